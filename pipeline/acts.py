@@ -1,0 +1,86 @@
+"""What a turn does, by rule: its acts, the answer that it commits to, the facts that it asks for or gives.
+
+Everything is read off the text, for every voice alike; nothing is taken from the speaker's internals.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from pipeline.schema import Fact
+
+_NUMBER = r"[-+]?\$?\d[\d,]*(?:\.\d+)?(?:/\d+)?%?"
+_ATTEMPT = re.compile(
+    rf"\b(?:answer is|answer:|is it|it is|i get|i guess|####|\\boxed\{{)\s*:?\s*({_NUMBER})(?![\d\w]|\s*[-+x*/=])", re.I
+)
+_STOP = set(
+    "a an the of to in on at is are was were be do does did has have had how many much what which who when where "
+    "there it its he she they them his her their and or for with by that this you know tell me can could i my please "
+    "not than so some each after will would get".split()
+) - {"each"}
+
+
+def sentences(text: str) -> list[str]:
+    return [part for part in re.split(r"(?<=[.!?])\s+", text.strip()) if part]
+
+
+def attempt(text: str) -> str | None:
+    """The final answer that a turn commits to, or None. "Is it 12?" is one; the last one in the turn counts."""
+    found = [match.group(1) for match in _ATTEMPT.finditer(text)]
+    if found:
+        return found[-1].replace(",", "").replace("$", "").rstrip(".")
+    return "impossible" if re.search(r"\bthat is impossible\b", text, re.I) else None
+
+
+def done(text: str) -> bool:
+    """The party says that it is done."""
+    return bool(re.search(r"\bi am done\b", text, re.I))
+
+
+def content_words(text: str) -> set[str]:
+    """Stems of the words that carry meaning; numbers are left out, since questions lack them."""
+    words = set()
+    for word in re.findall(r"[a-z]+", text.lower()):
+        if word not in _STOP:
+            words.add(re.sub(r"(?:es|s)$", "", word) if len(word) > 3 else word)
+    return words
+
+
+def questions(text: str) -> list[str]:
+    """The sentences that ask, without those that commit to an answer."""
+    return [part for part in sentences(text) if part.endswith("?") and attempt(part) is None]
+
+
+def asked(text: str, facts: Iterable[Fact]) -> list[str]:
+    """Ids of the facts that the questions in a turn ask for, at most one per question.
+
+    A question asks for the fact whose content words it shares most (Jaccard). A fact that knows its own
+    question needs 0.6, any other 0.3 (figures in docs/labels.md).
+    """
+    found = []
+    for question in questions(text):
+        words = content_words(question)
+        scored = [(_overlap(words, fact), fact) for fact in facts]
+        score, fact = max(scored, key=lambda pair: pair[0], default=(0.0, None))
+        if fact is not None and score >= (0.6 if fact.ask else 0.3):
+            found.append(fact.id)
+    return found
+
+
+def _overlap(words: set[str], fact: Fact) -> float:
+    targets = [content_words(fact.ask)] if fact.ask else [content_words(fact.text)]
+    return max(len(words & target) / max(1, len(words | target)) for target in targets)
+
+
+def given(text: str, facts: Iterable[Fact]) -> list[str]:
+    """Ids of the facts that a turn states: all numbers of the fact and most of its content words in one sentence."""
+    found = []
+    for fact in facts:
+        numbers, words = set(re.findall(r"\d+", fact.text)), content_words(fact.text)
+        for part in sentences(text):
+            same = words & content_words(part)
+            if not part.endswith("?") and numbers <= set(re.findall(r"\d+", part)) and len(same) >= 0.7 * len(words):
+                found.append(fact.id)
+                break
+    return found

@@ -1,0 +1,127 @@
+"""The records that every stage reads and writes: tasks, turns, dialogues, failures.
+
+A turn names its party, never a chat role: roles appear only in `pipeline.view`. A dialogue carries
+its task, so a row of `dialogues/*.jsonl` can be read, audited and trained on without other files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+Party = Literal["student", "partner"]
+Specification = Literal["full", "underspecified", "sharded", "false_premise"]
+Stop = Literal["student_done", "partner_done", "turn_cap", "imported"]
+FailureKind = Literal["bad_task", "context_overflow", "engine_error", "empty_turn", "unparsed_script"]
+
+
+class Record(BaseModel):
+    """Immutable, and strict about unknown keys."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Fact(Record):
+    """One statement of a task. `public` facts stand in the question that the student reads."""
+
+    id: str
+    text: str = Field(min_length=1)
+    needed: bool = True
+    public: bool = True
+    ask: str = ""  # a question that asks for this fact, where the source knows one
+
+
+class Task(Record):
+    """A problem, what of it is public, and its gold answer."""
+
+    id: str
+    source: str
+    specification: Specification
+    question: str = Field(min_length=1)  # what both parties may read
+    full_question: str = Field(min_length=1)  # the whole problem
+    facts: tuple[Fact, ...] = ()
+    answer: str = Field(min_length=1)
+    solution: str = ""
+    wrong_answer: str = ""  # a plausible false key, for partners that are misled
+    kind: str = ""
+    stratum: str = ""
+    split: str = "train"
+
+    @model_validator(mode="after")
+    def _facts_fit_specification(self) -> Task:
+        ids = [fact.id for fact in self.facts]
+        if len(set(ids)) != len(ids):
+            raise ValueError(f"task {self.id}: fact ids {ids} are not distinct")
+        hidden = bool(self.missing)
+        if hidden != (self.specification in ("underspecified", "sharded")):
+            raise ValueError(
+                f"task {self.id}: specification {self.specification!r} with {len(self.missing)} missing needed facts"
+            )
+        return self
+
+    @property
+    def missing(self) -> tuple[Fact, ...]:
+        """Needed facts that the public question does not state."""
+        return tuple(fact for fact in self.facts if fact.needed and not fact.public)
+
+
+class Turn(Record):
+    """What one party said. Tokens are counted by its engine; a rule's words by the student's tokenizer."""
+
+    party: Party
+    text: str
+    tokens: int = 0  # generated for this turn
+    prompt_tokens: int = 0
+
+
+class Belief(Record):
+    """A party's private answer: the mode of K samples off the transcript; '' when its share < 0.5 (unsure)."""
+
+    answer: str
+    share: float
+    k: int
+
+
+class Dialogue(Record):
+    """One whole episode. `id` is a hash of task, condition, seed, round and config."""
+
+    id: str
+    task: Task
+    condition: str
+    seed: int
+    round: int = 0
+    turns: tuple[Turn, ...]
+    stop: Stop
+    before: dict[Party, Belief] = {}
+    after: dict[Party, Belief] = {}
+    meta: dict[str, Any] = {}
+
+    def tokens(self, party: Party) -> int:
+        return sum(turn.tokens for turn in self.turns if turn.party == party)
+
+
+class Failure(Record):
+    """A task of a condition that did not become a dialogue, and why."""
+
+    id: str
+    task_id: str
+    condition: str
+    seed: int
+    round: int = 0
+    kind: FailureKind
+    message: str
+
+
+def digest(*parts: Any, length: int = 16) -> str:
+    """A short hexadecimal hash of JSON-able parts, equal on every machine."""
+    text = json.dumps(parts, sort_keys=True, ensure_ascii=False, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:length]
+
+
+def question_hash(question: str) -> str:
+    """Equal for questions that differ only in case, spacing or punctuation; splits are made on it."""
+    return digest(" ".join(re.findall(r"[a-z]+|\d+(?:[.,]\d+)*", question.lower())))

@@ -1,0 +1,176 @@
+"""The embedded world: short word problems in plain English, made from a seed.
+
+Every problem exists as a minimal pair. The `full` twin hides a distractor and the `underspecified`
+twin hides a needed fact, in the same form (dropped without a word, or its number turned into
+"some"), so counts of words say nothing about the specification. `false_premise` problems give away
+more than there is. Problems of the hard stratum need a product; data/README.md says which.
+
+Splits hash the combination (numbers, object), so no combination that trained a base is examined.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+from pipeline.schema import Fact, Specification, Task, digest
+
+NAMES = "Tom Ana Eva Ben Mia Leo Zoe Sam Ida Max Amy Dan Lea Jon Kim Roy Una Gus Pia Ned Ada Tim Joy Ray".split()
+OBJECTS = (
+    "pens hats cups books coins cards shells stones apples plums cakes balls kites "
+    "rings bells dolls lamps keys boats masks seeds nuts stamps toys"
+).split()
+
+# kind: (facts, question per wording, steps). The last wording is held out for the stress split.
+# In a fact, N is its number; facts that start with "A has" / "B has" can also be dropped silently.
+KINDS = {
+    "total": (("A has N O.", "B has N O."),
+              ("How many O do A and B have together?", "How many O do A and B have in all?",
+               "How many O is that for A and B?", "A and B have how many O together?"), "ab+"),
+    "left": (("A has N O.", "A gives N O to B."),
+             ("How many O does A have left?", "How many O does A have after that?",
+              "How many O does A keep?", "A has how many O left?"), "ab-"),
+    "more": (("B has N O.", "A has N more O than B."),
+             ("How many O does A have?", "How many O does A have in all?",
+              "So how many O does A have?", "A has how many O?"), "ab+"),
+    "trio": (("A has N O.", "B has N O.", "C has N O."),
+             ("How many O do A, B and C have together?", "How many O do A, B and C have in all?",
+              "How many O is that for A, B and C?", "A, B and C have how many O in all?"), "ab+c+"),
+    "trade": (("A has N O.", "A finds N O.", "A loses N O."),
+              ("How many O does A have now?", "How many O does A have in the end?",
+               "How many O does A have after that?", "A has how many O now?"), "ab+c-"),
+    "boxes": (("There are N boxes.", "Each box holds N O."),
+              ("How many O are in the boxes?", "How many O do the boxes hold?",
+               "How many O are there in the boxes?", "There are how many O in the boxes?"), "ab*"),
+    "boxes_loose": (("There are N boxes.", "Each box holds N O.", "There are N loose O."),
+                    ("How many O are there in all?", "How many O are there together?",
+                     "So how many O are there?", "There are how many O in all?"), "ab*c+"),
+    "boxes_taken": (("There are N boxes.", "Each box holds N O.", "There are N loose O.", "A takes N O."),
+                    ("How many O are left?", "How many O are there after that?",
+                     "How many O are there in the end?", "There are how many O left?"), "ab*c+d-"),
+}
+HARD = ("boxes", "boxes_loose", "boxes_taken")
+EASY = tuple(kind for kind in KINDS if kind not in HARD)
+IMPOSSIBLE = "impossible"
+
+
+def arithmetic(numbers: list[int], program: str) -> tuple[list[str], int]:
+    """Equations, in words as the student writes them, and the result of a postfix program over a, b, c, d."""
+    total, equations = numbers[0], []
+    for letter, sign in zip(program[1::2], program[2::2], strict=True):
+        other = numbers["abcd".index(letter)]
+        result = {"+": total + other, "-": total - other, "*": total * other}[sign]
+        equations.append(f"{total} {sign} {other} = {result}".replace("*", "x"))
+        total = result
+    return equations, total
+
+
+def _numbers(kind: str, rng: random.Random) -> list[int]:
+    while True:
+        if kind in HARD:
+            numbers = [rng.randint(2, 9), rng.randint(10, 25), rng.randint(10, 99), rng.randint(10, 99)]
+        else:
+            numbers = [rng.randint(10, 99) for _ in range(3)]
+        numbers = numbers[: len(KINDS[kind][0])]
+        if arithmetic(numbers, KINDS[kind][2])[1] > 0:
+            return numbers
+
+
+def _fill(pattern: str, cast: dict[str, str], number: str = "") -> str:
+    words = []
+    for word in pattern.split():
+        core = word.rstrip(".,?")
+        words.append((cast | {"N": number}).get(core, core) + word[len(core):])
+    return " ".join(words)
+
+
+def _ask(pattern: str, cast: dict[str, str]) -> str:
+    """The plain question for a fact."""
+    questions = {
+        "There are N boxes.": "How many boxes are there?",
+        "Each box holds N O.": "How many O does each box hold?",
+        "There are N loose O.": "How many loose O are there?",
+        "A takes N O.": "How many O does A take?",
+        "A gives N O to B.": "How many O does A give to B?",
+        "A has N more O than B.": "How many more O does A have than B?",
+        "A finds N O.": "How many O does A find?",
+        "A loses N O.": "How many O does A lose?",
+    }
+    name, *_, thing = pattern.rstrip(".").split()
+    return _fill(questions.get(pattern, f"How many {thing} does {name} have?"), cast)
+
+
+def make_task(seed: int, specification: Specification, strata: tuple[str, ...] = ("easy", "hard"),
+              wordings: tuple[int, ...] = (0, 1, 2), two_missing: float = 0.3) -> Task:
+    """The problem of `seed`; the same seed gives the same problem under each specification."""
+    rng = random.Random(f"world-{seed}")
+    stratum = rng.choice(strata)
+    kind = "left" if specification == "false_premise" else rng.choice(EASY if stratum == "easy" else HARD)
+    if specification == "false_premise":
+        stratum = "easy"
+    patterns, questions, program = KINDS[kind]
+    numbers = _numbers(kind, rng)
+    if specification == "false_premise":
+        numbers = [min(numbers), max(numbers) + (min(numbers) == max(numbers))]
+    people, things = rng.sample(NAMES, 4), rng.sample(OBJECTS, 2)
+    cast = dict(zip("ABCD", people, strict=True)) | {"O": things[0], "P": things[1]}
+    count = 2 if rng.random() < two_missing else 1
+    dropped = kind in ("total", "trio", "left", "more") and rng.random() < 0.5
+
+    facts = [(pattern, number, True) for pattern, number in zip(patterns, numbers, strict=True)]
+    extras = rng.sample(["D has N O.", "D has N P.", "A has N P."], count)
+    facts += [(pattern, rng.randint(10, 99), False) for pattern in extras]
+    hideable = [i for i, (pattern, _, needed) in enumerate(facts) if needed]
+    if dropped:
+        hideable = [i for i in hideable if facts[i][0].split()[1:3] == ["has", "N"] and "more" not in facts[i][0]]
+        count = min(count, len(hideable))
+    needed_hidden = sorted(rng.sample(hideable, count))
+    extra_hidden = [i for i, fact in enumerate(facts) if not fact[2]][:count]
+    hidden = needed_hidden if specification == "underspecified" else extra_hidden
+
+    order = list(range(len(patterns)))
+    for i in range(len(patterns), len(facts)):
+        order.insert(rng.randint(0, len(order)), i)
+    sentences, whole, records = [], [], []
+    if dropped:
+        # Names every person and thing, so that a dropped sentence changes no word's presence.
+        sentences.append(f"{people[0]}, {people[1]}, {people[2]} and {people[3]} have {things[0]} and {things[1]}.")
+        whole.append(sentences[0])
+    for i in order:
+        pattern, number, needed = facts[i]
+        text = _fill(pattern, cast, str(number))
+        records.append(Fact(id=f"f{i}", text=text, needed=needed, public=i not in hidden, ask=_ask(pattern, cast)))
+        whole.append(text)
+        if i not in hidden:
+            sentences.append(text)
+        elif not dropped:
+            sentences.append(_fill(pattern, cast, "some"))
+    ask = _fill(questions[rng.choice(wordings)], cast)
+    equations, result = arithmetic(numbers, program)
+    answer = str(result)
+    wrong = rng.choice([x for x in range(max(1, result - 30), max(2, result) + 31) if x != result])
+    solution = ". ".join(equations) + "."
+    if specification == "false_premise":
+        answer, wrong, solution = IMPOSSIBLE, -result, f"{numbers[0]} is less than {numbers[1]}."
+    return Task(
+        id=f"embedded-{seed}-{specification}", source="embedded", specification=specification,
+        question=" ".join([*sentences, ask]), full_question=" ".join([*whole, ask]), facts=tuple(records),
+        answer=answer, solution=solution, wrong_answer=str(wrong), kind=kind, stratum=stratum,
+        split=split_of(numbers, things[0]),
+    )
+
+
+def split_of(numbers: list[int], thing: str) -> str:
+    """'base' (may train a base), 'train' (may train a student) or 'exam', by combination."""
+    return (["base"] * 6 + ["train"] * 2 + ["exam"] * 2)[int(digest(sorted(numbers), thing), 16) % 10]
+
+
+def embedded_tasks(split: str, specification: Specification, seed: int = 0,
+                   strata: tuple[str, ...] = ("easy", "hard"), wordings: tuple[int, ...] = (0, 1, 2)) -> Iterator[Task]:
+    """Endless problems of one split, the same for the same arguments. Twins share the number in their id."""
+    number = seed * 10_000_000
+    while True:
+        task = make_task(number, specification, strata, wordings)
+        if task.split == split:
+            yield task
+        number += 1

@@ -1,0 +1,140 @@
+"""What one party knows, and what it can see as chat messages.
+
+`known` is the only function that reads a task's private facts, and `view` shows a model nothing but
+what `known` returns and the text of the turns. Generation, training rows and exams all pass through
+here, so the tests over these two functions cover them all. Views are append-only: the view after a
+turn starts with the view before it, and prefix caches stay warm.
+
+    maieutic preview configs/quickstart.yaml     # prints both views of one dialogue per condition
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pipeline.acts import attempt
+from pipeline.partition import (ANSWER, PARTNER_VIEW, SHARE, SOLUTION, VERDICT, WITHHELD, WRONG_KEY, Condition)
+from pipeline.schema import Fact, Party, Task, Turn
+from pipeline.verify import equal
+
+Message = dict[str, str]
+
+TERMS = {
+    "on_request": "Tell what only you know when you are asked for it, and no more than that.",
+    "volunteer": "Tell one thing that only you know in each of your turns, asked or not.",
+}
+KEEP_ANSWER = "Do not say the answer."
+SCRIPT = "Write the whole talk, one turn a line, as Student: and Partner:."
+
+
+@dataclass(frozen=True)
+class Known:
+    """What one party knows: its row of the partition applied to a task."""
+
+    question: str
+    facts: tuple[Fact, ...]  # public ones first
+    private: tuple[Fact, ...] = ()
+    answer: str = ""  # what it believes the answer to be; false under `misled`
+    believes_false_key: bool = False
+    solution: str = ""
+    verdicts: bool = False  # it is told whether an attempt is right
+
+
+def known(task: Task, condition: Condition, party: Party) -> Known:
+    """Apply the party's row to the task."""
+    row = condition.row.student if party == "student" else (condition.row.partner or frozenset())
+    question, public = task.question, tuple(fact for fact in task.facts if fact.public)
+    private: tuple[Fact, ...] = ()
+    if SHARE in row:
+        question, public = _share(task, party), _share_facts(task, party)
+    if WITHHELD in row:
+        private = tuple(fact for fact in task.facts if not fact.public)
+    answer = task.answer if ANSWER in row else task.wrong_answer if WRONG_KEY in row else ""
+    return Known(question, public + private, private, answer, WRONG_KEY in row,
+                 task.solution if SOLUTION in row else "", VERDICT in row)
+
+
+def verdict(task: Task, condition: Condition, turns: Sequence[Turn]) -> bool | None:
+    """Whether the student's latest turn, where it is an attempt, is right; None where nobody is told."""
+    if not known(task, condition, "partner").verdicts or not turns or turns[-1].party != "student":
+        return None
+    said = attempt(turns[-1].text)
+    return None if said is None else equal(said, task.answer)
+
+
+def _share_facts(task: Task, party: Party) -> tuple[Fact, ...]:
+    return tuple(fact for i, fact in enumerate(task.facts) if i % 2 == (0 if party == "student" else 1))
+
+
+def _share(task: Task, party: Party) -> str:
+    ask = re.split(r"(?<=[.!?])\s+", task.full_question.strip())[-1]
+    return " ".join([fact.text for fact in _share_facts(task, party)] + [ask])
+
+
+def _private_lines(knows: Known, condition: Condition, owner: str) -> list[str]:
+    lines = []
+    if knows.private:
+        lines.append(f"Only {owner} know: " + " ".join(fact.text for fact in knows.private))
+    if knows.solution:
+        lines.append(f"Worked solution: {knows.solution}")
+    if knows.answer:
+        lines.append(f"Only {owner} know: the answer is {knows.answer}.")
+    if owner == "you" and (knows.private or knows.answer):
+        lines.append(TERMS.get(condition.terms, ""))
+        if knows.answer and not condition.reveal and not knows.believes_false_key:
+            lines.append(KEEP_ANSWER)
+    return lines
+
+
+def script_view(task: Task, condition: Condition, system: str = "") -> list[Message]:
+    """What the one model reads that writes both sides (Zhou et al., arXiv 2403.05020)."""
+    knows = known(task, condition, "partner")
+    lines = [knows.question, *_private_lines(knows, condition, "you"), SCRIPT]
+    messages = [{"role": "system", "content": system}] if system else []
+    return [*messages, {"role": "user", "content": "\n".join(lines)}]
+
+
+def _opening(task: Task, condition: Condition, party: Party) -> str:
+    knows = known(task, condition, party)
+    other = condition.label if party == "student" else {"teacher": "student"}.get(condition.label, condition.label)
+    lines = [knows.question]
+    if party == "partner":
+        lines += _private_lines(knows, condition, "you")
+    elif PARTNER_VIEW in condition.row.student:
+        lines += _private_lines(known(task, condition, "partner"), condition, "they")
+    lines.append(f"Work it out with your {other}.")
+    return "\n".join(lines)
+
+
+def view(task: Task, condition: Condition, turns: Sequence[Turn], party: Party, system: str = "") -> list[Message]:
+    """The dialogue as `party` sees it: its own turns are `assistant`, the other's are `user`.
+
+    The partner's first message joins its opening and the student's first turn, so that roles alternate.
+    Raises ValueError for the partner's view of an empty dialogue, which nobody has.
+    """
+    messages = [{"role": "system", "content": system}] if system else []
+    messages.append({"role": "user", "content": _opening(task, condition, party)})
+    if party == "partner" and not turns:
+        raise ValueError("the student speaks first: the partner has no view before the first turn")
+    for i, turn in enumerate(turns):
+        text = turn.text
+        if party == "partner" and turn.party == "student":
+            right = verdict(task, condition, turns[: i + 1])
+            if right is not None:
+                text += f"\n(A check says that this is {'right' if right else 'wrong'}.)"
+        if turn.party == party:
+            messages.append({"role": "assistant", "content": text})
+        elif messages[-1]["role"] == "user":
+            messages[-1] = {"role": "user", "content": messages[-1]["content"] + "\n\n" + text}
+        else:
+            messages.append({"role": "user", "content": text})
+    return messages
+
+
+def probe(messages: list[Message], question: str) -> list[Message]:
+    """A view with a private question at its end, for a belief that never enters the transcript."""
+    if messages[-1]["role"] == "user":
+        return [*messages[:-1], {"role": "user", "content": messages[-1]["content"] + "\n\n" + question}]
+    return [*messages, {"role": "user", "content": question}]

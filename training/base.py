@@ -1,0 +1,169 @@
+"""Makes an embedded base: tokenizer, chat template and a small Llama trained from nothing.
+
+    python -m training.base --out data/base            # the recipe of the shipped base
+    python -m training.base --ask 0.3 --out runs/ask30 # another prior
+
+The rate is constant, then falls linearly to zero over the last part. One seed gives one stream of
+examples; on a GPU the same script runs there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import random
+import time
+from pathlib import Path
+
+import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+from training.corpus import Dispositions, Example, corpus, drill
+
+TEMPLATE = (
+    "{% for message in messages %}{% if message.role == 'assistant' %}<|assistant|>"
+    "{% generation %}{{ message.content }}<|end|>{% endgeneration %}"
+    "{% else %}<|{{ message.role }}|>{{ message.content }}<|end|>{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+SPECIAL = ["<|pad|>", "<|system|>", "<|user|>", "<|assistant|>", "<|end|>"]
+TOP_NUMBER = 330
+
+
+def make_tokenizer(vocabulary: int = 2048) -> PreTrainedTokenizerFast:
+    """Byte-level BPE in which the world's words and whole numbers are single tokens."""
+    text = [m["content"] for example in itertools.islice(corpus(7), 4000) for m in example.messages]
+    words = sorted({word for line in text for word in _pieces(line)})
+    numbers = [str(n) for n in range(TOP_NUMBER)]
+    lines = [*words, *(" " + word for word in words), *(" " + n for n in numbers)] * 50
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(vocab_size=vocabulary, special_tokens=SPECIAL, show_progress=False,
+                                  initial_alphabet=pre_tokenizers.ByteLevel.alphabet())
+    tokenizer.train_from_iterator(lines, trainer)
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, pad_token="<|pad|>", eos_token="<|end|>",
+                                   chat_template=TEMPLATE, model_max_length=4096, clean_up_tokenization_spaces=False)
+
+
+def _pieces(line: str) -> list[str]:
+    return [word.strip(".,?:()") for word in line.split() if not any(c.isdigit() for c in word)]
+
+
+def make_model(vocabulary: int, hidden: int = 160, layers: int = 4) -> LlamaForCausalLM:
+    config = LlamaConfig(
+        vocab_size=vocabulary, hidden_size=hidden, intermediate_size=hidden * 3, num_hidden_layers=layers,
+        num_attention_heads=hidden // 32, num_key_value_heads=hidden // 32, max_position_embeddings=4096,
+        tie_word_embeddings=True, pad_token_id=0, bos_token_id=None, eos_token_id=SPECIAL.index("<|end|>"),
+    )
+    return LlamaForCausalLM(config)
+
+
+class Encoder:
+    """Examples to ids and loss masks; equal to the chat template's own encoding (tests/training/test_base.py)."""
+
+    def __init__(self, tokenizer: PreTrainedTokenizerFast):
+        self.tokenizer, self.cache = tokenizer, {}
+        self.end = SPECIAL.index("<|end|>")
+
+    def text(self, text: str) -> list[int]:
+        return self.tokenizer.encode(text, add_special_tokens=False)
+
+    def example(self, example: Example) -> tuple[list[int], list[bool]]:
+        ids: list[int] = []
+        learn: list[bool] = []
+        for i, message in enumerate(example.messages):
+            body = [*self.text(message["content"]), self.end]
+            ids += [SPECIAL.index(f"<|{message['role']}|>"), *body]
+            learn += [False] + [i in example.learn] * len(body)
+        return ids, learn
+
+    def drill(self, rng: random.Random) -> tuple[list[int], list[bool]]:
+        ids, learn = [SPECIAL.index("<|assistant|>")], [False]
+        for left, result in zip(*drill(rng), strict=True):
+            head, tail = self.text(f" {left}"), self.text(f" {result}")
+            ids += [*head, *tail, *self.text(".")]
+            learn += [False] * len(head) + [True] * len(tail) + [False]
+        return ids, learn
+
+
+def batches(encoder: Encoder, seed: int, how: Dispositions, tokens: int, drills: float):
+    """Batches of about `tokens` tokens, padded on the right to a multiple of 16."""
+    rng, examples = random.Random(f"batches-{seed}"), corpus(seed, how)
+    while True:
+        rows = [encoder.drill(rng) if rng.random() < drills else encoder.example(next(examples)) for _ in range(1024)]
+        rows.sort(key=lambda row: len(row[0]))
+        made = []
+        while rows:
+            width = -(-len(rows[-1][0]) // 16) * 16
+            part, rows = rows[-max(1, tokens // width):], rows[: -max(1, tokens // width)]
+            ids, learn = torch.zeros(len(part), width, dtype=torch.long), torch.zeros(len(part), width, dtype=torch.bool)
+            for i, (row, mask) in enumerate(part):
+                ids[i, : len(row)], learn[i, : len(row)] = torch.tensor(row), torch.tensor(mask)
+            made.append((ids, learn))
+        rng.shuffle(made)
+        yield from made
+
+
+def train(out: Path, seed: int = 0, how: Dispositions = Dispositions(), steps: int = 9000, tokens: int = 4096,
+          rate: float = 3e-3, decay: float = 0.25, start: Path | None = None, compile: bool = False, log: int = 100) -> LlamaForCausalLM:
+    torch.manual_seed(seed)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    if start is None:
+        tokenizer = make_tokenizer()
+        model = make_model(len(tokenizer))
+    else:
+        tokenizer, model = PreTrainedTokenizerFast.from_pretrained(start), LlamaForCausalLM.from_pretrained(start)
+    model.to(device).train()
+    encoder = Encoder(tokenizer)
+    matrices = [p for n, p in model.named_parameters() if p.ndim == 2 and "embed" not in n]
+    others = [p for n, p in model.named_parameters() if p.ndim != 2 or "embed" in n]
+    muon = torch.optim.Muon(matrices, lr=rate * 5, weight_decay=0.0, adjust_lr_fn=None)
+    adam = torch.optim.AdamW(others, lr=rate, betas=(0.9, 0.98), weight_decay=0.0)
+    body = torch.compile(model.model, dynamic=True) if compile else model.model
+    began, seen, total, count = time.time(), 0, 0.0, 0
+    stream = batches(encoder, seed, how, tokens, drills=0.25)
+    for step in range(steps):
+        scale = min(1.0, (step + 1) / 100, (steps - step) / (decay * steps))
+        for optimizer, base in ((muon, rate * 5), (adam, rate)):
+            for group in optimizer.param_groups:
+                group["lr"] = base * scale
+        ids, learn = (part.to(device) for part in next(stream))
+        hidden = body(input_ids=ids).last_hidden_state[:, :-1]
+        loss = torch.nn.functional.cross_entropy(model.lm_head(hidden[learn[:, 1:]]), ids[:, 1:][learn[:, 1:]])
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        muon.step(), adam.step()
+        muon.zero_grad(set_to_none=True), adam.zero_grad(set_to_none=True)
+        seen, total, count = seen + ids.numel(), total + loss.item(), count + 1
+        if (step + 1) % log == 0:
+            print(f"step {step + 1}/{steps} loss {total / count:.4f} tokens {seen / 1e6:.1f}M "
+                  f"{seen / (time.time() - began):.0f}/s {time.time() - began:.0f}s", flush=True)
+            total, count = 0.0, 0
+        if (step + 1) % 1000 == 0:
+            model.save_pretrained(out), tokenizer.save_pretrained(out)
+    model.save_pretrained(out)
+    tokenizer.save_pretrained(out)
+    (out / "recipe.json").write_text(json.dumps({
+        "seed": seed, "steps": steps, "tokens_per_step": tokens, "rate": rate, "tokens": seen,
+        "minutes": round((time.time() - began) / 60, 1), "dispositions": how._asdict()}, indent=1) + "\n")
+    return model
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--steps", type=int, default=9000)
+    parser.add_argument("--tokens", type=int, default=4096)
+    parser.add_argument("--rate", type=float, default=3e-3)
+    parser.add_argument("--decay", type=float, default=0.25)
+    parser.add_argument("--ask", type=float, default=Dispositions().ask)
+    parser.add_argument("--ask-full", type=float, default=Dispositions().ask_full)
+    parser.add_argument("--start", type=Path)
+    parser.add_argument("--compile", action="store_true")
+    options = vars(parser.parse_args())
+    how = Dispositions(ask=options.pop("ask"), ask_full=options.pop("ask_full"))
+    train(how=how, **options)
