@@ -66,7 +66,7 @@ class Condition(BaseModel):
     partition: str
     terms: Literal["on_request", "volunteer", "chatter"] = "on_request"
     label: Literal["partner", "teacher"] = "partner"
-    voice: Literal["rule", "model"] = "rule"
+    voice: Literal["rule", "model", "human"] = "rule"  # human: imported dialogues
     weights: str = "base"
     selection: Literal["outcome", "agreement", "none"] = "outcome"
     keep: Literal["all", "grounded"] = "all"

@@ -42,6 +42,7 @@ WORDINGS = {
         "claim": ["You made a mistake. The answer is {}.", "Everyone says the answer is {}."],
     },
     "unhelpful": {
+        "tell": ["That is for you to find out.", "I would rather not say."],
         "unknown": ["That is for you to find out.", "I would rather not say."],
         "noted": ["If you say so."],
         "go_on": ["That is for you to find out.", "I would rather not say."],

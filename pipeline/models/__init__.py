@@ -1,0 +1,40 @@
+"""Engines behind one protocol: `async complete(messages, sampling) -> Completion`."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+from pipeline.view import Message
+
+
+class Sampling(NamedTuple):
+    """`seed` names one request's own random stream, so that a batch's composition does not matter."""
+
+    max_tokens: int
+    temperature: float = 1.0  # 0 is greedy
+    seed: int = 0
+
+
+class Completion(NamedTuple):
+    text: str  # without special tokens, stripped
+    tokens: int  # generated, the end token included
+    prompt_tokens: int
+    finished: bool = True  # False: cut at max_tokens
+
+
+class ContextOverflow(ValueError):
+    """The prompt and max_tokens do not fit the model's context."""
+
+
+class EngineError(RuntimeError):
+    """The engine could not answer this request."""
+
+
+class Model(Protocol):
+    async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
+        """Answer one chat. Raises ContextOverflow or EngineError for this request only."""
+        ...
+
+    def count_tokens(self, text: str) -> int:
+        """Tokens of bare text, for what a rule says."""
+        ...

@@ -1,0 +1,218 @@
+"""An experiment: one YAML file, validated whole before anything costly runs.
+
+    maieutic preview configs/quickstart.yaml --set dialogue.turns=2
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from pipeline.partition import Condition
+from pipeline.schema import Specification, digest
+
+
+class ConfigError(ValueError):
+    """A config that cannot be run; the message names file, key, value, and what is accepted."""
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Tasks(Section):
+    """Where problems come from. Counts are per specification; twins of one number share a world."""
+
+    source: Literal["embedded", "sharded", "gsm8k", "mathdial"] = "embedded"
+    path: str = ""  # a file, or a hub name where the source has one; $VARIABLES are expanded
+    train: dict[Specification, int] = {"full": 300, "underspecified": 300}
+    exam: dict[Specification, int] = {"full": 100, "underspecified": 100}
+    seed: int = 0
+
+
+class Student(Section):
+    model: str = "data/base"  # a directory, or a hub name
+    system: str = ""  # system message of the student's view; none where empty
+
+
+class Partner(Section):
+    """The model behind voice: model. `weights` of a condition says which of its weights speak."""
+
+    model: str = ""  # empty: the student's base
+    system: str = ""
+
+
+class Engine(Section):
+    kind: Literal["transformers", "vllm", "openai"] = "transformers"
+    dtype: Literal["float32", "bfloat16"] = "float32"
+    batch: int = Field(default=128, ge=1)  # rows per forward pass (transformers)
+    url: str = ""  # of an OpenAI-compatible server
+
+
+class DialogueSettings(Section):
+    turns: int = Field(default=4, ge=1)  # student turns
+    max_tokens: int = Field(default=48, ge=1)  # per turn
+    temperature: float = Field(default=1.0, ge=0)
+    per_task: int = Field(default=1, ge=1)
+    beliefs: int = Field(default=0, ge=0)  # K samples per private belief; 0 elicits none
+    probe: str = "Say only your own answer."
+    concurrency: int = Field(default=256, ge=1)
+    deterministic: bool = False  # batch of one: content is equal too, not only ids
+
+
+class Training(Section):
+    method: Literal["sft"] = "sft"
+    regime: Literal["natural", "matched"] = "natural"
+    learn: Literal["all", "after_last_error", "final"] = "all"  # which student turns carry loss
+    rank: int = 16
+    alpha: int = 32
+    learning_rate: float = 2e-4
+    epochs: float = 2
+    batch: int = 32
+    micro_batch: int = 32
+    max_length: int = 1024  # a row that is longer is an error, never cut
+    bf16: bool = False
+    gradient_checkpointing: bool = False
+
+
+class Exams(Section):
+    include: tuple[Literal["asking", "collapse", "grounding", "feedback"], ...] = ("asking", "collapse", "grounding", "feedback")
+    samples: int = Field(default=8, ge=1)  # K first turns per task at the sampling temperature
+    episodes: int = Field(default=2, ge=1)  # whole episodes per task and exam partner
+    beliefs: int = Field(default=8, ge=1)
+    greedy: bool = True
+    stress: int = 0  # tasks in the held-out wording, reported without a bar (embedded only)
+
+
+class Contrast(Section):
+    metric: str
+    a: str
+    b: str
+
+
+class Compare(Section):
+    primary: Contrast
+    others: tuple[Contrast, ...] = ()
+    bootstrap: int = Field(default=2000, ge=100)
+
+
+class Experiment(Section):
+    name: str
+    out: str = ""  # the run directory; empty: runs/NAME
+    seeds: tuple[int, ...] = (1, 2, 3)
+    rounds: int = Field(default=1, ge=1)  # of sample, select, train
+    tasks: Tasks = Tasks()
+    student: Student = Student()
+    partner: Partner = Partner()
+    engine: Engine = Engine()
+    dialogue: DialogueSettings = DialogueSettings()
+    conditions: dict[str, Condition]
+    training: Training = Training()
+    exams: Exams = Exams()
+    compare: Compare | None = None
+
+    @property
+    def run(self) -> Path:
+        return Path(self.out or f"runs/{self.name}")
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Experiment:
+        if "base" in self.conditions:
+            raise ValueError("conditions.base: 'base' names the untrained student, choose another name")
+        if not self.conditions:
+            raise ValueError("conditions: at least one is needed")
+        if len(set(self.seeds)) != len(self.seeds) or not self.seeds:
+            raise ValueError(f"seeds: {list(self.seeds)} must be distinct and at least one")
+        for name, condition in self.conditions.items():
+            if not name.replace("_", "").replace("-", "").isalnum():
+                raise ValueError(f"conditions.{name}: letters, digits, - and _ only, it becomes a folder")
+            if (condition.voice == "human") != (self.tasks.source == "mathdial"):
+                raise ValueError(f"conditions.{name}.voice: 'human' goes with tasks.source mathdial, and only with it")
+            if condition.weights not in ("base", "current", *self.conditions):
+                raise ValueError(f"conditions.{name}.weights: {condition.weights!r} is not base, current or a condition")
+        known = {"base", *self.conditions}
+        for where, contrast in self._contrasts():
+            for name in (contrast.a, contrast.b):
+                if name not in known:
+                    raise ValueError(f"{where}: {name!r} is not a condition. Known: {', '.join(sorted(known))}")
+        return self
+
+    def _contrasts(self) -> list[tuple[str, Contrast]]:
+        if self.compare is None:
+            return []
+        others = [(f"compare.others.{i}", contrast) for i, contrast in enumerate(self.compare.others)]
+        return [("compare.primary", self.compare.primary), *others]
+
+    def fingerprint(self) -> str:
+        """Of all that shapes a dialogue; part of every dialogue's id."""
+        return digest(self.student.model_dump(), self.partner.model_dump(), self.dialogue.model_dump(exclude={"concurrency"}))
+
+
+def load(path: Path, overrides: tuple[str, ...] = ()) -> Experiment:
+    """Read, override with `a.b=value` strings (YAML values), validate. Raises ConfigError."""
+    if not path.is_file():
+        near = sorted(str(p) for p in path.parent.glob("*.yaml")) if path.parent.is_dir() else []
+        raise ConfigError(f"{path}: no such file." + (f" There are: {', '.join(near)}." if near else ""))
+    try:
+        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: not valid YAML: {error}") from error
+    if not isinstance(raw, dict):
+        raise ConfigError(f"{path}: expected a mapping of sections such as tasks and conditions, found {type(raw).__name__}.")
+    for override in overrides:
+        _override(raw, override)
+    try:
+        experiment = Experiment.model_validate(raw)
+    except ValidationError as error:
+        raise ConfigError("\n".join(_explain(path, item) for item in error.errors())) from None
+    tasks = experiment.tasks.model_copy(update={"path": os.path.expandvars(experiment.tasks.path)})
+    return experiment.model_copy(update={"tasks": tasks})
+
+
+def dump(experiment: Experiment) -> str:
+    """The resolved config as YAML; loading it gives the same experiment."""
+    return yaml.safe_dump(experiment.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+
+
+def _override(raw: dict[str, Any], text: str) -> None:
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise ConfigError(f"--set {text}: expected KEY=VALUE, for example --set dialogue.turns=2")
+    *parents, last = key.split(".")
+    for parent in parents:
+        raw = raw.setdefault(parent, {})
+        if not isinstance(raw, dict):
+            raise ConfigError(f"--set {text}: {parent!r} is not a section")
+    raw[last] = yaml.safe_load(value)
+
+
+def _explain(path: Path, item: Any) -> str:
+    where = ".".join(str(part) for part in item["loc"])
+    message = item["msg"].removeprefix("Value error, ")
+    if item["type"] == "extra_forbidden":
+        accepted = _keys(item["loc"][:-1])
+        near = difflib.get_close_matches(str(item["loc"][-1]), accepted, n=1)
+        message = f"not a key here.{f' Did you mean {near[0]!r}?' if near else ''} Known: {', '.join(accepted)}"
+        return f"{path}: {where}: {message}"
+    if item["type"] == "value_error":
+        return f"{path}: {where + ': ' if where else ''}{message}"
+    return f"{path}: {where}: {message} (found {item['input']!r})"
+
+
+def _keys(location: tuple[Any, ...]) -> list[str]:
+    model: Any = Experiment
+    for part in location:
+        if model is Experiment and part == "conditions":
+            return list(Condition.model_fields) if len(location) > 1 else []
+        field = model.model_fields.get(part) if hasattr(model, "model_fields") else None
+        model = field.annotation if field else None
+        if model == (Compare | None):
+            model = Compare
+        if not hasattr(model, "model_fields"):
+            return list(Contrast.model_fields)
+    return list(model.model_fields)
