@@ -92,8 +92,10 @@ class Dialogue(Record):
     id: str
     task: Task
     condition: str
+    axes: dict[str, Any]  # the condition's value on each axis (pipeline.partition.Condition)
     seed: int
     round: int = 0
+    sample: int = 0
     turns: tuple[Turn, ...]
     stop: Stop
     before: dict[Party, Belief] = {}

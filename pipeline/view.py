@@ -112,12 +112,9 @@ def view(task: Task, condition: Condition, turns: Sequence[Turn], party: Party, 
     """The dialogue as `party` sees it: its own turns are `assistant`, the other's are `user`.
 
     The partner's first message joins its opening and the student's first turn, so that roles alternate.
-    Raises ValueError for the partner's view of an empty dialogue, which nobody has.
     """
     messages = [{"role": "system", "content": system}] if system else []
     messages.append({"role": "user", "content": _opening(task, condition, party)})
-    if party == "partner" and not turns:
-        raise ValueError("the student speaks first: the partner has no view before the first turn")
     for i, turn in enumerate(turns):
         text = turn.text
         if party == "partner" and turn.party == "student":

@@ -1,0 +1,119 @@
+"""Many dialogues: admission, resume, and the sum of what happened.
+
+Every task of every condition ends as a dialogue or as a typed failure. A build that is started again
+plays what is missing and nothing twice; failures of the engine are tried again, the others stand.
+
+    maieutic build configs/quickstart.yaml
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from pipeline.config import Experiment
+from pipeline.episode import Cast, EmptyTurn, UnparsedScript, play
+from pipeline.models import ContextOverflow, EngineError
+from pipeline.partition import Condition
+from pipeline.schema import Dialogue, Failure, FailureKind, Task, digest
+from pipeline.store import Appender, read, rewrite
+from pipeline.tasks import BadRow
+
+FAILURES: dict[type[Exception], FailureKind] = {
+    ContextOverflow: "context_overflow", EngineError: "engine_error", EmptyTurn: "empty_turn",
+    UnparsedScript: "unparsed_script",
+}
+
+
+class Counts(NamedTuple):
+    """Of one call of `build`: dialogues made, failures made, and what an earlier call had left ready."""
+
+    made: int
+    failed: int
+    skipped: int
+
+
+class Job(NamedTuple):
+    """One dialogue to be made."""
+
+    id: str
+    task: Task
+    condition: str
+    seed: int
+    round: int
+    sample: int
+
+
+def dialogue_id(experiment: Experiment, task_id: str, condition: str, seed: int, round: int, sample: int) -> str:
+    """A hash of task, condition, seed and config."""
+    axes = experiment.conditions[condition].model_dump(mode="json")
+    return digest(task_id, condition, axes, seed, round, sample, experiment.fingerprint())
+
+
+def jobs(experiment: Experiment, tasks: list[Task], condition: str, seed: int, round: int) -> Iterator[Job]:
+    """The dialogues that a condition asks for, in a fixed order."""
+    wanted = experiment.conditions[condition].specifications
+    for sample in range(experiment.dialogue.per_task):
+        for task in tasks:
+            if wanted is None or task.specification in wanted:
+                name = dialogue_id(experiment, task.id, condition, seed, round, sample)
+                yield Job(name, task, condition, seed, round, sample)
+
+
+def finished(run: Path, condition: str) -> set[str]:
+    """Ids that need no more work. Failures of the engine are dropped from failures.jsonl, to be tried again."""
+    ended = {dialogue.id for dialogue in read(run / "dialogues" / f"{condition}.jsonl", Dialogue)}
+    failures = list(read(run / "failures.jsonl", Failure))
+    standing = [f for f in failures if f.kind != "engine_error" or f.condition != condition]
+    if len(standing) != len(failures):
+        rewrite(run / "failures.jsonl", standing)
+    return ended | {f.id for f in standing if f.condition == condition}
+
+
+async def build(experiment: Experiment, tasks: list[Task], bad: list[BadRow], condition: str, seed: int, round: int,
+                cast: Cast, tick: Callable[[], None]) -> Counts:
+    """Play what is missing of one condition, seed and round; `tick` is called at each dialogue's end."""
+    run, axes = experiment.run, experiment.conditions[condition]
+    ended = finished(run, condition)
+    todo = [job for job in jobs(experiment, tasks, condition, seed, round) if job.id not in ended]
+    skipped = sum(1 for _ in jobs(experiment, tasks, condition, seed, round)) - len(todo)
+    admitted = asyncio.Semaphore(1 if experiment.dialogue.deterministic else experiment.dialogue.concurrency)
+    made = failed = 0
+    with Appender(run / "dialogues" / f"{condition}.jsonl") as dialogues, Appender(run / "failures.jsonl") as failures:
+        for row in bad:
+            failure = Failure(id=digest(row.where, condition, seed, round), task_id=row.where, condition=condition,
+                              seed=seed, round=round, kind="bad_task", message=row.message)
+            if failure.id not in ended:
+                failures.append(failure)
+
+        async def one(job: Job) -> None:
+            nonlocal made, failed
+            async with admitted:
+                record = await _play(experiment, axes, cast, job)
+            if isinstance(record, Dialogue):
+                dialogues.append(record)
+                made += 1
+            else:
+                failures.append(record)
+                failed += 1
+            tick()
+
+        async with asyncio.TaskGroup() as group:
+            for job in todo:
+                group.create_task(one(job))
+    return Counts(made, failed, skipped)
+
+
+async def _play(experiment: Experiment, axes: Condition, cast: Cast, job: Job) -> Dialogue | Failure:
+    # Not named by condition: all conditions meet the same task with the same draws until their partners differ.
+    key = digest(job.task.id, job.seed, job.round, job.sample, experiment.fingerprint())
+    try:
+        played = await play(job.task, axes, cast, experiment.dialogue, key)
+    except tuple(FAILURES) as error:
+        return Failure(id=job.id, task_id=job.task.id, condition=job.condition, seed=job.seed, round=job.round,
+                       kind=FAILURES[type(error)], message=str(error))
+    return Dialogue(id=job.id, task=job.task, condition=job.condition, axes=axes.model_dump(mode="json"),
+                    seed=job.seed, round=job.round, sample=job.sample, turns=played.turns, stop=played.stop,
+                    before=played.before, after=played.after)

@@ -1,0 +1,136 @@
+"""One dialogue: the student speaks first, each party from its own view, until a stop that the student can see.
+
+There is no oracle in the loop. An episode stops when the student says that it is done, when its
+partner (within its row) does, or at the turn cap. Each party draws from its own random stream, named by
+task, seed, round and sample but not by condition: conditions start from the same first student turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pipeline.acts import attempt, done
+from pipeline.config import DialogueSettings
+from pipeline.models import Model, Sampling
+from pipeline.partition import Condition
+from pipeline.partner import rule_reply
+from pipeline.schema import Belief, Party, Stop, Task, Turn, digest
+from pipeline.view import Message, known, probe, script_view, verdict, view
+
+
+class EmptyTurn(ValueError):
+    """A model said nothing."""
+
+
+class UnparsedScript(ValueError):
+    """One model wrote both sides, and the sides cannot be told apart."""
+
+
+@dataclass(frozen=True)
+class Cast:
+    """Who speaks. `partner` answers for voice: model; system messages are the config's."""
+
+    student: Model
+    partner: Model | None = None
+    student_system: str = ""
+    partner_system: str = ""
+
+
+@dataclass(frozen=True)
+class Played:
+    """What an episode left behind, before it is filed under an id."""
+
+    turns: tuple[Turn, ...]
+    stop: Stop
+    before: dict[Party, Belief]
+    after: dict[Party, Belief]
+
+
+def stream(*key: object) -> int:
+    """The seed of one random stream."""
+    return int(digest(*key, length=15), 16)
+
+
+async def play(task: Task, condition: Condition, cast: Cast, settings: DialogueSettings, key: str,
+               wording: str = "train") -> Played:
+    """Play one episode. Raises EmptyTurn, UnparsedScript, and what the engine raises, for this episode alone."""
+    if condition.partition == "script":
+        return await _script(task, condition, cast, settings, key)
+    turns: list[Turn] = []
+    before = await _beliefs(task, condition, cast, settings, key, turns)
+    stop: Stop = "turn_cap"
+    for i in range(settings.turns):
+        turns.append(await speak(cast.student, view(task, condition, turns, "student", cast.student_system),
+                                 "student", settings, stream(key, "student", i)))
+        if done(turns[-1].text):
+            stop = "student_done"
+            break
+        if i + 1 == settings.turns:
+            break
+        if condition.voice == "model":
+            assert cast.partner is not None
+            turns.append(await speak(cast.partner, view(task, condition, turns, "partner", cast.partner_system),
+                                     "partner", settings, stream(key, "partner", i)))
+            finished = done(turns[-1].text)
+        else:
+            reply = rule_reply(known(task, condition, "partner"), condition, turns, verdict(task, condition, turns),
+                               random.Random(stream(key, "partner", i)), wording)
+            turns.append(Turn(party="partner", text=reply.text, tokens=cast.student.count_tokens(reply.text)))
+            finished = reply.done
+        if finished:
+            stop = "partner_done"
+            break
+    after = await _beliefs(task, condition, cast, settings, key, turns)
+    return Played(tuple(turns), stop, before, after)
+
+
+async def speak(model: Model, messages: list[Message], party: Party, settings: DialogueSettings, seed: int) -> Turn:
+    """One turn of a model. Raises EmptyTurn where it says nothing."""
+    said = await model.complete(messages, Sampling(settings.max_tokens, settings.temperature, seed))
+    if not said.text.strip():
+        raise EmptyTurn(f"the {party} said nothing after {len(messages)} messages")
+    return Turn(party=party, text=said.text, tokens=said.tokens, prompt_tokens=said.prompt_tokens)
+
+
+async def believe(model: Model, messages: list[Message], settings: DialogueSettings, k: int, key: str) -> Belief:
+    """The mode of k private answers with a share of at least one half, else '' (unsure)."""
+    question, answers = probe(messages, settings.probe), Counter[str]()
+    requests = [Sampling(settings.max_tokens, settings.temperature, stream(key, "belief", i)) for i in range(k)]
+    for said in await asyncio.gather(*(model.complete(question, request) for request in requests)):
+        answers[attempt(said.text) or ""] += 1
+    answer, count = answers.most_common(1)[0]
+    return Belief(answer=answer if count / k >= 0.5 else "", share=count / k, k=k)
+
+
+async def _beliefs(task: Task, condition: Condition, cast: Cast, settings: DialogueSettings, key: str,
+                   turns: Sequence[Turn]) -> dict[Party, Belief]:
+    if not settings.beliefs:
+        return {}
+    when = len(turns)
+    messages = view(task, condition, turns, "student", cast.student_system)
+    found: dict[Party, Belief] = {
+        "student": await believe(cast.student, messages, settings, settings.beliefs, f"{key}-student-{when}")}
+    if cast.partner is not None and condition.voice == "model":
+        messages = view(task, condition, turns, "partner", cast.partner_system)
+        found["partner"] = await believe(cast.partner, messages, settings, settings.beliefs, f"{key}-partner-{when}")
+    return found
+
+
+async def _script(task: Task, condition: Condition, cast: Cast, settings: DialogueSettings, key: str) -> Played:
+    assert cast.partner is not None
+    budget = settings.max_tokens * settings.turns * 2
+    said = await cast.partner.complete(script_view(task, condition, cast.partner_system),
+                                       Sampling(budget, settings.temperature, stream(key, "script")))
+    parts = re.findall(r"^(Student|Partner):[ \t]*(\S.*)$", said.text, re.MULTILINE)
+    parties: list[Party] = ["student" if name == "Student" else "partner" for name, _ in parts]
+    expected: list[Party] = ["student" if i % 2 == 0 else "partner" for i in range(len(parts))]
+    if not parts or parties != expected:
+        raise UnparsedScript(f"expected lines Student: and Partner: in turn, student first, found {said.text[:120]!r}")
+    turns = tuple(Turn(party=party, text=text.strip(), tokens=cast.partner.count_tokens(text))
+                  for party, (_, text) in zip(parties, parts, strict=True))[: 2 * settings.turns - 1]
+    return Played(turns, "student_done" if done(turns[-1].text) else "turn_cap", {}, {})

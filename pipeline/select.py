@@ -1,0 +1,59 @@
+"""Which dialogues become training data. Correctness is computed here, after the fact, never in the loop.
+
+`outcome` keeps dialogues whose final answer is right, `agreement` those that end with both parties on
+one answer, `none` all; `keep: grounded` drops lucky guesses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pipeline.acts import attempt, given
+from pipeline.partition import Condition
+from pipeline.schema import Dialogue, Party
+from pipeline.verify import equal
+from pipeline.view import known
+
+
+def final_answer(dialogue: Dialogue, party: Party = "student") -> str | None:
+    """The last answer that a party committed to."""
+    said = [attempt(turn.text) for turn in dialogue.turns if turn.party == party]
+    return next((answer for answer in reversed(said) if answer is not None), None)
+
+
+def is_correct(dialogue: Dialogue) -> bool:
+    answer = final_answer(dialogue)
+    return answer is not None and equal(answer, dialogue.task.answer)
+
+
+def is_grounded(dialogue: Dialogue) -> bool:
+    """Every needed fact was in the student's row, or stated by the partner, before the final answer."""
+    condition = Condition.model_validate(dialogue.axes)
+    has = {fact.id for fact in known(dialogue.task, condition, "student").facts}
+    attempts = [i for i, turn in enumerate(dialogue.turns) if turn.party == "student" and attempt(turn.text) is not None]
+    for turn in dialogue.turns[: attempts[-1] if attempts else 0]:
+        if turn.party == "partner":
+            has |= set(given(turn.text, dialogue.task.facts))
+    return all(fact.id in has for fact in dialogue.task.facts if fact.needed)
+
+
+def agrees(dialogue: Dialogue) -> bool:
+    ours, theirs = final_answer(dialogue), final_answer(dialogue, "partner")
+    return ours is not None and theirs is not None and equal(ours, theirs)
+
+
+def kept(dialogue: Dialogue, condition: Condition) -> bool:
+    """Whether the condition's selection keeps this dialogue."""
+    chosen = {"outcome": is_correct, "agreement": agrees, "none": lambda _: True}[condition.selection](dialogue)
+    return chosen and (condition.keep == "all" or is_grounded(dialogue))
+
+
+def select(dialogues: Iterable[Dialogue], condition: Condition) -> list[Dialogue]:
+    """The kept ones in the order of their ids, each distinct transcript of a task once per seed and round."""
+    seen, result = set(), []
+    for dialogue in sorted(dialogues, key=lambda d: d.id):
+        key = (dialogue.task.id, dialogue.seed, dialogue.round, tuple(turn.text for turn in dialogue.turns))
+        if key not in seen and kept(dialogue, condition):
+            seen.add(key)
+            result.append(dialogue)
+    return result

@@ -1,0 +1,85 @@
+"""Append-only JSON lines. A record is stored whole or not at all, also when the process is killed.
+
+A record is one `write` to a file opened for appending. What a kill may leave is a last line without its
+newline: readers skip it, and the next writer cuts it off before it appends.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+Row = TypeVar("Row", bound=BaseModel)
+
+
+class StoreError(ValueError):
+    """A stored line that is not what this project wrote; the message names file and line."""
+
+
+class Appender:
+    """Appends records to one file; a context manager."""
+
+    def __init__(self, path: Path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.path = path
+        self.file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        self._cut_torn_line()
+
+    def _cut_torn_line(self) -> None:
+        size = os.lseek(self.file, 0, os.SEEK_END)
+        end = size
+        while end > 0:
+            start = max(0, end - 65536)
+            newline = os.pread(self.file, end - start, start).rfind(b"\n")
+            if newline >= 0:
+                end = start + newline + 1
+                break
+            end = start
+        if end < size:
+            os.ftruncate(self.file, end)
+
+    def append(self, record: BaseModel) -> None:
+        """Write one line. Raises OSError, with the torn line cut off again, when the disk refuses."""
+        line = record.model_dump_json().encode() + b"\n"
+        size = os.lseek(self.file, 0, os.SEEK_END)
+        if (written := os.write(self.file, line)) != len(line):
+            os.ftruncate(self.file, size)
+            raise OSError(f"{self.path}: only {written} of {len(line)} bytes could be written; is the disk full?")
+
+    def close(self) -> None:
+        os.close(self.file)
+
+    def __enter__(self) -> Appender:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def read(path: Path, kind: type[Row]) -> Iterator[Row]:
+    """The records of a file in order; none where it does not exist. Raises StoreError with file and line."""
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            if not line.endswith(b"\n"):
+                return
+            try:
+                yield kind.model_validate_json(line)
+            except ValidationError as error:
+                first = error.errors()[0]
+                raise StoreError(
+                    f"{path}:{number}: not a {kind.__name__}: {'.'.join(map(str, first['loc']))} {first['msg']}. "
+                    "Delete that line; the next build makes its dialogue again."
+                ) from None
+
+
+def rewrite(path: Path, records: list[Row]) -> None:
+    """Replace a file's records at once."""
+    temporary = path.with_suffix(".tmp")
+    temporary.write_bytes(b"".join(record.model_dump_json().encode() + b"\n" for record in records))
+    os.replace(temporary, path)
