@@ -84,3 +84,39 @@ def given(text: str, facts: Iterable[Fact]) -> list[str]:
                 found.append(fact.id)
                 break
     return found
+
+
+# One pattern per act that wording alone shows; the others need the task (see `acts`).
+_PATTERNS = {
+    "acknowledge": r"^(?:thank(?:s| you)|okay|ok|i see|got it|all right|great)\b",
+    "repair": r"\bwhat do you mean\b|\bno, wait\b|\bi meant\b|\bdid you mean\b|\bsorry\?|\bpardon\b|^sorry\b",
+    "agree": r"\bi agree\b|\byou are right\b|\byou're right\b|\bexactly\b",
+    "disagree": r"\bi disagree\b|\bi do not agree\b|\bi don't agree\b|\bthat is (?:not right|wrong)\b|\bthat is impossible\b",
+    "hedge": r"\bi guess\b|\bmaybe\b|\bperhaps\b|\bprobably\b|\bnot sure\b",
+    "refuse": r"\bi cannot tell\b|\bi can't tell\b|\bcannot be (?:solved|answered)\b|\bnot enough information\b",
+}
+ACTS = ("clarify", "other_question", "acknowledge", "follow_up", "repair", "restate", "attempt", "agree", "disagree",
+        "hedge", "refuse")
+
+
+def acts(text: str, facts: Iterable[Fact], told: Iterable[str] = (), asked_before: bool = False) -> set[str]:
+    """The acts of one turn (after Shaikh et al., Grounding Gaps, arXiv 2311.09144, and the design's list).
+
+    `told`: ids of facts that the other party has stated so far; `asked_before`: an earlier turn of this
+    party asked. A clarification asks for a fact of the task, a follow-up asks again after an answer, a
+    restatement repeats a fact that the other told.
+    """
+    facts, told = tuple(facts), set(told)
+    found = {name for name, pattern in _PATTERNS.items() if re.search(pattern, text.strip(), re.I)}
+    wanted, open_questions = asked(text, facts), questions(text)
+    if wanted:
+        found.add("clarify")
+        if asked_before and told:
+            found.add("follow_up")
+    elif open_questions and "repair" not in found:
+        found.add("other_question")
+    if attempt(text) is not None:
+        found.add("attempt")
+    if told & set(given(text, facts)):
+        found.add("restate")
+    return found

@@ -150,7 +150,7 @@ class Experiment(Section):
 
     def fingerprint(self) -> str:
         """Of all that shapes a dialogue; part of every dialogue's id."""
-        return digest(self.student.model_dump(), self.partner.model_dump(), self.dialogue.model_dump(exclude={"concurrency"}))
+        return digest(self.student.model_dump(), self.partner.model_dump(), self.dialogue.model_dump(exclude={"concurrency", "per_task"}))
 
 
 def load(path: Path, overrides: tuple[str, ...] = ()) -> Experiment:

@@ -1,0 +1,38 @@
+"""Does the student make use of what it is told?
+
+The informative partner volunteers the missing facts, so that asking is not needed; `chatter` restates
+public ones in the same turns. `gain` and `uptake` are differences between the two (evals.metrics). For
+verdicts, the control is the partner that says nothing useful.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from evals.sitting import Case, Episode, tally
+from pipeline.acts import attempt
+from pipeline.verify import equal
+
+
+def feedback(episodes: Iterable[Episode]) -> list[Case]:
+    """P(right after | wrong before) around each partner turn, and accuracy by student turn."""
+    found = []
+    for episode in episodes:
+        task, answer, position = episode.task, None, 0
+        kind = "under" if task.missing else task.specification
+        for turn in episode.played.turns:
+            if turn.party == "partner":
+                continue
+            said = attempt(turn.text)
+            wrong_before = answer is not None and not equal(answer, task.answer)
+            answer = said if said is not None else answer
+            right = answer is not None and equal(answer, task.answer)
+            if wrong_before:
+                found.append((task.id, f"uptake_{kind}@{episode.arm}", float(right)))
+            position += 1
+            found.append((task.id, f"accuracy_{kind}_turn{position}@{episode.arm}", float(right)))
+        for later in range(position + 1, 5):
+            # Whoever stopped early keeps the answer that it stopped with.
+            right = answer is not None and equal(answer, task.answer)
+            found.append((task.id, f"accuracy_{kind}_turn{later}@{episode.arm}", float(right)))
+    return tally("feedback", found)

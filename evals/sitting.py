@@ -1,0 +1,102 @@
+"""What every exam shares: the student, the fixed partners, the tasks, and the form of a result.
+
+An exam is a fixed scenario, the same for every student: tasks, wordings and random streams are named by
+task, seed and sample, never by condition. Exam partners use wordings that no training partner uses.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from pipeline.config import DialogueSettings, Experiment
+from pipeline.episode import Cast, Played, play, stream
+from pipeline.models import Completion, Model, Sampling
+from pipeline.partition import Condition
+from pipeline.schema import Task
+from pipeline.view import Message
+
+# arm: (the partner's condition, its wording)
+ARMS = {
+    "facts": (Condition(partition="facts"), "exam"),
+    "volunteer": (Condition(partition="facts", terms="volunteer"), "exam"),
+    "chatter": (Condition(partition="facts", terms="chatter"), "exam"),
+    "verifier": (Condition(partition="verifier"), "exam"),
+    "unhelpful": (Condition(partition="symmetric"), "unhelpful"),
+}
+OPENING = Condition(partition="symmetric")  # the student's opening view is the same under every partner
+
+
+class Case(NamedTuple):
+    """One task's share of a metric: value = sum(hits) / sum(n) over tasks; never written with n = 0."""
+
+    exam: str
+    task: str
+    metric: str
+    hits: float
+    n: int
+    greedy: bool = False
+
+
+class Episode(NamedTuple):
+    """One exam episode of the student with the partner of an arm."""
+
+    arm: str
+    task: Task
+    sample: int
+    played: Played
+
+
+@dataclass(frozen=True)
+class Sitting:
+    """One student at the exams of one seed. `peer` is always the untrained base."""
+
+    experiment: Experiment
+    student: Model
+    peer: Model
+    seed: int
+    tasks: tuple[Task, ...]
+    stress: tuple[Task, ...] = ()
+
+    @property
+    def settings(self) -> DialogueSettings:
+        return self.experiment.dialogue.model_copy(update={"beliefs": 0})
+
+    @property
+    def system(self) -> str:
+        return self.experiment.student.system
+
+    def key(self, *parts: object) -> str:
+        return "-".join(map(str, ("exam", self.seed, *parts)))
+
+    async def sample(self, messages: list[Message], count: int, *key: object) -> list[Completion]:
+        """`count` answers of the student at the sampling temperature."""
+        settings = self.settings
+        return await asyncio.gather(*(
+            self.student.complete(messages, Sampling(settings.max_tokens, settings.temperature,
+                                                     stream(self.key(*key), i))) for i in range(count)))
+
+    async def greedy(self, messages: list[Message]) -> Completion:
+        return await self.student.complete(messages, Sampling(self.settings.max_tokens, 0.0, 0))
+
+    async def episodes(self) -> list[Episode]:
+        """Every task with every arm, `exams.episodes` times."""
+        async def one(arm: str, task: Task, sample: int) -> Episode:
+            condition, wording = ARMS[arm]
+            cast = Cast(self.student, None, self.system)
+            # No arm in the key: a student meets every partner with the same first turn.
+            return Episode(arm, task, sample, await play(task, condition, cast, self.settings,
+                                                         self.key(task.id, sample), wording))
+
+        return await asyncio.gather(*(one(arm, task, sample) for arm in ARMS for task in self.tasks
+                                      for sample in range(self.experiment.exams.episodes)))
+
+
+def tally(exam: str, found: list[tuple[str, str, float]], greedy: bool = False) -> list[Case]:
+    """Sum (task, metric, hit) triples into cases."""
+    sums: dict[tuple[str, str], tuple[float, int]] = {}
+    for task, metric, hit in found:
+        hits, n = sums.get((task, metric), (0.0, 0))
+        sums[task, metric] = hits + hit, n + 1
+    return [Case(exam, task, metric, hits, n, greedy) for (task, metric), (hits, n) in sums.items()]
