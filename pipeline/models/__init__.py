@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Protocol
 
+from pipeline.config import Engine
 from pipeline.view import Message
 
 
@@ -38,3 +39,16 @@ class Model(Protocol):
     def count_tokens(self, text: str) -> int:
         """Tokens of bare text, for what a rule says."""
         ...
+
+
+def open_model(engine: Engine, model: str, adapter: str | None = None, deterministic: bool = False) -> Model:
+    """The engine of a config with weights: a directory or hub name (or a server's model name), and a LoRA directory.
+
+    `deterministic` is a batch of one (transformers). Raises ConfigError where the weights cannot be used.
+    Engines are imported here, so that the command's help is fast and vLLM optional.
+    """
+    match engine.kind:
+        case "transformers":
+            from pipeline.models import transformers
+
+            return transformers.load(engine.model_copy(update={"batch": 1}) if deterministic else engine, model, adapter)

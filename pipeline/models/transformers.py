@@ -1,0 +1,189 @@
+"""Hugging Face models in this process: requests that wait together are answered in one padded batch.
+
+Every request draws from its own random stream (Philox keyed by its seed, one uniform a token, inverse
+CDF), so that a batch's composition changes logits by rounding only; with `batch=1` not even that.
+The decode loop is our own: equal prompts share one prefill and finished rows leave the batch, which
+`generate` does not do (figures in docs/engines.md).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer, DynamicCache, PreTrainedModel, PreTrainedTokenizerBase
+
+from pipeline.config import ConfigError, Engine
+from pipeline.models import Completion, ContextOverflow, EngineError, Sampling
+from pipeline.view import Message
+
+# Event-loop turns without a new request after which everyone who was about to ask has asked.
+SETTLED = 10
+# Cutting finished rows out copies the cache: worth it once this share of the rows is done.
+CUT = 0.25
+
+
+class Request(NamedTuple):
+    prompt: tuple[int, ...]
+    sampling: Sampling
+    answer: asyncio.Future[Completion]
+
+
+class TransformersModel:
+    """One set of weights. Batches run inside the event loop, not in a thread: nobody can ask anything new
+    before an answer comes, and batches then depend on who asks, never on the clock. All that waits is
+    answered before anything that was asked later, so no prompt starves."""
+
+    def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, batch: int):
+        self.model, self.tokenizer, self.batch = model.eval(), tokenizer, batch
+        self.context: int = model.config.get_text_config().max_position_embeddings
+        self.ends = end_tokens(model, tokenizer)
+        self.waiting: list[Request] = []
+        self.worker: asyncio.Task[None] | None = None
+
+    async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
+        """Answer one chat. Raises ContextOverflow or EngineError for this request only."""
+        prompt = encode(self.tokenizer, messages)
+        check_context(len(prompt), sampling.max_tokens, self.context)
+        request = Request(tuple(prompt), sampling, asyncio.get_running_loop().create_future())
+        self.waiting.append(request)
+        if self.worker is None or self.worker.done():
+            self.worker = asyncio.create_task(self._work())
+        return await request.answer
+
+    def count_tokens(self, text: str) -> int:
+        return len(self.tokenizer.encode(text, add_special_tokens=False))
+
+    async def _work(self) -> None:
+        while self.waiting:
+            size = 0
+            while size < len(self.waiting):
+                size = len(self.waiting)
+                for _ in range(SETTLED):
+                    await asyncio.sleep(0)
+            wave, self.waiting = sorted(self.waiting, key=lambda request: (len(request.prompt), request.prompt)), []
+            wave = [request for request in wave if not request.answer.done()]  # whoever was cancelled
+            parts = -(-len(wave) // self.batch)
+            for i in range(parts):
+                self._answer(wave[len(wave) * i // parts : len(wave) * (i + 1) // parts])
+                await asyncio.sleep(0)
+
+    def _answer(self, requests: list[Request]) -> None:
+        try:
+            rows = generate(self.model, len(self.tokenizer), self.ends, requests)
+        except Exception as error:
+            for request in requests:
+                request.answer.set_exception(EngineError(f"a batch of {len(requests)} failed: {error!r}"))
+            return
+        for request, row in zip(requests, rows, strict=True):
+            finished = row[-1] in self.ends
+            text = self.tokenizer.decode(row[:-1] if finished else row, skip_special_tokens=True).strip()
+            request.answer.set_result(Completion(text, len(row), len(request.prompt), finished))
+
+
+@torch.inference_mode()
+def generate(model: PreTrainedModel, vocabulary: int, ends: set[int], requests: list[Request]) -> list[list[int]]:
+    """Generated ids per request, the end token included. Ids from `vocabulary` on are never drawn."""
+    device, limits = model.device, torch.tensor([request.sampling.max_tokens for request in requests])
+    unique = {prompt: i for i, prompt in enumerate(dict.fromkeys(request.prompt for request in requests))}
+    width, steps = max(map(len, unique)), int(limits.max())
+    ids = torch.tensor([[0] * (width - len(prompt)) + list(prompt) for prompt in unique])
+    mask = torch.tensor([[0] * (width - len(prompt)) + [1] * (len(prompt) + steps) for prompt in unique]).to(device)
+    position = (mask[:, :width].cumsum(1) - 1).clamp(min=0)
+    cache = DynamicCache(config=model.config)
+    logits = model(input_ids=ids.to(device), attention_mask=mask[:, :width], position_ids=position,
+                   past_key_values=cache, logits_to_keep=1).logits[:, -1]  # fmt: skip
+    index = torch.tensor([unique[request.prompt] for request in requests], device=device)
+    if len(unique) < len(requests):
+        cache.batch_select_indices(index)
+    logits, mask, position = logits[index], mask[index], position[index, -1:]
+    uniforms = torch.stack([stream(request.sampling.seed, steps) for request in requests]).to(device)
+    heat = torch.tensor([request.sampling.temperature for request in requests], dtype=torch.float64, device=device)
+    limits, stop = limits.to(device), torch.tensor(sorted(ends), device=device)
+    out = torch.full((len(requests), steps), -1, device=device)
+    rows = torch.arange(len(requests), device=device)  # of `out`, for each row still in the batch
+    done = torch.zeros(len(requests), dtype=torch.bool, device=device)
+    for step in range(steps):
+        token = draw(logits[:, :vocabulary], uniforms[rows, step], heat[rows])
+        out[rows, step] = torch.where(done, -1, token)
+        done |= torch.isin(token, stop) | (limits[rows] == step + 1)
+        live = (~done).nonzero()[:, 0]
+        if not len(live):
+            break
+        if len(live) <= (1 - CUT) * len(rows):
+            cache.batch_select_indices(live)
+            rows, token, mask, position, done = rows[live], token[live], mask[live], position[live], done[live]
+        position = position + 1
+        logits = model(input_ids=token[:, None], attention_mask=mask[:, : width + step + 1], position_ids=position,
+                       past_key_values=cache).logits[:, -1]  # fmt: skip
+    return [[token for token in row if token >= 0] for row in out.tolist()]
+
+
+def draw(logits: torch.Tensor, uniforms: torch.Tensor, heat: torch.Tensor) -> torch.Tensor:
+    """One token a row by inverse CDF in float64: the first whose cumulative share exceeds the row's uniform.
+    `logits` [rows, vocabulary]; `uniforms` and the temperatures `heat` [rows]; temperature 0 is argmax."""
+    greedy = logits.argmax(-1)
+    if not heat.any():
+        return greedy
+    shares = torch.softmax(logits.double() / torch.where(heat > 0, heat, 1.0)[:, None], -1).cumsum(-1)
+    drawn = torch.searchsorted(shares, (uniforms * shares[:, -1])[:, None], right=True)[:, 0]
+    return torch.where(heat > 0, drawn.clamp(max=logits.shape[1] - 1), greedy)
+
+
+def stream(seed: int, n: int) -> torch.Tensor:
+    """The first `n` uniforms in [0, 1) of a request's own stream, float64."""
+    return torch.from_numpy(np.random.Generator(np.random.Philox(key=seed % 2**128)).random(n))
+
+
+def encode(tokenizer: PreTrainedTokenizerBase, messages: list[Message]) -> list[int]:
+    """A chat up to and including the generation prompt. Templates that think are told not to: turns are short."""
+    text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True, enable_thinking=False)
+    return tokenizer.encode(text, add_special_tokens=False)
+
+
+def check_context(prompt: int, max_tokens: int, context: int) -> None:
+    if prompt + max_tokens > context:
+        raise ContextOverflow(f"a prompt of {prompt} tokens and max_tokens {max_tokens} exceed the context of {context}")
+
+
+def end_tokens(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> set[int]:
+    """What ends a turn: the tokenizer's end token and those of the generation config."""
+    configured = model.generation_config.eos_token_id if model.generation_config is not None else None
+    listed = configured if isinstance(configured, list) else [configured]
+    return {token for token in (tokenizer.eos_token_id, *listed) if token is not None}
+
+
+def load_tokenizer(name: str) -> PreTrainedTokenizerBase:
+    """Of a directory or a hub name. Raises ConfigError where there is none, or no chat template."""
+    if not Path(name).is_dir() and ("/" not in name or name.startswith((".", "/", "~"))):
+        raise ConfigError(f"model: {name!r} is not a directory. Expected a model directory or a hub name OWNER/NAME.")
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(name)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"model: no tokenizer could be read from {name!r}. Expected a directory with config.json, "
+                          f"tokenizer.json and weights, or a hub name that can be downloaded. ({error})") from error  # fmt: skip
+    if not tokenizer.chat_template:
+        raise ConfigError(f"model: {name!r} has no chat template. Expected a file chat_template.jinja beside its "
+                          "tokenizer. Put one there, or use the chat version of the model.")  # fmt: skip
+    return tokenizer
+
+
+def load(engine: Engine, name: str, adapter: str | None = None) -> TransformersModel:
+    """A directory or hub name, with a LoRA adapter merged in where one is given. Raises ConfigError."""
+    tokenizer = load_tokenizer(name)
+    if adapter is not None and not os.path.isfile(os.path.join(adapter, "adapter_config.json")):
+        raise ConfigError(f"adapter: {adapter!r} holds no adapter_config.json. Expected a directory saved by PEFT.")
+    try:
+        model: Any = AutoModelForCausalLM.from_pretrained(name, dtype=getattr(torch, engine.dtype))
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"model: no causal language model could be read from {name!r}. ({error})") from error
+    if adapter is not None:
+        from peft import PeftModel
+
+        model = PeftModel.from_pretrained(model, adapter).merge_and_unload()
+    model.to("cuda" if torch.cuda.is_available() else "cpu")
+    return TransformersModel(model, tokenizer, engine.batch)
