@@ -1,0 +1,133 @@
+"""The run directory: one experiment, one writer.
+
+The first thing in a run directory is `config.yaml`, and a directory that holds another experiment's is
+never written to. A command that writes holds `.lock` while it lives; the kernel lets go of it when the
+process dies, however it dies.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from pipeline.config import ConfigError, Experiment, dump
+
+SPLIT_BY_SUFFIX = {".jsonl", ".json", ".csv", ".parquet"}
+
+
+class RunError(RuntimeError):
+    """A run directory that this command may not write to; the message says why and what to do."""
+
+
+@contextmanager
+def writing(run: Path) -> Iterator[None]:
+    """Hold the directory for this process. Raises RunError with the other's process id where it is held."""
+    run.mkdir(parents=True, exist_ok=True)
+    with (run / ".lock").open("a+") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.seek(0)
+            raise RunError(
+                f"{run}: process {lock.read().strip() or 'unknown'} is writing to this run. "
+                "Wait until it ends, or choose another directory with --set out=DIR."
+            ) from None
+        lock.truncate(0)
+        lock.write(str(os.getpid()))
+        lock.flush()
+        yield
+
+
+def claim(experiment: Experiment) -> None:
+    """Write config.yaml, or check that the one there is the same (`out` aside: a run may be moved).
+
+    Raises RunError with the differing keys.
+    """
+    path, ours = experiment.run / "config.yaml", dump(experiment)
+    if not path.exists():
+        temporary = path.with_suffix(".tmp")
+        temporary.write_text(ours, encoding="utf-8")
+        os.replace(temporary, path)
+        return
+    there, here = _leaves(yaml.safe_load(path.read_text(encoding="utf-8"))), _leaves(yaml.safe_load(ours))
+    lines = [
+        f"  {key}: there {json.dumps(there.get(key, 'absent'))}, asked for {json.dumps(here.get(key, 'absent'))}"
+        for key in sorted(there.keys() | here.keys())
+        if key != "out" and there.get(key, "absent") != here.get(key, "absent")
+    ]
+    if lines:
+        raise RunError(
+            f"{path}: this directory holds another experiment.\n" + "\n".join(lines) +
+            f"\nChoose another directory (--set out=DIR), or delete {experiment.run} to start again."
+        )
+
+
+def check(experiment: Experiment) -> None:
+    """What can be known to fail before anything costly runs: model directories, task files, order of conditions.
+
+    Raises ConfigError with the key, the value, what was expected and what to do.
+    """
+    names = list(experiment.conditions)
+    for i, (name, condition) in enumerate(experiment.conditions.items()):
+        if condition.weights in names[i:] and condition.weights != name:
+            raise ConfigError(
+                f"conditions.{name}.weights: {condition.weights!r} is trained after it. "
+                f"List {condition.weights!r} before {name!r}."
+            )
+    _check_tasks(experiment)
+    if experiment.engine.kind != "openai":
+        _check_model("student.model", experiment.student.model)
+        if experiment.partner.model:
+            _check_model("partner.model", experiment.partner.model)
+
+
+def _check_tasks(experiment: Experiment) -> None:
+    source, path = experiment.tasks.source, experiment.tasks.path
+    if source == "embedded":
+        return
+    if not path:
+        raise ConfigError(f"tasks.path: empty, but tasks.source {source!r} reads a file. Set tasks.path.")
+    if "$" in path:
+        raise ConfigError(f"tasks.path: {path!r} names an environment variable that is not set. Set it, or write the path.")
+    if not Path(path).exists() and (source != "gsm8k" or _looks_local(path)):
+        raise ConfigError(f"tasks.path: {path!r}: no such file. Expected what tasks.source {source!r} reads.")
+
+
+def _check_model(key: str, name: str) -> None:
+    directory = Path(name)
+    if not directory.exists():
+        if _looks_local(name):
+            raise ConfigError(f"{key}: {name!r}: no such directory. Expected a Hugging Face model directory or a hub name.")
+        return
+    if not (directory / "config.json").is_file():
+        raise ConfigError(f"{key}: {name!r} has no config.json. Expected a Hugging Face model directory.")
+    settings = directory / "tokenizer_config.json"
+    inline = settings.is_file() and "chat_template" in json.loads(settings.read_text(encoding="utf-8"))
+    if not (inline or (directory / "chat_template.jinja").is_file()):
+        raise ConfigError(
+            f"{key}: {name!r} has no chat template, so it cannot hold a dialogue. "
+            "Expected chat_template.jinja beside its tokenizer; use a chat model, or save one there."
+        )
+
+
+def _looks_local(name: str) -> bool:
+    """Hub names are `owner/name`; what starts like a path, or inside a folder that is here, is a path."""
+    parts = Path(name).parts
+    return name.startswith((".", "/", "~")) or len(parts) != 2 or Path(parts[0]).is_dir() or (
+        Path(name).suffix in SPLIT_BY_SUFFIX)
+
+
+def _leaves(value: Any, prefix: str = "") -> dict[str, Any]:
+    if not isinstance(value, dict) or not value:
+        return {prefix: value}
+    found: dict[str, Any] = {}
+    for key, item in value.items():
+        found |= _leaves(item, f"{prefix}.{key}" if prefix else str(key))
+    return found
