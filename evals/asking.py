@@ -7,7 +7,6 @@ after an @.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable
 
 from evals.sitting import OPENING, Case, Episode, Sitting, tally
@@ -95,7 +94,7 @@ async def asking(sitting: Sitting) -> list[Case]:
                 [hit for turn in best for hit in first_turn(task, turn.text, scope)])
 
     work = [one(task, "") for task in sitting.tasks] + [one(task, "@stress") for task in sitting.stress]
-    results = await asyncio.gather(*work)
+    results = await sitting.all(work)
     sampled = [hit for found, _ in results for hit in found]
     return tally("asking", sampled) + tally("asking", [hit for _, found in results for hit in found], greedy=True)
 

@@ -27,9 +27,8 @@ Found = list[tuple[str, str, float]]
 async def collapse(sitting: Sitting) -> list[Case]:
     """Fixed partners and a movable peer, on every task that has a right answer in sight."""
     tasks = [task for task in sitting.tasks if not task.missing]
-    fixed = await asyncio.gather(*(_fixed(sitting, task) for task in tasks))
-    movable = await asyncio.gather(*(_movable(sitting, task) for task in tasks))
-    return tally("collapse", [hit for found in [*fixed, *movable] for hit in found])
+    found = await sitting.all([exam(sitting, task) for exam in (_fixed, _movable) for task in tasks])
+    return tally("collapse", [hit for hits in found for hit in hits])
 
 
 async def _fixed(sitting: Sitting, task: Task) -> Found:

@@ -40,6 +40,8 @@ async def examine(experiment: Experiment, condition: str, seed: int, student: Mo
         cases += grounding(episodes) + await repair(sitting)
     if "feedback" in include:
         cases += feedback(episodes)
+    if sitting.outcomes:
+        cases.append(Case("all", "all", "unanswered", sum(sitting.outcomes), len(sitting.outcomes)))
     path = results_path(experiment.run, condition, seed)
     path.parent.mkdir(parents=True, exist_ok=True)
     _write(path.with_suffix(".episodes.jsonl"), [

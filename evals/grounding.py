@@ -7,7 +7,6 @@ as more grounding. `repair@garbled` is P(repair | the partner's turn made no sen
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable
 
 from evals.sitting import OPENING, Case, Episode, Sitting, tally
@@ -52,4 +51,4 @@ async def repair(sitting: Sitting) -> list[Case]:
                 turns.append(Turn(party="partner", text=GARBLED[i % len(GARBLED)]))
         return task.id, "repair@garbled", float("repair" in acts(turns[-1].text, task.facts))
 
-    return tally("grounding", list(await asyncio.gather(*(one(task, i) for i, task in enumerate(sitting.tasks)))))
+    return tally("grounding", await sitting.all([one(task, i) for i, task in enumerate(sitting.tasks)]))

@@ -7,12 +7,13 @@ task, seed and sample, never by condition. Exam partners use wordings that no tr
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Coroutine
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeVar
 
 from pipeline.config import DialogueSettings, Experiment
-from pipeline.episode import Cast, Played, play, stream
-from pipeline.models import Completion, Model, Sampling
+from pipeline.episode import Cast, EmptyTurn, Played, play, stream
+from pipeline.models import Completion, ContextOverflow, EngineError, Model, Sampling
 from pipeline.partition import Condition
 from pipeline.schema import Task
 from pipeline.view import Message
@@ -25,6 +26,8 @@ ARMS = {
     "verifier": (Condition(partition="verifier"), "exam"),
     "unhelpful": (Condition(partition="symmetric"), "unhelpful"),
 }
+UNANSWERED = (EmptyTurn, ContextOverflow, EngineError)
+T = TypeVar("T")
 OPENING = Condition(partition="symmetric")  # the student's opening view is the same under every partner
 
 
@@ -58,6 +61,7 @@ class Sitting:
     seed: int
     tasks: tuple[Task, ...]
     stress: tuple[Task, ...] = ()
+    outcomes: list[bool] = field(default_factory=list)  # per scenario: the student failed to answer
 
     @property
     def settings(self) -> DialogueSettings:
@@ -80,6 +84,18 @@ class Sitting:
     async def greedy(self, messages: list[Message]) -> Completion:
         return await self.student.complete(messages, Sampling(self.settings.max_tokens, 0.0, 0))
 
+    async def all(self, work: list[Coroutine[Any, Any, T]]) -> list[T]:
+        """The results of all scenarios but those that a model could not answer, which are counted."""
+        results = await asyncio.gather(*work, return_exceptions=True)
+        kept: list[T] = []
+        for result in results:
+            if isinstance(result, BaseException) and not isinstance(result, UNANSWERED):
+                raise result
+            self.outcomes.append(isinstance(result, UNANSWERED))
+            if not isinstance(result, BaseException):
+                kept.append(result)
+        return kept
+
     async def episodes(self) -> list[Episode]:
         """Every task with every arm, `exams.episodes` times."""
         async def one(arm: str, task: Task, sample: int) -> Episode:
@@ -89,8 +105,8 @@ class Sitting:
             return Episode(arm, task, sample, await play(task, condition, cast, self.settings,
                                                          self.key(task.id, sample), wording))
 
-        return await asyncio.gather(*(one(arm, task, sample) for arm in ARMS for task in self.tasks
-                                      for sample in range(self.experiment.exams.episodes)))
+        return await self.all([one(arm, task, sample) for arm in ARMS for task in self.tasks
+                               for sample in range(self.experiment.exams.episodes)])
 
 
 def tally(exam: str, found: list[tuple[str, str, float]], greedy: bool = False) -> list[Case]:

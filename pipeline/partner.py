@@ -7,7 +7,7 @@ holds one. `train` wordings are heard in training, `exam` wordings only in exams
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from pipeline.acts import asked, attempt, given
@@ -91,7 +91,7 @@ def rule_reply(knows: Known, condition: Condition, turns: Sequence[Turn], verdic
     return say("noted" if answer is not None else "go_on")
 
 
-def _compare(answer: str, knows: Known, condition: Condition, say) -> Reply:
+def _compare(answer: str, knows: Known, condition: Condition, say: Callable[..., Reply]) -> Reply:
     if equal(answer, knows.answer):
         return say("right", done=True)
     if condition.reveal:

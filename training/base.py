@@ -14,6 +14,7 @@ import itertools
 import json
 import random
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import torch
@@ -65,7 +66,7 @@ class Encoder:
     """Examples to ids and loss masks; equal to the chat template's own encoding (tests/training/test_base.py)."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerFast):
-        self.tokenizer, self.cache = tokenizer, {}
+        self.tokenizer = tokenizer
         self.end = SPECIAL.index("<|end|>")
 
     def text(self, text: str) -> list[int]:
@@ -89,7 +90,7 @@ class Encoder:
         return ids, learn
 
 
-def batches(encoder: Encoder, seed: int, how: Dispositions, tokens: int, drills: float):
+def batches(encoder: Encoder, seed: int, how: Dispositions, tokens: int, drills: float) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
     """Batches of about `tokens` tokens, padded on the right to a multiple of 16."""
     rng, examples = random.Random(f"batches-{seed}"), corpus(seed, how)
     while True:
@@ -108,7 +109,7 @@ def batches(encoder: Encoder, seed: int, how: Dispositions, tokens: int, drills:
 
 
 def train(out: Path, seed: int = 0, how: Dispositions = Dispositions(), steps: int = 9000, tokens: int = 4096,
-          rate: float = 3e-3, decay: float = 0.25, start: Path | None = None, compile: bool = False, log: int = 100) -> LlamaForCausalLM:
+          rate: float = 3e-3, decay: float = 0.25, start: Path | None = None, log: int = 100) -> LlamaForCausalLM:
     torch.manual_seed(seed)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     if start is None:
@@ -116,13 +117,13 @@ def train(out: Path, seed: int = 0, how: Dispositions = Dispositions(), steps: i
         model = make_model(len(tokenizer))
     else:
         tokenizer, model = PreTrainedTokenizerFast.from_pretrained(start), LlamaForCausalLM.from_pretrained(start)
-    model.to(device).train()
+    model.train()
+    model.to(torch.device(device))  # type: ignore[arg-type]
     encoder = Encoder(tokenizer)
     matrices = [p for n, p in model.named_parameters() if p.ndim == 2 and "embed" not in n]
     others = [p for n, p in model.named_parameters() if p.ndim != 2 or "embed" in n]
     muon = torch.optim.Muon(matrices, lr=rate * 5, weight_decay=0.0, adjust_lr_fn=None)
     adam = torch.optim.AdamW(others, lr=rate, betas=(0.9, 0.98), weight_decay=0.0)
-    body = torch.compile(model.model, dynamic=True) if compile else model.model
     began, seen, total, count = time.time(), 0, 0.0, 0
     stream = batches(encoder, seed, how, tokens, drills=0.25)
     for step in range(steps):
@@ -131,7 +132,7 @@ def train(out: Path, seed: int = 0, how: Dispositions = Dispositions(), steps: i
             for group in optimizer.param_groups:
                 group["lr"] = base * scale
         ids, learn = (part.to(device) for part in next(stream))
-        hidden = body(input_ids=ids).last_hidden_state[:, :-1]
+        hidden = model.model(input_ids=ids).last_hidden_state[:, :-1]
         loss = torch.nn.functional.cross_entropy(model.lm_head(hidden[learn[:, 1:]]), ids[:, 1:][learn[:, 1:]])
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -163,7 +164,6 @@ if __name__ == "__main__":
     parser.add_argument("--ask", type=float, default=Dispositions().ask)
     parser.add_argument("--ask-full", type=float, default=Dispositions().ask_full)
     parser.add_argument("--start", type=Path)
-    parser.add_argument("--compile", action="store_true")
     options = vars(parser.parse_args())
     how = Dispositions(ask=options.pop("ask"), ask_full=options.pop("ask_full"))
     train(how=how, **options)

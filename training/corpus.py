@@ -15,7 +15,7 @@ from typing import NamedTuple
 from pipeline.acts import asked, attempt, done, given
 from pipeline.partition import Condition
 from pipeline.partner import WORDINGS, rule_reply
-from pipeline.schema import Fact, Task, Turn
+from pipeline.schema import Fact, Party, Task, Turn
 from pipeline.tasks.embedded import IMPOSSIBLE, KINDS, arithmetic, embedded_tasks
 from pipeline.verify import equal
 from pipeline.view import Message, known, probe, script_view, verdict, view
@@ -63,7 +63,8 @@ def _needed_numbers(task: Task) -> list[int]:
 
 def drill(rng: random.Random, count: int = 10) -> tuple[list[str], list[str]]:
     """Bare equations: left sides and results, for arithmetic without prose."""
-    lefts, results = [], []
+    lefts: list[str] = []
+    results: list[str] = []
     while len(lefts) < count:
         sign = rng.choice("+++---*")
         if sign == "*":
@@ -83,8 +84,8 @@ def drill(rng: random.Random, count: int = 10) -> tuple[list[str], list[str]]:
 class Student:
     """A simulated student: what it says next, from the task's truth and what has been said to it."""
 
-    def __init__(self, task: Task, rng: random.Random, how: Dispositions, party: str = "student"):
-        self.task, self.rng, self.how, self.party = task, rng, how, party
+    def __init__(self, task: Task, rng: random.Random, how: Dispositions):
+        self.task, self.rng, self.how = task, rng, how
         self.answer: str | None = None
         self.has = {fact.id for fact in task.facts if fact.public}
 
@@ -239,7 +240,7 @@ def dialogue(task: Task, rng: random.Random, how: Dispositions) -> Example:
         learn.add(len(turns))
     if turns[-1].party == "partner" and move != "right":
         turns.append(Turn(party="student", text=said))
-    party = "partner" if scene == "peer" and rng.random() < 0.6 else "student"
+    party: Party = "partner" if scene == "peer" and rng.random() < 0.6 else "student"
     upto = max(i for i, turn in enumerate(turns) if turn.party == party) + 1
     if rng.random() < 0.25 and student.answer is not None and party == "student":
         messages = probe(view(task, condition, turns, "student"), PROBE)
