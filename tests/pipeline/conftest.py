@@ -1,0 +1,36 @@
+"""Small real parts that many tests share."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from pipeline.models import Completion, Sampling
+from pipeline.schema import Task
+from pipeline.tasks.embedded import embedded_tasks
+from pipeline.view import Message
+
+
+class Parrot:
+    """Says its lines in order, whatever it is asked, and keeps the views that it saw."""
+
+    def __init__(self, *lines: str):
+        self.lines, self.seen = itertools.cycle(lines), list[list[Message]]()
+
+    async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
+        self.seen.append(messages)
+        return Completion(next(self.lines), 3, 10)
+
+    def count_tokens(self, text: str) -> int:
+        return len(text.split())
+
+
+@pytest.fixture(scope="session")
+def underspecified() -> list[Task]:
+    return list(itertools.islice(embedded_tasks("train", "underspecified"), 30))
+
+
+@pytest.fixture(scope="session")
+def full() -> list[Task]:
+    return list(itertools.islice(embedded_tasks("train", "full"), 30))

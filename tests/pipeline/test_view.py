@@ -1,0 +1,101 @@
+"""`known` and `view` are the only readers of private facts: the invariants rest on these properties."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.partition import PARTITIONS, Condition
+from pipeline.schema import Fact, Task, Turn
+from pipeline.tasks.embedded import make_task
+from pipeline.view import known, probe, view
+
+ROWS = [Condition(partition=name, voice="model" if name == "script" else "rule") for name in PARTITIONS]
+SAME_OPENING = [c for c in ROWS if c.partition not in ("jigsaw", "mindreader")]
+LINES = st.lists(st.sampled_from(["How many pens does Tom have?", "I guess the answer is 3.", "Okay.", "No."]), max_size=6)
+seeds = st.integers(0, 10_000)
+
+
+def talk(lines: list[str]) -> list[Turn]:
+    return [Turn(party="partner" if i % 2 else "student", text=line) for i, line in enumerate(lines)]
+
+
+def secret(task: Task, number: str = "987") -> Task:
+    """The same task with hidden facts, gold, solution and false key that occur nowhere else."""
+    facts = tuple(Fact(**fact.model_dump() | {"text": re.sub(r"\d+", number, fact.text)}) if not fact.public else fact
+                  for fact in task.facts)
+    return task.model_copy(update={"facts": facts, "answer": "98765", "solution": "9 + 8 = 98765.",
+                                   "wrong_answer": "98764", "full_question": "98763"})
+
+
+@given(seeds, LINES, st.sampled_from(["full", "underspecified"]))
+def test_nothing_hidden_reaches_the_student_unless_a_turn_says_it(seed, lines, specification):
+    task = secret(make_task(seed, specification))
+    for condition in ROWS:
+        if condition.partition in ("mindreader", "jigsaw"):
+            continue
+        text = str(view(task, condition, talk(lines), "student"))
+        assert not re.search(r"\b(987|98765|98764|98763)\b", text), condition.partition
+
+
+@given(seeds, LINES, st.sampled_from(["full", "underspecified"]))
+def test_a_symmetric_partner_sees_nothing_hidden_either(seed, lines, specification):
+    task = secret(make_task(seed, specification))
+    assert not re.search(r"987", str(view(task, Condition(partition="symmetric"), talk(lines), "partner")))
+
+
+@given(seeds)
+def test_the_students_opening_is_byte_equal_under_every_partition_that_leaves_it_alone(seed):
+    task = make_task(seed, "underspecified")
+    assert len({str(view(task, condition, [], "student")) for condition in SAME_OPENING}) == 1
+
+
+def test_only_the_label_axis_changes_the_opening_word():
+    task = make_task(1, "full")
+    plain = view(task, Condition(partition="symmetric"), [], "student")[0]["content"]
+    sham = view(task, Condition(partition="symmetric", label="teacher"), [], "student")[0]["content"]
+    assert plain.replace("partner", "teacher") == sham and plain != sham
+
+
+@given(seeds, LINES, st.sampled_from(ROWS), st.sampled_from(["student", "partner"]))
+def test_views_are_append_only(seed, lines, condition, party):
+    turns = talk(lines)
+
+    def text(n: int) -> str:
+        return "".join(m["role"][0] + m["content"] for m in view(make_task(seed, "underspecified"), condition, turns[:n], party))
+
+    for n in range(1 if party == "partner" else 0, len(turns)):
+        assert text(n + 1).startswith(text(n))
+
+
+@given(seeds, LINES, st.sampled_from(ROWS), st.sampled_from(["student", "partner"]))
+def test_roles_alternate_and_own_turns_are_the_assistants(seed, lines, condition, party):
+    messages = view(make_task(seed, "full"), condition, talk(lines), party)
+    roles = [message["role"] for message in messages]
+    assert roles == ["user" if i % 2 == 0 else "assistant" for i in range(len(roles))]
+    own = [turn.text for turn in talk(lines) if turn.party == party]
+    assert [m["content"] for m in messages if m["role"] == "assistant"] == own
+
+
+def test_the_verdict_is_shown_to_the_verifying_partner_alone():
+    task = make_task(3, "full")
+    turns = [Turn(party="student", text=f"The answer is {task.answer}.")]
+    for condition in ROWS:
+        shown = "check says that this is right" in str(view(task, condition, turns, "partner"))
+        assert shown == (condition.partition == "verifier")
+        assert "check says" not in str(view(task, condition, turns, "student"))
+
+
+def test_jigsaw_shares_are_disjoint_and_together_whole():
+    task, condition = make_task(5, "full"), Condition(partition="jigsaw")
+    ours, theirs = ({f.id for f in known(task, condition, party).facts} for party in ("student", "partner"))
+    assert ours.isdisjoint(theirs) and ours | theirs == {fact.id for fact in task.facts}
+
+
+@pytest.mark.parametrize("lines", [[], ["Okay."], ["Okay.", "No."]])
+def test_a_probe_ends_the_view_with_a_question_and_leaves_it_untouched(lines):
+    messages = view(make_task(1, "full"), ROWS[0], talk(lines), "student")
+    before = str(messages)
+    asked = probe(messages, "What is it?")
+    assert asked[-1]["role"] == "user" and asked[-1]["content"].endswith("What is it?") and str(messages) == before
