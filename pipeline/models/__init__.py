@@ -51,4 +51,17 @@ def open_model(engine: Engine, model: str, adapter: str | None = None, determini
         case "transformers":
             from pipeline.models import transformers
 
-            return transformers.load(engine.model_copy(update={"batch": 1}) if deterministic else engine, model, adapter)
+            rows = 1 if deterministic else engine.batch
+            return transformers.load(engine.model_copy(update={"batch": rows}), model, adapter)
+        case "vllm":
+            from pipeline.models import vllm
+
+            return vllm.load(engine, model, adapter)
+        case "openai":
+            from pipeline.models import openai
+
+            return openai.load(engine, model, adapter)
+        case "scripted":
+            from pipeline.models import scripted
+
+            return scripted.ScriptedModel()

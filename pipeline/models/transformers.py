@@ -3,7 +3,8 @@
 Every request draws from its own random stream (Philox keyed by its seed, one uniform a token, inverse
 CDF), so that a batch's composition changes logits by rounding only; with `batch=1` not even that.
 The decode loop is our own: equal prompts share one prefill and finished rows leave the batch, which
-`generate` does not do (figures in docs/engines.md).
+`generate` does not do: 1.4 times its speed at 128 distinct prompts of 62 tokens and 11 new ones, 3.4
+times at 8 samples of each prompt (1.5 M parameters, float32, one CPU core).
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ class TransformersModel:
             return
         for request, row in zip(requests, rows, strict=True):
             finished = row[-1] in self.ends
-            text = self.tokenizer.decode(row[:-1] if finished else row, skip_special_tokens=True).strip()
+            text = str(self.tokenizer.decode(row[:-1] if finished else row, skip_special_tokens=True)).strip()
             request.answer.set_result(Completion(text, len(row), len(request.prompt), finished))
 
 
@@ -147,7 +148,7 @@ def encode(tokenizer: PreTrainedTokenizerBase, messages: list[Message]) -> list[
 
 def check_context(prompt: int, max_tokens: int, context: int) -> None:
     if prompt + max_tokens > context:
-        raise ContextOverflow(f"a prompt of {prompt} tokens and max_tokens {max_tokens} exceed the context of {context}")
+        raise ContextOverflow(f"prompt of {prompt} tokens + max_tokens {max_tokens} exceed the context of {context}")
 
 
 def end_tokens(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> set[int]:
@@ -164,11 +165,15 @@ def load_tokenizer(name: str) -> PreTrainedTokenizerBase:
     try:
         tokenizer = AutoTokenizer.from_pretrained(name)
     except (OSError, ValueError) as error:
-        raise ConfigError(f"model: no tokenizer could be read from {name!r}. Expected a directory with config.json, "
-                          f"tokenizer.json and weights, or a hub name that can be downloaded. ({error})") from error  # fmt: skip
+        raise ConfigError(
+            f"model: no tokenizer could be read from {name!r}. Expected a directory with config.json, "
+            f"tokenizer.json and weights, or a hub name that can be downloaded. ({error})"
+        ) from error
     if not tokenizer.chat_template:
-        raise ConfigError(f"model: {name!r} has no chat template. Expected a file chat_template.jinja beside its "
-                          "tokenizer. Put one there, or use the chat version of the model.")  # fmt: skip
+        raise ConfigError(
+            f"model: {name!r} has no chat template. Expected a file chat_template.jinja beside its tokenizer. "
+            "Put one there, or use the chat version of the model."
+        )
     return tokenizer
 
 

@@ -1,0 +1,157 @@
+"""Any server that speaks the OpenAI chat protocol: vLLM, SGLang, llama.cpp, a hosted model.
+
+What may pass by itself (429, 5xx, timeouts, broken connections) is retried with jitter, nothing else.
+The key comes from OPENAI_API_KEY alone and stands in no error text. One connection is open per waiting
+request: with dialogue.concurrency 1024 the limit on open files (`ulimit -n`) must be above that.
+
+    engine: {kind: openai, url: http://127.0.0.1:8000/v1}
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import re
+import time
+from collections.abc import AsyncGenerator
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import aiohttp
+import tenacity
+
+from pipeline.config import ConfigError, Engine
+from pipeline.models import Completion, ContextOverflow, EngineError, Sampling
+from pipeline.view import Message
+
+LONGEST_PAUSE = 120.0  # seconds, whatever Retry-After asks for
+TOO_LONG = re.compile(r"context.?(length|size|window)|maximum (model|input|sequence) length|prompt is too long", re.I)
+
+
+class Passing(Exception):
+    """A failure that may pass by itself; `after` seconds where the server said when to come back."""
+
+    def __init__(self, message: str, after: float = 0.0):
+        super().__init__(message)
+        self.after = after
+
+
+class OpenAIModel:
+    """One model name on one server. `pause` and `timeout` in seconds."""
+
+    def __init__(self, url: str, model: str, attempts: int = 6, pause: float = 0.5, timeout: float = 300):
+        self.url, self.model, self.timeout = url.rstrip("/"), model, timeout
+        self.attempts, self.pause = attempts, pause
+        self.key = os.environ.get("OPENAI_API_KEY", "")
+        self.loop: asyncio.AbstractEventLoop | None = None
+
+    async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
+        """Answer one chat. Raises ContextOverflow or EngineError for this request only, ConfigError where no
+        request can succeed: an unknown model, a refused key."""
+        body = {"model": self.model, "messages": messages, "max_tokens": sampling.max_tokens,
+                "temperature": sampling.temperature, "seed": sampling.seed % 2**63}  # fmt: skip
+        try:
+            async for attempt in tenacity.AsyncRetrying(
+                retry=tenacity.retry_if_exception_type(Passing),
+                stop=tenacity.stop_after_attempt(self.attempts),
+                wait=self._pause,
+                reraise=True,
+            ):
+                with attempt:
+                    return self._read(await self._post(body))
+        except Passing as error:
+            raise EngineError(f"{self.url}: {error}, after {self.attempts} attempts") from None
+        raise AssertionError("tenacity returns or raises")
+
+    def count_tokens(self, text: str) -> int:
+        """Words and signs: the server's tokenizer is not at hand."""
+        return len(re.findall(r"\w+|[^\w\s]", text))
+
+    def _pause(self, state: tenacity.RetryCallState) -> float:
+        error = state.outcome.exception() if state.outcome else None
+        told = error.after if isinstance(error, Passing) else 0.0
+        return min(LONGEST_PAUSE, told + random.uniform(0, self.pause * 2**state.attempt_number))
+
+    async def _post(self, body: dict[str, Any]) -> Any:
+        session = await self._session()
+        try:
+            async with session.post(f"{self.url}/chat/completions", json=body) as response:
+                status, text, after = response.status, await response.text(), response.headers.get("Retry-After", "")
+        except (TimeoutError, aiohttp.ClientConnectionError, aiohttp.ClientPayloadError) as error:
+            hint = " (raise ulimit -n, or lower dialogue.concurrency)" if "Too many open files" in str(error) else ""
+            raise Passing(f"{type(error).__name__} {error}{hint}".strip()) from None
+        if status == 200:
+            return text
+        said = f"status {status}: {self._clean(text)}"
+        if status == 429 or status >= 500:
+            raise Passing(said, _seconds(after))
+        if status == 400 and TOO_LONG.search(text):
+            raise ContextOverflow(said)
+        if status == 404:
+            raise ConfigError(f"model: {self.url} does not serve {self.model!r}. It serves: {await self._served()}.")
+        if status in (401, 403):
+            held = "was refused" if self.key else "is not set"
+            raise ConfigError(f"engine.url: {self.url} wants a key, and the environment's OPENAI_API_KEY {held}.")
+        raise EngineError(f"{self.url}: {said}")
+
+    def _read(self, text: str) -> Completion:
+        try:
+            body = json.loads(text)
+            choice, usage = body["choices"][0], body["usage"]
+            said = choice["message"]["content"].strip()
+            tokens, prompt = int(usage["completion_tokens"]), int(usage["prompt_tokens"])
+            return Completion(said, tokens, prompt, choice["finish_reason"] != "length")
+        except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
+            expected = "choices[0].message.content, choices[0].finish_reason and usage"
+            found = f"{error!r} in {self._clean(text)!r}"
+            raise EngineError(f"{self.url}: malformed answer, expected {expected}: {found}") from None
+
+    async def _served(self) -> str:
+        session = await self._session()
+        try:
+            async with session.get(f"{self.url}/models") as response:
+                return ", ".join(sorted(str(row["id"]) for row in (await response.json())["data"]))
+        except (TimeoutError, aiohttp.ClientError, ValueError, KeyError, TypeError):
+            return f"unknown ({self.url}/models gave no list; does engine.url end in /v1?)"
+
+    def _clean(self, text: str) -> str:
+        """The start of a server's words, without the key that some servers repeat."""
+        return (text.replace(self.key, "[key]") if self.key else text)[:300]
+
+    async def _session(self) -> aiohttp.ClientSession:
+        if self.loop is not asyncio.get_running_loop():
+            self.loop, self.sessions = asyncio.get_running_loop(), self._open()
+            self.session = await anext(self.sessions)
+        return self.session
+
+    async def _open(self) -> AsyncGenerator[aiohttp.ClientSession]:
+        # A generator, because asyncio.run closes those that are open when it ends: nobody has to close the model.
+        connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=60)
+        headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
+        timeout = aiohttp.ClientTimeout(total=self.timeout)
+        async with aiohttp.ClientSession(connector=connector, headers=headers, timeout=timeout) as session:
+            yield session
+
+
+def _seconds(after: str) -> float:
+    """Retry-After as seconds from now: a number or a date (RFC 9110); 0 where absent or unreadable."""
+    if re.fullmatch(r"\d+(\.\d+)?", after):
+        return float(after)
+    try:
+        return max(0.0, parsedate_to_datetime(after).timestamp() - time.time())
+    except ValueError:
+        return 0.0
+
+
+def load(engine: Engine, model: str, adapter: str | None = None) -> OpenAIModel:
+    """Raises ConfigError for a missing url, or an adapter, which only the server itself can load."""
+    if not engine.url.startswith(("http://", "https://")):
+        raise ConfigError(f"engine.url: {engine.url!r} is no address. Expected one such as http://127.0.0.1:8000/v1.")
+    if adapter is not None:
+        raise ConfigError(
+            f"adapter: {adapter!r} cannot be sent to {engine.url}. Start the server with it "
+            "(vLLM: --lora-modules NAME=DIR) and give NAME as the model, or use engine.kind transformers or vllm."
+        )
+    return OpenAIModel(engine.url, model)

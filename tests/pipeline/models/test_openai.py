@@ -1,0 +1,209 @@
+"""Against a small server on loopback that misbehaves as the request's text tells it to."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+import tenacity
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from pipeline.config import ConfigError, Engine
+from pipeline.models import Completion, ContextOverflow, EngineError, Sampling, open_model
+from pipeline.models.openai import OpenAIModel, Passing, _seconds
+
+USAGE = {"prompt_tokens": 7, "completion_tokens": 3}
+
+
+def choice(text: Any, reason: str = "stop") -> dict[str, Any]:
+    return {"choices": [{"message": {"role": "assistant", "content": text}, "finish_reason": reason}], "usage": USAGE}
+
+
+BODIES: dict[str, str] = {
+    "fine": json.dumps(choice(" The answer is 12. ")),
+    "cut": json.dumps(choice("The answer", "length")),
+    "not json": "<html>",
+    "no choices": json.dumps({"choices": [], "usage": USAGE}),
+    "no content": json.dumps(choice(None)),
+    "no usage": json.dumps({"choices": choice("x")["choices"]}),
+    "a list": "[]",
+}
+STATUSES = {
+    "too long": (400, "This model's maximum context length is 64 tokens. However, you requested 70."),
+    "bad request": (400, "temperature must be below 2"),
+    "refused": (401, "Incorrect API key provided: sk-secret"),
+    "echo": (422, "your key sk-secret is odd"),
+}
+PASSING = {"busy": 429, "broken": 500, "overloaded": 503}
+
+
+class Server:
+    """Counts what it was asked; `busy`, `broken` and `overloaded` pass at the third attempt."""
+
+    def __init__(self) -> None:
+        self.asked: Counter[str] = Counter()
+        self.seen: list[dict[str, Any]] = []
+        self.headers: list[str | None] = []
+        self.open = self.most = 0
+        self.gate = asyncio.Event()
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        body = await request.json()
+        text = body["messages"][-1]["content"]
+        self.asked[text] += 1
+        self.seen.append(body)
+        self.headers.append(request.headers.get("Authorization"))
+        if body["model"] != "student":
+            return web.Response(status=404, text="no such model")
+        if text in PASSING and self.asked[text] < 3:
+            return web.Response(status=PASSING[text], headers={"Retry-After": "0"})
+        if text == "always broken":
+            return web.Response(status=500, text="sk-secret")
+        if text in ("hang", "always hang") and (self.asked[text] < 2 or text == "always hang"):
+            await asyncio.sleep(5)
+        if text == "hang up" and self.asked[text] < 3:
+            assert request.transport is not None
+            request.transport.close()
+        if text in STATUSES:
+            return web.Response(status=STATUSES[text][0], text=STATUSES[text][1])
+        if text == "all at once":
+            self.open += 1
+            self.most = max(self.most, self.open)
+            if self.open == 150:
+                self.gate.set()
+            await self.gate.wait()
+        return web.Response(text=BODIES.get(text, BODIES["fine"]))
+
+    async def models(self, request: web.Request) -> web.Response:
+        return web.json_response({"data": [{"id": "student"}, {"id": "other"}]})
+
+
+def talk(then: Callable[[Server, str], Awaitable[Any]]) -> Any:
+    async def run() -> Any:
+        server = Server()
+        app = web.Application()
+        app.router.add_post("/v1/chat/completions", server.answer)
+        app.router.add_get("/v1/models", server.models)
+        async with TestServer(app) as http:
+            return await then(server, str(http.make_url("/v1")))
+
+    return asyncio.run(run())
+
+
+async def ask(model: OpenAIModel, text: str) -> Any:
+    (answer,) = await asyncio.gather(
+        model.complete([{"role": "user", "content": text}], Sampling(5, 0.5, 2**70 + 1)), return_exceptions=True
+    )
+    return answer
+
+
+def say(text: str, name: str = "student", **options: Any) -> tuple[Any, Server]:
+    async def then(server: Server, url: str) -> tuple[Any, Server]:
+        return await ask(OpenAIModel(url, name, pause=0.001, **options), text), server
+
+    return talk(then)
+
+
+def test_an_answer_carries_text_and_the_servers_counts_and_the_request_its_sampling() -> None:
+    answer, server = say("fine")
+    assert answer == Completion("The answer is 12.", 3, 7, True)
+    (body,) = server.seen
+    assert (body["model"], body["max_tokens"], body["temperature"]) == ("student", 5, 0.5)
+    assert 0 <= body["seed"] < 2**63
+    assert say("cut")[0] == Completion("The answer", 3, 7, False)
+
+
+@pytest.mark.parametrize("text", [*PASSING, "hang up"])
+def test_what_may_pass_is_tried_again(text: str) -> None:
+    answer, server = say(text)
+    assert isinstance(answer, Completion)
+    assert server.asked[text] == 3
+
+
+def test_a_request_that_hangs_is_given_up_and_tried_again() -> None:
+    answer, server = say("hang", timeout=0.1)
+    assert isinstance(answer, Completion)
+    assert server.asked["hang"] == 2
+    answer, server = say("always hang", timeout=0.05, attempts=2)
+    assert isinstance(answer, EngineError) and "TimeoutError" in str(answer)
+
+
+@pytest.mark.parametrize("text", ["bad request", "echo", *(name for name in BODIES if name not in ("fine", "cut"))])
+def test_what_will_not_pass_is_asked_once_and_fails_that_request(text: str) -> None:
+    answer, server = say(text)
+    assert isinstance(answer, EngineError)
+    assert server.asked[text] == 1
+
+
+def test_a_prompt_that_is_too_long_is_an_overflow_with_the_servers_numbers() -> None:
+    answer, server = say("too long")
+    assert isinstance(answer, ContextOverflow) and "64 tokens" in str(answer)
+    assert server.asked["too long"] == 1
+
+
+def test_an_unknown_model_is_answered_with_what_the_server_serves() -> None:
+    answer, _ = say("fine", name="studnet")
+    assert isinstance(answer, ConfigError) and "does not serve 'studnet'. It serves: other, student." in str(answer)
+
+
+def test_the_key_is_sent_and_stands_in_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert say("fine")[1].headers == [None]
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    assert say("fine")[1].headers == ["Bearer sk-secret"]
+    for text in ("refused", "echo", "always broken"):
+        answer, _ = say(text, attempts=2)
+        assert isinstance(answer, (EngineError, ConfigError)) and "sk-secret" not in str(answer)
+
+
+def test_more_than_a_hundred_requests_are_open_at_once_over_one_session() -> None:
+    async def then(server: Server, url: str) -> tuple[int, int]:
+        model = OpenAIModel(url, "student")
+        answers = await asyncio.gather(*(ask(model, "all at once") for _ in range(150)))
+        assert all(isinstance(answer, Completion) for answer in answers)
+        return server.most, len(answers)
+
+    assert talk(then) == (150, 150)
+
+
+def test_one_model_serves_one_event_loop_after_another() -> None:
+    model = OpenAIModel("", "student", pause=0.001)
+
+    async def then(server: Server, url: str) -> Any:
+        model.url = url
+        return await ask(model, "fine")
+
+    assert talk(then) == talk(then) == Completion("The answer is 12.", 3, 7, True)
+
+
+def test_a_server_that_is_not_there_is_an_engine_error() -> None:
+    answer = asyncio.run(ask(OpenAIModel("http://127.0.0.1:1/v1", "student", attempts=2, pause=0.001), "fine"))
+    assert isinstance(answer, EngineError) and "after 2 attempts" in str(answer)
+
+
+def test_retry_after_is_seconds_or_a_date() -> None:
+    assert _seconds("7") == 7
+    assert _seconds("1.5") == 1.5
+    assert _seconds("") == _seconds("soon") == _seconds("Wed, 21 Oct 2015 07:28:00 GMT") == 0
+    assert _seconds("Wed, 21 Oct 2099 07:28:00 GMT") > 10**9
+
+
+def test_the_pause_is_what_the_server_asked_for_and_a_little_more_within_bounds() -> None:
+    def pause(after: float) -> float:
+        state = tenacity.RetryCallState(tenacity.AsyncRetrying(), None, (), {})
+        state.set_exception((Passing, Passing("busy", after), None))
+        return OpenAIModel("", "student", pause=0.5)._pause(state)
+
+    assert all(7 <= pause(7) <= 8 for _ in range(50)) and len({pause(7) for _ in range(50)}) > 1
+    assert pause(10**6) == 120
+
+
+def test_a_config_without_an_address_or_with_an_adapter_says_what_to_do() -> None:
+    with pytest.raises(ConfigError, match=r"engine\.url: '' is no address"):
+        open_model(Engine(kind="openai"), "student")
+    with pytest.raises(ConfigError, match="--lora-modules"):
+        open_model(Engine(kind="openai", url="http://127.0.0.1:1/v1"), "student", "adapters/x")
