@@ -19,8 +19,6 @@ from transformers import PreTrainedTokenizerBase
 from pipeline.view import Message
 
 IGNORE = -100
-# Thinking out loud would fill a turn; templates without such a switch ignore it. Engines render alike.
-TEMPLATE_ARGS = {"enable_thinking": False}
 
 
 class Encoded(TypedDict):
@@ -104,11 +102,12 @@ def _turn(tokenizer: PreTrainedTokenizerBase, messages: Sequence[Message], i: in
 
 
 def _render(tokenizer: PreTrainedTokenizerBase, messages: Sequence[Message], prompt: bool, row: str) -> str:
-    try:
-        return tokenizer.apply_chat_template(
-            list(messages), tokenize=False, add_generation_prompt=prompt, **TEMPLATE_ARGS)
+    try:  # as pipeline.models.transformers.encode does for sampling
+        text = tokenizer.apply_chat_template(
+            list(messages), tokenize=False, add_generation_prompt=prompt, enable_thinking=False)
     except Exception as error:  # a template raises whatever its author chose
         raise TemplateError(f"{row}: the chat template refuses the first {len(messages)} messages: {error}") from error
+    return str(text)
 
 
 def _ids(tokenizer: PreTrainedTokenizerBase, text: str) -> list[int]:

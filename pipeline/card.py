@@ -1,0 +1,175 @@
+"""The simulation card of a dataset: who knew what on what terms, models, prompts, counts, known limits.
+
+Every sentence about the condition comes from its row of `pipeline.partition`, so the card cannot drift
+from what was run. The text around it is templates/card.md.j2.
+
+    maieutic build configs/quickstart.yaml     # writes runs/quickstart/datasets/<condition>/README.md
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from huggingface_hub import DatasetCard, DatasetCardData
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from pipeline.config import Experiment, dump
+from pipeline.leaks import leak_stated, privileged
+from pipeline.partition import PLUMBING_ON_EMBEDDED, PUBLIC, SHARE, Condition, Item
+from pipeline.partner import WORDINGS
+from pipeline.schema import Dialogue
+from pipeline.select import is_correct, is_grounded
+from pipeline.view import known, view
+
+TERMS = {
+    "on_request": "The partner tells what only it knows when it is asked for it.",
+    "volunteer": "The partner tells one thing that only it knows in each of its turns, asked or not.",
+    "chatter": "The partner restates public facts and keeps what only it knows to itself.",
+}
+VOICES = {
+    "rule": "a rule (`pipeline/partner.py`) with {} fixed wordings",
+    "model": "a language model, {model}, prompted with its view",
+    "human": "people; these dialogues were imported, nothing in them was generated here",
+}
+SELECTION = {
+    "outcome": "dialogues whose final answer is right",
+    "agreement": "dialogues in which both parties end on the same answer, right or wrong",
+    "none": "every dialogue",
+}
+LEARN = {
+    "all": "every student turn",
+    "after_last_error": "the student's turns after its last wrong attempt",
+    "final": "only the student's last attempt, where it is right",
+}
+# Licence of the rows, and what it asks of whoever passes them on.
+LICENCES = {
+    "embedded": ("mit", "The problems are procedural, made by this project (MIT)."),
+    "gsm8k": ("mit", "Problems are from GSM8K (Cobbe et al., 2021; MIT): name the source."),
+    "sharded": ("mit", "Problems are sharded GSM8K items of Lost in Conversation (Laban et al., 2025; MIT), "
+                       "after GSM8K (Cobbe et al., 2021; MIT): name both."),
+    "mathdial": ("cc-by-sa-4.0", "Dialogues are from MathDial (Macina et al., 2023), CC BY-SA 4.0, problems from GSM8K "
+                                 "(MIT). This dataset is an adaptation: name both, say what was changed, and share it "
+                                 "under the same licence."),
+}
+
+
+def knows(items: frozenset[Item] | None) -> str:
+    """One party's row in words, in the order of `Item`."""
+    return "nobody: there is no partner" if items is None else "; ".join(item.value for item in Item if item in items)
+
+
+def card(experiment: Experiment, condition: str, dialogues: Sequence[Dialogue], rows: int) -> str:
+    """The README of one condition's dataset. `dialogues` are the selected ones, `rows` how many gave a row."""
+    axes, licence = experiment.conditions[condition], LICENCES[experiment.tasks.source]
+    # Where files lay on the machine that made them helps no reader.
+    here = {"out": "", "tasks": experiment.tasks.model_copy(update={"path": Path(experiment.tasks.path).name})}
+    data = DatasetCardData(
+        pretty_name=f"{experiment.name}: {condition}", language="en", license=licence[0],
+        tags=["maieutic", "dialogue", "knowledge-asymmetry"], task_categories=["text-generation"],
+        configs=[{"config_name": "sft", "data_files": "sft/*.parquet"}],
+    )
+    template = Environment(
+        loader=PackageLoader("pipeline"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+        keep_trailing_newline=True, autoescape=False,
+    ).get_template("card.md.j2")
+    body = template.render(
+        experiment=experiment, name=condition, axes=axes,
+        student=knows(axes.row.student), partner=knows(axes.row.partner),
+        terms=_terms(axes), voice=_voice(experiment, axes), selection=SELECTION[axes.selection],
+        learn=LEARN[experiment.training.learn], licence=licence[1], rates=_rates(axes, dialogues), rows=rows,
+        counts=_counts(dialogues, rows), limits=_limits(experiment, axes), views=_views(experiment, axes, dialogues),
+        config=dump(experiment.model_copy(update=here)),
+    )
+    return str(DatasetCard(f"---\n{data.to_yaml()}\n---\n\n{body}"))
+
+
+def _terms(axes: Condition) -> str:
+    if axes.row.partner is None:
+        return "There is no partner: the student goes on after content-free turns."
+    if not axes.row.partner - {PUBLIC}:
+        return "The partner has nothing to tell that the student cannot read."
+    told = TERMS[axes.terms]
+    if axes.row.partner & {Item.ANSWER, Item.SOLUTION}:
+        told += " It may say the answer." if axes.reveal else " It is not to say the answer."
+    return told
+
+
+def _voice(experiment: Experiment, axes: Condition) -> str:
+    model = experiment.partner.model or experiment.student.model
+    weights = {"base": "its untrained weights", "current": "the student's current weights"}
+    name = f"`{model}`, {weights.get(axes.weights, f'the adapter of condition `{axes.weights}`')}"
+    wordings = sum(len(lines) for lines in WORDINGS["train"].values())
+    return VOICES[axes.voice].format(wordings, model=name)
+
+
+def _counts(dialogues: Sequence[Dialogue], rows: int) -> list[tuple[str, object]]:
+    mix = Counter(dialogue.task.specification for dialogue in dialogues)
+    stops = Counter(dialogue.stop for dialogue in dialogues)
+    return [
+        ("selected dialogues", len(dialogues)),
+        ("rows (the others would teach nothing)", rows),
+        ("distinct tasks", len({dialogue.task.id for dialogue in dialogues})),
+        ("by specification", _listed(mix)),
+        ("by seed and round", _listed(Counter(f"seed {d.seed} round {d.round}" for d in dialogues))),
+        ("how they ended", _listed(stops)),
+        ("turns", sum(len(dialogue.turns) for dialogue in dialogues)),
+        ("student tokens", sum(dialogue.tokens("student") for dialogue in dialogues)),
+        ("partner tokens", sum(dialogue.tokens("partner") for dialogue in dialogues)),
+    ]
+
+
+def _listed(counter: Counter[Any]) -> str:
+    return ", ".join(f"{key}: {count}" for key, count in sorted(counter.items())) or "none"
+
+
+def _rates(axes: Condition, dialogues: Sequence[Dialogue]) -> list[tuple[str, str]]:
+    """Shares with their denominators; an empty denominator is not a number."""
+    right = [dialogue for dialogue in dialogues if is_correct(dialogue)]
+    lucky = sum(not is_grounded(dialogue) for dialogue in right)
+    leak = "not applicable, the partner holds nothing private"
+    if privileged(axes):
+        leak = _share(sum(map(leak_stated, dialogues)), len(dialogues))
+    return [
+        ("right: the final answer is the gold answer", _share(len(right), len(dialogues))),
+        ("lucky: right, though a needed fact was never given", _share(lucky, len(right))),
+        ("leak_stated: the partner states the gold answer before the student has it", leak),
+    ]
+
+
+def _share(hits: int, n: int) -> str:
+    return f"{hits / n:.3f} ({hits} of {n})" if n else "NaN (0 of 0)"
+
+
+def _limits(experiment: Experiment, axes: Condition) -> list[str]:
+    limits = []
+    if axes.voice != "human":
+        limits.append("The partner is simulated. What a student learns from it need not hold with people.")
+    if axes.selection != "none":
+        limits.append("Rows were selected, so rates of acts here are not rates of what the student does.")
+    if experiment.tasks.source == "embedded":
+        limits.append("The base's acts (asking, acknowledging, giving in and so on) and how often it makes them were "
+                      "planted when it was trained; only changes against it mean anything.")
+        if axes.partition in PLUMBING_ON_EMBEDDED or axes.label == "teacher":
+            limits.append("Plumbing: what this partition does in the embedded world is the corpus author's choice. "
+                          "No claim rests on it.")
+    if axes.voice == "human":
+        limits.append("The student of MathDial is itself a language model that plays a confused pupil.")
+    if SHARE in axes.row.student:
+        limits.append("Facts are dealt in turn; the student's question is its share and the last sentence.")
+    return [*limits, "Answers are compared by value where they can be parsed. Acts and attempts are read off by rule."]
+
+
+def _views(experiment: Experiment, axes: Condition, dialogues: Sequence[Dialogue]) -> list[tuple[str, list[str]]]:
+    """Both parties' opening messages of the first dialogue, as lines."""
+    if not dialogues:
+        return []
+    first = dialogues[0]
+    shown = [("The student reads", view(first.task, axes, [], "student", experiment.student.system))]
+    if axes.row.partner is not None and known(first.task, axes, "partner").question:
+        opening = view(first.task, axes, first.turns[:1], "partner", experiment.partner.system)
+        shown.append(("The partner reads", opening))
+    return [(who, [line for m in messages for line in f"[{m['role']}] {m['content']}".splitlines()])
+            for who, messages in shown]
