@@ -48,7 +48,7 @@ class Partner(Section):
 
 
 class Engine(Section):
-    kind: Literal["transformers", "vllm", "openai"] = "transformers"
+    kind: Literal["transformers", "vllm", "openai", "scripted"] = "transformers"
     dtype: Literal["float32", "bfloat16"] = "float32"
     batch: int = Field(default=128, ge=1)  # rows per forward pass (transformers)
     url: str = ""  # of an OpenAI-compatible server
