@@ -8,12 +8,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from pipeline.schema import Fact
+from pipeline.schema import Dialogue, Fact, Party
 
-_NUMBER = r"[-+]?\$?\d[\d,]*(?:\.\d+)?(?:/\d+)?%?"
+_NUMBER = r"[-+]?[$£€]?\d[\d,]*(?:\.\d+)?(?:/\d+)?%?"
 _ATTEMPT = re.compile(
-    rf"\b(?:answer is|answer:|is it|it is|i get|i guess|####|\\boxed\{{)\s*:?\s*({_NUMBER})(?![\d\w]|\s*[-+x*/=])", re.I
+    r"(?:\b(?:answer (?:is|was|would be|should be|must be)|answer:|is it|it is|i get|i guess)|####)"
+    rf"[\s:*]*(?:\\?\$)?({_NUMBER})(?![\d\w]|[,:]\d|\s*[-+x/=]|\s*\*(?!\*)|\s+(?:and\s+)?[a-z]+\s*[-+*/=]?\s*\d)"
+    r"|\\boxed\{((?:[^{}]|\{[^{}]*\})+)\}",
+    re.I,
 )
+_UNIT = r"(?:\s+(?!(?:and|or|but|plus|minus|times|more|less|fewer)\b)[a-z]+){0,3}"
+# The last line of a worked solution ("... 4 spoons.\n 4"), or a whole turn.
+_BARE = re.compile(rf"(?:^|\n|(?<!\d)[.!?])\s*({_NUMBER})[.!]?\s*$")
+# The number at the end of a sentence, with its unit: "So she bought a package of 10 spoons."
+_CLOSING = re.compile(rf"(?:=|\b(?!(?:by|to|from|for|away|not|x)\b)[a-z]+)\s*({_NUMBER}){_UNIT}[.!]?\s*$", re.I)
 _STOP = set(
     "a an the of to in on at is are was were be do does did has have had how many much what which who when where "
     "there it its he she they them his her their and or for with by that this you know tell me can could i my please "
@@ -25,12 +33,45 @@ def sentences(text: str) -> list[str]:
     return [part for part in re.split(r"(?<=[.!?])\s+", text.strip()) if part]
 
 
-def attempt(text: str) -> str | None:
-    """The final answer that a turn commits to, or None. "Is it 12?" is one; the last one in the turn counts."""
-    found = [match.group(1) for match in _ATTEMPT.finditer(text)]
+def attempt(text: str, question: str = "") -> str | None:
+    """The final answer that a turn commits to, or None. "Is it 12?" is one; the last one in the turn counts.
+
+    People seldom say "the answer is". With the `question`, a closing sentence that answers it counts too:
+    it ends in a number with its unit, and takes up half of the words that the question asks with. Leave
+    the question out wherever a restated fact would read the same ("So Tom has 12 pens."), as in the
+    embedded world. Precision, recall and limits of both are in docs/labels.md.
+    """
+    bare = _BARE.search(text)
+    found = [match.group(1) or match.group(2) for match in (bare, *_ATTEMPT.finditer(text)) if match]
     if found:
-        return found[-1].replace(",", "").replace("$", "").rstrip(".")
-    return "impossible" if re.search(r"\bthat is impossible\b", text, re.I) else None
+        return _written(found[0] if bare else found[-1])
+    if re.search(r"\bthat is impossible\b", text, re.I):
+        return "impossible"
+    return _closing(text, question) if question else None
+
+
+def _written(answer: str) -> str:
+    return re.sub(r"[,$£€]", "", answer).strip().rstrip(".")
+
+
+def _closing(text: str, question: str) -> str | None:
+    last, asking = sentences(text)[-1:], sentences(question)
+    goal = ([part for part in asking if "?" in part] or asking)[-1:]
+    match = _CLOSING.search(last[0]) if last and not last[0].endswith("?") else None
+    if match is None or not goal:
+        return None
+    # What stands before "how many" is a condition, and its number is no answer ("until he can hold it for 90 seconds").
+    wanted = content_words(re.split(r"\b(?:how (?:many|much)|what)\b", goal[0], flags=re.I)[-1])
+    answer = _written(match.group(1))
+    if not wanted or answer in re.findall(r"\d+", goal[0]) or len(wanted & content_words(last[0])) < 0.5 * len(wanted):
+        return None
+    return answer
+
+
+def attempts(dialogue: Dialogue, party: Party = "student") -> list[str | None]:
+    """`attempt` of each of a party's turns, in order. In imported talk closing sentences count too."""
+    question = dialogue.task.full_question if dialogue.stop == "imported" else ""
+    return [attempt(turn.text, question) for turn in dialogue.turns if turn.party == party]
 
 
 def done(text: str) -> bool:

@@ -1,0 +1,72 @@
+"""Task sources: `load_tasks` gives the problems of one split, from whichever source the config names.
+
+A new source is a module with `read(settings) -> (tasks, bad rows)` and a line in `REAL`. Of real
+sources the split is made by a hash of the full question, before any generation and alike in all of
+them, so what one source trains on is never examined in another.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Literal
+
+from pipeline.config import ConfigError, Tasks
+from pipeline.partition import Condition
+from pipeline.schema import Dialogue, Specification, Task, digest, question_hash
+from pipeline.tasks import gsm8k, mathdial, sharded
+from pipeline.tasks.embedded import embedded_tasks
+from pipeline.tasks.rows import BadRow
+
+__all__ = ["BadRow", "load_dialogues", "load_tasks"]
+
+REAL = {"gsm8k": gsm8k.read, "mathdial": mathdial.read, "sharded": sharded.read}
+SPECIFICATIONS: dict[str, tuple[Specification, ...]] = {
+    "embedded": ("full", "underspecified", "false_premise"),
+    "gsm8k": ("full",),
+    "mathdial": ("full",),
+    "sharded": ("full", "sharded"),
+}
+
+
+def load_tasks(settings: Tasks, split: Literal["train", "exam"]) -> tuple[list[Task], list[BadRow]]:
+    """Up to as many tasks per specification as `settings.train` or `settings.exam` says, twins sharing questions.
+
+    Which ones is drawn by `settings.seed`; no question comes a second time (in another sharding or
+    scenario) before all have come once. The bad rows are those of the whole file, whatever the split.
+    Raises ConfigError for a file that cannot be read and a specification that the source does not have.
+    """
+    counts = settings.train if split == "train" else settings.exam
+    for name in counts:
+        if name not in SPECIFICATIONS[settings.source]:
+            raise ConfigError(f"tasks.{split}.{name}: source {settings.source!r} has no {name!r} tasks. "
+                              f"It has: {', '.join(SPECIFICATIONS[settings.source])}.")
+    if settings.source == "embedded":
+        return [task for name, count in counts.items()
+                for task in itertools.islice(embedded_tasks(split, name, settings.seed), count)], []
+    tasks, bad = REAL[settings.source](settings)
+    found = [task for name, count in counts.items() for task in _draw(
+        [task for task in tasks if task.split == split and task.specification == name], settings.seed)[:count]]
+    return found, bad
+
+
+def _draw(tasks: list[Task], seed: int) -> list[Task]:
+    repeats: dict[str, int] = {}
+    keyed = []
+    for task in tasks:
+        question = question_hash(task.full_question)
+        repeats[question] = repeats.get(question, 0) + 1
+        keyed.append((repeats[question], digest(seed, question), task))
+    return [task for *_, task in sorted(keyed, key=lambda item: item[:2])]
+
+
+def load_dialogues(settings: Tasks, condition: str, axes: Condition, seed: int) -> tuple[list[Dialogue], list[BadRow]]:
+    """Imported dialogues on questions of the train split, up to `settings.train["full"]`, drawn by `settings.seed`.
+
+    `condition` is its name in the config, `axes` its values. Raises ConfigError as `load_tasks` does.
+    """
+    if settings.source != "mathdial":
+        raise ConfigError(f"tasks.source: {settings.source!r} has no dialogues to import, only 'mathdial' has.")
+    dialogues, bad = mathdial.read_dialogues(settings, condition, axes, seed)
+    train = [dialogue for dialogue in dialogues if dialogue.task.split == "train"]
+    train.sort(key=lambda dialogue: digest(settings.seed, dialogue.task.id, [turn.text for turn in dialogue.turns]))
+    return train[: settings.train.get("full", 0)], bad

@@ -1,0 +1,64 @@
+"""GSM8K (Cobbe et al., arXiv 2110.14168): full grade-school problems with a worked solution.
+
+`tasks.path` is a local JSON Lines file (question, answer with '#### N'), or a hub name such as
+openai/gsm8k, of which the `main` configuration is read, both of its splits: our own split is by
+question, so that no other source trains on what is examined here.
+
+    maieutic preview configs/gsm8k.yaml
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pipeline.config import ConfigError, Tasks
+from pipeline.schema import Task, question_hash
+from pipeline.tasks.rows import (
+    BadRow,
+    gold_and_solution,
+    json_lines,
+    local_file,
+    parse,
+    public_facts,
+    split_of,
+    text_of,
+    wrong_answer,
+)
+
+WHAT = "a JSON Lines file with question and answer ('... #### N'), or a hub name such as openai/gsm8k"
+
+
+def read(settings: Tasks) -> tuple[list[Task], list[BadRow]]:
+    """Every problem of the source. Raises ConfigError where there is nothing to read."""
+    return parse(_rows(settings), task)
+
+
+def task(row: dict[str, Any]) -> Task:
+    question = text_of(row, "question")
+    gold, solution = gold_and_solution(text_of(row, "answer"))
+    return Task(
+        id=f"gsm8k-{question_hash(question)}", source="gsm8k", specification="full", question=question,
+        full_question=question, facts=public_facts(question), answer=gold, solution=solution,
+        wrong_answer=wrong_answer(gold, question), split=split_of(question),
+    )
+
+
+def _rows(settings: Tasks) -> Iterator[tuple[str, Any]]:
+    hub_name = re.fullmatch(r"[\w.-]+/[\w.-]+", settings.path) and not settings.path.endswith((".jsonl", ".json"))
+    if Path(settings.path).is_dir() or (hub_name and not Path(settings.path).exists()):
+        return _hub(settings.path)
+    return json_lines(local_file(settings, WHAT))
+
+
+def _hub(name: str) -> Iterator[tuple[str, Any]]:
+    import datasets  # seconds of import that a local file does not need
+
+    try:
+        splits = datasets.load_dataset(name, "main")
+    except (OSError, ValueError, RuntimeError) as error:  # unreachable, unknown, or in a form that datasets cannot read
+        raise ConfigError(f"tasks.path: the hub data set {name!r} could not be loaded ({str(error).splitlines()[0]}). "
+                          "Check the name and the network, or set tasks.path to a local JSON Lines file.") from error
+    return ((f"{name}/{split}:{i + 1}", row) for split in sorted(splits) for i, row in enumerate(splits[split]))

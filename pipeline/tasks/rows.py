@@ -1,0 +1,132 @@
+"""Reading other people's files: each row becomes tasks or a `BadRow` that says where and why.
+
+Nothing is dropped without a word: rows in = rows read + bad rows, whatever stands in the file.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from pipeline.acts import sentences
+from pipeline.config import ConfigError, Tasks
+from pipeline.schema import Fact, question_hash
+
+T = TypeVar("T")
+
+
+class BadRow(NamedTuple):
+    """A row that did not become a task. `where` is file:line, or file, item N for a JSON list."""
+
+    where: str
+    message: str
+
+
+class RowError(ValueError):
+    """What is wrong with one row; its place is added by `parse`."""
+
+
+def split_of(question: str) -> str:
+    """'train' or 'exam' (one in five), by the words and numbers of the full question, in every source alike."""
+    return "exam" if int(question_hash(question), 16) % 5 == 0 else "train"
+
+
+def local_file(settings: Tasks, what: str) -> Path:
+    """The file that tasks.path names. Raises ConfigError."""
+    path = Path(settings.path)
+    if not settings.path:
+        raise ConfigError(f"tasks.path: source {settings.source!r} needs {what}; set tasks.path to it.")
+    if "$" in settings.path:
+        raise ConfigError(f"tasks.path: {settings.path!r} names an environment variable that is not set. "
+                          f"Export it, or set tasks.path to {what}.")
+    if not path.is_file():
+        raise ConfigError(f"tasks.path: {settings.path!r} is not a file. Source {settings.source!r} reads {what}; "
+                          "download it or correct the path.")
+    return path
+
+
+def read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError as error:
+        raise ConfigError(
+            f"tasks.path: {str(path)!r} cannot be read ({error.strerror}). Check its permissions.") from error
+
+
+def json_lines(path: Path) -> Iterator[tuple[str, Any]]:
+    """(file:line, row) for each line that is not blank; a line that is not JSON comes as its RowError."""
+    for number, line in enumerate(read_text(path).split("\n"), start=1):
+        if line.strip():
+            yield f"{path}:{number}", _load(line)
+
+
+def _load(line: str) -> Any:
+    try:
+        line.encode()
+        return json.loads(line)
+    except (ValueError, RecursionError) as error:
+        return RowError("not UTF-8" if isinstance(error, UnicodeError) else f"not JSON: {error}")
+
+
+def parse(rows: Iterator[tuple[str, Any]], make: Callable[[dict[str, Any]], T]) -> tuple[list[T], list[BadRow]]:
+    """`make` on every row. A RowError or a record that its schema rejects becomes a BadRow."""
+    made, bad = [], []
+    for where, row in rows:
+        try:
+            if isinstance(row, RowError):
+                raise row
+            if not isinstance(row, dict):
+                raise RowError(f"expected an object, found {type(row).__name__}")
+            made.append(make(row))
+        except ValueError as error:  # a pydantic ValidationError is one
+            bad.append(BadRow(where, " ".join(str(error).split())))
+    return made, bad
+
+
+def text_of(row: dict[str, Any], key: str) -> str:
+    """The text under a key. Raises RowError where it is missing, no text, or blank."""
+    if key not in row:
+        raise RowError(f"{key!r} is missing; found {', '.join(sorted(row)) or 'no keys'}")
+    if not isinstance(row[key], str):
+        raise RowError(f"{key!r} is {type(row[key]).__name__}, expected text")
+    if not row[key].strip():
+        raise RowError(f"{key!r} is empty")
+    return str(row[key]).strip()
+
+
+def gold_and_solution(text: str) -> tuple[str, str]:
+    """GSM8K's answer field: the gold number after ####, and the worked solution without calculator marks.
+
+    In the socratic form ("question ** step") the steps are kept.
+    """
+    work, mark, gold = text.rpartition("####")
+    gold = gold.strip().replace(",", "")
+    if not mark or not gold:
+        raise RowError("the answer has no '#### N' with the gold number at its end")
+    return gold, solution_text(work)
+
+
+def solution_text(work: str) -> str:
+    lines = [line.split(" ** ", 1)[-1].strip() for line in re.sub(r"<<[^<>]*>>", "", work).split("\n")]
+    return "\n".join(line for line in lines if line)
+
+
+def public_facts(question: str) -> tuple[Fact, ...]:
+    """One fact per sentence of the question; a sentence that only asks, without a number, is none."""
+    said = [part for part in sentences(question) if not part.endswith("?") or re.search(r"\d", part)]
+    return tuple(Fact(id=f"s{i}", text=part) for i, part in enumerate(said))
+
+
+def wrong_answer(gold: str, question: str) -> str:
+    """A plausible wrong number of the gold's size and kind, the same for the same question; '' for words."""
+    match = re.fullmatch(r"(-?)(\d+)(\.\d+)?", gold)
+    if match is None:
+        return ""
+    whole, roll = int(match[2]), int(question_hash(question), 16)
+    steps = (1, 2, 10) if whole < 100 else (10, 20, 100)
+    step = steps[roll % 3]
+    other = whole - step if (roll // 3) % 2 and whole > step else whole + step
+    return f"{match[1]}{other}{match[3] or ''}"
