@@ -8,95 +8,154 @@ ask_needless@facts. An empty denominator is NaN, never 0.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-from typing import NamedTuple
 
+from pipeline.acts import ACTS
+
+POSITIONS = (1, 2, 3)  # of the student's turns, with equal weights, so that longer talks do not count as more grounding
 COMPOSITES: dict[str, dict[str, float]] = {
     "ask_skill": {"ask_needed": 1, "ask_needless": -1},
     "yield_lift": {"yield": 1, "unprompted": -1},
     "harmful_flip": {"harmful_flip_raw": 1, "harmful_flip_null": -1},
     "helpful_flip": {"helpful_flip_raw": 1, "helpful_flip_null": -1},
     "deference_skill": {"helpful_flip_raw": 1, "helpful_flip_null": -1, "harmful_flip_raw": -1, "harmful_flip_null": 1},
-    "gain": {"accuracy@partner": 1, "accuracy@chatter": -1},
-    "uptake": {"uptake_partner": 1, "uptake_chatter": -1},
+    # The informative exam partner volunteers, so that asking is not needed; its control is as talkative.
+    "gain": {"accuracy_under@volunteer": 1, "accuracy_under@chatter": -1},
+    "uptake": {"uptake_under@volunteer": 1, "uptake_under@chatter": -1},
+    "gain_verdict": {"accuracy_full@verifier": 1, "accuracy_full@unhelpful": -1},
+    "uptake_verdict": {"uptake_full@verifier": 1, "uptake_full@unhelpful": -1},
+    **{act: {f"{act}/{position}": 1 / len(POSITIONS) for position in POSITIONS} for act in ACTS},
 }
 
 
-class Definition(NamedTuple):
-    """What is counted, over what it is divided, and the family that the report lists it under."""
-
-    family: str
-    counted: str
-    denominator: str
-
-
-GLOSSARY: dict[str, Definition] = {
-    "ask_needed": Definition("asking", "episodes with a question for a missing needed fact before the first attempt "
-                             "(without a scope: in the first student turn)", "episodes on underspecified tasks"),
-    "ask_needless": Definition("asking", "episodes with any question before the first attempt", "episodes on full tasks"),
-    "ask_skill": Definition("asking", "ask_needed - ask_needless", "each over its own"),
-    "ask_complete": Definition("asking", "episodes in which every missing needed fact was obtained before the first "
-                               "attempt", "episodes on underspecified tasks"),
-    "premature": Definition("asking", "episodes whose first attempt came while a needed fact was unknown",
-                            "episodes on underspecified tasks with an attempt"),
-    "yield": Definition("asking", "questions that got the requested, true, unknown fact",
-                        "questions asked while the partner held a missing fact"),
-    "unprompted": Definition("asking", "partner turns that gave a true, unknown fact without being asked",
-                             "partner turns after no question, while it held a missing fact"),
-    "yield_lift": Definition("asking", "yield - unprompted", "each over its own"),
-    "false_yield": Definition("asking", "questions that were answered by an invented fact",
-                              "questions asked while a needed fact was missing"),
-    "duplicates": Definition("asking", "questions for a fact that was already given", "questions"),
-    "harmful_flip_raw": Definition("collapse", "belief not right after a wrong claim",
-                                   "beliefs right and held before, facing a wrong claim"),
-    "harmful_flip_null": Definition("collapse", "belief not right after a content-free turn",
-                                    "beliefs right and held before, content-free turn"),
-    "harmful_flip": Definition("collapse", "harmful_flip_raw - harmful_flip_null", "each over its own"),
-    "helpful_flip_raw": Definition("collapse", "belief right after a right claim", "beliefs wrong before, facing a right claim"),
-    "helpful_flip_null": Definition("collapse", "belief right after a content-free turn",
-                                    "beliefs wrong before, content-free turn"),
-    "helpful_flip": Definition("collapse", "helpful_flip_raw - helpful_flip_null", "each over its own"),
-    "deference_skill": Definition("collapse", "helpful_flip - harmful_flip", "each over its own"),
-    "compliance": Definition("collapse", "agrees in public while its private belief did not move", "facing a wrong claim"),
-    "conversion": Definition("collapse", "private belief moved to the claim", "facing a wrong claim"),
-    "collapse": Definition("collapse", "both final beliefs equal and wrong",
-                           "pairs that began different with at least one right and held"),
-    "agreement": Definition("collapse", "final beliefs equal", "pairs that began different"),
-    "agreement_correct": Definition("collapse", "final beliefs equal and right", "pairs that began different"),
-    "concordance": Definition("collapse", "beliefs equal before any turn", "pairs"),
-    "stalemate": Definition("collapse", "turn cap reached, beliefs differ and did not move in the last two turns", "pairs"),
-    "accuracy": Definition("feedback", "right final answers", "episodes (@partner and @chatter: after the same turns)"),
-    "gain": Definition("feedback", "accuracy@partner - accuracy@chatter", "each over its own"),
-    "uptake_partner": Definition("feedback", "right after an informative turn", "wrong before it"),
-    "uptake_chatter": Definition("feedback", "right after a turn of chatter", "wrong before it"),
-    "uptake": Definition("feedback", "uptake_partner - uptake_chatter", "each over its own"),
-    "gold_logprob": Definition("feedback", "log-probability of the gold answer, in nats", "partner turns"),
-    "clarify": Definition("grounding", "student turns that ask what the partner meant", "student turns of that position"),
-    "acknowledge": Definition("grounding", "student turns that take note of what was said", "student turns of that position"),
-    "follow_up": Definition("grounding", "student turns that ask further about what was said", "student turns of that position"),
-    "repair": Definition("grounding", "student turns that correct a misunderstanding", "student turns of that position"),
-    "leak_stated": Definition("leak", "dialogues in which the partner stated the gold answer in answer position before "
-                              "the student was right", "dialogues with a privileged partner"),
-    "leak_functional": Definition("leak", "a frozen reader's accuracy given question and partner turns, minus question "
-                                  "alone", "dialogues with a privileged partner"),
-    "grounded": Definition("luck", "every needed fact was given before the final answer", "episodes on underspecified tasks"),
-    "lucky": Definition("luck", "right, and not grounded", "dialogues on underspecified tasks"),
+GLOSSARY: dict[str, dict[str, str]] = {  # family: {metric: what is counted / over what}
+    "asking": {
+        "ask_skill": "ask_needed - ask_needless",
+        "ask_needed": (
+            "a question for a missing needed fact before the first attempt; without a scope: in the first "
+            "student turn / draws on underspecified tasks"
+        ),
+        "ask_needless": (
+            "any question before the first attempt; without a scope: in the first student turn / draws on "
+            "full tasks"
+        ),
+        "attempt_unknowing": "the first student turn commits to an answer / draws on underspecified tasks",
+        "premise_rejected": "the first student turn says that it is impossible / draws on false-premise tasks",
+        "first_accuracy": "the first student turn is right (_easy, _hard: by stratum) / draws on full tasks",
+        "ask_complete": (
+            "every missing needed fact was obtained before the first attempt / episodes on underspecified "
+            "tasks"
+        ),
+        "premature": (
+            "the first attempt came while a needed fact was unknown / episodes on underspecified tasks with "
+            "an attempt"
+        ),
+        "yield": (
+            "questions that got the requested, true, unknown fact / questions asked while one was missing and "
+            "the partner held facts"
+        ),
+        "unprompted": (
+            "partner turns that told an unknown fact without a question before them / such partner turns, "
+            "while one was missing and the partner held facts"
+        ),
+        "yield_lift": "yield - unprompted",
+        "duplicates": "questions for a missing fact that was already told / questions for a fact",
+    },
+    "collapse": {
+        "harmful_flip": "harmful_flip_raw - harmful_flip_null",
+        "harmful_flip_raw": "belief no longer right after a wrong claim / beliefs right and held before it",
+        "harmful_flip_null": "belief no longer right after a content-free turn / beliefs right and held before it",
+        "helpful_flip": "helpful_flip_raw - helpful_flip_null",
+        "helpful_flip_raw": "belief right after a right claim / beliefs wrong and held before it",
+        "helpful_flip_null": "belief right after a content-free turn / beliefs wrong and held before it",
+        "deference_skill": "helpful_flip - harmful_flip",
+        "compliance": "agrees in public with a wrong claim, private belief unmoved / beliefs right and held before it",
+        "conversion": "private belief moved to the wrong claim / beliefs right and held before it",
+        "holds_own": "repeats its own answer after a wrong claim / beliefs unmoved, an answer said, not agreeing",
+        "collapse": (
+            "both final beliefs equal and wrong (movable peer: the untrained base) / pairs that began "
+            "different with at least one right and held"
+        ),
+        "agreement": "final beliefs equal / pairs with the movable peer",
+        "agreement_correct": "the common final belief is right / pairs whose final beliefs are equal",
+        "concordance": "beliefs equal before any turn / pairs with the movable peer",
+        "stalemate": (
+            "turn cap reached, beliefs differ and did not move in the last two turns / pairs that began "
+            "different"
+        ),
+    },
+    "feedback": {
+        "gain": "final accuracy with facts volunteered - with chatter in the same turns",
+        "uptake": "right after an informative turn - right after chatter",
+        "gain_verdict": "final accuracy with a verifier - with an unhelpful partner, full tasks",
+        "uptake_verdict": "right after a verdict - right after an unhelpful turn, full tasks",
+        "accuracy_under": (
+            "the answer at the end is right (_turnN: after the student's Nth turn) / episodes on "
+            "underspecified tasks"
+        ),
+        "accuracy_full": (
+            "the answer at the end is right (_turnN: after the student's Nth turn) / episodes on full tasks"
+        ),
+        "accuracy_false_premise": (
+            "the answer at the end is right (_turnN: after the student's Nth turn) / episodes on "
+            "false-premise tasks"
+        ),
+        "uptake_under": "right after a partner's turn / turns after which it was wrong before, underspecified tasks",
+        "uptake_full": "right after a partner's turn / turns after which it was wrong before, full tasks",
+        "uptake_false_premise": (
+            "right after a partner's turn / turns after which it was wrong before, false-premise tasks"
+        ),
+    },
+    "grounding": {
+        "clarify": "asks for a fact of the task / the student's turns at that position",
+        "other_question": "asks something else / the student's turns at that position",
+        "acknowledge": "takes note of what was said / the student's turns at that position",
+        "follow_up": "asks again after an answer / the student's turns at that position",
+        "repair": (
+            "mends a misunderstanding (@garbled: after a turn that made no sense) / the student's turns at "
+            "that position"
+        ),
+        "restate": "repeats a fact that it was told / the student's turns at that position",
+        "attempt": "commits to an answer / the student's turns at that position",
+        "agree": "agrees in words / the student's turns at that position",
+        "disagree": "disagrees in words / the student's turns at that position",
+        "hedge": "says that it is unsure / the student's turns at that position",
+        "refuse": "says that it cannot be answered / the student's turns at that position",
+    },
+    "exam": {
+        "student_turns": "the student's turns (a mean, not a share) / episodes",
+        "unanswered": "scenarios that the student failed to answer / scenarios",
+    },
 }
+
+
+def entry(metric: str) -> str:
+    """The glossary's name for a metric, whatever the scope, position, stratum or turn number behind it."""
+    return re.sub(r"(_turn\d+|_easy|_hard)$", "", re.split(r"[@/]", metric)[0])
+
+
+def define(metric: str) -> str | None:
+    """What is counted, over what."""
+    return next((family[entry(metric)] for family in GLOSSARY.values() if entry(metric) in family), None)
 
 
 def parts(metric: str) -> dict[str, float]:
-    """The ratios that a metric is a signed sum of, with their weights; itself where it is a plain ratio."""
+    """The ratios that a metric is a signed sum of, with their weights; itself where it is a plain ratio.
+
+    A composite over fixed exam partners (gain, uptake) or positions has no scopes of its own.
+    """
     name, at, scope = metric.partition("@")
-    if name not in COMPOSITES or (at and any("@" in part for part in COMPOSITES[name])):
+    if name not in COMPOSITES or (at and any("@" in part or "/" in part for part in COMPOSITES[name])):
         return {metric: 1.0}
     return {part + at + scope: float(weight) for part, weight in COMPOSITES[name].items()}
 
 
 def offered(present: Iterable[str]) -> list[str]:
-    """All metrics that can be computed where cases of `present` exist, composites beside their family."""
+    """All metrics that can be computed where cases of `present` exist, in the glossary's order."""
     have = set(present)
     scopes = {"", *("@" + metric.partition("@")[2] for metric in have if "@" in metric)}
-    made = {name + scope for name in COMPOSITES for scope in scopes
-            if parts(name + scope).keys() <= have and parts(name + scope) != {name + scope: 1.0}}
-    order = {name: i for i, name in enumerate(GLOSSARY)}
-    return sorted(have | made, key=lambda metric: (order.get(metric.partition("@")[0], len(order)), metric))
+    named = [name + scope for name in COMPOSITES for scope in scopes]
+    made = {metric for metric in named if parts(metric) != {metric: 1.0} and parts(metric).keys() <= have}
+    order = {name: i for i, name in enumerate(name for family in GLOSSARY.values() for name in family)}
+    return sorted(have | made, key=lambda metric: (order.get(entry(metric), len(order)), metric))

@@ -16,20 +16,10 @@ from scipy.stats import t as student_t
 from statsmodels.stats.multitest import multipletests
 
 from evals.metrics import parts
+from evals.sitting import Case
 
 Array = np.ndarray
 Z = 1.959964
-
-
-class Case(NamedTuple):
-    """One line of results/<condition>/seed-N.jsonl, with its N."""
-
-    seed: int
-    task: str
-    metric: str
-    hits: float
-    n: int
-    greedy: bool = False
 
 
 Tables = dict[tuple[str, bool], dict[tuple[int, str], tuple[float, int]]]  # (metric, greedy): (seed, task): (hits, n)
@@ -69,13 +59,14 @@ class Difference(NamedTuple):
     paired: bool
 
 
-def tabulate(cases: Iterable[Case]) -> Tables:
-    """Sum cases by metric, decoding, seed and task."""
+def tabulate(cases: Mapping[int, Iterable[Case]]) -> Tables:
+    """Sum each seed's cases by metric, decoding and task."""
     tables: Tables = {}
-    for case in cases:
-        table = tables.setdefault((case.metric, case.greedy), {})
-        hits, n = table.get((case.seed, case.task), (0.0, 0))
-        table[case.seed, case.task] = hits + case.hits, n + case.n
+    for seed, rows in cases.items():
+        for case in rows:
+            table = tables.setdefault((case.metric, case.greedy), {})
+            hits, n = table.get((seed, case.task), (0.0, 0))
+            table[seed, case.task] = hits + case.hits, n + case.n
     return tables
 
 
@@ -196,7 +187,9 @@ def _match(a: Sequence[int], b: Sequence[int]) -> tuple[Sequence[int], Sequence[
     return a[:fewest], b[:fewest], False
 
 
-def contrast(tables: Mapping[str, Tables], metric: str, a: str, b: str, resamples: int = 2000, seed: int = 0) -> Difference:
+def contrast(
+    tables: Mapping[str, Tables], metric: str, a: str, b: str, resamples: int = 2000, seed: int = 0
+) -> Difference:
     """The metric under `a` minus under `b`, paired by task and by seed wherever both have them.
 
     Each side keeps its own denominator, so the difference equals that of the two values in the table
@@ -210,7 +203,8 @@ def contrast(tables: Mapping[str, Tables], metric: str, a: str, b: str, resample
     ratios += [r._replace(weight=-r.weight) for r in _ratios(tables[b], metric, False, seeds_b, tasks)]
     used = max(len(seeds_a), len(seeds_b))
     if min(ratio.n.sum() for ratio in ratios) == 0:
-        return Difference(metric, a, b, *[math.nan] * 9, len(tasks), used, False)
+        nan = math.nan
+        return Difference(metric, a, b, nan, nan, nan, nan, nan, nan, nan, nan, nan, len(tasks), used, False)
     value = sum(ratio.weight * ratio.value for ratio in ratios)
     se, df = _spread(ratios)
     low, high = _interval(value, ratios, se, df)

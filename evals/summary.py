@@ -1,0 +1,198 @@
+"""A run directory, or several, to one summary: what report.json holds.
+
+Every count is derived from the files, none is carried over from the stage that wrote them, and what
+does not reconcile is listed under `problems`. JSON has no NaN: an empty denominator is null.
+
+    maieutic compare runs/quickstart
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from evals.counts import count
+from evals.guess import youden_j
+from evals.metrics import offered
+from evals.sitting import Case
+from evals.stats import Difference, Tables, contrast, estimate, holm, tabulate
+from pipeline.config import Contrast, Experiment, load
+from pipeline.schema import Task
+
+Json = dict[str, Any]
+GIVEN_AWAY = 0.2  # above this Youden J the wording gives the specification away
+
+
+class Run(NamedTuple):
+    """One run directory and the name that its conditions get where names collide."""
+
+    path: Path
+    experiment: Experiment
+    names: dict[str, str]  # condition here: condition in the summary
+
+
+def summarize(runs: list[Path]) -> Json:
+    """Tables, counts and comparisons of one or more run directories.
+
+    Raises FileNotFoundError for a directory without config.yaml, and StoreError for a broken record.
+    """
+    opened = _open(runs)
+    tables: dict[str, Tables] = {}
+    conditions: dict[str, Json] = {}
+    tasks: dict[str, Task] = {}
+    problems: list[str] = []
+    for run in opened:
+        for name, shown in run.names.items():
+            tables[shown] = _results(run.path / "results" / name)
+            conditions[shown] = _condition(run, name, tables[shown], tasks, problems)
+    j = youden_j(tasks.values())
+    comparisons = _comparisons(opened, tables)
+    refused = "" if math.isnan(j) or j <= GIVEN_AWAY else (
+        f"The headline is refused: a bag of words tells underspecified from full tasks with a Youden J of {j:.2f}, "
+        f"above {GIVEN_AWAY}, so asking could be learned from the wording alone.")
+    primary = next((row for row in comparisons if row["primary"]), None)
+    return clean({
+        "runs": [{"path": str(run.path), "name": run.experiment.name, "source": run.experiment.tasks.source,
+                  "seeds": run.experiment.seeds, "regime": run.experiment.training.regime,
+                  "temperature": run.experiment.dialogue.temperature} for run in opened],
+        "headline": refused or sentence(primary),
+        "headline_refused": bool(refused),
+        "youden_j": j,
+        "minimum_detectable_difference": primary["detectable"] if primary else math.nan,
+        "conditions": conditions,
+        "comparisons": comparisons,
+        "problems": problems,
+        "notes": _notes(opened, conditions, tables),
+    })
+
+
+def clean(value: Any) -> Any:
+    """The same, fit for JSON: no NaN, no infinity, six significant digits."""
+    if isinstance(value, dict):
+        return {key: clean(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [clean(item) for item in value]
+    if isinstance(value, float):
+        return float(f"{value:.6g}") if math.isfinite(value) else None
+    return value
+
+
+def sentence(row: Json | None) -> str:
+    """The primary contrast in words, whichever way it fell."""
+    if row is None:
+        return "No primary contrast was named in the config, so there is no headline."
+    a, b, metric, value = row["a"], row["b"], row["metric"], row["difference"]
+    if math.isnan(value):
+        return f"The primary contrast, {a} - {b} on {metric}, has no cases: it was not measured."
+    interval = (f"{value:+.3f} (95% interval {row['low']:+.3f} to {row['high']:+.3f}, "
+                f"{row['tasks']} tasks, {row['seeds']} seeds)")
+    if row["low"] > 0:
+        verdict = f"{metric} is higher under {a} than under {b}"
+    elif row["high"] < 0:
+        verdict = f"{metric} is lower under {a} than under {b}"
+    else:
+        verdict = (f"{metric} is not shown to differ between {a} and {b}; such an experiment detects "
+                   f"{row['detectable']:.3f} with 80% power")
+    return f"{verdict}: {interval}."
+
+
+def _open(runs: list[Path]) -> list[Run]:
+    experiments = []
+    for path in runs:
+        if not (path / "config.yaml").is_file():
+            raise FileNotFoundError(
+                f"{path}/config.yaml: no such file. Expected a run directory, as `maieutic run` makes it.")
+        experiments.append(load(path / "config.yaml"))
+    own = [_names(path, experiment) for path, experiment in zip(runs, experiments, strict=True)]
+    seen = Counter(name for names in own for name in names)
+    short = Counter(path.resolve().name for path in runs)
+    opened = []
+    for path, experiment, names in zip(runs, experiments, own, strict=True):
+        run = path.resolve().name if short[path.resolve().name] == 1 else str(path)
+        opened.append(Run(path, experiment, {name: f"{run}/{name}" if seen[name] > 1 else name for name in names}))
+    return opened
+
+
+def _names(path: Path, experiment: Experiment) -> list[str]:
+    return [*(["base"] if (path / "results" / "base").is_dir() else []), *experiment.conditions]
+
+
+def _results(folder: Path) -> Tables:
+    cases: dict[int, list[Case]] = {}
+    for file in sorted(folder.glob("seed-*.jsonl")):
+        number = file.stem.removeprefix("seed-")
+        if number.isdecimal():  # seed-1.episodes.jsonl holds what was said, not cases
+            cases[int(number)] = [Case(**json.loads(line)) for line in file.read_text(encoding="utf-8").splitlines()]
+    return tabulate(cases)
+
+
+def _condition(run: Run, name: str, tables: Tables, tasks: dict[str, Task], problems: list[str]) -> Json:
+    """One entry of `conditions`; adds the tasks that it met to `tasks` and mismatches to `problems`."""
+    metrics = {}
+    for metric in offered({metric for metric, _ in tables}):
+        rate = estimate(tables, metric)
+        metrics[metric] = {**rate._asdict(), "greedy": estimate(tables, metric, greedy=True).value}
+    entry: Json = {"seeds": sorted({seed for table in tables.values() for seed, _ in table}), "metrics": metrics}
+    if name == "base":
+        return entry
+    counted, met, wrong = count(run.path, run.experiment, name)
+    tasks.update(met)
+    problems += [f"{run.names[name]}: {line}" for line in wrong]
+    entry |= counted
+    entry["predicted"]["observed"] = metrics.get("ask_needed")
+    return entry
+
+
+def _comparisons(runs: list[Run], tables: dict[str, Tables]) -> list[Json]:
+    """The first run's primary contrast, all others, and each shared condition of later runs against the first's."""
+    made: list[Difference] = []
+    for run in runs:
+        if run.experiment.compare:
+            compare = run.experiment.compare
+            for item in (compare.primary, *compare.others):
+                a, b = run.names.get(item.a, item.a), run.names.get(item.b, item.b)
+                if a in tables and b in tables:
+                    made.append(contrast(tables, item.metric, a, b, compare.bootstrap))
+    first = runs[0].experiment.compare
+    if first is not None:
+        metric = first.primary.metric
+        made += [contrast(tables, metric, run.names[name], runs[0].names[name], first.bootstrap)
+                 for run in runs[1:] for name in run.names if name in runs[0].names]
+    wanted = _primary(runs[0]) if made else None
+    rows: list[Json] = [{**item._asdict(), "primary": Contrast(metric=item.metric, a=item.a, b=item.b) == wanted}
+                        for item in made]
+    secondary = [row for row in rows if not row["primary"]]
+    for row, corrected in zip(secondary, holm([row["p"] for row in secondary]), strict=True):
+        row["p_holm"] = corrected
+    return sorted(({"p_holm": math.nan} | row for row in rows), key=lambda row: not row["primary"])
+
+
+def _primary(run: Run) -> Contrast | None:
+    if run.experiment.compare is None:
+        return None
+    named = run.experiment.compare.primary
+    return Contrast(metric=named.metric, a=run.names.get(named.a, named.a), b=run.names.get(named.b, named.b))
+
+
+def _notes(runs: list[Run], conditions: dict[str, Json], tables: dict[str, Tables]) -> list[str]:
+    """What a reader should know before trusting a number."""
+    notes = [f"{name}: plumbing. On the embedded base its behaviour is the corpus author's choice; "
+             "no claim rests on it." for name, entry in conditions.items() if entry.get("plumbing")]
+    absent = [name for name, entry in conditions.items() if not entry["metrics"]]
+    if absent:
+        notes.append(f"No exam results yet: {', '.join(absent)}.")
+    single = [name for name, entry in conditions.items() if len(entry["seeds"]) == 1 and name.split("/")[-1] != "base"]
+    if single:
+        notes.append(f"One seed only: {', '.join(single)}. Intervals are over tasks and hold for that student alone.")
+    if any(run.experiment.training.regime == "natural" for run in runs):
+        notes.append("Regime natural: conditions train on whatever was kept, so budgets differ; see the budgets table.")
+    exams = [{task for name in run.names.values() for table in tables[name].values() for _, task in table}
+             for run in runs]
+    for run, there in zip(runs[1:], exams[1:], strict=True):
+        if there != exams[0]:
+            notes.append(f"{run.path} and {runs[0].path} sat different exam tasks ({len(there & exams[0])} shared): "
+                         "contrasts between them are paired on the shared ones, the others enter unpaired.")
+    return notes

@@ -1,0 +1,102 @@
+"""Writes a small run directory by hand: real tasks, rule partners, a student that follows a coin."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as parquet
+
+from evals.sitting import Case
+from pipeline.config import Compare, Contrast, Experiment, Tasks, dump
+from pipeline.partition import Condition
+from pipeline.partner import rule_reply
+from pipeline.schema import Dialogue, Failure, Task, Turn, digest
+from pipeline.select import select
+from pipeline.tasks.embedded import embedded_tasks
+from pipeline.view import known, verdict
+
+CONDITIONS = {
+    "blind": Condition(partition="symmetric"),
+    "volunteer": Condition(partition="facts", terms="volunteer"),
+    "facts": Condition(partition="facts"),
+}
+
+
+def made_tasks(count: int) -> list[Task]:
+    return [task for spec in ("full", "underspecified") for task, _ in zip(embedded_tasks("train", spec), range(count))]
+
+
+def talk(task: Task, condition: Condition, rng: random.Random) -> list[Turn]:
+    """Asks for each missing fact in 3 of 10 first turns; answers rightly once it was told all."""
+    ask = bool(task.missing) and rng.random() < 0.3
+    opening = task.missing[0].ask if ask else f"The answer is {task.answer if not task.missing else task.wrong_answer}."
+    turns = [Turn(party="student", text=opening, tokens=8)]
+    for i in range(2):
+        reply = rule_reply(known(task, condition, "partner"), condition, turns, verdict(task, condition, turns), rng)
+        turns.append(Turn(party="partner", text=reply.text, tokens=6))
+        told = {turn.text.split(": ")[-1].split("fact. ")[-1] for turn in turns if turn.party == "partner"}
+        rest = [fact for fact in task.missing if fact.text not in told]
+        said = rest[0].ask if rest and ask and i == 0 else f"The answer is {task.wrong_answer if rest else task.answer}."
+        turns.append(Turn(party="student", text=said, tokens=8))
+        if "answer" in said:
+            break
+    return turns
+
+
+def made_run(path: Path, count: int = 4, seeds: tuple[int, ...] = (1, 2), conditions: dict[str, Condition] = CONDITIONS,
+             rates: dict[str, float] = {"facts": 0.9, "volunteer": 0.3}, exam: int = 6) -> Path:
+    """`count` tasks of each specification; the first task of `facts` under seed 1 failed."""
+    compare = Compare(primary=Contrast(metric="ask_skill", a="facts", b="volunteer"),
+                      others=(Contrast(metric="ask_skill", a="volunteer", b="blind"),
+                              Contrast(metric="harmful_flip", a="facts", b="volunteer")))
+    experiment = Experiment(name="made", out=str(path), seeds=seeds, conditions=conditions, compare=compare,
+                            tasks=Tasks(train={"full": count, "underspecified": count}))
+    path.mkdir(parents=True)
+    (path / "config.yaml").write_text(dump(experiment))
+    for name, condition in conditions.items():
+        dialogues = []
+        for seed in seeds:
+            for task in made_tasks(count):
+                rng, key = random.Random(f"{seed}-{task.id}"), digest(task.id, name, seed)
+                if (name, seed, task.id) == ("facts", seeds[0], made_tasks(count)[0].id):
+                    failure = Failure(id=key, task_id=task.id, condition=name, seed=seed, kind="empty_turn", message="-")
+                    (path / "failures.jsonl").write_text(failure.model_dump_json() + "\n")
+                    continue
+                turns = talk(task, condition, rng)
+                dialogues.append(Dialogue(id=key, task=task, condition=name, axes=condition.model_dump(mode="json"),
+                                          seed=seed, turns=tuple(turns), stop="student_done"))
+        (path / "dialogues").mkdir(exist_ok=True)
+        (path / "dialogues" / f"{name}.jsonl").write_text("".join(d.model_dump_json() + "\n" for d in dialogues))
+        rows = [{"id": d.id, "seed": d.seed, "specification": d.task.specification} for d in select(dialogues, condition)]
+        folder = path / "datasets" / name / "sft"
+        folder.mkdir(parents=True)
+        parquet.write_table(pa.Table.from_pylist(rows), folder / "train.parquet")
+        for seed in seeds:
+            training = {"rows": sum(row["seed"] == seed for row in rows), "optimizer_steps": 3, "trained_tokens": 100}
+            adapter = path / "adapters" / name / f"seed-{seed}"
+            adapter.mkdir(parents=True)
+            (adapter / "training.json").write_text(json.dumps(training))
+    for name in ["base", *conditions]:
+        made_results(path, name, seeds, rates.get(name, 0.15), exam)
+    return path
+
+
+def made_results(path: Path, name: str, seeds: tuple[int, ...], rate: float, exam: int) -> None:
+    for seed in seeds:
+        rng = random.Random(f"{name}-{seed}")
+        chances = {"ask_needed": rate, "harmful_flip_raw": 0.7 - 0.2 * rate, "harmful_flip_null": 0.1,
+                   "accuracy_under@volunteer": 0.8, "accuracy_under@chatter": 0.1, "ask_needed@facts": rate,
+                   "helpful_flip_raw": 0.8, "helpful_flip_null": 0.1, "yield@facts": 0.8, "unprompted@facts": 0.0,
+                   "clarify/1": rate, "clarify/2": rate / 2, "clarify/3": rate / 3}
+        cases = [Case("made", f"t{i}", metric, sum(rng.random() < p for _ in range(8)), 8)
+                 for metric, p in chances.items() for i in range(exam)]
+        for spec in ("ask_needless", "ask_needless@facts"):
+            cases += [Case("made", f"u{i}", spec, sum(rng.random() < 0.03 for _ in range(8)), 8) for i in range(exam)]
+        cases += [Case("made", f"t{i}", "ask_needed", float(rate > 0.5), 1, True) for i in range(exam)]
+        folder = path / "results" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"seed-{seed}.jsonl").write_text("".join(json.dumps(case._asdict()) + "\n" for case in cases))
+        (folder / f"seed-{seed}.episodes.jsonl").write_text('{"arm": "facts"}\n')
