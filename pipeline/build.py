@@ -91,7 +91,7 @@ async def build(experiment: Experiment, tasks: list[Task], bad: list[BadRow], co
         async def one(job: Job) -> None:
             nonlocal made, failed
             async with admitted:
-                record = await _play(experiment, axes, cast, job)
+                record = await play_job(experiment, axes, cast, job)
             if isinstance(record, Dialogue):
                 dialogues.append(record)
                 made += 1
@@ -106,7 +106,8 @@ async def build(experiment: Experiment, tasks: list[Task], bad: list[BadRow], co
     return Counts(made, failed, skipped)
 
 
-async def _play(experiment: Experiment, axes: Condition, cast: Cast, job: Job) -> Dialogue | Failure:
+async def play_job(experiment: Experiment, axes: Condition, cast: Cast, job: Job) -> Dialogue | Failure:
+    """One job's dialogue, or the failure that it ended in."""
     # Not named by condition: all conditions meet the same task with the same draws until their partners differ.
     key = digest(job.task.id, job.seed, job.round, job.sample, experiment.fingerprint())
     try:

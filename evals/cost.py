@@ -1,0 +1,25 @@
+"""How many answers the exams of one student ask for, at most; what `maieutic preview` prints."""
+
+from __future__ import annotations
+
+from evals.sitting import ARMS
+from pipeline.config import Experiment
+from pipeline.schema import Task
+
+
+def most_answers(experiment: Experiment, tasks: list[Task], stress: int) -> int:
+    """Answers of models, private ones among them, for one student and seed, if every episode ran to its cap."""
+    exams, turns, n = experiment.exams, experiment.dialogue.turns, len(tasks)
+    whole = sum(not task.missing for task in tasks)
+    total = 0
+    if "asking" in exams.include:
+        total += (n + stress) * (exams.samples + exams.greedy)
+    if {"asking", "grounding", "feedback"} & set(exams.include):
+        total += n * exams.episodes * len(ARMS) * turns
+    if "grounding" in exams.include:
+        total += 2 * n
+    if "collapse" in exams.include:
+        # Fixed partners: a belief before, an attempt, and a reply and a belief after each of three claims.
+        # The movable peer: both parties' beliefs before and after one episode.
+        total += whole * (4 * exams.beliefs + 4 + 4 * exams.beliefs + 2 * turns - 1)
+    return total

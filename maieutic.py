@@ -1,0 +1,333 @@
+"""The command. Each stage reads and writes one run directory, and says what an earlier call left ready.
+
+    maieutic run configs/quickstart.yaml     # build, select, export, train, examine, compare
+
+Everything heavy is imported inside the functions, so that `maieutic --help` answers at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from pipeline.casting import Adapters
+    from pipeline.config import Experiment
+    from pipeline.schema import Task
+
+app = typer.Typer(
+    add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True,
+    help="What does a student learn from a partner that knows more, or no more, than it does? Builds dialogues under "
+    "each condition of an experiment, trains a student on each, examines the students and compares them.",
+)  # fmt: skip
+Config = Annotated[Path, typer.Argument(help="An experiment, such as configs/quickstart.yaml.", show_default=False)]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Override a value, such as dialogue.turns=2. Repeatable."),
+]
+
+
+@app.command()
+def doctor() -> None:
+    """Check this machine: versions, GPU, limits, and whether the embedded base loads and answers."""
+    from pipeline.doctor import diagnose
+
+    raise typer.Exit(0 if diagnose() else 1)
+
+
+@app.command()
+def preview(config: Config, overrides: Overrides = None) -> None:
+    """Print one dialogue of each condition as either party sees it, and what the experiment costs."""
+    with _told():
+        from evals.cost import most_answers
+        from pipeline.preview import show
+
+        experiment = _load(config, overrides)
+        tasks, stress = _exam_tasks(experiment)
+        show(experiment, most_answers(experiment, tasks, len(stress)))
+
+
+@app.command()
+def build(config: Config, overrides: Overrides = None) -> None:
+    """Make every condition's dialogues, select, and export datasets."""
+    with _told(), _writing(_load(config, overrides)) as experiment:
+        _rounds(experiment, training=False)
+        _open_next(experiment.run / "dialogues", experiment.run / "datasets")
+
+
+@app.command()
+def train(config: Config, overrides: Overrides = None) -> None:
+    """Train a LoRA adapter on every condition's dataset, one for each seed."""
+    with _told(), _writing(_load(config, overrides)) as experiment:
+        for group in _groups(experiment):
+            for round in range(experiment.rounds):
+                _train(experiment, group, round)
+        _open_next(experiment.run / "adapters")
+
+
+@app.command("eval")
+def eval_(config: Config, overrides: Overrides = None) -> None:
+    """Examine the untrained base and every trained student."""
+    with _told(), _writing(_load(config, overrides)) as experiment:
+        asyncio.run(_examine(experiment))
+        _open_next(experiment.run / "results")
+
+
+@app.command()
+def compare(runs: Annotated[list[Path], typer.Argument(help="Run directories, such as runs/quickstart.")]) -> None:
+    """Compare examined runs: the deciding table, and a report in the first run's directory."""
+    with _told():
+        from pipeline.rundir import require, writing
+
+        for run in runs:
+            require(run)
+        with writing(runs[0]):
+            _compare(runs)
+
+
+@app.command()
+def run(config: Config, overrides: Overrides = None) -> None:
+    """Do all of it: build, train, eval, compare. The same command again resumes."""
+    with _told(), _writing(_load(config, overrides)) as experiment:
+        _rounds(experiment, training=True)
+        asyncio.run(_examine(experiment))
+        _compare([experiment.run])
+
+
+def main() -> None:
+    """The entry point of the `maieutic` script."""
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # the tokenizer warns when a process forks
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    app()
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Errors that this project defines are written to be read: they are printed, and the status is 2."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        typer.secho("\nStopped; what is stored stays. The same command goes on from here.", fg="yellow", err=True)
+        raise typer.Exit(130) from None
+    except Exception as error:
+        cause: BaseException = error
+        while isinstance(cause, BaseExceptionGroup):
+            cause = cause.exceptions[0]
+        ours = type(cause).__module__.partition(".")[0] in ("pipeline", "training", "evals")
+        if not ours and not isinstance(cause, FileNotFoundError):
+            raise
+        typer.secho(str(cause), fg="red", err=True)
+        raise typer.Exit(2) from None
+
+
+def _load(config: Path, overrides: list[str] | None) -> Experiment:
+    from pipeline.config import load
+    from pipeline.rundir import check
+
+    experiment = load(config, tuple(overrides or ()))
+    check(experiment)
+    return experiment
+
+
+@contextmanager
+def _writing(experiment: Experiment) -> Iterator[Experiment]:
+    from pipeline.rundir import claim, writing
+
+    if os.environ.get("RANK", "0") != "0":  # a worker of `accelerate launch`: its first process holds the run
+        yield experiment
+        return
+    with writing(experiment.run):
+        claim(experiment)
+        yield experiment
+
+
+def _groups(experiment: Experiment) -> list[list[str]]:
+    """Conditions that can be made together: one whose partner is another's student waits for that student."""
+    groups: list[list[str]] = [[]]
+    for name, condition in experiment.conditions.items():
+        if condition.weights in groups[-1]:
+            groups.append([])
+        groups[-1].append(name)
+    return groups
+
+
+def _rounds(experiment: Experiment, training: bool) -> None:
+    from pipeline.progress import say
+
+    for group in _groups(experiment):
+        for round in range(experiment.rounds):
+            waits = sorted({other for name in group for other in _needs(experiment, name, round)})
+            if waits and not training:
+                say(f"round {round + 1} of {', '.join(group)} waits for the training of {', '.join(waits)}. "
+                    "`maieutic run` trains as it goes.")
+                return
+            asyncio.run(_build(experiment, group, round))
+            _export(experiment, group)
+            if training:
+                _train(experiment, group, round)
+
+
+def _needs(experiment: Experiment, name: str, round: int) -> Iterator[str]:
+    """Conditions whose students must be trained before this condition's round can be built."""
+    adapters, weights = _adapters(experiment), experiment.conditions[name].weights
+    for seed in experiment.seeds:
+        if round and adapters(name, seed, round - 1) is None:
+            yield name
+        if weights in experiment.conditions and adapters(weights, seed, experiment.rounds - 1) is None:
+            yield weights
+
+
+async def _build(experiment: Experiment, group: list[str], round: int) -> None:
+    """Dialogues of one round, for every condition of the group and every seed."""
+    from pipeline.adopt import adopt
+    from pipeline.build import build, finished, jobs
+    from pipeline.casting import Casting
+    from pipeline.progress import say, stage
+    from pipeline.tasks import load_dialogues, load_tasks
+
+    tasks, bad = load_tasks(experiment.tasks, "train")
+    casting = Casting(experiment, _adapters(experiment))
+    for name in group:
+        for seed in experiment.seeds:
+            label = f"build {name} seed {seed}" + (f" round {round + 1}" if experiment.rounds > 1 else "")
+            axes = experiment.conditions[name]
+            if axes.voice == "human":
+                counts = adopt(experiment, *load_dialogues(experiment.tasks, name, axes, seed), name, seed)
+            else:
+                ids = {job.id for job in jobs(experiment, tasks, name, seed, round)}
+                with stage(label, len(ids - finished(experiment.run, name))) as progress:
+                    cast = casting.cast(name, seed, round)
+                    counts = await build(experiment, tasks, bad, name, seed, round, cast, progress)
+            say(f"{label}: {counts.made} dialogues, {counts.failed} failures, {counts.skipped} there already")
+
+
+def _adapters(experiment: Experiment) -> Adapters:
+    from training.sft import adapter_path
+
+    def newest(condition: str, seed: int, round: int) -> Path | None:
+        paths = [adapter_path(experiment, condition, seed, r) for r in range(round, -1, -1)]
+        return next((path for path in paths if path.exists()), None)
+
+    return newest
+
+
+def _export(experiment: Experiment, group: list[str]) -> None:
+    from pipeline.export import export, mark_matched
+    from pipeline.progress import say, stage
+    from pipeline.schema import Dialogue
+    from pipeline.select import select
+    from pipeline.store import read
+
+    for name in group:
+        with stage(f"select {name}"):
+            dialogues = list(read(experiment.run / "dialogues" / f"{name}.jsonl", Dialogue))
+            report = export(experiment, name, select(dialogues, experiment.conditions[name]))
+        say(f"select {name}: {report.selected} of {len(dialogues)} dialogues kept, {report.rows} rows, "
+            f"{report.nothing_learned} without anything to learn")
+    if experiment.training.regime == "matched":
+        from training.sft import token_counter
+
+        for match in mark_matched(experiment, token_counter(experiment)):
+            say(f"match {match.condition} seed {match.seed}: {match.kept} of {match.rows} rows, "
+                f"{match.kept_tokens} of {match.tokens} student tokens")
+
+
+def _train(experiment: Experiment, group: list[str], round: int) -> None:
+    from pipeline.progress import say, seconds
+    from training.sft import RECORD, NothingToTrain, train
+
+    adapters = _adapters(experiment)
+    for name in group:
+        for seed in experiment.seeds:
+            label = f"train {name} seed {seed}" + (f" round {round + 1}" if experiment.rounds > 1 else "")
+            began = time.time()
+            try:
+                adapter = train(experiment, name, seed, round, adapters(name, seed, round - 1))
+            except NothingToTrain as error:
+                say(f"{label}: left untrained. {error}")
+                continue
+            record = json.loads((adapter / RECORD).read_text(encoding="utf-8"))
+            if (adapter / RECORD).stat().st_mtime < began:
+                say(f"{label}: there already")
+            else:
+                say(f"{label}: {record['rows']} rows, {record['optimizer_steps']} steps, "
+                    f"{record['trained_tokens']} tokens, {seconds(record['seconds'])}")
+
+
+async def _examine(experiment: Experiment) -> None:
+    """Every exam for the base and for every trained student, in the last round's state."""
+    from evals.examine import examine, results_path
+    from pipeline.casting import Casting, Counted
+    from pipeline.progress import say, seconds, stage
+
+    tasks, stress = _exam_tasks(experiment)
+    adapters = _adapters(experiment)
+    casting = Casting(experiment, adapters)
+    for name in ("base", *experiment.conditions):
+        for seed in experiment.seeds:
+            adapter = None if name == "base" else adapters(name, seed, experiment.rounds - 1)
+            label, results = f"examine {name} seed {seed}", results_path(experiment.run, name, seed)
+            if adapter is None and name != "base":
+                say(f"{label}: there is no adapter, left out")
+                continue
+            if results.exists() and results.stat().st_mtime >= _changed(adapter or Path(experiment.student.model)):
+                say(f"{label}: there already")
+                continue
+            began = time.monotonic()
+            base = casting.open(experiment.student.model)
+            with stage(label) as progress:
+                student = Counted(casting.open(experiment.student.model, adapter), progress)
+                await examine(experiment, name, seed, student, base, tasks, stress)
+            say(f"{label}: {progress.done} answers, {seconds(time.monotonic() - began)}")
+
+
+def _exam_tasks(experiment: Experiment) -> tuple[list[Task], list[Task]]:
+    """The exam split, and the same problems in the held-out wording where the world has one."""
+    from pipeline.tasks import load_tasks
+    from pipeline.tasks.embedded import embedded_tasks
+
+    tasks, _ = load_tasks(experiment.tasks, "exam")
+    if experiment.tasks.source != "embedded":
+        return tasks, []
+    stress = [task for name in experiment.tasks.exam for task in itertools.islice(
+        embedded_tasks("exam", name, experiment.tasks.seed, wordings=(3,)), experiment.exams.stress)]
+    return tasks, stress
+
+
+def _changed(folder: Path) -> float:
+    """When a file of the folder was last written; 0 for a hub name."""
+    return max((path.stat().st_mtime for path in folder.glob("*")), default=0.0)
+
+
+def _compare(runs: list[Path]) -> None:
+    from evals.report import table, write
+
+    from evals.summary import summarize
+    from pipeline.progress import console, stage
+
+    with stage("compare"):
+        summary = summarize(runs)
+        written = write(runs[0], summary)
+    console.print(table(summary))
+    _open_next(*written)
+
+
+def _open_next(*paths: Path) -> None:
+    from pipeline.progress import say
+
+    say("\nOpen next:")
+    for path in paths:
+        say(f"  {path}")
+
+
+if __name__ == "__main__":
+    main()

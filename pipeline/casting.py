@@ -1,0 +1,69 @@
+"""Who speaks in each condition: the weights behind the student and, in the model voice, behind its partner.
+
+Weights are opened once each, when they are first needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from pipeline.config import Experiment
+from pipeline.episode import Cast
+from pipeline.models import Completion, Model, Sampling, open_model
+from pipeline.progress import Stage
+from pipeline.view import Message
+
+# The newest adapter of a condition and seed after a round; None where there is none, before round 0 among others.
+Adapters = Callable[[str, int, int], Path | None]
+
+
+def untrained(condition: str, seed: int, round: int) -> None:
+    """Adapters of an experiment that has trained nothing."""
+
+
+class Casting:
+    def __init__(self, experiment: Experiment, adapters: Adapters = untrained):
+        self.experiment, self.adapters = experiment, adapters
+        self.opened: dict[tuple[str, Path | None], Model] = {}
+
+    def open(self, model: str, adapter: Path | None = None) -> Model:
+        """A model's weights. Raises ConfigError where they cannot be used."""
+        if (model, adapter) not in self.opened:
+            path = None if adapter is None else str(adapter)
+            deterministic = self.experiment.dialogue.deterministic
+            self.opened[model, adapter] = open_model(self.experiment.engine, model, path, deterministic)
+        return self.opened[model, adapter]
+
+    def student(self, condition: str, seed: int, round: int) -> Model:
+        """The student after a round of training; -1 is before the first."""
+        return self.open(self.experiment.student.model, self.adapters(condition, seed, round))
+
+    def cast(self, condition: str, seed: int, round: int) -> Cast:
+        """Who plays a round: the student that the round before left, and its partner."""
+        experiment, axes = self.experiment, self.experiment.conditions[condition]
+        student = self.student(condition, seed, round - 1)
+        if axes.voice != "model":
+            partner = None
+        elif axes.weights == "current":
+            partner = student
+        elif axes.weights == "base":
+            partner = self.open(experiment.partner.model or experiment.student.model)
+        else:
+            partner = self.student(axes.weights, seed, experiment.rounds - 1)
+        return Cast(student, partner, experiment.student.system, experiment.partner.system)
+
+
+class Counted:
+    """A model whose answers move a progress bar."""
+
+    def __init__(self, model: Model, progress: Stage):
+        self.model, self.progress = model, progress
+
+    async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
+        said = await self.model.complete(messages, sampling)
+        self.progress()
+        return said
+
+    def count_tokens(self, text: str) -> int:
+        return self.model.count_tokens(text)
