@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from pipeline.schema import Dialogue, Fact, Party
+from pipeline.schema import Dialogue, Fact
 
 _NUMBER = r"[-+]?[$£€]?\d[\d,]*(?:\.\d+)?(?:/\d+)?%?"
 _ATTEMPT = re.compile(
@@ -68,10 +68,10 @@ def _closing(text: str, question: str) -> str | None:
     return answer
 
 
-def attempts(dialogue: Dialogue, party: Party = "student") -> list[str | None]:
-    """`attempt` of each of a party's turns, in order. In imported talk closing sentences count too."""
+def attempts(dialogue: Dialogue) -> list[str | None]:
+    """`attempt` of each turn, of both parties. In imported talk, which is people's, closing sentences count too."""
     question = dialogue.task.full_question if dialogue.stop == "imported" else ""
-    return [attempt(turn.text, question) for turn in dialogue.turns if turn.party == party]
+    return [attempt(turn.text, question) for turn in dialogue.turns]
 
 
 def done(text: str) -> bool:

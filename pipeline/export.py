@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 from datasets import Features, List, Value
 
-from pipeline.acts import attempt
+from pipeline.acts import attempts
 from pipeline.card import card
 from pipeline.config import Experiment
 from pipeline.schema import Dialogue, digest
@@ -63,7 +63,7 @@ def learned(dialogue: Dialogue, which: str) -> list[bool]:
     made none). final: only the student's last attempt, if that is right.
     """
     own = [i for i, turn in enumerate(dialogue.turns) if turn.party == "student"]
-    said = {i: attempt(dialogue.turns[i].text) for i in own}
+    said = {i: answer for i, answer in enumerate(attempts(dialogue)) if i in own}
     right = {i: equal(answer, dialogue.task.answer) for i, answer in said.items() if answer is not None}
     if which == "final":
         last = max(right, default=None)

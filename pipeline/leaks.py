@@ -7,7 +7,7 @@ either: in about a quarter of MathDial it stands in the wrong solution already.
 
 from __future__ import annotations
 
-from pipeline.acts import attempt
+from pipeline.acts import attempts
 from pipeline.partition import PUBLIC, Condition
 from pipeline.schema import Dialogue
 from pipeline.verify import equal
@@ -21,8 +21,7 @@ def privileged(condition: Condition) -> bool:
 def first_leak(dialogue: Dialogue) -> int | None:
     """Index of the partner turn (0 is its first) that states the gold answer unearned; None where none does."""
     partner_turns = 0
-    for turn in dialogue.turns:
-        said = attempt(turn.text)
+    for turn, said in zip(dialogue.turns, attempts(dialogue), strict=True):
         right = said is not None and equal(said, dialogue.task.answer)
         if turn.party == "student" and right:
             return None

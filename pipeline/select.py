@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pipeline.acts import attempt, given
+from pipeline.acts import attempts, given
 from pipeline.partition import Condition
 from pipeline.schema import Dialogue, Party
 from pipeline.verify import equal
@@ -17,8 +17,8 @@ from pipeline.view import known
 
 def final_answer(dialogue: Dialogue, party: Party = "student") -> str | None:
     """The last answer that a party committed to."""
-    said = [attempt(turn.text) for turn in dialogue.turns if turn.party == party]
-    return next((answer for answer in reversed(said) if answer is not None), None)
+    said = zip(dialogue.turns, attempts(dialogue), strict=True)
+    return next((answer for turn, answer in reversed([*said]) if turn.party == party and answer is not None), None)
 
 
 def is_correct(dialogue: Dialogue) -> bool:
@@ -30,8 +30,9 @@ def is_grounded(dialogue: Dialogue) -> bool:
     """Every needed fact was in the student's row, or stated by the partner, before the final answer."""
     condition = Condition.model_validate(dialogue.axes)
     has = {fact.id for fact in known(dialogue.task, condition, "student").facts}
-    attempts = [i for i, turn in enumerate(dialogue.turns) if turn.party == "student" and attempt(turn.text) is not None]
-    for turn in dialogue.turns[: attempts[-1] if attempts else 0]:
+    final = [i for i, said in enumerate(attempts(dialogue))
+             if said is not None and dialogue.turns[i].party == "student"][-1:]
+    for turn in dialogue.turns[: final[0] if final else 0]:
         if turn.party == "partner":
             has |= set(given(turn.text, dialogue.task.facts))
     return all(fact.id in has for fact in dialogue.task.facts if fact.needed)
