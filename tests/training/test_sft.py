@@ -1,0 +1,212 @@
+"""Adapters: whole or absent, the same bytes for the same seed, and trained on nothing but the given rows."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from peft import PeftModel
+from safetensors.torch import load_file
+from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
+
+from pipeline.config import ConfigError, Experiment, dump
+from pipeline.config import Training as Settings
+from pipeline.export import Row, dataset_path, write_rows
+from pipeline.models.transformers import load_tokenizer
+from pipeline.partition import Condition
+from training import sft
+from training.base import make_model
+from training.masks import RowTooLong
+
+WEIGHTS = "adapter_model.safetensors"
+
+
+@pytest.fixture(scope="session")
+def embedded(base_tokenizer, tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("embedded")
+    torch.manual_seed(0)
+    make_model(len(base_tokenizer), 32, 2).save_pretrained(folder)
+    base_tokenizer.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def qwen3(base_tokenizer, tmp_path_factory) -> Path:
+    """A Qwen3 checkpoint with untied embeddings, its control tokens and the published chat template."""
+    folder = tmp_path_factory.mktemp("qwen3")
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=base_tokenizer._tokenizer, eos_token="<|im_end|>", pad_token="<|endoftext|>",
+        additional_special_tokens=["<|im_start|>"])
+    tokenizer.chat_template = files("trl").joinpath("chat_templates", "qwen3.jinja").read_text(encoding="utf-8")
+    torch.manual_seed(0)
+    Qwen3ForCausalLM(Qwen3Config(
+        vocab_size=len(tokenizer) + 5, hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=2,
+        num_key_value_heads=1, head_dim=16, max_position_embeddings=512, tie_word_embeddings=False,
+        bos_token_id=None, eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id,
+    )).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def row(number: int, seed: int = 1, round: int = 0, answer: str = "7") -> Row:
+    talk = [f"Tom has {number} hats. How many?", "How many hats does Tom lose?", "I do not know that.",
+            f"The answer is {answer}."]
+    return {
+        "id": f"d{number}-{seed}-{round}", "task_id": f"t{number}", "specification": "full",
+        "seed": seed, "round": round,
+        "messages": [{"role": ["user", "assistant"][i % 2], "content": text} for i, text in enumerate(talk)],
+        "learn": [False, True, False, True],
+    }
+
+
+def experiment(model: Path, out: Path, rows: list[Row] | None = None, rounds: int = 1, **settings: Any) -> Experiment:
+    made = Experiment(
+        name="tiny", out=str(out), rounds=rounds, student={"model": str(model)},
+        conditions={"facts": Condition(partition="facts")},
+        training=Settings(**{"rank": 4, "batch": 4, "micro_batch": 4, "learning_rate": 1e-2, "epochs": 2} | settings),
+    )
+    write_rows(dataset_path(made, "facts"), [row(n) for n in range(6)] if rows is None else rows)
+    return made
+
+
+def record(adapter: Path) -> dict[str, Any]:
+    return json.loads((adapter / sft.RECORD).read_text())
+
+
+@torch.inference_mode()
+def loss(model: Path, adapter: Path | None = None) -> float:
+    """Mean loss on the student's tokens of one row."""
+    network: Any = AutoModelForCausalLM.from_pretrained(model)
+    if adapter is not None:
+        network = PeftModel.from_pretrained(network, adapter)
+    sequences = sft.encode_rows(load_tokenizer(str(model)), [row(3)], 512)
+    losses = [network(input_ids=torch.tensor([s["input_ids"]]), labels=torch.tensor([s["labels"]])).loss
+              for s in sequences]
+    return float(sum(losses)) / len(losses)
+
+
+@pytest.mark.parametrize("kind", ["embedded", "qwen3"])
+def test_training_makes_the_students_turns_likelier_and_records_what_it_did(kind, request, tmp_path):
+    model = request.getfixturevalue(kind)
+    made = experiment(model, tmp_path, epochs=10)
+    adapter = sft.train(made, "facts", 1)
+    assert adapter == tmp_path / "adapters/facts/seed-1"
+    assert loss(model, adapter) < loss(model) - 0.3
+    wrote = record(adapter)
+    turns = 2 if kind == "qwen3" else 1  # its template rewrites history, so every turn is a sequence
+    assert (wrote["rows"], wrote["sequences"]) == (6, 6 * turns)
+    assert wrote["optimizer_steps"] == 10 * (2 if turns == 1 else 3)
+    assert wrote["trained_tokens"] == sum(map(sft.token_counter(made), [row(n) for n in range(6)]))
+    assert wrote["training"]["epochs"] == 10 and wrote["data_hash"] and wrote["seconds"] > 0
+    assert all("lora_" in name for name in load_file(adapter / WEIGHTS))
+
+
+def test_one_seed_gives_the_same_bytes_and_another_seed_does_not(embedded, tmp_path):
+    rows = [row(n, seed) for n in range(6) for seed in (1, 2)]
+    first, again = (sft.train(experiment(embedded, tmp_path / name, rows), "facts", 1) for name in "ab")
+    other = sft.train(experiment(embedded, tmp_path / "a", rows), "facts", 2)
+    assert (first / WEIGHTS).read_bytes() == (again / WEIGHTS).read_bytes() != (other / WEIGHTS).read_bytes()
+
+
+def test_the_same_training_is_skipped_and_changed_rows_or_settings_are_not(embedded, tmp_path):
+    adapter = sft.train(experiment(embedded, tmp_path), "facts", 1)
+    stamp = (adapter / WEIGHTS).stat().st_ino
+    assert sft.train(experiment(embedded, tmp_path), "facts", 1) == adapter
+    assert (adapter / WEIGHTS).stat().st_ino == stamp
+    sft.train(experiment(embedded, tmp_path, [row(n, answer="9") for n in range(6)]), "facts", 1)
+    changed = (adapter / WEIGHTS).stat().st_ino
+    sft.train(experiment(embedded, tmp_path, [row(n, answer="9") for n in range(6)], alpha=8), "facts", 1)
+    assert len({stamp, changed, (adapter / WEIGHTS).stat().st_ino}) == 3
+
+
+def test_rows_of_other_seeds_and_rounds_are_not_trained_on(embedded, tmp_path):
+    noise = [row(50, seed=2), row(51, round=1)]
+    mixed = sft.train(experiment(embedded, tmp_path / "mixed", [row(n) for n in range(6)] + noise), "facts", 1)
+    alone = sft.train(experiment(embedded, tmp_path / "alone"), "facts", 1)
+    assert (mixed / WEIGHTS).read_bytes() == (alone / WEIGHTS).read_bytes()
+
+
+def test_a_later_round_goes_on_from_the_adapter_of_the_round_before(embedded, tmp_path):
+    rows = [row(n, round=r) for n in range(6) for r in (0, 1)]
+    made = experiment(embedded, tmp_path, rows, rounds=2)
+    first = sft.train(made, "facts", 1, 0)
+    assert first == tmp_path / "adapters/facts/seed-1-round-0"
+    still = sft.train(experiment(embedded, tmp_path, rows, rounds=2, learning_rate=1e-12), "facts", 1, 1, first)
+    before, after = load_file(first / WEIGHTS), load_file(still / WEIGHTS)
+    assert before.keys() == after.keys()
+    assert all(torch.allclose(before[name], after[name], atol=1e-6) for name in before)
+    moved = sft.train(made, "facts", 1, 1, first)
+    assert moved == tmp_path / "adapters/facts/seed-1"
+    assert loss(embedded, moved) < loss(embedded, first) < loss(embedded)
+    assert record(moved)["start"] == sft._start(first) != ""
+
+
+def test_passes_of_fewer_rows_give_the_same_step(embedded, tmp_path):
+    whole, parts = (sft.train(experiment(embedded, tmp_path / str(n), micro_batch=n), "facts", 1) for n in (4, 2))
+    a, b = load_file(whole / WEIGHTS), load_file(parts / WEIGHTS)
+    assert all(torch.allclose(a[name], b[name], atol=1e-4) for name in a)
+    assert record(whole)["optimizer_steps"] == record(parts)["optimizer_steps"]
+
+
+def test_a_condition_without_rows_is_a_typed_error_and_leaves_no_adapter(embedded, tmp_path):
+    with pytest.raises(sft.NothingToTrain, match="facts, seed 1, round 0: no rows among 1"):
+        sft.train(experiment(embedded, tmp_path, [row(1, seed=2)]), "facts", 1)
+    with pytest.raises(FileNotFoundError, match="maieutic build"):
+        sft.train(experiment(embedded, tmp_path).model_copy(update={"out": str(tmp_path / "else")}), "facts", 1)
+    assert not (tmp_path / "adapters").exists()
+
+
+@pytest.mark.parametrize("limit", [40, 4096])
+def test_a_row_beyond_max_length_or_the_models_context_is_named_and_nothing_is_written(qwen3, tmp_path, limit):
+    times = 1 if limit == 40 else 40
+    long = row(7) | {"messages": [{**m, "content": m["content"] * times} for m in row(7)["messages"]]}
+    with pytest.raises(RowTooLong, match=rf"d7-1-0: \d+ tokens, at most {min(limit, 512)} fit"):
+        sft.train(experiment(qwen3, tmp_path, [long], max_length=limit), "facts", 1)
+    assert not (tmp_path / "adapters").exists()
+
+
+def test_matched_training_uses_only_the_matched_rows(embedded, tmp_path):
+    rows = [{**row(n), "matched": n < 4} for n in range(6)]
+    matched = sft.train(experiment(embedded, tmp_path / "m", rows, regime="matched"), "facts", 1)
+    assert record(matched)["rows"] == 4
+    with pytest.raises(ConfigError, match=r"training\.regime: 'matched'"):
+        sft.train(experiment(embedded, tmp_path / "n", regime="matched"), "facts", 1)
+
+
+def test_a_batch_that_processes_cannot_share_is_refused(embedded, tmp_path, monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert sft.batching(experiment(embedded, tmp_path, batch=8, micro_batch=2)) == (2, 2)
+    assert sft.batching(experiment(embedded, tmp_path, batch=8, micro_batch=8)) == (4, 1)
+    with pytest.raises(ConfigError, match=r"training\.batch: 9 is not a multiple of 8"):
+        sft.batching(experiment(embedded, tmp_path, batch=9, micro_batch=4))
+
+
+def test_what_a_killed_training_left_is_cleared_by_the_next(embedded, tmp_path):
+    left = tmp_path / "adapters/facts/.seed-1.killed"
+    left.mkdir(parents=True)
+    (left / WEIGHTS).write_bytes(b"half")
+    adapter = sft.train(experiment(embedded, tmp_path), "facts", 1)
+    assert [path.name for path in adapter.parent.iterdir()] == ["seed-1"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("processes", [1, 2])
+def test_accelerate_launch_trains_one_adapter_whatever_the_number_of_processes(embedded, tmp_path, processes):
+    made = experiment(embedded, tmp_path, [row(n) for n in range(8)])
+    script = tmp_path / "run.py"
+    script.write_text("import sys\nfrom pathlib import Path\nfrom pipeline.config import load\n"
+                      "from training.sft import train\ntrain(load(Path(sys.argv[1])), 'facts', 1)\n")
+    (tmp_path / "config.yaml").write_text(dump(made))
+    command = [sys.executable, "-m", "accelerate.commands.launch", "--cpu", "--num_processes", str(processes),
+               "--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no", str(script),
+               str(tmp_path / "config.yaml")]
+    subprocess.run(command, check=True, capture_output=True, timeout=200)
+    adapter = tmp_path / "adapters/facts/seed-1"
+    assert record(adapter)["optimizer_steps"] == 4
+    assert [path.name for path in adapter.parent.iterdir()] == ["seed-1"]
