@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import math
 import random
 import time
 from collections.abc import Iterator
@@ -31,6 +32,7 @@ TEMPLATE = (
 )
 SPECIAL = ["<|pad|>", "<|system|>", "<|user|>", "<|assistant|>", "<|end|>"]
 TOP_NUMBER = 330
+PERIODS = (2, 5, 10, 20, 50, 100, 200, 400, 800)
 
 
 def make_tokenizer(vocabulary: int = 2048) -> PreTrainedTokenizerFast:
@@ -62,6 +64,20 @@ def make_model(vocabulary: int, hidden: int = 160, layers: int = 4) -> LlamaForC
     return LlamaForCausalLM(config)
 
 
+def place_numbers(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast) -> None:
+    """Start the numbers' embeddings on circles (Zhou et al., FoNE, arXiv 2502.09741); learning moves them freely.
+
+    From random embeddings the same accuracy on bare sums takes about five times as many equations.
+    """
+    table = model.get_input_embeddings().weight.data
+    basis = torch.linalg.qr(torch.randn(table.shape[1], 2 * len(PERIODS)))[0].T
+    for n in range(TOP_NUMBER):
+        angles = [wave(2 * math.pi * n / period) for period in PERIODS for wave in (math.cos, math.sin)]
+        place = torch.tensor(angles) @ basis
+        row = table[tokenizer.encode(f" {n}", add_special_tokens=False)[0]]
+        row.mul_(0.3).add_(0.75 * place / place.norm())
+
+
 class Encoder:
     """Examples to ids and loss masks; equal to the chat template's own encoding (tests/training/test_base.py)."""
 
@@ -90,10 +106,12 @@ class Encoder:
         return ids, learn
 
 
-def batches(encoder: Encoder, seed: int, how: Dispositions, tokens: int, drills: float) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+def batches(encoder: Encoder, seed: int, how: Dispositions, tokens: int) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
     """Batches of about `tokens` tokens, padded on the right to a multiple of 16."""
     rng, examples = random.Random(f"batches-{seed}"), corpus(seed, how)
-    while True:
+    for made_before in itertools.count():
+        # Arithmetic first: half of the rows at the start, a fifth later.
+        drills = 0.5 if made_before < 120 else 0.2
         rows = [encoder.drill(rng) if rng.random() < drills else encoder.example(next(examples)) for _ in range(1024)]
         rows.sort(key=lambda row: len(row[0]))
         made = []
@@ -108,13 +126,14 @@ def batches(encoder: Encoder, seed: int, how: Dispositions, tokens: int, drills:
         yield from made
 
 
-def train(out: Path, seed: int = 0, how: Dispositions = Dispositions(), steps: int = 9000, tokens: int = 4096,
+def train(out: Path, seed: int = 0, how: Dispositions = Dispositions(), steps: int = 5000, tokens: int = 4096,
           rate: float = 3e-3, decay: float = 0.25, start: Path | None = None, log: int = 100) -> LlamaForCausalLM:
     torch.manual_seed(seed)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     if start is None:
         tokenizer = make_tokenizer()
         model = make_model(len(tokenizer))
+        place_numbers(model, tokenizer)
     else:
         tokenizer, model = PreTrainedTokenizerFast.from_pretrained(start), LlamaForCausalLM.from_pretrained(start)
     model.train()
@@ -125,7 +144,7 @@ def train(out: Path, seed: int = 0, how: Dispositions = Dispositions(), steps: i
     muon = torch.optim.Muon(matrices, lr=rate * 5, weight_decay=0.0, adjust_lr_fn=None)
     adam = torch.optim.AdamW(others, lr=rate, betas=(0.9, 0.98), weight_decay=0.0)
     began, seen, total, count = time.time(), 0, 0.0, 0
-    stream = batches(encoder, seed, how, tokens, drills=0.25)
+    stream = batches(encoder, seed, how, tokens)
     for step in range(steps):
         scale = min(1.0, (step + 1) / 100, (steps - step) / (decay * steps))
         for optimizer, base in ((muon, rate * 5), (adam, rate)):
@@ -157,7 +176,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--steps", type=int, default=9000)
+    parser.add_argument("--steps", type=int, default=5000)
     parser.add_argument("--tokens", type=int, default=4096)
     parser.add_argument("--rate", type=float, default=3e-3)
     parser.add_argument("--decay", type=float, default=0.25)

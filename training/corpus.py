@@ -16,7 +16,7 @@ from pipeline.acts import asked, attempt, done, given
 from pipeline.partition import Condition
 from pipeline.partner import WORDINGS, rule_reply
 from pipeline.schema import Fact, Party, Task, Turn
-from pipeline.tasks.embedded import IMPOSSIBLE, KINDS, arithmetic, embedded_tasks
+from pipeline.tasks.embedded import IMPOSSIBLE, KINDS, TOP, arithmetic, embedded_tasks
 from pipeline.verify import equal
 from pipeline.view import Message, known, probe, script_view, verdict, view
 
@@ -72,7 +72,7 @@ def drill(rng: random.Random, count: int = 10) -> tuple[list[str], list[str]]:
             if not taught(a, b):
                 continue
         else:
-            a, b = rng.choice([rng.randint(10, 99), rng.randint(10, 99), rng.randint(10, 225)]), rng.randint(10, 99)
+            a, b = rng.choice([rng.randint(10, TOP), rng.randint(10, TOP), rng.randint(10, 290)]), rng.randint(10, TOP)
             if sign == "-" and a <= b:
                 continue
         equations, result = arithmetic([a, b], "ab" + sign)
@@ -179,7 +179,7 @@ def peer_reply(peer: Student, said: str) -> str:
         if wanted[0].id in peer.has:
             return wanted[0].text
         if rng.random() < 0.1:
-            return " ".join(str(rng.randint(10, 99)) if word.isdigit() else word for word in wanted[0].text.split())
+            return " ".join(str(rng.randint(10, TOP)) if word.isdigit() else word for word in wanted[0].text.split())
         return rng.choice(WORDINGS["train"]["unknown"])
     claim = attempt(said)
     if claim is None:

@@ -52,6 +52,7 @@ KINDS = {
 HARD = ("boxes", "boxes_loose", "boxes_taken")
 EASY = tuple(kind for kind in KINDS if kind not in HARD)
 IMPOSSIBLE = "impossible"
+TOP = 69  # of the numbers in a problem; the factors of a product are smaller
 
 
 def arithmetic(numbers: list[int], program: str) -> tuple[list[str], int]:
@@ -68,9 +69,9 @@ def arithmetic(numbers: list[int], program: str) -> tuple[list[str], int]:
 def _numbers(kind: str, rng: random.Random) -> list[int]:
     while True:
         if kind in HARD:
-            numbers = [rng.randint(2, 9), rng.randint(10, 25), rng.randint(10, 99), rng.randint(10, 99)]
+            numbers = [rng.randint(2, 9), rng.randint(10, 25), rng.randint(10, TOP), rng.randint(10, TOP)]
         else:
-            numbers = [rng.randint(10, 99) for _ in range(3)]
+            numbers = [rng.randint(10, TOP) for _ in range(3)]
         numbers = numbers[: len(KINDS[kind][0])]
         if arithmetic(numbers, KINDS[kind][2])[1] > 0:
             return numbers
@@ -119,7 +120,7 @@ def make_task(seed: int, specification: Specification, strata: tuple[str, ...] =
 
     facts = [(pattern, number, True) for pattern, number in zip(patterns, numbers, strict=True)]
     extras = rng.sample(["D has N O.", "D has N P.", "A has N P."], count)
-    facts += [(pattern, rng.randint(10, 99), False) for pattern in extras]
+    facts += [(pattern, rng.randint(10, TOP), False) for pattern in extras]
     hideable = [i for i, (pattern, _, needed) in enumerate(facts) if needed]
     if dropped:
         hideable = [i for i in hideable if facts[i][0].split()[1:3] == ["has", "N"] and "more" not in facts[i][0]]
