@@ -16,8 +16,8 @@ from functools import lru_cache
 
 _PLAIN = re.compile(
     r"(?P<sign>[-+]?)\s*[$£€]?\s*(?P<sign2>-?)(?P<whole>\d[\d,]*(?:\.\d*)?|\.\d+)"
-    r"(?:\s+(?P<top>\d+)\s*/\s*(?P<bottom>\d+)|\s*/\s*(?P<under>\d+))?(?P<percent>\s*\\?%)?"
-    r"(?:(?<=[\s%])\s*[a-z]+(?:[ '-][a-z]+){0,5})?\.?",
+    r"(?:\s+(?P<top>\d+)\s*/\s*(?P<bottom>\d+)|\s*/\s*(?P<under>\d+))?(?P<percent>\s*(?:\\?%|percent\b))?"
+    r"(?:\s*(?!(?:dozen|hundred|thousand|million|billion|and|or)\b)[a-z]+(?:[ '-][a-z]+){0,5})?\.?",
     re.I,
 )
 _LONGEST = 100  # characters of an expression that is handed to math-verify
@@ -74,7 +74,7 @@ def _expression(text: str) -> bool:
     math-verify works in the main thread only.
     """
     bare = re.sub(r"\\(?:text|mathrm)\{[^{}]*\}|\\[a-z]+", " ", text)
-    return len(text) <= _LONGEST and not re.search(r"[a-z]{2,}|[\^!]|\*\*|\be\d", bare) and bool(re.search(r"\d", bare))
+    return len(text) <= _LONGEST and not re.search(r"[a-z]{2,}|[\^!:]|\*\*|\be\d", bare) and bool(re.search(r"\d", bare))
 
 
 def _same_expression(said: str, gold: str) -> bool:
