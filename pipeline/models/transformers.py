@@ -10,7 +10,6 @@ times at 8 samples of each prompt (1.5 M parameters, float32, one CPU core).
 from __future__ import annotations
 
 import asyncio
-import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -177,11 +176,16 @@ def load_tokenizer(name: str) -> PreTrainedTokenizerBase:
     return tokenizer
 
 
+def check_adapter(adapter: str) -> None:
+    if not Path(adapter, "adapter_config.json").is_file():
+        raise ConfigError(f"adapter: {adapter!r} holds no adapter_config.json. Expected a directory saved by PEFT.")
+
+
 def load(engine: Engine, name: str, adapter: str | None = None) -> TransformersModel:
     """A directory or hub name, with a LoRA adapter merged in where one is given. Raises ConfigError."""
     tokenizer = load_tokenizer(name)
-    if adapter is not None and not os.path.isfile(os.path.join(adapter, "adapter_config.json")):
-        raise ConfigError(f"adapter: {adapter!r} holds no adapter_config.json. Expected a directory saved by PEFT.")
+    if adapter is not None:
+        check_adapter(adapter)
     try:
         model: Any = AutoModelForCausalLM.from_pretrained(name, dtype=getattr(torch, engine.dtype))
     except (OSError, ValueError) as error:

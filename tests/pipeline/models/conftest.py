@@ -29,7 +29,7 @@ def model_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     torch.manual_seed(0)
     config = LlamaConfig(
         vocab_size=len(names) + 59, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=2,
-        num_key_value_heads=1, max_position_embeddings=CONTEXT, initializer_range=0.3, bos_token_id=None,
+        num_key_value_heads=1, head_dim=32, max_position_embeddings=CONTEXT, initializer_range=0.3, bos_token_id=None,
         eos_token_id=SPECIAL.index("<|end|>"), pad_token_id=0,
     )  # fmt: skip
     model = LlamaForCausalLM(config)

