@@ -1,0 +1,67 @@
+"""Selection, luck and leaks, on traces small enough to check by eye."""
+
+import pytest
+
+from pipeline.leaks import first_leak, leak_stated, privileged
+from pipeline.partition import Condition
+from pipeline.schema import Dialogue, Fact, Task, Turn
+from pipeline.select import agrees, final_answer, is_correct, is_grounded, kept, select
+
+TASK = Task(id="t", source="embedded", specification="underspecified", question="Tom has some pens. Ana has 12 pens. In all?",
+            full_question="Tom has 30 pens. Ana has 12 pens. In all?", answer="42",
+            facts=(Fact(id="a", text="Tom has 30 pens.", public=False, ask="How many pens does Tom have?"),
+                   Fact(id="b", text="Ana has 12 pens.", ask="How many pens does Ana have?")))
+
+
+def talk(*lines: str, partition: str = "facts", id: str = "d", **axes) -> Dialogue:
+    turns = tuple(Turn(party="partner" if i % 2 else "student", text=line) for i, line in enumerate(lines))
+    return Dialogue(id=id, task=TASK, condition="c", axes=Condition(partition=partition, **axes).model_dump(mode="json"),
+                    seed=1, turns=turns, stop="turn_cap")
+
+
+ASKED = talk("How many pens does Tom have?", "Tom has 30 pens.", "The answer is 42.")
+LUCKY = talk("The answer is 42.", "Okay.", "I am done.")
+LATE = talk("The answer is 42.", "Tom has 30 pens.", "I am done.")
+
+
+def test_the_last_answer_counts():
+    assert final_answer(talk("The answer is 1.", "No.", "Is it 42?")) == "42"
+    assert final_answer(talk("Hello.")) is None
+
+
+def test_a_right_answer_without_the_facts_is_correct_but_not_grounded():
+    assert is_correct(ASKED) and is_grounded(ASKED)
+    assert is_correct(LUCKY) and not is_grounded(LUCKY)
+    assert not is_grounded(LATE)
+
+
+@pytest.mark.parametrize(("selection", "keep", "expected"), [
+    ("outcome", "all", ["asked", "lucky"]), ("outcome", "grounded", ["asked"]), ("none", "all", ["asked", "lucky", "wrong"])])
+def test_selection_keeps_what_the_condition_says(selection, keep, expected):
+    dialogues = [ASKED.model_copy(update={"id": "asked"}), LUCKY.model_copy(update={"id": "lucky"}), talk("The answer is 7.", id="wrong")]
+    condition = Condition(partition="facts", selection=selection, keep=keep)
+    assert [d.id for d in select(dialogues, condition)] == expected
+
+
+def test_agreement_needs_one_answer_of_both_right_or_wrong():
+    condition = Condition(partition="symmetric", voice="model", selection="agreement")
+    assert kept(talk("The answer is 7.", "I agree. The answer is 7."), condition)
+    assert not kept(talk("The answer is 7.", "I disagree. The answer is 42."), condition)
+    assert not agrees(talk("The answer is 7.", "I see."))
+
+
+def test_the_same_transcript_of_a_task_is_kept_once():
+    assert len(select([ASKED, ASKED.model_copy(update={"id": "e"})], Condition(partition="facts"))) == 1
+    other = ASKED.model_copy(update={"id": "e", "seed": 2})
+    assert len(select([ASKED, other], Condition(partition="facts"))) == 2
+
+
+def test_confirming_a_right_attempt_is_no_leak_and_neither_is_the_number_in_other_prose():
+    assert not leak_stated(talk("The answer is 42.", "Yes, the answer is 42."))
+    assert not leak_stated(talk("Hello.", "Think of 42 pens.", "The answer is 7."))
+    assert first_leak(talk("Hello.", "Go on.", "The answer is 7.", "No. The answer is 42.")) == 1
+
+
+def test_only_rows_with_more_than_the_question_are_privileged():
+    assert privileged(Condition(partition="facts")) and privileged(Condition(partition="verifier"))
+    assert not privileged(Condition(partition="symmetric")) and not privileged(Condition(partition="solo"))
