@@ -1,0 +1,146 @@
+"""Builds: nothing lost, nothing doubled, ids that never change, and counts that reconcile."""
+
+import asyncio
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from pipeline.build import Counts, build, jobs
+from pipeline.config import Experiment, dump
+from pipeline.episode import Cast
+from pipeline.models import Completion, ContextOverflow, EngineError
+from pipeline.models.scripted import ScriptedModel
+from pipeline.schema import Dialogue, Failure
+from pipeline.store import read
+from pipeline.tasks import BadRow, load_tasks
+
+
+def experiment(out: Path, **changes) -> Experiment:
+    return Experiment.model_validate({
+        "name": "t", "out": str(out), "seeds": [1], "engine": {"kind": "scripted"},
+        "tasks": {"train": {"full": 6, "underspecified": 6}, "exam": {"full": 2}},
+        "conditions": {"facts": {"partition": "facts"}, "full_only": {"partition": "facts", "specifications": ["full"]}},
+    } | changes)  # fmt: skip
+
+
+def make(exp: Experiment, model=None, bad=(), condition="facts", seed=1) -> Counts:
+    tasks, _ = load_tasks(exp.tasks, "train")
+    return asyncio.run(build(exp, tasks, list(bad), condition, seed, 0, Cast(model or ScriptedModel()), lambda: None))
+
+
+def stored(exp: Experiment, condition="facts") -> list[Dialogue]:
+    return list(read(exp.run / "dialogues" / f"{condition}.jsonl", Dialogue))
+
+
+@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.floats(0, 1))
+def test_a_build_cut_at_any_byte_resumes_to_the_same_dialogues(tmp_path_factory, share):
+    exp = experiment(tmp_path_factory.mktemp("run"))
+    make(exp)
+    path, whole = exp.run / "dialogues" / "facts.jsonl", sorted(d.model_dump_json() for d in stored(exp))
+    content = path.read_bytes()
+    path.write_bytes(content[: int(share * len(content))])
+    make(exp)
+    assert sorted(d.model_dump_json() for d in stored(exp)) == whole
+
+
+def test_building_again_makes_nothing(tmp_path):
+    exp = experiment(tmp_path)
+    assert make(exp) == Counts(12, 0, 0) and make(exp) == Counts(0, 0, 12)
+
+
+def test_ids_depend_on_task_condition_seed_and_config_alone(tmp_path):
+    exp = experiment(tmp_path)
+    tasks, _ = load_tasks(exp.tasks, "train")
+    ids = {name: [job.id for job in jobs(e, tasks, condition, seed, 0)] for name, e, condition, seed in [
+        ("same", exp, "facts", 1), ("again", experiment(tmp_path / "elsewhere"), "facts", 1), ("seed", exp, "facts", 2),
+        ("condition", exp, "full_only", 1), ("config", experiment(tmp_path, dialogue={"turns": 2}), "facts", 1)]}
+    assert ids["same"] == ids["again"]
+    different = [set(ids[name]) for name in ("same", "seed", "condition", "config")]
+    assert len(set.union(*different)) == sum(map(len, different))
+
+
+def test_a_condition_can_be_kept_to_some_specifications(tmp_path):
+    exp = experiment(tmp_path)
+    make(exp, condition="full_only")
+    assert {d.task.specification for d in stored(exp, "full_only")} == {"full"}
+
+
+class Moody(ScriptedModel):
+    """Fails in a typed way on some prompts."""
+
+    broken = True
+
+    async def complete(self, messages, sampling):
+        if self.broken and sampling.seed % 3 == 0:
+            raise EngineError("out of order")
+        if sampling.seed % 7 == 0:
+            raise ContextOverflow("a prompt of 9 tokens")
+        return Completion("", 1, 1) if sampling.seed % 11 == 0 else await super().complete(messages, sampling)
+
+
+def test_every_task_ends_as_a_dialogue_or_a_typed_failure_and_engine_errors_are_tried_again(tmp_path):
+    exp, model = experiment(tmp_path, tasks={"train": {"full": 60}, "exam": {"full": 2}}), Moody()
+    first = make(exp, model)
+    failures = list(read(exp.run / "failures.jsonl", Failure))
+    assert first.made + first.failed == 60 and first.failed == len(failures)
+    assert {f.kind for f in failures} == {"engine_error", "context_overflow", "empty_turn"}
+    model.broken = False
+    again = make(exp, model)
+    kinds = [f.kind for f in read(exp.run / "failures.jsonl", Failure)]
+    assert again.skipped == first.made + kinds_standing(failures)
+    assert "engine_error" not in kinds and len(kinds) + len(stored(exp)) == 60
+    assert len({d.id for d in stored(exp)}) == len(stored(exp))
+
+
+def kinds_standing(failures: list[Failure]) -> int:
+    return sum(f.kind != "engine_error" for f in failures)
+
+
+def test_rows_that_could_not_be_read_are_failures_that_name_their_line_once(tmp_path):
+    exp = experiment(tmp_path)
+    for _ in range(2):
+        make(exp, bad=[BadRow("tasks.jsonl:7", "the answer is empty")])
+    (failure,) = read(exp.run / "failures.jsonl", Failure)
+    assert (failure.kind, failure.task_id) == ("bad_task", "tasks.jsonl:7")
+
+
+@pytest.mark.slow
+def test_a_build_killed_at_twenty_random_moments_loses_and_doubles_nothing(tmp_path):
+    conditions = {"facts": {"partition": "facts"}, "verifier": {"partition": "verifier"}}
+    tasks = {"train": {"full": 1500, "underspecified": 1500}, "exam": {"full": 1}}
+    runs = [experiment(tmp_path / name, conditions=conditions, tasks=tasks) for name in ("whole", "killed")]
+    paths = []
+    for exp in runs:
+        paths.append(tmp_path / f"{Path(exp.out).name}.yaml")
+        paths[-1].write_text(dump(exp))
+    began = time.monotonic()
+    assert start(paths[0]).wait() == 0
+    took, rng, killed = time.monotonic() - began, random.Random(5), 0
+    for _ in range(20):
+        process = start(paths[1])
+        time.sleep(rng.uniform(0, took))
+        if process.poll() is None:
+            os.kill(process.pid, signal.SIGKILL)
+            killed += 1
+        process.wait()
+    assert start(paths[1]).wait() == 0
+    assert killed >= 5, "the build was too quick to be killed"
+    for condition in conditions:
+        whole, resumed = (sorted(stored(exp, condition), key=lambda d: d.id) for exp in runs)
+        assert len({d.id for d in resumed}) == len(resumed) == 3000
+        assert whole == resumed
+    print(json.dumps({"kills": killed, "dialogues": 6000, "lost": 0, "doubled": 0}))
+
+
+def start(config: Path) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-m", "maieutic", "build", str(config)], stdout=subprocess.DEVNULL)
