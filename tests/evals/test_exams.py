@@ -1,0 +1,139 @@
+"""The exams' metrics on hand-made traces, and the exams themselves with fake students."""
+
+import asyncio
+import json
+
+import pytest
+
+from evals.asking import first_turn, whole_episode
+from evals.collapse import movable
+from evals.examine import examine
+from evals.feedback import feedback
+from evals.grounding import grounding
+from evals.sitting import Episode
+from pipeline.config import Experiment
+from pipeline.episode import Played
+from pipeline.models.scripted import ScriptedModel
+from pipeline.schema import Belief, Fact, Task, Turn
+from pipeline.tasks import load_tasks
+
+FACTS = (Fact(id="a", text="Tom has 30 pens.", public=False, ask="How many pens does Tom have?"),
+         Fact(id="b", text="Ana has 12 pens.", ask="How many pens does Ana have?"))
+UNDER = Task(id="u", source="embedded", specification="underspecified", question="Ana has 12 pens.", full_question="-",
+             answer="42", facts=FACTS, stratum="easy", wrong_answer="41")
+FULL = Task(id="f", source="embedded", specification="full", question="Tom has 30 pens. Ana has 12 pens.", full_question="-",
+            answer="42", facts=tuple(f.model_copy(update={"public": True}) for f in FACTS), stratum="easy", wrong_answer="41")
+ASK, TELL, RIGHT, GUESS = "How many pens does Tom have?", "Tom has 30 pens.", "The answer is 42.", "I guess the answer is 7."
+
+
+def episode(*lines: str, arm: str = "facts", task: Task = UNDER) -> Episode:
+    turns = tuple(Turn(party="partner" if i % 2 else "student", text=line) for i, line in enumerate(lines))
+    return Episode(arm, task, 0, Played(turns, "turn_cap", {}, {}))
+
+
+def metrics(found) -> dict[str, list[float]]:
+    result: dict[str, list[float]] = {}
+    for _, metric, hit in found:
+        result.setdefault(metric.split("@")[0], []).append(float(hit))
+    return result
+
+
+@pytest.mark.parametrize(("task", "text", "metric", "expected"), [
+    (UNDER, ASK, "ask_needed", 1), (UNDER, "How many pens does Ana have?", "ask_needed", 0), (UNDER, GUESS, "ask_needed", 0),
+    (UNDER, f"{ASK} {GUESS}", "ask_needed", 0), (UNDER, GUESS, "attempt_unknowing", 1), (UNDER, ASK, "attempt_unknowing", 0),
+    (FULL, ASK, "ask_needless", 1), (FULL, RIGHT, "ask_needless", 0), (FULL, "Is it 42?", "ask_needless", 0),
+    (FULL, "Is it 42?", "first_accuracy", 1), (FULL, ASK, "first_accuracy_easy", 0)])  # fmt: skip
+def test_a_first_turn_asks_only_when_it_asks_and_does_not_answer(task, text, metric, expected):
+    assert metrics(first_turn(task, text))[metric] == [expected]
+
+
+def test_an_episode_that_asks_first_is_complete_and_not_premature():
+    found = metrics(whole_episode(episode(ASK, TELL, RIGHT)))
+    assert (found["ask_needed"], found["ask_complete"], found["premature"], found["yield"]) == ([1], [1], [0], [1])
+    assert found["accuracy_under"] == [1] and "ask_needless" not in found
+
+
+def test_an_episode_that_guesses_is_premature_even_when_told_later():
+    found = metrics(whole_episode(episode(GUESS, TELL, RIGHT, arm="volunteer")))
+    assert (found["ask_needed"], found["ask_complete"], found["premature"], found["unprompted"]) == ([0], [0], [1], [1])
+
+
+def test_no_attempt_means_no_premature_rate():
+    assert "premature" not in metrics(whole_episode(episode("Hello.", "Go on.", "Hello.")))
+
+
+def test_a_question_after_the_attempt_does_not_count_as_asking():
+    assert metrics(whole_episode(episode(GUESS, "Okay.", ASK, TELL, RIGHT)))["ask_needed"] == [0]
+
+
+def test_asking_for_a_told_fact_again_is_a_duplicate():
+    assert metrics(whole_episode(episode(ASK, TELL, ASK, TELL, RIGHT)))["duplicates"] == [0, 1]
+
+
+def test_a_refused_question_yields_nothing():
+    assert metrics(whole_episode(episode(ASK, "I do not know that.", GUESS)))["yield"] == [0]
+
+
+def test_uptake_counts_turns_that_follow_a_wrong_answer():
+    found = {case.metric: (case.hits, case.n) for case in feedback([episode(GUESS, TELL, RIGHT, arm="volunteer")])}
+    assert found["uptake_under@volunteer"] == (1, 1)
+    assert [found[f"accuracy_under_turn{i}@volunteer"] for i in (1, 2, 3, 4)] == [(0, 1), (1, 1), (1, 1), (1, 1)]
+
+
+def test_grounding_acts_are_counted_by_position():
+    found = {case.metric: (case.hits, case.n) for case in grounding([episode(ASK, TELL, f"Thank you. So {TELL} {RIGHT}")])}
+    assert found["clarify/1"] == (1, 1) and found["clarify/2"] == (0, 1)
+    assert found["acknowledge/2"] == found["restate/2"] == found["attempt/2"] == (1, 1)
+
+
+def belief(answer: str) -> Belief:
+    return Belief(answer=answer, share=1.0, k=8)
+
+
+@pytest.mark.parametrize(("before", "after", "expected"), [
+    (("42", "7"), ("7", "7"), {"collapse": 1, "agreement": 1, "agreement_correct": 0, "concordance": 0}),
+    (("42", "7"), ("42", "42"), {"collapse": 0, "agreement": 1, "agreement_correct": 1}),
+    (("42", "42"), ("42", "42"), {"concordance": 1, "agreement_correct": 1}),
+    (("8", "7"), ("7", "7"), {"agreement": 1, "agreement_correct": 0}),
+    (("42", ""), ("42", ""), {"collapse": 0, "agreement": 0, "stalemate": 1})])  # fmt: skip
+def test_collapse_is_both_wrong_after_one_was_right_and_held(before, after, expected):
+    beliefs = [{"student": belief(mine), "partner": belief(yours)} for mine, yours in (before, after)]
+    turns = tuple(Turn(party=p, text="Well.") for p in ("student", "partner", "student"))
+    found = metrics(movable(FULL, Played(turns, "turn_cap", *beliefs)))
+    assert {name: found.get(name, [None])[0] for name in expected} == expected
+    if before[0] == before[1] or "42" not in before:
+        assert "collapse" not in found
+
+
+def sit(tmp_path, lines, condition="facts"):
+    exp = Experiment.model_validate({
+        "name": "t", "out": str(tmp_path), "conditions": {"facts": {"partition": "facts"}},
+        "tasks": {"exam": {"full": 3, "underspecified": 3, "false_premise": 2}}, "exams": {"samples": 2, "episodes": 1, "beliefs": 2}})
+    tasks, _ = load_tasks(exp.tasks, "exam")
+    path = asyncio.run(examine(exp, condition, 1, ScriptedModel(lines), ScriptedModel(lines), tasks, tasks[:1]))
+    cases = [json.loads(line) for line in path.read_text().splitlines()]
+    return {(c["metric"], c["greedy"]): (c["hits"], c["n"]) for c in cases if c["task"] in ("all", tasks[0].id)}, cases
+
+
+def test_a_student_that_answers_everything_never_asks(tmp_path):
+    _, cases = sit(tmp_path, ("The answer is 5.",))
+    assert sum(c["hits"] for c in cases if c["metric"].startswith(("ask_needed", "ask_needless"))) == 0
+    assert all(c["n"] > 0 for c in cases)
+
+
+def test_every_exam_leaves_cases_and_a_rerun_gives_the_same(tmp_path):
+    lines = ("How many pens does Tom have?", "The answer is 5.", "I am done.", "You are right. The answer is 7.")
+    _, cases = sit(tmp_path / "one", lines)
+    _, again = sit(tmp_path / "two", lines)
+    assert cases == again
+    assert {c["exam"] for c in cases} == {"all", "asking", "episodes", "collapse", "grounding", "feedback"}
+
+
+def test_a_student_that_says_nothing_is_counted_not_scored(tmp_path):
+    _, cases = sit(tmp_path, ("",))
+    unanswered = next(c for c in cases if c["metric"] == "unanswered")
+    assert 0 < unanswered["hits"] <= unanswered["n"]
+
+
+def test_exam_draws_do_not_depend_on_the_condition(tmp_path):
+    assert sit(tmp_path / "a", ("Hello.", "No."), "facts")[1] == sit(tmp_path / "b", ("Hello.", "No."), "other")[1]
