@@ -107,6 +107,9 @@ def main() -> None:
     """The entry point of the `maieutic` script."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # the tokenizer warns when a process forks
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    # Ours is the one progress display; set these to 0 to see the libraries' own, of downloads for example.
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    os.environ.setdefault("HF_DATASETS_DISABLE_PROGRESS_BARS", "1")
     app()
 
 
@@ -211,9 +214,11 @@ async def _build(experiment: Experiment, group: list[str], round: int) -> None:
 
 
 def _adapters(experiment: Experiment) -> Adapters:
-    from training.sft import adapter_path
-
     def newest(condition: str, seed: int, round: int) -> Path | None:
+        if round < 0:
+            return None
+        from training.sft import adapter_path
+
         paths = [adapter_path(experiment, condition, seed, r) for r in range(round, -1, -1)]
         return next((path for path in paths if path.exists()), None)
 
@@ -265,11 +270,13 @@ def _train(experiment: Experiment, group: list[str], round: int) -> None:
 
 async def _examine(experiment: Experiment) -> None:
     """Every exam for the base and for every trained student, in the last round's state."""
+    from evals.cost import most_answers
     from evals.examine import examine, results_path
     from pipeline.casting import Casting, Counted
     from pipeline.progress import say, seconds, stage
 
     tasks, stress = _exam_tasks(experiment)
+    most = most_answers(experiment, tasks, len(stress))
     adapters = _adapters(experiment)
     casting = Casting(experiment, adapters)
     for name in ("base", *experiment.conditions):
@@ -284,7 +291,7 @@ async def _examine(experiment: Experiment) -> None:
                 continue
             began = time.monotonic()
             base = casting.open(experiment.student.model)
-            with stage(label) as progress:
+            with stage(label, most) as progress:
                 student = Counted(casting.open(experiment.student.model, adapter), progress)
                 await examine(experiment, name, seed, student, base, tasks, stress)
             say(f"{label}: {progress.done} answers, {seconds(time.monotonic() - began)}")
@@ -310,7 +317,6 @@ def _changed(folder: Path) -> float:
 
 def _compare(runs: list[Path]) -> None:
     from evals.report import table, write
-
     from evals.summary import summarize
     from pipeline.progress import console, stage
 

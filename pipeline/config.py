@@ -188,7 +188,10 @@ def _override(raw: dict[str, Any], text: str) -> None:
         raw = raw.setdefault(parent, {})
         if not isinstance(raw, dict):
             raise ConfigError(f"--set {text}: {parent!r} is not a section")
-    raw[last] = yaml.safe_load(value)
+    try:
+        raw[last] = yaml.safe_load(value)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"--set {text}: {value!r} is not a YAML value: {error}") from None
 
 
 def _explain(path: Path, item: Any) -> str:

@@ -33,8 +33,9 @@ class Stage:
             return
         waited = now - self.last
         if waited >= EVERY and (waited >= 6 * EVERY or self.done - self.shown >= self.total / 10):
-            left = (self.total - self.done) / rate if rate else 0.0
-            print(f"{self.label}: {self.done}/{self.total}, {rate:.1f}/s, {seconds(left)} left", flush=True)
+            of = f"/{self.total}" if self.total else ""
+            left = f", {seconds((self.total - self.done) / rate)} left" if self.total and rate else ""
+            print(f"{self.label}: {self.done}{of}, {rate:.1f}/s{left}", flush=True)
             self.last, self.shown = now, self.done
 
 

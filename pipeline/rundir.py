@@ -52,10 +52,12 @@ def writing(run: Path) -> Iterator[None]:
 def claim(experiment: Experiment) -> None:
     """Write config.yaml, or check that the one there is the same (`out` aside: a run may be moved).
 
-    Raises RunError with the differing keys.
+    Where nothing was made yet, after a config that failed at once, it is replaced. Raises RunError with the
+    differing keys.
     """
     path, ours = experiment.run / "config.yaml", dump(experiment)
-    if not path.exists():
+    made = [file for file in experiment.run.rglob("*") if file.is_file() and file.stat().st_size]
+    if {file.name for file in made} <= {"config.yaml", ".lock"} or not path.exists():
         temporary = path.with_suffix(".tmp")
         temporary.write_text(ours, encoding="utf-8")
         os.replace(temporary, path)
@@ -89,7 +91,7 @@ def check(experiment: Experiment) -> None:
     if experiment.training.regime == "matched" and waits:
         raise ConfigError(
             f"training.regime: 'matched' needs every dataset before the first training, but "
-            f"conditions.{waits[0]}.weights names another condition's student. Use regime: natural, or weights: base or current."
+            f"conditions.{waits[0]}.weights names another condition. Use regime: natural, or weights: base or current."
         )
     if experiment.engine.kind != "openai":
         _check_model("student.model", experiment.student.model)

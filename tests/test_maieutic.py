@@ -1,0 +1,205 @@
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from maieutic import app
+from pipeline.config import Experiment, dump, load
+from pipeline.doctor import KNOWN_GOOD, base, numbers, pairs
+from pipeline.rundir import RunError, check, claim, writing
+
+ROOT = Path(__file__).parents[1]
+COMMANDS = ("doctor", "preview", "build", "train", "eval", "compare", "run")
+CONFIG = {
+    "name": "small", "tasks": {"train": {"full": 2, "underspecified": 2}, "exam": {"full": 2}},
+    "engine": {"kind": "scripted"},
+    "conditions": {"blind": {"partition": "symmetric"}, "facts": {"partition": "facts"}},
+}  # fmt: skip
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    """A small experiment beside its run directory, with a model directory that has what can be checked ahead."""
+    model = tmp_path / "model"
+    model.mkdir()
+    (model / "config.json").write_text("{}")
+    (model / "chat_template.jinja").write_text("{{ messages }}")
+    path = tmp_path / "small.yaml"
+    path.write_text(yaml.safe_dump(CONFIG | {"out": str(tmp_path / "run"), "student": {"model": str(model)}}))
+    return path
+
+
+def call(*arguments: object) -> tuple[int, str, str]:
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return result.exit_code, result.stdout, result.stderr
+
+
+def test_help_lists_every_command_and_imports_nothing_heavy() -> None:
+    code = (
+        "import sys; from typer.testing import CliRunner; import maieutic;"
+        "print(CliRunner().invoke(maieutic.app, ['--help']).stdout);"
+        "print('heavy:', [m for m in ('torch', 'transformers', 'pydantic', 'numpy') if m in sys.modules])"
+    )
+    out = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert all(f" {command} " in out for command in COMMANDS)
+    assert "heavy: []" in out
+
+
+@pytest.mark.parametrize(
+    ("override", "expected"),
+    [
+        ("dialogue.turn=2", ["dialogue.turn", "Did you mean 'turns'", "max_tokens"]),
+        ("conditions.facts.partition=fact", ["conditions.facts.partition", "'fact'", "symmetric"]),
+        ("dialogue.turns", ["--set dialogue.turns", "KEY=VALUE"]),
+        ("dialogue.turns=[1", ["--set dialogue.turns=[1"]),
+        ("name.first=x", ["--set name.first=x", "'name' is not a section"]),
+        ("student.model=./nowhere", ["student.model", "./nowhere", "no such directory"]),
+        ("tasks={source: gsm8k, train: {full: 1}, exam: {full: 1}}", ["tasks.path"]),
+        ("tasks.source=sharded", ["tasks.", "sharded", "underspecified"]),
+    ],
+)
+@pytest.mark.parametrize("command", ["preview", "build", "run"])
+def test_a_bad_value_is_named_before_anything_is_written(
+    config: Path, command: str, override: str, expected: list[str]
+) -> None:
+    status, out, err = call(command, config, "--set", override)
+    assert status == 2
+    assert [part for part in expected if part not in err] == []
+    assert "Traceback" not in out + err
+    assert not (config.parent / "run" / "dialogues").exists()
+
+
+def test_an_unknown_file_is_refused_with_the_files_that_there_are(config: Path) -> None:
+    status, _, err = call("build", config.with_name("smal.yaml"))
+    assert status == 2
+    assert "smal.yaml: no such file" in err and "small.yaml" in err
+
+
+def test_a_model_without_a_chat_template_is_refused_before_anything_is_written(config: Path) -> None:
+    (config.parent / "model" / "chat_template.jinja").unlink()
+    status, _, err = call("build", config)
+    assert status == 2
+    assert "student.model" in err and "no chat template" in err
+    assert not (config.parent / "run").exists()
+
+
+def test_a_build_that_is_started_again_makes_nothing_twice(config: Path) -> None:
+    status, out, _ = call("build", config, "--set", "seeds=[1]")
+    assert status == 0
+    assert "build facts seed 1: 4 dialogues, 0 failures, 0 there already" in out
+    stored = (config.parent / "run" / "dialogues" / "facts.jsonl").read_bytes()
+    status, out, _ = call("build", config, "--set", "seeds=[1]")
+    assert status == 0
+    assert "build facts seed 1: 0 dialogues, 0 failures, 4 there already" in out
+    assert (config.parent / "run" / "dialogues" / "facts.jsonl").read_bytes() == stored
+
+
+def test_a_run_of_another_config_is_refused_with_the_keys_that_differ(config: Path) -> None:
+    assert call("build", config, "--set", "seeds=[1]")[0] == 0
+    status, _, err = call("build", config, "--set", "seeds=[1]", "--set", "dialogue.turns=3")
+    assert status == 2
+    assert "dialogue.turns: there 4, asked for 3" in err and "--set out=DIR" in err
+    assert "seeds" not in err
+
+
+def test_a_run_that_moved_is_the_same_run(config: Path) -> None:
+    here = load(config)
+    here.run.mkdir()
+    claim(here)
+    moved = here.run.rename(config.parent / "elsewhere")
+    there = load(config, (f"out={moved}",))
+    claim(there)
+    assert yaml.safe_load((moved / "config.yaml").read_text()) == yaml.safe_load(dump(here))
+
+
+def test_a_second_writer_is_refused_with_the_first_ones_process_id_until_that_one_dies(config: Path) -> None:
+    run = load(config).run
+    code = f"import sys, time\nfrom pathlib import Path\nfrom pipeline.rundir import writing\n" \
+           f"with writing(Path({str(run)!r})):\n    print('held', flush=True)\n    time.sleep(60)"
+    holder = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    assert holder.stdout is not None and holder.stdout.readline() == "held\n"
+    status, _, err = call("build", config)
+    assert status == 2
+    assert f"process {holder.pid} is writing to this run" in err
+    holder.kill()
+    holder.wait()
+    holder.stdout.close()
+    with writing(run):
+        assert (run / ".lock").read_text() == str(os.getpid())
+
+
+def test_a_condition_cannot_talk_to_a_student_that_is_trained_after_it(config: Path) -> None:
+    def with_weights(name: str) -> Experiment:
+        return load(config, (f"conditions.blind={{partition: symmetric, voice: model, weights: {name}}}",))
+
+    check(with_weights("current"))
+    for name in ("facts", "blind"):
+        with pytest.raises(ValueError, match=r"conditions\.blind\.weights"):
+            check(with_weights(name))
+
+
+def test_compare_refuses_what_is_no_run(tmp_path: Path) -> None:
+    status, _, err = call("compare", tmp_path)
+    assert status == 2
+    assert str(tmp_path) in err and "config.yaml" in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_claiming_leaves_another_runs_config_as_it_was(config: Path) -> None:
+    first, second = load(config), load(config, ("seeds=[7]",))
+    (first.run / "dialogues").mkdir(parents=True)
+    claim(first)
+    (first.run / "dialogues" / "facts.jsonl").write_text("{}\n")
+    before = (first.run / "config.yaml").read_bytes()
+    with pytest.raises(RunError):
+        claim(second)
+    assert (first.run / "config.yaml").read_bytes() == before
+
+
+def test_a_config_that_failed_before_anything_was_made_can_be_corrected_in_place(config: Path) -> None:
+    status, _, _ = call("build", config, "--set", "tasks.source=sharded")
+    assert status == 2
+    status, out, _ = call("build", config)
+    assert status == 0
+    assert "build facts seed 3: 4 dialogues" in out
+
+
+def test_the_known_good_versions_are_those_of_the_constraints() -> None:
+    pins = dict(line.split("==") for line in (ROOT / "constraints.txt").read_text().split())
+    assert {name: pins[name] for name in KNOWN_GOOD} == KNOWN_GOOD
+
+
+def test_only_a_vllm_that_is_too_new_for_trl_is_called_broken() -> None:
+    assert [finding.state for finding in pairs("1.16.0", "0.32.1")] == ["broken"]
+    assert list(pairs("1.16.0", "0.31.0")) == list(pairs("1.17.0", "0.32.1")) == list(pairs("1.16.0", None)) == []
+    assert numbers("0.9.2.post1") < numbers("0.31")
+
+
+def test_a_base_that_is_not_there_or_not_whole_is_called_broken(tmp_path: Path) -> None:
+    assert base(tmp_path / "nowhere").state == "broken"
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "llama"}))
+    assert base(tmp_path).state == "broken"
+
+
+def shown_commands() -> list[tuple[str, str]]:
+    blocks = re.findall(r"```bash\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    lines = [line.split("#")[0].strip() for block in blocks for line in block.splitlines()]
+    return [(words[1], words[2]) for words in map(str.split, lines) if words[:1] == ["maieutic"] and len(words) > 2]
+
+
+@pytest.mark.parametrize(("command", "argument"), shown_commands())
+def test_what_the_readme_shows_is_a_command_on_a_config_that_loads(
+    command: str, argument: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert command in COMMANDS
+    if argument.endswith(".yaml"):
+        load(ROOT / argument)
+    else:
+        assert command == "compare"
