@@ -55,7 +55,8 @@ def summarize(runs: list[Path]) -> Json:
         f"above {GIVEN_AWAY}, so asking could be learned from the wording alone.")
     primary = next((row for row in comparisons if row["primary"]), None)
     return clean({
-        "runs": [{"path": str(run.path), "name": run.experiment.name, "source": run.experiment.tasks.source,
+        "runs": [{"path": str(run.path), "name": run.experiment.name, "names": run.names,
+                  "source": run.experiment.tasks.source,
                   "seeds": run.experiment.seeds, "regime": run.experiment.training.regime,
                   "temperature": run.experiment.dialogue.temperature} for run in opened],
         "headline": refused or sentence(primary),

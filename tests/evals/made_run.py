@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 from pathlib import Path
@@ -23,10 +24,12 @@ CONDITIONS = {
     "volunteer": Condition(partition="facts", terms="volunteer"),
     "facts": Condition(partition="facts"),
 }
+RATES = {"facts": 0.9, "volunteer": 0.3}
 
 
 def made_tasks(count: int) -> list[Task]:
-    return [task for spec in ("full", "underspecified") for task, _ in zip(embedded_tasks("train", spec), range(count))]
+    return [task for spec in ("full", "underspecified")
+            for task in itertools.islice(embedded_tasks("train", spec), count)]
 
 
 def talk(task: Task, condition: Condition, rng: random.Random) -> list[Turn]:
@@ -39,7 +42,8 @@ def talk(task: Task, condition: Condition, rng: random.Random) -> list[Turn]:
         turns.append(Turn(party="partner", text=reply.text, tokens=6))
         told = {turn.text.split(": ")[-1].split("fact. ")[-1] for turn in turns if turn.party == "partner"}
         rest = [fact for fact in task.missing if fact.text not in told]
-        said = rest[0].ask if rest and ask and i == 0 else f"The answer is {task.wrong_answer if rest else task.answer}."
+        answer = task.wrong_answer if rest else task.answer
+        said = rest[0].ask if rest and ask and i == 0 else f"The answer is {answer}."
         turns.append(Turn(party="student", text=said, tokens=8))
         if "answer" in said:
             break
@@ -47,7 +51,7 @@ def talk(task: Task, condition: Condition, rng: random.Random) -> list[Turn]:
 
 
 def made_run(path: Path, count: int = 4, seeds: tuple[int, ...] = (1, 2), conditions: dict[str, Condition] = CONDITIONS,
-             rates: dict[str, float] = {"facts": 0.9, "volunteer": 0.3}, exam: int = 6) -> Path:
+             rates: dict[str, float] = RATES, exam: int = 6) -> Path:
     """`count` tasks of each specification; the first task of `facts` under seed 1 failed."""
     compare = Compare(primary=Contrast(metric="ask_skill", a="facts", b="volunteer"),
                       others=(Contrast(metric="ask_skill", a="volunteer", b="blind"),
@@ -62,7 +66,8 @@ def made_run(path: Path, count: int = 4, seeds: tuple[int, ...] = (1, 2), condit
             for task in made_tasks(count):
                 rng, key = random.Random(f"{seed}-{task.id}"), digest(task.id, name, seed)
                 if (name, seed, task.id) == ("facts", seeds[0], made_tasks(count)[0].id):
-                    failure = Failure(id=key, task_id=task.id, condition=name, seed=seed, kind="empty_turn", message="-")
+                    failure = Failure(id=key, task_id=task.id, condition=name, seed=seed, kind="empty_turn",
+                                      message="the student said nothing")
                     (path / "failures.jsonl").write_text(failure.model_dump_json() + "\n")
                     continue
                 turns = talk(task, condition, rng)
@@ -70,7 +75,7 @@ def made_run(path: Path, count: int = 4, seeds: tuple[int, ...] = (1, 2), condit
                                           seed=seed, turns=tuple(turns), stop="student_done"))
         (path / "dialogues").mkdir(exist_ok=True)
         (path / "dialogues" / f"{name}.jsonl").write_text("".join(d.model_dump_json() + "\n" for d in dialogues))
-        rows = [{"id": d.id, "seed": d.seed, "specification": d.task.specification} for d in select(dialogues, condition)]
+        rows = [{"id": d.id, "seed": d.seed} for d in select(dialogues, condition)]
         folder = path / "datasets" / name / "sft"
         folder.mkdir(parents=True)
         parquet.write_table(pa.Table.from_pylist(rows), folder / "train.parquet")

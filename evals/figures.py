@@ -1,0 +1,88 @@
+"""The report's two plots as inline SVG: text stays text, so a page weighs little and prints sharply."""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import Any
+
+import matplotlib
+from matplotlib.figure import Figure
+
+Json = dict[str, Any]
+INK, MUTED, LINE, ACCENT, SECOND = "#1c2430", "#6b7480", "#d5dae1", "#1f5fa8", "#c2571a"
+STYLE: Any = {
+    "svg.fonttype": "none", "svg.hashsalt": "maieutic", "font.size": 10, "text.color": INK, "axes.edgecolor": LINE,
+    "axes.labelcolor": MUTED, "xtick.color": MUTED, "ytick.color": INK, "axes.spines.top": False,
+    "axes.spines.right": False, "axes.spines.left": False, "ytick.major.size": 0, "xtick.major.size": 3,
+}
+
+
+def forest(comparisons: list[Json]) -> str:
+    """One line per contrast, the primary first: the difference a - b and its 95% interval."""
+    rows = [row for row in comparisons if row["difference"] is not None]
+    if not rows:
+        return ""
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(8.6, 0.9 + 0.42 * len(rows)), layout="constrained")
+        axes = figure.subplots()
+        axes.axvline(0, color=MUTED, linewidth=1, zorder=1)
+        for y, row in enumerate(rows):
+            colour = ACCENT if row["primary"] else INK
+            if row["low"] is not None and row["high"] is not None:
+                axes.plot([row["low"], row["high"]], [y, y], color=colour, linewidth=3 if row["primary"] else 1.8,
+                          solid_capstyle="butt", zorder=2)
+            axes.plot(row["difference"], y, "D" if row["primary"] else "o", color=colour,
+                      markersize=8 if row["primary"] else 6, markeredgecolor="white", zorder=3)
+        axes.set_yticks(range(len(rows)), [f"{row['a']} − {row['b']}, {row['metric']}" for row in rows])
+        for tick, row in zip(axes.get_yticklabels(), rows, strict=True):
+            tick.set_color(ACCENT if row["primary"] else INK)
+        axes.set_ylim(len(rows) - 0.5, -0.6)
+        axes.set_xlabel("difference, 95% interval")
+        axes.grid(axis="x", color=LINE, linewidth=0.6)
+        axes.set_axisbelow(True)
+        return _svg(figure)
+
+
+def prediction(conditions: dict[str, Json]) -> str:
+    """Per condition: how often the student asked before, what selection alone predicts, what was observed."""
+    rows = [(name, entry["predicted"]) for name, entry in conditions.items() if entry.get("predicted", {}).get("n")]
+    if not rows:
+        return ""
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(8.6, 1.2 + 0.42 * len(rows)), layout="constrained")
+        axes = figure.subplots()
+        labels = set()
+
+        def mark(x: float | None, y: int, shape: str, label: str, **look: Any) -> None:
+            if x is not None:
+                axes.plot(x, y, shape, label="" if label in labels else label, **look)
+                labels.add(label)
+
+        for y, (_, entry) in enumerate(rows):
+            seen = entry["observed"] or {"value": None, "low": None, "high": None}
+            if seen["value"] is not None and entry["ask_rate"] is not None:
+                axes.plot([entry["ask_rate"], seen["value"]], [y, y], color=LINE, linewidth=1, zorder=1)
+            if seen["low"] is not None and seen["high"] is not None:
+                axes.plot([seen["low"], seen["high"]], [y, y], color=ACCENT, linewidth=2.4, zorder=2)
+            mark(entry["prior"], y, "|", "before training", color=MUTED, markersize=13, markeredgewidth=1.8)
+            mark(entry["ask_rate"], y, "D", "predicted by selection alone", color="white", markeredgecolor=SECOND,
+                 markersize=7, markeredgewidth=1.8, zorder=3)
+            mark(seen["value"], y, "o", "observed (exam, 95% interval)", color=ACCENT, markersize=7,
+                 markeredgecolor="white", zorder=4)
+        axes.set_yticks(range(len(rows)), [name for name, _ in rows])
+        axes.set_ylim(len(rows) - 0.5, -0.6)
+        axes.set_xlim(-0.02, 1.02)
+        axes.set_xlabel("share of underspecified tasks on which the first student turn asks for a missing fact")
+        axes.grid(axis="x", color=LINE, linewidth=0.6)
+        axes.set_axisbelow(True)
+        figure.legend(loc="outside upper left", ncols=3, frameon=False, labelcolor=INK, handletextpad=0.3)
+        return _svg(figure)
+
+
+def _svg(figure: Figure) -> str:
+    file = io.StringIO()
+    figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
+    text = file.getvalue()
+    text = re.sub(r"font:([^;\"']*?)(\d+(?:\.\d+)?px)[^;\"]*", r"font: \2 system-ui, sans-serif", text)
+    return re.sub(r'<svg [^>]*?viewBox="([^"]*)"[^>]*>', r'<svg viewBox="\1" role="img">', text[text.index("<svg"):])
