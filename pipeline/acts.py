@@ -132,7 +132,8 @@ _PATTERNS = {
     "acknowledge": r"^(?:thank(?:s| you)|okay|ok|i see|got it|all right|great)\b",
     "repair": r"\bwhat do you mean\b|\bno, wait\b|\bi meant\b|\bdid you mean\b|\bsorry\?|\bpardon\b|^sorry\b",
     "agree": r"\bi agree\b|\byou are right\b|\byou're right\b|\bexactly\b",
-    "disagree": r"\bi disagree\b|\bi do not agree\b|\bi don't agree\b|\bthat is (?:not right|wrong)\b|\bthat is impossible\b",
+    "disagree": r"\bi disagree\b|\bi do not agree\b|\bi don't agree\b|\bthat is (?:not right|wrong)\b"
+    r"|\bthat is impossible\b",
     "hedge": r"\bi guess\b|\bmaybe\b|\bperhaps\b|\bprobably\b|\bnot sure\b",
     "refuse": r"\bi cannot tell\b|\bi can't tell\b|\bcannot be (?:solved|answered)\b|\bnot enough information\b",
 }

@@ -48,7 +48,8 @@ def task(row: dict[str, Any]) -> Task:
 
 def _rows(settings: Tasks) -> Iterator[tuple[str, Any]]:
     hub_name = re.fullmatch(r"[\w.-]+/[\w.-]+", settings.path) and not settings.path.endswith((".jsonl", ".json"))
-    if Path(settings.path).is_dir() or (hub_name and not Path(settings.path).exists()):
+    folder = settings.path and Path(settings.path).is_dir()
+    if folder or (hub_name and not Path(settings.path).exists()):
         return _hub(settings.path)
     return json_lines(local_file(settings, WHAT))
 

@@ -72,7 +72,7 @@ def task(row: dict[str, Any]) -> Task:
 
 
 def _key(row: dict[str, Any], key: str) -> str:
-    if not isinstance(row.get(key), (int, str)) or row[key] == "":
+    if not isinstance(row.get(key), (int, str)) or not str(row[key]).strip():
         raise RowError(f"{key!r} is {row.get(key)!r}, expected a number or a name")
     return str(row[key])
 

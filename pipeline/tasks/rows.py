@@ -49,8 +49,10 @@ def local_file(settings: Tasks, what: str) -> Path:
 
 
 def read_text(path: Path) -> str:
+    """The whole file. Bytes that are not UTF-8 are kept as surrogates, so that only their own row is bad."""
     try:
-        return path.read_text(encoding="utf-8", errors="surrogateescape")
+        # Not read_text, which would take a carriage return inside a damaged line for the end of a row.
+        return path.read_bytes().decode("utf-8", errors="surrogateescape").removeprefix("\ufeff")
     except OSError as error:
         raise ConfigError(
             f"tasks.path: {str(path)!r} cannot be read ({error.strerror}). Check its permissions.") from error

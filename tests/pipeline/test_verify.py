@@ -1,7 +1,7 @@
 """pipeline.verify: when two answers are the same."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.verify import equal, number
@@ -18,7 +18,8 @@ DIFFERENT = [
     ("12", "120"), ("120", "12"), ("$1", "$100.00"), ("3", "-3"), ("50%", "5"), ("50%", "0.05"), ("50%", "5000%"),
     ("not impossible", "impossible"), ("impossible", "12"), ("it is impossible to say", "impossible"),
     ("12 or 13", "13"), ("12 or 13", "12"), ("about 12", "12"), ("twelve", "12"), ("apples", "12 apples"),
-    ("1/0", "0"), ("", ""), ("", "0"), ("0.333", "1/3"), ("12 and 5 apples", "12"), ("2^3^9^9^9", "8"), ("2:30", "2"), ("5 million", "5"),
+    ("1/0", "0"), ("", ""), ("", "0"), ("0.333", "1/3"), ("12 and 5 apples", "12"), ("2^3^9^9^9", "8"),
+    ("2:30", "2"), ("5 million", "5"),
 ]
 
 
@@ -43,17 +44,20 @@ def test_the_number_of_a_text_is_read_without_its_unit(text, value):
 
 
 @given(st.integers(-10**9, 10**9), st.sampled_from(["{}", "{:,}", "{}.00", " {} ", "{} apples", "{}."]))
+@settings(deadline=None)  # a slow machine is no failure
 def test_an_integer_equals_itself_in_every_dress_and_no_neighbour(value, dress):
     assert equal(dress.format(value), str(value))
     assert not equal(dress.format(value), str(value + 1))
 
 
 @given(st.text(max_size=40), st.text(max_size=40))
+@settings(deadline=None)  # a slow machine is no failure
 def test_any_two_texts_compare_without_an_error_and_either_way_round(said, gold):
     assert equal(said, gold) == equal(gold, said)
 
 
 @given(st.integers(0, 999), st.integers(0, 9))
+@settings(deadline=None)  # a slow machine is no failure
 def test_a_longer_number_that_contains_the_gold_differs(value, digit):
     assert not equal(f"{digit}.{value}9", f"{value}9") or digit == value == 0
     assert not equal(f"1{value}", str(value))

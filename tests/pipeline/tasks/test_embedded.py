@@ -1,0 +1,116 @@
+"""The embedded world: minimal pairs, right answers, splits by combination."""
+
+import itertools
+import re
+from collections import Counter
+
+import numpy as np
+import pytest
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
+
+from pipeline.config import Tasks
+from pipeline.tasks import load_tasks
+from pipeline.tasks.embedded import IMPOSSIBLE, KINDS, embedded_tasks, make_task
+
+
+def some(split, specification, count):
+    return list(itertools.islice(embedded_tasks(split, specification), count))
+
+
+def words(text):
+    return re.findall(r"[A-Za-z]+|\d+", text)
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    """(full, underspecified) twins."""
+    return list(zip(some("train", "full", 240), some("train", "underspecified", 240), strict=True))
+
+
+def test_twins_share_their_problem_and_differ_in_what_is_public(pairs):
+    for full, under in pairs:
+        assert full.id.rsplit("-", 1)[0] == under.id.rsplit("-", 1)[0]
+        assert full.full_question == under.full_question
+        assert full.answer == under.answer
+        assert [(f.text, f.needed) for f in full.facts] == [(f.text, f.needed) for f in under.facts]
+        assert not full.missing
+        assert under.missing
+
+
+def test_twins_have_as_many_words_numbers_and_somes(pairs):
+    for full, under in pairs:
+        for counted in (
+            lambda text: len(words(text)),
+            lambda text: sum(word.isdigit() for word in words(text)),
+            lambda text: words(text).count("some"),
+        ):
+            assert counted(full.question) == counted(under.question)
+
+
+@pytest.mark.parametrize("binary", [True, False])
+def test_a_bag_of_words_cannot_tell_underspecified_from_full(pairs, binary):
+    """Youden J (sensitivity + specificity - 1) on the half that it was not fitted on; above 0.2 no claim stands."""
+    half = len(pairs) // 2
+    texts = [[re.sub(r"\d+", "N", task.question) for pair in part for task in pair]
+             for part in (pairs[:half], pairs[half:])]
+    labels = np.array([0, 1] * half)
+    counter = CountVectorizer(token_pattern=r"[A-Za-z]+", binary=binary)
+    model = LogisticRegression(max_iter=1000).fit(counter.fit_transform(texts[0]), labels)
+    guessed = model.predict(counter.transform(texts[1]))
+    assert guessed[labels == 1].mean() - guessed[labels == 0].mean() < 0.2
+
+
+@pytest.mark.parametrize("specification", ["full", "underspecified"])
+def test_the_answer_is_what_the_needed_facts_come_to(specification):
+    for task in some("exam", specification, 100):
+        a, *rest = (int(re.findall(r"\d+", fact.text)[0]) for fact in task.facts if fact.needed)
+        signs = re.findall(r"[-+*]", KINDS[task.kind][2])
+        for sign, number in zip(signs, rest, strict=True):
+            a = {"+": a + number, "-": a - number, "*": a * number}[sign]
+        assert task.answer == str(a)
+        assert task.wrong_answer != task.answer
+        assert task.solution.rstrip(".").endswith(f"= {a}")
+
+
+def test_a_false_premise_gives_away_more_than_there_is():
+    for task in some("train", "false_premise", 60):
+        has, gives = (int(re.findall(r"\d+", fact.text)[0]) for fact in task.facts if fact.needed)
+        assert gives > has
+        assert task.answer == IMPOSSIBLE
+
+
+def test_the_public_question_holds_just_the_numbers_of_the_public_facts(pairs):
+    """As a multiset: a withheld number may coincide with a public one."""
+    for pair in pairs:
+        for task in pair:
+            public = Counter(re.findall(r"\d+", " ".join(fact.text for fact in task.facts if fact.public)))
+            assert Counter(re.findall(r"\d+", task.question)) == public
+
+
+def test_no_combination_of_numbers_and_thing_stands_in_two_splits():
+    def combinations(split):
+        needed = [[fact.text for fact in task.facts if fact.needed] for task in some(split, "full", 150)]
+        return {(*sorted(re.findall(r"\d+", " ".join(texts))),
+                 re.findall(r"\d+ (?:more |loose )?(\w+)", texts[-1])[0]) for texts in needed}
+
+    base, train, exam = (combinations(split) for split in ("base", "train", "exam"))
+    assert not base & train
+    assert not base & exam
+    assert not train & exam
+
+
+def test_a_task_is_made_by_its_seed_alone():
+    assert make_task(17, "full") == make_task(17, "full")
+    assert make_task(17, "full") != make_task(18, "full")
+
+
+def test_the_loader_gives_as_many_twins_as_asked_and_other_problems_for_another_seed():
+    counts = {"full": 7, "underspecified": 7, "false_premise": 2}
+    tasks, bad = load_tasks(Tasks(train=counts), "train")
+    assert bad == []
+    assert Counter(task.specification for task in tasks) == counts
+    assert {task.split for task in tasks} == {"train"}
+    assert [t.full_question for t in tasks[:7]] == [t.full_question for t in tasks[7:14]]
+    other, _ = load_tasks(Tasks(train=counts, seed=1), "train")
+    assert not {task.full_question for task in tasks} & {task.full_question for task in other}

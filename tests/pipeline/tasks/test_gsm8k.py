@@ -1,0 +1,50 @@
+"""GSM8K: full problems."""
+
+import json
+
+import pytest
+
+from pipeline.config import ConfigError, Tasks
+from pipeline.tasks import gsm8k
+
+
+def test_a_row_becomes_a_full_task_with_its_gold_and_a_solution_without_calculator_marks(row):
+    task = gsm8k.task(row["gsm8k"](10))
+    assert task.answer == "36"
+    assert task.specification == "full"
+    assert task.question == task.full_question
+    assert task.solution == "Ana has 2*12 = 24.\nThey have 12+24 = 36."
+    assert [fact.text for fact in task.facts] == ["Tom has 12 cakes.", "Ana has twice as many cakes."]
+    assert all(fact.public for fact in task.facts)
+    assert task.missing == ()
+
+
+def test_commas_leave_the_gold_and_the_socratic_questions_leave_the_solution(row):
+    task = gsm8k.task(row["gsm8k"](0) | {"answer": "How many? ** It is 2*600 = <<2*600=1200>>1,200.\n#### 1,200"})
+    assert task.answer == "1200"
+    assert task.solution == "It is 2*600 = 1,200."
+
+
+@pytest.mark.parametrize("answer", ["12", "so it is 12 ####", "#### ", "\n####\n"])
+def test_an_answer_without_a_gold_number_is_refused(row, answer):
+    with pytest.raises(ValueError, match=r"gold|empty"):
+        gsm8k.task(row["gsm8k"](0) | {"answer": answer})
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")  # of the data set library's own
+def test_a_hub_folder_is_read_in_all_its_splits(row, tmp_path):
+    for split, numbers in {"train": range(8), "test": range(8, 12)}.items():
+        (tmp_path / f"{split}.jsonl").write_text("".join(json.dumps(row["gsm8k"](i)) + "\n" for i in numbers))
+    (tmp_path / "README.md").write_text(
+        "---\nconfigs:\n- config_name: main\n  data_files:\n  - {split: train, path: train.jsonl}\n"
+        "  - {split: test, path: test.jsonl}\n---\n")
+    tasks, bad = gsm8k.read(Tasks(source="gsm8k", path=str(tmp_path)))
+    assert (len(tasks), bad) == (12, [])
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+def test_a_folder_that_is_no_data_set_is_an_error_that_names_the_key(tmp_path):
+    with pytest.raises(ConfigError, match=r"tasks\.path"):
+        gsm8k.read(Tasks(source="gsm8k", path=str(tmp_path)))
