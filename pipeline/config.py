@@ -135,6 +135,9 @@ class Experiment(Section):
                 raise ValueError(f"conditions.{name}.voice: 'human' goes with tasks.source mathdial, and only with it")
             if condition.weights not in ("base", "current", *self.conditions):
                 raise ValueError(f"conditions.{name}.weights: {condition.weights!r} is not base, current or a condition")
+            if self.training.regime == "matched" and condition.weights in self.conditions.keys() - {name}:
+                raise ValueError(f"conditions.{name}.weights: {condition.weights!r} must be trained before {name!r} is "
+                                 "built, but training.regime: 'matched' needs all datasets before any training")
         known = {"base", *self.conditions}
         for where, contrast in self._contrasts():
             for name in (contrast.a, contrast.b):

@@ -34,6 +34,9 @@ def require(run: Path) -> None:
 def writing(run: Path) -> Iterator[None]:
     """Hold the directory for this process. Raises RunError with the other's process id where it is held."""
     run.mkdir(parents=True, exist_ok=True)
+    if os.environ.get("RANK", "0") != "0":  # a helper process of `accelerate launch`: the first holds the lock
+        yield
+        return
     with (run / ".lock").open("a+") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

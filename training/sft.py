@@ -132,7 +132,7 @@ def _longest(experiment: Experiment, model: PreTrainedModel) -> int:
     return min(experiment.training.max_length, int(model.config.get_text_config().max_position_embeddings))
 
 
-def _trainer(experiment: Experiment, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase,
+def _trainer(experiment: Experiment, model: PreTrainedModel | PeftModel, tokenizer: PreTrainedTokenizerBase,
              encoded: list[Encoded], seed: int, start: Path | None, progress: Stage) -> SFTTrainer:
     settings, micro, accumulate = experiment.training, *batching(experiment)
     lora = None
@@ -149,7 +149,7 @@ def _trainer(experiment: Experiment, model: PreTrainedModel, tokenizer: PreTrain
         # Rows are encoded and measured already: nothing is to be cut, packed or tokenised again.
         max_length=None, dataset_kwargs={"skip_prepare_dataset": True}, train_sampling_strategy="group_by_length",
         length_column_name="length", save_strategy="no", report_to="none", logging_steps=10, disable_tqdm=True,
-        dataloader_pin_memory=torch.accelerator.is_available(),
+        dataloader_pin_memory=torch.accelerator.is_available(), ddp_find_unused_parameters=False,
     )
     data = Dataset.from_list([{**row, "length": len(row["input_ids"])} for row in encoded])
     trainer = SFTTrainer(model=model, args=arguments, train_dataset=data, processing_class=tokenizer, peft_config=lora)

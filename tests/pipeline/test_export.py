@@ -216,3 +216,11 @@ def test_marking_adds_a_column_and_matches_conditions_of_other_specifications_am
     assert kept["full_only"] == {task.id for task in full[:5]}
     for name, rows in after.items():
         assert [{key: value for key, value in row.items() if key != "matched"} for row in rows] == before[name]
+
+
+def test_matching_is_refused_where_one_student_must_be_trained_before_another_condition_is_built(tmp_path):
+    conditions = {"facts": CONDITIONS["facts"],
+                  "peer": Condition(partition="symmetric", voice="model", weights="facts")}
+    with pytest.raises(ValueError, match=r"conditions\.peer\.weights: 'facts' must be trained before"):
+        Experiment(name="x", conditions=conditions, training={"regime": "matched"})
+    assert Experiment(name="x", conditions=conditions).training.regime == "natural"
