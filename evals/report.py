@@ -15,6 +15,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from rich.console import Group, RenderableType
+from rich.markup import escape
 from rich.table import Table
 
 from evals.figures import forest, prediction
@@ -70,8 +71,8 @@ def table(summary: Json) -> RenderableType:
         rates = [condition["metrics"].get(metric) for metric in DECIDING]
         shares.add_row(name, *(number(rate["value"]) if rate else "–" for rate in rates),
                        number(condition.get("predicted", {}).get("ask_rate")))
-    warnings = [f"[bold red]Does not reconcile:[/] {line}" for line in summary["problems"]]
-    return Group(f"[bold]{title}[/]", *warnings, contrasts, shares)
+    warnings = [f"[bold red]Does not reconcile:[/] {escape(line)}" for line in summary["problems"]]
+    return Group(f"[bold]{escape(title)}[/]", *warnings, contrasts, shares)
 
 
 def write(run: Path, summary: Json) -> list[Path]:
@@ -141,7 +142,10 @@ def glossary(summary: Json) -> dict[str, dict[str, str]]:
 
 
 def samples(summary: Json) -> list[Json]:
-    """Per condition up to three dialogues (kept and dropped underspecified ones, a full one), from both views."""
+    """Per condition up to three dialogues (kept and dropped underspecified ones, a full one), from both views.
+
+    The condition that the primary contrast is about comes first.
+    """
     made = []
     for run in summary["runs"]:
         experiment = load(Path(run["path"]) / "config.yaml")
@@ -149,7 +153,8 @@ def samples(summary: Json) -> list[Json]:
             if name != "base":
                 dialogues = list(read(Path(run["path"]) / "dialogues" / f"{name}.jsonl", Dialogue))
                 made += [_sample(experiment, shown, dialogue) for dialogue in _pick(experiment, dialogues)]
-    return made
+    first = next((row["a"] for row in summary["comparisons"] if row["primary"]), "")
+    return sorted(made, key=lambda sample: sample["condition"] != first)
 
 
 def _pick(experiment: Experiment, dialogues: list[Dialogue]) -> list[Dialogue]:

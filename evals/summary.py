@@ -166,9 +166,9 @@ def _comparisons(runs: list[Run], tables: dict[str, Tables]) -> list[Json]:
     rows: list[Json] = [{**item._asdict(), "primary": Contrast(metric=item.metric, a=item.a, b=item.b) == wanted}
                         for item in made]
     secondary = [row for row in rows if not row["primary"]]
-    for row, corrected in zip(secondary, holm([row["p"] for row in secondary]), strict=True):
-        row["p_holm"] = corrected
-    return sorted(({"p_holm": math.nan} | row for row in rows), key=lambda row: not row["primary"])
+    corrected = iter(holm([row["p"] for row in secondary]))
+    rows = [{**row, "p_holm": math.nan if row["primary"] else next(corrected)} for row in rows]
+    return sorted(rows, key=lambda row: not row["primary"])
 
 
 def _primary(run: Run) -> Contrast | None:

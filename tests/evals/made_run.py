@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import random
+from functools import cache
 from pathlib import Path
 
 import pyarrow as pa
@@ -27,6 +28,7 @@ CONDITIONS = {
 RATES = {"facts": 0.9, "volunteer": 0.3}
 
 
+@cache
 def made_tasks(count: int) -> list[Task]:
     return [task for spec in ("full", "underspecified")
             for task in itertools.islice(embedded_tasks("train", spec), count)]

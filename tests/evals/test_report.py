@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import io
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from made_run import CONDITIONS, made_run
+from rich.console import Console
+
+from evals.report import samples, table, write
+from evals.summary import summarize
+from pipeline.partition import Condition
+
+VOID = {"meta", "link", "br", "hr", "img", "input"}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory) -> Path:
+    conditions = {"solo": Condition(partition="solo"), **CONDITIONS}
+    return made_run(tmp_path_factory.mktemp("runs") / "made", conditions=conditions)
+
+
+@pytest.fixture(scope="module")
+def summary(run):
+    return summarize([run])
+
+
+@pytest.fixture(scope="module")
+def page(run, summary) -> str:
+    return write(run, summary)[2].read_text(encoding="utf-8")
+
+
+class Nesting(HTMLParser):
+    """Fails on a tag that closes another."""
+
+    def __init__(self):
+        super().__init__()
+        self.open: list[str] = []
+        self.links: list[str] = []
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in VOID:
+            self.open.append(tag)
+        self.handle_startendtag(tag, attrs)
+
+    def handle_startendtag(self, tag, attrs):
+        named = [value for key, value in attrs if key in ("src", "href", "xlink:href")]
+        self.links += [value for value in named if not value.startswith("#")]
+
+    def handle_endtag(self, tag):
+        assert self.open and self.open.pop() == tag
+
+
+def test_three_files_are_written_and_the_json_is_the_summary(run, summary, page):
+    assert {path.name for path in run.glob("report.*")} == {"report.json", "report.md", "report.html"}
+    assert json.loads((run / "report.json").read_text()) == json.loads(json.dumps(summary))
+    assert not list(run.glob(".report*"))
+
+
+def test_the_page_is_well_nested_and_loads_nothing(page):
+    parser = Nesting()
+    parser.feed(page)
+    assert parser.open == [] and parser.links == []
+    assert not re.search(r"@import|url\((?!#)", page)
+
+
+def test_the_page_states_the_headline_and_every_contrast(page, summary):
+    assert summary["headline"] in page
+    for row in summary["comparisons"]:
+        assert f"<td>{row['a']} − {row['b']}" in page
+    assert page.count("<svg") == 2
+
+
+def test_each_dialogue_is_shown_from_each_partys_view_and_only_the_partner_reads_its_facts(summary):
+    shown = [sample for sample in samples(summary) if sample["condition"] == "facts" and sample["task"].missing]
+    assert shown
+    for sample in shown:
+        fact = sample["task"].missing[0].text
+        assert fact not in sample["views"]["student"][0]["content"]
+        assert fact in sample["views"]["partner"][0]["content"]
+
+
+def test_without_a_partner_there_is_no_view_of_it(summary, page):
+    solo = [sample for sample in samples(summary) if sample["condition"] == "solo"]
+    assert solo and all(list(sample["views"]) == ["student"] for sample in solo)
+    assert "there is no partner" in page
+
+
+def test_what_was_said_is_escaped(tmp_path):
+    run = made_run(tmp_path / "made")
+    for file in (run / "dialogues").glob("*.jsonl"):
+        file.write_text(file.read_text().replace('"text":"The answer', '"text":"<script>x</script> The answer'))
+    page = write(run, summarize([run]))[2].read_text()
+    assert page.count("<script>") == 1 and "&lt;script&gt;x" in page
+
+
+def test_a_mismatch_is_loud_everywhere(tmp_path):
+    run = made_run(tmp_path / "made")
+    file = run / "dialogues" / "blind.jsonl"
+    file.write_text("".join(line + "\n" for line in file.read_text().splitlines()[1:]))
+    summary = summarize([run])
+    _, markdown, page = write(run, summary)
+    assert "DOES NOT RECONCILE: blind" in markdown.read_text()
+    assert "Does not reconcile" in page.read_text()
+    assert "Does not reconcile" in text(summary)
+
+
+def text(summary) -> str:
+    console = Console(width=160, file=io.StringIO())
+    with console.capture() as shown:
+        console.print(table(summary))
+    return shown.get()
+
+
+def test_the_terminal_shows_the_primary_first_and_the_prediction(summary):
+    lines = text(summary).splitlines()
+    contrasts = [line for line in lines if " − " in line and "│" in line]
+    assert "(primary)" in contrasts[0] and "facts − volunteer" in contrasts[0]
+    assert any("predicted" in line for line in lines)
+
+
+def test_markdown_tables_have_as_many_cells_in_every_row(run, page):
+    tables: list[list[int]] = [[]]
+    for line in (run / "report.md").read_text().splitlines():
+        if line.startswith("|"):
+            tables[-1].append(line.count("|"))
+        elif tables[-1]:
+            tables.append([])
+    found = [cells for cells in tables if cells]
+    assert len(found) == 4 and all(len(set(cells)) == 1 and len(cells) > 2 for cells in found)
+
+
+def test_a_run_without_a_comparison_or_results_still_reports(tmp_path):
+    run = made_run(tmp_path / "made")
+    config = run / "config.yaml"
+    lines = config.read_text().split("compare:")[0]
+    config.write_text(lines)
+    for file in (run / "results").glob("*/*"):
+        file.unlink()
+    summary = summarize([run])
+    assert "No primary contrast" in summary["headline"]
+    assert len(write(run, summary)) == 3 and text(summary)

@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+from made_run import CONDITIONS, made_results, made_run, made_tasks, talk
+
+from evals.counts import predict
+from evals.guess import youden_j
+from evals.summary import sentence, summarize
+from pipeline.schema import Dialogue
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return made_run(tmp_path / "made")
+
+
+def test_the_summary_has_the_promised_shape_and_no_nan(run):
+    summary = json.loads(json.dumps(summarize([run]), allow_nan=False))
+    assert list(summary["conditions"]) == ["base", *CONDITIONS]
+    facts = summary["conditions"]["facts"]
+    assert facts["seeds"] == [1, 2]
+    assert {"value", "low", "high", "n", "greedy"} == set(facts["metrics"]["ask_skill"])
+    assert set(facts["counts"]) == {
+        "tasks", "dialogues", "failures", "selected", "rows", "student_tokens", "partner_tokens"}
+    assert {"metric", "a", "b", "difference", "low", "high", "tasks", "seeds", "primary", "p", "p_holm"} <= set(
+        summary["comparisons"][0])
+    assert [row["primary"] for row in summary["comparisons"]] == [True, False, False]
+    assert summary["comparisons"][0]["p_holm"] is None
+
+
+def test_a_difference_is_that_of_the_values_in_the_table(run):
+    summary = summarize([run])
+    for row in summary["comparisons"]:
+        a, b = (summary["conditions"][row[side]]["metrics"][row["metric"]]["value"] for side in "ab")
+        assert row["difference"] == pytest.approx(a - b, abs=1e-5)
+
+
+def test_counts_are_derived_from_the_files_and_reconcile(run):
+    summary = summarize([run])
+    assert summary["problems"] == []
+    counts = summary["conditions"]["facts"]["counts"]
+    assert (counts["tasks"], counts["dialogues"], counts["failures"]) == (8, 15, 1)
+    assert counts["rows"] == counts["selected"] <= counts["dialogues"]
+    assert summary["conditions"]["facts"]["budgets"]["optimizer_steps"] == 6
+
+
+def test_a_lost_dialogue_does_not_reconcile(run):
+    file = run / "dialogues" / "blind.jsonl"
+    file.write_text("".join(line + "\n" for line in file.read_text().splitlines()[1:]))
+    assert any(line.startswith("blind: 8 tasks x 1 per task x 2 seeds x 1 rounds = 16, but 15")
+               for line in summarize([run])["problems"])
+
+
+def test_a_task_lost_under_every_seed_does_not_reconcile(run):
+    file = run / "dialogues" / "blind.jsonl"
+    gone = json.loads(file.read_text().splitlines()[0])["task"]["id"]
+    file.write_text("".join(line + "\n" for line in file.read_text().splitlines() if gone not in line))
+    assert "blind: the config asks for 8 tasks, the files hold 7" in summarize([run])["problems"]
+
+
+def test_a_doubled_dialogue_does_not_reconcile(run):
+    file = run / "dialogues" / "blind.jsonl"
+    file.write_text(file.read_text() + file.read_text().splitlines()[0] + "\n")
+    assert any("stored more than once" in line for line in summarize([run])["problems"])
+
+
+def first_turns(asks: int, silent: int) -> list[Dialogue]:
+    task = next(task for task in made_tasks(1) if task.missing)
+    said = [task.missing[0].ask] * asks + [f"The answer is {task.wrong_answer}."] * silent
+    turns = talk(task, CONDITIONS["facts"], random.Random(0))
+    return [Dialogue(id=str(i), task=task, condition="facts", axes={}, seed=1, stop="turn_cap",
+                     turns=(turns[0].model_copy(update={"text": text}), *turns[1:])) for i, text in enumerate(said)]
+
+
+def test_the_prediction_is_the_ask_rate_among_the_kept():
+    # 2 of 10 ask, both kept; 4 of the 8 others kept: .2 * 1 / (.2 * 1 + .8 * .5) = 1/3.
+    found = predict(first_turns(2, 8), {"0", "1", "2", "3", "4", "5"})
+    assert (found["prior"], found["keep_ask"], found["keep_no"]) == (0.2, 1.0, 0.5)
+    assert found["ask_rate"] == pytest.approx(1 / 3)
+
+
+def test_a_condition_that_keeps_nothing_underspecified_has_no_prediction(run):
+    blind = summarize([run])["conditions"]["blind"]
+    assert blind["predicted"]["ask_rate"] is None and blind["predicted"]["observed"]["value"] is not None
+
+
+def test_runs_with_colliding_names_are_prefixed_and_contrasted(tmp_path):
+    runs = [made_run(tmp_path / name, rates={"facts": rate}) for name, rate in (("low", 0.2), ("high", 0.8))]
+    summary = summarize(runs)
+    assert {"low/facts", "high/facts"} <= set(summary["conditions"])
+    between = [row for row in summary["comparisons"] if (row["a"], row["b"]) == ("high/facts", "low/facts")]
+    assert len(between) == 1 and between[0]["difference"] > 0.3 and between[0]["paired"]
+    assert sum(row["primary"] for row in summary["comparisons"]) == 1
+
+
+def test_runs_with_other_exam_tasks_are_not_paired_and_said_to_be(tmp_path):
+    runs = [made_run(tmp_path / "one"), made_run(tmp_path / "two")]
+    for file in (runs[1] / "results").glob("*/seed-[12].jsonl"):
+        file.write_text(file.read_text().replace('"task": "', '"task": "other-'))
+    summary = summarize(runs)
+    between = [row for row in summary["comparisons"] if (row["a"], row["b"]) == ("two/facts", "one/facts")]
+    assert [row["paired"] for row in between] == [False]
+    assert any("sat different exam tasks (0 shared)" in note for note in summary["notes"])
+
+
+def test_too_few_tasks_say_nothing_about_the_wording(run):
+    assert summarize([run])["youden_j"] is None
+
+
+def test_a_leading_wording_refuses_the_headline(tmp_path):
+    run = made_run(tmp_path / "made", count=10)
+    for file in (run / "dialogues").glob("*.jsonl"):
+        rows = [Dialogue.model_validate_json(line) for line in file.read_text().splitlines()]
+        rows = [row if row.task.missing else row.model_copy(update={"task": row.task.model_copy(
+            update={"question": row.task.question + " Everything is known."})}) for row in rows]
+        file.write_text("".join(row.model_dump_json() + "\n" for row in rows))
+    summary = summarize([run])
+    assert summary["headline_refused"] and "refused" in summary["headline"] and "+0." not in summary["headline"]
+
+
+def test_minimal_pairs_do_not_give_the_specification_away():
+    assert youden_j(made_tasks(100)) <= 0.2
+
+
+@pytest.mark.parametrize(("low", "high", "said"), [
+    (0.1, 0.3, "is higher under"), (-0.3, -0.1, "is lower under"), (-0.1, 0.3, "is not shown to differ")])
+def test_the_headline_states_the_primary_whichever_way_it_fell(low, high, said):
+    row = {"metric": "ask_skill", "a": "facts", "b": "volunteer", "difference": (low + high) / 2, "low": low,
+           "high": high, "tasks": 100, "seeds": 3, "detectable": 0.09}
+    assert said in sentence(row) and f"{low:+.3f} to {high:+.3f}" in sentence(row)
+
+
+def test_plumbing_and_single_seeds_are_noted(tmp_path):
+    sham = CONDITIONS["blind"].model_copy(update={"label": "teacher"})
+    notes = summarize([made_run(tmp_path / "made", seeds=(1,), conditions=CONDITIONS | {"sham": sham})])["notes"]
+    assert any(note.startswith("sham: plumbing") for note in notes)
+    assert any(note.startswith("One seed only: blind, volunteer, facts, sham") for note in notes)
+
+
+def test_a_run_without_results_still_has_counts(run):
+    for folder in (run / "results").iterdir():
+        for file in folder.iterdir():
+            file.unlink()
+    summary = summarize([run])
+    assert summary["conditions"]["facts"]["counts"]["dialogues"] == 15
+    assert summary["conditions"]["facts"]["metrics"] == {}
+    assert "was not measured" in summary["headline"]
+
+
+def test_a_folder_that_is_no_run_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"config\.yaml: no such file\. Expected a run directory"):
+        summarize([tmp_path])
+
+
+def test_case_files_and_episode_files_are_told_apart(tmp_path):
+    path = made_run(tmp_path / "made")
+    before = summarize([path])["conditions"]["facts"]["metrics"]["ask_needed"]["n"]
+    made_results(path, "facts", (3,), 0.5, 6)
+    assert summarize([path])["conditions"]["facts"]["metrics"]["ask_needed"]["n"] == before * 3 / 2
