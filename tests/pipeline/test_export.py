@@ -224,3 +224,12 @@ def test_matching_is_refused_where_one_student_must_be_trained_before_another_co
     with pytest.raises(ValueError, match=r"conditions\.peer\.weights: 'facts' must be trained before"):
         Experiment(name="x", conditions=conditions, training={"regime": "matched"})
     assert Experiment(name="x", conditions=conditions).training.regime == "natural"
+
+
+def test_conditions_that_spend_differently_drop_the_same_tasks_first():
+    rows = {name: [row(name, t, tokens=tokens) for t in range(20)]
+            for name, tokens in (("a", 10), ("b", 20), ("c", 25))}
+    keep, _ = match(rows, lambda r: r["tokens"])
+    a, b, c = ({r["task_id"] for r in part if r["id"] in keep} for part in rows.values())
+    assert (len(a), len(b), len(c)) == (20, 10, 8)
+    assert c < b < a
