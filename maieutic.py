@@ -199,6 +199,7 @@ async def _build(experiment: Experiment, group: list[str], round: int) -> None:
 
     tasks, bad = load_tasks(experiment.tasks, "train")
     casting = Casting(experiment, _adapters(experiment))
+    casting.announce(itertools.product(group, experiment.seeds), round - 1)
     for name in group:
         for seed in experiment.seeds:
             label = f"build {name} seed {seed}" + (f" round {round + 1}" if experiment.rounds > 1 else "")
@@ -279,6 +280,7 @@ async def _examine(experiment: Experiment) -> None:
     most = most_answers(experiment, tasks, len(stress))
     adapters = _adapters(experiment)
     casting = Casting(experiment, adapters)
+    casting.announce(itertools.product(experiment.conditions, experiment.seeds), experiment.rounds - 1)
     for name in ("base", *experiment.conditions):
         for seed in experiment.seeds:
             adapter = None if name == "base" else adapters(name, seed, experiment.rounds - 1)

@@ -1,12 +1,14 @@
 """Who speaks in each condition: the weights behind the student and, in the model voice, behind its partner.
 
-Weights are opened once each, when they are first needed.
+Weights are opened when they are first needed, and live while somebody uses them: an adapter merged into its
+base takes as much memory as the base, and an experiment has dozens.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 from pipeline.config import Experiment
 from pipeline.episode import Cast
@@ -25,15 +27,25 @@ def untrained(condition: str, seed: int, round: int) -> None:
 class Casting:
     def __init__(self, experiment: Experiment, adapters: Adapters = untrained):
         self.experiment, self.adapters = experiment, adapters
-        self.opened: dict[tuple[str, Path | None], Model] = {}
+        self.opened: WeakValueDictionary[tuple[str, Path | None], Model] = WeakValueDictionary()
+        self.held: list[Model] = []
 
     def open(self, model: str, adapter: Path | None = None) -> Model:
         """A model's weights. Raises ConfigError where they cannot be used."""
-        if (model, adapter) not in self.opened:
+        found = self.opened.get((model, adapter))
+        if found is None:
             path = None if adapter is None else str(adapter)
             deterministic = self.experiment.dialogue.deterministic
-            self.opened[model, adapter] = open_model(self.experiment.engine, model, path, deterministic)
-        return self.opened[model, adapter]
+            found = self.opened[model, adapter] = open_model(self.experiment.engine, model, path, deterministic)
+        return found
+
+    def announce(self, students: Iterable[tuple[str, int]], round: int) -> None:
+        """Name the students of (condition, seed) that a stage will use.
+
+        vLLM serves all adapters of a base from one engine, and restarts for one that it was not started with.
+        """
+        if self.experiment.engine.kind == "vllm":
+            self.held = [self.student(condition, seed, round) for condition, seed in students]
 
     def student(self, condition: str, seed: int, round: int) -> Model:
         """The student after a round of training; -1 is before the first."""

@@ -19,6 +19,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from rich.markup import escape
 from rich.table import Table
 
 from pipeline.progress import console
@@ -46,7 +47,7 @@ def diagnose() -> bool:
     table = Table(box=None, show_header=False, pad_edge=False)
     colors = {"ok": "green", "note": "yellow", "broken": "red"}
     for finding in found:
-        table.add_row(finding.what, f"[{colors[finding.state]}]{finding.state}[/]", finding.detail)
+        table.add_row(finding.what, f"[{colors[finding.state]}]{finding.state}[/]", escape(finding.detail))
     console.print(table)
     return all(finding.state != "broken" for finding in found)
 
