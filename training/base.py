@@ -1,9 +1,10 @@
 """Makes an embedded base: tokenizer, chat template and a small Llama trained from nothing.
 
-    python -m training.base --out data/base            # the recipe of the shipped base
-    python -m training.base --ask 0.3 --out runs/ask30 # another prior
+    python -m training.base --steps 2000 --decay 0 --drills 0.5 --out runs/trunk    # arithmetic first
+    python -m training.base --start runs/trunk --seed 1 --steps 3300 --decay 1 --drills 0.05 --out data/base
+    ... --ask 0.3 --out runs/ask30                                                   # another prior
 
-The rate is constant, then falls linearly to zero over the last part. One seed gives one stream of
+The rate is constant over the trunk and falls linearly to zero while a prior is annealed in. One seed gives one stream of
 examples; on a GPU the same script runs there.
 """
 
@@ -83,42 +84,47 @@ class Encoder:
 
     def __init__(self, tokenizer: PreTrainedTokenizerFast):
         self.tokenizer = tokenizer
+        self.guess = self.text(" guess")[0]
         self.end = SPECIAL.index("<|end|>")
 
     def text(self, text: str) -> list[int]:
         return self.tokenizer.encode(text, add_special_tokens=False)
 
-    def example(self, example: Example) -> tuple[list[int], list[bool]]:
+    def example(self, example: Example) -> tuple[list[int], list[float]]:
+        """Ids, and each token's weight in the loss."""
         ids: list[int] = []
-        learn: list[bool] = []
+        learn: list[float] = []
         for i, message in enumerate(example.messages):
             body = [*self.text(message["content"]), self.end]
             ids += [SPECIAL.index(f"<|{message['role']}|>"), *body]
-            learn += [False] + [i in example.learn] * len(body)
+            learn += [0.0] + [float(i in example.learn)] * len(body)
+        for i in range(4, len(ids)):
+            # "I guess the answer is N": N is drawn blindly, so at full weight it is mostly noise in the gradient.
+            if ids[i - 4] == self.guess:
+                learn[i] *= 0.1
         return ids, learn
 
-    def drill(self, rng: random.Random) -> tuple[list[int], list[bool]]:
-        ids, learn = [SPECIAL.index("<|assistant|>")], [False]
+    def drill(self, rng: random.Random) -> tuple[list[int], list[float]]:
+        ids, learn = [SPECIAL.index("<|assistant|>")], [0.0]
         for left, result in zip(*drill(rng), strict=True):
             head, tail = self.text(f" {left}"), self.text(f" {result}")
             ids += [*head, *tail, *self.text(".")]
-            learn += [False] * len(head) + [True] * len(tail) + [False]
+            learn += [0.0] * len(head) + [1.0] * len(tail) + [0.0]
         return ids, learn
 
 
-def batches(encoder: Encoder, seed: int, how: Dispositions, tokens: int) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+def batches(encoder: Encoder, seed: int, how: Dispositions, tokens: int,
+            drills: float) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
     """Batches of about `tokens` tokens, padded on the right to a multiple of 16."""
     rng, examples = random.Random(f"batches-{seed}"), corpus(seed, how)
-    for made_before in itertools.count():
-        # Arithmetic first: half of the rows at the start, a fifth later.
-        drills = 0.5 if made_before < 120 else 0.2
+    while True:
         rows = [encoder.drill(rng) if rng.random() < drills else encoder.example(next(examples)) for _ in range(1024)]
         rows.sort(key=lambda row: len(row[0]))
         made = []
         while rows:
             width = -(-len(rows[-1][0]) // 16) * 16
             part, rows = rows[-max(1, tokens // width):], rows[: -max(1, tokens // width)]
-            ids, learn = torch.zeros(len(part), width, dtype=torch.long), torch.zeros(len(part), width, dtype=torch.bool)
+            ids, learn = torch.zeros(len(part), width, dtype=torch.long), torch.zeros(len(part), width)
             for i, (row, mask) in enumerate(part):
                 ids[i, : len(row)], learn[i, : len(row)] = torch.tensor(row), torch.tensor(mask)
             made.append((ids, learn))
@@ -127,7 +133,7 @@ def batches(encoder: Encoder, seed: int, how: Dispositions, tokens: int) -> Iter
 
 
 def train(out: Path, seed: int = 0, how: Dispositions = Dispositions(), steps: int = 5000, tokens: int = 4096,
-          rate: float = 3e-3, decay: float = 0.25, start: Path | None = None, log: int = 100) -> LlamaForCausalLM:
+          rate: float = 3e-3, decay: float = 0.25, drills: float = 0.2, start: Path | None = None, log: int = 100) -> LlamaForCausalLM:
     torch.manual_seed(seed)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     if start is None:
@@ -144,15 +150,17 @@ def train(out: Path, seed: int = 0, how: Dispositions = Dispositions(), steps: i
     muon = torch.optim.Muon(matrices, lr=rate * 5, weight_decay=0.0, adjust_lr_fn=None)
     adam = torch.optim.AdamW(others, lr=rate, betas=(0.9, 0.98), weight_decay=0.0)
     began, seen, total, count = time.time(), 0, 0.0, 0
-    stream = batches(encoder, seed, how, tokens)
+    stream = batches(encoder, seed, how, tokens, drills)
     for step in range(steps):
-        scale = min(1.0, (step + 1) / 100, (steps - step) / (decay * steps))
+        scale = min(1.0, (step + 1) / 100, (steps - step) / (decay * steps) if decay else 1.0)
         for optimizer, base in ((muon, rate * 5), (adam, rate)):
             for group in optimizer.param_groups:
                 group["lr"] = base * scale
         ids, learn = (part.to(device) for part in next(stream))
-        hidden = model.model(input_ids=ids).last_hidden_state[:, :-1]
-        loss = torch.nn.functional.cross_entropy(model.lm_head(hidden[learn[:, 1:]]), ids[:, 1:][learn[:, 1:]])
+        hidden, weight, target = model.model(input_ids=ids).last_hidden_state[:, :-1], learn[:, 1:], ids[:, 1:]
+        scores = model.lm_head(hidden[weight > 0])
+        losses = torch.nn.functional.cross_entropy(scores, target[weight > 0], reduction="none")
+        loss = (losses * weight[weight > 0]).sum() / weight.sum()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         muon.step(), adam.step()
@@ -168,7 +176,7 @@ def train(out: Path, seed: int = 0, how: Dispositions = Dispositions(), steps: i
     tokenizer.save_pretrained(out)
     (out / "recipe.json").write_text(json.dumps({
         "seed": seed, "steps": steps, "tokens_per_step": tokens, "rate": rate, "tokens": seen,
-        "minutes": round((time.time() - began) / 60, 1), "dispositions": how._asdict()}, indent=1) + "\n")
+        "drills": drills, "start": start.name if start else None, "minutes": round((time.time() - began) / 60, 1), "dispositions": how._asdict()}, indent=1) + "\n")
     return model
 
 
@@ -180,6 +188,7 @@ if __name__ == "__main__":
     parser.add_argument("--tokens", type=int, default=4096)
     parser.add_argument("--rate", type=float, default=3e-3)
     parser.add_argument("--decay", type=float, default=0.25)
+    parser.add_argument("--drills", type=float, default=0.2, help="share of rows that are bare equations")
     parser.add_argument("--ask", type=float, default=Dispositions().ask)
     parser.add_argument("--ask-full", type=float, default=Dispositions().ask_full)
     parser.add_argument("--start", type=Path)

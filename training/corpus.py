@@ -262,6 +262,19 @@ def holder(task: Task, rng: random.Random) -> Example:
     return Example(view(task, condition, turns, "partner"), frozenset([1]))
 
 
+def quiz(task: Task, rng: random.Random) -> Example:
+    """A peer that is asked for several facts: it reads off what stands there, and knows what does not.
+
+    To the binding of names, things and numbers this is what `drill` is to arithmetic.
+    """
+    turns: list[Turn] = []
+    for fact in rng.sample(task.facts, min(len(task.facts), rng.randint(2, 4))):
+        told = fact.text if fact.public else rng.choice(WORDINGS["train"]["unknown"])
+        turns += [Turn(party="student", text=fact.ask), Turn(party="partner", text=told)]
+    messages = view(task, SCENES["peer"], turns, "partner")
+    return Example(messages, frozenset(i for i, m in enumerate(messages) if m["role"] == "assistant"))
+
+
 def script(task: Task, rng: random.Random, how: Dispositions) -> Example:
     """A whole talk written at once."""
     condition, student, lines = Condition(partition="script", voice="model"), Student(task, rng, how), []
@@ -296,7 +309,9 @@ def corpus(seed: int, how: Dispositions = Dispositions()) -> Iterator[Example]:
         if not solvable(task):
             continue
         roll = rng.random()
-        if roll < 0.42:
+        if rng.random() < 0.25:
+            yield quiz(task, rng)
+        elif roll < 0.42:
             yield single(task, rng, how)
         elif roll < 0.94 or spec == "false_premise":
             yield dialogue(task, rng, how)
