@@ -18,13 +18,15 @@ from pipeline.partition import Condition
 from pipeline.schema import Task
 from pipeline.view import Message
 
-# arm: (the partner's condition, its wording)
-ARMS = {
-    "facts": (Condition(partition="facts"), "exam"),
-    "volunteer": (Condition(partition="facts", terms="volunteer"), "exam"),
-    "chatter": (Condition(partition="facts", terms="chatter"), "exam"),
-    "verifier": (Condition(partition="verifier"), "exam"),
-    "unhelpful": (Condition(partition="symmetric"), "unhelpful"),
+# arm: (the partner's condition, its wording, the tasks on which it tells something that another arm does not)
+BOTH = ("full", "underspecified", "sharded", "false_premise")
+LACKING = ("underspecified", "sharded")
+ARMS: dict[str, tuple[Condition, str, tuple[str, ...]]] = {
+    "facts": (Condition(partition="facts"), "exam", BOTH),
+    "volunteer": (Condition(partition="facts", terms="volunteer"), "exam", LACKING),
+    "chatter": (Condition(partition="facts", terms="chatter"), "exam", LACKING),
+    "verifier": (Condition(partition="verifier"), "exam", ("full",)),
+    "unhelpful": (Condition(partition="symmetric"), "unhelpful", BOTH),
 }
 UNANSWERED = (EmptyTurn, ContextOverflow, EngineError)
 T = TypeVar("T")
@@ -97,16 +99,16 @@ class Sitting:
         return kept
 
     async def episodes(self) -> list[Episode]:
-        """Every task with every arm, `exams.episodes` times."""
+        """Every task with every arm that it is for, `exams.episodes` times."""
         async def one(arm: str, task: Task, sample: int) -> Episode:
-            condition, wording = ARMS[arm]
+            condition, wording, _ = ARMS[arm]
             cast = Cast(self.student, None, self.system)
             # No arm in the key: a student meets every partner with the same first turn.
             return Episode(arm, task, sample, await play(task, condition, cast, self.settings,
                                                          self.key(task.id, sample), wording))
 
         return await self.all([one(arm, task, sample) for arm in ARMS for task in self.tasks
-                               for sample in range(self.experiment.exams.episodes)])
+                               if task.specification in ARMS[arm][2] for sample in range(self.experiment.exams.episodes)])
 
 
 def tally(exam: str, found: list[tuple[str, str, float]], greedy: bool = False) -> list[Case]:
