@@ -33,6 +33,7 @@ from transformers import (
     TrainerCallback,
     set_seed,
 )
+from transformers.utils import logging as hf_logging
 from trl import SFTConfig, SFTTrainer
 
 from pipeline.config import ConfigError, Experiment
@@ -78,6 +79,7 @@ def train(experiment: Experiment, condition: str, seed: int, round: int = 0, sta
     tokenizer = load_tokenizer(experiment.student.model)
     tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
     set_seed(seed)
+    hf_logging.disable_progress_bar()  # ours is the one progress display
     # Weights in the type of the arithmetic: a float32 base would cost a GPU twice the memory.
     model = AutoModelForCausalLM.from_pretrained(
         experiment.student.model, dtype=torch.bfloat16 if settings.bf16 else torch.float32)

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, DynamicCache, PreTrainedModel, PreTrainedTokenizerBase
+from transformers.utils import logging as hf_logging
 
 from pipeline.config import ConfigError, Engine
 from pipeline.models import Completion, ContextOverflow, EngineError, Sampling
@@ -187,6 +188,7 @@ def load(engine: Engine, name: str, adapter: str | None = None) -> TransformersM
     if adapter is not None:
         check_adapter(adapter)
     try:
+        hf_logging.disable_progress_bar()
         model: Any = AutoModelForCausalLM.from_pretrained(name, dtype=getattr(torch, engine.dtype))
     except (OSError, ValueError) as error:
         raise ConfigError(f"model: no causal language model could be read from {name!r}. ({error})") from error
