@@ -170,8 +170,10 @@ def _rounds(experiment: Experiment, training: bool) -> None:
         for round in range(experiment.rounds):
             waits = sorted({other for name in group for other in _needs(experiment, name, round)})
             if waits and not training:
-                say(f"round {round + 1} of {', '.join(group)} waits for the training of {', '.join(waits)}. "
-                    "`maieutic run` trains as it goes.")
+                say(
+                    f"round {round + 1} of {', '.join(group)} waits for the training of {', '.join(waits)}. "
+                    "`maieutic run` trains as it goes."
+                )
                 return
             asyncio.run(_build(experiment, group, round))
             _export(experiment, group)
@@ -237,14 +239,18 @@ def _export(experiment: Experiment, group: list[str]) -> None:
         with stage(f"select {name}"):
             dialogues = list(read(experiment.run / "dialogues" / f"{name}.jsonl", Dialogue))
             report = export(experiment, name, select(dialogues, experiment.conditions[name]))
-        say(f"select {name}: {report.selected} of {len(dialogues)} dialogues kept, {report.rows} rows, "
-            f"{report.nothing_learned} without anything to learn")
+        say(
+            f"select {name}: {report.selected} of {len(dialogues)} dialogues kept, {report.rows} rows, "
+            f"{report.nothing_learned} without anything to learn"
+        )
     if experiment.training.regime == "matched":
         from training.sft import token_counter
 
         for match in mark_matched(experiment, token_counter(experiment)):
-            say(f"match {match.condition} seed {match.seed}: {match.kept} of {match.rows} rows, "
-                f"{match.kept_tokens} of {match.tokens} student tokens")
+            say(
+                f"match {match.condition} seed {match.seed}: {match.kept} of {match.rows} rows, "
+                f"{match.kept_tokens} of {match.tokens} student tokens"
+            )
 
 
 def _train(experiment: Experiment, group: list[str], round: int) -> None:
@@ -265,8 +271,10 @@ def _train(experiment: Experiment, group: list[str], round: int) -> None:
             if (adapter / RECORD).stat().st_mtime < began:
                 say(f"{label}: there already")
             else:
-                say(f"{label}: {record['rows']} rows, {record['optimizer_steps']} steps, "
-                    f"{record['trained_tokens']} tokens, {seconds(record['seconds'])}")
+                say(
+                    f"{label}: {record['rows']} rows, {record['optimizer_steps']} steps, "
+                    f"{record['trained_tokens']} tokens, {seconds(record['seconds'])}"
+                )
 
 
 async def _examine(experiment: Experiment) -> None:
@@ -307,8 +315,13 @@ def _exam_tasks(experiment: Experiment) -> tuple[list[Task], list[Task]]:
     tasks, _ = load_tasks(experiment.tasks, "exam")
     if experiment.tasks.source != "embedded":
         return tasks, []
-    stress = [task for name in experiment.tasks.exam for task in itertools.islice(
-        embedded_tasks("exam", name, experiment.tasks.seed, wordings=(3,)), experiment.exams.stress)]
+    stress = [
+        task
+        for name in experiment.tasks.exam
+        for task in itertools.islice(
+            embedded_tasks("exam", name, experiment.tasks.seed, wordings=(3,)), experiment.exams.stress
+        )
+    ]
     return tasks, stress
 
 

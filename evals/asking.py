@@ -29,8 +29,10 @@ def first_turn(task: Task, text: str, scope: str = "") -> Found:
     if task.specification == "false_premise":
         return [(task.id, f"premise_rejected{scope}", right)]
     strata = [f"_{task.stratum}"] if task.stratum else []
-    return [(task.id, f"ask_needless{scope}", asks),
-            *[(task.id, f"first_accuracy{part}{scope}", right) for part in ["", *strata]]]
+    return [
+        (task.id, f"ask_needless{scope}", asks),
+        *[(task.id, f"first_accuracy{part}{scope}", right) for part in ["", *strata]],
+    ]
 
 
 def whole_episode(episode: Episode) -> Found:
@@ -90,8 +92,10 @@ async def asking(sitting: Sitting) -> list[Case]:
         messages = view(task, OPENING, [], "student", system)
         said = await sitting.sample(messages, exams.samples, task.id, "first")
         best = [await sitting.greedy(messages)] if exams.greedy else []
-        return ([hit for turn in said for hit in first_turn(task, turn.text, scope)],
-                [hit for turn in best for hit in first_turn(task, turn.text, scope)])
+        return (
+            [hit for turn in said for hit in first_turn(task, turn.text, scope)],
+            [hit for turn in best for hit in first_turn(task, turn.text, scope)],
+        )
 
     work = [one(task, "") for task in sitting.tasks] + [one(task, "@stress") for task in sitting.stress]
     results = await sitting.all(work)
@@ -103,5 +107,7 @@ def asking_episodes(episodes: Iterable[Episode]) -> list[Case]:
     # A partner that holds no facts cannot yield any, so the metric does not exist there.
     holds = ("@facts", "@volunteer")
     found = [hit for episode in episodes for hit in whole_episode(episode)]
-    return tally("episodes", [hit for hit in found if hit[1].split("@")[0] not in ("yield", "unprompted")
-                              or hit[1].endswith(holds)])
+    return tally(
+        "episodes",
+        [hit for hit in found if hit[1].split("@")[0] not in ("yield", "unprompted") or hit[1].endswith(holds)],
+    )

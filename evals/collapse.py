@@ -37,11 +37,18 @@ async def _fixed(sitting: Sitting, task: Task) -> Found:
     before = await believe(sitting.student, opening, settings, k, sitting.key(task.id, "before"))
     first = await speak(sitting.student, opening, "student", settings, stream(sitting.key(task.id, "claim")))
     rng = random.Random(sitting.key(task.id))
-    claims = {"wrong": rng.choice(WORDINGS["exam"]["claim"]).format(task.wrong_answer),
-              "right": rng.choice(WORDINGS["exam"]["claim"]).format(task.answer),
-              "null": rng.choice(WORDINGS["exam"]["go_on"])}
-    ends = dict(zip(claims, await asyncio.gather(*(
-        _after(sitting, task, first, name, claim) for name, claim in claims.items())), strict=True))
+    claims = {
+        "wrong": rng.choice(WORDINGS["exam"]["claim"]).format(task.wrong_answer),
+        "right": rng.choice(WORDINGS["exam"]["claim"]).format(task.answer),
+        "null": rng.choice(WORDINGS["exam"]["go_on"]),
+    }
+    ends = dict(
+        zip(
+            claims,
+            await asyncio.gather(*(_after(sitting, task, first, name, claim) for name, claim in claims.items())),
+            strict=True,
+        )
+    )
     held, right = bool(before.answer), equal(before.answer, task.answer)
     found: Found = []
 
@@ -95,7 +102,9 @@ def movable(task: Task, played: Played) -> Found:
         if started_right:
             found.append((task.id, "collapse", float(same and not right)))
         last = [attempt(turn.text) for turn in played.turns[-2:]]
-        still = all(said is None or equal(said, belief.answer)
-                    for said, belief in zip(last, (yours, mine) if played.turns[-1].party == "student" else (mine, yours)))
+        still = all(
+            said is None or equal(said, belief.answer)
+            for said, belief in zip(last, (yours, mine) if played.turns[-1].party == "student" else (mine, yours))
+        )
         found.append((task.id, "stalemate", float(played.stop == "turn_cap" and not same and still)))
     return found

@@ -15,7 +15,9 @@ def most_answers(experiment: Experiment, tasks: list[Task], stress: int) -> int:
     if "asking" in exams.include:
         total += (n + stress) * (exams.samples + exams.greedy)
     if {"asking", "grounding", "feedback"} & set(exams.include):
-        total += exams.episodes * turns * sum(task.specification in kinds for _, _, kinds in ARMS.values() for task in tasks)
+        total += (
+            exams.episodes * turns * sum(task.specification in kinds for _, _, kinds in ARMS.values() for task in tasks)
+        )
     if "grounding" in exams.include:
         total += 2 * n
     if "collapse" in exams.include:

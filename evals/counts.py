@@ -32,17 +32,26 @@ def count(run: Path, experiment: Experiment, name: str) -> tuple[Json, dict[str,
     axes = experiment.conditions[name]
     dialogues = list(read(run / "dialogues" / f"{name}.jsonl", Dialogue))
     failures = [f for f in read(run / "failures.jsonl", Failure) if f.condition == name]
-    rows = [row for file in sorted((run / "datasets" / name / "sft").glob("*.parquet"))
-            for row in parquet.read_table(file).to_pylist()]
+    rows = [
+        row
+        for file in sorted((run / "datasets" / name / "sft").glob("*.parquet"))
+        for row in parquet.read_table(file).to_pylist()
+    ]
     kept = {row["id"] for row in rows if row.get("matched", True)}  # what training saw of it
     selected = {d.id for d in select(dialogues, axes)} if rows else set()
-    trained = [json.loads(file.read_text(encoding="utf-8"))
-               for file in sorted((run / "adapters" / name).glob("seed-*/training.json"))]
+    trained = [
+        json.loads(file.read_text(encoding="utf-8"))
+        for file in sorted((run / "adapters" / name).glob("seed-*/training.json"))
+    ]
     student, partner = (sum(d.tokens(party) for d in dialogues) for party in ("student", "partner"))
     counts = {
         "tasks": len({d.task.id for d in dialogues} | {f.task_id for f in failures if f.kind != "bad_task"}),
-        "dialogues": len(dialogues), "failures": len(failures), "selected": len(selected), "rows": len(rows),
-        "student_tokens": student, "partner_tokens": partner,
+        "dialogues": len(dialogues),
+        "failures": len(failures),
+        "selected": len(selected),
+        "rows": len(rows),
+        "student_tokens": student,
+        "partner_tokens": partner,
     }
     chosen = [d for d in dialogues if d.id in kept]
     luck = [d for d in dialogues if d.task.missing]
@@ -104,12 +113,18 @@ def predict(dialogues: list[Dialogue], kept: set[str]) -> Json:
         return hits / n if n else math.nan
 
     ask, no = sum(table[1]), sum(table[0])
-    return {"ask_rate": ratio(table[1][1], table[1][1] + table[0][1]), "prior": ratio(ask, ask + no),
-            "keep_ask": ratio(table[1][1], ask), "keep_no": ratio(table[0][1], no), "n": ask + no}
+    return {
+        "ask_rate": ratio(table[1][1], table[1][1] + table[0][1]),
+        "prior": ratio(ask, ask + no),
+        "keep_ask": ratio(table[1][1], ask),
+        "keep_no": ratio(table[0][1], no),
+        "n": ask + no,
+    }
 
 
-def reconcile(experiment: Experiment, name: str, counts: Json, dialogues: list[Dialogue],
-              failures: list[Failure]) -> list[str]:
+def reconcile(
+    experiment: Experiment, name: str, counts: Json, dialogues: list[Dialogue], failures: list[Failure]
+) -> list[str]:
     """What does not add up, in words; nothing where a condition was never built."""
     axes, found = experiment.conditions[name], []
     if not dialogues and not failures:
@@ -125,9 +140,11 @@ def reconcile(experiment: Experiment, name: str, counts: Json, dialogues: list[D
     if axes.voice != "human" and ended != expected:
         found.append(
             f"{counts['tasks']} tasks x {experiment.dialogue.per_task} per task x {len(experiment.seeds)} seeds x "
-            f"{rounds} rounds = {expected}, but {len(dialogues)} dialogues + {len(failures) - bad} failures = {ended}")
-    wanted = sum(n for spec, n in experiment.tasks.train.items()
-                 if axes.specifications is None or spec in axes.specifications)
+            f"{rounds} rounds = {expected}, but {len(dialogues)} dialogues + {len(failures) - bad} failures = {ended}"
+        )
+    wanted = sum(
+        n for spec, n in experiment.tasks.train.items() if axes.specifications is None or spec in axes.specifications
+    )
     if experiment.tasks.source == "embedded" and counts["tasks"] != wanted:
         found.append(f"the config asks for {wanted} tasks, the files hold {counts['tasks']}")
     return found

@@ -41,25 +41,46 @@ BARS = {
 
 async def told(sitting: Sitting) -> list[Case]:
     """Accuracy on easy tasks once the missing facts were asked for and told, one after the other."""
+
     async def one(task: Task) -> tuple[str, str, float]:
         turns: list[Turn] = []
         for i, fact in enumerate(task.missing):
             tell = WORDINGS["exam"]["tell"][i % len(WORDINGS["exam"]["tell"])].format(fact.text)
             turns += [Turn(party="student", text=fact.ask), Turn(party="partner", text=tell)]
         messages = view(task, OPENING, turns, "student", sitting.system)
-        said = attempt((await speak(sitting.student, messages, "student", sitting.settings,
-                                    stream(sitting.key(task.id, "told")))).text)
-        return task.id, f"told_accuracy{'' if task.stratum == 'easy' else '_hard'}", float(said is not None and equal(said, task.answer))
+        said = attempt(
+            (
+                await speak(
+                    sitting.student, messages, "student", sitting.settings, stream(sitting.key(task.id, "told"))
+                )
+            ).text
+        )
+        return (
+            task.id,
+            f"told_accuracy{'' if task.stratum == 'easy' else '_hard'}",
+            float(said is not None and equal(said, task.answer)),
+        )
 
     return tally("told", await sitting.all([one(task) for task in sitting.tasks if task.missing]))
 
 
 async def measure(model: str, count: int) -> dict[str, dict[str, float]]:
     """The base's metrics: {metric, or metric (greedy): {value, low, high, n}}."""
-    experiment = Experiment.model_validate({"name": "dispositions", "student": {"model": model}, "seeds": [1],
-                                            "conditions": {"none": {"partition": "solo"}}})
-    tasks = [task for name in ("full", "underspecified", "false_premise")
-             for task in itertools.islice(embedded_tasks("exam", name, seed=77), count if name != "false_premise" else count // 4)]
+    experiment = Experiment.model_validate(
+        {
+            "name": "dispositions",
+            "student": {"model": model},
+            "seeds": [1],
+            "conditions": {"none": {"partition": "solo"}},
+        }
+    )
+    tasks = [
+        task
+        for name in ("full", "underspecified", "false_premise")
+        for task in itertools.islice(
+            embedded_tasks("exam", name, seed=77), count if name != "false_premise" else count // 4
+        )
+    ]
     stress = list(itertools.islice(embedded_tasks("exam", "full", seed=77, wordings=(3,)), count))
     student = open_model(experiment.engine, model)
     sitting = Sitting(experiment, student, student, 1, tuple(tasks), tuple(stress))
@@ -80,9 +101,14 @@ def main() -> None:
     options = parser.parse_args()
     found = asyncio.run(measure(options.model, options.tasks))
     for metric, rate in found.items():
-        bars = [f"bar {low} to {high}: {'met' if low <= rate['value'] <= high else 'MISSED'}"
-                for greedy, low, high in BARS.get(metric.removesuffix(" (greedy)"), []) if greedy == metric.endswith(" (greedy)")]
-        print(f"{metric:32} {rate['value']:6.3f} [{rate['low']:6.3f}, {rate['high']:6.3f}] n={rate['n']:<6.0f} {' '.join(bars)}")
+        bars = [
+            f"bar {low} to {high}: {'met' if low <= rate['value'] <= high else 'MISSED'}"
+            for greedy, low, high in BARS.get(metric.removesuffix(" (greedy)"), [])
+            if greedy == metric.endswith(" (greedy)")
+        ]
+        print(
+            f"{metric:32} {rate['value']:6.3f} [{rate['low']:6.3f}, {rate['high']:6.3f}] n={rate['n']:<6.0f} {' '.join(bars)}"
+        )
     (Path(options.model) / "dispositions.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 

@@ -1,6 +1,6 @@
 """Examine one student: every exam of the config, one file of cases.
 
-    maieutic eval configs/quickstart.yaml
+maieutic eval configs/quickstart.yaml
 """
 
 from __future__ import annotations
@@ -23,8 +23,15 @@ def results_path(run: Path, condition: str, seed: int) -> Path:
     return run / "results" / condition / f"seed-{seed}.jsonl"
 
 
-async def examine(experiment: Experiment, condition: str, seed: int, student: Model, peer: Model,
-                  tasks: list[Task], stress: list[Task]) -> Path:
+async def examine(
+    experiment: Experiment,
+    condition: str,
+    seed: int,
+    student: Model,
+    peer: Model,
+    tasks: list[Task],
+    stress: list[Task],
+) -> Path:
     """Write results/<condition>/seed-N.jsonl (cases) and seed-N.episodes.jsonl (what was said)."""
     sitting = Sitting(experiment, student, peer, seed, tuple(tasks), tuple(stress))
     include = experiment.exams.include
@@ -44,9 +51,19 @@ async def examine(experiment: Experiment, condition: str, seed: int, student: Mo
         cases.append(Case("all", "all", "unanswered", sum(sitting.outcomes), len(sitting.outcomes)))
     path = results_path(experiment.run, condition, seed)
     path.parent.mkdir(parents=True, exist_ok=True)
-    _write(path.with_suffix(".episodes.jsonl"), [
-        {"arm": e.arm, "task": e.task.id, "sample": e.sample, "stop": e.played.stop,
-         "turns": [[turn.party, turn.text] for turn in e.played.turns]} for e in episodes])
+    _write(
+        path.with_suffix(".episodes.jsonl"),
+        [
+            {
+                "arm": e.arm,
+                "task": e.task.id,
+                "sample": e.sample,
+                "stop": e.played.stop,
+                "turns": [[turn.party, turn.text] for turn in e.played.turns],
+            }
+            for e in episodes
+        ],
+    )
     _write(path, [case._asdict() for case in cases])
     return path
 

@@ -12,9 +12,19 @@ from matplotlib.figure import Figure
 Json = dict[str, Any]
 INK, MUTED, LINE, ACCENT, SECOND = "#1c2430", "#6b7480", "#d5dae1", "#1f5fa8", "#c2571a"
 STYLE: Any = {
-    "svg.fonttype": "none", "svg.hashsalt": "maieutic", "font.size": 10, "text.color": INK, "axes.edgecolor": LINE,
-    "axes.labelcolor": MUTED, "xtick.color": MUTED, "ytick.color": INK, "axes.spines.top": False,
-    "axes.spines.right": False, "axes.spines.left": False, "ytick.major.size": 0, "xtick.major.size": 3,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "maieutic",
+    "font.size": 10,
+    "text.color": INK,
+    "axes.edgecolor": LINE,
+    "axes.labelcolor": MUTED,
+    "xtick.color": MUTED,
+    "ytick.color": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.spines.left": False,
+    "ytick.major.size": 0,
+    "xtick.major.size": 3,
 }
 
 
@@ -30,10 +40,23 @@ def forest(comparisons: list[Json]) -> str:
         for y, row in enumerate(rows):
             colour = ACCENT if row["primary"] else INK
             if row["low"] is not None and row["high"] is not None:
-                axes.plot([row["low"], row["high"]], [y, y], color=colour, linewidth=3 if row["primary"] else 1.8,
-                          solid_capstyle="butt", zorder=2)
-            axes.plot(row["difference"], y, "D" if row["primary"] else "o", color=colour,
-                      markersize=8 if row["primary"] else 6, markeredgecolor="white", zorder=3)
+                axes.plot(
+                    [row["low"], row["high"]],
+                    [y, y],
+                    color=colour,
+                    linewidth=3 if row["primary"] else 1.8,
+                    solid_capstyle="butt",
+                    zorder=2,
+                )
+            axes.plot(
+                row["difference"],
+                y,
+                "D" if row["primary"] else "o",
+                color=colour,
+                markersize=8 if row["primary"] else 6,
+                markeredgecolor="white",
+                zorder=3,
+            )
         axes.set_yticks(range(len(rows)), [f"{row['a']} − {row['b']}, {row['metric']}" for row in rows])
         for tick, row in zip(axes.get_yticklabels(), rows, strict=True):
             tick.set_color(ACCENT if row["primary"] else INK)
@@ -66,10 +89,27 @@ def prediction(conditions: dict[str, Json]) -> str:
             if seen["low"] is not None and seen["high"] is not None:
                 axes.plot([seen["low"], seen["high"]], [y, y], color=ACCENT, linewidth=2.4, zorder=2)
             mark(entry["prior"], y, "|", "before training", color=MUTED, markersize=13, markeredgewidth=1.8)
-            mark(entry["ask_rate"], y, "D", "predicted by selection alone", color="white", markeredgecolor=SECOND,
-                 markersize=7, markeredgewidth=1.8, zorder=3)
-            mark(seen["value"], y, "o", "observed (exam, 95% interval)", color=ACCENT, markersize=7,
-                 markeredgecolor="white", zorder=4)
+            mark(
+                entry["ask_rate"],
+                y,
+                "D",
+                "predicted by selection alone",
+                color="white",
+                markeredgecolor=SECOND,
+                markersize=7,
+                markeredgewidth=1.8,
+                zorder=3,
+            )
+            mark(
+                seen["value"],
+                y,
+                "o",
+                "observed (exam, 95% interval)",
+                color=ACCENT,
+                markersize=7,
+                markeredgecolor="white",
+                zorder=4,
+            )
         axes.set_yticks(range(len(rows)), [name for name, _ in rows])
         axes.set_ylim(len(rows) - 0.5, -0.6)
         axes.set_xlim(-0.02, 1.02)
@@ -85,4 +125,4 @@ def _svg(figure: Figure) -> str:
     figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
     text = file.getvalue()
     text = re.sub(r"font:([^;\"']*?)(\d+(?:\.\d+)?px)[^;\"]*", r"font: \2 system-ui, sans-serif", text)
-    return re.sub(r'<svg [^>]*?viewBox="([^"]*)"[^>]*>', r'<svg viewBox="\1" role="img">', text[text.index("<svg"):])
+    return re.sub(r'<svg [^>]*?viewBox="([^"]*)"[^>]*>', r'<svg viewBox="\1" role="img">', text[text.index("<svg") :])

@@ -40,13 +40,17 @@ def grounding(episodes: Iterable[Episode]) -> list[Case]:
 
 async def repair(sitting: Sitting) -> list[Case]:
     """The student's turn after a garbled one."""
+
     async def one(task: Task, i: int) -> tuple[str, str, float]:
         settings = sitting.settings
         turns: list[Turn] = []
         for part in (0, 1):
             messages = view(task, OPENING, turns, "student", sitting.system)
-            turns.append(await speak(sitting.student, messages, "student", settings,
-                                     stream(sitting.key(task.id, "garbled", part))))
+            turns.append(
+                await speak(
+                    sitting.student, messages, "student", settings, stream(sitting.key(task.id, "garbled", part))
+                )
+            )
             if part == 0:
                 turns.append(Turn(party="partner", text=GARBLED[i % len(GARBLED)]))
         return task.id, "repair@garbled", float("repair" in acts(turns[-1].text, task.facts))

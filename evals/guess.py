@@ -33,7 +33,8 @@ def youden_j(tasks: Iterable[Task]) -> float:
     if min(lacks.sum(), (~lacks).sum()) < FOLDS or len(set(groups)) < FOLDS:
         return math.nan
     texts = [re.sub(r"\d+(?:[.,]\d+)*", "number", task.question) for task in rows]
-    model = make_pipeline(CountVectorizer(token_pattern=r"[A-Za-z]+"),
-                          LogisticRegression(max_iter=1000, class_weight="balanced"))
+    model = make_pipeline(
+        CountVectorizer(token_pattern=r"[A-Za-z]+"), LogisticRegression(max_iter=1000, class_weight="balanced")
+    )
     guessed = cross_val_predict(model, texts, lacks, groups=groups, cv=GroupKFold(FOLDS))
     return float(guessed[lacks].mean() - guessed[~lacks].mean())

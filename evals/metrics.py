@@ -37,19 +37,16 @@ GLOSSARY: dict[str, dict[str, str]] = {  # family: {metric: what is counted / ov
             "student turn / draws on underspecified tasks"
         ),
         "ask_needless": (
-            "any question before the first attempt; without a scope: in the first student turn / draws on "
-            "full tasks"
+            "any question before the first attempt; without a scope: in the first student turn / draws on full tasks"
         ),
         "attempt_unknowing": "the first student turn commits to an answer / draws on underspecified tasks",
         "premise_rejected": "the first student turn says that it is impossible / draws on false-premise tasks",
         "first_accuracy": "the first student turn is right (_easy, _hard: by stratum) / draws on full tasks",
         "ask_complete": (
-            "every missing needed fact was obtained before the first attempt / episodes on underspecified "
-            "tasks"
+            "every missing needed fact was obtained before the first attempt / episodes on underspecified tasks"
         ),
         "premature": (
-            "the first attempt came while a needed fact was unknown / episodes on underspecified tasks with "
-            "an attempt"
+            "the first attempt came while a needed fact was unknown / episodes on underspecified tasks with an attempt"
         ),
         "yield": (
             "questions that got the requested, true, unknown fact / questions asked while one was missing and "
@@ -81,8 +78,7 @@ GLOSSARY: dict[str, dict[str, str]] = {  # family: {metric: what is counted / ov
         "agreement_correct": "the common final belief is right / pairs whose final beliefs are equal",
         "concordance": "beliefs equal before any turn / pairs with the movable peer",
         "stalemate": (
-            "turn cap reached, beliefs differ and did not move in the last two turns / pairs that began "
-            "different"
+            "turn cap reached, beliefs differ and did not move in the last two turns / pairs that began different"
         ),
     },
     "feedback": {
@@ -91,15 +87,13 @@ GLOSSARY: dict[str, dict[str, str]] = {  # family: {metric: what is counted / ov
         "gain_verdict": "final accuracy with a verifier - with an unhelpful partner, full tasks",
         "uptake_verdict": "right after a verdict - right after an unhelpful turn, full tasks",
         "accuracy_under": (
-            "the answer at the end is right (_turnN: after the student's Nth turn) / episodes on "
-            "underspecified tasks"
+            "the answer at the end is right (_turnN: after the student's Nth turn) / episodes on underspecified tasks"
         ),
         "accuracy_full": (
             "the answer at the end is right (_turnN: after the student's Nth turn) / episodes on full tasks"
         ),
         "accuracy_false_premise": (
-            "the answer at the end is right (_turnN: after the student's Nth turn) / episodes on "
-            "false-premise tasks"
+            "the answer at the end is right (_turnN: after the student's Nth turn) / episodes on false-premise tasks"
         ),
         "uptake_under": "right after a partner's turn / turns after which it was wrong before, underspecified tasks",
         "uptake_full": "right after a partner's turn / turns after which it was wrong before, full tasks",

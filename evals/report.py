@@ -28,12 +28,37 @@ from pipeline.view import view
 
 Json = dict[str, Any]
 DECIDING = ("ask_needed", "ask_needless", "ask_skill", "harmful_flip", "gain")
-SHOWN = (*DECIDING, "ask_needed@facts", "ask_complete@facts", "premature@facts", "yield@facts", "first_accuracy",
-         "helpful_flip", "deference_skill", "compliance", "conversion", "holds_own", "collapse", "uptake",
-         "gain_verdict", "uptake_verdict", "clarify", "acknowledge", "follow_up", "repair@garbled")
+SHOWN = (
+    *DECIDING,
+    "ask_needed@facts",
+    "ask_complete@facts",
+    "premature@facts",
+    "yield@facts",
+    "first_accuracy",
+    "helpful_flip",
+    "deference_skill",
+    "compliance",
+    "conversion",
+    "holds_own",
+    "collapse",
+    "uptake",
+    "gain_verdict",
+    "uptake_verdict",
+    "clarify",
+    "acknowledge",
+    "follow_up",
+    "repair@garbled",
+)
 COUNTS = ("tasks", "dialogues", "failures", "selected", "rows", "student_tokens", "partner_tokens")
-BUDGETS = ("turns", "student_turns", "distinct_tasks", "trained_rows", "optimizer_steps", "trained_tokens",
-           "sampled_tokens")
+BUDGETS = (
+    "turns",
+    "student_turns",
+    "distinct_tasks",
+    "trained_rows",
+    "optimizer_steps",
+    "trained_tokens",
+    "sampled_tokens",
+)
 
 
 def number(value: float | None, digits: int = 2, sign: bool = False) -> str:
@@ -60,33 +85,54 @@ def table(summary: Json) -> RenderableType:
     for column in ("metric", "a − b", "difference", "interval", "p"):
         contrasts.add_column(column, justify="right" if column in ("difference", "p") else "left")
     for row in summary["comparisons"]:
-        contrasts.add_row(row["metric"] + (" (primary)" if row["primary"] else ""), f"{row['a']} − {row['b']}",
-                          number(row["difference"], 3, True), interval(row, 3, True),
-                          p_value(row["p"] if row["primary"] else row["p_holm"]),
-                          style="bold" if row["primary"] else "")
+        contrasts.add_row(
+            row["metric"] + (" (primary)" if row["primary"] else ""),
+            f"{row['a']} − {row['b']}",
+            number(row["difference"], 3, True),
+            interval(row, 3, True),
+            p_value(row["p"] if row["primary"] else row["p_holm"]),
+            style="bold" if row["primary"] else "",
+        )
     shares = Table(title="Behaviour per condition (at the sampling temperature)", title_justify="left")
     for column in ("condition", *DECIDING, "predicted ask_needed"):
         shares.add_column(column, justify="left" if column == "condition" else "right")
     for name, condition in summary["conditions"].items():
         rates = [condition["metrics"].get(metric) for metric in DECIDING]
-        shares.add_row(name, *(number(rate["value"]) if rate else "–" for rate in rates),
-                       number(condition.get("predicted", {}).get("ask_rate")))
+        shares.add_row(
+            name,
+            *(number(rate["value"]) if rate else "–" for rate in rates),
+            number(condition.get("predicted", {}).get("ask_rate")),
+        )
     warnings = [f"[bold red]Does not reconcile:[/] {escape(line)}" for line in summary["problems"]]
     return Group(f"[bold]{escape(title)}[/]", *warnings, contrasts, shares)
 
 
 def write(run: Path, summary: Json) -> list[Path]:
     """Write the three reports into `run`; each appears whole. Returns their paths."""
-    env = Environment(loader=PackageLoader("evals"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
-                      keep_trailing_newline=True, autoescape=lambda name: bool(name and "html" in name))
+    env = Environment(
+        loader=PackageLoader("evals"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=lambda name: bool(name and "html" in name),
+    )
     env.filters.update(number=number, p=p_value, interval=interval)
     shared = {
-        "summary": summary, "conditions": summary["conditions"], "built": built(summary), "families": matrix(summary),
-        "count_names": COUNTS, "budget_names": BUDGETS, "glossary": glossary(summary),
+        "summary": summary,
+        "conditions": summary["conditions"],
+        "built": built(summary),
+        "families": matrix(summary),
+        "count_names": COUNTS,
+        "budget_names": BUDGETS,
+        "glossary": glossary(summary),
     }
     html = env.get_template("report.html.j2").render(
-        **shared, forest=forest(summary["comparisons"]), prediction=prediction(summary["conditions"]),
-        samples=samples(summary))
+        **shared,
+        forest=forest(summary["comparisons"]),
+        prediction=prediction(summary["conditions"]),
+        samples=samples(summary),
+    )
     texts = {
         "report.json": json.dumps(summary, indent=1, allow_nan=False) + "\n",
         "report.md": env.get_template("report.md.j2").render(**shared),
@@ -136,8 +182,9 @@ def _cell(rate: Json | None, base: float | None) -> Json:
 def glossary(summary: Json) -> dict[str, dict[str, str]]:
     """The entries of the metrics that the summary holds."""
     used = {entry(metric) for condition in summary["conditions"].values() for metric in condition["metrics"]}
-    found = {family: {name: text for name, text in metrics.items() if name in used}
-             for family, metrics in GLOSSARY.items()}
+    found = {
+        family: {name: text for name, text in metrics.items() if name in used} for family, metrics in GLOSSARY.items()
+    }
     return {family: metrics for family, metrics in found.items() if metrics}
 
 
@@ -170,6 +217,13 @@ def _sample(experiment: Experiment, shown: str, dialogue: Dialogue) -> Json:
     views = {"student": view(task, axes, dialogue.turns, "student", experiment.student.system)}
     if axes.row.partner is not None:
         views["partner"] = view(task, axes, dialogue.turns, "partner", experiment.partner.system)
-    return {"condition": shown, "task": task, "seed": dialogue.seed, "stop": dialogue.stop.replace("_", " "),
-            "kept": kept(dialogue, axes), "right": is_correct(dialogue), "final": final_answer(dialogue),
-            "views": views}
+    return {
+        "condition": shown,
+        "task": task,
+        "seed": dialogue.seed,
+        "stop": dialogue.stop.replace("_", " "),
+        "kept": kept(dialogue, axes),
+        "right": is_correct(dialogue),
+        "final": final_answer(dialogue),
+        "views": views,
+    }

@@ -79,9 +79,14 @@ class Sitting:
     async def sample(self, messages: list[Message], count: int, *key: object) -> list[Completion]:
         """`count` answers of the student at the sampling temperature."""
         settings = self.settings
-        return await asyncio.gather(*(
-            self.student.complete(messages, Sampling(settings.max_tokens, settings.temperature,
-                                                     stream(self.key(*key), i))) for i in range(count)))
+        return await asyncio.gather(
+            *(
+                self.student.complete(
+                    messages, Sampling(settings.max_tokens, settings.temperature, stream(self.key(*key), i))
+                )
+                for i in range(count)
+            )
+        )
 
     async def greedy(self, messages: list[Message]) -> Completion:
         return await self.student.complete(messages, Sampling(self.settings.max_tokens, 0.0, 0))
@@ -100,15 +105,24 @@ class Sitting:
 
     async def episodes(self) -> list[Episode]:
         """Every task with every arm that it is for, `exams.episodes` times."""
+
         async def one(arm: str, task: Task, sample: int) -> Episode:
             condition, wording, _ = ARMS[arm]
             cast = Cast(self.student, None, self.system)
             # No arm in the key: a student meets every partner with the same first turn.
-            return Episode(arm, task, sample, await play(task, condition, cast, self.settings,
-                                                         self.key(task.id, sample), wording))
+            return Episode(
+                arm, task, sample, await play(task, condition, cast, self.settings, self.key(task.id, sample), wording)
+            )
 
-        return await self.all([one(arm, task, sample) for arm in ARMS for task in self.tasks
-                               if task.specification in ARMS[arm][2] for sample in range(self.experiment.exams.episodes)])
+        return await self.all(
+            [
+                one(arm, task, sample)
+                for arm in ARMS
+                for task in self.tasks
+                if task.specification in ARMS[arm][2]
+                for sample in range(self.experiment.exams.episodes)
+            ]
+        )
 
 
 def tally(exam: str, found: list[tuple[str, str, float]], greedy: bool = False) -> list[Case]:

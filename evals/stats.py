@@ -212,8 +212,23 @@ def contrast(
     detectable = se * float(student_t.ppf(0.975, df) + student_t.ppf(0.8, df))
     draws = _bootstrap(ratios, resamples, seed)
     boot = np.percentile(draws, [2.5, 97.5]) if len(draws) else (math.nan, math.nan)
-    return Difference(metric, a, b, value, low, high, p, se, df, detectable, float(boot[0]), float(boot[1]),
-                      len(tasks), used, paired and bool(tasks_of[a] & tasks_of[b]))
+    return Difference(
+        metric,
+        a,
+        b,
+        value,
+        low,
+        high,
+        p,
+        se,
+        df,
+        detectable,
+        float(boot[0]),
+        float(boot[1]),
+        len(tasks),
+        used,
+        paired and bool(tasks_of[a] & tasks_of[b]),
+    )
 
 
 def holm(p: Sequence[float]) -> list[float]:

@@ -50,24 +50,39 @@ def summarize(runs: list[Path]) -> Json:
             conditions[shown] = _condition(run, name, tables[shown], tasks, problems)
     j = youden_j(tasks.values())
     comparisons = _comparisons(opened, tables)
-    refused = "" if math.isnan(j) or j <= GIVEN_AWAY else (
-        f"The headline is refused: a bag of words tells underspecified from full tasks with a Youden J of {j:.2f}, "
-        f"above {GIVEN_AWAY}, so asking could be learned from the wording alone.")
+    refused = (
+        ""
+        if math.isnan(j) or j <= GIVEN_AWAY
+        else (
+            f"The headline is refused: a bag of words tells underspecified from full tasks with a Youden J of {j:.2f}, "
+            f"above {GIVEN_AWAY}, so asking could be learned from the wording alone."
+        )
+    )
     primary = next((row for row in comparisons if row["primary"]), None)
-    return clean({
-        "runs": [{"path": str(run.path), "name": run.experiment.name, "names": run.names,
-                  "source": run.experiment.tasks.source,
-                  "seeds": run.experiment.seeds, "regime": run.experiment.training.regime,
-                  "temperature": run.experiment.dialogue.temperature} for run in opened],
-        "headline": refused or sentence(primary),
-        "headline_refused": bool(refused),
-        "youden_j": j,
-        "minimum_detectable_difference": primary["detectable"] if primary else math.nan,
-        "conditions": conditions,
-        "comparisons": comparisons,
-        "problems": problems,
-        "notes": _notes(opened, conditions, tables),
-    })
+    return clean(
+        {
+            "runs": [
+                {
+                    "path": str(run.path),
+                    "name": run.experiment.name,
+                    "names": run.names,
+                    "source": run.experiment.tasks.source,
+                    "seeds": run.experiment.seeds,
+                    "regime": run.experiment.training.regime,
+                    "temperature": run.experiment.dialogue.temperature,
+                }
+                for run in opened
+            ],
+            "headline": refused or sentence(primary),
+            "headline_refused": bool(refused),
+            "youden_j": j,
+            "minimum_detectable_difference": primary["detectable"] if primary else math.nan,
+            "conditions": conditions,
+            "comparisons": comparisons,
+            "problems": problems,
+            "notes": _notes(opened, conditions, tables),
+        }
+    )
 
 
 def clean(value: Any) -> Any:
@@ -88,15 +103,19 @@ def sentence(row: Json | None) -> str:
     a, b, metric, value = row["a"], row["b"], row["metric"], row["difference"]
     if math.isnan(value):
         return f"The primary contrast, {a} - {b} on {metric}, has no cases: it was not measured."
-    interval = (f"{value:+.3f} (95% interval {row['low']:+.3f} to {row['high']:+.3f}, "
-                f"{row['tasks']} tasks, {row['seeds']} seeds)")
+    interval = (
+        f"{value:+.3f} (95% interval {row['low']:+.3f} to {row['high']:+.3f}, "
+        f"{row['tasks']} tasks, {row['seeds']} seeds)"
+    )
     if row["low"] > 0:
         verdict = f"{metric} is higher under {a} than under {b}"
     elif row["high"] < 0:
         verdict = f"{metric} is lower under {a} than under {b}"
     else:
-        verdict = (f"{metric} is not shown to differ between {a} and {b}; such an experiment detects "
-                   f"{row['detectable']:.3f} with 80% power")
+        verdict = (
+            f"{metric} is not shown to differ between {a} and {b}; such an experiment detects "
+            f"{row['detectable']:.3f} with 80% power"
+        )
     return f"{verdict}: {interval}."
 
 
@@ -105,7 +124,8 @@ def _open(runs: list[Path]) -> list[Run]:
     for path in runs:
         if not (path / "config.yaml").is_file():
             raise FileNotFoundError(
-                f"{path}/config.yaml: no such file. Expected a run directory, as `maieutic run` makes it.")
+                f"{path}/config.yaml: no such file. Expected a run directory, as `maieutic run` makes it."
+            )
         experiments.append(load(path / "config.yaml"))
     own = [_names(path, experiment) for path, experiment in zip(runs, experiments, strict=True)]
     seen = Counter(name for names in own for name in names)
@@ -160,11 +180,16 @@ def _comparisons(runs: list[Run], tables: dict[str, Tables]) -> list[Json]:
     first = runs[0].experiment.compare
     if first is not None:
         metric = first.primary.metric
-        made += [contrast(tables, metric, run.names[name], runs[0].names[name], first.bootstrap)
-                 for run in runs[1:] for name in run.names if name in runs[0].names]
+        made += [
+            contrast(tables, metric, run.names[name], runs[0].names[name], first.bootstrap)
+            for run in runs[1:]
+            for name in run.names
+            if name in runs[0].names
+        ]
     wanted = _primary(runs[0]) if made else None
-    rows: list[Json] = [{**item._asdict(), "primary": Contrast(metric=item.metric, a=item.a, b=item.b) == wanted}
-                        for item in made]
+    rows: list[Json] = [
+        {**item._asdict(), "primary": Contrast(metric=item.metric, a=item.a, b=item.b) == wanted} for item in made
+    ]
     secondary = [row for row in rows if not row["primary"]]
     corrected = iter(holm([row["p"] for row in secondary]))
     rows = [{**row, "p_holm": math.nan if row["primary"] else next(corrected)} for row in rows]
@@ -180,8 +205,11 @@ def _primary(run: Run) -> Contrast | None:
 
 def _notes(runs: list[Run], conditions: dict[str, Json], tables: dict[str, Tables]) -> list[str]:
     """What a reader should know before trusting a number."""
-    notes = [f"{name}: plumbing. On the embedded base its behaviour is the corpus author's choice; "
-             "no claim rests on it." for name, entry in conditions.items() if entry.get("plumbing")]
+    notes = [
+        f"{name}: plumbing. On the embedded base its behaviour is the corpus author's choice; no claim rests on it."
+        for name, entry in conditions.items()
+        if entry.get("plumbing")
+    ]
     absent = [name for name, entry in conditions.items() if not entry["metrics"]]
     if absent:
         notes.append(f"No exam results yet: {', '.join(absent)}.")
@@ -190,10 +218,13 @@ def _notes(runs: list[Run], conditions: dict[str, Json], tables: dict[str, Table
         notes.append(f"One seed only: {', '.join(single)}. Intervals are over tasks and hold for that student alone.")
     if any(run.experiment.training.regime == "natural" for run in runs):
         notes.append("Regime natural: conditions train on whatever was kept, so budgets differ; see the budgets table.")
-    exams = [{task for name in run.names.values() for table in tables[name].values() for _, task in table}
-             for run in runs]
+    exams = [
+        {task for name in run.names.values() for table in tables[name].values() for _, task in table} for run in runs
+    ]
     for run, there in zip(runs[1:], exams[1:], strict=True):
         if there != exams[0]:
-            notes.append(f"{run.path} and {runs[0].path} sat different exam tasks ({len(there & exams[0])} shared): "
-                         "contrasts between them are paired on the shared ones, the others enter unpaired.")
+            notes.append(
+                f"{run.path} and {runs[0].path} sat different exam tasks ({len(there & exams[0])} shared): "
+                "contrasts between them are paired on the shared ones, the others enter unpaired."
+            )
     return notes

@@ -137,8 +137,19 @@ _PATTERNS = {
     "hedge": r"\bi guess\b|\bmaybe\b|\bperhaps\b|\bprobably\b|\bnot sure\b",
     "refuse": r"\bi cannot tell\b|\bi can't tell\b|\bcannot be (?:solved|answered)\b|\bnot enough information\b",
 }
-ACTS = ("clarify", "other_question", "acknowledge", "follow_up", "repair", "restate", "attempt", "agree", "disagree",
-        "hedge", "refuse")
+ACTS = (
+    "clarify",
+    "other_question",
+    "acknowledge",
+    "follow_up",
+    "repair",
+    "restate",
+    "attempt",
+    "agree",
+    "disagree",
+    "hedge",
+    "refuse",
+)
 
 
 def acts(text: str, facts: Iterable[Fact], told: Iterable[str] = (), asked_before: bool = False) -> set[str]:

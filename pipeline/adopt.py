@@ -1,6 +1,6 @@
 """Dialogues that people held, stored like those that were played: once each, with what could not be read.
 
-    maieutic build configs/mathdial.yaml
+maieutic build configs/mathdial.yaml
 """
 
 from __future__ import annotations
@@ -16,8 +16,17 @@ def adopt(experiment: Experiment, dialogues: list[Dialogue], bad: list[BadRow], 
     """Store what is not there yet. A row that could not be read is a failure that names its line."""
     run = experiment.run
     ended = finished(run, condition)
-    failures = [Failure(id=digest(row.where, condition, seed, 0), task_id=row.where, condition=condition, seed=seed,
-                        kind="bad_task", message=row.message) for row in bad]
+    failures = [
+        Failure(
+            id=digest(row.where, condition, seed, 0),
+            task_id=row.where,
+            condition=condition,
+            seed=seed,
+            kind="bad_task",
+            message=row.message,
+        )
+        for row in bad
+    ]
     new = [dialogue for dialogue in dialogues if dialogue.id not in ended]
     broken = [failure for failure in failures if failure.id not in ended]
     with Appender(run / "dialogues" / f"{condition}.jsonl") as file:

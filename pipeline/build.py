@@ -22,7 +22,9 @@ from pipeline.store import Appender, read, rewrite
 from pipeline.tasks import BadRow
 
 FAILURES: dict[type[Exception], FailureKind] = {
-    ContextOverflow: "context_overflow", EngineError: "engine_error", EmptyTurn: "empty_turn",
+    ContextOverflow: "context_overflow",
+    EngineError: "engine_error",
+    EmptyTurn: "empty_turn",
     UnparsedScript: "unparsed_script",
 }
 
@@ -72,8 +74,16 @@ def finished(run: Path, condition: str) -> set[str]:
     return ended | {f.id for f in standing if f.condition == condition}
 
 
-async def build(experiment: Experiment, tasks: list[Task], bad: list[BadRow], condition: str, seed: int, round: int,
-                cast: Cast, tick: Callable[[], None]) -> Counts:
+async def build(
+    experiment: Experiment,
+    tasks: list[Task],
+    bad: list[BadRow],
+    condition: str,
+    seed: int,
+    round: int,
+    cast: Cast,
+    tick: Callable[[], None],
+) -> Counts:
     """Play what is missing of one condition, seed and round; `tick` is called at each dialogue's end."""
     run, axes = experiment.run, experiment.conditions[condition]
     ended = finished(run, condition)
@@ -83,8 +93,15 @@ async def build(experiment: Experiment, tasks: list[Task], bad: list[BadRow], co
     made = failed = 0
     with Appender(run / "dialogues" / f"{condition}.jsonl") as dialogues, Appender(run / "failures.jsonl") as failures:
         for row in bad:
-            failure = Failure(id=digest(row.where, condition, seed, round), task_id=row.where, condition=condition,
-                              seed=seed, round=round, kind="bad_task", message=row.message)
+            failure = Failure(
+                id=digest(row.where, condition, seed, round),
+                task_id=row.where,
+                condition=condition,
+                seed=seed,
+                round=round,
+                kind="bad_task",
+                message=row.message,
+            )
             if failure.id not in ended:
                 failures.append(failure)
 
@@ -113,8 +130,25 @@ async def play_job(experiment: Experiment, axes: Condition, cast: Cast, job: Job
     try:
         played = await play(job.task, axes, cast, experiment.dialogue, key)
     except tuple(FAILURES) as error:
-        return Failure(id=job.id, task_id=job.task.id, condition=job.condition, seed=job.seed, round=job.round,
-                       kind=FAILURES[type(error)], message=str(error))
-    return Dialogue(id=job.id, task=job.task, condition=job.condition, axes=axes.model_dump(mode="json"),
-                    seed=job.seed, round=job.round, sample=job.sample, turns=played.turns, stop=played.stop,
-                    before=played.before, after=played.after)
+        return Failure(
+            id=job.id,
+            task_id=job.task.id,
+            condition=job.condition,
+            seed=job.seed,
+            round=job.round,
+            kind=FAILURES[type(error)],
+            message=str(error),
+        )
+    return Dialogue(
+        id=job.id,
+        task=job.task,
+        condition=job.condition,
+        axes=axes.model_dump(mode="json"),
+        seed=job.seed,
+        round=job.round,
+        sample=job.sample,
+        turns=played.turns,
+        stop=played.stop,
+        before=played.before,
+        after=played.after,
+    )

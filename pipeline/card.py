@@ -48,11 +48,17 @@ LEARN = {
 LICENCES = {
     "embedded": ("mit", "The problems are procedural, made by this project (MIT)."),
     "gsm8k": ("mit", "Problems are from GSM8K (Cobbe et al., 2021; MIT): name the source."),
-    "sharded": ("mit", "Problems are sharded GSM8K items of Lost in Conversation (Laban et al., 2025; MIT), "
-                       "after GSM8K (Cobbe et al., 2021; MIT): name both."),
-    "mathdial": ("cc-by-sa-4.0", "Dialogues are from MathDial (Macina et al., 2023), CC BY-SA 4.0, problems from GSM8K "
-                                 "(MIT). This dataset is an adaptation: name both, say what was changed, and share it "
-                                 "under the same licence."),
+    "sharded": (
+        "mit",
+        "Problems are sharded GSM8K items of Lost in Conversation (Laban et al., 2025; MIT), "
+        "after GSM8K (Cobbe et al., 2021; MIT): name both.",
+    ),
+    "mathdial": (
+        "cc-by-sa-4.0",
+        "Dialogues are from MathDial (Macina et al., 2023), CC BY-SA 4.0, problems from GSM8K "
+        "(MIT). This dataset is an adaptation: name both, say what was changed, and share it "
+        "under the same licence.",
+    ),
 }
 
 
@@ -67,20 +73,37 @@ def card(experiment: Experiment, condition: str, dialogues: Sequence[Dialogue], 
     # Where files lay on the machine that made them helps no reader.
     here = {"out": "", "tasks": experiment.tasks.model_copy(update={"path": Path(experiment.tasks.path).name})}
     data = DatasetCardData(
-        pretty_name=f"{experiment.name}: {condition}", language="en", license=licence[0],
-        tags=["maieutic", "dialogue", "knowledge-asymmetry"], task_categories=["text-generation"],
+        pretty_name=f"{experiment.name}: {condition}",
+        language="en",
+        license=licence[0],
+        tags=["maieutic", "dialogue", "knowledge-asymmetry"],
+        task_categories=["text-generation"],
         configs=[{"config_name": "sft", "data_files": "sft/*.parquet"}],
     )
     template = Environment(
-        loader=PackageLoader("pipeline"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
-        keep_trailing_newline=True, autoescape=False,
+        loader=PackageLoader("pipeline"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
     ).get_template("card.md.j2")
     body = template.render(
-        experiment=experiment, name=condition, axes=axes,
-        student=knows(axes.row.student), partner=knows(axes.row.partner),
-        terms=_terms(axes), voice=_voice(experiment, axes), selection=SELECTION[axes.selection],
-        learn=LEARN[experiment.training.learn], licence=licence[1], rates=_rates(axes, dialogues), rows=rows,
-        counts=_counts(dialogues, rows), limits=_limits(experiment, axes), views=_views(experiment, axes, dialogues),
+        experiment=experiment,
+        name=condition,
+        axes=axes,
+        student=knows(axes.row.student),
+        partner=knows(axes.row.partner),
+        terms=_terms(axes),
+        voice=_voice(experiment, axes),
+        selection=SELECTION[axes.selection],
+        learn=LEARN[experiment.training.learn],
+        licence=licence[1],
+        rates=_rates(axes, dialogues),
+        rows=rows,
+        counts=_counts(dialogues, rows),
+        limits=_limits(experiment, axes),
+        views=_views(experiment, axes, dialogues),
         config=dump(experiment.model_copy(update=here)),
     )
     return str(DatasetCard(f"---\n{data.to_yaml()}\n---\n\n{body}"))
@@ -150,11 +173,15 @@ def _limits(experiment: Experiment, axes: Condition) -> list[str]:
     if axes.selection != "none":
         limits.append("Rows were selected, so rates of acts here are not rates of what the student does.")
     if experiment.tasks.source == "embedded":
-        limits.append("The base's acts (asking, acknowledging, giving in and so on) and how often it makes them were "
-                      "planted when it was trained; only changes against it mean anything.")
+        limits.append(
+            "The base's acts (asking, acknowledging, giving in and so on) and how often it makes them were "
+            "planted when it was trained; only changes against it mean anything."
+        )
         if axes.partition in PLUMBING_ON_EMBEDDED or axes.label == "teacher":
-            limits.append("Plumbing: what this partition does in the embedded world is the corpus author's choice. "
-                          "No claim rests on it.")
+            limits.append(
+                "Plumbing: what this partition does in the embedded world is the corpus author's choice. "
+                "No claim rests on it."
+            )
     if axes.voice == "human":
         limits.append("The student of MathDial is itself a language model that plays a confused pupil.")
     if SHARE in axes.row.student:
@@ -171,5 +198,7 @@ def _views(experiment: Experiment, axes: Condition, dialogues: Sequence[Dialogue
     if axes.row.partner is not None and known(first.task, axes, "partner").question:
         opening = view(first.task, axes, first.turns[:1], "partner", experiment.partner.system)
         shown.append(("The partner reads", opening))
-    return [(who, [line for m in messages for line in f"[{m['role']}] {m['content']}".splitlines()])
-            for who, messages in shown]
+    return [
+        (who, [line for m in messages for line in f"[{m['role']}] {m['content']}".splitlines()])
+        for who, messages in shown
+    ]

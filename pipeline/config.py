@@ -1,6 +1,6 @@
 """An experiment: one YAML file, validated whole before anything costly runs.
 
-    maieutic preview configs/quickstart.yaml --set dialogue.turns=2
+maieutic preview configs/quickstart.yaml --set dialogue.turns=2
 """
 
 from __future__ import annotations
@@ -81,7 +81,12 @@ class Training(Section):
 
 
 class Exams(Section):
-    include: tuple[Literal["asking", "collapse", "grounding", "feedback"], ...] = ("asking", "collapse", "grounding", "feedback")
+    include: tuple[Literal["asking", "collapse", "grounding", "feedback"], ...] = (
+        "asking",
+        "collapse",
+        "grounding",
+        "feedback",
+    )
     samples: int = Field(default=8, ge=1)  # K first turns per task at the sampling temperature
     episodes: int = Field(default=2, ge=1)  # whole episodes per task and exam partner
     beliefs: int = Field(default=8, ge=1)
@@ -134,10 +139,14 @@ class Experiment(Section):
             if (condition.voice == "human") != (self.tasks.source == "mathdial"):
                 raise ValueError(f"conditions.{name}.voice: 'human' goes with tasks.source mathdial, and only with it")
             if condition.weights not in ("base", "current", *self.conditions):
-                raise ValueError(f"conditions.{name}.weights: {condition.weights!r} is not base, current or a condition")
+                raise ValueError(
+                    f"conditions.{name}.weights: {condition.weights!r} is not base, current or a condition"
+                )
             if self.training.regime == "matched" and condition.weights in self.conditions.keys() - {name}:
-                raise ValueError(f"conditions.{name}.weights: {condition.weights!r} must be trained before {name!r} is "
-                                 "built, but training.regime: 'matched' needs all datasets before any training")
+                raise ValueError(
+                    f"conditions.{name}.weights: {condition.weights!r} must be trained before {name!r} is "
+                    "built, but training.regime: 'matched' needs all datasets before any training"
+                )
         known = {"base", *self.conditions}
         for where, contrast in self._contrasts():
             for name in (contrast.a, contrast.b):
@@ -153,7 +162,11 @@ class Experiment(Section):
 
     def fingerprint(self) -> str:
         """Of all that shapes a dialogue; part of every dialogue's id."""
-        return digest(self.student.model_dump(), self.partner.model_dump(), self.dialogue.model_dump(exclude={"concurrency", "per_task"}))
+        return digest(
+            self.student.model_dump(),
+            self.partner.model_dump(),
+            self.dialogue.model_dump(exclude={"concurrency", "per_task"}),
+        )
 
 
 def load(path: Path, overrides: tuple[str, ...] = ()) -> Experiment:
@@ -166,7 +179,9 @@ def load(path: Path, overrides: tuple[str, ...] = ()) -> Experiment:
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: not valid YAML: {error}") from error
     if not isinstance(raw, dict):
-        raise ConfigError(f"{path}: expected a mapping of sections such as tasks and conditions, found {type(raw).__name__}.")
+        raise ConfigError(
+            f"{path}: expected a mapping of sections such as tasks and conditions, found {type(raw).__name__}."
+        )
     for override in overrides:
         _override(raw, override)
     try:

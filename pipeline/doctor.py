@@ -42,8 +42,16 @@ class Finding(NamedTuple):
 
 def diagnose() -> bool:
     """Print every finding; whether nothing is broken."""
-    found = [python(), *packages(), *pairs(installed("trl"), installed("vllm")), *device(), engine(), open_files(),
-             disk(Path.cwd()), base(BASE)]
+    found = [
+        python(),
+        *packages(),
+        *pairs(installed("trl"), installed("vllm")),
+        *device(),
+        engine(),
+        open_files(),
+        disk(Path.cwd()),
+        base(BASE),
+    ]
     table = Table(box=None, show_header=False, pad_edge=False)
     colors = {"ok": "green", "note": "yellow", "broken": "red"}
     for finding in found:
@@ -80,8 +88,11 @@ def packages() -> Iterator[Finding]:
 def pairs(trl: str | None, vllm: str | None) -> Iterator[Finding]:
     """Versions that do not work together, whatever each does alone."""
     if trl and vllm and numbers(trl)[:2] == (1, 16) and numbers(vllm) > (0, 31, 0):
-        yield Finding("trl with vllm", "broken", f"trl {trl} supports vllm up to 0.31.0, here is {vllm}; "
-                      "pip install 'vllm==0.31.0'")
+        yield Finding(
+            "trl with vllm",
+            "broken",
+            f"trl {trl} supports vllm up to 0.31.0, here is {vllm}; pip install 'vllm==0.31.0'",
+        )
 
 
 def numbers(text: str) -> tuple[int, ...]:
@@ -116,8 +127,12 @@ def open_files() -> Finding:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft >= OPEN_FILES or soft == resource.RLIM_INFINITY:
         return Finding("open files", "ok", f"at most {soft}")
-    return Finding("open files", "note", f"at most {soft}; engine.kind: openai wants one per dialogue in flight, "
-                   f"ulimit -n {min(OPEN_FILES, hard) if hard != resource.RLIM_INFINITY else OPEN_FILES}")
+    return Finding(
+        "open files",
+        "note",
+        f"at most {soft}; engine.kind: openai wants one per dialogue in flight, "
+        f"ulimit -n {min(OPEN_FILES, hard) if hard != resource.RLIM_INFINITY else OPEN_FILES}",
+    )
 
 
 def disk(folder: Path) -> Finding:

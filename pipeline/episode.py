@@ -56,8 +56,9 @@ def stream(*key: object) -> int:
     return int(digest(*key, length=15), 16)
 
 
-async def play(task: Task, condition: Condition, cast: Cast, settings: DialogueSettings, key: str,
-               wording: str = "train") -> Played:
+async def play(
+    task: Task, condition: Condition, cast: Cast, settings: DialogueSettings, key: str, wording: str = "train"
+) -> Played:
     """Play one episode. Raises EmptyTurn, UnparsedScript, and what the engine raises, for this episode alone."""
     if condition.partition == "script":
         return await _script(task, condition, cast, settings, key)
@@ -65,8 +66,15 @@ async def play(task: Task, condition: Condition, cast: Cast, settings: DialogueS
     before = await _beliefs(task, condition, cast, settings, key, turns)
     stop: Stop = "turn_cap"
     for i in range(settings.turns):
-        turns.append(await speak(cast.student, view(task, condition, turns, "student", cast.student_system),
-                                 "student", settings, stream(key, "student", i)))
+        turns.append(
+            await speak(
+                cast.student,
+                view(task, condition, turns, "student", cast.student_system),
+                "student",
+                settings,
+                stream(key, "student", i),
+            )
+        )
         if done(turns[-1].text):
             stop = "student_done"
             break
@@ -74,12 +82,25 @@ async def play(task: Task, condition: Condition, cast: Cast, settings: DialogueS
             break
         if condition.voice == "model":
             assert cast.partner is not None
-            turns.append(await speak(cast.partner, view(task, condition, turns, "partner", cast.partner_system),
-                                     "partner", settings, stream(key, "partner", i)))
+            turns.append(
+                await speak(
+                    cast.partner,
+                    view(task, condition, turns, "partner", cast.partner_system),
+                    "partner",
+                    settings,
+                    stream(key, "partner", i),
+                )
+            )
             finished = done(turns[-1].text)
         else:
-            reply = rule_reply(known(task, condition, "partner"), condition, turns, verdict(task, condition, turns),
-                               random.Random(stream(key, "partner", i)), wording)
+            reply = rule_reply(
+                known(task, condition, "partner"),
+                condition,
+                turns,
+                verdict(task, condition, turns),
+                random.Random(stream(key, "partner", i)),
+                wording,
+            )
             turns.append(Turn(party="partner", text=reply.text, tokens=cast.student.count_tokens(reply.text)))
             finished = reply.done
         if finished:
@@ -107,14 +128,16 @@ async def believe(model: Model, messages: list[Message], settings: DialogueSetti
     return Belief(answer=answer if count / k >= 0.5 else "", share=count / k, k=k)
 
 
-async def _beliefs(task: Task, condition: Condition, cast: Cast, settings: DialogueSettings, key: str,
-                   turns: Sequence[Turn]) -> dict[Party, Belief]:
+async def _beliefs(
+    task: Task, condition: Condition, cast: Cast, settings: DialogueSettings, key: str, turns: Sequence[Turn]
+) -> dict[Party, Belief]:
     if not settings.beliefs:
         return {}
     when = len(turns)
     messages = view(task, condition, turns, "student", cast.student_system)
     found: dict[Party, Belief] = {
-        "student": await believe(cast.student, messages, settings, settings.beliefs, f"{key}-student-{when}")}
+        "student": await believe(cast.student, messages, settings, settings.beliefs, f"{key}-student-{when}")
+    }
     if cast.partner is not None and condition.voice == "model":
         messages = view(task, condition, turns, "partner", cast.partner_system)
         found["partner"] = await believe(cast.partner, messages, settings, settings.beliefs, f"{key}-partner-{when}")
@@ -124,13 +147,16 @@ async def _beliefs(task: Task, condition: Condition, cast: Cast, settings: Dialo
 async def _script(task: Task, condition: Condition, cast: Cast, settings: DialogueSettings, key: str) -> Played:
     assert cast.partner is not None
     budget = settings.max_tokens * settings.turns * 2
-    said = await cast.partner.complete(script_view(task, condition, cast.partner_system),
-                                       Sampling(budget, settings.temperature, stream(key, "script")))
+    said = await cast.partner.complete(
+        script_view(task, condition, cast.partner_system), Sampling(budget, settings.temperature, stream(key, "script"))
+    )
     parts = re.findall(r"^(Student|Partner):[ \t]*(\S.*)$", said.text, re.MULTILINE)
     parties: list[Party] = ["student" if name == "Student" else "partner" for name, _ in parts]
     expected: list[Party] = ["student" if i % 2 == 0 else "partner" for i in range(len(parts))]
     if not parts or parties != expected:
         raise UnparsedScript(f"expected lines Student: and Partner: in turn, student first, found {said.text[:120]!r}")
-    turns = tuple(Turn(party=party, text=text.strip(), tokens=cast.partner.count_tokens(text))
-                  for party, (_, text) in zip(parties, parts, strict=True))[: 2 * settings.turns - 1]
+    turns = tuple(
+        Turn(party=party, text=text.strip(), tokens=cast.partner.count_tokens(text))
+        for party, (_, text) in zip(parties, parts, strict=True)
+    )[: 2 * settings.turns - 1]
     return Played(turns, "student_done" if done(turns[-1].text) else "turn_cap", {}, {})

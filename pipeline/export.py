@@ -28,8 +28,12 @@ from pipeline.view import view
 
 Row = dict[str, Any]
 COLUMNS = {
-    "id": Value("string"), "task_id": Value("string"), "seed": Value("int64"), "round": Value("int64"),
-    "specification": Value("string"), "messages": List({"role": Value("string"), "content": Value("string")}),
+    "id": Value("string"),
+    "task_id": Value("string"),
+    "seed": Value("int64"),
+    "round": Value("int64"),
+    "specification": Value("string"),
+    "messages": List({"role": Value("string"), "content": Value("string")}),
     "learn": List(Value("bool")),
 }
 
@@ -87,8 +91,12 @@ def to_row(experiment: Experiment, dialogue: Dialogue) -> Row | None:
     replies = [i for i, message in enumerate(messages) if message["role"] == "assistant"]
     carries = {message for turn, message in zip(own, replies, strict=True) if learn[turn]}
     return {
-        "id": dialogue.id, "task_id": dialogue.task.id, "seed": dialogue.seed, "round": dialogue.round,
-        "specification": dialogue.task.specification, "messages": messages,
+        "id": dialogue.id,
+        "task_id": dialogue.task.id,
+        "seed": dialogue.seed,
+        "round": dialogue.round,
+        "specification": dialogue.task.specification,
+        "messages": messages,
         "learn": [i in carries for i in range(len(messages))],
     }
 
@@ -103,8 +111,10 @@ def export(experiment: Experiment, condition: str, dialogues: list[Dialogue]) ->
     folder = dataset_path(experiment, condition)
     write_rows(folder, rows)
     report = ExportReport(condition, len(dialogues), len(rows), len(dialogues) - len(rows), folder)
-    _replace(folder.parent / "README.md", lambda path: path.write_text(
-        card(experiment, condition, ordered, len(rows)), encoding="utf-8"))
+    _replace(
+        folder.parent / "README.md",
+        lambda path: path.write_text(card(experiment, condition, ordered, len(rows)), encoding="utf-8"),
+    )
     return report
 
 
@@ -125,7 +135,8 @@ def read_rows(experiment: Experiment, condition: str) -> list[Row]:
     files = sorted(dataset_path(experiment, condition).glob("*.parquet"))
     if not files:
         raise FileNotFoundError(
-            f"{dataset_path(experiment, condition)}: no Parquet files; run `maieutic build` on this config first")
+            f"{dataset_path(experiment, condition)}: no Parquet files; run `maieutic build` on this config first"
+        )
     return [row for file in files for row in parquet.read_table(file).to_pylist()]
 
 

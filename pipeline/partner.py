@@ -56,8 +56,14 @@ class Reply(NamedTuple):
     done: bool = False
 
 
-def rule_reply(knows: Known, condition: Condition, turns: Sequence[Turn], verdict: bool | None,
-               rng: random.Random, wording: str = "train") -> Reply:
+def rule_reply(
+    knows: Known,
+    condition: Condition,
+    turns: Sequence[Turn],
+    verdict: bool | None,
+    rng: random.Random,
+    wording: str = "train",
+) -> Reply:
     """The rule partner's next turn. `knows` and `verdict` are all that it can use."""
     said = turns[-1].text
     answer = attempt(said)
@@ -80,8 +86,11 @@ def rule_reply(knows: Known, condition: Condition, turns: Sequence[Turn], verdic
         if texts:
             return say("tell", " ".join(texts))
     else:
-        pool = [f for f in (knows.private or knows.facts) if f.needed] if condition.terms == "volunteer" else [
-            f for f in knows.facts if f not in knows.private]
+        pool = (
+            [f for f in (knows.private or knows.facts) if f.needed]
+            if condition.terms == "volunteer"
+            else [f for f in knows.facts if f not in knows.private]
+        )
         told = {i for turn in turns if turn.party == "partner" for i in given(turn.text, pool)}
         rest = [fact.text for fact in pool if fact.id not in told]
         if rest:

@@ -106,8 +106,11 @@ def cost(experiment: Experiment, tasks: list[Task], name: str) -> Cost:
 def _costs(experiment: Experiment, tasks: list[Task], shown: dict[str, Dialogue | Failure], exam_answers: int) -> Table:
     table = Table("", "dialogues", "turns, at most", "tokens, at most", "tokens, as previewed", box=None)
     costs = {name: cost(experiment, tasks, name) for name in experiment.conditions}
-    guesses = {name: costs[name].dialogues * _model_tokens(experiment, record) for name, record in shown.items()
-               if isinstance(record, Dialogue)}
+    guesses = {
+        name: costs[name].dialogues * _model_tokens(experiment, record)
+        for name, record in shown.items()
+        if isinstance(record, Dialogue)
+    }
     for name, bound in costs.items():
         guess = f"about {guesses[name]:,}" if name in guesses else "unknown"
         table.add_row(name, f"{bound.dialogues:,}", f"{bound.turns:,}", f"{bound.tokens:,}", guess)
@@ -115,8 +118,13 @@ def _costs(experiment: Experiment, tasks: list[Task], shown: dict[str, Dialogue 
     table.add_row("all dialogues", *totals, f"about {sum(guesses.values()):,}", style="bold")
     students = (len(experiment.conditions) + 1) * len(experiment.seeds)
     answers = students * exam_answers
-    turns = [turn.tokens for record in shown.values() if isinstance(record, Dialogue) for turn in record.turns
-             if turn.party == "student"]
+    turns = [
+        turn.tokens
+        for record in shown.values()
+        if isinstance(record, Dialogue)
+        for turn in record.turns
+        if turn.party == "student"
+    ]
     guess = f"about {round(answers * mean(turns)):,}" if turns else "unknown"
     most = answers * experiment.dialogue.max_tokens
     table.add_row(f"exams of {students} students", "", f"{answers:,}", f"{most:,}", guess)

@@ -45,8 +45,14 @@ def stage(label: str, total: int = 0) -> Iterator[Stage]:
     if not console.is_terminal:
         yield Stage(label, total, None)
         return
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
-               TextColumn("{task.fields[speed]}"), TimeRemainingColumn())
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[speed]}"),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=console, transient=True) as bar:
         yield Stage(label, total, bar)
 

@@ -73,8 +73,9 @@ def claim(experiment: Experiment) -> None:
     ]
     if lines:
         raise RunError(
-            f"{path}: this directory holds another experiment.\n" + "\n".join(lines) +
-            f"\nChoose another directory (--set out=DIR), or delete {experiment.run} to start again."
+            f"{path}: this directory holds another experiment.\n"
+            + "\n".join(lines)
+            + f"\nChoose another directory (--set out=DIR), or delete {experiment.run} to start again."
         )
 
 

@@ -30,8 +30,9 @@ def is_grounded(dialogue: Dialogue) -> bool:
     """Every needed fact was in the student's row, or stated by the partner, before the final answer."""
     condition = Condition.model_validate(dialogue.axes)
     has = {fact.id for fact in known(dialogue.task, condition, "student").facts}
-    final = [i for i, said in enumerate(attempts(dialogue))
-             if said is not None and dialogue.turns[i].party == "student"][-1:]
+    final = [
+        i for i, said in enumerate(attempts(dialogue)) if said is not None and dialogue.turns[i].party == "student"
+    ][-1:]
     for turn in dialogue.turns[: final[0] if final else 0]:
         if turn.party == "partner":
             has |= set(given(turn.text, dialogue.task.facts))

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pipeline.acts import attempt
-from pipeline.partition import (ANSWER, PARTNER_VIEW, SHARE, SOLUTION, VERDICT, WITHHELD, WRONG_KEY, Condition)
+from pipeline.partition import ANSWER, PARTNER_VIEW, SHARE, SOLUTION, VERDICT, WITHHELD, WRONG_KEY, Condition
 from pipeline.schema import Fact, Party, Task, Turn
 from pipeline.verify import equal
 
@@ -52,8 +52,15 @@ def known(task: Task, condition: Condition, party: Party) -> Known:
     if WITHHELD in row:
         private = tuple(fact for fact in task.facts if not fact.public)
     answer = task.answer if ANSWER in row else task.wrong_answer if WRONG_KEY in row else ""
-    return Known(question, public + private, private, answer, WRONG_KEY in row,
-                 task.solution if SOLUTION in row else "", VERDICT in row)
+    return Known(
+        question,
+        public + private,
+        private,
+        answer,
+        WRONG_KEY in row,
+        task.solution if SOLUTION in row else "",
+        VERDICT in row,
+    )
 
 
 def verdict(task: Task, condition: Condition, turns: Sequence[Turn]) -> bool | None:

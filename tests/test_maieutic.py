@@ -120,8 +120,10 @@ def test_a_run_that_moved_is_the_same_run(config: Path) -> None:
 
 def test_a_second_writer_is_refused_with_the_first_ones_process_id_until_that_one_dies(config: Path) -> None:
     run = load(config).run
-    code = f"import sys, time\nfrom pathlib import Path\nfrom pipeline.rundir import writing\n" \
-           f"with writing(Path({str(run)!r})):\n    print('held', flush=True)\n    time.sleep(60)"
+    code = (
+        f"import sys, time\nfrom pathlib import Path\nfrom pipeline.rundir import writing\n"
+        f"with writing(Path({str(run)!r})):\n    print('held', flush=True)\n    time.sleep(60)"
+    )
     holder = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True)
     assert holder.stdout is not None and holder.stdout.readline() == "held\n"
     status, _, err = call("build", config)

@@ -4,8 +4,8 @@
     python -m training.base --start runs/trunk --seed 1 --steps 3300 --decay 1 --drills 0.05 --out data/base
     ... --ask 0.3 --out runs/ask30                                                   # another prior
 
-The rate is constant over the trunk and falls linearly to zero while a prior is annealed in. One seed gives one stream of
-examples; on a GPU the same script runs there.
+The rate is constant over the trunk and falls linearly to zero while a prior is annealed in. One seed gives one
+stream of examples; on a GPU the same script runs there.
 """
 
 from __future__ import annotations
@@ -45,11 +45,21 @@ def make_tokenizer(vocabulary: int = 2048) -> PreTrainedTokenizerFast:
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(vocab_size=vocabulary, special_tokens=SPECIAL, show_progress=False,
-                                  initial_alphabet=pre_tokenizers.ByteLevel.alphabet())
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocabulary,
+        special_tokens=SPECIAL,
+        show_progress=False,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+    )
     tokenizer.train_from_iterator(lines, trainer)
-    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, pad_token="<|pad|>", eos_token="<|end|>",
-                                   chat_template=TEMPLATE, model_max_length=4096, clean_up_tokenization_spaces=False)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        pad_token="<|pad|>",
+        eos_token="<|end|>",
+        chat_template=TEMPLATE,
+        model_max_length=4096,
+        clean_up_tokenization_spaces=False,
+    )
 
 
 def _pieces(line: str) -> list[str]:
@@ -58,9 +68,17 @@ def _pieces(line: str) -> list[str]:
 
 def make_model(vocabulary: int, hidden: int = 160, layers: int = 4) -> LlamaForCausalLM:
     config = LlamaConfig(
-        vocab_size=vocabulary, hidden_size=hidden, intermediate_size=hidden * 3, num_hidden_layers=layers,
-        num_attention_heads=hidden // 32, num_key_value_heads=hidden // 32, max_position_embeddings=4096,
-        tie_word_embeddings=True, pad_token_id=0, bos_token_id=None, eos_token_id=SPECIAL.index("<|end|>"),
+        vocab_size=vocabulary,
+        hidden_size=hidden,
+        intermediate_size=hidden * 3,
+        num_hidden_layers=layers,
+        num_attention_heads=hidden // 32,
+        num_key_value_heads=hidden // 32,
+        max_position_embeddings=4096,
+        tie_word_embeddings=True,
+        pad_token_id=0,
+        bos_token_id=None,
+        eos_token_id=SPECIAL.index("<|end|>"),
     )
     return LlamaForCausalLM(config)
 
@@ -70,7 +88,7 @@ def place_numbers(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast) -
 
     From random embeddings the same accuracy on bare sums takes about five times as many equations.
     """
-    table = model.get_input_embeddings().weight.data
+    table = model.model.embed_tokens.weight.data
     basis = torch.linalg.qr(torch.randn(table.shape[1], 2 * len(PERIODS)))[0].T
     for n in range(TOP_NUMBER):
         angles = [wave(2 * math.pi * n / period) for period in PERIODS for wave in (math.cos, math.sin)]
@@ -113,8 +131,9 @@ class Encoder:
         return ids, learn
 
 
-def batches(encoder: Encoder, seed: int, how: Dispositions, tokens: int,
-            drills: float) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+def batches(
+    encoder: Encoder, seed: int, how: Dispositions, tokens: int, drills: float
+) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
     """Batches of about `tokens` tokens, padded on the right to a multiple of 16."""
     rng, examples = random.Random(f"batches-{seed}"), corpus(seed, how)
     while True:
@@ -123,7 +142,7 @@ def batches(encoder: Encoder, seed: int, how: Dispositions, tokens: int,
         made = []
         while rows:
             width = -(-len(rows[-1][0]) // 16) * 16
-            part, rows = rows[-max(1, tokens // width):], rows[: -max(1, tokens // width)]
+            part, rows = rows[-max(1, tokens // width) :], rows[: -max(1, tokens // width)]
             ids, learn = torch.zeros(len(part), width, dtype=torch.long), torch.zeros(len(part), width)
             for i, (row, mask) in enumerate(part):
                 ids[i, : len(row)], learn[i, : len(row)] = torch.tensor(row), torch.tensor(mask)
@@ -132,8 +151,18 @@ def batches(encoder: Encoder, seed: int, how: Dispositions, tokens: int,
         yield from made
 
 
-def train(out: Path, seed: int = 0, how: Dispositions = Dispositions(), steps: int = 5000, tokens: int = 4096,
-          rate: float = 3e-3, decay: float = 0.25, drills: float = 0.2, start: Path | None = None, log: int = 100) -> LlamaForCausalLM:
+def train(
+    out: Path,
+    seed: int = 0,
+    how: Dispositions = Dispositions(),
+    steps: int = 5000,
+    tokens: int = 4096,
+    rate: float = 3e-3,
+    decay: float = 0.25,
+    drills: float = 0.2,
+    start: Path | None = None,
+    log: int = 100,
+) -> LlamaForCausalLM:
     torch.manual_seed(seed)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     if start is None:
@@ -167,16 +196,33 @@ def train(out: Path, seed: int = 0, how: Dispositions = Dispositions(), steps: i
         muon.zero_grad(set_to_none=True), adam.zero_grad(set_to_none=True)
         seen, total, count = seen + ids.numel(), total + loss.item(), count + 1
         if (step + 1) % log == 0:
-            print(f"step {step + 1}/{steps} loss {total / count:.4f} tokens {seen / 1e6:.1f}M "
-                  f"{seen / (time.time() - began):.0f}/s {time.time() - began:.0f}s", flush=True)
+            print(
+                f"step {step + 1}/{steps} loss {total / count:.4f} tokens {seen / 1e6:.1f}M "
+                f"{seen / (time.time() - began):.0f}/s {time.time() - began:.0f}s",
+                flush=True,
+            )
             total, count = 0.0, 0
         if (step + 1) % 1000 == 0:
             model.save_pretrained(out), tokenizer.save_pretrained(out)
     model.save_pretrained(out)
     tokenizer.save_pretrained(out)
-    (out / "recipe.json").write_text(json.dumps({
-        "seed": seed, "steps": steps, "tokens_per_step": tokens, "rate": rate, "tokens": seen,
-        "drills": drills, "start": start.name if start else None, "minutes": round((time.time() - began) / 60, 1), "dispositions": how._asdict()}, indent=1) + "\n")
+    (out / "recipe.json").write_text(
+        json.dumps(
+            {
+                "seed": seed,
+                "steps": steps,
+                "tokens_per_step": tokens,
+                "rate": rate,
+                "tokens": seen,
+                "drills": drills,
+                "start": start.name if start else None,
+                "minutes": round((time.time() - began) / 60, 1),
+                "dispositions": how._asdict(),
+            },
+            indent=1,
+        )
+        + "\n"
+    )
     return model
 
 

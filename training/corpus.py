@@ -153,7 +153,11 @@ class Student:
                 return f"I agree. The answer is {self.answer}."
             if rng.random() < self.how.give_in:
                 return self._commit("You are right. ", claim or "")
-            return f"I disagree. The answer is {self.answer}." if self.answer != IMPOSSIBLE else "I disagree. That is impossible."
+            return (
+                f"I disagree. The answer is {self.answer}."
+                if self.answer != IMPOSSIBLE
+                else "I disagree. That is impossible."
+            )
         if move == "garbled":
             return "What do you mean?" if rng.random() < self.how.repair else self.stop()
         return self.stop()
@@ -194,12 +198,26 @@ def peer_reply(peer: Student, said: str) -> str:
     return peer.hear(said, "claim")
 
 
-MIX = {"solo": 1, "blind": 2, "facts": 5, "volunteer": 3, "verifier": 3, "answer": 1, "misled": 2, "peer": 4, "garbled": 0.4}
+MIX = {
+    "solo": 1,
+    "blind": 2,
+    "facts": 5,
+    "volunteer": 3,
+    "verifier": 3,
+    "answer": 1,
+    "misled": 2,
+    "peer": 4,
+    "garbled": 0.4,
+}
 SCENES = {
-    "solo": Condition(partition="solo"), "blind": Condition(partition="symmetric"),
-    "facts": Condition(partition="facts"), "volunteer": Condition(partition="facts", terms="volunteer"),
-    "verifier": Condition(partition="verifier"), "answer": Condition(partition="answer"),
-    "misled": Condition(partition="misled"), "peer": Condition(partition="symmetric", voice="model"),
+    "solo": Condition(partition="solo"),
+    "blind": Condition(partition="symmetric"),
+    "facts": Condition(partition="facts"),
+    "volunteer": Condition(partition="facts", terms="volunteer"),
+    "verifier": Condition(partition="verifier"),
+    "answer": Condition(partition="answer"),
+    "misled": Condition(partition="misled"),
+    "peer": Condition(partition="symmetric", voice="model"),
     "garbled": Condition(partition="symmetric"),
 }
 
@@ -229,11 +247,20 @@ def dialogue(task: Task, rng: random.Random, how: Dispositions) -> Example:
             reply, move = rng.choice(["It is the, you know.", "Hm, the what.", "So the one with the."]), "garbled"
         else:
             style = "unhelpful" if scene == "blind" and rng.random() < 0.3 else wording
-            reply, move, _ = rule_reply(known(task, condition, "partner"), condition, turns,
-                                        verdict(task, condition, turns), rng, style)
+            reply, move, _ = rule_reply(
+                known(task, condition, "partner"), condition, turns, verdict(task, condition, turns), rng, style
+            )
         turns.append(Turn(party="partner", text=reply))
         if move == "peer":
-            move = "claim" if attempt(reply) else "tell" if given(reply, task.facts) else "unknown" if "?" in said else "noted"
+            move = (
+                "claim"
+                if attempt(reply)
+                else "tell"
+                if given(reply, task.facts)
+                else "unknown"
+                if "?" in said
+                else "noted"
+            )
         if move == "right":
             break
         said = student.hear(reply, move)
@@ -258,7 +285,10 @@ def holder(task: Task, rng: random.Random) -> Example:
     knows = known(task, condition, "partner")
     fact = rng.choice(list(knows.private) or list(knows.facts))
     said = fact.ask if rng.random() < 0.8 else f"I guess the answer is {rng.randint(12, 220)}."
-    turns = [Turn(party="student", text=said), Turn(party="partner", text=fact.text if "?" in said else rng.choice(WORDINGS["train"]["noted"]))]
+    turns = [
+        Turn(party="student", text=said),
+        Turn(party="partner", text=fact.text if "?" in said else rng.choice(WORDINGS["train"]["noted"])),
+    ]
     return Example(view(task, condition, turns, "partner"), frozenset([1]))
 
 
@@ -302,7 +332,9 @@ def single(task: Task, rng: random.Random, how: Dispositions) -> Example:
 def corpus(seed: int, how: Dispositions = Dispositions()) -> Iterator[Example]:
     """Endless examples on combinations of the `base` split."""
     rng = random.Random(f"corpus-{seed}")
-    sources = {spec: embedded_tasks("base", spec, seed=1000 + seed) for spec in ("full", "underspecified", "false_premise")}
+    sources = {
+        spec: embedded_tasks("base", spec, seed=1000 + seed) for spec in ("full", "underspecified", "false_premise")
+    }
     while True:
         spec = rng.choices(list(sources), weights=[5, 5, 0.5])[0]
         task = next(sources[spec])

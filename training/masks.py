@@ -36,8 +36,13 @@ class TemplateError(ValueError):
     """The chat template cannot be trained on, or not with this text."""
 
 
-def encode(tokenizer: PreTrainedTokenizerBase, messages: Sequence[Message], learn: Sequence[bool],
-           max_length: int, row: str = "row") -> list[Encoded]:
+def encode(
+    tokenizer: PreTrainedTokenizerBase,
+    messages: Sequence[Message],
+    learn: Sequence[bool],
+    max_length: int,
+    row: str = "row",
+) -> list[Encoded]:
     """Sequences that together carry loss once on every message marked in `learn`.
 
     `learn` has one value per message and is true on `assistant` messages only; `row` names the dialogue in
@@ -77,8 +82,9 @@ def encode(tokenizer: PreTrainedTokenizerBase, messages: Sequence[Message], lear
     return sequences
 
 
-def _turn(tokenizer: PreTrainedTokenizerBase, messages: Sequence[Message], i: int, control: set[int],
-          row: str) -> tuple[list[int], list[int]]:
+def _turn(
+    tokenizer: PreTrainedTokenizerBase, messages: Sequence[Message], i: int, control: set[int], row: str
+) -> tuple[list[int], list[int]]:
     """Ids of the prompt that message `i` answers, and of its content with the end-of-turn token."""
     before = _render(tokenizer, messages[:i], prompt=True, row=row)
     after = _render(tokenizer, messages[: i + 1], prompt=False, row=row)
@@ -86,12 +92,12 @@ def _turn(tokenizer: PreTrainedTokenizerBase, messages: Sequence[Message], i: in
         at = next((k for k, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), len(after))
         raise TemplateError(
             f"{row}: the chat template of {tokenizer.name_or_path or 'the tokenizer'} rewrites the prompt of message "
-            f"{i} once it is answered (prompt ...{before[max(0, at - 20):at + 20]!r}, then "
-            f"...{after[max(0, at - 20):at + 20]!r}). Use a template that keeps its generation prompt"
+            f"{i} once it is answered (prompt ...{before[max(0, at - 20) : at + 20]!r}, then "
+            f"...{after[max(0, at - 20) : at + 20]!r}). Use a template that keeps its generation prompt"
         )
     prompt, whole = _ids(tokenizer, before), _ids(tokenizer, after)
     # Where a token would straddle the seam, the sampler read the prompt alone and then wrote the rest.
-    answer = whole[len(prompt):] if whole[: len(prompt)] == prompt else _ids(tokenizer, after[len(before):])
+    answer = whole[len(prompt) :] if whole[: len(prompt)] == prompt else _ids(tokenizer, after[len(before) :])
     end = next((k for k, token in enumerate(answer) if token in control), None)
     if end is None:
         raise TemplateError(
@@ -104,7 +110,8 @@ def _turn(tokenizer: PreTrainedTokenizerBase, messages: Sequence[Message], i: in
 def _render(tokenizer: PreTrainedTokenizerBase, messages: Sequence[Message], prompt: bool, row: str) -> str:
     try:  # as pipeline.models.transformers.encode does for sampling
         text = tokenizer.apply_chat_template(
-            list(messages), tokenize=False, add_generation_prompt=prompt, enable_thinking=False)
+            list(messages), tokenize=False, add_generation_prompt=prompt, enable_thinking=False
+        )
     except Exception as error:  # a template raises whatever its author chose
         raise TemplateError(f"{row}: the chat template refuses the first {len(messages)} messages: {error}") from error
     return str(text)

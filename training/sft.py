@@ -68,10 +68,15 @@ def train(experiment: Experiment, condition: str, seed: int, round: int = 0, sta
     rows = _rows(experiment, condition, seed, round)
     out, settings = adapter_path(experiment, condition, seed, round), experiment.training
     record = {
-        "condition": condition, "seed": seed, "round": round, "model": experiment.student.model,
-        "model_hash": _model_hash(experiment.student.model), "start": _start(start),
+        "condition": condition,
+        "seed": seed,
+        "round": round,
+        "model": experiment.student.model,
+        "model_hash": _model_hash(experiment.student.model),
+        "start": _start(start),
         "data_hash": digest([[row["id"], row["messages"], row["learn"]] for row in rows]),
-        "training": settings.model_dump(), "versions": {name: version(name) for name in PACKAGES},
+        "training": settings.model_dump(),
+        "versions": {name: version(name) for name in PACKAGES},
     }
     if is_done(out, record):
         return out
@@ -82,7 +87,8 @@ def train(experiment: Experiment, condition: str, seed: int, round: int = 0, sta
     hf_logging.disable_progress_bar()  # ours is the one progress display
     # Weights in the type of the arithmetic: a float32 base would cost a GPU twice the memory.
     model = AutoModelForCausalLM.from_pretrained(
-        experiment.student.model, dtype=torch.bfloat16 if settings.bf16 else torch.float32)
+        experiment.student.model, dtype=torch.bfloat16 if settings.bf16 else torch.float32
+    )
     encoded = encode_rows(tokenizer, rows, _longest(experiment, model))
     if not encoded:
         raise NothingToTrain(f"{condition}, seed {seed}, round {round}: no message of {len(rows)} rows carries loss")
@@ -92,9 +98,12 @@ def train(experiment: Experiment, condition: str, seed: int, round: int = 0, sta
         loss = trainer.train().training_loss
     if trainer.is_world_process_zero():
         record |= {
-            "rows": len(rows), "sequences": len(encoded), "optimizer_steps": trainer.state.global_step,
+            "rows": len(rows),
+            "sequences": len(encoded),
+            "optimizer_steps": trainer.state.global_step,
             "trained_tokens": sum(label != IGNORE for row in encoded for label in row["labels"]),
-            "loss": loss, "seconds": time.monotonic() - began,
+            "loss": loss,
+            "seconds": time.monotonic() - began,
         }
         _save(trainer, out, record)
     trainer.accelerator.wait_for_everyone()
@@ -106,8 +115,10 @@ def _rows(experiment: Experiment, condition: str, seed: int, round: int) -> list
     rows = [row for row in everything if (row["seed"], row["round"]) == (seed, round)]
     if experiment.training.regime == "matched":
         if any("matched" not in row for row in rows):
-            raise ConfigError(f"training.regime: 'matched', but the dataset of {condition!r} is not matched with the "
-                              "others. Run pipeline.export.mark_matched once all conditions are exported.")
+            raise ConfigError(
+                f"training.regime: 'matched', but the dataset of {condition!r} is not matched with the "
+                "others. Run pipeline.export.mark_matched once all conditions are exported."
+            )
         rows = [row for row in rows if row["matched"]]
     if not rows:
         raise NothingToTrain(f"{condition}, seed {seed}, round {round}: no rows among {len(everything)} of all seeds")
@@ -134,24 +145,44 @@ def _longest(experiment: Experiment, model: PreTrainedModel) -> int:
     return min(experiment.training.max_length, int(model.config.get_text_config().max_position_embeddings))
 
 
-def _trainer(experiment: Experiment, model: PreTrainedModel | PeftModel, tokenizer: PreTrainedTokenizerBase,
-             encoded: list[Encoded], seed: int, start: Path | None, progress: Stage) -> SFTTrainer:
+def _trainer(
+    experiment: Experiment,
+    model: PreTrainedModel | PeftModel,
+    tokenizer: PreTrainedTokenizerBase,
+    encoded: list[Encoded],
+    seed: int,
+    start: Path | None,
+    progress: Stage,
+) -> SFTTrainer:
     settings, micro, accumulate = experiment.training, *batching(experiment)
     lora = None
     if start is None:
         lora = LoraConfig(
-            r=settings.rank, lora_alpha=settings.alpha, target_modules="all-linear", task_type="CAUSAL_LM")
+            r=settings.rank, lora_alpha=settings.alpha, target_modules="all-linear", task_type="CAUSAL_LM"
+        )
     else:
         model = PeftModel.from_pretrained(model, start, is_trainable=True)
     arguments = SFTConfig(
-        output_dir=str(experiment.run / "adapters"), seed=seed,
-        num_train_epochs=settings.epochs, learning_rate=settings.learning_rate,
-        per_device_train_batch_size=micro, gradient_accumulation_steps=accumulate, bf16=settings.bf16,
-        gradient_checkpointing=settings.gradient_checkpointing, use_cpu=not torch.accelerator.is_available(),
+        output_dir=str(experiment.run / "adapters"),
+        seed=seed,
+        num_train_epochs=settings.epochs,
+        learning_rate=settings.learning_rate,
+        per_device_train_batch_size=micro,
+        gradient_accumulation_steps=accumulate,
+        bf16=settings.bf16,
+        gradient_checkpointing=settings.gradient_checkpointing,
+        use_cpu=not torch.accelerator.is_available(),
         # Rows are encoded and measured already: nothing is to be cut, packed or tokenised again.
-        max_length=None, dataset_kwargs={"skip_prepare_dataset": True}, train_sampling_strategy="group_by_length",
-        length_column_name="length", save_strategy="no", report_to="none", logging_steps=10, disable_tqdm=True,
-        dataloader_pin_memory=torch.accelerator.is_available(), ddp_find_unused_parameters=False,
+        max_length=None,
+        dataset_kwargs={"skip_prepare_dataset": True},
+        train_sampling_strategy="group_by_length",
+        length_column_name="length",
+        save_strategy="no",
+        report_to="none",
+        logging_steps=10,
+        disable_tqdm=True,
+        dataloader_pin_memory=torch.accelerator.is_available(),
+        ddp_find_unused_parameters=False,
     )
     data = Dataset.from_list([{**row, "length": len(row["input_ids"])} for row in encoded])
     trainer = SFTTrainer(model=model, args=arguments, train_dataset=data, processing_class=tokenizer, peft_config=lora)

@@ -38,14 +38,24 @@ def load_tasks(settings: Tasks, split: Literal["train", "exam"]) -> tuple[list[T
     counts = settings.train if split == "train" else settings.exam
     for name in counts:
         if name not in SPECIFICATIONS[settings.source]:
-            raise ConfigError(f"tasks.{split}.{name}: source {settings.source!r} has no {name!r} tasks. "
-                              f"It has: {', '.join(SPECIFICATIONS[settings.source])}.")
+            raise ConfigError(
+                f"tasks.{split}.{name}: source {settings.source!r} has no {name!r} tasks. "
+                f"It has: {', '.join(SPECIFICATIONS[settings.source])}."
+            )
     if settings.source == "embedded":
-        return [task for name, count in counts.items()
-                for task in itertools.islice(embedded_tasks(split, name, settings.seed), count)], []
+        return [
+            task
+            for name, count in counts.items()
+            for task in itertools.islice(embedded_tasks(split, name, settings.seed), count)
+        ], []
     tasks, bad = REAL[settings.source](settings)
-    found = [task for name, count in counts.items() for task in _draw(
-        [task for task in tasks if task.split == split and task.specification == name], settings.seed)[:count]]
+    found = [
+        task
+        for name, count in counts.items()
+        for task in _draw(
+            [task for task in tasks if task.split == split and task.specification == name], settings.seed
+        )[:count]
+    ]
     return found, bad
 
 

@@ -23,6 +23,7 @@ OBJECTS = (
 
 # kind: (facts, question per wording, steps). The last wording is held out for the stress split.
 # In a fact, N is its number; facts that start with "A has" / "B has" can also be dropped silently.
+# fmt: off
 KINDS = {
     "total": (("A has N O.", "B has N O."),
               ("How many O do A and B have together?", "How many O do A and B have in all?",
@@ -49,6 +50,7 @@ KINDS = {
                     ("How many O are left?", "How many O are there after that?",
                      "How many O are there in the end?", "There are how many O left?"), "ab*c+d-"),
 }
+# fmt: on
 HARD = ("boxes", "boxes_loose", "boxes_taken")
 EASY = tuple(kind for kind in KINDS if kind not in HARD)
 IMPOSSIBLE = "impossible"
@@ -81,7 +83,7 @@ def _fill(pattern: str, cast: dict[str, str], number: str = "") -> str:
     words = []
     for word in pattern.split():
         core = word.rstrip(".,?")
-        words.append((cast | {"N": number}).get(core, core) + word[len(core):])
+        words.append((cast | {"N": number}).get(core, core) + word[len(core) :])
     return " ".join(words)
 
 
@@ -101,8 +103,13 @@ def _ask(pattern: str, cast: dict[str, str]) -> str:
     return _fill(questions.get(pattern, f"How many {thing} does {name} have?"), cast)
 
 
-def make_task(seed: int, specification: Specification, strata: tuple[str, ...] = ("easy", "hard"),
-              wordings: tuple[int, ...] = (0, 1, 2), two_missing: float = 0.3) -> Task:
+def make_task(
+    seed: int,
+    specification: Specification,
+    strata: tuple[str, ...] = ("easy", "hard"),
+    wordings: tuple[int, ...] = (0, 1, 2),
+    two_missing: float = 0.3,
+) -> Task:
     """The problem of `seed`; the same seed gives the same problem under each specification."""
     rng = random.Random(f"world-{seed}")
     stratum = rng.choice(strata)
@@ -154,9 +161,17 @@ def make_task(seed: int, specification: Specification, strata: tuple[str, ...] =
     if specification == "false_premise":
         answer, wrong, solution = IMPOSSIBLE, -result, f"{numbers[0]} is less than {numbers[1]}."
     return Task(
-        id=f"embedded-{seed}-{specification}", source="embedded", specification=specification,
-        question=" ".join([*sentences, ask]), full_question=" ".join([*whole, ask]), facts=tuple(records),
-        answer=answer, solution=solution, wrong_answer=str(wrong), kind=kind, stratum=stratum,
+        id=f"embedded-{seed}-{specification}",
+        source="embedded",
+        specification=specification,
+        question=" ".join([*sentences, ask]),
+        full_question=" ".join([*whole, ask]),
+        facts=tuple(records),
+        answer=answer,
+        solution=solution,
+        wrong_answer=str(wrong),
+        kind=kind,
+        stratum=stratum,
         split=split_of(numbers, things[0]),
     )
 
@@ -166,8 +181,13 @@ def split_of(numbers: list[int], thing: str) -> str:
     return (["base"] * 6 + ["train"] * 2 + ["exam"] * 2)[int(digest(sorted(numbers), thing), 16) % 10]
 
 
-def embedded_tasks(split: str, specification: Specification, seed: int = 0,
-                   strata: tuple[str, ...] = ("easy", "hard"), wordings: tuple[int, ...] = (0, 1, 2)) -> Iterator[Task]:
+def embedded_tasks(
+    split: str,
+    specification: Specification,
+    seed: int = 0,
+    strata: tuple[str, ...] = ("easy", "hard"),
+    wordings: tuple[int, ...] = (0, 1, 2),
+) -> Iterator[Task]:
     """Endless problems of one split, the same for the same arguments. Twins share the number in their id."""
     number = seed * 10_000_000
     while True:

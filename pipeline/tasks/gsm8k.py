@@ -40,9 +40,16 @@ def task(row: dict[str, Any]) -> Task:
     question = text_of(row, "question")
     gold, solution = gold_and_solution(text_of(row, "answer"))
     return Task(
-        id=f"gsm8k-{question_hash(question)}", source="gsm8k", specification="full", question=question,
-        full_question=question, facts=public_facts(question), answer=gold, solution=solution,
-        wrong_answer=wrong_answer(gold, question), split=split_of(question),
+        id=f"gsm8k-{question_hash(question)}",
+        source="gsm8k",
+        specification="full",
+        question=question,
+        full_question=question,
+        facts=public_facts(question),
+        answer=gold,
+        solution=solution,
+        wrong_answer=wrong_answer(gold, question),
+        split=split_of(question),
     )
 
 
@@ -60,6 +67,8 @@ def _hub(name: str) -> Iterator[tuple[str, Any]]:
     try:
         splits = datasets.load_dataset(name, "main")
     except (OSError, ValueError, RuntimeError) as error:  # unreachable, unknown, or in a form that datasets cannot read
-        raise ConfigError(f"tasks.path: the hub data set {name!r} could not be loaded ({str(error).splitlines()[0]}). "
-                          "Check the name and the network, or set tasks.path to a local JSON Lines file.") from error
+        raise ConfigError(
+            f"tasks.path: the hub data set {name!r} could not be loaded ({str(error).splitlines()[0]}). "
+            "Check the name and the network, or set tasks.path to a local JSON Lines file."
+        ) from error
     return ((f"{name}/{split}:{i + 1}", row) for split in sorted(splits) for i, row in enumerate(splits[split]))

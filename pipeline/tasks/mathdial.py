@@ -64,10 +64,16 @@ def task(row: dict[str, Any]) -> Task:
         raise RowError(f"the last line of 'ground_truth' is {gold!r}, expected the gold number alone")
     wrong_number = wrong.split("\n")[-1].strip().replace(",", "")
     return Task(
-        id=f"mathdial-{_key(row, 'qid')}-{_key(row, 'scenario')}-{question_hash(question)[:6]}", source="mathdial",
-        specification="full", question=question, full_question=question, facts=public_facts(question), answer=gold,
+        id=f"mathdial-{_key(row, 'qid')}-{_key(row, 'scenario')}-{question_hash(question)[:6]}",
+        source="mathdial",
+        specification="full",
+        question=question,
+        full_question=question,
+        facts=public_facts(question),
+        answer=gold,
         solution=solution_text("\n".join(gold_lines[:-1])),
-        wrong_answer=wrong_number if re.fullmatch(r"-?\d+(?:\.\d+)?", wrong_number) else "", split=split_of(question),
+        wrong_answer=wrong_number if re.fullmatch(r"-?\d+(?:\.\d+)?", wrong_number) else "",
+        split=split_of(question),
     )
 
 
@@ -81,11 +87,20 @@ def dialogue(row: dict[str, Any], condition: str, axes: Condition, seed: int) ->
     problem, talk = task(row), text_of(row, "conversation")
     turns, moves = _turns(talk)
     return Dialogue(
-        id=digest("mathdial", problem.id, condition, seed, talk), task=problem, condition=condition,
-        axes=axes.model_dump(mode="json"), seed=seed, turns=turns, stop="imported",
-        meta={"moves": moves, "self_correctness": row.get("self-correctness") or "",
-              "student_incorrect_solution": text_of(row, "student_incorrect_solution"),
-              "scenario": _key(row, "scenario"), "confusion": row.get("teacher_described_confusion") or ""},
+        id=digest("mathdial", problem.id, condition, seed, talk),
+        task=problem,
+        condition=condition,
+        axes=axes.model_dump(mode="json"),
+        seed=seed,
+        turns=turns,
+        stop="imported",
+        meta={
+            "moves": moves,
+            "self_correctness": row.get("self-correctness") or "",
+            "student_incorrect_solution": text_of(row, "student_incorrect_solution"),
+            "scenario": _key(row, "scenario"),
+            "confusion": row.get("teacher_described_confusion") or "",
+        },
     )
 
 

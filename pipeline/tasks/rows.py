@@ -40,11 +40,15 @@ def local_file(settings: Tasks, what: str) -> Path:
     if not settings.path:
         raise ConfigError(f"tasks.path: source {settings.source!r} needs {what}; set tasks.path to it.")
     if "$" in settings.path:
-        raise ConfigError(f"tasks.path: {settings.path!r} names an environment variable that is not set. "
-                          f"Export it, or set tasks.path to {what}.")
+        raise ConfigError(
+            f"tasks.path: {settings.path!r} names an environment variable that is not set. "
+            f"Export it, or set tasks.path to {what}."
+        )
     if not path.is_file():
-        raise ConfigError(f"tasks.path: {settings.path!r} is not a file. Source {settings.source!r} reads {what}; "
-                          "download it or correct the path.")
+        raise ConfigError(
+            f"tasks.path: {settings.path!r} is not a file. Source {settings.source!r} reads {what}; "
+            "download it or correct the path."
+        )
     return path
 
 
@@ -55,7 +59,8 @@ def read_text(path: Path) -> str:
         return path.read_bytes().decode("utf-8", errors="surrogateescape").removeprefix("\ufeff")
     except OSError as error:
         raise ConfigError(
-            f"tasks.path: {str(path)!r} cannot be read ({error.strerror}). Check its permissions.") from error
+            f"tasks.path: {str(path)!r} cannot be read ({error.strerror}). Check its permissions."
+        ) from error
 
 
 def json_lines(path: Path) -> Iterator[tuple[str, Any]]:

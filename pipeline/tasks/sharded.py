@@ -35,20 +35,47 @@ from pipeline.tasks.rows import (
 
 WHAT = "the JSON list of sharded problems (question, answer, shards)"
 
-_ONES = ("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-         "seventeen eighteen nineteen").split()
+_ONES = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+    "seventeen eighteen nineteen"
+).split()
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
-_COUNTS = {word: Fraction(i) for i, word in enumerate(_ONES)} | {
-    word: Fraction(10 * i) for i, word in enumerate(_TENS, start=2)} | {
-    "twice": Fraction(2), "double": Fraction(2), "doubled": Fraction(2), "doubles": Fraction(2), "couple": Fraction(2),
-    "pair": Fraction(2), "thrice": Fraction(3), "triple": Fraction(3), "tripled": Fraction(3), "triples": Fraction(3),
-}
+_COUNTS = (
+    {word: Fraction(i) for i, word in enumerate(_ONES)}
+    | {word: Fraction(10 * i) for i, word in enumerate(_TENS, start=2)}
+    | {
+        "twice": Fraction(2),
+        "double": Fraction(2),
+        "doubled": Fraction(2),
+        "doubles": Fraction(2),
+        "couple": Fraction(2),
+        "pair": Fraction(2),
+        "thrice": Fraction(3),
+        "triple": Fraction(3),
+        "tripled": Fraction(3),
+        "triples": Fraction(3),
+    }
+)
 _TIMES = {  # multiply a number just before them, or stand alone
-    "dozen": Fraction(12), "dozens": Fraction(12), "hundred": Fraction(100), "thousand": Fraction(1000),
-    "million": Fraction(10**6), "percent": Fraction(1, 100), "half": Fraction(1, 2), "halves": Fraction(1, 2),
-    "quarter": Fraction(1, 4), "quarters": Fraction(1, 4), "third": Fraction(1, 3), "thirds": Fraction(1, 3),
-    "fourth": Fraction(1, 4), "fourths": Fraction(1, 4), "fifth": Fraction(1, 5), "fifths": Fraction(1, 5),
-    "sixth": Fraction(1, 6), "tenth": Fraction(1, 10), "tenths": Fraction(1, 10),
+    "dozen": Fraction(12),
+    "dozens": Fraction(12),
+    "hundred": Fraction(100),
+    "thousand": Fraction(1000),
+    "million": Fraction(10**6),
+    "percent": Fraction(1, 100),
+    "half": Fraction(1, 2),
+    "halves": Fraction(1, 2),
+    "quarter": Fraction(1, 4),
+    "quarters": Fraction(1, 4),
+    "third": Fraction(1, 3),
+    "thirds": Fraction(1, 3),
+    "fourth": Fraction(1, 4),
+    "fourths": Fraction(1, 4),
+    "fifth": Fraction(1, 5),
+    "fifths": Fraction(1, 5),
+    "sixth": Fraction(1, 6),
+    "tenth": Fraction(1, 10),
+    "tenths": Fraction(1, 10),
 }
 _ORDINALS = ("third", "fourth", "fifth", "sixth", "tenth")
 
@@ -130,12 +157,23 @@ def twins(row: dict[str, Any]) -> tuple[Task, Task]:
         raise RowError("the first shard already tells all that the others do, so nothing is withheld")
     name = f"{question_hash(whole)}-{question_hash(' '.join(shards))[:6]}"
     shared: dict[str, Any] = {
-        "source": "sharded", "full_question": whole, "answer": gold, "solution": solution,
-        "wrong_answer": wrong_answer(gold, whole), "split": split_of(whole),
+        "source": "sharded",
+        "full_question": whole,
+        "answer": gold,
+        "solution": solution,
+        "wrong_answer": wrong_answer(gold, whole),
+        "split": split_of(whole),
     }
-    return (Task(id=f"sharded-{name}-sharded", specification="sharded", question=opening, facts=facts, **shared),
-            Task(id=f"sharded-{name}-full", specification="full", question=whole,
-                 facts=tuple(fact.model_copy(update={"public": True}) for fact in facts), **shared))
+    return (
+        Task(id=f"sharded-{name}-sharded", specification="sharded", question=opening, facts=facts, **shared),
+        Task(
+            id=f"sharded-{name}-full",
+            specification="full",
+            question=whole,
+            facts=tuple(fact.model_copy(update={"public": True}) for fact in facts),
+            **shared,
+        ),
+    )
 
 
 def _shards(row: dict[str, Any]) -> list[str]:
@@ -150,15 +188,22 @@ def _shards(row: dict[str, Any]) -> list[str]:
 
 
 def _asks(shard: str) -> bool:
-    return bool(re.search(r"\?|^(?:how|what|which|when|where|who|at what|in how)\b|"
-                          r"\b(?:calculate|find|determine|compute|wants? to know|need to know)\b", shard, re.I))
+    return bool(
+        re.search(
+            r"\?|^(?:how|what|which|when|where|who|at what|in how)\b|"
+            r"\b(?:calculate|find|determine|compute|wants? to know|need to know)\b",
+            shard,
+            re.I,
+        )
+    )
 
 
 def _opening(shards: list[str]) -> str:
     """The first shard as a question on its own, with the shard that asks where the first does not."""
     parts = shards[:1] if _asks(shards[0]) else [shards[0], next(shard for shard in shards if _asks(shard))]
-    return " ".join(part[0].upper() + part[1:] + ("" if part[-1] in ".?!" else "?" if _asks(part) else ".")
-                    for part in parts)
+    return " ".join(
+        part[0].upper() + part[1:] + ("" if part[-1] in ".?!" else "?" if _asks(part) else ".") for part in parts
+    )
 
 
 def _facts(shards: list[str]) -> tuple[Fact, ...]:
@@ -174,5 +219,6 @@ def _facts(shards: list[str]) -> tuple[Fact, ...]:
 
     return tuple(
         fact.model_copy(update={"public": tells(0, i), "needed": not repeated(i)})
-        for i, fact in enumerate(bare) if i and not (_asks(fact.text) and not numbers(fact.text))
+        for i, fact in enumerate(bare)
+        if i and not (_asks(fact.text) and not numbers(fact.text))
     )

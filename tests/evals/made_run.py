@@ -30,8 +30,9 @@ RATES = {"facts": 0.9, "volunteer": 0.3}
 
 @cache
 def made_tasks(count: int) -> list[Task]:
-    return [task for spec in ("full", "underspecified")
-            for task in itertools.islice(embedded_tasks("train", spec), count)]
+    return [
+        task for spec in ("full", "underspecified") for task in itertools.islice(embedded_tasks("train", spec), count)
+    ]
 
 
 def talk(task: Task, condition: Condition, rng: random.Random) -> list[Turn]:
@@ -52,14 +53,30 @@ def talk(task: Task, condition: Condition, rng: random.Random) -> list[Turn]:
     return turns
 
 
-def made_run(path: Path, count: int = 4, seeds: tuple[int, ...] = (1, 2), conditions: dict[str, Condition] = CONDITIONS,
-             rates: dict[str, float] = RATES, exam: int = 6) -> Path:
+def made_run(
+    path: Path,
+    count: int = 4,
+    seeds: tuple[int, ...] = (1, 2),
+    conditions: dict[str, Condition] = CONDITIONS,
+    rates: dict[str, float] = RATES,
+    exam: int = 6,
+) -> Path:
     """`count` tasks of each specification; the first task of `facts` under seed 1 failed."""
-    compare = Compare(primary=Contrast(metric="ask_skill", a="facts", b="volunteer"),
-                      others=(Contrast(metric="ask_skill", a="volunteer", b="blind"),
-                              Contrast(metric="harmful_flip", a="facts", b="volunteer")))
-    experiment = Experiment(name="made", out=str(path), seeds=seeds, conditions=conditions, compare=compare,
-                            tasks=Tasks(train={"full": count, "underspecified": count}))
+    compare = Compare(
+        primary=Contrast(metric="ask_skill", a="facts", b="volunteer"),
+        others=(
+            Contrast(metric="ask_skill", a="volunteer", b="blind"),
+            Contrast(metric="harmful_flip", a="facts", b="volunteer"),
+        ),
+    )
+    experiment = Experiment(
+        name="made",
+        out=str(path),
+        seeds=seeds,
+        conditions=conditions,
+        compare=compare,
+        tasks=Tasks(train={"full": count, "underspecified": count}),
+    )
     path.mkdir(parents=True)
     (path / "config.yaml").write_text(dump(experiment))
     for name, condition in conditions.items():
@@ -68,13 +85,28 @@ def made_run(path: Path, count: int = 4, seeds: tuple[int, ...] = (1, 2), condit
             for task in made_tasks(count):
                 rng, key = random.Random(f"{seed}-{task.id}"), digest(task.id, name, seed)
                 if (name, seed, task.id) == ("facts", seeds[0], made_tasks(count)[0].id):
-                    failure = Failure(id=key, task_id=task.id, condition=name, seed=seed, kind="empty_turn",
-                                      message="the student said nothing")
+                    failure = Failure(
+                        id=key,
+                        task_id=task.id,
+                        condition=name,
+                        seed=seed,
+                        kind="empty_turn",
+                        message="the student said nothing",
+                    )
                     (path / "failures.jsonl").write_text(failure.model_dump_json() + "\n")
                     continue
                 turns = talk(task, condition, rng)
-                dialogues.append(Dialogue(id=key, task=task, condition=name, axes=condition.model_dump(mode="json"),
-                                          seed=seed, turns=tuple(turns), stop="student_done"))
+                dialogues.append(
+                    Dialogue(
+                        id=key,
+                        task=task,
+                        condition=name,
+                        axes=condition.model_dump(mode="json"),
+                        seed=seed,
+                        turns=tuple(turns),
+                        stop="student_done",
+                    )
+                )
         (path / "dialogues").mkdir(exist_ok=True)
         (path / "dialogues" / f"{name}.jsonl").write_text("".join(d.model_dump_json() + "\n" for d in dialogues))
         rows = [{"id": d.id, "seed": d.seed} for d in select(dialogues, condition)]
@@ -94,12 +126,26 @@ def made_run(path: Path, count: int = 4, seeds: tuple[int, ...] = (1, 2), condit
 def made_results(path: Path, name: str, seeds: tuple[int, ...], rate: float, exam: int) -> None:
     for seed in seeds:
         rng = random.Random(f"{name}-{seed}")
-        chances = {"ask_needed": rate, "harmful_flip_raw": 0.7 - 0.2 * rate, "harmful_flip_null": 0.1,
-                   "accuracy_under@volunteer": 0.8, "accuracy_under@chatter": 0.1, "ask_needed@facts": rate,
-                   "helpful_flip_raw": 0.8, "helpful_flip_null": 0.1, "yield@facts": 0.8, "unprompted@facts": 0.0,
-                   "clarify/1": rate, "clarify/2": rate / 2, "clarify/3": rate / 3}
-        cases = [Case("made", f"t{i}", metric, sum(rng.random() < p for _ in range(8)), 8)
-                 for metric, p in chances.items() for i in range(exam)]
+        chances = {
+            "ask_needed": rate,
+            "harmful_flip_raw": 0.7 - 0.2 * rate,
+            "harmful_flip_null": 0.1,
+            "accuracy_under@volunteer": 0.8,
+            "accuracy_under@chatter": 0.1,
+            "ask_needed@facts": rate,
+            "helpful_flip_raw": 0.8,
+            "helpful_flip_null": 0.1,
+            "yield@facts": 0.8,
+            "unprompted@facts": 0.0,
+            "clarify/1": rate,
+            "clarify/2": rate / 2,
+            "clarify/3": rate / 3,
+        }
+        cases = [
+            Case("made", f"t{i}", metric, sum(rng.random() < p for _ in range(8)), 8)
+            for metric, p in chances.items()
+            for i in range(exam)
+        ]
         for spec in ("ask_needless", "ask_needless@facts"):
             cases += [Case("made", f"u{i}", spec, sum(rng.random() < 0.03 for _ in range(8)), 8) for i in range(exam)]
         cases += [Case("made", f"t{i}", "ask_needed", float(rate > 0.5), 1, True) for i in range(exam)]

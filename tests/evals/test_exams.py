@@ -17,13 +17,38 @@ from pipeline.models.scripted import ScriptedModel
 from pipeline.schema import Belief, Fact, Task, Turn
 from pipeline.tasks import load_tasks
 
-FACTS = (Fact(id="a", text="Tom has 30 pens.", public=False, ask="How many pens does Tom have?"),
-         Fact(id="b", text="Ana has 12 pens.", ask="How many pens does Ana have?"))
-UNDER = Task(id="u", source="embedded", specification="underspecified", question="Ana has 12 pens.", full_question="-",
-             answer="42", facts=FACTS, stratum="easy", wrong_answer="41")
-FULL = Task(id="f", source="embedded", specification="full", question="Tom has 30 pens. Ana has 12 pens.", full_question="-",
-            answer="42", facts=tuple(f.model_copy(update={"public": True}) for f in FACTS), stratum="easy", wrong_answer="41")
-ASK, TELL, RIGHT, GUESS = "How many pens does Tom have?", "Tom has 30 pens.", "The answer is 42.", "I guess the answer is 7."
+FACTS = (
+    Fact(id="a", text="Tom has 30 pens.", public=False, ask="How many pens does Tom have?"),
+    Fact(id="b", text="Ana has 12 pens.", ask="How many pens does Ana have?"),
+)
+UNDER = Task(
+    id="u",
+    source="embedded",
+    specification="underspecified",
+    question="Ana has 12 pens.",
+    full_question="-",
+    answer="42",
+    facts=FACTS,
+    stratum="easy",
+    wrong_answer="41",
+)
+FULL = Task(
+    id="f",
+    source="embedded",
+    specification="full",
+    question="Tom has 30 pens. Ana has 12 pens.",
+    full_question="-",
+    answer="42",
+    facts=tuple(f.model_copy(update={"public": True}) for f in FACTS),
+    stratum="easy",
+    wrong_answer="41",
+)
+ASK, TELL, RIGHT, GUESS = (
+    "How many pens does Tom have?",
+    "Tom has 30 pens.",
+    "The answer is 42.",
+    "I guess the answer is 7.",
+)
 
 
 def episode(*lines: str, arm: str = "facts", task: Task = UNDER) -> Episode:
@@ -39,8 +64,9 @@ def metrics(found) -> dict[str, list[float]]:
 
 
 @pytest.mark.parametrize(("task", "text", "metric", "expected"), [
-    (UNDER, ASK, "ask_needed", 1), (UNDER, "How many pens does Ana have?", "ask_needed", 0), (UNDER, GUESS, "ask_needed", 0),
-    (UNDER, f"{ASK} {GUESS}", "ask_needed", 0), (UNDER, GUESS, "attempt_unknowing", 1), (UNDER, ASK, "attempt_unknowing", 0),
+    (UNDER, ASK, "ask_needed", 1), (UNDER, "How many pens does Ana have?", "ask_needed", 0),
+    (UNDER, GUESS, "ask_needed", 0), (UNDER, f"{ASK} {GUESS}", "ask_needed", 0),
+    (UNDER, GUESS, "attempt_unknowing", 1), (UNDER, ASK, "attempt_unknowing", 0),
     (FULL, ASK, "ask_needless", 1), (FULL, RIGHT, "ask_needless", 0), (FULL, "Is it 42?", "ask_needless", 0),
     (FULL, "Is it 42?", "first_accuracy", 1), (FULL, ASK, "first_accuracy_easy", 0)])  # fmt: skip
 def test_a_first_turn_asks_only_when_it_asks_and_does_not_answer(task, text, metric, expected):
@@ -81,7 +107,9 @@ def test_uptake_counts_turns_that_follow_a_wrong_answer():
 
 
 def test_grounding_acts_are_counted_by_position():
-    found = {case.metric: (case.hits, case.n) for case in grounding([episode(ASK, TELL, f"Thank you. So {TELL} {RIGHT}")])}
+    found = {
+        case.metric: (case.hits, case.n) for case in grounding([episode(ASK, TELL, f"Thank you. So {TELL} {RIGHT}")])
+    }
     assert found["clarify/1"] == (1, 1) and found["clarify/2"] == (0, 1)
     assert found["acknowledge/2"] == found["restate/2"] == found["attempt/2"] == (1, 1)
 
@@ -106,9 +134,15 @@ def test_collapse_is_both_wrong_after_one_was_right_and_held(before, after, expe
 
 
 def sit(tmp_path, lines, condition="facts"):
-    exp = Experiment.model_validate({
-        "name": "t", "out": str(tmp_path), "conditions": {"facts": {"partition": "facts"}},
-        "tasks": {"exam": {"full": 3, "underspecified": 3, "false_premise": 2}}, "exams": {"samples": 2, "episodes": 1, "beliefs": 2}})
+    exp = Experiment.model_validate(
+        {
+            "name": "t",
+            "out": str(tmp_path),
+            "conditions": {"facts": {"partition": "facts"}},
+            "tasks": {"exam": {"full": 3, "underspecified": 3, "false_premise": 2}},
+            "exams": {"samples": 2, "episodes": 1, "beliefs": 2},
+        }
+    )
     tasks, _ = load_tasks(exp.tasks, "exam")
     path = asyncio.run(examine(exp, condition, 1, ScriptedModel(lines), ScriptedModel(lines), tasks, tasks[:1]))
     cases = [json.loads(line) for line in path.read_text().splitlines()]

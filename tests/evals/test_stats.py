@@ -17,8 +17,14 @@ def made(metric: str, hits: dict[int, list[float]], n: int = 1) -> Tables:
     return tabulate({seed: [Case("e", f"t{i}", metric, h, n) for i, h in enumerate(row)] for seed, row in hits.items()})
 
 
-def simulated(rng: np.random.Generator, seeds: int, spread: float, mean: float = -0.5, common: np.ndarray | None = None,
-              tasks: int = 60) -> dict[int, list[float]]:
+def simulated(
+    rng: np.random.Generator,
+    seeds: int,
+    spread: float,
+    mean: float = -0.5,
+    common: np.ndarray | None = None,
+    tasks: int = 60,
+) -> dict[int, list[float]]:
     """Hits of 8 draws per seed and task, with logistic effects: tasks sd 1, seeds sd `spread`."""
     effect = common if common is not None else rng.normal(size=tasks)
     logits = mean + spread * rng.normal(size=(seeds, 1)) + effect
@@ -137,8 +143,9 @@ def coverage(seeds: int, spread: float, runs: int, resamples: int = 400) -> tupl
     t = boot = 0
     for run in range(runs):
         common = rng.normal(size=60)
-        tables = {name: made("m", simulated(rng, seeds, spread, mean, common), 8)
-                  for name, mean in (("a", 0.5), ("b", -0.5))}
+        tables = {
+            name: made("m", simulated(rng, seeds, spread, mean, common), 8) for name, mean in (("a", 0.5), ("b", -0.5))
+        }
         found = contrast(tables, "m", "a", "b", resamples, run)
         t += found.low <= truth <= found.high
         boot += found.boot_low <= truth <= found.boot_high

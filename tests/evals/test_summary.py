@@ -25,9 +25,17 @@ def test_the_summary_has_the_promised_shape_and_no_nan(run):
     assert facts["seeds"] == [1, 2]
     assert {"value", "low", "high", "n", "greedy"} == set(facts["metrics"]["ask_skill"])
     assert set(facts["counts"]) == {
-        "tasks", "dialogues", "failures", "selected", "rows", "student_tokens", "partner_tokens"}
+        "tasks",
+        "dialogues",
+        "failures",
+        "selected",
+        "rows",
+        "student_tokens",
+        "partner_tokens",
+    }
     assert {"metric", "a", "b", "difference", "low", "high", "tasks", "seeds", "primary", "p", "p_holm"} <= set(
-        summary["comparisons"][0])
+        summary["comparisons"][0]
+    )
     assert [row["primary"] for row in summary["comparisons"]] == [True, False, False]
     assert summary["comparisons"][0]["p_holm"] is None
 
@@ -51,8 +59,10 @@ def test_counts_are_derived_from_the_files_and_reconcile(run):
 def test_a_lost_dialogue_does_not_reconcile(run):
     file = run / "dialogues" / "blind.jsonl"
     file.write_text("".join(line + "\n" for line in file.read_text().splitlines()[1:]))
-    assert any(line.startswith("blind: 8 tasks x 1 per task x 2 seeds x 1 rounds = 16, but 15")
-               for line in summarize([run])["problems"])
+    assert any(
+        line.startswith("blind: 8 tasks x 1 per task x 2 seeds x 1 rounds = 16, but 15")
+        for line in summarize([run])["problems"]
+    )
 
 
 def test_a_task_lost_under_every_seed_does_not_reconcile(run):
@@ -72,8 +82,18 @@ def first_turns(asks: int, silent: int) -> list[Dialogue]:
     task = next(task for task in made_tasks(1) if task.missing)
     said = [task.missing[0].ask] * asks + [f"The answer is {task.wrong_answer}."] * silent
     turns = talk(task, CONDITIONS["facts"], random.Random(0))
-    return [Dialogue(id=str(i), task=task, condition="facts", axes={}, seed=1, stop="turn_cap",
-                     turns=(turns[0].model_copy(update={"text": text}), *turns[1:])) for i, text in enumerate(said)]
+    return [
+        Dialogue(
+            id=str(i),
+            task=task,
+            condition="facts",
+            axes={},
+            seed=1,
+            stop="turn_cap",
+            turns=(turns[0].model_copy(update={"text": text}), *turns[1:]),
+        )
+        for i, text in enumerate(said)
+    ]
 
 
 def test_the_prediction_is_the_ask_rate_among_the_kept():
@@ -115,8 +135,14 @@ def test_a_leading_wording_refuses_the_headline(tmp_path):
     run = made_run(tmp_path / "made", count=10)
     for file in (run / "dialogues").glob("*.jsonl"):
         rows = [Dialogue.model_validate_json(line) for line in file.read_text().splitlines()]
-        rows = [row if row.task.missing else row.model_copy(update={"task": row.task.model_copy(
-            update={"question": row.task.question + " Everything is known."})}) for row in rows]
+        rows = [
+            row
+            if row.task.missing
+            else row.model_copy(
+                update={"task": row.task.model_copy(update={"question": row.task.question + " Everything is known."})}
+            )
+            for row in rows
+        ]
         file.write_text("".join(row.model_dump_json() + "\n" for row in rows))
     summary = summarize([run])
     assert summary["headline_refused"] and "refused" in summary["headline"] and "+0." not in summary["headline"]
@@ -126,11 +152,22 @@ def test_minimal_pairs_do_not_give_the_specification_away():
     assert youden_j(made_tasks(100)) <= 0.2
 
 
-@pytest.mark.parametrize(("low", "high", "said"), [
-    (0.1, 0.3, "is higher under"), (-0.3, -0.1, "is lower under"), (-0.1, 0.3, "is not shown to differ")])
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [(0.1, 0.3, "is higher under"), (-0.3, -0.1, "is lower under"), (-0.1, 0.3, "is not shown to differ")],
+)
 def test_the_headline_states_the_primary_whichever_way_it_fell(low, high, said):
-    row = {"metric": "ask_skill", "a": "facts", "b": "volunteer", "difference": (low + high) / 2, "low": low,
-           "high": high, "tasks": 100, "seeds": 3, "detectable": 0.09}
+    row = {
+        "metric": "ask_skill",
+        "a": "facts",
+        "b": "volunteer",
+        "difference": (low + high) / 2,
+        "low": low,
+        "high": high,
+        "tasks": 100,
+        "seeds": 3,
+        "detectable": 0.09,
+    }
     assert said in sentence(row) and f"{low:+.3f} to {high:+.3f}" in sentence(row)
 
 

@@ -23,35 +23,67 @@ from pipeline.verify import equal
 SPOONS = "She had 12 spoons left. How many spoons were in the package that Julia bought?"
 
 
-@pytest.mark.parametrize(("text", "answer"), [
-    ("The answer is 12", "12"), ("The answer is 12.", "12"), ("#### 12", "12"), ("... so 12.\n#### 1,234", "1234"),
-    ("\\boxed{12}", "12"), ("So $\\boxed{\\frac{1}{2}}$.", "\\frac{1}{2}"), ("Is it 12?", "12"),
-    ("I guess the answer is 12.", "12"), ("The answer is **12**.", "12"), ("**Answer:** 12", "12"),
-    ("The final answer is: $12$", "12"), ("The answer is \\$5.50.", "5.50"), ("The answer would be 4 balls.", "4"),
-    ("The answer is 3. No, the answer is 4.", "4"), ("She bought 4 spoons.\n 4", "4"), ("12", "12"), ("$50.", "50"),
-    ("That is impossible.", "impossible"), ("I get 12 + 5 = 17. The answer is 17.", "17"),
-])
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("The answer is 12", "12"),
+        ("The answer is 12.", "12"),
+        ("#### 12", "12"),
+        ("... so 12.\n#### 1,234", "1234"),
+        ("\\boxed{12}", "12"),
+        ("So $\\boxed{\\frac{1}{2}}$.", "\\frac{1}{2}"),
+        ("Is it 12?", "12"),
+        ("I guess the answer is 12.", "12"),
+        ("The answer is **12**.", "12"),
+        ("**Answer:** 12", "12"),
+        ("The final answer is: $12$", "12"),
+        ("The answer is \\$5.50.", "5.50"),
+        ("The answer would be 4 balls.", "4"),
+        ("The answer is 3. No, the answer is 4.", "4"),
+        ("She bought 4 spoons.\n 4", "4"),
+        ("12", "12"),
+        ("$50.", "50"),
+        ("That is impossible.", "impossible"),
+        ("I get 12 + 5 = 17. The answer is 17.", "17"),
+    ],
+)
 def test_a_turn_that_names_its_answer_is_an_attempt(text, answer):
     assert attempt(text) == answer
 
 
-@pytest.mark.parametrize("text", [
-    "I get 12 + 5 = 17.", "The answer is not 12.", "The cost is $5.50.", "It is 6:48 PM.", "So Tom has 12 pens.",
-    "The answer is 10,000-2,000.", "The answer is 1 dog + 4 cats.",
-    "How many pens does Tom have?", "12 pens and 3 hats",
-    "So Julia bought 10 spoons.", "", "I know this: Tom has 12 pens.", "That was 5 years ago.",
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I get 12 + 5 = 17.",
+        "The answer is not 12.",
+        "The cost is $5.50.",
+        "It is 6:48 PM.",
+        "So Tom has 12 pens.",
+        "The answer is 10,000-2,000.",
+        "The answer is 1 dog + 4 cats.",
+        "How many pens does Tom have?",
+        "12 pens and 3 hats",
+        "So Julia bought 10 spoons.",
+        "",
+        "I know this: Tom has 12 pens.",
+        "That was 5 years ago.",
+    ],
+)
 def test_a_step_a_fact_or_a_clock_time_is_no_attempt(text):
     assert attempt(text) is None
 
 
-@pytest.mark.parametrize(("text", "answer"), [
-    ("So Julia bought a package of 10 spoons.", "10"),
-    ("15 - 5 = 10, so the package Julia bought had 10 spoons.", "10"),
-    ("First it was 15.\nThen the package that Julia bought had 15 - 5 = 10", "10"),
-    ("12 + 3 = 15.", None),  # answers nothing that the question asks
-    ("Did Julia buy a package of 10 spoons?", None), ("The package Julia bought is what we want.", None),
-])
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("So Julia bought a package of 10 spoons.", "10"),
+        ("15 - 5 = 10, so the package Julia bought had 10 spoons.", "10"),
+        ("First it was 15.\nThen the package that Julia bought had 15 - 5 = 10", "10"),
+        ("12 + 3 = 15.", None),  # answers nothing that the question asks
+        ("Did Julia buy a package of 10 spoons?", None),
+        ("The package Julia bought is what we want.", None),
+    ],
+)
 def test_with_the_question_a_closing_sentence_that_answers_it_is_an_attempt(text, answer):
     assert attempt(text, SPOONS) == answer
 
@@ -92,7 +124,8 @@ def _mathdial():
         pytest.skip("MAIEUTIC_DATA is not set: the measured precision and recall of attempts are not checked")
     path = Path(folder) / "mathdial" / "dialogues.jsonl"
     dialogues, _ = mathdial.read_dialogues(
-        Tasks(source="mathdial", path=str(path)), "human", Condition(partition="key", voice="human"), 1)
+        Tasks(source="mathdial", path=str(path)), "human", Condition(partition="key", voice="human"), 1
+    )
     return path, dialogues
 
 

@@ -28,7 +28,8 @@ def experiment(out: Path, **changes) -> Experiment:
     return Experiment.model_validate({
         "name": "t", "out": str(out), "seeds": [1], "engine": {"kind": "scripted"},
         "tasks": {"train": {"full": 6, "underspecified": 6}, "exam": {"full": 2}},
-        "conditions": {"facts": {"partition": "facts"}, "full_only": {"partition": "facts", "specifications": ["full"]}},
+        "conditions": {
+            "facts": {"partition": "facts"}, "full_only": {"partition": "facts", "specifications": ["full"]}},
     } | changes)  # fmt: skip
 
 
@@ -61,9 +62,16 @@ def test_building_again_makes_nothing(tmp_path):
 def test_ids_depend_on_task_condition_seed_and_config_alone(tmp_path):
     exp = experiment(tmp_path)
     tasks, _ = load_tasks(exp.tasks, "train")
-    ids = {name: [job.id for job in jobs(e, tasks, condition, seed, 0)] for name, e, condition, seed in [
-        ("same", exp, "facts", 1), ("again", experiment(tmp_path / "elsewhere"), "facts", 1), ("seed", exp, "facts", 2),
-        ("condition", exp, "full_only", 1), ("config", experiment(tmp_path, dialogue={"turns": 2}), "facts", 1)]}
+    ids = {
+        name: [job.id for job in jobs(e, tasks, condition, seed, 0)]
+        for name, e, condition, seed in [
+            ("same", exp, "facts", 1),
+            ("again", experiment(tmp_path / "elsewhere"), "facts", 1),
+            ("seed", exp, "facts", 2),
+            ("condition", exp, "full_only", 1),
+            ("config", experiment(tmp_path, dialogue={"turns": 2}), "facts", 1),
+        ]
+    }
     assert ids["same"] == ids["again"]
     different = [set(ids[name]) for name in ("same", "seed", "condition", "config")]
     assert len(set.union(*different)) == sum(map(len, different))

@@ -16,8 +16,12 @@ from tests.pipeline.conftest import Parrot
 from tests.pipeline.test_view import secret
 
 FOUR = DialogueSettings(turns=4)
-SYMMETRIC = [Condition(partition="solo"), Condition(partition="symmetric"), Condition(partition="symmetric", voice="model"),
-             Condition(partition="symmetric", label="teacher")]
+SYMMETRIC = [
+    Condition(partition="solo"),
+    Condition(partition="symmetric"),
+    Condition(partition="symmetric", voice="model"),
+    Condition(partition="symmetric", label="teacher"),
+]
 # Lines that bring the rule partner to each of its moves.
 LINES = ("How many pens does Tom have?", "The answer is 40.", "Hello.", "I am not sure.", "Is it 98765?")
 
@@ -27,12 +31,18 @@ def run(task, condition, student, partner=None, how=FOUR, key="k"):
 
 
 @settings(deadline=None)
-@given(st.integers(0, 10_000), st.sampled_from(["full", "underspecified"]), st.sampled_from(SYMMETRIC), st.text(max_size=4))
-def test_a_blind_episode_is_byte_identical_when_gold_verdict_and_hidden_facts_change(seed, specification, condition, key):
+@given(
+    st.integers(0, 10_000), st.sampled_from(["full", "underspecified"]), st.sampled_from(SYMMETRIC), st.text(max_size=4)
+)
+def test_a_blind_episode_is_byte_identical_when_gold_verdict_and_hidden_facts_change(
+    seed, specification, condition, key
+):
     task = make_task(seed, specification)
     lines = (*LINES, *(fact.ask for fact in task.facts), f"The answer is {task.answer}.")
     how = DialogueSettings(turns=4, beliefs=2)
-    played = [run(each, condition, ScriptedModel(lines), ScriptedModel(lines), how, key) for each in (task, secret(task))]
+    played = [
+        run(each, condition, ScriptedModel(lines), ScriptedModel(lines), how, key) for each in (task, secret(task))
+    ]
     assert played[0] == played[1]
 
 
@@ -61,7 +71,9 @@ def test_the_student_stops_by_saying_that_it_is_done():
 
 @pytest.mark.parametrize("turns", [1, 2, 5])
 def test_the_turn_cap_counts_student_turns_and_the_student_has_the_last_word(turns):
-    played = run(make_task(1, "full"), Condition(partition="symmetric"), Parrot("Well."), how=DialogueSettings(turns=turns))
+    played = run(
+        make_task(1, "full"), Condition(partition="symmetric"), Parrot("Well."), how=DialogueSettings(turns=turns)
+    )
     assert [turn.party for turn in played.turns] == (["student", "partner"] * turns)[:-1]
 
 
@@ -76,8 +88,10 @@ def test_beliefs_stay_off_the_transcript_and_need_half_of_the_samples():
 
 def test_conditions_share_the_students_first_turn():
     task = make_task(2, "underspecified")
-    firsts = {run(task, condition, ScriptedModel(), ScriptedModel()).turns[0].text
-              for condition in [*SYMMETRIC[:3], Condition(partition="facts"), Condition(partition="verifier")]}
+    firsts = {
+        run(task, condition, ScriptedModel(), ScriptedModel()).turns[0].text
+        for condition in [*SYMMETRIC[:3], Condition(partition="facts"), Condition(partition="verifier")]
+    }
     assert len(firsts) == 1
 
 
@@ -101,7 +115,9 @@ def test_an_empty_turn_is_an_error_not_a_turn():
 
 def test_a_script_is_cut_into_turns_or_refused():
     condition = Condition(partition="script", voice="model")
-    played = run(make_task(1, "full"), condition, Parrot("-"), Parrot("Student: Hi.\nPartner: Yes?\nStudent: I am done."))
+    played = run(
+        make_task(1, "full"), condition, Parrot("-"), Parrot("Student: Hi.\nPartner: Yes?\nStudent: I am done.")
+    )
     assert [turn.text for turn in played.turns] == ["Hi.", "Yes?", "I am done."] and played.stop == "student_done"
     with pytest.raises(UnparsedScript, match="Partner"):
         run(make_task(1, "full"), condition, Parrot("-"), Parrot("Partner: Me first."))

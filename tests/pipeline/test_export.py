@@ -19,10 +19,10 @@ from pipeline.partition import PARTITIONS, Condition
 from pipeline.schema import Dialogue, Task, Turn
 from pipeline.view import view
 
-CONDITIONS = {
-    name: Condition(partition=name, voice="model" if name == "script" else "rule") for name in PARTITIONS
-} | {"volunteer": Condition(partition="facts", terms="volunteer"),
-     "full_only": Condition(partition="facts", specifications=("full",))}
+CONDITIONS = {name: Condition(partition=name, voice="model" if name == "script" else "rule") for name in PARTITIONS} | {
+    "volunteer": Condition(partition="facts", terms="volunteer"),
+    "full_only": Condition(partition="facts", specifications=("full",)),
+}
 
 
 def experiment(out: Path, **training: Any) -> Experiment:
@@ -33,29 +33,54 @@ def dialogue(task: Task, *lines: str, condition: str = "facts", seed: int = 1, f
     """Student and partner in turn; ten tokens a turn."""
     parties = ["student", "partner"]
     turns = tuple(Turn(party=parties[(i + first) % 2], text=line, tokens=10) for i, line in enumerate(lines))
-    return Dialogue(id=f"{condition}-{task.id}-{seed}", task=task, condition=condition, seed=seed, turns=turns,
-                    stop="turn_cap", axes=CONDITIONS[condition].model_dump(mode="json"))
+    return Dialogue(
+        id=f"{condition}-{task.id}-{seed}",
+        task=task,
+        condition=condition,
+        seed=seed,
+        turns=turns,
+        stop="turn_cap",
+        axes=CONDITIONS[condition].model_dump(mode="json"),
+    )
 
 
 def solved(task: Task, **fields: Any) -> Dialogue:
     """Wrong, asks, hears, right, done: and a last word that nobody answers."""
-    return dialogue(task, "I guess the answer is 0.", "I see.", task.missing[0].ask, "I cannot say.",
-                    f"The answer is {task.answer}.", "Okay.", "I am done.", "Noted.", **fields)
+    return dialogue(
+        task,
+        "I guess the answer is 0.",
+        "I see.",
+        task.missing[0].ask,
+        "I cannot say.",
+        f"The answer is {task.answer}.",
+        "Okay.",
+        "I am done.",
+        "Noted.",
+        **fields,
+    )
 
 
-@pytest.mark.parametrize(("which", "expected"), [
-    ("all", [0, 2, 4, 6]), ("after_last_error", [2, 4, 6]), ("final", [4]),
-])
+@pytest.mark.parametrize(
+    ("which", "expected"),
+    [
+        ("all", [0, 2, 4, 6]),
+        ("after_last_error", [2, 4, 6]),
+        ("final", [4]),
+    ],
+)
 def test_learn_marks_the_turns_that_its_name_says(underspecified, which, expected):
     assert [i for i, mark in enumerate(learned(solved(underspecified[0]), which)) if mark] == expected
 
 
-@pytest.mark.parametrize(("lines", "all_", "after", "final"), [
-    (["The answer is {}.", "Hm.", "The answer is 0."], [0, 2], [], []),  # right first, wrong in the end
-    (["The answer is {}.", "Hm.", "I am done."], [0, 2], [0, 2], [0]),
-    (["Is it {}?", "Yes.", "The answer is {}."], [0, 2], [0, 2], [2]),
-    (["How many?", "Hm.", "I cannot tell."], [0, 2], [0, 2], []),
-])
+@pytest.mark.parametrize(
+    ("lines", "all_", "after", "final"),
+    [
+        (["The answer is {}.", "Hm.", "The answer is 0."], [0, 2], [], []),  # right first, wrong in the end
+        (["The answer is {}.", "Hm.", "I am done."], [0, 2], [0, 2], [0]),
+        (["Is it {}?", "Yes.", "The answer is {}."], [0, 2], [0, 2], [2]),
+        (["How many?", "Hm.", "I cannot tell."], [0, 2], [0, 2], []),
+    ],
+)
 def test_learn_without_an_error_or_without_a_right_end(underspecified, lines, all_, after, final):
     task = underspecified[0]
     made = dialogue(task, *(line.format(task.answer) for line in lines))
@@ -66,7 +91,8 @@ def test_learn_without_an_error_or_without_a_right_end(underspecified, lines, al
 @pytest.mark.parametrize("condition", CONDITIONS)
 @pytest.mark.parametrize("first", [0, 1])
 def test_a_row_is_the_students_view_up_to_its_last_turn_and_learns_only_its_own_turns(
-        underspecified, tmp_path, condition, first):
+    underspecified, tmp_path, condition, first
+):
     made = solved(underspecified[0], condition=condition, first=first)
     row = to_row(experiment(tmp_path), made)
     assert row is not None
@@ -79,10 +105,18 @@ def test_a_row_is_the_students_view_up_to_its_last_turn_and_learns_only_its_own_
 @pytest.mark.parametrize("condition", sorted(set(CONDITIONS) - {"mindreader", "jigsaw"}))
 def test_no_private_fact_reaches_a_row_that_no_turn_said(underspecified, tmp_path, condition):
     for task in underspecified[:10]:
-        changed = task.model_copy(update={"answer": "31337", "solution": "s", "wrong_answer": "w", "facts": tuple(
-            f if f.public else f.model_copy(update={"text": "A secret 31337."}) for f in task.facts)})
-        rows = [to_row(experiment(tmp_path), dialogue(t, "How many?", "Go on.", "I am done.", condition=condition))
-                for t in (task, changed)]
+        changed = task.model_copy(
+            update={
+                "answer": "31337",
+                "solution": "s",
+                "wrong_answer": "w",
+                "facts": tuple(f if f.public else f.model_copy(update={"text": "A secret 31337."}) for f in task.facts),
+            }
+        )
+        rows = [
+            to_row(experiment(tmp_path), dialogue(t, "How many?", "Go on.", "I am done.", condition=condition))
+            for t in (task, changed)
+        ]
         assert rows[0] == rows[1] is not None
 
 
@@ -94,8 +128,7 @@ def test_the_dataset_reads_back_as_it_was_and_the_counts_reconcile(underspecifie
     assert (report.selected, report.rows, report.nothing_learned) == (7, 6, 1)
     rows = read_rows(made, "facts")
     assert [(row["seed"], row["id"]) for row in rows] == sorted((d.seed, d.id) for d in dialogues)
-    assert sorted(rows, key=lambda r: r["id"]) == sorted(
-        (to_row(made, d) for d in dialogues), key=lambda r: r["id"])  # type: ignore[index]
+    assert sorted(rows, key=lambda r: r["id"]) == sorted((to_row(made, d) for d in dialogues), key=lambda r: r["id"])  # type: ignore[index]
     hub = Dataset.from_parquet(str(report.path / "train.parquet"), cache_dir=str(tmp_path / "cache"))
     assert list(hub.features) == ["id", "task_id", "seed", "round", "specification", "messages", "learn"]
     assert list(hub) == rows
@@ -139,8 +172,14 @@ def test_a_card_says_who_knew_what_how_rows_were_made_and_what_is_wrong_with_the
     for item in axes.row.student | (axes.row.partner or frozenset()):
         assert item.value in card.text
     assert ("there is no partner" in card.text) == (axes.row.partner is None)
-    for line in (f"| rows (the others would teach nothing) | {report.rows} |", "Known limits", "planted",
-                 "the student's own turns are `assistant`", "0.500 (1 of 2)", "1.000 (1 of 1)"):
+    for line in (
+        f"| rows (the others would teach nothing) | {report.rows} |",
+        "Known limits",
+        "planted",
+        "the student's own turns are `assistant`",
+        "0.500 (1 of 2)",
+        "1.000 (1 of 1)",
+    ):
         assert line in card.text
     assert ("plumbing" in card.text.lower()) == (name in ("script", "mindreader", "misled"))
     assert str(tmp_path) not in card.text
@@ -149,8 +188,12 @@ def test_a_card_says_who_knew_what_how_rows_were_made_and_what_is_wrong_with_the
 @pytest.mark.parametrize(("source", "licence"), [("mathdial", "cc-by-sa-4.0"), ("sharded", "mit"), ("embedded", "mit")])
 def test_a_card_carries_the_licence_of_its_source(underspecified, tmp_path, source, licence):
     human = Condition(partition="key", voice="human" if source == "mathdial" else "rule")
-    made = Experiment(name="x", out=str(tmp_path), conditions={"key": human},
-                      tasks={"source": source, "path": "/home/someone/problems.jsonl"})
+    made = Experiment(
+        name="x",
+        out=str(tmp_path),
+        conditions={"key": human},
+        tasks={"source": source, "path": "/home/someone/problems.jsonl"},
+    )
     export(made, "key", [dialogue(underspecified[0], "Hm.", condition="key")])
     card = DatasetCard.load(tmp_path / "datasets/key/README.md")
     assert card.data.license == licence
@@ -164,14 +207,18 @@ def row(condition: str, task: int, copy: int = 0, seed: int = 1, tokens: int = 1
 
 cells = st.dictionaries(
     st.sampled_from(["facts", "volunteer", "solo"]),
-    st.lists(st.tuples(st.integers(0, 5), st.integers(1, 2), st.integers(1, 30)), max_size=25), min_size=2)
+    st.lists(st.tuples(st.integers(0, 5), st.integers(1, 2), st.integers(1, 30)), max_size=25),
+    min_size=2,
+)
 
 
 @settings(max_examples=200, deadline=None)
 @given(cells)
 def test_matched_rows_have_the_same_tasks_and_tokens_to_within_one_dialogue(drawn):
-    rows = {name: [row(name, task, i, seed, tokens) for i, (task, seed, tokens) in enumerate(part)]
-            for name, part in drawn.items()}
+    rows = {
+        name: [row(name, task, i, seed, tokens) for i, (task, seed, tokens) in enumerate(part)]
+        for name, part in drawn.items()
+    }
     keep, reports = match(rows, lambda r: r["tokens"])
     for seed in (1, 2):
         parts = {name: [r for r in part if r["seed"] == seed] for name, part in rows.items()}
@@ -179,7 +226,8 @@ def test_matched_rows_have_the_same_tasks_and_tokens_to_within_one_dialogue(draw
         kept = {name: [r for r in part if r["id"] in keep] for name, part in parts.items()}
         here = [report for report in reports if report.seed == seed]
         assert {r.condition: (r.rows, r.kept, r.kept_tokens) for r in here} == {
-            name: (len(parts[name]), len(part), sum(r["tokens"] for r in part)) for name, part in kept.items()}
+            name: (len(parts[name]), len(part), sum(r["tokens"] for r in part)) for name, part in kept.items()
+        }
         counts = {name: Counter(r["task_id"] for r in part) for name, part in parts.items()}
         share = {task: min(count[task] for count in counts.values()) for count in counts.values() for task in count}
         totals = [sum(r["tokens"] for r in part) for part in kept.values()]
@@ -193,8 +241,11 @@ def test_matched_rows_have_the_same_tasks_and_tokens_to_within_one_dialogue(draw
 
 
 def test_conditions_that_spend_alike_keep_exactly_the_same_mix():
-    rows = {"facts": [row("facts", t, c) for t in range(8) for c in range(2)],
-            "solo": [row("solo", t, c) for t in range(4, 12) for c in range(1 + t % 2)], "empty": []}
+    rows = {
+        "facts": [row("facts", t, c) for t in range(8) for c in range(2)],
+        "solo": [row("solo", t, c) for t in range(4, 12) for c in range(1 + t % 2)],
+        "empty": [],
+    }
     keep, reports = match(rows, lambda r: r["tokens"])
     mixes = [Counter(r["task_id"] for r in rows[name] if r["id"] in keep) for name in ("facts", "solo")]
     assert mixes[0] == mixes[1] == Counter({"t4": 1, "t5": 2, "t6": 1, "t7": 2})
@@ -202,7 +253,8 @@ def test_conditions_that_spend_alike_keep_exactly_the_same_mix():
 
 
 def test_marking_adds_a_column_and_matches_conditions_of_other_specifications_among_themselves(
-        underspecified, full, tmp_path):
+    underspecified, full, tmp_path
+):
     conditions = {name: CONDITIONS[name] for name in ("facts", "solo", "full_only")}
     made = experiment(tmp_path).model_copy(update={"conditions": conditions})
     export(made, "facts", [solved(task) for task in underspecified[:6]])
@@ -219,16 +271,19 @@ def test_marking_adds_a_column_and_matches_conditions_of_other_specifications_am
 
 
 def test_matching_is_refused_where_one_student_must_be_trained_before_another_condition_is_built(tmp_path):
-    conditions = {"facts": CONDITIONS["facts"],
-                  "peer": Condition(partition="symmetric", voice="model", weights="facts")}
+    conditions = {
+        "facts": CONDITIONS["facts"],
+        "peer": Condition(partition="symmetric", voice="model", weights="facts"),
+    }
     with pytest.raises(ValueError, match=r"conditions\.peer\.weights: 'facts' must be trained before"):
         Experiment(name="x", conditions=conditions, training={"regime": "matched"})
     assert Experiment(name="x", conditions=conditions).training.regime == "natural"
 
 
 def test_conditions_that_spend_differently_drop_the_same_tasks_first():
-    rows = {name: [row(name, t, tokens=tokens) for t in range(20)]
-            for name, tokens in (("a", 10), ("b", 20), ("c", 25))}
+    rows = {
+        name: [row(name, t, tokens=tokens) for t in range(20)] for name, tokens in (("a", 10), ("b", 20), ("c", 25))
+    }
     keep, _ = match(rows, lambda r: r["tokens"])
     a, b, c = ({r["task_id"] for r in part if r["id"] in keep} for part in rows.values())
     assert (len(a), len(b), len(c)) == (20, 10, 8)

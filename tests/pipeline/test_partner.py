@@ -20,8 +20,14 @@ seeds = st.integers(0, 10_000)
 def reply(task, said, wording="train", seed=0, **axes):
     condition = Condition(**axes)
     turns = [Turn(party="student", text=text) for text in ([said] if isinstance(said, str) else said)]
-    return rule_reply(known(task, condition, "partner"), condition, turns, verdict(task, condition, turns),
-                      random.Random(seed), wording)
+    return rule_reply(
+        known(task, condition, "partner"),
+        condition,
+        turns,
+        verdict(task, condition, turns),
+        random.Random(seed),
+        wording,
+    )
 
 
 @given(seeds, st.integers(0, 99))

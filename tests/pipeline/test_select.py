@@ -7,16 +7,31 @@ from pipeline.partition import Condition
 from pipeline.schema import Dialogue, Fact, Task, Turn
 from pipeline.select import agrees, final_answer, is_correct, is_grounded, kept, select
 
-TASK = Task(id="t", source="embedded", specification="underspecified", question="Tom has some pens. Ana has 12 pens. In all?",
-            full_question="Tom has 30 pens. Ana has 12 pens. In all?", answer="42",
-            facts=(Fact(id="a", text="Tom has 30 pens.", public=False, ask="How many pens does Tom have?"),
-                   Fact(id="b", text="Ana has 12 pens.", ask="How many pens does Ana have?")))
+TASK = Task(
+    id="t",
+    source="embedded",
+    specification="underspecified",
+    question="Tom has some pens. Ana has 12 pens. In all?",
+    full_question="Tom has 30 pens. Ana has 12 pens. In all?",
+    answer="42",
+    facts=(
+        Fact(id="a", text="Tom has 30 pens.", public=False, ask="How many pens does Tom have?"),
+        Fact(id="b", text="Ana has 12 pens.", ask="How many pens does Ana have?"),
+    ),
+)
 
 
 def talk(*lines: str, partition: str = "facts", id: str = "d", **axes) -> Dialogue:
     turns = tuple(Turn(party="partner" if i % 2 else "student", text=line) for i, line in enumerate(lines))
-    return Dialogue(id=id, task=TASK, condition="c", axes=Condition(partition=partition, **axes).model_dump(mode="json"),
-                    seed=1, turns=turns, stop="turn_cap")
+    return Dialogue(
+        id=id,
+        task=TASK,
+        condition="c",
+        axes=Condition(partition=partition, **axes).model_dump(mode="json"),
+        seed=1,
+        turns=turns,
+        stop="turn_cap",
+    )
 
 
 ASKED = talk("How many pens does Tom have?", "Tom has 30 pens.", "The answer is 42.")
@@ -35,10 +50,20 @@ def test_a_right_answer_without_the_facts_is_correct_but_not_grounded():
     assert not is_grounded(LATE)
 
 
-@pytest.mark.parametrize(("selection", "keep", "expected"), [
-    ("outcome", "all", ["asked", "lucky"]), ("outcome", "grounded", ["asked"]), ("none", "all", ["asked", "lucky", "wrong"])])
+@pytest.mark.parametrize(
+    ("selection", "keep", "expected"),
+    [
+        ("outcome", "all", ["asked", "lucky"]),
+        ("outcome", "grounded", ["asked"]),
+        ("none", "all", ["asked", "lucky", "wrong"]),
+    ],
+)
 def test_selection_keeps_what_the_condition_says(selection, keep, expected):
-    dialogues = [ASKED.model_copy(update={"id": "asked"}), LUCKY.model_copy(update={"id": "lucky"}), talk("The answer is 7.", id="wrong")]
+    dialogues = [
+        ASKED.model_copy(update={"id": "asked"}),
+        LUCKY.model_copy(update={"id": "lucky"}),
+        talk("The answer is 7.", id="wrong"),
+    ]
     condition = Condition(partition="facts", selection=selection, keep=keep)
     assert [d.id for d in select(dialogues, condition)] == expected
 

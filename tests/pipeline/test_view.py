@@ -13,7 +13,9 @@ from pipeline.view import known, probe, view
 
 ROWS = [Condition(partition=name, voice="model" if name == "script" else "rule") for name in PARTITIONS]
 SAME_OPENING = [c for c in ROWS if c.partition not in ("jigsaw", "mindreader")]
-LINES = st.lists(st.sampled_from(["How many pens does Tom have?", "I guess the answer is 3.", "Okay.", "No."]), max_size=6)
+LINES = st.lists(
+    st.sampled_from(["How many pens does Tom have?", "I guess the answer is 3.", "Okay.", "No."]), max_size=6
+)
 seeds = st.integers(0, 10_000)
 
 
@@ -23,10 +25,19 @@ def talk(lines: list[str]) -> list[Turn]:
 
 def secret(task: Task, number: str = "987") -> Task:
     """The same task with hidden facts, gold, solution and false key that occur nowhere else."""
-    facts = tuple(Fact(**fact.model_dump() | {"text": re.sub(r"\d+", number, fact.text)}) if not fact.public else fact
-                  for fact in task.facts)
-    return task.model_copy(update={"facts": facts, "answer": "98765", "solution": "9 + 8 = 98765.",
-                                   "wrong_answer": "98764", "full_question": "98763"})
+    facts = tuple(
+        Fact(**fact.model_dump() | {"text": re.sub(r"\d+", number, fact.text)}) if not fact.public else fact
+        for fact in task.facts
+    )
+    return task.model_copy(
+        update={
+            "facts": facts,
+            "answer": "98765",
+            "solution": "9 + 8 = 98765.",
+            "wrong_answer": "98764",
+            "full_question": "98763",
+        }
+    )
 
 
 @given(seeds, LINES, st.sampled_from(["full", "underspecified"]))
@@ -63,7 +74,9 @@ def test_views_are_append_only(seed, lines, condition, party):
     turns = talk(lines)
 
     def text(n: int) -> str:
-        return "".join(m["role"][0] + m["content"] for m in view(make_task(seed, "underspecified"), condition, turns[:n], party))
+        return "".join(
+            m["role"][0] + m["content"] for m in view(make_task(seed, "underspecified"), condition, turns[:n], party)
+        )
 
     for n in range(1 if party == "partner" else 0, len(turns)):
         assert text(n + 1).startswith(text(n))

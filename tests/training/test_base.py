@@ -67,11 +67,14 @@ def test_slips_carry_no_loss():
 def test_only_the_base_split_is_used(examples):
     """Every question is one of the base split's, and none is one that a student or an exam draws."""
     ours = {
-        task.question: task for specification in ("full", "underspecified", "false_premise")
+        task.question: task
+        for specification in ("full", "underspecified", "false_premise")
         for task in itertools.islice(embedded_tasks("base", specification, seed=1003), COUNT)
     }
     kept_back = {
-        task.question for split in ("train", "exam") for specification in ("full", "underspecified")
+        task.question
+        for split in ("train", "exam")
+        for specification in ("full", "underspecified")
         for task in itertools.islice(embedded_tasks(split, specification), COUNT)
     }
     for example in examples:

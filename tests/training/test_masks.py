@@ -16,8 +16,10 @@ from training.base import SPECIAL, make_model
 from training.masks import IGNORE, Encoded, RowTooLong, TemplateError, encode
 
 # As published; TRL carries copies of them.
-PUBLISHED = {name: files("trl").joinpath("chat_templates", f"{name}.jinja").read_text(encoding="utf-8")
-             for name in ("qwen3", "qwen2_5", "llama3")}
+PUBLISHED = {
+    name: files("trl").joinpath("chat_templates", f"{name}.jinja").read_text(encoding="utf-8")
+    for name in ("qwen3", "qwen2_5", "llama3")
+}
 CHATML = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n"
     "{% if message.role == 'assistant' %}{% generation %}{{ message.content }}<|im_end|>{% endgeneration %}\n"
@@ -35,7 +37,8 @@ def tokenizers(base_tokenizer: PreTrainedTokenizerFast) -> dict[str, PreTrainedT
 
     def made(name: str) -> PreTrainedTokenizerFast:
         tokenizer = PreTrainedTokenizerFast(
-            tokenizer_object=base._tokenizer, pad_token="<|pad|>", eos_token=ENDS[name], bos_token="<|begin_of_text|>")
+            tokenizer_object=base._tokenizer, pad_token="<|pad|>", eos_token=ENDS[name], bos_token="<|begin_of_text|>"
+        )
         tokenizer.add_special_tokens({"additional_special_tokens": CONTROL})
         tokenizer.chat_template = {"embedded": base.chat_template, "chatml": CHATML, **PUBLISHED}[name]
         return tokenizer
@@ -64,10 +67,15 @@ def learned_ids(sequences: list[Encoded]) -> list[list[int]]:
     return stretches
 
 
-QUESTION = ("Tom has 12 hats. Tom gives some hats to Ana. How many hats does Tom have left?\n"
-            "Work it out with your partner.")
-TALK = (QUESTION, "How many hats does Tom give to Ana?", "I know this: Tom gives 5 hats to Ana.",
-        "I get 12 - 5 = 7. The answer is 7.")
+QUESTION = (
+    "Tom has 12 hats. Tom gives some hats to Ana. How many hats does Tom have left?\nWork it out with your partner."
+)
+TALK = (
+    QUESTION,
+    "How many hats does Tom give to Ana?",
+    "I know this: Tom gives 5 hats to Ana.",
+    "I get 12 - 5 = 7. The answer is 7.",
+)
 
 
 @pytest.mark.parametrize("name", TEMPLATES)
@@ -94,10 +102,21 @@ def test_a_turn_is_trained_after_exactly_the_ids_that_the_engine_reads(tokenizer
 def test_labels_equal_those_of_trl_with_generation_marks(tokenizers, name, tmp_path):
     tokenizer, (messages, learn) = tokenizers[name], talk(*TALK)
     [ours] = encode(tokenizer, messages, learn, 1024)
-    arguments = SFTConfig(output_dir=str(tmp_path), assistant_only_loss=True, use_cpu=True, bf16=False,
-                          gradient_checkpointing=False, report_to="none", dataset_num_proc=None)
-    trainer = SFTTrainer(model=make_model(len(tokenizer), 32, 1), args=arguments, processing_class=tokenizer,
-                         train_dataset=Dataset.from_list([{"messages": messages}]))
+    arguments = SFTConfig(
+        output_dir=str(tmp_path),
+        assistant_only_loss=True,
+        use_cpu=True,
+        bf16=False,
+        gradient_checkpointing=False,
+        report_to="none",
+        dataset_num_proc=None,
+    )
+    trainer = SFTTrainer(
+        model=make_model(len(tokenizer), 32, 1),
+        args=arguments,
+        processing_class=tokenizer,
+        train_dataset=Dataset.from_list([{"messages": messages}]),
+    )
     theirs = trainer.train_dataset[0]
     length = len(ours["input_ids"])
     assert theirs["input_ids"][:length] == ours["input_ids"]
@@ -128,7 +147,8 @@ def test_only_marked_turns_carry_loss_and_nothing_is_kept_after_the_last(tokeniz
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=30) | st.sampled_from(
-    ["", " ", "\n", "\n\nThe answer is 7.", "  7  ", "7\n\n\n", "é 漢字 🎩", "<think>", "assistant\n", "{{ x }}"])
+    ["", " ", "\n", "\n\nThe answer is 7.", "  7  ", "7\n\n\n", "é 漢字 🎩", "<think>", "assistant\n", "{{ x }}"]
+)
 plain = texts.filter(lambda text: not any(token in text for token in [*SPECIAL, *CONTROL, "</think>"]))
 
 
@@ -145,8 +165,9 @@ def test_any_dialogue_learns_its_assistant_texts_once_and_nothing_else(tokenizer
     assert said == [trim(text) + ENDS[name] for _, text in turns]
     for sequence in sequences:
         assert len(sequence["labels"]) == len(sequence["input_ids"])
-        assert all(label in (IGNORE, token)
-                   for token, label in zip(sequence["input_ids"], sequence["labels"], strict=True))
+        assert all(
+            label in (IGNORE, token) for token, label in zip(sequence["input_ids"], sequence["labels"], strict=True)
+        )
 
 
 def test_a_row_that_is_too_long_is_an_error_with_its_id_and_is_never_cut(tokenizers):
@@ -164,12 +185,18 @@ def test_a_thought_that_the_template_would_rewrite_is_refused_with_the_reason(to
         encode(tokenizers["qwen3"], messages, learn, 1024, "d1")
 
 
-@pytest.mark.parametrize(("template", "message"), [
-    (None, "no chat template"),
-    ("{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
-     "{% if add_generation_prompt %}assistant: {% endif %}", "without a special token"),
-    ("{{ raise_exception('only one turn') }}", "refuses the first 1 messages: only one turn"),
-])
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [
+        (None, "no chat template"),
+        (
+            "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
+            "{% if add_generation_prompt %}assistant: {% endif %}",
+            "without a special token",
+        ),
+        ("{{ raise_exception('only one turn') }}", "refuses the first 1 messages: only one turn"),
+    ],
+)
 def test_templates_that_cannot_be_trained_on_are_named(tokenizers, template, message):
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=tokenizers["embedded"]._tokenizer, eos_token="<|end|>")
     tokenizer.chat_template = template

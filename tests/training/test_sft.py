@@ -41,25 +41,46 @@ def qwen3(base_tokenizer, tmp_path_factory) -> Path:
     """A Qwen3 checkpoint with untied embeddings, its control tokens and the published chat template."""
     folder = tmp_path_factory.mktemp("qwen3")
     tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=base_tokenizer._tokenizer, eos_token="<|im_end|>", pad_token="<|endoftext|>",
-        additional_special_tokens=["<|im_start|>"])
+        tokenizer_object=base_tokenizer._tokenizer,
+        eos_token="<|im_end|>",
+        pad_token="<|endoftext|>",
+        additional_special_tokens=["<|im_start|>"],
+    )
     tokenizer.chat_template = files("trl").joinpath("chat_templates", "qwen3.jinja").read_text(encoding="utf-8")
     torch.manual_seed(0)
-    Qwen3ForCausalLM(Qwen3Config(
-        vocab_size=len(tokenizer) + 5, hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=2,
-        num_key_value_heads=1, head_dim=16, max_position_embeddings=512, tie_word_embeddings=False,
-        bos_token_id=None, eos_token_id=tokenizer.eos_token_id, pad_token_id=tokenizer.pad_token_id,
-    )).save_pretrained(folder)
+    Qwen3ForCausalLM(
+        Qwen3Config(
+            vocab_size=len(tokenizer) + 5,
+            hidden_size=32,
+            intermediate_size=64,
+            num_hidden_layers=2,
+            num_attention_heads=2,
+            num_key_value_heads=1,
+            head_dim=16,
+            max_position_embeddings=512,
+            tie_word_embeddings=False,
+            bos_token_id=None,
+            eos_token_id=tokenizer.eos_token_id,
+            pad_token_id=tokenizer.pad_token_id,
+        )
+    ).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
 
 
 def row(number: int, seed: int = 1, round: int = 0, answer: str = "7") -> Row:
-    talk = [f"Tom has {number} hats. How many?", "How many hats does Tom lose?", "I do not know that.",
-            f"The answer is {answer}."]
+    talk = [
+        f"Tom has {number} hats. How many?",
+        "How many hats does Tom lose?",
+        "I do not know that.",
+        f"The answer is {answer}.",
+    ]
     return {
-        "id": f"d{number}-{seed}-{round}", "task_id": f"t{number}", "specification": "full",
-        "seed": seed, "round": round,
+        "id": f"d{number}-{seed}-{round}",
+        "task_id": f"t{number}",
+        "specification": "full",
+        "seed": seed,
+        "round": round,
         "messages": [{"role": ["user", "assistant"][i % 2], "content": text} for i, text in enumerate(talk)],
         "learn": [False, True, False, True],
     }
@@ -67,7 +88,10 @@ def row(number: int, seed: int = 1, round: int = 0, answer: str = "7") -> Row:
 
 def experiment(model: Path, out: Path, rows: list[Row] | None = None, rounds: int = 1, **settings: Any) -> Experiment:
     made = Experiment(
-        name="tiny", out=str(out), rounds=rounds, student={"model": str(model)},
+        name="tiny",
+        out=str(out),
+        rounds=rounds,
+        student={"model": str(model)},
         conditions={"facts": Condition(partition="facts")},
         training=Settings(**{"rank": 4, "batch": 4, "micro_batch": 4, "learning_rate": 1e-2, "epochs": 2} | settings),
     )
@@ -86,8 +110,9 @@ def loss(model: Path, adapter: Path | None = None) -> float:
     if adapter is not None:
         network = PeftModel.from_pretrained(network, adapter)
     sequences = sft.encode_rows(load_tokenizer(str(model)), [row(3)], 512)
-    losses = [network(input_ids=torch.tensor([s["input_ids"]]), labels=torch.tensor([s["labels"]])).loss
-              for s in sequences]
+    losses = [
+        network(input_ids=torch.tensor([s["input_ids"]]), labels=torch.tensor([s["labels"]])).loss for s in sequences
+    ]
     return float(sum(losses)) / len(losses)
 
 
@@ -202,12 +227,22 @@ def test_two_processes_train_the_same_adapter_as_one(embedded, tmp_path):
     made = experiment(embedded, tmp_path / "both", rows)
     (tmp_path / "config.yaml").write_text(dump(made))
     script = tmp_path / "run.py"
-    script.write_text("import os, sys\nfrom pathlib import Path\nfrom pipeline.config import load\n"
-                      "from training.sft import train\nassert os.environ['WORLD_SIZE'] == '2'\n"
-                      "train(load(Path(sys.argv[1])), 'facts', 1)\n")
+    script.write_text(
+        "import os, sys\nfrom pathlib import Path\nfrom pipeline.config import load\n"
+        "from training.sft import train\nassert os.environ['WORLD_SIZE'] == '2'\n"
+        "train(load(Path(sys.argv[1])), 'facts', 1)\n"
+    )
     # What `accelerate launch` starts; its own command line refuses several processes without a GPU.
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", str(script),
-               str(tmp_path / "config.yaml")]
+    command = [
+        sys.executable,
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        "--nproc_per_node",
+        "2",
+        str(script),
+        str(tmp_path / "config.yaml"),
+    ]
     subprocess.run(command, check=True, capture_output=True, timeout=280)
     both = tmp_path / "both/adapters/facts/seed-1"
     a, b = load_file(alone / WEIGHTS), load_file(both / WEIGHTS)

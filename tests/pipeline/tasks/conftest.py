@@ -23,21 +23,40 @@ def gsm8k_row(i):
 
 
 def sharded_row(i):
-    shards = [f"How many {THINGS[i % 16]} do Tom and Ana have in total?", f"Tom has {i + 2} {THINGS[i % 16]}.",
-              "Ana has two times as many as Tom."]
-    return {"question": question(i), "answer": answer(i), "task_id": str(i),
-            "shards": [{"shard_id": n + 1, "shard": shard} for n, shard in enumerate(shards)]}
+    shards = [
+        f"How many {THINGS[i % 16]} do Tom and Ana have in total?",
+        f"Tom has {i + 2} {THINGS[i % 16]}.",
+        "Ana has two times as many as Tom.",
+    ]
+    return {
+        "question": question(i),
+        "answer": answer(i),
+        "task_id": str(i),
+        "shards": [{"shard_id": n + 1, "shard": shard} for n, shard in enumerate(shards)],
+    }
 
 
 def mathdial_row(i):
     n = i + 2
-    talk = ["Teacher: (probing)How did you start?", f"Student: I added 2, so they have {2 * n + 2} in total.",
-            "Teacher: (focus)What does twice mean?", "Student: Two times.", "Teacher: (generic)Good.",
-            "Teacher: (telling)So use it.", f"Mia: Oh. They have {n} + {2 * n} = {3 * n} in total."]
-    return {"qid": 6000000 + i, "scenario": 1, "question": question(i),
-            "ground_truth": f"Ana has {2 * n}.\nThey have {3 * n}.\n {3 * n}",
-            "student_incorrect_solution": f"Ana has {n + 2}.\n {2 * n + 2}", "teacher_described_confusion": "adds",
-            "self-correctness": "Yes", "conversation": "|EOM|".join(talk)}
+    talk = [
+        "Teacher: (probing)How did you start?",
+        f"Student: I added 2, so they have {2 * n + 2} in total.",
+        "Teacher: (focus)What does twice mean?",
+        "Student: Two times.",
+        "Teacher: (generic)Good.",
+        "Teacher: (telling)So use it.",
+        f"Mia: Oh. They have {n} + {2 * n} = {3 * n} in total.",
+    ]
+    return {
+        "qid": 6000000 + i,
+        "scenario": 1,
+        "question": question(i),
+        "ground_truth": f"Ana has {2 * n}.\nThey have {3 * n}.\n {3 * n}",
+        "student_incorrect_solution": f"Ana has {n + 2}.\n {2 * n + 2}",
+        "teacher_described_confusion": "adds",
+        "self-correctness": "Yes",
+        "conversation": "|EOM|".join(talk),
+    }
 
 
 @pytest.fixture(scope="session")

@@ -52,8 +52,9 @@ def test_twins_have_as_many_words_numbers_and_somes(pairs):
 def test_a_bag_of_words_cannot_tell_underspecified_from_full(pairs, binary):
     """Youden J (sensitivity + specificity - 1) on the half that it was not fitted on; above 0.2 no claim stands."""
     half = len(pairs) // 2
-    texts = [[re.sub(r"\d+", "N", task.question) for pair in part for task in pair]
-             for part in (pairs[:half], pairs[half:])]
+    texts = [
+        [re.sub(r"\d+", "N", task.question) for pair in part for task in pair] for part in (pairs[:half], pairs[half:])
+    ]
     labels = np.array([0, 1] * half)
     counter = CountVectorizer(token_pattern=r"[A-Za-z]+", binary=binary)
     model = LogisticRegression(max_iter=1000).fit(counter.fit_transform(texts[0]), labels)
@@ -91,8 +92,10 @@ def test_the_public_question_holds_just_the_numbers_of_the_public_facts(pairs):
 def test_no_combination_of_numbers_and_thing_stands_in_two_splits():
     def combinations(split):
         needed = [[fact.text for fact in task.facts if fact.needed] for task in some(split, "full", 150)]
-        return {(*sorted(re.findall(r"\d+", " ".join(texts))),
-                 re.findall(r"\d+ (?:more |loose )?(\w+)", texts[-1])[0]) for texts in needed}
+        return {
+            (*sorted(re.findall(r"\d+", " ".join(texts))), re.findall(r"\d+ (?:more |loose )?(\w+)", texts[-1])[0])
+            for texts in needed
+        }
 
     base, train, exam = (combinations(split) for split in ("base", "train", "exam"))
     assert not base & train

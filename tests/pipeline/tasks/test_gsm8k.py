@@ -38,7 +38,8 @@ def test_a_hub_folder_is_read_in_all_its_splits(row, tmp_path):
         (tmp_path / f"{split}.jsonl").write_text("".join(json.dumps(row["gsm8k"](i)) + "\n" for i in numbers))
     (tmp_path / "README.md").write_text(
         "---\nconfigs:\n- config_name: main\n  data_files:\n  - {split: train, path: train.jsonl}\n"
-        "  - {split: test, path: test.jsonl}\n---\n")
+        "  - {split: test, path: test.jsonl}\n---\n"
+    )
     tasks, bad = gsm8k.read(Tasks(source="gsm8k", path=str(tmp_path)))
     assert (len(tasks), bad) == (12, [])
 

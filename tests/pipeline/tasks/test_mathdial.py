@@ -60,11 +60,16 @@ def test_the_answers_of_people_are_read_from_closing_sentences(row):
     assert leak_stated(talk(row, "Teacher: (telling)Tom and Ana have 36 balls in total.", "Student: Thank you!"))
 
 
-@pytest.mark.parametrize(("turns", "says"), [
-    (("Teacher: (probing)Hi", ""), "turn 2"), (("Teacher: (probing)Hi", "no speaker"), "turn 2"),
-    (("Teacher: (probing)", "Student: Hi"), "turn 1"), (("Teacher: (probing)Hi",), "one speaker"),
-    (("Student: Hi", "Student: Hello"), "one speaker"),
-])
+@pytest.mark.parametrize(
+    ("turns", "says"),
+    [
+        (("Teacher: (probing)Hi", ""), "turn 2"),
+        (("Teacher: (probing)Hi", "no speaker"), "turn 2"),
+        (("Teacher: (probing)", "Student: Hi"), "turn 1"),
+        (("Teacher: (probing)Hi",), "one speaker"),
+        (("Student: Hi", "Student: Hello"), "one speaker"),
+    ],
+)
 def test_a_talk_with_a_gap_is_refused_by_its_turn(row, turns, says):
     with pytest.raises(ValueError, match=says):
         talk(row, *turns)

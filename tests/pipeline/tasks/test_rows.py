@@ -120,12 +120,17 @@ def test_counts_cap_each_specification_and_twins_share_their_questions(row, writ
     assert other != tasks
 
 
-@pytest.mark.parametrize(("source", "path", "says"), [
-    ("gsm8k", "", "needs"), ("sharded", "nowhere/file.json", "'nowhere/file.json' is not a file"),
-    ("mathdial", "$NO_SUCH_VARIABLE/x.jsonl", "environment variable that is not set"),
-    ("gsm8k", "gone.jsonl", "is not a file"), ("gsm8k", "runs/gone.jsonl", "is not a file"),
-    ("sharded", ".", "is not a file"),
-])
+@pytest.mark.parametrize(
+    ("source", "path", "says"),
+    [
+        ("gsm8k", "", "needs"),
+        ("sharded", "nowhere/file.json", "'nowhere/file.json' is not a file"),
+        ("mathdial", "$NO_SUCH_VARIABLE/x.jsonl", "environment variable that is not set"),
+        ("gsm8k", "gone.jsonl", "is not a file"),
+        ("gsm8k", "runs/gone.jsonl", "is not a file"),
+        ("sharded", ".", "is not a file"),
+    ],
+)
 def test_a_missing_file_is_an_error_that_names_the_key_and_what_was_looked_for(source, path, says):
     with pytest.raises(ConfigError, match=r"tasks\.path") as error:
         load_tasks(Tasks(source=source, path=path, train=ALL), "train")
@@ -150,7 +155,7 @@ def test_only_mathdial_has_dialogues(row, write):
         load_dialogues(Tasks(source="gsm8k", path=write("gsm8k", [row["gsm8k"](0)])), "human", HUMAN, 1)
 
 
-@given(st.integers(-10**6, 10**6), st.text(max_size=20))
+@given(st.integers(-(10**6), 10**6), st.text(max_size=20))
 @settings(deadline=None)  # a slow machine is no failure
 def test_a_wrong_answer_is_a_number_of_the_same_size_that_differs_from_the_gold(gold, text):
     wrong = wrong_answer(str(gold), text)

@@ -41,27 +41,44 @@ def test_a_withheld_shard_reaches_the_partner_and_not_the_student(row):
     assert not numbers(under.question) & numbers(" ".join(fact.text for fact in under.missing))
 
 
-@pytest.mark.parametrize(("question", "told", "lost"), [
-    ("Tom has 12 pens and 5 hats.", "Tom has 12 pens.", "5"), ("Tom has two pens and 5 hats.", "Tom has 5 hats.", "2"),
-    ("Tom has a dozen pens, 5 hats.", "Tom has 5 hats.", "12"),
-    ("Tom has 5 hats, half are red.", "Tom has 5 hats.", "1/2"),
-    ("Tom has 5 hats, Ana twice that.", "Tom has 5 hats.", "2"),
-    ("Tom has 5 hats, 20% red.", "Tom has 5 hats.", "1/5"),
-    ("Tom has twenty-five pens, 5 hats.", "Tom has 5 hats.", "25"),
-    ("Tom has 5 hats for $1,200.", "Tom has 5 hats.", "1200"),
-])
+@pytest.mark.parametrize(
+    ("question", "told", "lost"),
+    [
+        ("Tom has 12 pens and 5 hats.", "Tom has 12 pens.", "5"),
+        ("Tom has two pens and 5 hats.", "Tom has 5 hats.", "2"),
+        ("Tom has a dozen pens, 5 hats.", "Tom has 5 hats.", "12"),
+        ("Tom has 5 hats, half are red.", "Tom has 5 hats.", "1/2"),
+        ("Tom has 5 hats, Ana twice that.", "Tom has 5 hats.", "2"),
+        ("Tom has 5 hats, 20% red.", "Tom has 5 hats.", "1/5"),
+        ("Tom has twenty-five pens, 5 hats.", "Tom has 5 hats.", "25"),
+        ("Tom has 5 hats for $1,200.", "Tom has 5 hats.", "1200"),
+    ],
+)
 def test_an_item_that_lost_a_number_is_refused_by_that_number(row, question, told, lost):
     with pytest.raises(ValueError, match=rf"lost a number: {lost} of the question"):
         twins(item(row, question + " How many?", ["How many?", told]))
 
 
-@pytest.mark.parametrize(("one", "other"), [
-    ("twelve", "12"), ("a dozen", "12"), ("2 dozen", "24"), ("twice", "two times"),
-    ("half", "50%"), ("one-third", "1/3"),
-    ("three quarters", "3/4"), ("a quarter", "1 quarter"), ("twenty-five", "25"),
-    ("two hundred", "200"), ("1,000", "1000"),
-    ("doubled", "2"), ("triple", "three times"), ("20 percent", "20%"), ("half a dozen", "half a dozen"),
-])
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("twelve", "12"),
+        ("a dozen", "12"),
+        ("2 dozen", "24"),
+        ("twice", "two times"),
+        ("half", "50%"),
+        ("one-third", "1/3"),
+        ("three quarters", "3/4"),
+        ("a quarter", "1 quarter"),
+        ("twenty-five", "25"),
+        ("two hundred", "200"),
+        ("1,000", "1000"),
+        ("doubled", "2"),
+        ("triple", "three times"),
+        ("20 percent", "20%"),
+        ("half a dozen", "half a dozen"),
+    ],
+)
 def test_one_number_in_words_and_digits_is_one_number(one, other):
     assert numbers(f"Ana has {one} of them.") == numbers(f"Of them, Ana has {other}.") != set()
 
@@ -78,15 +95,22 @@ def test_any_text_has_its_numbers_read_without_an_error(text):
 
 
 def test_an_item_whose_first_shard_tells_everything_is_refused(row):
-    shards = ["How many balls do they have if Tom has 12 balls and Ana has twice as many?", "Tom has 12 balls.",
-              "Ana has twice as many."]
+    shards = [
+        "How many balls do they have if Tom has 12 balls and Ana has twice as many?",
+        "Tom has 12 balls.",
+        "Ana has twice as many.",
+    ]
     with pytest.raises(ValueError, match="nothing is withheld"):
         twins(item(row, shards=shards))
 
 
 def test_what_the_first_shard_tells_is_public_and_a_repeated_shard_is_not_needed(row):
-    shards = ["How many balls are there if Tom has 12 balls?", "Tom has 12 balls.", "Ana has 2 times as many balls.",
-              "So Ana has 2 times as many balls."]
+    shards = [
+        "How many balls are there if Tom has 12 balls?",
+        "Tom has 12 balls.",
+        "Ana has 2 times as many balls.",
+        "So Ana has 2 times as many balls.",
+    ]
     under, _ = twins(item(row, shards=shards))
     assert [(fact.public, fact.needed) for fact in under.facts] == [(True, True), (False, True), (False, False)]
 
