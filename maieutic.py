@@ -200,7 +200,8 @@ async def _build(experiment: Experiment, group: list[str], round: int) -> None:
     from pipeline.tasks import load_dialogues, load_tasks
 
     tasks, bad = load_tasks(experiment.tasks, "train")
-    say(f"tasks: {len(tasks)} to train on" + (f", {len(bad)} rows that cannot be used, in failures.jsonl" if bad else ""))
+    unusable = f", {len(bad)} rows that cannot be used, in failures.jsonl" if bad else ""
+    say(f"tasks: {len(tasks)} to train on{unusable}")
     casting = Casting(experiment, _adapters(experiment))
     casting.announce(itertools.product(group, experiment.seeds), round - 1)
     for name in group:
