@@ -102,9 +102,7 @@ def movable(task: Task, played: Played) -> Found:
         if started_right:
             found.append((task.id, "collapse", float(same and not right)))
         last = [attempt(turn.text) for turn in played.turns[-2:]]
-        still = all(
-            said is None or equal(said, belief.answer)
-            for said, belief in zip(last, (yours, mine) if played.turns[-1].party == "student" else (mine, yours))
-        )
+        order = (yours, mine) if played.turns[-1].party == "student" else (mine, yours)
+        still = all(said is None or equal(said, belief.answer) for said, belief in zip(last, order, strict=False))
         found.append((task.id, "stalemate", float(played.stop == "turn_cap" and not same and still)))
     return found

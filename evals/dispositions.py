@@ -106,9 +106,8 @@ def main() -> None:
             for greedy, low, high in BARS.get(metric.removesuffix(" (greedy)"), [])
             if greedy == metric.endswith(" (greedy)")
         ]
-        print(
-            f"{metric:32} {rate['value']:6.3f} [{rate['low']:6.3f}, {rate['high']:6.3f}] n={rate['n']:<6.0f} {' '.join(bars)}"
-        )
+        interval = f"[{rate['low']:6.3f}, {rate['high']:6.3f}] n={rate['n']:<6.0f}"
+        print(f"{metric:32} {rate['value']:6.3f} {interval} {' '.join(bars)}")
     (Path(options.model) / "dispositions.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 

@@ -120,13 +120,13 @@ def make_task(
     numbers = _numbers(kind, rng)
     if specification == "false_premise":
         numbers = [min(numbers), max(numbers) + (min(numbers) == max(numbers))]
-    people, things = rng.sample(NAMES, 4), rng.sample(OBJECTS, 2)
-    cast = dict(zip("ABCD", people, strict=True)) | {"O": things[0], "P": things[1]}
+    people, things = rng.sample(NAMES, 5), rng.sample(OBJECTS, 2)
+    cast = dict(zip("ABCDE", people, strict=True)) | {"O": things[0], "P": things[1]}
     count = 2 if rng.random() < two_missing else 1
-    dropped = kind in ("total", "trio", "left", "more") and rng.random() < 0.5
+    dropped = kind in ("total", "trio", "left", "more") and rng.random() < 0.25
 
     facts = [(pattern, number, True) for pattern, number in zip(patterns, numbers, strict=True)]
-    extras = rng.sample(["D has N O.", "D has N P.", "A has N P."], count)
+    extras = ["D has N P.", "E has N P."][:count]
     facts += [(pattern, rng.randint(10, TOP), False) for pattern in extras]
     hideable = [i for i, (pattern, _, needed) in enumerate(facts) if needed]
     if dropped:
@@ -142,7 +142,8 @@ def make_task(
     sentences, whole, records = [], [], []
     if dropped:
         # Names every person and thing, so that a dropped sentence changes no word's presence.
-        sentences.append(f"{people[0]}, {people[1]}, {people[2]} and {people[3]} have {things[0]} and {things[1]}.")
+        *names, last = [cast[letter] for letter in "ABCDE" if any(letter in fact[0].split() for fact in facts)]
+        sentences.append(f"{', '.join(names)} and {last} have {things[0]} and {things[1]}.")
         whole.append(sentences[0])
     for i in order:
         pattern, number, needed = facts[i]
