@@ -9,6 +9,7 @@ the turns that a base should learn; slips that only set up a correction carry no
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -93,8 +94,20 @@ class Student:
     def lacks(self) -> list[Fact]:
         return [fact for fact in self.task.facts if fact.needed and fact.id not in self.has]
 
+    def think(self) -> str:
+        """What it reads off, aloud: each needed fact that it has, with its number or as the problem hides it."""
+        read = []
+        for fact in self.task.facts:
+            hidden = re.sub(r"\d+", "some", fact.text)
+            if fact.needed and (fact.id in self.has or hidden in self.task.question):
+                read.append(fact.text if fact.id in self.has else hidden)
+        return "".join(f"{sentence} " for sentence in read)
+
     def solve(self) -> str:
         """An attempt: with all facts the right equations, else a guess that says so."""
+        return self.think() + self._answer()
+
+    def _answer(self) -> str:
         if self.task.answer == IMPOSSIBLE:
             if self.rng.random() < 0.5:
                 return self._commit("", IMPOSSIBLE)
@@ -117,15 +130,16 @@ class Student:
     def open(self) -> str:
         roll, lacking = self.rng.random(), bool(self.lacks)
         if roll < (self.how.ask if lacking else self.how.ask_full):
-            return self.ask()
+            return self.think() + self.ask()
         if lacking and self.rng.random() < self.how.abstain:
-            return "I cannot tell."
+            return self.think() + "I cannot tell."
         return self.solve()
 
     def slip(self) -> str:
         """A wrong attempt, to be corrected later; never learned."""
         wrong = str(max(1, int(self.task.answer) + self.rng.choice([-20, -10, -2, -1, 1, 2, 10, 20])))
-        return self._commit("I get " + self.task.solution.rsplit(" ", 1)[0] + f" {wrong}. ", wrong)
+        work = "I get " + self.task.solution.rsplit(" ", 1)[0] + f" {wrong}. "
+        return self.think() + self._commit(work, wrong)
 
     def hear(self, text: str, move: str) -> str:
         """The next turn, after the other said `text`; `move` names what kind of turn it was."""
@@ -137,14 +151,14 @@ class Student:
             if new and rng.random() < self.how.restate:
                 before += f"So {new[0].text} "
             if self.lacks:
-                return before + (self.ask() if rng.random() < self.how.ask_again else self.solve())
+                return before + (self.think() + self.ask() if rng.random() < self.how.ask_again else self.solve())
             return before + (self.solve() if new or self.answer is None else self.stop())
         if move == "unknown":
             return "I cannot tell." if rng.random() < 0.1 else self.solve()
         if move in ("wrong", "high", "low"):
             before = rng.choice(["Sorry. ", "No, wait. ", "", ""])
             asks = self.lacks and rng.random() < self.how.ask
-            return before + (self.ask() if asks else self.solve())
+            return before + (self.think() + self.ask() if asks else self.solve())
         if move == "claim":
             claim = attempt(text)
             if self.answer is None:
