@@ -97,14 +97,14 @@ def asked(text: str, facts: Iterable[Fact]) -> list[str]:
     """Ids of the facts that the questions in a turn ask for, at most one per question.
 
     A question asks for the fact whose content words it shares most (Jaccard). A fact that knows its own
-    question needs 0.6, any other 0.3 (figures in docs/labels.md).
+    question needs 0.9, or the problem's own question would pass for one; any other needs 0.3.
     """
     found = []
     for question in questions(text):
         words = content_words(question)
         scored = [(_overlap(words, fact), fact) for fact in facts]
         score, fact = max(scored, key=lambda pair: pair[0], default=(0.0, None))
-        if fact is not None and score >= (0.6 if fact.ask else 0.3):
+        if fact is not None and score >= (0.9 if fact.ask else 0.3):
             found.append(fact.id)
     return found
 

@@ -1,8 +1,9 @@
 """The embedded world: short word problems in plain English, made from a seed.
 
-Every problem exists as a minimal pair. The `full` twin hides a distractor and the `underspecified`
-twin hides a needed fact, in the same form (dropped without a word, or its number turned into
-"some"), so counts of words say nothing about the specification. `false_premise` problems give away
+Every problem exists as a minimal pair. Beside each fact that the `underspecified` twin hides stands a
+distractor, the same sentence about other people and things; the `full` twin hides that one, in the same
+form (dropped without a word, or its number turned into "some"). So neither words nor pairs of words
+tell the specification: one must see whom the question is about. `false_premise` problems give away
 more than there is. Problems of the hard stratum need a product; data/README.md says which.
 
 Splits hash the combination (numbers, object), so no combination that trained a base is examined.
@@ -22,7 +23,8 @@ OBJECTS = (
 ).split()
 
 # kind: (facts, question per wording, steps). The last wording is held out for the stress split.
-# In a fact, N is its number; facts that start with "A has" / "B has" can also be dropped silently.
+# In a fact, N is its number, X and x are containers; facts of the form "A has N O." can also be dropped silently.
+CONTAINERS = {"boxes": "box", "bags": "bag", "crates": "crate"}
 # fmt: off
 KINDS = {
     "total": (("A has N O.", "B has N O."),
@@ -40,13 +42,13 @@ KINDS = {
     "trade": (("A has N O.", "A finds N O.", "A loses N O."),
               ("How many O does A have now?", "How many O does A have in the end?",
                "How many O does A have after that?", "A has how many O now?"), "ab+c-"),
-    "boxes": (("There are N boxes.", "Each box holds N O."),
-              ("How many O are in the boxes?", "How many O do the boxes hold?",
-               "How many O are there in the boxes?", "There are how many O in the boxes?"), "ab*"),
-    "boxes_loose": (("There are N boxes.", "Each box holds N O.", "There are N loose O."),
+    "boxes": (("There are N X.", "Each x holds N O."),
+              ("How many O are in the X?", "How many O do the X hold?",
+               "How many O are there in the X?", "There are how many O in the X?"), "ab*"),
+    "boxes_loose": (("There are N X.", "Each x holds N O.", "There are N loose O."),
                     ("How many O are there in all?", "How many O are there together?",
                      "So how many O are there?", "There are how many O in all?"), "ab*c+"),
-    "boxes_taken": (("There are N boxes.", "Each box holds N O.", "There are N loose O.", "A takes N O."),
+    "boxes_taken": (("There are N X.", "Each x holds N O.", "There are N loose O.", "A takes N O."),
                     ("How many O are left?", "How many O are there after that?",
                      "How many O are there in the end?", "There are how many O left?"), "ab*c+d-"),
 }
@@ -68,13 +70,15 @@ def arithmetic(numbers: list[int], program: str) -> tuple[list[str], int]:
     return equations, total
 
 
+def _number(pattern: str, rng: random.Random) -> int:
+    if pattern in ("There are N X.", "There are N Y."):
+        return rng.randint(2, 9)
+    return rng.randint(10, 25 if pattern.startswith("Each") else TOP)
+
+
 def _numbers(kind: str, rng: random.Random) -> list[int]:
     while True:
-        if kind in HARD:
-            numbers = [rng.randint(2, 9), rng.randint(10, 25), rng.randint(10, TOP), rng.randint(10, TOP)]
-        else:
-            numbers = [rng.randint(10, TOP) for _ in range(3)]
-        numbers = numbers[: len(KINDS[kind][0])]
+        numbers = [_number(pattern, rng) for pattern in KINDS[kind][0]]
         if arithmetic(numbers, KINDS[kind][2])[1] > 0:
             return numbers
 
@@ -87,20 +91,28 @@ def _fill(pattern: str, cast: dict[str, str], number: str = "") -> str:
     return " ".join(words)
 
 
-def _ask(pattern: str, cast: dict[str, str]) -> str:
-    """The plain question for a fact."""
-    questions = {
-        "There are N boxes.": "How many boxes are there?",
-        "Each box holds N O.": "How many O does each box hold?",
-        "There are N loose O.": "How many loose O are there?",
-        "A takes N O.": "How many O does A take?",
-        "A gives N O to B.": "How many O does A give to B?",
-        "A has N more O than B.": "How many more O does A have than B?",
-        "A finds N O.": "How many O does A find?",
-        "A loses N O.": "How many O does A lose?",
-    }
-    name, *_, thing = pattern.rstrip(".").split()
-    return _fill(questions.get(pattern, f"How many {thing} does {name} have?"), cast)
+def _mirror(patterns: list[str]) -> list[str]:
+    """The same sentences about other people and things: distractors that look like needed facts."""
+    letters = [word.rstrip(".") for pattern in patterns for word in pattern.split()]
+    people = dict(zip(dict.fromkeys(word for word in letters if word in ("A", "B", "C")), "DE", strict=False))
+    return [_fill(pattern, people | {"O": "P", "X": "Y", "x": "y"}, "N") for pattern in patterns]
+
+
+def _ask(pattern: str, kind: str, cast: dict[str, str]) -> str:
+    """The plain question for a fact, never the problem's own question."""
+    words = pattern.rstrip(".").split()
+    who, verb, thing = words[0], words[1], words[-1]
+    if pattern.startswith("There are N"):
+        return _fill(f"How many {' '.join(words[3:])} are there?", cast)
+    if pattern.startswith("Each"):
+        return _fill(f"How many {thing} does each {words[1]} hold?", cast)
+    if "more" in words:
+        return _fill(f"How many more {words[4]} does {who} have than {words[-1]}?", cast)
+    if "to" in words:
+        return _fill(f"How many {words[3]} does {who} give to {words[-1]}?", cast)
+    if verb == "has":
+        return _fill(f"How many {thing} does {who} have{' at first' if kind in ('left', 'trade') else ''}?", cast)
+    return _fill(f"How many {thing} does {who} {verb.removesuffix('s')}?", cast)
 
 
 def make_task(
@@ -121,20 +133,21 @@ def make_task(
     if specification == "false_premise":
         numbers = [min(numbers), max(numbers) + (min(numbers) == max(numbers))]
     people, things = rng.sample(NAMES, 5), rng.sample(OBJECTS, 2)
-    cast = dict(zip("ABCDE", people, strict=True)) | {"O": things[0], "P": things[1]}
+    boxes = rng.sample(sorted(CONTAINERS), 2)
+    cast = dict(zip("ABCDE", people, strict=True)) | {"O": things[0], "P": things[1], "X": boxes[0], "Y": boxes[1]}
+    cast |= {"x": CONTAINERS[boxes[0]], "y": CONTAINERS[boxes[1]]}
     count = 2 if rng.random() < two_missing else 1
     dropped = kind in ("total", "trio", "left", "more") and rng.random() < 0.25
 
     facts = [(pattern, number, True) for pattern, number in zip(patterns, numbers, strict=True)]
-    extras = ["D has N P.", "E has N P."][:count]
-    facts += [(pattern, rng.randint(10, TOP), False) for pattern in extras]
-    hideable = [i for i, (pattern, _, needed) in enumerate(facts) if needed]
+    hideable = list(range(len(patterns)))
     if dropped:
-        hideable = [i for i in hideable if facts[i][0].split()[1:3] == ["has", "N"] and "more" not in facts[i][0]]
-        count = min(count, len(hideable))
-    needed_hidden = sorted(rng.sample(hideable, count))
-    extra_hidden = [i for i, fact in enumerate(facts) if not fact[2]][:count]
-    hidden = needed_hidden if specification == "underspecified" else extra_hidden
+        hideable = [i for i in hideable if patterns[i] in ("A has N O.", "B has N O.", "C has N O.")]
+    hidden = sorted(rng.sample(hideable, min(count, len(hideable))))
+    mirrored = _mirror([patterns[i] for i in hidden])
+    facts += [(pattern, _number(pattern, rng), False) for pattern in mirrored]
+    if specification != "underspecified":
+        hidden = [len(patterns) + i for i in range(len(hidden))]
 
     order = list(range(len(patterns)))
     for i in range(len(patterns), len(facts)):
@@ -148,7 +161,9 @@ def make_task(
     for i in order:
         pattern, number, needed = facts[i]
         text = _fill(pattern, cast, str(number))
-        records.append(Fact(id=f"f{i}", text=text, needed=needed, public=i not in hidden, ask=_ask(pattern, cast)))
+        records.append(
+            Fact(id=f"f{i}", text=text, needed=needed, public=i not in hidden, ask=_ask(pattern, kind, cast))
+        )
         whole.append(text)
         if i not in hidden:
             sentences.append(text)
