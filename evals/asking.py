@@ -68,9 +68,9 @@ def whole_episode(episode: Episode) -> Found:
             note("duplicates", fact in known and not facts[fact].public)
         if reply is not None and not missing <= known:
             told = set(given(reply, facts.values())) - known
-            if questions(turn.text) and said is None:
-                note("yield", bool(told & set(wanted)))
-            else:
+            for question in questions(turn.text):
+                note("yield", bool(told & set(asked(question, facts.values()))))
+            if not questions(turn.text):
                 note("unprompted", bool(told))
     if missing:
         note("ask_needed", asked_needed)

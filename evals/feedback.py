@@ -18,16 +18,18 @@ def feedback(episodes: Iterable[Episode]) -> list[Case]:
     """P(right after | wrong before) around each partner turn, and accuracy by student turn."""
     found = []
     for episode in episodes:
-        task, answer, position = episode.task, None, 0
+        task, answer, position, said = episode.task, None, 0, None
         kind = "under" if task.missing else task.specification
         for turn in episode.played.turns:
             if turn.party == "partner":
                 continue
+            # In these turns the informative partner has told a fact, or judged an attempt; the control in the same.
+            informed = 0 < position <= len(task.missing) if task.missing else said is not None
             said = attempt(turn.text)
             wrong_before = answer is not None and not equal(answer, task.answer)
             answer = said if said is not None else answer
             right = answer is not None and equal(answer, task.answer)
-            if wrong_before:
+            if wrong_before and informed:
                 found.append((task.id, f"uptake_{kind}@{episode.arm}", float(right)))
             position += 1
             found.append((task.id, f"accuracy_{kind}_turn{position}@{episode.arm}", float(right)))

@@ -24,17 +24,23 @@ FOLDS = 5
 def youden_j(tasks: Iterable[Task]) -> float:
     """Sensitivity + specificity - 1 on held-out tasks: 0 is chance, 1 is perfect. NaN below 5 tasks of either kind.
 
-    Words count with their frequency and every number is one word. Minimal pairs stay in one fold, or the
-    twin would push the guess the other way.
+    Words and pairs of words count with their frequency; a number is one of three words, by its size.
+    Minimal pairs stay in one fold, or the twin would push the guess the other way.
     """
     rows = [task for task in tasks if task.specification in ("full", "underspecified", "sharded")]
     lacks = np.array([bool(task.missing) for task in rows])
     groups = [task.full_question for task in rows]
     if min(lacks.sum(), (~lacks).sum()) < FOLDS or len(set(groups)) < FOLDS:
         return math.nan
-    texts = [re.sub(r"\d+(?:[.,]\d+)*", "number", task.question) for task in rows]
+    texts = [re.sub(r"\d+(?:[.,]\d+)*", _size, task.question) for task in rows]
     model = make_pipeline(
-        CountVectorizer(token_pattern=r"[A-Za-z]+"), LogisticRegression(max_iter=1000, class_weight="balanced")
+        CountVectorizer(token_pattern=r"[A-Za-z]+", ngram_range=(1, 2)),
+        LogisticRegression(max_iter=1000, class_weight="balanced"),
     )
     guessed = cross_val_predict(model, texts, lacks, groups=groups, cv=GroupKFold(FOLDS))
     return float(guessed[lacks].mean() - guessed[~lacks].mean())
+
+
+def _size(match: re.Match[str]) -> str:
+    value = float(match.group().replace(",", ""))
+    return "tiny" if value < 10 else "small" if value < 26 else "number"

@@ -78,7 +78,7 @@ GLOSSARY: dict[str, dict[str, str]] = {  # family: {metric: what is counted / ov
         "agreement_correct": "the common final belief is right / pairs whose final beliefs are equal",
         "concordance": "beliefs equal before any turn / pairs with the movable peer",
         "stalemate": (
-            "turn cap reached, beliefs differ and did not move in the last two turns / pairs that began different"
+            "turn cap reached, both beliefs held, different and unmoved / pairs that began with two different beliefs"
         ),
     },
     "feedback": {
@@ -95,8 +95,13 @@ GLOSSARY: dict[str, dict[str, str]] = {  # family: {metric: what is counted / ov
         "accuracy_false_premise": (
             "the answer at the end is right (_turnN: after the student's Nth turn) / episodes on false-premise tasks"
         ),
-        "uptake_under": "right after a partner's turn / turns after which it was wrong before, underspecified tasks",
-        "uptake_full": "right after a partner's turn / turns after which it was wrong before, full tasks",
+        "uptake_under": (
+            "right in the turn after it was told a fact, or in the same turn of a control / such turns before which "
+            "it was wrong, underspecified tasks"
+        ),
+        "uptake_full": (
+            "right in the turn after an attempt of its own was answered / such turns before which it was wrong, full tasks"
+        ),
         "uptake_false_premise": (
             "right after a partner's turn / turns after which it was wrong before, false-premise tasks"
         ),

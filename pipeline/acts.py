@@ -12,11 +12,13 @@ from pipeline.schema import Dialogue, Fact
 
 _NUMBER = r"[-+]?[$£€]?\d[\d,]*(?:\.\d+)?(?:/\d+)?%?"
 _ATTEMPT = re.compile(
-    r"(?:\b(?:answer (?:is|was|would be|should be|must be)|answer:|is it|it is|i get|i guess)|####)"
-    rf"[\s:*]*(?:\\?\$)?({_NUMBER})(?![\d\w]|[,:]\d|\s*[-+x/=]|\s*\*(?!\*)|\s+(?:and\s+)?[a-z]+\s*[-+*/=]?\s*\d)"
+    r"(?:\b(?:answer (?:is|was|would be|should be|must be)|answer:|i get|i guess)|####)"
+    rf"[\s:*]*(?:\\?\$|\\\()?({_NUMBER})(?![\d\w]|[,:]\d|\s*[-+x/=]|\s*\*(?!\*)|\s+(?:and\s+)?[a-z]+\s*[-+*/=]?\s*\d)"
     r"|\\boxed\{((?:[^{}]|\{[^{}]*\})+)\}",
     re.I,
 )
+# "It is 12." commits; "it is 3 times as many" does not, nor does anything in a sentence that begins with "if".
+_ITS = re.compile(rf"\b(?:it is|is it)\s+({_NUMBER})(?:[.!?]|$)", re.I)
 _UNIT = r"(?:\s+(?!(?:and|or|but|plus|minus|times|more|less|fewer)\b)[a-z]+){0,3}"
 # The last line of a worked solution ("... 4 spoons.\n 4"), or a whole turn.
 _BARE = re.compile(rf"(?:^|\n|(?<!\d)[.!?])\s*({_NUMBER})[.!]?\s*$")
@@ -42,9 +44,13 @@ def attempt(text: str, question: str = "") -> str | None:
     embedded world. Precision, recall and limits of both are in docs/labels.md.
     """
     bare = _BARE.search(text)
-    found = [match.group(1) or match.group(2) for match in (bare, *_ATTEMPT.finditer(text)) if match]
+    sure = " ".join(part for part in sentences(text) if not part.lower().startswith("if "))
+    named = sorted([*_ATTEMPT.finditer(sure), *_ITS.finditer(sure)], key=lambda match: match.start())
+    found = [match.group(1) or match.group(2) for match in named]
+    if bare:
+        return _written(bare.group(1))
     if found:
-        return _written(found[0] if bare else found[-1])
+        return _written(found[-1])
     if re.search(r"\bthat is impossible\b", text, re.I):
         return "impossible"
     return _closing(text, question) if question else None

@@ -18,7 +18,7 @@ def adopt(experiment: Experiment, dialogues: list[Dialogue], bad: list[BadRow], 
     ended = finished(run, condition)
     failures = [
         Failure(
-            id=digest(row.where, condition, seed, 0),
+            id=digest(row.where.rpartition("/")[2], condition, seed, 0),
             task_id=row.where,
             condition=condition,
             seed=seed,

@@ -65,13 +65,17 @@ def jobs(experiment: Experiment, tasks: list[Task], condition: str, seed: int, r
 
 
 def finished(run: Path, condition: str) -> set[str]:
-    """Ids that need no more work. Failures of the engine are dropped from failures.jsonl, to be tried again."""
+    """Ids of a condition that need no more work: its dialogues, and its failures but those of the engine."""
     ended = {dialogue.id for dialogue in read(run / "dialogues" / f"{condition}.jsonl", Dialogue)}
+    return ended | {f.id for f in read(run / "failures.jsonl", Failure) if f.kind != "engine_error"}
+
+
+def forget_engine_errors(run: Path, ids: set[str]) -> None:
+    """Drop the engine's failures on these dialogues from failures.jsonl: they are about to be tried again."""
     failures = list(read(run / "failures.jsonl", Failure))
-    standing = [f for f in failures if f.kind != "engine_error" or f.condition != condition]
+    standing = [f for f in failures if f.kind != "engine_error" or f.id not in ids]
     if len(standing) != len(failures):
         rewrite(run / "failures.jsonl", standing)
-    return ended | {f.id for f in standing if f.condition == condition}
 
 
 async def build(
@@ -89,12 +93,13 @@ async def build(
     ended = finished(run, condition)
     todo = [job for job in jobs(experiment, tasks, condition, seed, round) if job.id not in ended]
     skipped = sum(1 for _ in jobs(experiment, tasks, condition, seed, round)) - len(todo)
+    forget_engine_errors(run, {job.id for job in todo})
     admitted = asyncio.Semaphore(1 if experiment.dialogue.deterministic else experiment.dialogue.concurrency)
     made = failed = 0
     with Appender(run / "dialogues" / f"{condition}.jsonl") as dialogues, Appender(run / "failures.jsonl") as failures:
         for row in bad:
             failure = Failure(
-                id=digest(row.where, condition, seed, round),
+                id=digest(row.where.rpartition("/")[2], condition, seed, round),
                 task_id=row.where,
                 condition=condition,
                 seed=seed,

@@ -6,7 +6,9 @@ maieutic preview configs/quickstart.yaml --set dialogue.turns=2
 from __future__ import annotations
 
 import difflib
+import hashlib
 import os
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -163,10 +165,20 @@ class Experiment(Section):
     def fingerprint(self) -> str:
         """Of all that shapes a dialogue; part of every dialogue's id."""
         return digest(
-            self.student.model_dump(),
-            self.partner.model_dump(),
+            [weights_id(self.student.model), self.student.system],
+            [weights_id(self.partner.model), self.partner.system],
             self.dialogue.model_dump(exclude={"concurrency", "per_task"}),
         )
+
+
+@lru_cache(maxsize=64)
+def weights_id(model: str) -> str:
+    """Names weights by what they are, not by where they lie: a hash of a directory's files, or the hub name."""
+    kinds = ("*.safetensors", "config.json", "tokenizer.json", "chat_template.jinja")
+    files = sorted(path for kind in kinds for path in Path(model).glob(kind)) if model else []
+    if not files:
+        return model
+    return digest([[path.name, hashlib.sha256(path.read_bytes()).hexdigest()] for path in files])
 
 
 def load(path: Path, overrides: tuple[str, ...] = ()) -> Experiment:

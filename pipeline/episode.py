@@ -115,7 +115,9 @@ async def speak(model: Model, messages: list[Message], party: Party, settings: D
     said = await model.complete(messages, Sampling(settings.max_tokens, settings.temperature, seed))
     if not said.text.strip():
         raise EmptyTurn(f"the {party} said nothing after {len(messages)} messages")
-    return Turn(party=party, text=said.text, tokens=said.tokens, prompt_tokens=said.prompt_tokens)
+    return Turn(
+        party=party, text=said.text, tokens=said.tokens, prompt_tokens=said.prompt_tokens, finished=said.finished
+    )
 
 
 async def believe(model: Model, messages: list[Message], settings: DialogueSettings, k: int, key: str) -> Belief:

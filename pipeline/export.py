@@ -77,7 +77,8 @@ def learned(dialogue: Dialogue, which: str) -> list[bool]:
         chosen = {i for i in own if i > last_error}
     else:
         chosen = set(own)
-    return [i in chosen for i in range(len(dialogue.turns))]
+    # A turn that was cut has no end; to train on it would teach to stop there.
+    return [i in chosen and turn.finished for i, turn in enumerate(dialogue.turns)]
 
 
 def to_row(experiment: Experiment, dialogue: Dialogue) -> Row | None:

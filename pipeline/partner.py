@@ -10,7 +10,7 @@ import random
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from pipeline.acts import asked, attempt, given
+from pipeline.acts import asked, attempt, given, sentences
 from pipeline.partition import Condition
 from pipeline.schema import Turn
 from pipeline.verify import equal, number
@@ -80,24 +80,32 @@ def rule_reply(
             return say("right", done=True) if verdict else say("wrong")
         if knows.answer:
             return _compare(answer, knows, condition, say)
-    if condition.terms == "on_request":
-        wanted = asked(said, knows.facts)
-        texts = [fact.text for fact in knows.facts if fact.id in wanted]
-        if texts:
-            return say("tell", " ".join(texts))
-    else:
-        pool = (
-            [f for f in (knows.private or knows.facts) if f.needed]
-            if condition.terms == "volunteer"
-            else [f for f in knows.facts if f not in knows.private]
-        )
-        told = {i for turn in turns if turn.party == "partner" for i in given(turn.text, pool)}
-        rest = [fact.text for fact in pool if fact.id not in told]
+    if condition.terms != "on_request":
+        rest = [text for text in _unasked(knows, condition) if not any(text in turn.text for turn in turns[1::2])]
         if rest:
             return say("tell", rest[0])
+    # Once it has told all that it tells unasked, it answers like any other partner, from what is public by then.
+    told = {i for turn in turns[1::2] for i in given(turn.text, knows.facts)}
+    open_to = [f for f in knows.facts if condition.terms == "on_request" or f not in knows.private or f.id in told]
+    wanted = asked(said, knows.facts)
+    texts = [fact.text for fact in open_to if fact.id in wanted]
+    if texts:
+        return say("tell", " ".join(texts))
     if "?" in said and answer is None:
         return say("checks" if knows.verdicts else "unknown")
     return say("noted" if answer is not None else "go_on")
+
+
+def _unasked(knows: Known, condition: Condition) -> list[str]:
+    """What is told whether or not it was asked for, one in each turn: the needed facts that only the partner has.
+
+    Chatter restates as many public facts instead, or sentences of the question where it states no fact.
+    """
+    secret = [fact.text for fact in knows.private if fact.needed]
+    if condition.terms == "volunteer":
+        return secret or ([fact.text for fact in knows.facts if fact.needed] if knows.share else [])
+    public = [fact.text for fact in knows.facts if fact not in knows.private]
+    return (public or sentences(knows.question))[: len(secret)]
 
 
 def _compare(answer: str, knows: Known, condition: Condition, say: Callable[..., Reply]) -> Reply:

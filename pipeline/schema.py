@@ -76,6 +76,7 @@ class Turn(Record):
     text: str
     tokens: int = 0  # generated for this turn
     prompt_tokens: int = 0
+    finished: bool = True  # False: cut at max_tokens
 
 
 class Belief(Record):

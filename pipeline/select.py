@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pipeline.acts import attempts, given
-from pipeline.partition import Condition
+from pipeline.partition import PARTNER_VIEW, Condition
 from pipeline.schema import Dialogue, Party
 from pipeline.verify import equal
 from pipeline.view import known
@@ -30,6 +30,8 @@ def is_grounded(dialogue: Dialogue) -> bool:
     """Every needed fact was in the student's row, or stated by the partner, before the final answer."""
     condition = Condition.model_validate(dialogue.axes)
     has = {fact.id for fact in known(dialogue.task, condition, "student").facts}
+    if PARTNER_VIEW in condition.row.student:
+        has |= {fact.id for fact in known(dialogue.task, condition, "partner").facts}
     final = [
         i for i, said in enumerate(attempts(dialogue)) if said is not None and dialogue.turns[i].party == "student"
     ][-1:]

@@ -40,6 +40,7 @@ class Known:
     believes_false_key: bool = False
     solution: str = ""
     verdicts: bool = False  # it is told whether an attempt is right
+    share: bool = False  # its facts are its share of the question
 
 
 def known(task: Task, condition: Condition, party: Party) -> Known:
@@ -60,6 +61,7 @@ def known(task: Task, condition: Condition, party: Party) -> Known:
         WRONG_KEY in row,
         task.solution if SOLUTION in row else "",
         VERDICT in row,
+        SHARE in row,
     )
 
 

@@ -36,7 +36,7 @@ from transformers import (
 from transformers.utils import logging as hf_logging
 from trl import SFTConfig, SFTTrainer
 
-from pipeline.config import ConfigError, Experiment
+from pipeline.config import ConfigError, Experiment, weights_id
 from pipeline.export import Row, read_rows
 from pipeline.models.transformers import load_tokenizer
 from pipeline.progress import Stage, stage
@@ -72,7 +72,7 @@ def train(experiment: Experiment, condition: str, seed: int, round: int = 0, sta
         "seed": seed,
         "round": round,
         "model": experiment.student.model,
-        "model_hash": _model_hash(experiment.student.model),
+        "model_hash": weights_id(experiment.student.model),
         "start": _start(start),
         "data_hash": digest([[row["id"], row["messages"], row["learn"]] for row in rows]),
         "training": settings.model_dump(),
@@ -247,12 +247,6 @@ def _start(start: Path | None) -> str:
 
 
 @lru_cache
-def _model_hash(model: str) -> str:
-    """Of a local model's files, so that a base that was made anew trains anew; '' for a hub name."""
-    files = sorted(path for path in Path(model).glob("*") if path.suffix in (".safetensors", ".json", ".jinja"))
-    return digest([[path.name, _file_hash(path)] for path in files]) if files else ""
-
-
 def _file_hash(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
