@@ -133,11 +133,13 @@ def _told() -> Iterator[None]:
 
 
 def _load(config: Path, overrides: list[str] | None) -> Experiment:
+    from evals.metrics import check_metrics
     from pipeline.config import load
     from pipeline.rundir import check
 
     experiment = load(config, tuple(overrides or ()))
     check(experiment)
+    check_metrics(config, experiment)
     return experiment
 
 
@@ -196,10 +198,20 @@ async def _build(experiment: Experiment, group: list[str], round: int) -> None:
     from pipeline.adopt import adopt
     from pipeline.build import build, finished, jobs
     from pipeline.casting import Casting
+    from pipeline.config import ConfigError
     from pipeline.progress import say, stage
     from pipeline.tasks import load_dialogues, load_tasks
 
     tasks, bad = load_tasks(experiment.tasks, "train")
+    if not tasks:
+        raise ConfigError(
+            f"tasks.train: the source {experiment.tasks.source!r} gave no task ({len(bad)} rows cannot be used"
+            + (f"; the first: {bad[0].where}: {bad[0].message}). " if bad else "). ")
+            + "Expected counts per specification, such as {full: 300}, and a file with usable rows."
+        )
+    wanted = sum(experiment.tasks.train.values())
+    if len(tasks) < wanted and experiment.tasks.source != "mathdial":
+        say(f"tasks: {wanted} were asked for, the source has {len(tasks)} on its training questions")
     unusable = f", {len(bad)} rows that cannot be used, in failures.jsonl" if bad else ""
     say(f"tasks: {len(tasks)} to train on{unusable}")
     casting = Casting(experiment, _adapters(experiment))

@@ -38,7 +38,8 @@ def count(run: Path, experiment: Experiment, name: str) -> tuple[Json, dict[str,
         for row in parquet.read_table(file).to_pylist()
     ]
     kept = {row["id"] for row in rows if row.get("matched", True)}  # what training saw of it
-    selected = {d.id for d in select(dialogues, axes)} if rows else set()
+    exported = (run / "datasets" / name / "sft").is_dir()
+    selected = {d.id for d in select(dialogues, axes)} if exported else set()
     trained = [
         json.loads(file.read_text(encoding="utf-8"))
         for file in sorted((run / "adapters" / name).glob("seed-*/training.json"))

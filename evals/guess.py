@@ -28,7 +28,7 @@ def youden_j(tasks: Iterable[Task]) -> float:
     Minimal pairs stay in one fold, or the twin would push the guess the other way.
     """
     rows = [task for task in tasks if task.specification in ("full", "underspecified", "sharded")]
-    lacks = np.array([bool(task.missing) for task in rows])
+    lacks = np.array([bool(task.missing) for task in rows], dtype=bool)
     groups = [task.full_question for task in rows]
     if min(lacks.sum(), (~lacks).sum()) < FOLDS or len(set(groups)) < FOLDS:
         return math.nan

@@ -8,10 +8,13 @@ ask_needless@facts. An empty denominator is NaN, never 0.
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterable
+from pathlib import Path
 
 from pipeline.acts import ACTS
+from pipeline.config import ConfigError, Experiment
 
 POSITIONS = (1, 2, 3)  # of the student's turns, with equal weights, so that longer talks do not count as more grounding
 COMPOSITES: dict[str, dict[str, float]] = {
@@ -100,7 +103,8 @@ GLOSSARY: dict[str, dict[str, str]] = {  # family: {metric: what is counted / ov
             "it was wrong, underspecified tasks"
         ),
         "uptake_full": (
-            "right in the turn after an attempt of its own was answered / such turns before which it was wrong, full tasks"
+            "right in the turn after an attempt of its own was answered / such turns before which it was wrong, "
+            "full tasks"
         ),
         "uptake_false_premise": (
             "right after a partner's turn / turns after which it was wrong before, false-premise tasks"
@@ -137,6 +141,23 @@ def entry(metric: str) -> str:
 def define(metric: str) -> str | None:
     """What is counted, over what."""
     return next((family[entry(metric)] for family in GLOSSARY.values() if entry(metric) in family), None)
+
+
+def check_metrics(path: Path, experiment: Experiment) -> None:
+    """Raises ConfigError where a contrast names a metric that no exam measures."""
+    if experiment.compare is None:
+        return
+    known = [name for family in GLOSSARY.values() for name in family]
+    named = {"compare.primary": experiment.compare.primary} | {
+        f"compare.others.{i}": contrast for i, contrast in enumerate(experiment.compare.others)
+    }
+    for key, contrast in named.items():
+        if define(contrast.metric) is None:
+            near = difflib.get_close_matches(contrast.metric, known, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise ConfigError(
+                f"{path}: {key}.metric: {contrast.metric!r} is not a metric.{hint} Known: {', '.join(known)}"
+            )
 
 
 def parts(metric: str) -> dict[str, float]:

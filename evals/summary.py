@@ -123,6 +123,8 @@ def sentence(row: Json | None) -> str:
 
 def _open(runs: list[Path]) -> list[Run]:
     experiments = []
+    if len({path.resolve() for path in runs}) < len(runs):
+        raise ValueError(f"The same run is named twice: {', '.join(map(str, runs))}. Name each run once.")
     for path in runs:
         if not (path / "config.yaml").is_file():
             raise FileNotFoundError(

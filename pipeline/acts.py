@@ -121,13 +121,20 @@ def _overlap(words: set[str], fact: Fact) -> float:
 
 
 def given(text: str, facts: Iterable[Fact]) -> list[str]:
-    """Ids of the facts that a turn states: all numbers of the fact and most of its content words in one sentence."""
+    """Ids of the facts that a turn states: all numbers of the fact and most of its content words in one sentence.
+
+    Where facts know their own questions, their sentences are short and alike: then the sentence must hold
+    little else ("31 more bells than Joy" does not state that Joy has 31 bells).
+    """
     found = []
     for fact in facts:
         numbers, words = set(re.findall(r"\d+", fact.text)), content_words(fact.text)
         for part in sentences(text):
-            same = words & content_words(part)
-            if not part.endswith("?") and numbers <= set(re.findall(r"\d+", part)) and len(same) >= 0.7 * len(words):
+            spoken = content_words(part)
+            same = len(words & spoken)
+            if part.endswith("?") or not numbers <= set(re.findall(r"\d+", part)):
+                continue
+            if same >= 0.7 * len(words) and (not fact.ask or same >= 0.7 * len(spoken)):
                 found.append(fact.id)
                 break
     return found

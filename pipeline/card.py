@@ -114,6 +114,8 @@ def _terms(axes: Condition) -> str:
         return "There is no partner: the student goes on after content-free turns."
     if not axes.row.partner - {PUBLIC}:
         return "The partner has nothing to tell that the student cannot read."
+    if axes.voice == "human":
+        return "People: what they told, and when, was up to them."
     told = TERMS[axes.terms]
     if axes.row.partner & {Item.ANSWER, Item.SOLUTION}:
         told += " It may say the answer." if axes.reveal else " It is not to say the answer."
@@ -139,8 +141,13 @@ def _counts(dialogues: Sequence[Dialogue], rows: int) -> list[tuple[str, object]
         ("by seed and round", _listed(Counter(f"seed {d.seed} round {d.round}" for d in dialogues))),
         ("how they ended", _listed(stops)),
         ("turns", sum(len(dialogue.turns) for dialogue in dialogues)),
-        ("student tokens", sum(dialogue.tokens("student") for dialogue in dialogues)),
-        ("partner tokens", sum(dialogue.tokens("partner") for dialogue in dialogues)),
+        *(
+            (
+                f"{who} tokens",
+                sum(turn.tokens for d in dialogues for turn in d.turns if turn.party == who) or "none sampled",
+            )
+            for who in ("student", "partner")
+        ),
     ]
 
 
@@ -195,7 +202,7 @@ def _views(experiment: Experiment, axes: Condition, dialogues: Sequence[Dialogue
         return []
     first = dialogues[0]
     shown = [("The student reads", view(first.task, axes, [], "student", experiment.student.system))]
-    if axes.row.partner is not None and known(first.task, axes, "partner").question:
+    if axes.row.partner is not None and axes.voice != "human" and known(first.task, axes, "partner").question:
         opening = view(first.task, axes, first.turns[:1], "partner", experiment.partner.system)
         shown.append(("The partner reads", opening))
     return [

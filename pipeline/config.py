@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, ValidationError, model_validator
 
 from pipeline.partition import Condition
 from pipeline.schema import Specification, digest
@@ -32,8 +32,8 @@ class Tasks(Section):
 
     source: Literal["embedded", "sharded", "gsm8k", "mathdial"] = "embedded"
     path: str = ""  # a file, or a hub name where the source has one; $VARIABLES are expanded
-    train: dict[Specification, int] = {"full": 300, "underspecified": 300}
-    exam: dict[Specification, int] = {"full": 100, "underspecified": 100}
+    train: dict[Specification, NonNegativeInt] = {"full": 300, "underspecified": 300}
+    exam: dict[Specification, NonNegativeInt] = {"full": 100, "underspecified": 100}
     seed: int = 0
 
 
@@ -71,13 +71,13 @@ class Training(Section):
     method: Literal["sft"] = "sft"
     regime: Literal["natural", "matched"] = "natural"
     learn: Literal["all", "after_last_error", "final"] = "all"  # which student turns carry loss
-    rank: int = 16
-    alpha: int = 32
-    learning_rate: float = 2e-4
-    epochs: float = 2
-    batch: int = 32
-    micro_batch: int = 32
-    max_length: int = 1024  # a row that is longer is an error, never cut
+    rank: int = Field(default=16, ge=1)
+    alpha: int = Field(default=32, ge=1)
+    learning_rate: float = Field(default=2e-4, gt=0)
+    epochs: float = Field(default=2, gt=0)
+    batch: int = Field(default=32, ge=1)
+    micro_batch: int = Field(default=32, ge=1)
+    max_length: int = Field(default=1024, ge=1)  # a row that is longer is an error, never cut
     bf16: bool = False
     gradient_checkpointing: bool = False
 
@@ -93,7 +93,7 @@ class Exams(Section):
     episodes: int = Field(default=2, ge=1)  # whole episodes per task and exam partner
     beliefs: int = Field(default=8, ge=1)
     greedy: bool = True
-    stress: int = 0  # tasks in the held-out wording, reported without a bar (embedded only)
+    stress: int = Field(default=0, ge=0)  # tasks in the held-out wording, reported without a bar (embedded only)
 
 
 class Contrast(Section):
@@ -111,7 +111,7 @@ class Compare(Section):
 class Experiment(Section):
     name: str
     out: str = ""  # the run directory; empty: runs/NAME
-    seeds: tuple[int, ...] = (1, 2, 3)
+    seeds: tuple[NonNegativeInt, ...] = (1, 2, 3)
     rounds: int = Field(default=1, ge=1)  # of sample, select, train
     tasks: Tasks = Tasks()
     student: Student = Student()

@@ -33,7 +33,11 @@ def require(run: Path) -> None:
 @contextmanager
 def writing(run: Path) -> Iterator[None]:
     """Hold the directory for this process. Raises RunError with the other's process id where it is held."""
-    run.mkdir(parents=True, exist_ok=True)
+    try:
+        run.mkdir(parents=True, exist_ok=True)
+        (run / ".lock").touch()
+    except OSError as error:
+        raise RunError(f"out: {run} cannot be written ({error.strerror}). Choose another with --set out=DIR.") from None
     if os.environ.get("RANK", "0") != "0":  # a helper process of `accelerate launch`: the first holds the lock
         yield
         return
@@ -112,7 +116,10 @@ def _check_model(key: str, name: str) -> None:
     if not (directory / "config.json").is_file():
         raise ConfigError(f"{key}: {name!r} has no config.json. Expected a Hugging Face model directory.")
     settings = directory / "tokenizer_config.json"
-    inline = settings.is_file() and "chat_template" in json.loads(settings.read_text(encoding="utf-8"))
+    try:
+        inline = settings.is_file() and "chat_template" in json.loads(settings.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ConfigError(f"{key}: {settings} is not valid JSON ({error}). Copy the model's directory anew.") from None
     if not (inline or (directory / "chat_template.jinja").is_file()):
         raise ConfigError(
             f"{key}: {name!r} has no chat template, so it cannot hold a dialogue. "

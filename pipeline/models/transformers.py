@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from safetensors import SafetensorError
 from transformers import AutoModelForCausalLM, AutoTokenizer, DynamicCache, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging as hf_logging
 
@@ -190,7 +191,7 @@ def load(engine: Engine, name: str, adapter: str | None = None) -> TransformersM
     try:
         hf_logging.disable_progress_bar()
         model: Any = AutoModelForCausalLM.from_pretrained(name, dtype=getattr(torch, engine.dtype))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, SafetensorError) as error:
         raise ConfigError(f"model: no causal language model could be read from {name!r}. ({error})") from error
     if adapter is not None:
         from peft import PeftModel

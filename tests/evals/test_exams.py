@@ -123,7 +123,9 @@ def belief(answer: str) -> Belief:
     (("42", "7"), ("42", "42"), {"collapse": 0, "agreement": 1, "agreement_correct": 1}),
     (("42", "42"), ("42", "42"), {"concordance": 1, "agreement_correct": 1}),
     (("8", "7"), ("7", "7"), {"agreement": 1, "agreement_correct": 0}),
-    (("42", ""), ("42", ""), {"collapse": 0, "agreement": 0, "stalemate": 1})])  # fmt: skip
+    (("42", ""), ("42", ""), {"collapse": 0, "agreement": 0, "stalemate": None}),
+    (("42", "7"), ("42", "7"), {"collapse": 0, "agreement": 0, "stalemate": 1}),
+    (("42", "7"), ("7", "42"), {"collapse": 0, "agreement": 0, "stalemate": 0})])  # fmt: skip
 def test_collapse_is_both_wrong_after_one_was_right_and_held(before, after, expected):
     beliefs = [{"student": belief(mine), "partner": belief(yours)} for mine, yours in (before, after)]
     turns = tuple(Turn(party=p, text="Well.") for p in ("student", "partner", "student"))
