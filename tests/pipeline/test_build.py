@@ -110,6 +110,23 @@ def test_every_task_ends_as_a_dialogue_or_a_typed_failure_and_engine_errors_are_
     assert len({d.id for d in stored(exp)}) == len(stored(exp))
 
 
+def test_another_seeds_engine_errors_stand_until_that_seed_is_built_again(tmp_path):
+    exp, model = experiment(tmp_path, seeds=[1, 2]), Moody()
+    first = make(exp, model, seed=1)
+    assert first.failed > 0
+    second = make(exp, model, seed=2)
+    assert len(list(read(exp.run / "failures.jsonl", Failure))) == first.failed + second.failed
+
+
+def test_ids_follow_the_weights_and_not_the_folder_that_they_lie_in(tmp_path):
+    ids = []
+    for folder, weights in (("a", b"one"), ("b", b"one"), ("c", b"two")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "model.safetensors").write_bytes(weights)
+        ids.append(experiment(tmp_path, student={"model": str(tmp_path / folder)}).fingerprint())
+    assert ids[0] == ids[1] != ids[2]
+
+
 def kinds_standing(failures: list[Failure]) -> int:
     return sum(f.kind != "engine_error" for f in failures)
 

@@ -51,6 +51,31 @@ def test_a_volunteer_tells_each_missing_fact_once_whatever_is_said(seed):
     assert told == [fact.id for fact in task.missing]
 
 
+@given(seeds, st.integers(0, 99))
+def test_on_full_tasks_a_volunteer_answers_exactly_as_a_partner_on_request_does(seed, roll):
+    task = make_task(seed, "full")
+    for said in (*(fact.ask for fact in task.facts if fact.public), "The answer is 7.", "Hello."):
+        replies = {
+            reply(task, said, seed=roll, partition="facts", terms=terms).text for terms in ("on_request", "volunteer")
+        }
+        assert len(replies) == 1
+
+
+@given(seeds)
+def test_chatter_tells_as_often_as_a_volunteer_does(seed):
+    task = make_task(seed, "underspecified")
+    moves = {}
+    for terms in ("volunteer", "chatter"):
+        condition, turns, moves[terms] = Condition(partition="facts", terms=terms), [], []
+        for i in range(3):
+            turns.append(Turn(party="student", text="Hello."))
+            said = rule_reply(known(task, condition, "partner"), condition, turns, None, random.Random(i))
+            turns.append(Turn(party="partner", text=said.text))
+            moves[terms].append(said.move)
+    public = [fact for fact in task.facts if fact.public]
+    assert moves["volunteer"] == moves["chatter"] or len(public) < len(task.missing)
+
+
 @given(seeds)
 def test_chatter_states_public_facts_only(seed):
     task = secret(make_task(seed, "underspecified"))

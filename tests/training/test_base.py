@@ -41,7 +41,7 @@ def test_the_encoder_agrees_with_the_chat_template_token_by_token(base_tokenizer
         [sequence] = encode(base_tokenizer, example.messages, marks, 4096)
         length = len(sequence["input_ids"])
         assert ids[:length] == sequence["input_ids"] and not any(learn[length:])
-        assert [label != IGNORE for label in sequence["labels"]] == learn[:length]
+        assert [label != IGNORE for label in sequence["labels"]] == [weight > 0 for weight in learn[:length]]
 
 
 def test_loss_never_falls_on_what_somebody_else_said(examples):
@@ -114,7 +114,7 @@ def test_one_seed_gives_one_corpus():
 
 
 def test_batches_hold_whole_examples_padded_on_the_right(base_tokenizer):
-    ids, learn = next(batches(Encoder(base_tokenizer), 0, Dispositions(), tokens=1024))
+    ids, learn = next(batches(Encoder(base_tokenizer), 0, Dispositions(), tokens=1024, drills=0.2))
     pad, speakers = SPECIAL.index("<|pad|>"), [SPECIAL.index(f"<|{role}|>") for role in ("system", "user", "assistant")]
     assert ids.shape == learn.shape and ids.shape[1] % 16 == 0
     for row, mask in zip(ids, learn, strict=True):
