@@ -1,7 +1,8 @@
 """What a rule partner says: what its row allows, and no more.
 
 It sees the same `Known` as a model partner would, the turns so far, and the verdict where its row
-holds one. `train` wordings are heard in training, `exam` wordings only in exams.
+holds one. Students are trained with partners that use `train` wordings and examined with the others; an
+embedded base has heard `exam` and `unhelpful` ones too, in its own corpus.
 """
 
 from __future__ import annotations

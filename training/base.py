@@ -86,7 +86,7 @@ def make_model(vocabulary: int, hidden: int = 160, layers: int = 4) -> LlamaForC
 def place_numbers(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast) -> None:
     """Start the numbers' embeddings on circles (Zhou et al., FoNE, arXiv 2502.09741); learning moves them freely.
 
-    From random embeddings the same accuracy on bare sums takes about five times as many equations.
+    One trial each: after 48,000 bare equations .31 of the results were right, from random embeddings .12.
     """
     table = model.model.embed_tokens.weight.data
     basis = torch.linalg.qr(torch.randn(table.shape[1], 2 * len(PERIODS)))[0].T
