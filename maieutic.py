@@ -70,6 +70,8 @@ def train(config: Config, overrides: Overrides = None) -> None:
     with _told(), _writing(_load(config, overrides)) as experiment:
         for group in _groups(experiment):
             for round in range(experiment.rounds):
+                if _waits(experiment, group, round):
+                    break
                 _train(experiment, group, round)
         _open_next(experiment.run / "adapters")
 
@@ -166,21 +168,27 @@ def _groups(experiment: Experiment) -> list[list[str]]:
 
 
 def _rounds(experiment: Experiment, training: bool) -> None:
-    from pipeline.progress import say
-
     for group in _groups(experiment):
         for round in range(experiment.rounds):
-            waits = sorted({other for name in group for other in _needs(experiment, name, round)})
-            if waits and not training:
-                say(
-                    f"round {round + 1} of {', '.join(group)} waits for the training of {', '.join(waits)}. "
-                    "`maieutic run` trains as it goes."
-                )
+            if not training and _waits(experiment, group, round):
                 return
             asyncio.run(_build(experiment, group, round))
             _export(experiment, group)
             if training:
                 _train(experiment, group, round)
+
+
+def _waits(experiment: Experiment, group: list[str], round: int) -> bool:
+    """Whether this round needs students that are not trained yet; it is said which."""
+    from pipeline.progress import say
+
+    waits = sorted({other for name in group for other in _needs(experiment, name, round)})
+    if waits:
+        say(
+            f"round {round + 1} of {', '.join(group)} waits for the training of {', '.join(waits)}. "
+            "`maieutic run` trains as it goes."
+        )
+    return bool(waits)
 
 
 def _needs(experiment: Experiment, name: str, round: int) -> Iterator[str]:
@@ -294,7 +302,7 @@ def _train(experiment: Experiment, group: list[str], round: int) -> None:
 async def _examine(experiment: Experiment) -> None:
     """Every exam for the base and for every trained student, in the last round's state."""
     from evals.cost import most_answers
-    from evals.examine import examine, results_path
+    from evals.examine import examine, is_done
     from pipeline.casting import Casting, Counted
     from pipeline.progress import say, seconds, stage
 
@@ -306,18 +314,18 @@ async def _examine(experiment: Experiment) -> None:
     for name in ("base", *experiment.conditions):
         for seed in experiment.seeds:
             adapter = None if name == "base" else adapters(name, seed, experiment.rounds - 1)
-            label, results = f"examine {name} seed {seed}", results_path(experiment.run, name, seed)
+            label = f"examine {name} seed {seed}"
             if adapter is None and name != "base":
                 say(f"{label}: there is no adapter, left out")
                 continue
-            if results.exists() and results.stat().st_mtime >= _changed(adapter or Path(experiment.student.model)):
+            if is_done(experiment, name, seed, adapter):
                 say(f"{label}: there already")
                 continue
             began = time.monotonic()
             base = casting.open(experiment.student.model)
             with stage(label, most) as progress:
                 student = Counted(casting.open(experiment.student.model, adapter), progress)
-                await examine(experiment, name, seed, student, base, tasks, stress)
+                await examine(experiment, name, seed, adapter, student, base, tasks, stress)
             say(f"{label}: {progress.done} answers, {seconds(time.monotonic() - began)}")
 
 
@@ -337,11 +345,6 @@ def _exam_tasks(experiment: Experiment) -> tuple[list[Task], list[Task]]:
         )
     ]
     return tasks, stress
-
-
-def _changed(folder: Path) -> float:
-    """When a file of the folder was last written; 0 for a hub name."""
-    return max((path.stat().st_mtime for path in folder.glob("*")), default=0.0)
 
 
 def _compare(runs: list[Path]) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from evals.asking import asking, asking_episodes
@@ -14,7 +15,7 @@ from evals.collapse import collapse
 from evals.feedback import feedback
 from evals.grounding import grounding, repair
 from evals.sitting import Case, Episode, Sitting
-from pipeline.config import Experiment
+from pipeline.config import Experiment, weights_id
 from pipeline.models import Model
 from pipeline.schema import Task
 
@@ -23,16 +24,34 @@ def results_path(run: Path, condition: str, seed: int) -> Path:
     return run / "results" / condition / f"seed-{seed}.jsonl"
 
 
+def _student(experiment: Experiment, adapter: Path | None) -> dict[str, str | None]:
+    """Who sat the exam, by content."""
+    return {
+        "model": weights_id(experiment.student.model),
+        "adapter": None if adapter is None else weights_id(str(adapter)),
+    }
+
+
+def is_done(experiment: Experiment, condition: str, seed: int, adapter: Path | None) -> bool:
+    """Whether these very weights sat the exam already."""
+    record = results_path(experiment.run, condition, seed).with_suffix(".student.json")
+    return record.is_file() and json.loads(record.read_text(encoding="utf-8")) == _student(experiment, adapter)
+
+
 async def examine(
     experiment: Experiment,
     condition: str,
     seed: int,
+    adapter: Path | None,
     student: Model,
     peer: Model,
     tasks: list[Task],
     stress: list[Task],
 ) -> Path:
-    """Write results/<condition>/seed-N.jsonl (cases) and seed-N.episodes.jsonl (what was said)."""
+    """Write results/<condition>/seed-N.jsonl (cases), seed-N.episodes.jsonl (what was said), and who sat the exam.
+
+    `student` is the model with `adapter`, opened.
+    """
     sitting = Sitting(experiment, student, peer, seed, tuple(tasks), tuple(stress))
     include = experiment.exams.include
     cases: list[Case] = []
@@ -51,6 +70,8 @@ async def examine(
         cases.append(Case("all", "all", "unanswered", sum(sitting.outcomes), len(sitting.outcomes)))
     path = results_path(experiment.run, condition, seed)
     path.parent.mkdir(parents=True, exist_ok=True)
+    record = path.with_suffix(".student.json")
+    record.unlink(missing_ok=True)
     _write(
         path.with_suffix(".episodes.jsonl"),
         [
@@ -65,10 +86,11 @@ async def examine(
         ],
     )
     _write(path, [case._asdict() for case in cases])
+    _write(record, [_student(experiment, adapter)])
     return path
 
 
-def _write(path: Path, rows: list[dict[str, object]]) -> None:
+def _write(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
     temporary = path.with_suffix(".tmp")
     temporary.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
     os.replace(temporary, path)

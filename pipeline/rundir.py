@@ -57,23 +57,22 @@ def writing(run: Path) -> Iterator[None]:
 
 
 def claim(experiment: Experiment) -> None:
-    """Write config.yaml, or check that the one there is the same (`out` aside: a run may be moved).
+    """Write config.yaml, or check that the one there is the same.
 
+    A run may be moved (`out`), and given more room (`training.max_length`, which changes no row that fitted).
     Where nothing was made yet, after a config that failed at once, it is replaced. Raises RunError with the
     differing keys.
     """
     path, ours = experiment.run / "config.yaml", dump(experiment)
     made = [file for file in experiment.run.rglob("*") if file.is_file() and file.stat().st_size]
     if {file.name for file in made} <= {"config.yaml", ".lock"} or not path.exists():
-        temporary = path.with_suffix(".tmp")
-        temporary.write_text(ours, encoding="utf-8")
-        os.replace(temporary, path)
+        _write(path, ours)
         return
     there, here = _leaves(yaml.safe_load(path.read_text(encoding="utf-8"))), _leaves(yaml.safe_load(ours))
     lines = [
         f"  {key}: there {json.dumps(there.get(key, 'absent'))}, asked for {json.dumps(here.get(key, 'absent'))}"
         for key in sorted(there.keys() | here.keys())
-        if key != "out" and there.get(key, "absent") != here.get(key, "absent")
+        if key not in ("out", "training.max_length") and there.get(key, "absent") != here.get(key, "absent")
     ]
     if lines:
         raise RunError(
@@ -81,6 +80,14 @@ def claim(experiment: Experiment) -> None:
             + "\n".join(lines)
             + f"\nChoose another directory (--set out=DIR), or delete {experiment.run} to start again."
         )
+    if there.get("training.max_length") != here.get("training.max_length"):
+        _write(path, ours)
+
+
+def _write(path: Path, text: str) -> None:
+    temporary = path.with_suffix(".tmp")
+    temporary.write_text(text, encoding="utf-8")
+    os.replace(temporary, path)
 
 
 def check(experiment: Experiment) -> None:

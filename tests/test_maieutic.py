@@ -118,6 +118,15 @@ def test_a_run_that_moved_is_the_same_run(config: Path) -> None:
     assert yaml.safe_load((moved / "config.yaml").read_text()) == yaml.safe_load(dump(here))
 
 
+def test_a_run_may_be_given_longer_rows_and_says_so_in_its_config(config: Path) -> None:
+    here = load(config)
+    (here.run / "dialogues").mkdir(parents=True)
+    claim(here)
+    (here.run / "dialogues" / "facts.jsonl").write_text("{}\n")
+    claim(load(config, ("training.max_length=2048",)))
+    assert yaml.safe_load((here.run / "config.yaml").read_text())["training"]["max_length"] == 2048
+
+
 def test_a_second_writer_is_refused_with_the_first_ones_process_id_until_that_one_dies(config: Path) -> None:
     run = load(config).run
     code = (

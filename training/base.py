@@ -75,6 +75,7 @@ def make_model(vocabulary: int, hidden: int = 160, layers: int = 4) -> LlamaForC
         num_attention_heads=hidden // 32,
         num_key_value_heads=hidden // 32,
         max_position_embeddings=4096,
+        attention_bias=True,
         tie_word_embeddings=True,
         pad_token_id=0,
         bos_token_id=None,
@@ -95,6 +96,27 @@ def place_numbers(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast) -
         place = torch.tensor(angles) @ basis
         row = table[tokenizer.encode(f" {n}", add_special_tokens=False)[0]]
         row.mul_(0.3).add_(0.75 * place / place.norm())
+
+
+def look_back(model: LlamaForCausalLM, offsets: tuple[int, ...] = (1, 2, 3), strength: float = 5.0) -> None:
+    """Start the first layer's first heads on the tokens 1, 2 and 3 places back; learning moves them freely.
+
+    Whose number it is stands a few tokens before the number: induction circuits need such heads (Olsson et al.,
+    arXiv 2209.11895) and a small model is slow to find them. One trial each, after 1.2 M tokens: .94 of the
+    numbers were read off right, without this .76. Biases of queries and keys turn by rotary angles only, so a
+    phase between them is a distance; the four fastest angles are used.
+    """
+    attention, width = model.model.layers[0].self_attn, model.config.hidden_size
+    size = width // model.config.num_attention_heads
+    angles = torch.tensor([model.config.rope_parameters["rope_theta"] ** (-2 * i / size) for i in range(4)])
+    for head, offset in enumerate(offsets):
+        rows = slice(head * size, (head + 1) * size)
+        key, query = attention.k_proj.bias.data[rows], attention.q_proj.bias.data[rows]
+        key[:4] = strength
+        query[:4] = strength * torch.cos(offset * angles)
+        query[size // 2 : size // 2 + 4] = -strength * torch.sin(offset * angles)
+        attention.v_proj.weight.data[rows] = torch.linalg.qr(torch.randn(width, size))[0].T
+        attention.o_proj.weight.data[:, rows] = torch.linalg.qr(torch.randn(width, size))[0]
 
 
 class Encoder:
@@ -169,6 +191,7 @@ def train(
         tokenizer = make_tokenizer()
         model = make_model(len(tokenizer))
         place_numbers(model, tokenizer)
+        look_back(model)
     else:
         tokenizer, model = PreTrainedTokenizerFast.from_pretrained(start), LlamaForCausalLM.from_pretrained(start)
     model.train()

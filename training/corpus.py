@@ -36,6 +36,7 @@ class Dispositions(NamedTuple):
     acknowledge: float = 0.15
     restate: float = 0.08
     repair: float = 0.5
+    aloud: float = 0.8  # a question comes after what was read off
 
 
 class Example(NamedTuple):
@@ -125,12 +126,13 @@ class Student:
 
     def ask(self) -> str:
         missing = self.lacks and self.rng.random() < self.how.ask_right
-        return self.rng.choice(self.lacks if missing else list(self.task.facts)).ask
+        question = self.rng.choice(self.lacks if missing else list(self.task.facts)).ask
+        return self.think() + question if self.rng.random() < self.how.aloud else question
 
     def open(self) -> str:
         roll, lacking = self.rng.random(), bool(self.lacks)
         if roll < (self.how.ask if lacking else self.how.ask_full):
-            return self.think() + self.ask()
+            return self.ask()
         if lacking and self.rng.random() < self.how.abstain:
             return self.think() + "I cannot tell."
         return self.solve()
@@ -151,14 +153,14 @@ class Student:
             if new and rng.random() < self.how.restate:
                 before += f"So {new[0].text} "
             if self.lacks:
-                return before + (self.think() + self.ask() if rng.random() < self.how.ask_again else self.solve())
+                return before + (self.ask() if rng.random() < self.how.ask_again else self.solve())
             return before + (self.solve() if new or self.answer is None else self.stop())
         if move == "unknown":
             return "I cannot tell." if rng.random() < 0.1 else self.solve()
         if move in ("wrong", "high", "low"):
             before = rng.choice(["Sorry. ", "No, wait. ", "", ""])
             asks = self.lacks and rng.random() < self.how.ask
-            return before + (self.think() + self.ask() if asks else self.solve())
+            return before + (self.ask() if asks else self.solve())
         if move == "claim":
             claim = attempt(text)
             if self.answer is None:

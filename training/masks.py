@@ -76,8 +76,9 @@ def encode(
     for sequence in sequences:
         if len(sequence["input_ids"]) > max_length:
             raise RowTooLong(
-                f"{row}: {len(sequence['input_ids'])} tokens, at most {max_length} fit. Raise training.max_length "
-                f"(within the model's context), or shorten dialogue.turns or dialogue.max_tokens"
+                f"{row}: {len(sequence['input_ids'])} tokens, at most {max_length} fit. Within the model's context "
+                "raise training.max_length (--set training.max_length=N goes on with the same run); beyond it start "
+                "another run with a shorter dialogue.turns or dialogue.max_tokens"
             )
     return sequences
 

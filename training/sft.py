@@ -41,7 +41,7 @@ from pipeline.export import Row, read_rows
 from pipeline.models.transformers import load_tokenizer
 from pipeline.progress import Stage, stage
 from pipeline.schema import digest
-from training.masks import IGNORE, Encoded, encode
+from training.masks import IGNORE, Encoded, RowTooLong, encode
 
 RECORD = "training.json"
 PACKAGES = ("torch", "transformers", "trl", "peft")
@@ -75,7 +75,7 @@ def train(experiment: Experiment, condition: str, seed: int, round: int = 0, sta
         "model_hash": weights_id(experiment.student.model),
         "start": _start(start),
         "data_hash": digest([[row["id"], row["messages"], row["learn"]] for row in rows]),
-        "training": settings.model_dump(),
+        "training": settings.model_dump(exclude={"max_length"}),  # no row is ever cut to it
         "versions": {name: version(name) for name in PACKAGES},
     }
     if is_done(out, record):
@@ -89,7 +89,10 @@ def train(experiment: Experiment, condition: str, seed: int, round: int = 0, sta
     model = AutoModelForCausalLM.from_pretrained(
         experiment.student.model, dtype=torch.bfloat16 if settings.bf16 else torch.float32
     )
-    encoded = encode_rows(tokenizer, rows, _longest(experiment, model))
+    try:
+        encoded = encode_rows(tokenizer, rows, _longest(experiment, model))
+    except RowTooLong as error:
+        raise RowTooLong(f"train {condition} seed {seed}: {error}") from None
     if not encoded:
         raise NothingToTrain(f"{condition}, seed {seed}, round {round}: no message of {len(rows)} rows carries loss")
     out.parent.mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,7 @@ import pytest
 
 from evals.asking import first_turn, whole_episode
 from evals.collapse import movable
-from evals.examine import examine
+from evals.examine import examine, is_done
 from evals.feedback import feedback
 from evals.grounding import grounding
 from evals.sitting import Episode
@@ -135,7 +135,7 @@ def test_collapse_is_both_wrong_after_one_was_right_and_held(before, after, expe
         assert "collapse" not in found
 
 
-def sit(tmp_path, lines, condition="facts"):
+def sit(tmp_path, lines, condition="facts", adapter=None):
     exp = Experiment.model_validate(
         {
             "name": "t",
@@ -146,7 +146,8 @@ def sit(tmp_path, lines, condition="facts"):
         }
     )
     tasks, _ = load_tasks(exp.tasks, "exam")
-    path = asyncio.run(examine(exp, condition, 1, ScriptedModel(lines), ScriptedModel(lines), tasks, tasks[:1]))
+    student = peer = ScriptedModel(lines)
+    path = asyncio.run(examine(exp, condition, 1, adapter, student, peer, tasks, tasks[:1]))
     cases = [json.loads(line) for line in path.read_text().splitlines()]
     return {(c["metric"], c["greedy"]): (c["hits"], c["n"]) for c in cases if c["task"] in ("all", tasks[0].id)}, cases
 
@@ -173,3 +174,20 @@ def test_a_student_that_says_nothing_is_counted_not_scored(tmp_path):
 
 def test_exam_draws_do_not_depend_on_the_condition(tmp_path):
     assert sit(tmp_path / "a", ("Hello.", "No."), "facts")[1] == sit(tmp_path / "b", ("Hello.", "No."), "other")[1]
+
+
+def test_an_exam_counts_as_done_for_the_weights_that_sat_it_whatever_the_files_times(tmp_path):
+    def adapter(name, content):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "adapter_model.safetensors").write_bytes(content)
+        return tmp_path / name
+
+    ours, same, other = adapter("a", b"1"), adapter("b", b"1"), adapter("c", b"2")
+    exp = Experiment.model_validate(
+        {"name": "t", "out": str(tmp_path), "conditions": {"facts": {"partition": "facts"}}}
+    )
+    assert not is_done(exp, "facts", 1, ours)
+    sit(tmp_path, ("The answer is 5.",), adapter=ours)
+    assert is_done(exp, "facts", 1, ours) and is_done(exp, "facts", 1, same)
+    assert not is_done(exp, "facts", 1, other) and not is_done(exp, "facts", 1, None)
+    assert not is_done(exp, "facts", 2, ours)

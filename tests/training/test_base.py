@@ -12,7 +12,7 @@ from pipeline.acts import attempt, questions
 from pipeline.schema import Task
 from pipeline.tasks.embedded import embedded_tasks, make_task
 from pipeline.verify import equal
-from training.base import SPECIAL, Encoder, batches, make_model
+from training.base import SPECIAL, Encoder, batches, look_back, make_model
 from training.corpus import Dispositions, Example, Student, corpus, dialogue, drill, solvable, taught
 from training.masks import IGNORE, encode
 
@@ -140,3 +140,15 @@ def test_the_model_ends_turns_with_the_tokenizers_end_token(base_tokenizer):
     assert model.config.pad_token_id == base_tokenizer.pad_token_id
     with torch.inference_mode():
         assert model(torch.tensor([[3, 4]])).logits.shape == (1, 2, len(base_tokenizer))
+
+
+def test_the_first_heads_start_on_the_tokens_a_fixed_number_of_places_back(base_tokenizer):
+    torch.manual_seed(0)
+    model = make_model(len(base_tokenizer))
+    look_back(model, (1, 2, 3))
+    model.set_attn_implementation("eager")
+    with torch.inference_mode():
+        attention = model(torch.randint(5, 1000, (1, 60)), output_attentions=True).attentions[0][0]
+    for head, offset in enumerate((1, 2, 3)):
+        assert attention[head].diagonal(-offset).min() > 0.7
+    assert attention[3].diagonal(-4)[10:].max() < 0.2

@@ -197,7 +197,7 @@ def test_a_condition_without_rows_is_a_typed_error_and_leaves_no_adapter(embedde
 def test_a_row_beyond_max_length_or_the_models_context_is_named_and_nothing_is_written(qwen3, tmp_path, limit):
     times = 1 if limit == 40 else 40
     long = row(7) | {"messages": [{**m, "content": m["content"] * times} for m in row(7)["messages"]]}
-    with pytest.raises(RowTooLong, match=rf"d7-1-0: \d+ tokens, at most {min(limit, 512)} fit"):
+    with pytest.raises(RowTooLong, match=rf"train facts seed 1: d7-1-0: \d+ tokens, at most {min(limit, 512)} fit"):
         sft.train(experiment(qwen3, tmp_path, [long], max_length=limit), "facts", 1)
     assert not (tmp_path / "adapters").exists()
 
