@@ -108,7 +108,8 @@ def look_back(model: LlamaForCausalLM, offsets: tuple[int, ...] = (1, 2, 3), str
     """
     attention, width = model.model.layers[0].self_attn, model.config.hidden_size
     size = width // model.config.num_attention_heads
-    angles = torch.tensor([model.config.rope_parameters["rope_theta"] ** (-2 * i / size) for i in range(4)])
+    theta = float(model.config.rope_parameters["rope_theta"])  # type: ignore[arg-type,index]
+    angles = torch.tensor([theta ** (-2 * i / size) for i in range(4)])
     for head, offset in enumerate(offsets):
         rows = slice(head * size, (head + 1) * size)
         key, query = attention.k_proj.bias.data[rows], attention.q_proj.bias.data[rows]

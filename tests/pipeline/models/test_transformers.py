@@ -125,6 +125,17 @@ def test_tokens_count_the_end_and_the_prompt_counts_its_template(model: Transfor
     assert model.count_tokens("abc <|end|>") == 5
 
 
+def test_batches_side_by_side_say_what_one_core_says(model_dir: Path) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(model_dir)
+    said = []
+    for cores in (1, 2, 3):
+        engine = TransformersModel(AutoModelForCausalLM.from_pretrained(model_dir), tokenizer, batch=32)
+        engine.cores = cores
+        said.append(together(*(engine.complete(chat(f"a{i}"), Sampling(8, 1.0, i)) for i in range(100))))
+    assert said[0] == said[1] == said[2]
+    assert len({answer.text for answer in said[0]}) > 50
+
+
 def test_whoever_stops_waiting_is_left_out(model: TransformersModel) -> None:
     async def leave() -> Completion:
         gone = asyncio.create_task(model.complete(chat("gone"), Sampling(5)))
