@@ -3,7 +3,8 @@
 A simulated student talks with the rule partner under random conditions, in the views of
 `pipeline.view`, and a simulated peer answers it. What each says, and how often, is fixed by
 `Dispositions`: these acts and their prior are planted, nothing about them is a finding. Loss falls on
-the turns that a base should learn; slips that only set up a correction carry none.
+the turns that a base should learn; slips that only set up a correction, and questions that only set up an
+answer, carry none.
 """
 
 from __future__ import annotations
@@ -249,8 +250,10 @@ def dialogue(task: Task, rng: random.Random, how: Dispositions) -> Example:
     turns: list[Turn] = []
     learn: set[int] = set()  # indices of turns
     slips = not student.lacks and task.answer != IMPOSSIBLE and rng.random() < 0.3
-    said = student.slip() if slips else student.open()
-    if not slips:
+    # What is told is worth practice however rarely the prior asks.
+    asks = bool(student.lacks) and scene == "facts" and rng.random() < 0.4
+    said = student.slip() if slips else student.ask() if asks else student.open()
+    if not slips and not asks:
         learn.add(0)
     for _ in range(rng.choice([1, 2, 2, 3])):
         turns.append(Turn(party="student", text=said))
