@@ -218,7 +218,7 @@ def peer_reply(peer: Student, said: str) -> str:
 MIX = {
     "solo": 1,
     "blind": 2,
-    "facts": 5,
+    "facts": 10,
     "volunteer": 3,
     "verifier": 3,
     "answer": 1,
@@ -251,7 +251,7 @@ def dialogue(task: Task, rng: random.Random, how: Dispositions) -> Example:
     learn: set[int] = set()  # indices of turns
     slips = not student.lacks and task.answer != IMPOSSIBLE and rng.random() < 0.3
     # What is told is worth practice however rarely the prior asks.
-    asks = bool(student.lacks) and scene == "facts" and rng.random() < 0.4
+    asks = bool(student.lacks) and scene == "facts" and rng.random() < 0.75
     said = student.slip() if slips else student.ask() if asks else student.open()
     if not slips and not asks:
         learn.add(0)
@@ -357,7 +357,8 @@ def corpus(seed: int, how: Dispositions = Dispositions()) -> Iterator[Example]:
     while True:
         spec = rng.choices(list(sources), weights=[5, 5, 0.5])[0]
         task = next(sources[spec])
-        if not solvable(task):
+        # Half of the hard problems cannot be used; of the easy ones as many are left out.
+        if not solvable(task) or (task.stratum == "easy" and rng.random() < 0.4):
             continue
         roll = rng.random()
         if rng.random() < 0.25:
