@@ -324,6 +324,18 @@ def quiz(task: Task, rng: random.Random) -> Example:
     return Example(messages, frozenset(i for i, m in enumerate(messages) if m["role"] == "assistant"))
 
 
+def informed(task: Task, rng: random.Random, how: Dispositions) -> Example:
+    """A student that asked for all it lacks and was told: the next turn. Loss on that turn alone."""
+    student, turns, tells = Student(task, rng, how), [], WORDINGS[rng.choice(["train", "exam"])]["tell"]
+    for fact in rng.sample(student.lacks, len(student.lacks)):
+        question = student.think() + fact.ask if rng.random() < how.aloud / 2 else fact.ask
+        told = Turn(party="partner", text=rng.choice(tells).format(fact.text))
+        turns += [Turn(party="student", text=question), told]
+        said = student.hear(told.text, "tell")
+    messages = view(task, SCENES["facts"], [*turns, Turn(party="student", text=said)], "student")
+    return Example(messages, frozenset([len(messages) - 1]))
+
+
 def script(task: Task, rng: random.Random, how: Dispositions) -> Example:
     """A whole talk written at once."""
     condition, student, lines = Condition(partition="script", voice="model"), Student(task, rng, how), []
@@ -363,6 +375,8 @@ def corpus(seed: int, how: Dispositions = Dispositions()) -> Iterator[Example]:
         roll = rng.random()
         if rng.random() < 0.25:
             yield quiz(task, rng)
+        elif task.missing and rng.random() < 0.3:
+            yield informed(task, rng, how)
         elif roll < 0.42:
             yield single(task, rng, how)
         elif roll < 0.94 or spec == "false_premise":
