@@ -375,7 +375,7 @@ def corpus(seed: int, how: Dispositions = Dispositions()) -> Iterator[Example]:
         roll = rng.random()
         if rng.random() < 0.25:
             yield quiz(task, rng)
-        elif task.missing and rng.random() < 0.3:
+        elif task.missing and rng.random() < 0.3 * len(task.missing):
             yield informed(task, rng, how)
         elif roll < 0.42:
             yield single(task, rng, how)
