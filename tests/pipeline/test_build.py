@@ -148,23 +148,32 @@ def test_a_build_killed_at_twenty_random_moments_loses_and_doubles_nothing(tmp_p
     for exp in runs:
         paths.append(tmp_path / f"{Path(exp.out).name}.yaml")
         paths[-1].write_text(dump(exp))
-    began = time.monotonic()
-    assert start(paths[0]).wait() == 0
-    took, rng, killed = time.monotonic() - began, random.Random(5), 0
-    for _ in range(20):
+    took = [timed(paths[0]), timed(paths[0])]  # all of it, and nothing left to do
+    rng, killed = random.Random(5), 0
+    for _ in range(60):
         process = start(paths[1])
-        time.sleep(rng.uniform(0, took))
+        # Late enough to hit the work, early enough to leave some for the next.
+        time.sleep(rng.uniform(took[1] / 2, took[1] + (took[0] - took[1]) / 12))
         if process.poll() is None:
             os.kill(process.pid, signal.SIGKILL)
             killed += 1
         process.wait()
-    assert start(paths[1]).wait() == 0
-    assert killed >= 5, "the build was too quick to be killed"
+        if killed == 20:
+            break
+    timed(paths[1])
+    assert killed == 20, "the build was too quick to be killed"
     for condition in conditions:
         whole, resumed = (sorted(stored(exp, condition), key=lambda d: d.id) for exp in runs)
         assert len({d.id for d in resumed}) == len(resumed) == 3000
         assert whole == resumed
     print(json.dumps({"kills": killed, "dialogues": 6000, "lost": 0, "doubled": 0}))
+
+
+def timed(config: Path) -> float:
+    """Seconds of a build that ends by itself."""
+    began = time.monotonic()
+    assert start(config).wait() == 0
+    return time.monotonic() - began
 
 
 def start(config: Path) -> subprocess.Popen[bytes]:
