@@ -1,11 +1,10 @@
 """Makes an embedded base: tokenizer, chat template and a small Llama trained from nothing.
 
-    python -m training.base --steps 2000 --decay 0 --drills 0.5 --out runs/trunk    # arithmetic first
-    python -m training.base --start runs/trunk --seed 1 --steps 3300 --decay 1 --drills 0.05 --out data/base
-    ... --ask 0.3 --out runs/ask30                                                   # another prior
+    python -m training.base --steps 4500 --decay 1 --drills 0.25 --out runs/base1
+    ... --start data/base --seed 2 --rate 1e-3 --steps 400 --decay 1 --drills 0.1 --ask 0.3 --out runs/ask30  # a prior
 
-The rate is constant over the trunk and falls linearly to zero while a prior is annealed in. One seed gives one
-stream of examples; on a GPU the same script runs there.
+The rate falls linearly to zero over the last `--decay` of the steps. data/README.md has the whole recipe of what ships.
+One seed gives one stream of examples; on a GPU the same script runs there.
 """
 
 from __future__ import annotations
