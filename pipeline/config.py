@@ -63,7 +63,7 @@ class DialogueSettings(Section):
     per_task: int = Field(default=1, ge=1)
     beliefs: int = Field(default=0, ge=0)  # K samples per private belief; 0 elicits none
     probe: str = "Say only your own answer."
-    concurrency: int = Field(default=256, ge=1)
+    concurrency: int = Field(default=512, ge=1)
     deterministic: bool = False  # batch of one: content is equal too, not only ids
 
 

@@ -2,9 +2,7 @@
 
 Every request draws from its own random stream (Philox keyed by its seed, one uniform a token, inverse
 CDF), so that a batch's composition changes logits by rounding only; with `batch=1` not even that.
-The decode loop is our own: equal prompts share one prefill and finished rows leave the batch, which
-`generate` does not do: 1.4 times its speed at 128 distinct prompts of 62 tokens and 11 new ones
-(1.5 M parameters, float32, one thread of a loaded machine).
+The decode loop is our own (pipeline.models.decode).
 """
 
 from __future__ import annotations
@@ -12,30 +10,24 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
 import torch
 from safetensors import SafetensorError
-from transformers import AutoModelForCausalLM, AutoTokenizer, DynamicCache, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.utils import logging as hf_logging
 
 from pipeline.config import ConfigError, Engine
 from pipeline.models import Completion, ContextOverflow, EngineError, Sampling
+from pipeline.models.decode import Generated, Memory, Request, generate, remembers
 from pipeline.view import Message
 
 # Event-loop turns without a new request after which everyone who was about to ask has asked.
 SETTLED = 10
-# Cutting finished rows out copies the cache: worth it once this share of the rows is done.
-CUT = 0.25
 # Requests a core, from which a wave is cut into one batch per core at least.
 WORTH_A_CORE = 16
-
-
-class Request(NamedTuple):
-    prompt: tuple[int, ...]
-    sampling: Sampling
-    answer: asyncio.Future[Completion]
+# Bytes of keys and values of dialogues that may go on.
+MEMORY = 2**29
 
 
 class TransformersModel:
@@ -48,6 +40,8 @@ class TransformersModel:
         self.model, self.tokenizer, self.batch = model.eval(), tokenizer, batch
         self.context: int = model.config.get_text_config().max_position_embeddings
         self.ends = end_tokens(model, tokenizer)
+        # A batch of one draws from exactly the logits of its own prompt, read in one piece.
+        self.memory = Memory(self.ends, MEMORY if batch > 1 and remembers(model) else 0)
         self.waiting: list[Request] = []
         self.worker: asyncio.Task[None] | None = None
 
@@ -71,8 +65,13 @@ class TransformersModel:
                 size = len(self.waiting)
                 for _ in range(SETTLED):
                     await asyncio.sleep(0)
-            wave, self.waiting = sorted(self.waiting, key=lambda request: (len(request.prompt), request.prompt)), []
-            wave = [request for request in wave if not request.answer.done()]  # whoever was cancelled
+            wave, self.waiting = self.waiting, []
+            wave = [
+                request._replace(past=self.memory.longest(request.prompt))
+                for request in wave
+                if not request.answer.done()  # whoever was cancelled
+            ]
+            wave.sort(key=lambda request: (len(request.prompt) - request.past.tokens, request.prompt))
             parts = -(-len(wave) // self.batch)
             if self.batch > 1 and len(wave) >= self.cores * WORTH_A_CORE:
                 parts = -(-parts // self.cores) * self.cores
@@ -88,77 +87,24 @@ class TransformersModel:
                 for batch, rows in zip(batches, work, strict=True):
                     self._answer(batch, await rows)
 
-    def _rows(self, requests: list[Request]) -> list[list[int]] | EngineError:
+    def _rows(self, requests: list[Request]) -> list[Generated] | EngineError:
         try:
-            return generate(self.model, len(self.tokenizer), self.ends, requests)
+            return generate(self.model, len(self.tokenizer), self.ends, requests, keep=self.memory.limit > 0)
         except Exception as error:
             return EngineError(f"a batch of {len(requests)} failed: {error!r}")
 
-    def _answer(self, requests: list[Request], rows: list[list[int]] | EngineError) -> None:
+    def _answer(self, requests: list[Request], rows: list[Generated] | EngineError) -> None:
         for i, request in enumerate(requests):
             if request.answer.done():
                 continue  # cancelled while it was computed
             if isinstance(rows, EngineError):
                 request.answer.set_exception(rows)
                 continue
-            finished = rows[i][-1] in self.ends
-            ids = rows[i][:-1] if finished else rows[i]
-            text = str(self.tokenizer.decode(ids, skip_special_tokens=True)).strip()
-            request.answer.set_result(Completion(text, len(rows[i]), len(request.prompt), finished))
-
-
-@torch.inference_mode()
-def generate(model: PreTrainedModel, vocabulary: int, ends: set[int], requests: list[Request]) -> list[list[int]]:
-    """Generated ids per request, the end token included. Ids from `vocabulary` on are never drawn."""
-    device, limits = model.device, torch.tensor([request.sampling.max_tokens for request in requests])
-    unique = {prompt: i for i, prompt in enumerate(dict.fromkeys(request.prompt for request in requests))}
-    width, steps = max(map(len, unique)), int(limits.max())
-    ids = torch.tensor([[0] * (width - len(prompt)) + list(prompt) for prompt in unique])
-    mask = torch.tensor([[0] * (width - len(prompt)) + [1] * (len(prompt) + steps) for prompt in unique]).to(device)
-    position = (mask[:, :width].cumsum(1) - 1).clamp(min=0)
-    cache = DynamicCache(config=model.config)
-    logits = model(input_ids=ids.to(device), attention_mask=mask[:, :width], position_ids=position,
-                   past_key_values=cache, logits_to_keep=1).logits[:, -1]  # fmt: skip
-    index = torch.tensor([unique[request.prompt] for request in requests], device=device)
-    if len(unique) < len(requests):
-        cache.batch_select_indices(index)
-    logits, mask, position = logits[index], mask[index], position[index, -1:]
-    uniforms = torch.stack([stream(request.sampling.seed, steps) for request in requests]).to(device)
-    heat = torch.tensor([request.sampling.temperature for request in requests], dtype=torch.float64, device=device)
-    limits, stop = limits.to(device), torch.tensor(sorted(ends), device=device)
-    out = torch.full((len(requests), steps), -1, device=device)
-    rows = torch.arange(len(requests), device=device)  # of `out`, for each row still in the batch
-    done = torch.zeros(len(requests), dtype=torch.bool, device=device)
-    for step in range(steps):
-        token = draw(logits[:, :vocabulary], uniforms[rows, step], heat[rows])
-        out[rows, step] = torch.where(done, -1, token)
-        done |= torch.isin(token, stop) | (limits[rows] == step + 1)
-        live = (~done).nonzero()[:, 0]
-        if not len(live):
-            break
-        if len(live) <= (1 - CUT) * len(rows):
-            cache.batch_select_indices(live)
-            rows, token, mask, position, done = rows[live], token[live], mask[live], position[live], done[live]
-        position = position + 1
-        logits = model(input_ids=token[:, None], attention_mask=mask[:, : width + step + 1], position_ids=position,
-                       past_key_values=cache).logits[:, -1]  # fmt: skip
-    return [[token for token in row if token >= 0] for row in out.tolist()]
-
-
-def draw(logits: torch.Tensor, uniforms: torch.Tensor, heat: torch.Tensor) -> torch.Tensor:
-    """One token a row by inverse CDF in float64: the first whose cumulative share exceeds the row's uniform.
-    `logits` [rows, vocabulary]; `uniforms` and the temperatures `heat` [rows]; temperature 0 is argmax."""
-    greedy = logits.argmax(-1)
-    if not heat.any():
-        return greedy
-    shares = torch.softmax(logits.double() / torch.where(heat > 0, heat, 1.0)[:, None], -1).cumsum(-1)
-    drawn = torch.searchsorted(shares, (uniforms * shares[:, -1])[:, None], right=True)[:, 0]
-    return torch.where(heat > 0, drawn.clamp(max=logits.shape[1] - 1), greedy)
-
-
-def stream(seed: int, n: int) -> torch.Tensor:
-    """The first `n` uniforms in [0, 1) of a request's own stream, float64."""
-    return torch.from_numpy(np.random.Generator(np.random.Philox(key=seed % 2**128)).random(n))
+            self.memory.keep(request.prompt, rows[i])
+            ids = rows[i].ids
+            finished = ids[-1] in self.ends
+            text = str(self.tokenizer.decode(ids[:-1] if finished else ids, skip_special_tokens=True)).strip()
+            request.answer.set_result(Completion(text, len(ids), len(request.prompt), finished))
 
 
 def encode(tokenizer: PreTrainedTokenizerBase, messages: list[Message]) -> list[int]:

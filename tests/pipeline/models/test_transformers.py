@@ -15,7 +15,8 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from pipeline.config import ConfigError, Engine
 from pipeline.models import Completion, ContextOverflow, EngineError, Sampling, open_model
-from pipeline.models.transformers import TransformersModel, draw, stream
+from pipeline.models.decode import Generated, Memory, Past, Request, draw, generate, stream
+from pipeline.models.transformers import MEMORY, TransformersModel
 
 
 @pytest.fixture(scope="session")
@@ -179,3 +180,34 @@ def test_unusable_weights_are_config_errors_that_say_what_was_expected(model_dir
     (bare / "tokenizer.json").unlink()
     with pytest.raises(ConfigError, match="no tokenizer could be read"):
         open_model(Engine(), str(bare))
+
+
+def test_a_prompt_that_goes_on_is_answered_as_when_read_anew(model: TransformersModel) -> None:
+    """Whatever is known of each prompt's beginning, little, much or nothing, in one batch."""
+    future: Any = None
+    prompts = [tuple(5 + (7 * i + j) % 90 for j in range(3 + i % 5)) for i in range(16)]
+    memory, end = Memory(model.ends, MEMORY), min(model.ends)
+    for turn in range(3):
+        anew = [Request(prompt, Sampling(9, 1.0, 50 * turn + i), future) for i, prompt in enumerate(prompts)]
+        known = [request._replace(past=memory.longest(request.prompt)) for request in anew]
+        assert (turn > 0) == any(request.past.tokens for request in known)
+        expected = generate(model.model, len(model.tokenizer), model.ends, anew, keep=False)
+        found = generate(model.model, len(model.tokenizer), model.ends, known, keep=True)
+        assert [answer.ids for answer in found] == [answer.ids for answer in expected]
+        for i, answer in enumerate(found):
+            if (i + turn) % 3:
+                memory.keep(prompts[i], answer)
+            said = answer.ids[:-1] if i % 2 else answer.ids[:1]
+            prompts[i] = (*prompts[i], *said, end, *range(6, 7 + i % 4))
+
+
+def test_the_memory_holds_no_more_than_its_limit_and_drops_what_was_used_longest_ago() -> None:
+    past = Past(2, ((torch.zeros(1, 2, 4), torch.zeros(1, 2, 4)),))
+    memory = Memory({0}, limit=3 * 64)
+    for first in (1, 2, 3):
+        memory.keep((first,), Generated([5, 0], past))
+    assert memory.longest((1, 5, 0, 7)) is past
+    memory.keep((4,), Generated([5, 0], past))
+    assert memory.longest((2, 5, 0, 7)) == Past()
+    assert all(memory.longest((first, 5, 0, 7)) is past for first in (1, 3, 4))
+    assert memory.longest((1, 5, 7)) == Past(), "no turn ends there"
