@@ -8,7 +8,6 @@ Malformed source rows (`bad_task`) are failures too, of no task.
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 
 import pyarrow.parquet as parquet
 
+from evals.stats import estimate
 from pipeline.acts import asked, attempt
 from pipeline.config import Experiment
 from pipeline.leaks import leak_stated, privileged
@@ -87,8 +87,12 @@ def _lucky(dialogue: Dialogue) -> bool:
 
 
 def _share(dialogues: Iterable[Dialogue], test: Callable[[Dialogue], bool]) -> Json:
-    hits = [bool(test(dialogue)) for dialogue in dialogues]
-    return {"value": sum(hits) / len(hits) if hits else math.nan, "n": len(hits)}
+    """Value, interval over tasks and seeds, and n."""
+    cells: dict[tuple[int, str], tuple[float, int]] = {}
+    for d in dialogues:
+        hits, n = cells.get((d.seed, d.task.id), (0.0, 0))
+        cells[d.seed, d.task.id] = hits + bool(test(d)), n + 1
+    return estimate({("share", False): cells}, "share")._asdict()
 
 
 def _plumbing(axes: Condition) -> bool:
@@ -96,31 +100,36 @@ def _plumbing(axes: Condition) -> bool:
 
 
 def predict(dialogues: list[Dialogue], kept: set[str]) -> Json:
-    """The ask rate that selection alone predicts: p k_ask / (p k_ask + (1 - p) k_no), on underspecified tasks.
+    """The ask rate that selection alone predicts, on underspecified tasks: p k_ask / (p k_ask + (1 - p) k_no), with
+    its interval over the `kept` dialogues, and what it is made of, over all `n`.
 
     p: share of dialogues whose first turn asks for a missing needed fact and commits to nothing; k_ask, k_no: the
     share of each kind that was trained on. Of several rounds the last counts, since the student had moved before it.
     """
     last = max((d.round for d in dialogues), default=0)
-    # [asks][is kept]
-    table = [[0, 0], [0, 0]]
-    for d in dialogues:
-        if d.round == last and d.task.missing:
-            said = d.turns[0].text
-            asks = attempt(said) is None and bool(set(asked(said, d.task.facts)) & {fact.id for fact in d.task.missing})
-            table[asks][d.id in kept] += 1
+    pool = [d for d in dialogues if d.round == last and d.task.missing]
+    asking = {d.id for d in pool if _asks(d)}
 
-    def ratio(hits: int, n: int) -> float:
-        return hits / n if n else math.nan
+    def is_kept(dialogue: Dialogue) -> bool:
+        return dialogue.id in kept
 
-    ask, no = sum(table[1]), sum(table[0])
+    # What the formula comes to: the share of asking dialogues among those kept.
+    predicted = _share(filter(is_kept, pool), lambda d: d.id in asking)
     return {
-        "ask_rate": ratio(table[1][1], table[1][1] + table[0][1]),
-        "prior": ratio(ask, ask + no),
-        "keep_ask": ratio(table[1][1], ask),
-        "keep_no": ratio(table[0][1], no),
-        "n": ask + no,
+        "ask_rate": predicted["value"],
+        "low": predicted["low"],
+        "high": predicted["high"],
+        "kept": predicted["n"],
+        "prior": _share(pool, lambda d: d.id in asking)["value"],
+        "keep_ask": _share((d for d in pool if d.id in asking), is_kept)["value"],
+        "keep_no": _share((d for d in pool if d.id not in asking), is_kept)["value"],
+        "n": len(pool),
     }
+
+
+def _asks(dialogue: Dialogue) -> bool:
+    said, missing = dialogue.turns[0].text, {fact.id for fact in dialogue.task.missing}
+    return attempt(said) is None and bool(set(asked(said, dialogue.task.facts)) & missing)
 
 
 def reconcile(

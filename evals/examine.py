@@ -65,7 +65,7 @@ async def examine(
     if "grounding" in include:
         cases += grounding(episodes) + await repair(sitting)
     if "feedback" in include:
-        cases += feedback(episodes)
+        cases += feedback(episodes, sitting.settings.turns)
     if sitting.outcomes:
         cases.append(Case("all", "all", "unanswered", sum(sitting.outcomes), len(sitting.outcomes)))
     path = results_path(experiment.run, condition, seed)

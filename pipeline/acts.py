@@ -13,12 +13,20 @@ from pipeline.schema import Dialogue, Fact
 _NUMBER = r"[-+]?[$£€]?\d[\d,]*(?:\.\d+)?(?:/\d+)?%?"
 _ATTEMPT = re.compile(
     r"(?:\b(?:answer (?:is|was|would be|should be|must be)|answer:|i get|i guess)|####)"
-    rf"[\s:*]*(?:\\?\$|\\\()?({_NUMBER})(?![\d\w]|[,:]\d|\s*[-+x/=]|\s*\*(?!\*)|\s+(?:and\s+)?[a-z]+\s*[-+*/=]?\s*\d)"
+    rf"[\s:*]*(?:\\?\$|\\\()?({_NUMBER})(?![\d\w]|[,:]\d|\s*[-+x/=]|\s*\*(?!\*)|\s+(?:and\s+)?[a-z]+\s*[-+*/=]?\s*\d"
+    r"|\s+(?:more|less|fewer|times)\b)"
     r"|\\boxed\{((?:[^{}]|\{[^{}]*\})+)\}",
     re.I,
 )
-# "It is 12." commits; "it is 3 times as many" does not, nor does anything in a sentence that begins with "if".
-_ITS = re.compile(rf"\b(?:it is|is it)\s+({_NUMBER})(?:[.!?]|$)", re.I)
+# "It is 12." commits; "it is 3 times as many" does not.
+_ITS = re.compile(rf"\b(?:it is|is it|is the answer)\s+({_NUMBER})(?:[.!?]|$)", re.I)
+# What is supposed, denied, doubted, asked about or put down to somebody else commits to nothing.
+_SUPPOSED = re.compile(r"^(?:and |but |so )?(?:if|what if|suppose|imagine|assume)\b", re.I)
+_NOT_MINE = re.compile(
+    r"\b(?:not|never|disagree|doubt|unsure|why|how|whether)\b|n't\b"
+    r"|\b(?:you|he|she|they) (?:say|said|think|thought|claim)\b",
+    re.I,
+)
 _UNIT = r"(?:\s+(?!(?:and|or|but|plus|minus|times|more|less|fewer)\b)[a-z]+){0,3}"
 # The last line of a worked solution ("... 4 spoons.\n 4"), or a whole turn.
 _BARE = re.compile(rf"(?:^|\n|(?<!\d)[.!?])\s*({_NUMBER})[.!]?\s*$")
@@ -44,16 +52,22 @@ def attempt(text: str, question: str = "") -> str | None:
     embedded world. Precision, recall and limits of both are in docs/labels.md.
     """
     bare = _BARE.search(text)
-    sure = " ".join(part for part in sentences(text) if not part.lower().startswith("if "))
-    named = sorted([*_ATTEMPT.finditer(sure), *_ITS.finditer(sure)], key=lambda match: match.start())
-    found = [match.group(1) or match.group(2) for match in named]
+    found = [answer for part in sentences(text) for answer in _named(part)]
     if bare:
         return _written(bare.group(1))
     if found:
         return _written(found[-1])
-    if re.search(r"\bthat is impossible\b", text, re.I):
+    if re.search(r"\bthat is impossible\b(?! to)", text, re.I):
         return "impossible"
     return _closing(text, question) if question else None
+
+
+def _named(sentence: str) -> list[str]:
+    if _SUPPOSED.search(sentence):
+        return []
+    named = sorted([*_ATTEMPT.finditer(sentence), *_ITS.finditer(sentence)], key=lambda match: match.start())
+    clauses = [re.split(r"[,;:]|\bbut\b", sentence[: match.start()])[-1] for match in named]
+    return [m.group(1) or m.group(2) for m, clause in zip(named, clauses, strict=True) if not _NOT_MINE.search(clause)]
 
 
 def _written(answer: str) -> str:
@@ -144,7 +158,7 @@ def given(text: str, facts: Iterable[Fact]) -> list[str]:
 _PATTERNS = {
     "acknowledge": r"^(?:thank(?:s| you)|okay|ok|i see|got it|all right|great)\b",
     "repair": r"\bwhat do you mean\b|\bno, wait\b|\bi meant\b|\bdid you mean\b|\bsorry\?|\bpardon\b|^sorry\b",
-    "agree": r"\bi agree\b|\byou are right\b|\byou're right\b|\bexactly\b",
+    "agree": r"(?<!sure )(?<!if )\bi agree\b|\byou are right\b|\byou're right\b|\bexactly(?:[.,!]|$)",
     "disagree": r"\bi disagree\b|\bi do not agree\b|\bi don't agree\b|\bthat is (?:not right|wrong)\b"
     r"|\bthat is impossible\b",
     "hedge": r"\bi guess\b|\bmaybe\b|\bperhaps\b|\bprobably\b|\bnot sure\b",

@@ -101,9 +101,16 @@ def test_a_refused_question_yields_nothing():
 
 
 def test_uptake_counts_turns_that_follow_a_wrong_answer():
-    found = {case.metric: (case.hits, case.n) for case in feedback([episode(GUESS, TELL, RIGHT, arm="volunteer")])}
+    found = {case.metric: (case.hits, case.n) for case in feedback([episode(GUESS, TELL, RIGHT, arm="volunteer")], 4)}
     assert found["uptake_under@volunteer"] == (1, 1)
     assert [found[f"accuracy_under_turn{i}@volunteer"] for i in (1, 2, 3, 4)] == [(0, 1), (1, 1), (1, 1), (1, 1)]
+
+
+def test_accuracy_by_turn_counts_who_stopped_early_in_every_turn_that_could_be():
+    held = episode(*[GUESS, "Wrong."] * 5, GUESS, arm="verifier", task=FULL)
+    found = {c.metric: (c.hits, c.n) for c in feedback([episode(RIGHT, arm="verifier", task=FULL), held], 6)}
+    assert all(found[f"accuracy_full_turn{i}@verifier"] == (1, 2) for i in range(1, 7))
+    assert "accuracy_full_turn7@verifier" not in found
 
 
 def test_grounding_acts_are_counted_by_position():
