@@ -86,7 +86,7 @@ def eval_(config: Config, overrides: Overrides = None) -> None:
 
 @app.command()
 def compare(runs: Annotated[list[Path], typer.Argument(help="Run directories, such as runs/quickstart.")]) -> None:
-    """Compare examined runs: the deciding table, and a report in the first run's directory."""
+    """Compare examined runs: the deciding table, and a report in the run (of several: in a folder of the first)."""
     with _told():
         from pipeline.rundir import require, writing
 
@@ -128,8 +128,10 @@ def _told() -> Iterator[None]:
         while isinstance(cause, BaseExceptionGroup):
             cause = cause.exceptions[0]
         ours = type(cause).__module__.partition(".")[0] in ("pipeline", "training", "evals")
-        if not ours and not isinstance(cause, FileNotFoundError):
+        if not ours and not isinstance(cause, OSError):
             raise
+        if not ours and not isinstance(cause, FileNotFoundError):
+            cause = OSError(f"{cause}. What is stored stays; mend the cause, and the same command goes on from here.")
         typer.secho(str(cause), fg="red", err=True)
         raise typer.Exit(2) from None
 
@@ -252,6 +254,7 @@ def _adapters(experiment: Experiment) -> Adapters:
 
 def _export(experiment: Experiment, group: list[str]) -> None:
     from pipeline.export import export, mark_matched
+    from pipeline.leaks import leak_stated, privileged
     from pipeline.progress import say, stage
     from pipeline.schema import Dialogue
     from pipeline.select import select
@@ -261,8 +264,11 @@ def _export(experiment: Experiment, group: list[str]) -> None:
         with stage(f"select {name}"):
             dialogues = list(read(experiment.run / "dialogues" / f"{name}.jsonl", Dialogue))
             report = export(experiment, name, select(dialogues, experiment.conditions[name]))
+        stated = (
+            f", leak_stated in {sum(map(leak_stated, dialogues))}" if privileged(experiment.conditions[name]) else ""
+        )
         say(
-            f"select {name}: {report.selected} of {len(dialogues)} dialogues kept, {report.rows} rows, "
+            f"select {name}: {report.selected} of {len(dialogues)} dialogues kept{stated}, {report.rows} rows, "
             f"{report.nothing_learned} without anything to learn"
         )
     if experiment.training.regime == "matched":
@@ -354,7 +360,11 @@ def _compare(runs: list[Path]) -> None:
 
     with stage("compare"):
         summary = summarize(runs)
-        written = write(runs[0], summary)
+        # Of several runs the report is nobody's own: it must not replace that of the first.
+        others = "-".join(run.resolve().name for run in runs[1:])
+        folder = runs[0] / f"compared-with-{others}" if others else runs[0]
+        folder.mkdir(exist_ok=True)
+        written = write(folder, summary)
     console.print(table(summary))
     _open_next(*written)
 

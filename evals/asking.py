@@ -48,7 +48,6 @@ def whole_episode(episode: Episode) -> Found:
 
     asked_needed = asked_any = False
     attempted = False
-    answer: str | None = None
     for i, turn in enumerate(turns):
         if turn.party == "partner":
             known |= set(given(turn.text, facts.values()))
@@ -63,7 +62,6 @@ def whole_episode(episode: Episode) -> Found:
             if missing:
                 note("premature", not missing <= known)
                 note("ask_complete", missing <= known)
-        answer = said if said is not None else answer
         for fact in wanted:
             note("duplicates", fact in known and not facts[fact].public)
         if reply is not None and not missing <= known:
@@ -78,8 +76,6 @@ def whole_episode(episode: Episode) -> Found:
             note("ask_complete", missing <= known)
     elif task.specification == "full":
         note("ask_needless", asked_any)
-    kind = "under" if missing else task.specification
-    note(f"accuracy_{kind}", answer is not None and equal(answer, task.answer))
     note("student_turns", sum(turn.party == "student" for turn in turns))
     return found
 

@@ -77,6 +77,13 @@ def count(run: Path, experiment: Experiment, name: str) -> tuple[Json, dict[str,
     problems = reconcile(experiment, name, counts, dialogues, failures)
     if strangers := len({row["id"] for row in rows} - selected):
         problems.append(f"{strangers} dataset rows are no selected dialogue of this condition")
+    last = max((row["round"] for row in rows), default=0)
+    for record in trained if last == 0 else []:
+        there = sum(row["seed"] == record["seed"] and row["id"] in kept for row in rows)
+        if there != record["rows"]:
+            problems.append(
+                f"seed {record['seed']} trained on {record['rows']} rows, the dataset holds {there} of them"
+            )
     if len(rows) != len({row["id"] for row in rows}):
         problems.append(f"{len(rows)} dataset rows for {len({row['id'] for row in rows})} dialogues, expected one each")
     return entry, {dialogue.task.id: dialogue.task for dialogue in dialogues}, problems

@@ -15,7 +15,7 @@ from pipeline.verify import equal
 
 
 def feedback(episodes: Iterable[Episode], turns: int) -> list[Case]:
-    """P(right after | wrong before) around each partner turn, and accuracy by student turn, up to `turns`."""
+    """P(right after | wrong before) around each partner turn; accuracy at the end and by student turn, to `turns`."""
     found = []
     for episode in episodes:
         task, answer, position, said = episode.task, None, 0, None
@@ -33,8 +33,9 @@ def feedback(episodes: Iterable[Episode], turns: int) -> list[Case]:
                 found.append((task.id, f"uptake_{kind}@{episode.arm}", float(right)))
             position += 1
             found.append((task.id, f"accuracy_{kind}_turn{position}@{episode.arm}", float(right)))
+        # Whoever stopped early keeps the answer that it stopped with.
+        right = answer is not None and equal(answer, task.answer)
+        found.append((task.id, f"accuracy_{kind}@{episode.arm}", float(right)))
         for later in range(position + 1, turns + 1):
-            # Whoever stopped early keeps the answer that it stopped with.
-            right = answer is not None and equal(answer, task.answer)
             found.append((task.id, f"accuracy_{kind}_turn{later}@{episode.arm}", float(right)))
     return tally("feedback", found)

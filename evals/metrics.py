@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from evals.sitting import ARMS
 from pipeline.acts import ACTS
 from pipeline.config import ConfigError, Experiment
 
@@ -143,8 +144,32 @@ def define(metric: str) -> str | None:
     return next((family[entry(metric)] for family in GLOSSARY.values() if entry(metric) in family), None)
 
 
+FIRST_TURN = ("ask_needed", "ask_needless", "attempt_unknowing", "premise_rejected",
+              "first_accuracy", "first_accuracy_easy", "first_accuracy_hard")  # fmt: skip
+EPISODE = ("ask_needed", "ask_needless", "ask_complete", "premature", "yield", "unprompted", "duplicates",
+           "student_turns")  # fmt: skip
+
+
+def measured(experiment: Experiment) -> set[str]:
+    """The ratios that the exams of a config can have cases of."""
+    include, found = experiment.exams.include, {"unanswered"}
+    if "asking" in include:
+        found |= {metric + scope for metric in FIRST_TURN for scope in ("", "@stress")}
+        found |= {f"{metric}@{arm}" for metric in EPISODE for arm in ARMS}
+    if "collapse" in include:
+        found |= GLOSSARY["collapse"].keys()
+    if "feedback" in include:
+        turns = ["", *(f"_turn{i + 1}" for i in range(experiment.dialogue.turns))]
+        kinds = ("under", "full", "false_premise")
+        found |= {f"accuracy_{kind}{turn}@{arm}" for kind in kinds for turn in turns for arm in ARMS}
+        found |= {f"uptake_{kind}@{arm}" for kind in kinds for arm in ARMS}
+    if "grounding" in include:
+        found |= {f"{act}/{position}" for act in ACTS for position in POSITIONS} | {"repair@garbled"}
+    return found
+
+
 def check_metrics(path: Path, experiment: Experiment) -> None:
-    """Raises ConfigError where a contrast names a metric that no exam measures."""
+    """Raises ConfigError where a contrast names a metric that the config's exams do not measure."""
     if experiment.compare is None:
         return
     known = [name for family in GLOSSARY.values() for name in family]
@@ -157,6 +182,13 @@ def check_metrics(path: Path, experiment: Experiment) -> None:
             hint = f" Did you mean {near[0]!r}?" if near else ""
             raise ConfigError(
                 f"{path}: {key}.metric: {contrast.metric!r} is not a metric.{hint} Known: {', '.join(known)}"
+            )
+        absent = sorted(parts(contrast.metric).keys() - measured(experiment))
+        if absent:
+            raise ConfigError(
+                f"{path}: {key}.metric: {contrast.metric!r} needs {', '.join(absent)}, which the exams of this config "
+                f"do not measure. exams.include is {', '.join(experiment.exams.include)}; whole episodes are measured "
+                f"by partner: {', '.join('@' + arm for arm in ARMS)}."
             )
 
 

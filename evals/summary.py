@@ -21,6 +21,7 @@ from evals.sitting import Case
 from evals.stats import Difference, Tables, contrast, estimate, holm, tabulate
 from pipeline.config import Contrast, Experiment, load
 from pipeline.schema import Task
+from pipeline.store import StoreError
 
 Json = dict[str, Any]
 GIVEN_AWAY = 0.2  # above this Youden J the wording gives the specification away
@@ -43,15 +44,17 @@ def summarize(runs: list[Path]) -> Json:
     tables: dict[str, Tables] = {}
     conditions: dict[str, Json] = {}
     tasks: dict[str, Task] = {}
+    j = math.nan  # of the tasks behind the primary contrast, which is the first run's
     problems: list[str] = []
     for run in opened:
         for name, shown in run.names.items():
             tables[shown] = _results(run.path / "results" / name)
             conditions[shown] = _condition(run, name, tables[shown], tasks, problems)
-    j = youden_j(tasks.values())
+        if run is opened[0]:
+            j = youden_j(tasks.values())
     comparisons = _comparisons(opened, tables)
     # Real problems told in shards are short and whole ones long, so there it is a warning (see `_notes`).
-    made_here = all(run.experiment.tasks.source == "embedded" for run in opened)
+    made_here = opened[0].experiment.tasks.source == "embedded"
     refused = (
         ""
         if math.isnan(j) or j <= GIVEN_AWAY or not made_here
@@ -150,8 +153,19 @@ def _results(folder: Path) -> Tables:
     for file in sorted(folder.glob("seed-*.jsonl")):
         number = file.stem.removeprefix("seed-")
         if number.isdecimal():  # seed-1.episodes.jsonl holds what was said, not cases
-            cases[int(number)] = [Case(**json.loads(line)) for line in file.read_text(encoding="utf-8").splitlines()]
+            cases[int(number)] = [
+                _case(file, i, line) for i, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1)
+            ]
     return tabulate(cases)
+
+
+def _case(file: Path, number: int, line: str) -> Case:
+    try:
+        return Case(**json.loads(line))
+    except (ValueError, TypeError) as error:
+        raise StoreError(
+            f"{file}:{number}: not a case of an exam ({error}). Delete the file; `maieutic eval` makes it again."
+        ) from None
 
 
 def _condition(run: Run, name: str, tables: Tables, tasks: dict[str, Task], problems: list[str]) -> Json:

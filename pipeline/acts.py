@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from pipeline.schema import Dialogue, Fact
 
-_NUMBER = r"[-+]?[$£€]?\d[\d,]*(?:\.\d+)?(?:/\d+)?%?"
+_NUMBER = r"[-+−]?[$£€]?(?:(?:\d{1,3}(?:[ \u00a0\u202f]\d{3})+|\d[\d,]*)(?:\.\d+)?|\.\d+)(?:/\d+)?%?"
 _ATTEMPT = re.compile(
     r"(?:\b(?:answer (?:is|was|would be|should be|must be)|answer:|i get|i guess)|####)"
     rf"[\s:*]*(?:\\?\$|\\\()?({_NUMBER})(?![\d\w]|[,:]\d|\s*[-+x/=]|\s*\*(?!\*)|\s+(?:and\s+)?[a-z]+\s*[-+*/=]?\s*\d"
@@ -29,7 +29,7 @@ _NOT_MINE = re.compile(
 )
 _UNIT = r"(?:\s+(?!(?:and|or|but|plus|minus|times|more|less|fewer)\b)[a-z]+){0,3}"
 # The last line of a worked solution ("... 4 spoons.\n 4"), or a whole turn.
-_BARE = re.compile(rf"(?:^|\n|(?<!\d)[.!?])\s*({_NUMBER})[.!]?\s*$")
+_BARE = re.compile(rf"(?:^|\n|(?<!\d)[.!?]\s)\s*({_NUMBER})[.!]?\s*$")
 # The number at the end of a sentence, with its unit: "So she bought a package of 10 spoons."
 _CLOSING = re.compile(rf"(?:=|\b(?!(?:by|to|from|for|away|not|x)\b)[a-z]+)\s*({_NUMBER}){_UNIT}[.!]?\s*$", re.I)
 _STOP = set(
@@ -71,7 +71,8 @@ def _named(sentence: str) -> list[str]:
 
 
 def _written(answer: str) -> str:
-    return re.sub(r"[,$£€]", "", answer).strip().rstrip(".")
+    plain = re.sub(r"(?<=\d)[ \u00a0\u202f](?=\d{3}\b)", "", answer.replace("−", "-"))
+    return re.sub(r"[,$£€]", "", plain).strip().rstrip(".")
 
 
 def _closing(text: str, question: str) -> str | None:

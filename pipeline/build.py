@@ -16,16 +16,22 @@ from typing import NamedTuple
 from pipeline.config import Experiment
 from pipeline.episode import Cast, EmptyTurn, UnparsedScript, play
 from pipeline.models import ContextOverflow, EngineError
-from pipeline.partition import Condition
+from pipeline.partition import WRONG_KEY, Condition
 from pipeline.schema import Dialogue, Failure, FailureKind, Task, digest
 from pipeline.store import Appender, read, rewrite
 from pipeline.tasks import BadRow
+
+
+class NoWrongAnswer(ValueError):
+    """The partition needs a wrong answer for the task, and none could be made from its gold answer."""
+
 
 FAILURES: dict[type[Exception], FailureKind] = {
     ContextOverflow: "context_overflow",
     EngineError: "engine_error",
     EmptyTurn: "empty_turn",
     UnparsedScript: "unparsed_script",
+    NoWrongAnswer: "no_wrong_answer",
 }
 
 
@@ -133,6 +139,10 @@ async def play_job(experiment: Experiment, axes: Condition, cast: Cast, job: Job
     # Not named by condition: all conditions meet the same task with the same draws until their partners differ.
     key = digest(job.task.id, job.seed, job.round, job.sample, experiment.fingerprint())
     try:
+        if WRONG_KEY in (axes.row.partner or ()) and not job.task.wrong_answer:
+            raise NoWrongAnswer(
+                f"no wrong answer like {job.task.answer!r} could be made, and the partner would say one"
+            )
         played = await play(job.task, axes, cast, experiment.dialogue, key)
     except tuple(FAILURES) as error:
         return Failure(

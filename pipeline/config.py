@@ -10,7 +10,7 @@ import hashlib
 import os
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, ValidationError, model_validator
@@ -18,13 +18,15 @@ from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, ValidationErr
 from pipeline.partition import Condition
 from pipeline.schema import Specification, digest
 
+Seed = Annotated[int, Field(ge=0, lt=2**31)]  # what every library takes
+
 
 class ConfigError(ValueError):
     """A config that cannot be run; the message names file, key, value, and what is accepted."""
 
 
 class Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class Tasks(Section):
@@ -34,7 +36,7 @@ class Tasks(Section):
     path: str = ""  # a file, or a hub name where the source has one; $VARIABLES are expanded
     train: dict[Specification, NonNegativeInt] = {"full": 300, "underspecified": 300}
     exam: dict[Specification, NonNegativeInt] = {"full": 100, "underspecified": 100}
-    seed: int = 0
+    seed: Seed = 0
 
 
 class Student(Section):
@@ -83,11 +85,8 @@ class Training(Section):
 
 
 class Exams(Section):
-    include: tuple[Literal["asking", "collapse", "grounding", "feedback"], ...] = (
-        "asking",
-        "collapse",
-        "grounding",
-        "feedback",
+    include: tuple[Literal["asking", "collapse", "grounding", "feedback"], ...] = Field(
+        default=("asking", "collapse", "grounding", "feedback"), min_length=1
     )
     samples: int = Field(default=8, ge=1)  # K first turns per task at the sampling temperature
     episodes: int = Field(default=2, ge=1)  # whole episodes per task and exam partner
@@ -111,7 +110,7 @@ class Compare(Section):
 class Experiment(Section):
     name: str
     out: str = ""  # the run directory; empty: runs/NAME
-    seeds: tuple[NonNegativeInt, ...] = (1, 2, 3)
+    seeds: tuple[Seed, ...] = (1, 2, 3)
     rounds: int = Field(default=1, ge=1)  # of sample, select, train
     tasks: Tasks = Tasks()
     student: Student = Student()
@@ -140,6 +139,17 @@ class Experiment(Section):
                 raise ValueError(f"conditions.{name}: letters, digits, - and _ only, it becomes a folder")
             if (condition.voice == "human") != (self.tasks.source == "mathdial"):
                 raise ValueError(f"conditions.{name}.voice: 'human' goes with tasks.source mathdial, and only with it")
+            absent = set(condition.specifications or ()) - self.tasks.train.keys()
+            if condition.specifications is not None and (absent or not condition.specifications):
+                raise ValueError(
+                    f"conditions.{name}.specifications: {list(condition.specifications)} must name specifications of "
+                    f"tasks.train ({', '.join(self.tasks.train)}), at least one"
+                )
+            if condition.partition == "facts" and self.tasks.source == "gsm8k":
+                raise ValueError(
+                    f"conditions.{name}.partition: 'facts' has nothing to tell on source gsm8k, whose questions lack "
+                    "nothing. Use source sharded or embedded, or partition verifier, answer, key or jigsaw"
+                )
             if condition.weights not in ("base", "current", *self.conditions):
                 raise ValueError(
                     f"conditions.{name}.weights: {condition.weights!r} is not base, current or a condition"
@@ -154,6 +164,8 @@ class Experiment(Section):
             for name in (contrast.a, contrast.b):
                 if name not in known:
                     raise ValueError(f"{where}: {name!r} is not a condition. Known: {', '.join(sorted(known))}")
+            if contrast.a == contrast.b:
+                raise ValueError(f"{where}: {contrast.a!r} is compared with itself, name two conditions")
         return self
 
     def _contrasts(self) -> list[tuple[str, Contrast]]:

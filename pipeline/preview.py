@@ -78,6 +78,8 @@ def _print(experiment: Experiment, name: str, record: Dialogue | Failure) -> Non
     _print_view("the student", view(task, axes, record.turns, "student", experiment.student.system))
     if axes.row.partner is None:
         say("There is no partner: what answers is content-free.")
+    elif axes.voice == "human":
+        say("The partner is a person, who read no prompt of ours.")
     else:
         _print_view("the partner", view(task, axes, record.turns, "partner", experiment.partner.system))
 

@@ -8,6 +8,7 @@ process dies, however it dies.
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import os
 from collections.abc import Iterator
@@ -57,16 +58,18 @@ def writing(run: Path) -> Iterator[None]:
 
 
 def claim(experiment: Experiment) -> None:
-    """Write config.yaml, or check that the one there is the same.
+    """Write config.yaml and tasks.sha256, or check that those there are the same.
 
     A run may be moved (`out`), and given more room (`training.max_length`, which changes no row that fitted).
     Where nothing was made yet, after a config that failed at once, it is replaced. Raises RunError with the
     differing keys.
     """
     path, ours = experiment.run / "config.yaml", dump(experiment)
+    pinned, source = experiment.run / "tasks.sha256", _source(experiment)
     made = [file for file in experiment.run.rglob("*") if file.is_file() and file.stat().st_size]
-    if {file.name for file in made} <= {"config.yaml", ".lock"} or not path.exists():
+    if {file.name for file in made} <= {"config.yaml", "tasks.sha256", ".lock"} or not path.exists():
         _write(path, ours)
+        _write(pinned, source)
         return
     there, here = _leaves(yaml.safe_load(path.read_text(encoding="utf-8"))), _leaves(yaml.safe_load(ours))
     lines = [
@@ -80,8 +83,21 @@ def claim(experiment: Experiment) -> None:
             + "\n".join(lines)
             + f"\nChoose another directory (--set out=DIR), or delete {experiment.run} to start again."
         )
+    if pinned.exists() and pinned.read_text(encoding="utf-8") != source:
+        raise RunError(
+            f"tasks.path: {experiment.tasks.path} is not the file that this run began with (see {pinned}). "
+            f"Bring that one back, choose another directory (--set out=DIR), or delete {experiment.run} to start again."
+        )
     if there.get("training.max_length") != here.get("training.max_length"):
         _write(path, ours)
+
+
+def _source(experiment: Experiment) -> str:
+    """The hash of the file of tasks, in the form of sha256sum; nothing where tasks come from elsewhere."""
+    path = Path(experiment.tasks.path)
+    if not experiment.tasks.path or not path.is_file():
+        return ""
+    return f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n"
 
 
 def _write(path: Path, text: str) -> None:

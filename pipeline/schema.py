@@ -16,7 +16,9 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 Party = Literal["student", "partner"]
 Specification = Literal["full", "underspecified", "sharded", "false_premise"]
 Stop = Literal["student_done", "partner_done", "turn_cap", "imported"]
-FailureKind = Literal["bad_task", "context_overflow", "engine_error", "empty_turn", "unparsed_script"]
+FailureKind = Literal[
+    "bad_task", "context_overflow", "engine_error", "empty_turn", "unparsed_script", "no_wrong_answer"
+]
 
 
 class Record(BaseModel):

@@ -38,7 +38,9 @@ def equal(said: str, gold: str) -> bool:
 
 @lru_cache(maxsize=1 << 16)
 def _equal(said: str, gold: str) -> bool:
-    said, gold = (" ".join(text.replace("\\$", "$").split()).rstrip(".").casefold() for text in (said, gold))
+    said, gold = (
+        " ".join(text.replace("\\$", "$").replace("−", "-").split()).rstrip(".").casefold() for text in (said, gold)
+    )
     if not said or not gold:
         return False
     if said == gold:

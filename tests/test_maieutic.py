@@ -61,7 +61,16 @@ def test_help_lists_every_command_and_imports_nothing_heavy() -> None:
         ("dialogue.turns=[1", ["--set dialogue.turns=[1"]),
         ("name.first=x", ["--set name.first=x", "'name' is not a section"]),
         ("student.model=./nowhere", ["student.model", "./nowhere", "no such directory"]),
-        ("tasks={source: gsm8k, train: {full: 1}, exam: {full: 1}}", ["tasks.path"]),
+        ("seeds=[99999999999999999999]", ["seeds.0", "2147483648"]),
+        ("training.epochs=.inf", ["training.epochs", "finite"]),
+        ("exams.include=[]", ["exams.include"]),
+        ("conditions.facts.specifications=[]", ["conditions.facts.specifications", "full"]),
+        ("conditions.facts.specifications=[sharded]", ["conditions.facts.specifications", "tasks.train"]),
+        ("compare={primary: {metric: ask_skill, a: facts, b: facts}}", ["compare.primary", "with itself"]),
+        ("compare={primary: {metric: ask_skill@nosuch, a: facts, b: base}}", ["ask_needed@nosuch", "@unhelpful"]),
+        ("compare={primary: {metric: ask_skil, a: facts, b: base}}", ["Did you mean 'ask_skill'"]),
+        ("tasks.source=gsm8k", ["conditions.facts.partition", "lack nothing"]),
+        ("tasks={source: sharded, train: {full: 1}, exam: {full: 1}}", ["tasks.path"]),
     ],
 )
 @pytest.mark.parametrize("command", ["preview", "build", "run"])
@@ -106,6 +115,19 @@ def test_a_run_of_another_config_is_refused_with_the_keys_that_differ(config: Pa
     assert status == 2
     assert "dialogue.turns: there 4, asked for 3" in err and "--set out=DIR" in err
     assert "seeds" not in err
+
+
+def test_a_run_whose_file_of_tasks_changed_is_refused(config: Path) -> None:
+    source = config.parent / "mine.jsonl"
+    source.write_text('{"question": "Tom has 2 pens and 3 pens. How many?", "answer": "#### 5"}\n')
+    here = load(config, (f"tasks={{source: gsm8k, path: {source}}}", "conditions={blind: {partition: symmetric}}"))
+    (here.run / "dialogues").mkdir(parents=True)
+    claim(here)
+    (here.run / "dialogues" / "blind.jsonl").write_text("{}\n")
+    claim(here)
+    source.write_text(source.read_text().replace("#### 5", "#### 50"))
+    with pytest.raises(RunError, match=r"mine\.jsonl is not the file that this run began with"):
+        claim(here)
 
 
 def test_a_run_that_moved_is_the_same_run(config: Path) -> None:

@@ -18,6 +18,7 @@ from pipeline.config import ConfigError, Tasks
 from pipeline.schema import Task, question_hash
 from pipeline.tasks.rows import (
     BadRow,
+    RowError,
     gold_and_solution,
     json_lines,
     local_file,
@@ -33,7 +34,17 @@ WHAT = "a JSON Lines file with question and answer ('... #### N'), or a hub name
 
 def read(settings: Tasks) -> tuple[list[Task], list[BadRow]]:
     """Every problem of the source. Raises ConfigError where there is nothing to read."""
-    return parse(_rows(settings), task)
+    seen: dict[str, str] = {}
+
+    def make(row: dict[str, Any]) -> Task:
+        made = task(row)
+        if made.id in seen:
+            other = "" if seen[made.id] == made.answer else f", with another answer ({seen[made.id]!r})"
+            raise RowError(f"the same question stands in an earlier row{other}")
+        seen[made.id] = made.answer
+        return made
+
+    return parse(_rows(settings), make)
 
 
 def task(row: dict[str, Any]) -> Task:

@@ -128,12 +128,15 @@ def public_facts(question: str) -> tuple[Fact, ...]:
 
 
 def wrong_answer(gold: str, question: str) -> str:
-    """A plausible wrong number of the gold's size and kind, the same for the same question; '' for words."""
-    match = re.fullmatch(r"(-?)(\d+)(\.\d+)?", gold)
+    """A plausible wrong number of the gold's size and kind, the same for the same question; '' for words.
+
+    What stands around the number stays: "$5", "50%", "5 apples"; of a fraction the top changes.
+    """
+    match = re.fullmatch(r"([-$£€]*)(\d{1,15})((?:\.\d+)?(?:/\d+)?\s*(?:%|[a-zA-Z ]{2,})?)", gold)
     if match is None:
         return ""
     whole, roll = int(match[2]), int(question_hash(question), 16)
     steps = (1, 2, 10) if whole < 100 else (10, 20, 100)
     step = steps[roll % 3]
     other = whole - step if (roll // 3) % 2 and whole > step else whole + step
-    return f"{match[1]}{other}{match[3] or ''}"
+    return f"{match[1]}{other}{match[3]}"

@@ -77,6 +77,7 @@ _TIMES = {  # multiply a number just before them, or stand alone
     "tenth": Fraction(1, 10),
     "tenths": Fraction(1, 10),
 }
+_GRADES = ("grade", "grader", "graders")
 _ORDINALS = ("third", "fourth", "fifth", "sixth", "tenth")
 
 
@@ -89,12 +90,12 @@ def numbers(text: str) -> set[Fraction]:
     current: Fraction | None = None
     pieces = re.findall(r"\d[\d,]*(?:\.\d+)?|[a-z]+|[%/]", text.lower().replace("-", " "))
     for i, piece in enumerate(pieces):
-        before = pieces[i - 1] if i else ""
+        before, after = pieces[i - 1] if i else "", pieces[i + 1] if i + 1 < len(pieces) else ""
         if piece in _TIMES or piece == "%":
             factor = _TIMES.get(piece, Fraction(1, 100))
             if current is not None:
                 current *= factor
-            elif not (piece in _ORDINALS and before not in ("a", "and")):
+            elif piece not in _ORDINALS or (before in ("a", "and") and after not in _GRADES):
                 current = factor
             continue
         value = _COUNTS.get(piece, Fraction(piece.replace(",", "")) if piece[0].isdigit() else None)
@@ -181,10 +182,15 @@ def _shards(row: dict[str, Any]) -> list[str]:
     if not isinstance(shards, list) or len(shards) < 2:
         raise RowError("'shards' must be a list of at least two, the first of which asks")
     texts = [shard.get("shard") if isinstance(shard, dict) else shard for shard in shards]
+    told = []
     for i, text in enumerate(texts):
-        if not isinstance(text, str) or not text.strip():
+        if not isinstance(text, str):
             raise RowError(f"shards[{i}] is {text!r}, expected text: part of the problem is lost")
-    return [str(text).strip() for text in texts]
+        if text.strip():  # what an empty one may have lost, `twins` looks for
+            told.append(text.strip())
+    if len(told) < 2:
+        raise RowError(f"{len(told)} of {len(texts)} shards holds text, expected at least two")
+    return told
 
 
 def _asks(shard: str) -> bool:

@@ -109,12 +109,17 @@ def made_run(
                 )
         (path / "dialogues").mkdir(exist_ok=True)
         (path / "dialogues" / f"{name}.jsonl").write_text("".join(d.model_dump_json() + "\n" for d in dialogues))
-        rows = [{"id": d.id, "seed": d.seed} for d in select(dialogues, condition)]
+        rows = [{"id": d.id, "seed": d.seed, "round": d.round} for d in select(dialogues, condition)]
         folder = path / "datasets" / name / "sft"
         folder.mkdir(parents=True)
         parquet.write_table(pa.Table.from_pylist(rows), folder / "train.parquet")
         for seed in seeds:
-            training = {"rows": sum(row["seed"] == seed for row in rows), "optimizer_steps": 3, "trained_tokens": 100}
+            training = {
+                "seed": seed,
+                "rows": sum(row["seed"] == seed for row in rows),
+                "optimizer_steps": 3,
+                "trained_tokens": 100,
+            }
             adapter = path / "adapters" / name / f"seed-{seed}"
             adapter.mkdir(parents=True)
             (adapter / "training.json").write_text(json.dumps(training))

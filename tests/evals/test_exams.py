@@ -10,6 +10,7 @@ from evals.collapse import movable
 from evals.examine import examine, is_done
 from evals.feedback import feedback
 from evals.grounding import grounding
+from evals.metrics import measured
 from evals.sitting import Episode
 from pipeline.config import Experiment
 from pipeline.episode import Played
@@ -76,7 +77,7 @@ def test_a_first_turn_asks_only_when_it_asks_and_does_not_answer(task, text, met
 def test_an_episode_that_asks_first_is_complete_and_not_premature():
     found = metrics(whole_episode(episode(ASK, TELL, RIGHT)))
     assert (found["ask_needed"], found["ask_complete"], found["premature"], found["yield"]) == ([1], [1], [0], [1])
-    assert found["accuracy_under"] == [1] and "ask_needless" not in found
+    assert "ask_needless" not in found
 
 
 def test_an_episode_that_guesses_is_premature_even_when_told_later():
@@ -109,6 +110,7 @@ def test_uptake_counts_turns_that_follow_a_wrong_answer():
 def test_accuracy_by_turn_counts_who_stopped_early_in_every_turn_that_could_be():
     held = episode(*[GUESS, "Wrong."] * 5, GUESS, arm="verifier", task=FULL)
     found = {c.metric: (c.hits, c.n) for c in feedback([episode(RIGHT, arm="verifier", task=FULL), held], 6)}
+    assert found["accuracy_full@verifier"] == (1, 2)
     assert all(found[f"accuracy_full_turn{i}@verifier"] == (1, 2) for i in range(1, 7))
     assert "accuracy_full_turn7@verifier" not in found
 
@@ -142,39 +144,50 @@ def test_collapse_is_both_wrong_after_one_was_right_and_held(before, after, expe
         assert "collapse" not in found
 
 
-def sit(tmp_path, lines, condition="facts", adapter=None):
+def sit(tmp_path, lines, condition="facts", adapter=None, include=("asking", "collapse", "grounding", "feedback")):
     exp = Experiment.model_validate(
         {
             "name": "t",
             "out": str(tmp_path),
             "conditions": {"facts": {"partition": "facts"}},
             "tasks": {"exam": {"full": 3, "underspecified": 3, "false_premise": 2}},
-            "exams": {"samples": 2, "episodes": 1, "beliefs": 2},
+            "exams": {"samples": 2, "episodes": 1, "beliefs": 2, "include": include},
         }
     )
     tasks, _ = load_tasks(exp.tasks, "exam")
     student = peer = ScriptedModel(lines)
     path = asyncio.run(examine(exp, condition, 1, adapter, student, peer, tasks, tasks[:1]))
     cases = [json.loads(line) for line in path.read_text().splitlines()]
-    return {(c["metric"], c["greedy"]): (c["hits"], c["n"]) for c in cases if c["task"] in ("all", tasks[0].id)}, cases
+    return (
+        {(c["metric"], c["greedy"]): (c["hits"], c["n"]) for c in cases if c["task"] in ("all", tasks[0].id)},
+        cases,
+        exp,
+    )
 
 
 def test_a_student_that_answers_everything_never_asks(tmp_path):
-    _, cases = sit(tmp_path, ("The answer is 5.",))
+    _, cases, _ = sit(tmp_path, ("The answer is 5.",))
     assert sum(c["hits"] for c in cases if c["metric"].startswith(("ask_needed", "ask_needless"))) == 0
     assert all(c["n"] > 0 for c in cases)
 
 
+@pytest.mark.parametrize("exam", ["asking", "collapse", "grounding", "feedback"])
+def test_what_a_config_may_compare_is_what_its_exams_measure(tmp_path, exam):
+    lines = ("How many pens does Tom have?", "The answer is 5.", "I am done.", "You are right. The answer is 7.")
+    _, cases, exp = sit(tmp_path, lines, include=[exam])
+    assert {c["metric"] for c in cases} - measured(exp) == set()
+
+
 def test_every_exam_leaves_cases_and_a_rerun_gives_the_same(tmp_path):
     lines = ("How many pens does Tom have?", "The answer is 5.", "I am done.", "You are right. The answer is 7.")
-    _, cases = sit(tmp_path / "one", lines)
-    _, again = sit(tmp_path / "two", lines)
+    _, cases, _ = sit(tmp_path / "one", lines)
+    _, again, _ = sit(tmp_path / "two", lines)
     assert cases == again
     assert {c["exam"] for c in cases} == {"all", "asking", "episodes", "collapse", "grounding", "feedback"}
 
 
 def test_a_student_that_says_nothing_is_counted_not_scored(tmp_path):
-    _, cases = sit(tmp_path, ("",))
+    _, cases, _ = sit(tmp_path, ("",))
     unanswered = next(c for c in cases if c["metric"] == "unanswered")
     assert 0 < unanswered["hits"] <= unanswered["n"]
 

@@ -4,13 +4,17 @@ import json
 import random
 from pathlib import Path
 
+import pyarrow.parquet as parquet
 import pytest
 from made_run import CONDITIONS, made_results, made_run, made_tasks, talk
+from typer.testing import CliRunner
 
 from evals.counts import predict
 from evals.guess import youden_j
 from evals.summary import sentence, summarize
+from maieutic import app
 from pipeline.schema import Dialogue
+from pipeline.store import StoreError
 
 
 @pytest.fixture
@@ -115,6 +119,27 @@ def test_runs_with_colliding_names_are_prefixed_and_contrasted(tmp_path):
     between = [row for row in summary["comparisons"] if (row["a"], row["b"]) == ("high/facts", "low/facts")]
     assert len(between) == 1 and between[0]["difference"] > 0.3 and between[0]["paired"]
     assert sum(row["primary"] for row in summary["comparisons"]) == 1
+
+
+def test_comparing_several_runs_leaves_each_runs_own_report_alone(tmp_path):
+    runs = [made_run(tmp_path / name) for name in ("one", "two")]
+    (runs[0] / "report.json").write_text("mine")
+    assert CliRunner().invoke(app, ["compare", *map(str, runs)]).exit_code == 0
+    assert (runs[0] / "report.json").read_text() == "mine"
+    assert json.loads((runs[0] / "compared-with-two" / "report.json").read_text())["comparisons"]
+
+
+def test_a_broken_line_of_results_is_named(run):
+    file = next((run / "results" / "facts").glob("seed-1.jsonl"))
+    file.write_text(file.read_text() + "{oops\n")
+    with pytest.raises(StoreError, match=rf"{file.name}:\d+: not a case of an exam"):
+        summarize([run])
+
+
+def test_a_dataset_that_lost_rows_after_training_does_not_reconcile(run):
+    file = next((run / "datasets" / "facts" / "sft").glob("*.parquet"))
+    parquet.write_table(parquet.read_table(file).slice(1), file)
+    assert any("trained on" in line and "the dataset holds" in line for line in summarize([run])["problems"])
 
 
 def test_runs_with_other_exam_tasks_are_not_paired_and_said_to_be(tmp_path):

@@ -178,3 +178,12 @@ def timed(config: Path) -> float:
 
 def start(config: Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-m", "maieutic", "build", str(config)], stdout=subprocess.DEVNULL)
+
+
+def test_a_misled_partner_without_a_wrong_answer_is_a_typed_failure(tmp_path):
+    exp = experiment(tmp_path, conditions={"facts": {"partition": "misled"}})
+    tasks = [task.model_copy(update={"wrong_answer": ""}) for task in load_tasks(exp.tasks, "train")[0][:2]]
+    work = build(exp, tasks, [], "facts", 1, 0, Cast(ScriptedModel()), lambda: None)
+    assert asyncio.run(work).failed == 2
+    failures = list(read(exp.run / "failures.jsonl", Failure))
+    assert {failure.kind for failure in failures} == {"no_wrong_answer"}

@@ -49,3 +49,13 @@ def test_a_hub_folder_is_read_in_all_its_splits(row, tmp_path):
 def test_a_folder_that_is_no_data_set_is_an_error_that_names_the_key(tmp_path):
     with pytest.raises(ConfigError, match=r"tasks\.path"):
         gsm8k.read(Tasks(source="gsm8k", path=str(tmp_path)))
+
+
+def test_a_question_that_comes_again_is_a_bad_row_and_another_answer_to_it_is_said(row, write):
+    first, other = row["gsm8k"](0), row["gsm8k"](1)
+    tasks, bad = gsm8k.read(
+        Tasks(source="gsm8k", path=write("gsm8k", [first, other, first, first | {"answer": "#### 8"}]))
+    )
+    assert len(tasks) == 2
+    assert [line.where.rpartition(":")[2] for line in bad] == ["3", "4"]
+    assert "another answer" not in bad[0].message and "another answer" in bad[1].message

@@ -1,6 +1,7 @@
 """What all real sources share: bad rows, splits, counts, errors."""
 
 import json
+import re
 from collections import Counter
 
 import pytest
@@ -162,3 +163,15 @@ def test_a_wrong_answer_is_a_number_of_the_same_size_that_differs_from_the_gold(
     assert not equal(wrong, str(gold))
     assert abs(int(wrong) - gold) <= (10 if abs(gold) < 100 else 100)
     assert wrong == wrong_answer(str(gold), text)
+
+
+@pytest.mark.parametrize("gold", ["50%", "1/2", "5 apples", "$5", "-3.5", "$1.25"])
+def test_what_stands_around_the_number_stands_around_the_wrong_one_too(gold):
+    wrong = wrong_answer(gold, "How many?")
+    assert re.sub(r"\d+", "", wrong) == re.sub(r"\d+", "", gold)
+    assert not equal(wrong, gold)
+
+
+@pytest.mark.parametrize("gold", ["seven", "inf", "1e400", "12 or 13", ""])
+def test_an_answer_that_is_no_number_has_no_wrong_one(gold):
+    assert wrong_answer(gold, "How many?") == ""
