@@ -224,12 +224,12 @@ def test_each_exam_seed_has_draws_of_its_own(tmp_path):
 
 def of_the_exam(text: str) -> bool:
     """Whether a partner's turn is in a wording that no training partner uses."""
-    lines = [line for name in ("exam", "unhelpful") for lines in WORDINGS[name].values() for line in lines]
+    lines = [line for name in ("exam", "unhelpful") for move in WORDINGS[name].values() for line in move]
     return any(text.startswith(line.partition("{")[0]) for line in lines)
 
 
 def test_no_exam_partner_uses_a_wording_of_training(tmp_path):
-    assert not any(of_the_exam(line.format(TELL)) for lines in WORDINGS["train"].values() for line in lines)
+    assert not any(of_the_exam(line.format(TELL)) for move in WORDINGS["train"].values() for line in move)
     said = [(e.arm, turn.text) for e in episodes(tmp_path) for turn in e.played.turns if turn.party == "partner"]
     assert {arm for arm, _ in said} == set(ARMS)
     assert [(arm, text) for arm, text in said if not of_the_exam(text)] == []
