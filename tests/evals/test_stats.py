@@ -62,9 +62,9 @@ def test_the_standard_error_on_a_trace_to_check_by_eye():
 def test_where_cells_are_independent_the_standard_error_is_that_of_their_mean():
     rng, zero = np.random.default_rng(4), made("m", {i: [0] * 25 for i in range(25)}, n=8)
     tables = [made("m", dict(enumerate(rng.binomial(8, 0.5, (25, 25)).tolist())), n=8) for _ in range(200)]
-    found = [contrast({"a": a, "b": zero}, "m", "a", "b", resamples=1) for a in tables]
-    ratio = np.mean([d.se**2 for d in found]) / np.var([d.difference for d in found])
-    assert 0.8 < ratio < 1.5  # a little above 1, since no component may be below 0
+    squared = [contrast({"a": a, "b": zero}, "m", "a", "b", resamples=1).se ** 2 for a in tables]
+    # Of 8 x 25 x 25 fair coins; a little above it, since no component may be below 0. Twice it is too much.
+    assert 1 < np.mean(squared) / (0.25 / (8 * 25 * 25)) < 1.5
 
 
 def test_a_composite_is_the_signed_sum_over_each_own_denominator():
