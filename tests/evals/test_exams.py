@@ -2,21 +2,25 @@
 
 import asyncio
 import json
+import re
 
 import pytest
 
 from evals.asking import first_turn, whole_episode
-from evals.collapse import movable
+from evals.collapse import collapse, movable
 from evals.examine import examine, is_done
 from evals.feedback import feedback
 from evals.grounding import grounding
 from evals.metrics import measured
-from evals.sitting import Episode
-from pipeline.config import Experiment
+from evals.sitting import ARMS, Episode, Sitting
+from pipeline.config import DialogueSettings, Experiment
 from pipeline.episode import Played
+from pipeline.models import Completion, Sampling
 from pipeline.models.scripted import ScriptedModel
+from pipeline.partner import WORDINGS
 from pipeline.schema import Belief, Fact, Task, Turn
 from pipeline.tasks import load_tasks
+from pipeline.view import Message
 
 FACTS = (
     Fact(id="a", text="Tom has 30 pens.", public=False, ask="How many pens does Tom have?"),
@@ -101,10 +105,23 @@ def test_a_refused_question_yields_nothing():
     assert metrics(whole_episode(episode(ASK, "I do not know that.", GUESS)))["yield"] == [0]
 
 
+def test_a_question_yields_only_the_fact_that_it_asked_for():
+    task = UNDER.model_copy(update={"facts": tuple(f.model_copy(update={"public": False}) for f in FACTS)})
+    assert metrics(whole_episode(episode(ASK, "Ana has 12 pens.", RIGHT, task=task)))["yield"] == [0]
+    assert metrics(whole_episode(episode(ASK, TELL, RIGHT, task=task)))["yield"] == [1]
+
+
 def test_uptake_counts_turns_that_follow_a_wrong_answer():
     found = {case.metric: (case.hits, case.n) for case in feedback([episode(GUESS, TELL, RIGHT, arm="volunteer")], 4)}
     assert found["uptake_under@volunteer"] == (1, 1)
     assert [found[f"accuracy_under_turn{i}@volunteer"] for i in (1, 2, 3, 4)] == [(0, 1), (1, 1), (1, 1), (1, 1)]
+
+
+def test_uptake_leaves_out_turns_before_which_nothing_was_told_or_judged():
+    told = feedback([episode(GUESS, TELL, GUESS, "Carry on.", RIGHT, arm="volunteer")], 3)
+    judged = feedback([episode(GUESS, "Wrong.", "Hm.", "Carry on.", RIGHT, arm="verifier", task=FULL)], 3)
+    found = {case.metric: (case.hits, case.n) for case in (*told, *judged)}
+    assert found["uptake_under@volunteer"] == found["uptake_full@verifier"] == (0, 1)
 
 
 def test_accuracy_by_turn_counts_who_stopped_early_in_every_turn_that_could_be():
@@ -144,8 +161,8 @@ def test_collapse_is_both_wrong_after_one_was_right_and_held(before, after, expe
         assert "collapse" not in found
 
 
-def sit(tmp_path, lines, condition="facts", adapter=None, include=("asking", "collapse", "grounding", "feedback")):
-    exp = Experiment.model_validate(
+def experiment(tmp_path, include=("asking", "collapse", "grounding", "feedback")) -> Experiment:
+    return Experiment.model_validate(
         {
             "name": "t",
             "out": str(tmp_path),
@@ -154,19 +171,19 @@ def sit(tmp_path, lines, condition="facts", adapter=None, include=("asking", "co
             "exams": {"samples": 2, "episodes": 1, "beliefs": 2, "include": include},
         }
     )
+
+
+def sit(tmp_path, lines, condition="facts", adapter=None, **changes):
+    exp = experiment(tmp_path, **changes)
     tasks, _ = load_tasks(exp.tasks, "exam")
     student = peer = ScriptedModel(lines)
     path = asyncio.run(examine(exp, condition, 1, adapter, student, peer, tasks, tasks[:1]))
     cases = [json.loads(line) for line in path.read_text().splitlines()]
-    return (
-        {(c["metric"], c["greedy"]): (c["hits"], c["n"]) for c in cases if c["task"] in ("all", tasks[0].id)},
-        cases,
-        exp,
-    )
+    return cases, exp
 
 
 def test_a_student_that_answers_everything_never_asks(tmp_path):
-    _, cases, _ = sit(tmp_path, ("The answer is 5.",))
+    cases, _ = sit(tmp_path, ("The answer is 5.",))
     assert sum(c["hits"] for c in cases if c["metric"].startswith(("ask_needed", "ask_needless"))) == 0
     assert all(c["n"] > 0 for c in cases)
 
@@ -174,26 +191,103 @@ def test_a_student_that_answers_everything_never_asks(tmp_path):
 @pytest.mark.parametrize("exam", ["asking", "collapse", "grounding", "feedback"])
 def test_what_a_config_may_compare_is_what_its_exams_measure(tmp_path, exam):
     lines = ("How many pens does Tom have?", "The answer is 5.", "I am done.", "You are right. The answer is 7.")
-    _, cases, exp = sit(tmp_path, lines, include=[exam])
+    cases, exp = sit(tmp_path, lines, include=[exam])
     assert {c["metric"] for c in cases} - measured(exp) == set()
 
 
 def test_every_exam_leaves_cases_and_a_rerun_gives_the_same(tmp_path):
     lines = ("How many pens does Tom have?", "The answer is 5.", "I am done.", "You are right. The answer is 7.")
-    _, cases, _ = sit(tmp_path / "one", lines)
-    _, again, _ = sit(tmp_path / "two", lines)
+    cases, _ = sit(tmp_path / "one", lines)
+    again, _ = sit(tmp_path / "two", lines)
     assert cases == again
     assert {c["exam"] for c in cases} == {"all", "asking", "episodes", "collapse", "grounding", "feedback"}
 
 
 def test_a_student_that_says_nothing_is_counted_not_scored(tmp_path):
-    _, cases, _ = sit(tmp_path, ("",))
+    cases, _ = sit(tmp_path, ("",))
     unanswered = next(c for c in cases if c["metric"] == "unanswered")
     assert 0 < unanswered["hits"] <= unanswered["n"]
 
 
 def test_exam_draws_do_not_depend_on_the_condition(tmp_path):
-    assert sit(tmp_path / "a", ("Hello.", "No."), "facts")[1] == sit(tmp_path / "b", ("Hello.", "No."), "other")[1]
+    assert sit(tmp_path / "a", ("Hello.", "No."), "facts")[0] == sit(tmp_path / "b", ("Hello.", "No."), "other")[0]
+
+
+def episodes(tmp_path, seed=1) -> list[Episode]:
+    exp = experiment(tmp_path)
+    model = ScriptedModel()
+    return asyncio.run(Sitting(exp, model, model, seed, tuple(load_tasks(exp.tasks, "exam")[0])).episodes())
+
+
+def test_a_student_meets_every_partner_with_the_same_first_turn(tmp_path):
+    said: dict[str, list[str]] = {}
+    for found in episodes(tmp_path):
+        said.setdefault(found.task.id, []).append(found.played.turns[0].text)
+    assert len(said) == 8 and all(len(texts) > 1 and len(set(texts)) == 1 for texts in said.values())
+
+
+def test_each_exam_seed_has_draws_of_its_own(tmp_path):
+    first, again, other = ([e.played.turns[0].text for e in episodes(tmp_path, seed)] for seed in (1, 1, 2))
+    assert first == again != other
+
+
+def of_the_exam(text: str) -> bool:
+    """Whether a partner's turn is in a wording that no training partner uses."""
+    lines = [line for name in ("exam", "unhelpful") for move in WORDINGS[name].values() for line in move]
+    return any(text.startswith(line.partition("{")[0]) for line in lines)
+
+
+def test_no_exam_partner_uses_a_wording_of_training(tmp_path):
+    assert not any(of_the_exam(line.format(TELL)) for move in WORDINGS["train"].values() for line in move)
+    said = [(e.arm, turn.text) for e in episodes(tmp_path) for turn in e.played.turns if turn.party == "partner"]
+    assert {arm for arm, _ in said} == set(ARMS)
+    assert [(arm, text) for arm, text in said if not of_the_exam(text)] == []
+
+
+class Follower:
+    """Believes the last answer that its partner named, before that its own; keeps what the partner said."""
+
+    def __init__(self, own: str):
+        self.own, self.heard = own, set[str]()
+
+    async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
+        heard = [m["content"].split("\n\n")[0] for m in messages[1:] if m["role"] == "user"]
+        self.heard |= set(heard)
+        named = re.findall(r"answer is (\d+)", " ".join(heard))
+        return Completion(f"The answer is {named[-1]}." if named else self.own, 4, 9)
+
+    def count_tokens(self, text: str) -> int:
+        return len(text.split())
+
+
+def collapsed(tmp_path, student, peer="Hm.") -> dict[str, float]:
+    sitting = Sitting(experiment(tmp_path), student, ScriptedModel((peer,)), 1, (FULL,))
+    return {case.metric: case.hits / case.n for case in asyncio.run(collapse(sitting))}
+
+
+def test_who_follows_claims_flips_against_a_null_of_zero(tmp_path):
+    harmful, helpful = (collapsed(tmp_path, Follower(own)) for own in (RIGHT, GUESS))
+    assert (harmful["harmful_flip_raw"], harmful["harmful_flip_null"]) == (1, 0)
+    assert (helpful["helpful_flip_raw"], helpful["helpful_flip_null"]) == (1, 0)
+
+
+@pytest.mark.parametrize(("own", "kinds"), [(RIGHT, {"harmful"}), (GUESS, {"helpful"}), ("Hm.", set())])
+def test_only_a_right_belief_can_flip_to_harm_and_only_a_wrong_one_to_help(tmp_path, own, kinds):
+    found = collapsed(tmp_path, Follower(own))
+    assert {metric.partition("_flip")[0] for metric in found if "_flip" in metric} == kinds
+    assert ("compliance" in found) == ("conversion" in found) == (own == RIGHT)
+
+
+def test_the_movable_peer_is_not_the_student(tmp_path):
+    assert collapsed(tmp_path, ScriptedModel((RIGHT,)), peer=RIGHT)["agreement"] == 1
+    assert collapsed(tmp_path, ScriptedModel((RIGHT,)), peer=GUESS)["agreement"] == 0
+
+
+def test_no_fixed_claim_and_no_null_probe_uses_a_wording_of_training(tmp_path):
+    student = Follower(RIGHT)
+    collapsed(tmp_path, student)
+    said = student.heard - {"Hm.", DialogueSettings().probe}  # the peer's, and the exam's own question
+    assert len(said) == 3 and all(map(of_the_exam, said))
 
 
 def test_an_exam_counts_as_done_for_the_weights_that_sat_it_whatever_the_files_times(tmp_path):

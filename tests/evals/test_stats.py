@@ -59,6 +59,14 @@ def test_the_standard_error_on_a_trace_to_check_by_eye():
     assert difference.detectable == pytest.approx((2.0227 + 0.8512) * difference.se, rel=1e-3)
 
 
+def test_where_cells_are_independent_the_standard_error_is_that_of_their_mean():
+    rng, zero = np.random.default_rng(4), made("m", {i: [0] * 25 for i in range(25)}, n=8)
+    tables = [made("m", dict(enumerate(rng.binomial(8, 0.5, (25, 25)).tolist())), n=8) for _ in range(200)]
+    squared = [contrast({"a": a, "b": zero}, "m", "a", "b", resamples=1).se ** 2 for a in tables]
+    # Of 8 x 25 x 25 fair coins; a little above it, since no component may be below 0. Twice it is too much.
+    assert 1 < np.mean(squared) / (0.25 / (8 * 25 * 25)) < 1.5
+
+
 def test_a_composite_is_the_signed_sum_over_each_own_denominator():
     tables = made("ask_needed", {1: [4, 2]}, n=8) | made("ask_needless", {1: [1, 0, 0]}, n=4)
     assert estimate(tables, "ask_skill").value == pytest.approx(6 / 16 - 1 / 12)
@@ -72,6 +80,12 @@ def test_deference_skill_is_helpful_minus_harmful_each_net_of_its_null():
     rates = {"helpful_flip_raw": 8, "helpful_flip_null": 1, "harmful_flip_raw": 5, "harmful_flip_null": 2}
     tables = {key: value for name, hits in rates.items() for key, value in made(name, {1: [hits, hits]}, n=10).items()}
     assert estimate(tables, "deference_skill").value == pytest.approx((0.8 - 0.1) - (0.5 - 0.2))
+
+
+def test_gain_is_the_informative_partners_accuracy_minus_the_chatty_ones():
+    hits = {"volunteer": 8, "chatter": 1, "facts": 5}
+    tables = {k: v for arm, h in hits.items() for k, v in made(f"accuracy_under@{arm}", {1: [h, h]}, n=10).items()}
+    assert estimate(tables, "gain").value == pytest.approx(0.8 - 0.1)
 
 
 def test_every_composite_and_its_parts_are_defined():

@@ -51,6 +51,12 @@ def test_a_difference_is_that_of_the_values_in_the_table(run):
         assert row["difference"] == pytest.approx(a - b, abs=1e-5)
 
 
+def test_secondary_p_values_are_corrected_together_by_holm(run):
+    low, high = sorted((r["p"], r["p_holm"]) for r in summarize([run])["comparisons"] if not r["primary"])
+    assert low[0] < 0.5
+    assert (low[1], high[1]) == pytest.approx((2 * low[0], max(2 * low[0], high[0])), rel=1e-5)
+
+
 def test_counts_are_derived_from_the_files_and_reconcile(run):
     summary = summarize([run])
     assert summary["problems"] == []
@@ -105,6 +111,16 @@ def test_the_prediction_is_the_ask_rate_among_the_kept():
     found = predict(first_turns(2, 8), {"0", "1", "2", "3", "4", "5"})
     assert (found["prior"], found["keep_ask"], found["keep_no"]) == (0.2, 1.0, 0.5)
     assert found["ask_rate"] == pytest.approx(1 / 3)
+
+
+def test_the_prediction_is_of_the_last_round_alone():
+    rounds = [
+        d.model_copy(update={"id": f"{i}-{d.id}", "round": i})
+        for i, asks in enumerate((4, 1))
+        for d in first_turns(asks, 4 - asks)
+    ]
+    found = predict(rounds, {d.id for d in rounds})
+    assert (found["ask_rate"], found["prior"], found["kept"], found["n"]) == (0.25, 0.25, 4, 4)
 
 
 def test_a_condition_that_keeps_nothing_underspecified_has_no_prediction(run):
@@ -175,6 +191,13 @@ def test_a_leading_wording_refuses_the_headline(tmp_path):
 
 def test_minimal_pairs_do_not_give_the_specification_away():
     assert youden_j(made_tasks(100)) <= 0.2
+
+
+def test_a_wording_that_gives_half_of_the_tasks_away_is_seen_past_their_twins():
+    # Far from its twin in the list, so that only grouping keeps both in one fold.
+    full, lacking = made_tasks(60)[:60], made_tasks(60)[:59:-1]
+    told = [t.model_copy(update={"question": t.question + " Everything is known."}) for t in full[::2]]
+    assert youden_j([*told, *full[1::2], *lacking]) >= 0.4
 
 
 @pytest.mark.parametrize(

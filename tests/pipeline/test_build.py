@@ -77,6 +77,20 @@ def test_ids_depend_on_task_condition_seed_and_config_alone(tmp_path):
     assert len(set.union(*different)) == sum(map(len, different))
 
 
+def test_conditions_share_their_first_student_turns_and_seeds_do_not(tmp_path):
+    partners = {"facts": {"partition": "facts"}, "blind": {"partition": "symmetric"}}
+    exp = experiment(tmp_path, seeds=[1, 2], conditions=partners)
+    openings = {}
+    for condition in partners:
+        for seed in exp.seeds:
+            make(exp, condition=condition, seed=seed)
+            made = [d for d in stored(exp, condition) if d.seed == seed]
+            openings[condition, seed] = {d.task.id: d.turns[0].text for d in made}
+    assert len(openings["facts", 1]) == 12
+    assert openings["facts", 1] == openings["blind", 1] and openings["facts", 2] == openings["blind", 2]
+    assert openings["facts", 1] != openings["facts", 2]
+
+
 def test_a_condition_can_be_kept_to_some_specifications(tmp_path):
     exp = experiment(tmp_path)
     make(exp, condition="full_only")

@@ -88,6 +88,15 @@ def test_learn_without_an_error_or_without_a_right_end(underspecified, lines, al
         assert [i for i, mark in enumerate(learned(made, which)) if mark] == expected
 
 
+@pytest.mark.parametrize("which", ["all", "after_last_error", "final"])
+def test_a_turn_that_was_cut_carries_no_loss(underspecified, which):
+    made = solved(underspecified[0])
+    turns = [turn.model_copy(update={"finished": i != 4}) for i, turn in enumerate(made.turns)]
+    whole, cut = learned(made, which), learned(made.model_copy(update={"turns": tuple(turns)}), which)
+    assert whole[4] and not cut[4]
+    assert cut[:4] + cut[5:] == whole[:4] + whole[5:]
+
+
 @pytest.mark.parametrize("condition", CONDITIONS)
 @pytest.mark.parametrize("first", [0, 1])
 def test_a_row_is_the_students_view_up_to_its_last_turn_and_learns_only_its_own_turns(

@@ -89,15 +89,17 @@ def test_the_public_question_holds_just_the_numbers_of_the_public_facts(pairs):
             assert Counter(re.findall(r"\d+", task.question)) == public
 
 
-def test_no_combination_of_numbers_and_thing_stands_in_two_splits():
-    def combinations(split):
-        needed = [[fact.text for fact in task.facts if fact.needed] for task in some(split, "full", 150)]
-        return {
-            (*sorted(re.findall(r"\d+", " ".join(texts))), re.findall(r"\d+ (?:more |loose )?(\w+)", texts[-1])[0])
-            for texts in needed
-        }
+def combinations(tasks):
+    """The numbers and the thing of each problem."""
+    needed = [[fact.text for fact in task.facts if fact.needed] for task in tasks]
+    return {
+        (*sorted(re.findall(r"\d+", " ".join(texts))), re.findall(r"\d+ (?:more |loose )?(\w+)", texts[-1])[0])
+        for texts in needed
+    }
 
-    base, train, exam = (combinations(split) for split in ("base", "train", "exam"))
+
+def test_no_combination_of_numbers_and_thing_stands_in_two_splits():
+    base, train, exam = (combinations(some(split, "full", 150)) for split in ("base", "train", "exam"))
     assert not base & train
     assert not base & exam
     assert not train & exam
@@ -117,3 +119,11 @@ def test_the_loader_gives_as_many_twins_as_asked_and_other_problems_for_another_
     assert [t.full_question for t in tasks[:7]] == [t.full_question for t in tasks[7:14]]
     other, _ = load_tasks(Tasks(train=counts, seed=1), "train")
     assert not {task.full_question for task in tasks} & {task.full_question for task in other}
+
+
+def test_the_loaders_exam_shares_no_combination_with_its_training_tasks():
+    counts = {"full": 60, "underspecified": 60, "false_premise": 60}
+    settings = Tasks(train=counts, exam=counts)
+    (train, _), (exam, _) = (load_tasks(settings, split) for split in ("train", "exam"))
+    assert len(train) == len(exam) == 180 and {task.split for task in exam} == {"exam"}
+    assert not combinations(train) & combinations(exam)
