@@ -69,7 +69,8 @@ def claim(experiment: Experiment) -> None:
     made = [file for file in experiment.run.rglob("*") if file.is_file() and file.stat().st_size]
     if {file.name for file in made} <= {"config.yaml", "tasks.sha256", ".lock"} or not path.exists():
         _write(path, ours)
-        _write(pinned, source)
+        if source:
+            _write(pinned, source)
         return
     there, here = _leaves(yaml.safe_load(path.read_text(encoding="utf-8"))), _leaves(yaml.safe_load(ours))
     lines = [
