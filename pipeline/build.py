@@ -9,7 +9,9 @@ plays what is missing and nothing twice; failures of the engine are tried again,
 from __future__ import annotations
 
 import asyncio
+import signal
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,9 +19,14 @@ from pipeline.config import Experiment
 from pipeline.episode import Cast, EmptyTurn, UnparsedScript, play
 from pipeline.models import ContextOverflow, EngineError
 from pipeline.partition import WRONG_KEY, Condition
+from pipeline.progress import say
 from pipeline.schema import Dialogue, Failure, FailureKind, Task, digest
 from pipeline.store import Appender, read, rewrite
 from pipeline.tasks import BadRow
+
+
+class Stopped(KeyboardInterrupt):
+    """The build was told to stop: what had begun was finished and stored, nothing more was begun."""
 
 
 class NoWrongAnswer(ValueError):
@@ -94,7 +101,11 @@ async def build(
     cast: Cast,
     tick: Callable[[], None],
 ) -> Counts:
-    """Play what is missing of one condition, seed and round; `tick` is called at each dialogue's end."""
+    """Play what is missing of one condition, seed and round; `tick` is called at each dialogue's end.
+
+    At a first SIGINT or SIGTERM no more dialogues begin, and Stopped is raised when those under way have ended;
+    a second one stops at once.
+    """
     run, axes = experiment.run, experiment.conditions[condition]
     ended = finished(run, condition)
     todo = [job for job in jobs(experiment, tasks, condition, seed, round) if job.id not in ended]
@@ -119,6 +130,8 @@ async def build(
         async def one(job: Job) -> None:
             nonlocal made, failed
             async with admitted:
+                if told.is_set():
+                    return
                 record = await play_job(experiment, axes, cast, job)
             if isinstance(record, Dialogue):
                 dialogues.append(record)
@@ -128,10 +141,40 @@ async def build(
                 failed += 1
             tick()
 
-        async with asyncio.TaskGroup() as group:
-            for job in todo:
-                group.create_task(one(job))
+        with _told_to_stop() as told:
+            async with asyncio.TaskGroup() as group:
+                for job in todo:
+                    group.create_task(one(job))
+    if made + failed < len(todo):
+        raise Stopped(f"{made + failed} of {len(todo)} dialogues of {condition!r}, seed {seed}")
     return Counts(made, failed, skipped)
+
+
+@contextmanager
+def _told_to_stop() -> Iterator[asyncio.Event]:
+    loop, task, signals = asyncio.get_running_loop(), asyncio.current_task(), (signal.SIGINT, signal.SIGTERM)
+    told, at_once = asyncio.Event(), False
+
+    def tell() -> None:
+        nonlocal at_once
+        if told.is_set() and task is not None:
+            at_once = True
+            task.cancel()
+            return
+        told.set()
+        say("Stopping when the dialogues under way have ended. Once more stops at once.")
+
+    for each in signals:
+        loop.add_signal_handler(each, tell)
+    try:
+        yield told
+    except asyncio.CancelledError:
+        if at_once:
+            raise Stopped("at once") from None
+        raise
+    finally:
+        for each in signals:
+            loop.remove_signal_handler(each)
 
 
 async def play_job(experiment: Experiment, axes: Condition, cast: Cast, job: Job) -> Dialogue | Failure:

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipeline.build import Counts, build, jobs
+from pipeline.build import Counts, Stopped, build, jobs
 from pipeline.config import Experiment, dump
 from pipeline.episode import Cast
 from pipeline.models import Completion, ContextOverflow, EngineError
@@ -201,3 +201,33 @@ def test_a_misled_partner_without_a_wrong_answer_is_a_typed_failure(tmp_path):
     assert asyncio.run(work).failed == 2
     failures = list(read(exp.run / "failures.jsonl", Failure))
     assert {failure.kind for failure in failures} == {"no_wrong_answer"}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_build_told_to_stop_ends_what_it_began_begins_no_more_and_resumes(tmp_path, number):
+    class Interrupting(ScriptedModel):
+        asked = 0
+
+        async def complete(self, messages, sampling):
+            self.asked += 1
+            if self.asked == 9:
+                os.kill(os.getpid(), number)
+            await asyncio.sleep(0.001)
+            return await super().complete(messages, sampling)
+
+    exp = experiment(tmp_path, tasks={"train": {"full": 60}, "exam": {"full": 2}}, dialogue={"concurrency": 8})
+    with pytest.raises(Stopped, match="of 60 dialogues"):
+        make(exp, Interrupting())
+    begun = stored(exp)
+    assert 8 <= len(begun) <= 16 and all(dialogue.stop for dialogue in begun)
+    assert make(exp) == Counts(60 - len(begun), 0, len(begun))
+
+
+def test_a_second_signal_stops_a_build_at_once(tmp_path):
+    class Stuck(ScriptedModel):
+        async def complete(self, messages, sampling):
+            os.kill(os.getpid(), signal.SIGINT)
+            await asyncio.sleep(3600)
+
+    with pytest.raises(KeyboardInterrupt):
+        make(experiment(tmp_path), Stuck())
