@@ -111,7 +111,7 @@ async def build(
     todo = [job for job in jobs(experiment, tasks, condition, seed, round) if job.id not in ended]
     skipped = sum(1 for _ in jobs(experiment, tasks, condition, seed, round)) - len(todo)
     forget_engine_errors(run, {job.id for job in todo})
-    admitted = asyncio.Semaphore(1 if experiment.dialogue.deterministic else experiment.dialogue.concurrency)
+    queue = iter(todo)
     made = failed = 0
     with Appender(run / "dialogues" / f"{condition}.jsonl") as dialogues, Appender(run / "failures.jsonl") as failures:
         for row in bad:
@@ -127,24 +127,24 @@ async def build(
             if failure.id not in ended:
                 failures.append(failure)
 
-        async def one(job: Job) -> None:
+        async def work() -> None:
             nonlocal made, failed
-            async with admitted:
+            for job in queue:
                 if told.is_set():
                     return
                 record = await play_job(experiment, axes, cast, job)
-            if isinstance(record, Dialogue):
-                dialogues.append(record)
-                made += 1
-            else:
-                failures.append(record)
-                failed += 1
-            tick()
+                if isinstance(record, Dialogue):
+                    dialogues.append(record)
+                    made += 1
+                else:
+                    failures.append(record)
+                    failed += 1
+                tick()
 
         with _told_to_stop() as told:
             async with asyncio.TaskGroup() as group:
-                for job in todo:
-                    group.create_task(one(job))
+                for _ in range(1 if experiment.dialogue.deterministic else experiment.dialogue.concurrency):
+                    group.create_task(work())
     if made + failed < len(todo):
         raise Stopped(f"{made + failed} of {len(todo)} dialogues of {condition!r}, seed {seed}")
     return Counts(made, failed, skipped)
