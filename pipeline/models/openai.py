@@ -78,7 +78,8 @@ class OpenAIModel:
         session = await self._session()
         try:
             async with session.post(f"{self.url}/chat/completions", json=body) as response:
-                status, text, after = response.status, await response.text(), response.headers.get("Retry-After", "")
+                status, after = response.status, response.headers.get("Retry-After", "")
+                text = await response.text("utf-8", errors="replace")
         except (TimeoutError, aiohttp.ClientConnectionError, aiohttp.ClientPayloadError) as error:
             hint = " (raise ulimit -n, or lower dialogue.concurrency)" if "Too many open files" in str(error) else ""
             raise Passing(f"{type(error).__name__} {error}{hint}".strip()) from None
