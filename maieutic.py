@@ -12,6 +12,7 @@ import itertools
 import json
 import os
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -238,6 +239,21 @@ async def _build(experiment: Experiment, group: list[str], round: int) -> None:
                     cast = casting.cast(name, seed, round)
                     counts = await build(experiment, tasks, bad, name, seed, round, cast, progress)
             say(f"{label}: {counts.made} dialogues, {counts.failed} failures, {counts.skipped} there already")
+            if counts.failed:
+                _say_failures(experiment, name, seed, round)
+
+
+def _say_failures(experiment: Experiment, name: str, seed: int, round: int) -> None:
+    from pipeline.progress import say
+    from pipeline.schema import Failure
+    from pipeline.store import read
+
+    every = read(experiment.run / "failures.jsonl", Failure)
+    found = [failure for failure in every if (failure.condition, failure.seed, failure.round) == (name, seed, round)]
+    kinds = ", ".join(f"{count} {kind}" for kind, count in Counter(failure.kind for failure in found).items())
+    say(f"  failures.jsonl: {kinds}; the last: {found[-1].message}")
+    if any(failure.kind == "engine_error" for failure in found):
+        say("  Engine errors are tried again by the same command.")
 
 
 def _adapters(experiment: Experiment) -> Adapters:
