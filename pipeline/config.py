@@ -56,6 +56,7 @@ class Engine(Section):
     dtype: Literal["float32", "bfloat16"] = "float32"
     batch: int = Field(default=128, ge=1)  # rows per forward pass (transformers)
     url: str = ""  # of an OpenAI-compatible server
+    ranks: int = Field(default=1, ge=1)  # its data-parallel ranks; a dialogue stays on one, where its prefix is cached
 
 
 class DialogueSettings(Section):

@@ -15,6 +15,7 @@ import os
 import random
 import re
 import time
+import zlib
 from collections.abc import AsyncGenerator
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -41,8 +42,10 @@ class Passing(Exception):
 class OpenAIModel:
     """One model name on one server. `pause` and `timeout` in seconds."""
 
-    def __init__(self, url: str, model: str, attempts: int = 6, pause: float = 0.5, timeout: float = 300):
-        self.url, self.model, self.timeout = url.rstrip("/"), model, timeout
+    def __init__(
+        self, url: str, model: str, ranks: int = 1, attempts: int = 6, pause: float = 0.5, timeout: float = 300
+    ):
+        self.url, self.model, self.ranks, self.timeout = url.rstrip("/"), model, ranks, timeout
         self.attempts, self.pause = attempts, pause
         self.key = os.environ.get("OPENAI_API_KEY", "")
         self.loop: asyncio.AbstractEventLoop | None = None
@@ -77,7 +80,8 @@ class OpenAIModel:
     async def _post(self, body: dict[str, Any]) -> Any:
         session = await self._session()
         try:
-            async with session.post(f"{self.url}/chat/completions", json=body) as response:
+            headers = self._rank(body["messages"])
+            async with session.post(f"{self.url}/chat/completions", json=body, headers=headers) as response:
                 status, after = response.status, response.headers.get("Retry-After", "")
                 text = await response.text("utf-8", errors="replace")
         except (TimeoutError, aiohttp.ClientConnectionError, aiohttp.ClientPayloadError) as error:
@@ -96,6 +100,14 @@ class OpenAIModel:
             held = "was refused" if self.key else "is not set"
             raise ConfigError(f"engine.url: {self.url} wants a key, and the environment's OPENAI_API_KEY {held}.")
         raise EngineError(f"{self.url}: {said}")
+
+    def _rank(self, messages: list[Message]) -> dict[str, str]:
+        """The same for all turns of a dialogue, and for all dialogues that begin alike, which share a prefix."""
+        if self.ranks == 1:
+            return {}
+        roles = [message["role"] for message in messages]
+        opening = json.dumps(messages[: roles.index("user") + 1]).encode()
+        return {"X-data-parallel-rank": str(zlib.crc32(opening) % self.ranks)}
 
     def _read(self, text: str) -> Completion:
         try:
@@ -155,4 +167,4 @@ def load(engine: Engine, model: str, adapter: str | None = None) -> OpenAIModel:
             f"adapter: {adapter!r} cannot be sent to {engine.url}. Start the server with it "
             "(vLLM: --lora-modules NAME=DIR) and give NAME as the model, or use engine.kind transformers or vllm."
         )
-    return OpenAIModel(engine.url, model)
+    return OpenAIModel(engine.url, model, engine.ranks)

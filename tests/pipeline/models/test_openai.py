@@ -160,6 +160,19 @@ def test_the_key_is_sent_and_stands_in_no_error(monkeypatch: pytest.MonkeyPatch)
         assert isinstance(answer, (EngineError, ConfigError)) and "sk-secret" not in str(answer)
 
 
+def test_all_turns_of_a_dialogue_go_to_one_rank_and_dialogues_to_all_of_them() -> None:
+    model = OpenAIModel("http://127.0.0.1:1/v1", "student", ranks=4)
+    ranks = set()
+    for i in range(40):
+        talk = [{"role": "system", "content": "Ask."}, {"role": "user", "content": f"Problem {i}"}]
+        (rank,) = model._rank(talk).values()
+        turns = [{"role": "assistant", "content": "How many?"}, {"role": "user", "content": "Three."}]
+        assert model._rank([*talk, *turns]) == {"X-data-parallel-rank": rank}
+        ranks.add(rank)
+    assert ranks == {"0", "1", "2", "3"}
+    assert OpenAIModel("http://127.0.0.1:1/v1", "student")._rank(talk) == {}
+
+
 def test_more_than_a_hundred_requests_are_open_at_once_over_one_session() -> None:
     async def then(server: Server, url: str) -> tuple[int, int]:
         model = OpenAIModel(url, "student")
