@@ -2,7 +2,7 @@
 PYTHON := $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: env demo test test-slow
+.PHONY: env demo test test-slow bench
 
 env: .venv/installed
 
@@ -24,3 +24,6 @@ test: env
 
 test-slow: env
 	$(BIN)/pytest -m slow
+
+bench: env
+	$(BIN)/python -m benchmarks.limit
