@@ -27,3 +27,4 @@ test-slow: env
 
 bench: env
 	$(BIN)/python -m benchmarks.limit
+	$(BIN)/python -m benchmarks.growth
