@@ -211,9 +211,9 @@ async def _build(experiment: Experiment, group: list[str], round: int) -> None:
     from pipeline.casting import Casting
     from pipeline.config import ConfigError
     from pipeline.progress import say, stage
-    from pipeline.tasks import load_dialogues, load_tasks
+    from pipeline.tasks import load_dialogues, stream_tasks
 
-    tasks, bad = load_tasks(experiment.tasks, "train")
+    tasks, bad = stream_tasks(experiment.tasks, "train")
     if not tasks:
         raise ConfigError(
             f"tasks.train: the source {experiment.tasks.source!r} gave no task ({len(bad)} rows cannot be used"
@@ -234,8 +234,9 @@ async def _build(experiment: Experiment, group: list[str], round: int) -> None:
             if axes.voice == "human":
                 counts = adopt(experiment, *load_dialogues(experiment.tasks, name, axes, seed), name, seed)
             else:
-                ids = {job.id for job in jobs(experiment, tasks, name, seed, round)}
-                with stage(label, len(ids - finished(experiment.run, name))) as progress:
+                ended = finished(experiment.run, name)
+                missing = sum(job.id not in ended for job in jobs(experiment, tasks, name, seed, round))
+                with stage(label, missing) as progress:
                     cast = casting.cast(name, seed, round)
                     counts = await build(experiment, tasks, bad, name, seed, round, cast, progress)
             say(f"{label}: {counts.made} dialogues, {counts.failed} failures, {counts.skipped} there already")
@@ -273,18 +274,17 @@ def _export(experiment: Experiment, group: list[str]) -> None:
     from pipeline.leaks import leak_stated, privileged
     from pipeline.progress import say, stage
     from pipeline.schema import Dialogue
-    from pipeline.select import select
+    from pipeline.select import select_stored
     from pipeline.store import read
 
     for name in group:
+        path, axes = experiment.run / "dialogues" / f"{name}.jsonl", experiment.conditions[name]
         with stage(f"select {name}"):
-            dialogues = list(read(experiment.run / "dialogues" / f"{name}.jsonl", Dialogue))
-            report = export(experiment, name, select(dialogues, experiment.conditions[name]))
-        stated = (
-            f", leak_stated in {sum(map(leak_stated, dialogues))}" if privileged(experiment.conditions[name]) else ""
-        )
+            report = export(experiment, name, select_stored(path, axes))
+            leaks = [privileged(axes) and leak_stated(dialogue) for dialogue in read(path, Dialogue)]
+        stated = f", leak_stated in {sum(leaks)}" if privileged(axes) else ""
         say(
-            f"select {name}: {report.selected} of {len(dialogues)} dialogues kept{stated}, {report.rows} rows, "
+            f"select {name}: {report.selected} of {len(leaks)} dialogues kept{stated}, {report.rows} rows, "
             f"{report.nothing_learned} without anything to learn"
         )
     if experiment.training.regime == "matched":

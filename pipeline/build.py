@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -67,7 +67,7 @@ def dialogue_id(experiment: Experiment, task_id: str, condition: str, seed: int,
     return digest(task_id, condition, axes, seed, round, sample, experiment.fingerprint())
 
 
-def jobs(experiment: Experiment, tasks: list[Task], condition: str, seed: int, round: int) -> Iterator[Job]:
+def jobs(experiment: Experiment, tasks: Collection[Task], condition: str, seed: int, round: int) -> Iterator[Job]:
     """The dialogues that a condition asks for, in a fixed order."""
     wanted = experiment.conditions[condition].specifications
     for sample in range(experiment.dialogue.per_task):
@@ -83,17 +83,18 @@ def finished(run: Path, condition: str) -> set[str]:
     return ended | {f.id for f in read(run / "failures.jsonl", Failure) if f.kind != "engine_error"}
 
 
-def forget_engine_errors(run: Path, ids: set[str]) -> None:
-    """Drop the engine's failures on these dialogues from failures.jsonl: they are about to be tried again."""
+def forget_engine_errors(run: Path, condition: str, seed: int, round: int) -> None:
+    """Drop the engine's failures of one cell from failures.jsonl: they are about to be tried again."""
     failures = list(read(run / "failures.jsonl", Failure))
-    standing = [f for f in failures if f.kind != "engine_error" or f.id not in ids]
+    cell = condition, seed, round
+    standing = [f for f in failures if f.kind != "engine_error" or (f.condition, f.seed, f.round) != cell]
     if len(standing) != len(failures):
         rewrite(run / "failures.jsonl", standing)
 
 
 async def build(
     experiment: Experiment,
-    tasks: list[Task],
+    tasks: Collection[Task],
     bad: list[BadRow],
     condition: str,
     seed: int,
@@ -108,11 +109,18 @@ async def build(
     """
     run, axes = experiment.run, experiment.conditions[condition]
     ended = finished(run, condition)
-    todo = [job for job in jobs(experiment, tasks, condition, seed, round) if job.id not in ended]
-    skipped = sum(1 for _ in jobs(experiment, tasks, condition, seed, round)) - len(todo)
-    forget_engine_errors(run, {job.id for job in todo})
-    queue = iter(todo)
-    made = failed = 0
+    forget_engine_errors(run, condition, seed, round)
+    made = failed = skipped = 0
+
+    def missing() -> Iterator[Job]:
+        nonlocal skipped
+        for job in jobs(experiment, tasks, condition, seed, round):
+            if job.id in ended:
+                skipped += 1
+            else:
+                yield job
+
+    queue = missing()
     with Appender(run / "dialogues" / f"{condition}.jsonl") as dialogues, Appender(run / "failures.jsonl") as failures:
         for row in bad:
             failure = Failure(
@@ -129,9 +137,7 @@ async def build(
 
         async def work() -> None:
             nonlocal made, failed
-            for job in queue:
-                if told.is_set():
-                    return
+            while not told.is_set() and (job := next(queue, None)) is not None:
                 record = await play_job(experiment, axes, cast, job)
                 if isinstance(record, Dialogue):
                     dialogues.append(record)
@@ -145,8 +151,8 @@ async def build(
             async with asyncio.TaskGroup() as group:
                 for _ in range(1 if experiment.dialogue.deterministic else experiment.dialogue.concurrency):
                     group.create_task(work())
-    if made + failed < len(todo):
-        raise Stopped(f"{made + failed} of {len(todo)} dialogues of {condition!r}, seed {seed}")
+    if told.is_set() and next(queue, None) is not None:
+        raise Stopped(f"after {made + failed} more dialogues of {condition!r}, seed {seed}")
     return Counts(made, failed, skipped)
 
 

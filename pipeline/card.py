@@ -9,7 +9,7 @@ from what was run. The text around it is templates/card.md.j2.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +67,7 @@ def knows(items: frozenset[Item] | None) -> str:
     return "nobody: there is no partner" if items is None else "; ".join(item.value for item in Item if item in items)
 
 
-def card(experiment: Experiment, condition: str, dialogues: Sequence[Dialogue], rows: int) -> str:
+def card(experiment: Experiment, condition: str, dialogues: Collection[Dialogue], rows: int) -> str:
     """The README of one condition's dataset. `dialogues` are the selected ones, `rows` how many gave a row."""
     axes, licence = experiment.conditions[condition], LICENCES[experiment.tasks.source]
     # Where files lay on the machine that made them helps no reader.
@@ -130,7 +130,7 @@ def _voice(experiment: Experiment, axes: Condition) -> str:
     return VOICES[axes.voice].format(wordings, model=name)
 
 
-def _counts(dialogues: Sequence[Dialogue], rows: int) -> list[tuple[str, object]]:
+def _counts(dialogues: Collection[Dialogue], rows: int) -> list[tuple[str, object]]:
     mix = Counter(dialogue.task.specification for dialogue in dialogues)
     stops = Counter(dialogue.stop for dialogue in dialogues)
     return [
@@ -155,16 +155,16 @@ def _listed(counter: Counter[Any]) -> str:
     return ", ".join(f"{key}: {count}" for key, count in sorted(counter.items())) or "none"
 
 
-def _rates(axes: Condition, dialogues: Sequence[Dialogue]) -> list[tuple[str, str]]:
+def _rates(axes: Condition, dialogues: Collection[Dialogue]) -> list[tuple[str, str]]:
     """Shares with their denominators; an empty denominator is not a number."""
-    right = [dialogue for dialogue in dialogues if is_correct(dialogue)]
-    lucky = sum(not is_grounded(dialogue) for dialogue in right)
+    right = sum(map(is_correct, dialogues))
+    lucky = sum(is_correct(dialogue) and not is_grounded(dialogue) for dialogue in dialogues)
     leak = "not applicable, the partner holds nothing private"
     if privileged(axes):
         leak = _share(sum(map(leak_stated, dialogues)), len(dialogues))
     return [
-        ("right: the final answer is the gold answer", _share(len(right), len(dialogues))),
-        ("lucky: right, though a needed fact was never given", _share(lucky, len(right))),
+        ("right: the final answer is the gold answer", _share(right, len(dialogues))),
+        ("lucky: right, though a needed fact was never given", _share(lucky, right)),
         ("leak_stated: the partner states the gold answer before the student has it", leak),
     ]
 
@@ -201,11 +201,11 @@ def _limits(experiment: Experiment, axes: Condition) -> list[str]:
     return [*limits, "Answers are compared by value where they can be parsed. Acts and attempts are read off by rule."]
 
 
-def _views(experiment: Experiment, axes: Condition, dialogues: Sequence[Dialogue]) -> list[tuple[str, list[str]]]:
+def _views(experiment: Experiment, axes: Condition, dialogues: Collection[Dialogue]) -> list[tuple[str, list[str]]]:
     """Both parties' opening messages of the first dialogue, as lines."""
     if not dialogues:
         return []
-    first = dialogues[0]
+    first = next(iter(dialogues))
     shown = [("The student reads", view(first.task, axes, [], "student", experiment.student.system))]
     if axes.row.partner is not None and axes.voice != "human" and known(first.task, axes, "partner").question:
         opening = view(first.task, axes, first.turns[:1], "partner", experiment.partner.system)

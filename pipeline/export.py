@@ -9,9 +9,10 @@ student's own. Files are replaced whole: a reader sees the old dataset or the ne
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,6 +28,7 @@ from pipeline.verify import equal
 from pipeline.view import view
 
 Row = dict[str, Any]
+ROW_GROUP = 1000  # rows that are held at once
 COLUMNS = {
     "id": Value("string"),
     "task_id": Value("string"),
@@ -102,19 +104,17 @@ def to_row(experiment: Experiment, dialogue: Dialogue) -> Row | None:
     }
 
 
-def export(experiment: Experiment, condition: str, dialogues: list[Dialogue]) -> ExportReport:
-    """Write datasets/<condition>/sft/train.parquet and the card; rows are ordered by seed, round and id.
+def export(experiment: Experiment, condition: str, dialogues: Collection[Dialogue]) -> ExportReport:
+    """Write datasets/<condition>/sft/train.parquet and the card, a row per dialogue in their order.
 
     `dialogues` are the selected ones of this condition, of all seeds and rounds.
     """
-    ordered = sorted(dialogues, key=lambda d: (d.seed, d.round, d.id))
-    rows = [row for row in (to_row(experiment, dialogue) for dialogue in ordered) if row is not None]
     folder = dataset_path(experiment, condition)
-    write_rows(folder, rows)
-    report = ExportReport(condition, len(dialogues), len(rows), len(dialogues) - len(rows), folder)
+    rows = write_rows(folder, filter(None, (to_row(experiment, dialogue) for dialogue in dialogues)))
+    report = ExportReport(condition, len(dialogues), rows, len(dialogues) - rows, folder)
     _replace(
         folder.parent / "README.md",
-        lambda path: path.write_text(card(experiment, condition, ordered, len(rows)), encoding="utf-8"),
+        lambda path: path.write_text(card(experiment, condition, dialogues, rows), encoding="utf-8"),
     )
     return report
 
@@ -123,12 +123,20 @@ def dataset_path(experiment: Experiment, condition: str) -> Path:
     return experiment.run / "datasets" / condition / "sft"
 
 
-def write_rows(folder: Path, rows: list[Row]) -> None:
-    """Replace the Parquet file of a dataset; the column `matched` is there where every row has it."""
-    matched = {"matched": Value("bool")} if rows and all("matched" in row for row in rows) else {}
-    columns = Features({**COLUMNS, **matched})
-    table = pa.Table.from_pylist(rows, schema=columns.arrow_schema)  # its metadata tells `datasets` the features
-    _replace(folder / "train.parquet", lambda path: parquet.write_table(table, path))
+def write_rows(folder: Path, rows: Iterable[Row], matched: bool = False) -> int:
+    """Replace the Parquet file of a dataset, `matched` says whether rows have that column. Returns their number."""
+    columns = Features({**COLUMNS, "matched": Value("bool")} if matched else COLUMNS)
+    schema, written, rest = columns.arrow_schema, 0, iter(rows)  # its metadata tells `datasets` the features
+
+    def write(path: Path) -> None:
+        nonlocal written
+        with parquet.ParquetWriter(path, schema) as file:
+            while part := list(itertools.islice(rest, ROW_GROUP)):
+                file.write_table(pa.Table.from_pylist(part, schema=schema))
+                written += len(part)
+
+    _replace(folder / "train.parquet", write)
+    return written
 
 
 def read_rows(experiment: Experiment, condition: str) -> list[Row]:
@@ -144,8 +152,11 @@ def read_rows(experiment: Experiment, condition: str) -> list[Row]:
 def _replace(path: Path, write: Callable[[Path], object]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    write(temporary)
-    os.replace(temporary, path)
+    try:
+        write(temporary)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def match(rows: dict[str, list[Row]], tokens_of: Callable[[Row], int]) -> tuple[set[str], list[Match]]:
@@ -199,5 +210,5 @@ def mark_matched(experiment: Experiment, tokens_of: Callable[[Row], int]) -> lis
         keep, made = match(datasets, tokens_of)
         reports += made
         for name, rows in datasets.items():
-            write_rows(dataset_path(experiment, name), [{**row, "matched": row["id"] in keep} for row in rows])
+            write_rows(dataset_path(experiment, name), ({**row, "matched": row["id"] in keep} for row in rows), True)
     return reports

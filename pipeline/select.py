@@ -7,10 +7,12 @@ one answer, `none` all; `keep: grounded` drops lucky guesses.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 from pipeline.acts import attempts, given
 from pipeline.partition import PARTNER_VIEW, Condition
-from pipeline.schema import Dialogue, Party
+from pipeline.schema import Dialogue, Party, digest
+from pipeline.store import Stored, placed
 from pipeline.verify import equal
 from pipeline.view import known
 
@@ -56,8 +58,21 @@ def select(dialogues: Iterable[Dialogue], condition: Condition) -> list[Dialogue
     """The kept ones in the order of their ids, each distinct transcript of a task once per seed and round."""
     seen, result = set(), []
     for dialogue in sorted(dialogues, key=lambda d: d.id):
-        key = (dialogue.task.id, dialogue.seed, dialogue.round, tuple(turn.text for turn in dialogue.turns))
-        if key not in seen and kept(dialogue, condition):
+        if (key := _transcript(dialogue)) not in seen and kept(dialogue, condition):
             seen.add(key)
             result.append(dialogue)
     return result
+
+
+def select_stored(path: Path, condition: Condition) -> Stored[Dialogue]:
+    """What `select` keeps of a file, in the order of seed, round and id, without holding it."""
+    first: dict[str, tuple[int, int, str, int]] = {}
+    for place, dialogue in placed(path, Dialogue):
+        if kept(dialogue, condition):
+            key, found = _transcript(dialogue), (dialogue.seed, dialogue.round, dialogue.id, place)
+            first[key] = min(found, first.get(key, found))
+    return Stored(path, Dialogue, [place for *_, place in sorted(first.values())])
+
+
+def _transcript(dialogue: Dialogue) -> str:
+    return digest(dialogue.task.id, dialogue.seed, dialogue.round, [turn.text for turn in dialogue.turns])

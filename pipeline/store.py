@@ -7,9 +7,9 @@ newline: readers skip it, and the next writer cuts it off before it appends.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -60,16 +60,43 @@ class Appender:
         self.close()
 
 
+class Stored(Generic[Row]):
+    """Some records of a file, read anew whenever they are gone through: only their places are held."""
+
+    def __init__(self, path: Path, kind: type[Row], places: Sequence[int]):
+        self.path, self.kind, self.places = path, kind, places
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __iter__(self) -> Iterator[Row]:
+        if self.places:
+            with self.path.open("rb") as file:
+                for place in self.places:
+                    file.seek(place)
+                    yield self.kind.model_validate_json(file.readline())
+
+    def __contains__(self, record: object) -> bool:
+        return any(record == mine for mine in self)
+
+
 def read(path: Path, kind: type[Row]) -> Iterator[Row]:
     """The records of a file in order; none where it does not exist. Raises StoreError with file and line."""
+    return (record for _, record in placed(path, kind))
+
+
+def placed(path: Path, kind: type[Row]) -> Iterator[tuple[int, Row]]:
+    """As `read`, each record with its place in the file, in bytes."""
     if not path.exists():
         return
+    place = 0
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             if not line.endswith(b"\n"):
                 return
             try:
-                yield kind.model_validate_json(line)
+                yield place, kind.model_validate_json(line)
+                place += len(line)
             except ValidationError as error:
                 first = error.errors()[0]
                 raise StoreError(

@@ -8,6 +8,7 @@ them, so what one source trains on is never examined in another.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Collection, Iterator
 from typing import Literal
 
 from pipeline.config import ConfigError, Tasks
@@ -17,7 +18,7 @@ from pipeline.tasks import gsm8k, mathdial, sharded
 from pipeline.tasks.embedded import embedded_tasks
 from pipeline.tasks.rows import BadRow
 
-__all__ = ["BadRow", "load_dialogues", "load_tasks"]
+__all__ = ["BadRow", "load_dialogues", "load_tasks", "stream_tasks"]
 
 REAL = {"gsm8k": gsm8k.read, "mathdial": mathdial.read, "sharded": sharded.read}
 SPECIFICATIONS: dict[str, tuple[Specification, ...]] = {
@@ -29,6 +30,12 @@ SPECIFICATIONS: dict[str, tuple[Specification, ...]] = {
 
 
 def load_tasks(settings: Tasks, split: Literal["train", "exam"]) -> tuple[list[Task], list[BadRow]]:
+    """All tasks of `stream_tasks`, held."""
+    tasks, bad = stream_tasks(settings, split)
+    return list(tasks), bad
+
+
+def stream_tasks(settings: Tasks, split: Literal["train", "exam"]) -> tuple[Collection[Task], list[BadRow]]:
     """Up to as many tasks per specification as `settings.train` or `settings.exam` says, twins sharing questions.
 
     Which ones is drawn by `settings.seed`; no question comes a second time (in another sharding or
@@ -43,11 +50,7 @@ def load_tasks(settings: Tasks, split: Literal["train", "exam"]) -> tuple[list[T
                 f"It has: {', '.join(SPECIFICATIONS[settings.source])}."
             )
     if settings.source == "embedded":
-        return [
-            task
-            for name, count in counts.items()
-            for task in itertools.islice(embedded_tasks(split, name, settings.seed), count)
-        ], []
+        return Embedded(split, counts, settings.seed), []
     tasks, bad = REAL[settings.source](settings)
     found = [
         task
@@ -57,6 +60,23 @@ def load_tasks(settings: Tasks, split: Literal["train", "exam"]) -> tuple[list[T
         )[:count]
     ]
     return found, bad
+
+
+class Embedded(Collection[Task]):
+    """The embedded tasks of one split, made anew whenever they are gone through: none is held."""
+
+    def __init__(self, split: Literal["train", "exam"], counts: dict[Specification, int], seed: int):
+        self.split, self.counts, self.seed = split, counts, seed
+
+    def __len__(self) -> int:
+        return sum(self.counts.values())
+
+    def __iter__(self) -> Iterator[Task]:
+        for name, count in self.counts.items():
+            yield from itertools.islice(embedded_tasks(self.split, name, self.seed), count)
+
+    def __contains__(self, task: object) -> bool:
+        return any(task == mine for mine in self)
 
 
 def _draw(tasks: list[Task], seed: int) -> list[Task]:

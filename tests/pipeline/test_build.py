@@ -216,7 +216,7 @@ def test_a_build_told_to_stop_ends_what_it_began_begins_no_more_and_resumes(tmp_
             return await super().complete(messages, sampling)
 
     exp = experiment(tmp_path, tasks={"train": {"full": 60}, "exam": {"full": 2}}, dialogue={"concurrency": 8})
-    with pytest.raises(Stopped, match="of 60 dialogues"):
+    with pytest.raises(Stopped, match="more dialogues of 'facts', seed 1"):
         make(exp, Interrupting())
     begun = stored(exp)
     assert 8 <= len(begun) <= 16 and all(dialogue.stop for dialogue in begun)

@@ -17,6 +17,8 @@ from pipeline.config import Experiment
 from pipeline.export import Row, export, learned, mark_matched, match, read_rows, to_row
 from pipeline.partition import PARTITIONS, Condition
 from pipeline.schema import Dialogue, Task, Turn
+from pipeline.select import select_stored
+from pipeline.store import rewrite
 from pipeline.view import view
 
 CONDITIONS = {name: Condition(partition=name, voice="model" if name == "script" else "rule") for name in PARTITIONS} | {
@@ -136,19 +138,24 @@ def test_the_dataset_reads_back_as_it_was_and_the_counts_reconcile(underspecifie
     report = export(made, "facts", [*dialogues, silent])
     assert (report.selected, report.rows, report.nothing_learned) == (7, 6, 1)
     rows = read_rows(made, "facts")
-    assert [(row["seed"], row["id"]) for row in rows] == sorted((d.seed, d.id) for d in dialogues)
     assert sorted(rows, key=lambda r: r["id"]) == sorted((to_row(made, d) for d in dialogues), key=lambda r: r["id"])  # type: ignore[index]
     hub = Dataset.from_parquet(str(report.path / "train.parquet"), cache_dir=str(tmp_path / "cache"))
     assert list(hub.features) == ["id", "task_id", "seed", "round", "specification", "messages", "learn"]
     assert list(hub) == rows
 
 
-def test_the_same_dialogues_in_any_order_give_the_same_bytes(underspecified, tmp_path):
-    dialogues = [solved(task) for task in underspecified[:4]]
-    files = [tmp_path / name / "datasets/facts/sft/train.parquet" for name in "ab"]
-    export(experiment(tmp_path / "a"), "facts", dialogues)
-    export(experiment(tmp_path / "b"), "facts", dialogues[::-1])
+def test_the_same_dialogues_stored_in_any_order_give_the_same_bytes(underspecified, tmp_path):
+    dialogues = [solved(task, seed=seed) for task in underspecified[:4] for seed in (2, 1)]
+    files = []
+    for name, order in (("a", dialogues), ("b", dialogues[::-1])):
+        made, path = experiment(tmp_path / name), tmp_path / name / "dialogues.jsonl"
+        path.parent.mkdir()
+        rewrite(path, order)
+        export(made, "facts", select_stored(path, CONDITIONS["facts"]))
+        files.append(tmp_path / name / "datasets/facts/sft/train.parquet")
     assert files[0].read_bytes() == files[1].read_bytes()
+    rows = read_rows(made, "facts")
+    assert [(row["seed"], row["id"]) for row in rows] == sorted((d.seed, d.id) for d in dialogues)
 
 
 def test_an_empty_selection_gives_an_empty_dataset_with_all_columns_and_a_card(tmp_path):

@@ -5,7 +5,8 @@ import pytest
 from pipeline.leaks import first_leak, leak_stated, privileged
 from pipeline.partition import Condition
 from pipeline.schema import Dialogue, Fact, Task, Turn
-from pipeline.select import agrees, final_answer, is_correct, is_grounded, kept, select
+from pipeline.select import agrees, final_answer, is_correct, is_grounded, kept, select, select_stored
+from pipeline.store import rewrite
 
 TASK = Task(
     id="t",
@@ -90,3 +91,11 @@ def test_confirming_a_right_attempt_is_no_leak_and_neither_is_the_number_in_othe
 def test_only_rows_with_more_than_the_question_are_privileged():
     assert privileged(Condition(partition="facts")) and privileged(Condition(partition="verifier"))
     assert not privileged(Condition(partition="symmetric")) and not privileged(Condition(partition="solo"))
+
+
+def test_what_is_selected_from_a_file_is_what_is_selected_from_a_list(tmp_path):
+    talks = [ASKED, LUCKY.model_copy(update={"id": "lucky"}), ASKED.model_copy(update={"id": "a twin"})]
+    rewrite(tmp_path / "talks.jsonl", talks)
+    for axes in (Condition(partition="facts"), Condition(partition="facts", selection="none", keep="grounded")):
+        assert list(select_stored(tmp_path / "talks.jsonl", axes)) == select(talks, axes)
+    assert list(select_stored(tmp_path / "nowhere.jsonl", Condition(partition="facts"))) == []
