@@ -131,23 +131,25 @@ def _voice(experiment: Experiment, axes: Condition) -> str:
 
 
 def _counts(dialogues: Collection[Dialogue], rows: int) -> list[tuple[str, object]]:
-    mix = Counter(dialogue.task.specification for dialogue in dialogues)
-    stops = Counter(dialogue.stop for dialogue in dialogues)
+    mix, stops, cells, tokens = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
+    tasks, turns = set(), 0
+    for dialogue in dialogues:
+        mix[dialogue.task.specification] += 1
+        stops[dialogue.stop] += 1
+        cells[f"seed {dialogue.seed} round {dialogue.round}"] += 1
+        tasks.add(dialogue.task.id)
+        turns += len(dialogue.turns)
+        for turn in dialogue.turns:
+            tokens[turn.party] += turn.tokens
     return [
         ("selected dialogues", len(dialogues)),
         ("rows (the others would teach nothing)", rows),
-        ("distinct tasks", len({dialogue.task.id for dialogue in dialogues})),
+        ("distinct tasks", len(tasks)),
         ("by specification", _listed(mix)),
-        ("by seed and round", _listed(Counter(f"seed {d.seed} round {d.round}" for d in dialogues))),
+        ("by seed and round", _listed(cells)),
         ("how they ended", _listed(stops)),
-        ("turns", sum(len(dialogue.turns) for dialogue in dialogues)),
-        *(
-            (
-                f"{who} tokens",
-                sum(turn.tokens for d in dialogues for turn in d.turns if turn.party == who) or "none sampled",
-            )
-            for who in ("student", "partner")
-        ),
+        ("turns", turns),
+        *((f"{who} tokens", tokens[who] or "none sampled") for who in ("student", "partner")),
     ]
 
 
@@ -157,11 +159,15 @@ def _listed(counter: Counter[Any]) -> str:
 
 def _rates(axes: Condition, dialogues: Collection[Dialogue]) -> list[tuple[str, str]]:
     """Shares with their denominators; an empty denominator is not a number."""
-    right = sum(map(is_correct, dialogues))
-    lucky = sum(is_correct(dialogue) and not is_grounded(dialogue) for dialogue in dialogues)
+    right = lucky = leaks = 0
+    for dialogue in dialogues:
+        if is_correct(dialogue):
+            right += 1
+            lucky += not is_grounded(dialogue)
+        leaks += privileged(axes) and leak_stated(dialogue)
     leak = "not applicable, the partner holds nothing private"
     if privileged(axes):
-        leak = _share(sum(map(leak_stated, dialogues)), len(dialogues))
+        leak = _share(leaks, len(dialogues))
     return [
         ("right: the final answer is the gold answer", _share(right, len(dialogues))),
         ("lucky: right, though a needed fact was never given", _share(lucky, right)),
