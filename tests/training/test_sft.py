@@ -95,7 +95,8 @@ def experiment(model: Path, out: Path, rows: list[Row] | None = None, rounds: in
         conditions={"facts": Condition(partition="facts")},
         training=Settings(**{"rank": 4, "batch": 4, "micro_batch": 4, "learning_rate": 1e-2, "epochs": 2} | settings),
     )
-    write_rows(dataset_path(made, "facts"), [row(n) for n in range(6)] if rows is None else rows)
+    rows = [row(n) for n in range(6)] if rows is None else rows
+    write_rows(dataset_path(made, "facts"), rows, matched="matched" in rows[0])
     return made
 
 
