@@ -12,16 +12,15 @@ import itertools
 import json
 import os
 import time
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
-    from pipeline.casting import Adapters
     from pipeline.config import Experiment
     from pipeline.schema import Task
 
@@ -58,20 +57,33 @@ def preview(config: Config, overrides: Overrides = None) -> None:
 
 
 @app.command()
-def build(config: Config, overrides: Overrides = None) -> None:
+def build(
+    config: Config,
+    overrides: Overrides = None,
+    shard: Annotated[
+        str | None,
+        typer.Option(metavar="NUMBER/OF", help="Make this part alone, such as 2/4; a build without it takes all in."),
+    ] = None,
+) -> None:
     """Make every condition's dialogues, select, and export datasets."""
-    with _told(), _writing(_load(config, overrides)) as experiment:
-        _rounds(experiment, training=False)
-        _open_next(experiment.run / "dialogues", experiment.run / "datasets")
+    with _told():
+        if shard is not None:
+            _build_shard(_load(config, overrides), shard)
+            return
+        with _writing(_load(config, overrides)) as experiment:
+            _rounds(experiment, training=False)
+            _open_next(experiment.run / "dialogues", experiment.run / "datasets")
 
 
 @app.command()
 def train(config: Config, overrides: Overrides = None) -> None:
     """Train a LoRA adapter on every condition's dataset, one for each seed."""
     with _told(), _writing(_load(config, overrides)) as experiment:
-        for group in _groups(experiment):
+        from pipeline.rounds import groups, waits
+
+        for group in groups(experiment):
             for round in range(experiment.rounds):
-                if _waits(experiment, group, round):
+                if waits(experiment, group, round):
                     break
                 _train(experiment, group, round)
         _open_next(experiment.run / "adapters")
@@ -149,124 +161,55 @@ def _load(config: Path, overrides: list[str] | None) -> Experiment:
 
 
 @contextmanager
-def _writing(experiment: Experiment) -> Iterator[Experiment]:
+def _writing(experiment: Experiment, shared: bool = False) -> Iterator[Experiment]:
     from pipeline.rundir import claim, writing
 
     if os.environ.get("RANK", "0") != "0":  # a worker of `accelerate launch`: its first process holds the run
         yield experiment
         return
-    with writing(experiment.run):
+    with writing(experiment.run, shared):
         claim(experiment)
         yield experiment
 
 
-def _groups(experiment: Experiment) -> list[list[str]]:
-    """Conditions that can be made together: one whose partner is another's student waits for that student."""
-    groups: list[list[str]] = [[]]
-    for name, condition in experiment.conditions.items():
-        if condition.weights in groups[-1]:
-            groups.append([])
-        groups[-1].append(name)
-    return groups
-
-
 def _rounds(experiment: Experiment, training: bool) -> None:
-    for group in _groups(experiment):
+    from pipeline.progress import say
+    from pipeline.rounds import build_round, groups, waits
+    from pipeline.shards import merge
+
+    if taken := merge(experiment.run):
+        say(f"shards: {taken} dialogues and failures taken in")
+    for group in groups(experiment):
         for round in range(experiment.rounds):
-            if not training and _waits(experiment, group, round):
+            if not training and waits(experiment, group, round):
                 return
-            asyncio.run(_build(experiment, group, round))
+            if experiment.executor == "ray":
+                from pipeline import cluster
+
+                cluster.build_round(experiment, group, round)
+            else:
+                asyncio.run(build_round(experiment, group, round))
             _export(experiment, group)
             if training:
                 _train(experiment, group, round)
 
 
-def _waits(experiment: Experiment, group: list[str], round: int) -> bool:
-    """Whether this round needs students that are not trained yet; it is said which."""
+def _build_shard(experiment: Experiment, text: str) -> None:
     from pipeline.progress import say
+    from pipeline.rounds import build_round, groups, waits
+    from pipeline.rundir import writing
+    from pipeline.shards import Shard
 
-    waits = sorted({other for name in group for other in _needs(experiment, name, round)})
-    if waits:
-        say(
-            f"round {round + 1} of {', '.join(group)} waits for the training of {', '.join(waits)}. "
-            "`maieutic run` trains as it goes."
-        )
-    return bool(waits)
-
-
-def _needs(experiment: Experiment, name: str, round: int) -> Iterator[str]:
-    """Conditions whose students must be trained before this condition's round can be built."""
-    adapters, weights = _adapters(experiment), experiment.conditions[name].weights
-    for seed in experiment.seeds:
-        if round and adapters(name, seed, round - 1) is None:
-            yield name
-        if weights in experiment.conditions and adapters(weights, seed, experiment.rounds - 1) is None:
-            yield weights
-
-
-async def _build(experiment: Experiment, group: list[str], round: int) -> None:
-    """Dialogues of one round, for every condition of the group and every seed."""
-    from pipeline.adopt import adopt
-    from pipeline.build import build, finished, jobs
-    from pipeline.casting import Casting
-    from pipeline.config import ConfigError
-    from pipeline.progress import say, stage
-    from pipeline.tasks import load_dialogues, stream_tasks
-
-    tasks, bad = stream_tasks(experiment.tasks, "train")
-    if not tasks:
-        raise ConfigError(
-            f"tasks.train: the source {experiment.tasks.source!r} gave no task ({len(bad)} rows cannot be used"
-            + (f"; the first: {bad[0].where}: {bad[0].message}). " if bad else "). ")
-            + "Expected counts per specification, such as {full: 300}, and a file with usable rows."
-        )
-    wanted = sum(experiment.tasks.train.values())
-    if len(tasks) < wanted and experiment.tasks.source != "mathdial":
-        say(f"tasks: {wanted} were asked for, the source has {len(tasks)} on its training questions")
-    unusable = f", {len(bad)} rows that cannot be used, in failures.jsonl" if bad else ""
-    say(f"tasks: {len(tasks)} to train on{unusable}")
-    casting = Casting(experiment, _adapters(experiment))
-    casting.announce(itertools.product(group, experiment.seeds), round - 1)
-    for name in group:
-        for seed in experiment.seeds:
-            label = f"build {name} seed {seed}" + (f" round {round + 1}" if experiment.rounds > 1 else "")
-            axes = experiment.conditions[name]
-            if axes.voice == "human":
-                counts = adopt(experiment, *load_dialogues(experiment.tasks, name, axes, seed), name, seed)
-            else:
-                ended = finished(experiment.run, name)
-                missing = sum(job.id not in ended for job in jobs(experiment, tasks, name, seed, round))
-                with stage(label, missing) as progress:
-                    cast = casting.cast(name, seed, round)
-                    counts = await build(experiment, tasks, bad, name, seed, round, cast, progress)
-            say(f"{label}: {counts.made} dialogues, {counts.failed} failures, {counts.skipped} there already")
-            if counts.failed:
-                _say_failures(experiment, name, seed, round)
-
-
-def _say_failures(experiment: Experiment, name: str, seed: int, round: int) -> None:
-    from pipeline.progress import say
-    from pipeline.schema import Failure
-    from pipeline.store import read
-
-    every = read(experiment.run / "failures.jsonl", Failure)
-    found = [failure for failure in every if (failure.condition, failure.seed, failure.round) == (name, seed, round)]
-    kinds = ", ".join(f"{count} {kind}" for kind, count in Counter(failure.kind for failure in found).items())
-    say(f"  failures.jsonl: {kinds}; the last: {found[-1].message}")
-    if any(failure.kind == "engine_error" for failure in found):
-        say("  Engine errors are tried again by the same command.")
-
-
-def _adapters(experiment: Experiment) -> Adapters:
-    def newest(condition: str, seed: int, round: int) -> Path | None:
-        if round < 0:
-            return None
-        from training.sft import adapter_path
-
-        paths = [adapter_path(experiment, condition, seed, r) for r in range(round, -1, -1)]
-        return next((path for path in paths if path.exists()), None)
-
-    return newest
+    shard = Shard.parse(text)
+    folder = shard.folder(experiment.run)
+    with _writing(experiment, shared=True), writing(folder):
+        for group in groups(experiment):
+            for round in range(experiment.rounds):
+                if waits(experiment, group, round):
+                    break
+                asyncio.run(build_round(experiment, group, round, shard))
+    say("When all shards have ended, the same command without --shard takes them in.")
+    _open_next(folder)
 
 
 def _export(experiment: Experiment, group: list[str]) -> None:
@@ -299,15 +242,15 @@ def _export(experiment: Experiment, group: list[str]) -> None:
 
 def _train(experiment: Experiment, group: list[str], round: int) -> None:
     from pipeline.progress import say, seconds
+    from pipeline.rundir import newest_adapter
     from training.sft import RECORD, NothingToTrain, train
 
-    adapters = _adapters(experiment)
     for name in group:
         for seed in experiment.seeds:
             label = f"train {name} seed {seed}" + (f" round {round + 1}" if experiment.rounds > 1 else "")
             began = time.time()
             try:
-                adapter = train(experiment, name, seed, round, adapters(name, seed, round - 1))
+                adapter = train(experiment, name, seed, round, newest_adapter(experiment, name, seed, round - 1))
             except NothingToTrain as error:
                 say(f"{label}: left untrained. {error}")
                 continue
@@ -327,10 +270,11 @@ async def _examine(experiment: Experiment) -> None:
     from evals.examine import examine, is_done
     from pipeline.casting import Casting, Counted
     from pipeline.progress import say, seconds, stage
+    from pipeline.rundir import newest_adapter
 
     tasks, stress = _exam_tasks(experiment)
     most = most_answers(experiment, tasks, len(stress))
-    adapters = _adapters(experiment)
+    adapters = partial(newest_adapter, experiment)
     casting = Casting(experiment, adapters)
     casting.announce(itertools.product(experiment.conditions, experiment.seeds), experiment.rounds - 1)
     for name in ("base", *experiment.conditions):
@@ -348,7 +292,10 @@ async def _examine(experiment: Experiment) -> None:
             with stage(label, most) as progress:
                 student = Counted(casting.open(experiment.student.model, adapter), progress)
                 await examine(experiment, name, seed, adapter, student, base, tasks, stress)
-            say(f"{label}: {progress.done} answers, {seconds(time.monotonic() - began)}")
+            hits = casting.meter.store(
+                experiment.run, experiment.engine.kind, "examine", name, seed, experiment.rounds - 1
+            )
+            say(f"{label}: {progress.done} answers, {seconds(time.monotonic() - began)}{hits}")
 
 
 def _exam_tasks(experiment: Experiment) -> tuple[list[Task], list[Task]]:

@@ -21,6 +21,7 @@ from pipeline.models import ContextOverflow, EngineError
 from pipeline.partition import WRONG_KEY, Condition
 from pipeline.progress import say
 from pipeline.schema import Dialogue, Failure, FailureKind, Task, digest
+from pipeline.shards import Shard
 from pipeline.store import Appender, read, rewrite
 from pipeline.tasks import BadRow
 
@@ -48,6 +49,9 @@ class Counts(NamedTuple):
     made: int
     failed: int
     skipped: int
+
+    def __str__(self) -> str:
+        return f"{self.made} dialogues, {self.failed} failures, {self.skipped} there already"
 
 
 class Job(NamedTuple):
@@ -77,10 +81,14 @@ def jobs(experiment: Experiment, tasks: Collection[Task], condition: str, seed: 
                 yield Job(name, task, condition, seed, round, sample)
 
 
-def finished(run: Path, condition: str) -> set[str]:
-    """Ids of a condition that need no more work: its dialogues, and its failures but those of the engine."""
-    ended = {dialogue.id for dialogue in read(run / "dialogues" / f"{condition}.jsonl", Dialogue)}
-    return ended | {f.id for f in read(run / "failures.jsonl", Failure) if f.kind != "engine_error"}
+def finished(run: Path, condition: str, shard: Shard | None = None) -> set[str]:
+    """Ids of a condition that need no more work: its dialogues, and its failures but those of the engine, in the
+    run and in the shard."""
+    ended: set[str] = set()
+    for folder in (run, shard.folder(run)) if shard else (run,):
+        ended.update(dialogue.id for dialogue in read(folder / "dialogues" / f"{condition}.jsonl", Dialogue))
+        ended.update(f.id for f in read(folder / "failures.jsonl", Failure) if f.kind != "engine_error")
+    return ended
 
 
 def forget_engine_errors(run: Path, condition: str, seed: int, round: int) -> None:
@@ -101,27 +109,35 @@ async def build(
     round: int,
     cast: Cast,
     tick: Callable[[], None],
+    shard: Shard | None = None,
 ) -> Counts:
     """Play what is missing of one condition, seed and round; `tick` is called at each dialogue's end.
+
+    Of a shard what is missing of it alone, into its own files.
 
     At a first SIGINT or SIGTERM no more dialogues begin, and Stopped is raised when those under way have ended;
     a second one stops at once.
     """
-    run, axes = experiment.run, experiment.conditions[condition]
-    ended = finished(run, condition)
-    forget_engine_errors(run, condition, seed, round)
+    axes, folder = experiment.conditions[condition], shard.folder(experiment.run) if shard else experiment.run
+    ended = finished(experiment.run, condition, shard)
+    forget_engine_errors(folder, condition, seed, round)
     made = failed = skipped = 0
 
     def missing() -> Iterator[Job]:
         nonlocal skipped
         for job in jobs(experiment, tasks, condition, seed, round):
+            if shard and not shard.takes(job.id):
+                continue
             if job.id in ended:
                 skipped += 1
             else:
                 yield job
 
     queue = missing()
-    with Appender(run / "dialogues" / f"{condition}.jsonl") as dialogues, Appender(run / "failures.jsonl") as failures:
+    with (
+        Appender(folder / "dialogues" / f"{condition}.jsonl") as dialogues,
+        Appender(folder / "failures.jsonl") as failures,
+    ):
         for row in bad:
             failure = Failure(
                 id=digest(row.where.rpartition("/")[2], condition, seed, round),
@@ -132,7 +148,7 @@ async def build(
                 kind="bad_task",
                 message=row.message,
             )
-            if failure.id not in ended:
+            if failure.id not in ended and (shard is None or shard.takes(failure.id)):
                 failures.append(failure)
 
         async def work() -> None:

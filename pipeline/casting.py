@@ -14,6 +14,7 @@ from pipeline.config import Experiment
 from pipeline.episode import Cast
 from pipeline.models import Completion, Model, Sampling, open_model
 from pipeline.progress import Stage
+from pipeline.usage import Meter, Metered
 from pipeline.view import Message
 
 # The newest adapter of a condition and seed after a round; None where there is none, before round 0 among others.
@@ -29,6 +30,7 @@ class Casting:
         self.experiment, self.adapters = experiment, adapters
         self.opened: WeakValueDictionary[tuple[str, Path | None], Model] = WeakValueDictionary()
         self.held: list[Model] = []
+        self.meter = Meter()  # of all answers
 
     def open(self, model: str, adapter: Path | None = None) -> Model:
         """A model's weights. Raises ConfigError where they cannot be used."""
@@ -36,7 +38,8 @@ class Casting:
         if found is None:
             path = None if adapter is None else str(adapter)
             deterministic = self.experiment.dialogue.deterministic
-            found = self.opened[model, adapter] = open_model(self.experiment.engine, model, path, deterministic)
+            opened = open_model(self.experiment.engine, model, path, deterministic)
+            found = self.opened[model, adapter] = Metered(opened, self.meter)
         return found
 
     def announce(self, students: Iterable[tuple[str, int]], round: int) -> None:

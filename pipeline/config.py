@@ -117,6 +117,8 @@ class Experiment(Section):
     student: Student = Student()
     partner: Partner = Partner()
     engine: Engine = Engine()
+    executor: Literal["local", "ray"] = "local"  # who builds: this process, or workers of a Ray cluster
+    workers: NonNegativeInt = 0  # on Ray, each with a shard; 0: one per GPU of the cluster, per node where none
     dialogue: DialogueSettings = DialogueSettings()
     conditions: dict[str, Condition]
     training: Training = Training()

@@ -20,9 +20,24 @@ import yaml
 
 from pipeline.config import ConfigError, Experiment, dump
 
+# What a resumed run may change.
+FREE = {"out", "executor", "workers", "engine.url", "engine.ranks", "dialogue.concurrency", "training.max_length"}
+
 
 class RunError(RuntimeError):
     """A run directory that this command may not write to; the message says why and what to do."""
+
+
+def adapter_path(experiment: Experiment, condition: str, seed: int, round: int) -> Path:
+    """adapters/<condition>/seed-N for the last round; earlier rounds keep theirs beside it."""
+    name = f"seed-{seed}" if round == experiment.rounds - 1 else f"seed-{seed}-round-{round}"
+    return experiment.run / "adapters" / condition / name
+
+
+def newest_adapter(experiment: Experiment, condition: str, seed: int, round: int) -> Path | None:
+    """What the newest training up to a round left; None where there is none, before round 0 among others."""
+    paths = [adapter_path(experiment, condition, seed, r) for r in range(round, -1, -1)]
+    return next((path for path in paths if path.exists()), None)
 
 
 def require(run: Path) -> None:
@@ -32,8 +47,11 @@ def require(run: Path) -> None:
 
 
 @contextmanager
-def writing(run: Path) -> Iterator[None]:
-    """Hold the directory for this process. Raises RunError with the other's process id where it is held."""
+def writing(run: Path, shared: bool = False) -> Iterator[None]:
+    """Hold the directory for this process, or `shared` with others that write shards of it.
+
+    Raises RunError with the other's process id where it is held.
+    """
     try:
         run.mkdir(parents=True, exist_ok=True)
         (run / ".lock").touch()
@@ -44,7 +62,7 @@ def writing(run: Path) -> Iterator[None]:
         return
     with (run / ".lock").open("a+") as lock:
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(lock, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except BlockingIOError:
             lock.seek(0)
             raise RunError(
@@ -60,9 +78,9 @@ def writing(run: Path) -> Iterator[None]:
 def claim(experiment: Experiment) -> None:
     """Write config.yaml and tasks.sha256, or check that those there are the same.
 
-    A run may be moved (`out`), and given more room (`training.max_length`, which changes no row that fitted).
-    Where nothing was made yet, after a config that failed at once, it is replaced. Raises RunError with the
-    differing keys.
+    What shapes neither dialogues nor students may change: where the run lies, who does the work (FREE), and
+    `training.max_length`, since a row that fitted stays as it was. Where nothing was made yet, after a config
+    that failed at once, it is replaced. Raises RunError with the differing keys.
     """
     path, ours = experiment.run / "config.yaml", dump(experiment)
     pinned, source = experiment.run / "tasks.sha256", _source(experiment)
@@ -76,7 +94,7 @@ def claim(experiment: Experiment) -> None:
     lines = [
         f"  {key}: there {json.dumps(there.get(key, 'absent'))}, asked for {json.dumps(here.get(key, 'absent'))}"
         for key in sorted(there.keys() | here.keys())
-        if key not in ("out", "training.max_length") and there.get(key, "absent") != here.get(key, "absent")
+        if key not in FREE and there.get(key, "absent") != here.get(key, "absent")
     ]
     if lines:
         raise RunError(
@@ -89,7 +107,7 @@ def claim(experiment: Experiment) -> None:
             f"tasks.path: {experiment.tasks.path} is not the file that this run began with (see {pinned}). "
             f"Bring that one back, choose another directory (--set out=DIR), or delete {experiment.run} to start again."
         )
-    if there.get("training.max_length") != here.get("training.max_length"):
+    if there != here:
         _write(path, ours)
 
 
@@ -102,7 +120,7 @@ def _source(experiment: Experiment) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    temporary = path.with_suffix(".tmp")
+    temporary = path.with_suffix(f".{os.getpid()}.tmp")  # shards may begin at the same moment
     temporary.write_text(text, encoding="utf-8")
     os.replace(temporary, path)
 

@@ -50,6 +50,10 @@ class Appender:
             os.ftruncate(self.file, size)
             raise OSError(f"{self.path}: only {written} of {len(line)} bytes could be written; is the disk full?")
 
+    def sync(self) -> None:
+        """Return when the disk holds what was appended."""
+        os.fsync(self.file)
+
     def close(self) -> None:
         os.close(self.file)
 
@@ -107,6 +111,10 @@ def placed(path: Path, kind: type[Row]) -> Iterator[tuple[int, Row]]:
 
 def rewrite(path: Path, records: list[Row]) -> None:
     """Replace a file's records at once."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(".tmp")
-    temporary.write_bytes(b"".join(record.model_dump_json().encode() + b"\n" for record in records))
+    with temporary.open("wb") as file:
+        file.writelines(record.model_dump_json().encode() + b"\n" for record in records)
+        file.flush()
+        os.fsync(file.fileno())
     os.replace(temporary, path)

@@ -136,17 +136,21 @@ def test_a_run_that_moved_is_the_same_run(config: Path) -> None:
     claim(here)
     (here.run / "dialogues" / "facts.jsonl").write_text("{}\n")
     moved = here.run.rename(config.parent / "elsewhere")
-    claim(load(config, (f"out={moved}",)))
-    assert yaml.safe_load((moved / "config.yaml").read_text()) == yaml.safe_load(dump(here))
+    there = load(config, (f"out={moved}",))
+    claim(there)
+    assert yaml.safe_load((moved / "config.yaml").read_text()) == yaml.safe_load(dump(there))
 
 
-def test_a_run_may_be_given_longer_rows_and_says_so_in_its_config(config: Path) -> None:
+@pytest.mark.parametrize(
+    "change", ["training.max_length=2048", "executor=ray", "engine.url=http://127.0.0.1:1/v1", "dialogue.concurrency=9"]
+)
+def test_a_resumed_run_may_change_what_shapes_nothing_and_says_so_in_its_config(config: Path, change: str) -> None:
     here = load(config)
     (here.run / "dialogues").mkdir(parents=True)
     claim(here)
     (here.run / "dialogues" / "facts.jsonl").write_text("{}\n")
-    claim(load(config, ("training.max_length=2048",)))
-    assert yaml.safe_load((here.run / "config.yaml").read_text())["training"]["max_length"] == 2048
+    claim(load(config, (change,)))
+    assert (here.run / "config.yaml").read_text() == dump(load(config, (change,)))
 
 
 def test_a_second_writer_is_refused_with_the_first_ones_process_id_until_that_one_dies(config: Path) -> None:

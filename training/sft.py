@@ -40,6 +40,7 @@ from pipeline.config import ConfigError, Experiment, weights_id
 from pipeline.export import Row, read_rows
 from pipeline.models.transformers import load_tokenizer
 from pipeline.progress import Stage, stage
+from pipeline.rundir import adapter_path
 from pipeline.schema import digest
 from training.masks import IGNORE, Encoded, RowTooLong, encode
 
@@ -49,12 +50,6 @@ PACKAGES = ("torch", "transformers", "trl", "peft")
 
 class NothingToTrain(ValueError):
     """A condition has no rows for this seed and round; it is reported as untrained."""
-
-
-def adapter_path(experiment: Experiment, condition: str, seed: int, round: int) -> Path:
-    """adapters/<condition>/seed-N for the last round; earlier rounds keep theirs beside it."""
-    name = f"seed-{seed}" if round == experiment.rounds - 1 else f"seed-{seed}-round-{round}"
-    return experiment.run / "adapters" / condition / name
 
 
 def train(experiment: Experiment, condition: str, seed: int, round: int = 0, start: Path | None = None) -> Path:

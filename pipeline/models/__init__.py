@@ -21,6 +21,7 @@ class Completion(NamedTuple):
     tokens: int  # generated, the end token included
     prompt_tokens: int
     finished: bool = True  # False: cut at max_tokens
+    cached_tokens: int | None = None  # of the prompt, that the engine had read before; None: it does not say
 
 
 class ContextOverflow(ValueError):

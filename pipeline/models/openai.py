@@ -115,7 +115,8 @@ class OpenAIModel:
             choice, usage = body["choices"][0], body["usage"]
             said = choice["message"]["content"].strip()
             tokens, prompt = int(usage["completion_tokens"]), int(usage["prompt_tokens"])
-            return Completion(said, tokens, prompt, choice["finish_reason"] != "length")
+            cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens")
+            return Completion(said, tokens, prompt, choice["finish_reason"] != "length", cached)
         except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
             expected = "choices[0].message.content, choices[0].finish_reason and usage"
             found = f"{error!r} in {self._clean(text)!r}"

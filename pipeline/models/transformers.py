@@ -104,7 +104,7 @@ class TransformersModel:
             ids = rows[i].ids
             finished = ids[-1] in self.ends
             text = str(self.tokenizer.decode(ids[:-1] if finished else ids, skip_special_tokens=True)).strip()
-            request.answer.set_result(Completion(text, len(ids), len(request.prompt), finished))
+            request.answer.set_result(Completion(text, len(ids), len(request.prompt), finished, request.past.tokens))
 
 
 def encode(tokenizer: PreTrainedTokenizerBase, messages: list[Message]) -> list[int]:

@@ -1,0 +1,126 @@
+"""One round of an experiment: which conditions can be made together, what they wait for, and their dialogues.
+
+maieutic build configs/quickstart.yaml
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Collection
+from functools import partial
+from typing import NamedTuple
+
+from pipeline.adopt import adopt
+from pipeline.build import Counts, build, finished, jobs
+from pipeline.casting import Casting
+from pipeline.config import ConfigError, Experiment
+from pipeline.progress import say, stage
+from pipeline.rundir import newest_adapter
+from pipeline.schema import Failure, Task
+from pipeline.shards import Shard
+from pipeline.store import read
+from pipeline.tasks import load_dialogues, stream_tasks
+
+
+class Made(NamedTuple):
+    """What one call made of one condition and seed."""
+
+    condition: str
+    seed: int
+    counts: Counts
+
+
+def groups(experiment: Experiment) -> list[list[str]]:
+    """Conditions that can be made together: one whose partner is another's student waits for that student."""
+    found: list[list[str]] = [[]]
+    for name, condition in experiment.conditions.items():
+        if condition.weights in found[-1]:
+            found.append([])
+        found[-1].append(name)
+    return found
+
+
+def waits(experiment: Experiment, group: list[str], round: int) -> bool:
+    """Whether this round needs students that are not trained yet; it is said which."""
+    needed = set()
+    for name, seed in itertools.product(group, experiment.seeds):
+        weights = experiment.conditions[name].weights
+        if round and newest_adapter(experiment, name, seed, round - 1) is None:
+            needed.add(name)
+        if weights in experiment.conditions and not newest_adapter(experiment, weights, seed, experiment.rounds - 1):
+            needed.add(weights)
+    if needed:
+        say(
+            f"round {round + 1} of {', '.join(group)} waits for the training of {', '.join(sorted(needed))}. "
+            "`maieutic run` trains as it goes."
+        )
+    return bool(needed)
+
+
+async def build_round(experiment: Experiment, group: list[str], round: int, shard: Shard | None = None) -> list[Made]:
+    """Dialogues of one round, for every condition of the group and every seed, or a shard of them.
+
+    Raises ConfigError where the source has no task.
+    """
+    tasks, bad = stream_tasks(experiment.tasks, "train")
+    if not tasks:
+        raise ConfigError(
+            f"tasks.train: the source {experiment.tasks.source!r} gave no task ({len(bad)} rows cannot be used"
+            + (f"; the first: {bad[0].where}: {bad[0].message}). " if bad else "). ")
+            + "Expected counts per specification, such as {full: 300}, and a file with usable rows."
+        )
+    wanted = sum(experiment.tasks.train.values())
+    if len(tasks) < wanted and experiment.tasks.source != "mathdial":
+        say(f"tasks: {wanted} were asked for, the source has {len(tasks)} on its training questions")
+    unusable = f", {len(bad)} rows that cannot be used, in failures.jsonl" if bad else ""
+    say(f"tasks: {len(tasks)} to train on{unusable}")
+    casting = Casting(experiment, partial(newest_adapter, experiment))
+    casting.announce(itertools.product(group, experiment.seeds), round - 1)
+    made = []
+    for name, seed in itertools.product(group, experiment.seeds):
+        label = f"build {name} seed {seed}" + (f" round {round + 1}" if experiment.rounds > 1 else "")
+        axes = experiment.conditions[name]
+        if axes.voice == "human":
+            if shard:
+                say(f"{label}: human dialogues are taken in by the whole build")
+                continue
+            counts = adopt(experiment, *load_dialogues(experiment.tasks, name, axes, seed), name, seed)
+        else:
+            with stage(label, _missing(experiment, tasks, name, seed, round, shard)) as progress:
+                cast = casting.cast(name, seed, round)
+                counts = await build(experiment, tasks, bad, name, seed, round, cast, progress, shard)
+        folder = shard.folder(experiment.run) if shard else experiment.run
+        hits = casting.meter.store(folder, experiment.engine.kind, "build", name, seed, round)
+        say(f"{label}: {counts}{hits}")
+        if counts.failed and not shard:
+            say_failures(experiment, name, seed, round)
+        made.append(Made(name, seed, counts))
+    return made
+
+
+def missing(experiment: Experiment, group: list[str], round: int) -> int:
+    """How many dialogues of a round are still to be made."""
+    tasks, _ = stream_tasks(experiment.tasks, "train")
+    cells = itertools.product(group, experiment.seeds)
+    return sum(_missing(experiment, tasks, name, seed, round, None) for name, seed in cells)
+
+
+def _missing(
+    experiment: Experiment, tasks: Collection[Task], name: str, seed: int, round: int, shard: Shard | None
+) -> int:
+    ended = finished(experiment.run, name, shard)
+    mine = (job.id for job in jobs(experiment, tasks, name, seed, round) if not shard or shard.takes(job.id))
+    return sum(id not in ended for id in mine)
+
+
+def say_failures(experiment: Experiment, name: str, seed: int, round: int) -> None:
+    """What went wrong in one cell, by kind."""
+    every = read(experiment.run / "failures.jsonl", Failure)
+    found = [failure for failure in every if (failure.condition, failure.seed, failure.round) == (name, seed, round)]
+    if not found:
+        return
+    kinds = ", ".join(f"{count} {kind}" for kind, count in Counter(failure.kind for failure in found).items())
+    say(f"  failures.jsonl: {kinds}; the last: {found[-1].message}")
+    if any(failure.kind == "engine_error" for failure in found):
+        say("  Engine errors are tried again by the same command.")
