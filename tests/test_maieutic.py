@@ -1,4 +1,3 @@
-import json
 import os
 import re
 import subprocess
@@ -11,7 +10,6 @@ from typer.testing import CliRunner
 
 from maieutic import app
 from pipeline.config import Experiment, dump, load
-from pipeline.doctor import KNOWN_GOOD, base, numbers, pairs
 from pipeline.rundir import RunError, check, claim, writing
 
 ROOT = Path(__file__).parents[1]
@@ -205,23 +203,6 @@ def test_a_config_that_failed_before_anything_was_made_can_be_corrected_in_place
     status, out, _ = call("build", config)
     assert status == 0
     assert "build facts seed 3: 4 dialogues" in out
-
-
-def test_the_known_good_versions_are_those_of_the_constraints() -> None:
-    pins = dict(line.split("==") for line in (ROOT / "constraints.txt").read_text().split())
-    assert {name: pins[name] for name in KNOWN_GOOD} == KNOWN_GOOD
-
-
-def test_only_a_vllm_that_is_too_new_for_trl_is_called_broken() -> None:
-    assert [finding.state for finding in pairs("1.16.0", "0.32.1")] == ["broken"]
-    assert list(pairs("1.16.0", "0.31.0")) == list(pairs("1.17.0", "0.32.1")) == list(pairs("1.16.0", None)) == []
-    assert numbers("0.9.2.post1") < numbers("0.31")
-
-
-def test_a_base_that_is_not_there_or_not_whole_is_called_broken(tmp_path: Path) -> None:
-    assert base(tmp_path / "nowhere").state == "broken"
-    (tmp_path / "config.json").write_text(json.dumps({"model_type": "llama"}))
-    assert base(tmp_path).state == "broken"
 
 
 def shown_commands() -> list[tuple[str, str]]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from pipeline.config import Engine
+from pipeline.config import ConfigError, Engine
 from pipeline.view import Message
 
 
@@ -32,14 +33,24 @@ class EngineError(RuntimeError):
     """The engine could not answer this request."""
 
 
+class EngineDown(RuntimeError):
+    """The engine can answer nothing, or nothing that could be trusted: what asks it ends here."""
+
+
 class Model(Protocol):
     async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
-        """Answer one chat. Raises ContextOverflow or EngineError for this request only."""
+        """Answer one chat. Raises ContextOverflow or EngineError for this request only, EngineDown for all."""
         ...
 
     def count_tokens(self, text: str) -> int:
         """Tokens of bare text, for what a rule says."""
         ...
+
+
+def check_adapter(adapter: str) -> None:
+    """Raises ConfigError where a directory is no LoRA adapter."""
+    if not Path(adapter, "adapter_config.json").is_file():
+        raise ConfigError(f"adapter: {adapter!r} holds no adapter_config.json. Expected a directory saved by PEFT.")
 
 
 def open_model(engine: Engine, model: str, adapter: str | None = None, deterministic: bool = False) -> Model:

@@ -4,7 +4,11 @@ What may pass by itself (429, 5xx, timeouts, broken connections) is retried with
 The key comes from OPENAI_API_KEY alone and stands in no error text. One connection is open per waiting
 request: with dialogue.concurrency 1024 the limit on open files (`ulimit -n`) must be above that.
 
-    engine: {kind: openai, url: http://127.0.0.1:8000/v1}
+vLLM's server loads our adapters while it runs, so that base and students sit their exams in one engine:
+
+    VLLM_ALLOW_RUNTIME_LORA_UPDATING=1 vllm serve MODEL --enable-lora --max-loras 8 --max-lora-rank 16 \\
+        --enable-prompt-tokens-details
+    engine: {kind: openai, url: http://127.0.0.1:8000/v1}      # and student: {model: MODEL}
 """
 
 from __future__ import annotations
@@ -18,15 +22,17 @@ import time
 import zlib
 from collections.abc import AsyncGenerator
 from email.utils import parsedate_to_datetime
+from pathlib import Path
 from typing import Any
 
 import aiohttp
 import tenacity
 
-from pipeline.config import ConfigError, Engine
-from pipeline.models import Completion, ContextOverflow, EngineError, Sampling
+from pipeline.config import ConfigError, Engine, weights_id
+from pipeline.models import Completion, ContextOverflow, EngineError, Sampling, check_adapter
 from pipeline.view import Message
 
+LONG = 2**20  # tokens: the server knows its own context
 LONGEST_PAUSE = 120.0  # seconds, whatever Retry-After asks for
 TOO_LONG = re.compile(r"context.?(length|size|window)|maximum (model|input|sequence) length|prompt is too long", re.I)
 
@@ -39,22 +45,49 @@ class Passing(Exception):
         self.after = after
 
 
+class NotThere(Exception):
+    """The server knows no such model, or no such route (status 404)."""
+
+
 class OpenAIModel:
-    """One model name on one server. `pause` and `timeout` in seconds."""
+    """One model name on one server, or an adapter's directory on it. `pause` and `timeout` in seconds."""
 
     def __init__(
-        self, url: str, model: str, ranks: int = 1, attempts: int = 6, pause: float = 0.5, timeout: float = 300
+        self,
+        url: str,
+        model: str,
+        ranks: int = 1,
+        attempts: int = 6,
+        pause: float = 0.5,
+        timeout: float = 300,
+        adapter: str | None = None,
+        dtype: str = "float32",
     ):
         self.url, self.model, self.ranks, self.timeout = url.rstrip("/"), model, ranks, timeout
-        self.attempts, self.pause = attempts, pause
+        self.attempts, self.pause, self.adapter, self.dtype = attempts, pause, adapter, dtype
+        # Named by content: the server may hold an older one of the same directory.
+        self.name = model if adapter is None else f"{Path(adapter).name}-{weights_id(adapter)}"
+        self.loading: asyncio.Task[None] | None = None
         self.key = os.environ.get("OPENAI_API_KEY", "")
         self.loop: asyncio.AbstractEventLoop | None = None
 
     async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
         """Answer one chat. Raises ContextOverflow or EngineError for this request only, ConfigError where no
         request can succeed: an unknown model, a refused key."""
-        body = {"model": self.model, "messages": messages, "max_tokens": sampling.max_tokens,
+        if self.adapter is not None:
+            await self._session()
+            if self.loading is None:
+                self.loading = asyncio.create_task(self._load(self.adapter))
+            await self.loading
+        body = {"model": self.name, "messages": messages, "max_tokens": sampling.max_tokens,
                 "temperature": sampling.temperature, "seed": sampling.seed % 2**63}  # fmt: skip
+        try:
+            return self._read(await self._ask("chat/completions", body, self._rank(messages)))
+        except NotThere:
+            served = await self._served()
+            raise ConfigError(f"model: {self.url} does not serve {self.name!r}. It serves: {served}.") from None
+
+    async def _ask(self, route: str, body: dict[str, Any], headers: dict[str, str] | None = None) -> str:
         try:
             async for attempt in tenacity.AsyncRetrying(
                 retry=tenacity.retry_if_exception_type(Passing),
@@ -63,7 +96,7 @@ class OpenAIModel:
                 reraise=True,
             ):
                 with attempt:
-                    return self._read(await self._post(body))
+                    return await self._post(route, body, headers)
         except Passing as error:
             raise EngineError(f"{self.url}: {error}, after {self.attempts} attempts") from None
         raise AssertionError("tenacity returns or raises")
@@ -77,11 +110,10 @@ class OpenAIModel:
         told = error.after if isinstance(error, Passing) else 0.0
         return min(LONGEST_PAUSE, told + random.uniform(0, self.pause * 2**state.attempt_number))
 
-    async def _post(self, body: dict[str, Any]) -> Any:
+    async def _post(self, route: str, body: dict[str, Any], headers: dict[str, str] | None) -> str:
         session = await self._session()
         try:
-            headers = self._rank(body["messages"])
-            async with session.post(f"{self.url}/chat/completions", json=body, headers=headers) as response:
+            async with session.post(f"{self.url}/{route}", json=body, headers=headers) as response:
                 status, after = response.status, response.headers.get("Retry-After", "")
                 text = await response.text("utf-8", errors="replace")
         except (TimeoutError, aiohttp.ClientConnectionError, aiohttp.ClientPayloadError) as error:
@@ -95,11 +127,44 @@ class OpenAIModel:
         if status == 400 and TOO_LONG.search(text):
             raise ContextOverflow(said)
         if status == 404:
-            raise ConfigError(f"model: {self.url} does not serve {self.model!r}. It serves: {await self._served()}.")
+            raise NotThere(said)
         if status in (401, 403):
             held = "was refused" if self.key else "is not set"
             raise ConfigError(f"engine.url: {self.url} wants a key, and the environment's OPENAI_API_KEY {held}.")
         raise EngineError(f"{self.url}: {said}")
+
+    async def _load(self, adapter: str) -> None:
+        """Have vLLM load the adapter, once, and check that it answers as PEFT does with it."""
+        from pipeline.models import parity
+        from pipeline.models.transformers import load_tokenizer
+
+        try:
+            await self._ask("load_lora_adapter", {"lora_name": self.name, "lora_path": adapter})
+        except (NotThere, EngineError) as error:
+            if "already" not in str(error):
+                raise ConfigError(
+                    f"adapter: {self.url} did not load {adapter!r} ({error}). Start vLLM's server with --enable-lora, "
+                    "--max-lora-rank of at least training.rank, and VLLM_ALLOW_RUNTIME_LORA_UPDATING=1 in its "
+                    "environment, where it sees this path; or use engine.kind transformers or vllm."
+                ) from None
+        asked = parity.prompts(load_tokenizer(self.model), LONG)
+        wanted = await asyncio.to_thread(parity.expected, self.model, [adapter], self.dtype, asked)
+        names = {None: self.model, adapter: self.name}
+        found = await asyncio.gather(*(self._found(name, asked) for name in names.values()))
+        parity.check(self.url, dict(zip(names, found, strict=True)), wanted, self.dtype)
+
+    async def _found(self, name: str, asked: list[list[int]]) -> list[tuple[int, float]]:
+        body = {
+            "model": name,
+            "prompt": asked,
+            "max_tokens": 1,
+            "temperature": 0,
+            "logprobs": 0,
+            "return_token_ids": True,
+        }
+        choices = json.loads(await self._ask("completions", body))["choices"]
+        choices.sort(key=lambda choice: choice["index"])
+        return [(each["token_ids"][0], each["logprobs"]["token_logprobs"][0]) for each in choices]
 
     def _rank(self, messages: list[Message]) -> dict[str, str]:
         """The same for all turns of a dialogue, and for all dialogues that begin alike, which share a prefix."""
@@ -136,7 +201,7 @@ class OpenAIModel:
 
     async def _session(self) -> aiohttp.ClientSession:
         if self.loop is not asyncio.get_running_loop():
-            self.loop, self.sessions = asyncio.get_running_loop(), self._open()
+            self.loop, self.sessions, self.loading = asyncio.get_running_loop(), self._open(), None
             self.session = await anext(self.sessions)
         return self.session
 
@@ -160,12 +225,10 @@ def _seconds(after: str) -> float:
 
 
 def load(engine: Engine, model: str, adapter: str | None = None) -> OpenAIModel:
-    """Raises ConfigError for a missing url, or an adapter, which only the server itself can load."""
+    """A model's name on the server, and a LoRA directory that the server can read. Raises ConfigError."""
     if not engine.url.startswith(("http://", "https://")):
         raise ConfigError(f"engine.url: {engine.url!r} is no address. Expected one such as http://127.0.0.1:8000/v1.")
     if adapter is not None:
-        raise ConfigError(
-            f"adapter: {adapter!r} cannot be sent to {engine.url}. Start the server with it "
-            "(vLLM: --lora-modules NAME=DIR) and give NAME as the model, or use engine.kind transformers or vllm."
-        )
-    return OpenAIModel(engine.url, model, engine.ranks)
+        check_adapter(adapter)
+        adapter = os.path.abspath(adapter)
+    return OpenAIModel(engine.url, model, engine.ranks, adapter=adapter, dtype=engine.dtype)

@@ -18,7 +18,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, P
 from transformers.utils import logging as hf_logging
 
 from pipeline.config import ConfigError, Engine
-from pipeline.models import Completion, ContextOverflow, EngineError, Sampling
+from pipeline.models import Completion, ContextOverflow, EngineError, Sampling, check_adapter
 from pipeline.models.decode import Generated, Memory, Request, generate, remembers
 from pipeline.view import Message
 
@@ -142,11 +142,6 @@ def load_tokenizer(name: str) -> PreTrainedTokenizerBase:
             "Put one there, or use the chat version of the model."
         )
     return tokenizer
-
-
-def check_adapter(adapter: str) -> None:
-    if not Path(adapter, "adapter_config.json").is_file():
-        raise ConfigError(f"adapter: {adapter!r} holds no adapter_config.json. Expected a directory saved by PEFT.")
 
 
 def load(engine: Engine, name: str, adapter: str | None = None) -> TransformersModel:

@@ -27,8 +27,8 @@ os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")  # GiB; read at import
 from transformers import AutoConfig, PreTrainedTokenizerBase
 
 from pipeline.config import ConfigError, Engine
-from pipeline.models import Completion, EngineError, Sampling
-from pipeline.models.transformers import check_adapter, check_context, encode, load_tokenizer
+from pipeline.models import Completion, EngineDown, EngineError, Sampling, check_adapter, parity
+from pipeline.models.transformers import check_context, encode, load_tokenizer
 from pipeline.view import Message
 
 try:
@@ -37,6 +37,7 @@ try:
     from vllm.lora.request import LoRARequest
     from vllm.sampling_params import RequestOutputKind
     from vllm.v1.engine.async_llm import AsyncLLM
+    from vllm.v1.engine.exceptions import EngineDeadError
 except ImportError as missing:
     raise ConfigError(
         f"engine.kind: 'vllm' is not installed here ({missing}). Install it with pip install 'maieutic[vllm]', "
@@ -86,7 +87,7 @@ class Shared:
         async for output in self.engine.generate(
             {"prompt_token_ids": prompt}, params, str(next(self.numbers)), lora_request=lora
         ):
-            last = output.outputs[0]
+            last = output
         return last
 
     async def _run(self, adapters: list[str]) -> AsyncGenerator[None]:
@@ -102,32 +103,40 @@ class Shared:
             ranks = [json.loads(Path(adapter, "adapter_config.json").read_text())["r"] for adapter in adapters]
             rank = next(rank for rank in RANKS if rank >= max(ranks))
             options |= {"enable_lora": True, "max_loras": len(adapters) + 1, "max_lora_rank": rank}
+        if adapters:
+            asked = parity.prompts(self.tokenizer, self.context)
+            wanted = parity.expected(self.name, adapters, self.dtype, asked)  # before the engine takes the GPU
         self.adapters = adapters
-        self.engine = AsyncLLM.from_engine_args(
-            AsyncEngineArgs(
-                model=self.name,
-                dtype=self.dtype,
-                max_model_len=self.context,
-                enable_prefix_caching=True,
-                disable_log_stats=True,
-                **options,
-            )
-        )
         try:
-            await self._check_parity()
+            self.engine = AsyncLLM.from_engine_args(
+                AsyncEngineArgs(
+                    model=self.name,
+                    dtype=self.dtype,
+                    max_model_len=self.context,
+                    enable_prefix_caching=True,
+                    disable_log_stats=True,
+                    **options,
+                )
+            )
+        except (RuntimeError, ValueError) as error:
+            raise EngineDown(f"vLLM did not start with {self.name} ({error}). What it printed says why.") from error
+        try:
+            if adapters:
+                parity.check("vLLM", await self._found(asked), wanted, self.dtype)
             yield
         finally:
             self.engine.shutdown()
 
-    async def _check_parity(self) -> None:
-        """The base must say the same beside its adapters as alone (it once did not, silently)."""
-        prompt = encode(self.tokenizer, [{"role": "user", "content": "How many are there in all?"}])
-        params = SamplingParams(temperature=0, max_tokens=1, logprobs=1, output_kind=RequestOutputKind.FINAL_ONLY)
-        alone = await self._ask(prompt, params, None)
-        beside = await asyncio.gather(*(self._ask(prompt, params, name) for name in (None, *self.adapters)))
-        apart = abs(alone.cumulative_logprob - beside[0].cumulative_logprob)
-        if apart > 0.1:
-            raise EngineError(f"{self.name}: the base's log-probability moved by {apart:.2f} beside its adapters")
+    async def _found(self, asked: list[list[int]]) -> parity.Found:
+        """Of the base and all adapters in one batch, where an engine may mistake one for another."""
+        params = SamplingParams(temperature=0, max_tokens=1, logprobs=0, output_kind=RequestOutputKind.FINAL_ONLY)
+        found: dict[str | None, list[tuple[int, float]]] = {}
+        cells = [(name, prompt) for prompt in asked for name in (None, *self.adapters)]
+        outputs = await asyncio.gather(*(self._ask(prompt, params, name) for name, prompt in cells))
+        for (name, _), output in zip(cells, outputs, strict=True):
+            ((token, score),) = output.outputs[0].logprobs[0].items()
+            found.setdefault(name, []).append((token, score.logprob))
+        return found
 
 
 class VllmModel:
@@ -138,7 +147,7 @@ class VllmModel:
         shared.models.add(self)
 
     async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
-        """Answer one chat. Raises ContextOverflow or EngineError for this request only."""
+        """Answer one chat. Raises ContextOverflow or EngineError for this request only, EngineDown for all."""
         prompt = encode(self.shared.tokenizer, messages)
         check_context(len(prompt), sampling.max_tokens, self.shared.context)
         params = SamplingParams(
@@ -147,10 +156,18 @@ class VllmModel:
         )  # fmt: skip
         try:
             output = await self.shared.generate(prompt, params, self.adapter)
+        except EngineDown:
+            raise
+        except EngineDeadError as error:
+            raise EngineDown(
+                f"vLLM died ({error}). What is stored stays; the same command goes on from here."
+            ) from error
         except Exception as error:
             raise EngineError(f"vLLM: {error!r}") from error
-        text = str(self.shared.tokenizer.decode(list(output.token_ids), skip_special_tokens=True)).strip()
-        return Completion(text, len(output.token_ids), len(prompt), output.finish_reason != "length")
+        said = output.outputs[0]
+        text = str(self.shared.tokenizer.decode(list(said.token_ids), skip_special_tokens=True)).strip()
+        finished = said.finish_reason != "length"
+        return Completion(text, len(said.token_ids), len(prompt), finished, output.num_cached_tokens)
 
     def count_tokens(self, text: str) -> int:
         return len(self.shared.tokenizer.encode(text, add_special_tokens=False))

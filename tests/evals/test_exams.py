@@ -15,7 +15,7 @@ from evals.metrics import measured
 from evals.sitting import ARMS, Episode, Sitting
 from pipeline.config import DialogueSettings, Experiment
 from pipeline.episode import Played
-from pipeline.models import Completion, Sampling
+from pipeline.models import Completion, EngineDown, EngineError, Sampling
 from pipeline.models.scripted import ScriptedModel
 from pipeline.partner import WORDINGS
 from pipeline.schema import Belief, Fact, Task, Turn
@@ -305,3 +305,28 @@ def test_an_exam_counts_as_done_for_the_weights_that_sat_it_whatever_the_files_t
     assert is_done(exp, "facts", 1, ours) and is_done(exp, "facts", 1, same)
     assert not is_done(exp, "facts", 1, other) and not is_done(exp, "facts", 1, None)
     assert not is_done(exp, "facts", 2, ours)
+
+
+class Failing(ScriptedModel):
+    """An engine that cannot answer one request in `every`."""
+
+    def __init__(self, every):
+        super().__init__()
+        self.asked, self.every = 0, every
+
+    async def complete(self, messages, sampling):
+        self.asked += 1
+        if self.asked % self.every == 0:
+            raise EngineError("out of order")
+        return await super().complete(messages, sampling)
+
+
+def test_an_exam_at_which_the_engine_failed_is_not_done_and_one_at_which_it_failed_mostly_has_no_result(tmp_path):
+    exp = experiment(tmp_path)
+    tasks, _ = load_tasks(exp.tasks, "exam")
+    asyncio.run(examine(exp, "facts", 1, None, Failing(50), Failing(50), tasks, []))
+    assert not is_done(exp, "facts", 1, None)
+    with pytest.raises(EngineDown, match=r"exams of facts, seed 1: the engine failed at \d+ of \d+ scenarios"):
+        asyncio.run(examine(exp, "facts", 1, None, Failing(1), Failing(1), tasks, []))
+    asyncio.run(examine(exp, "facts", 1, None, ScriptedModel(), ScriptedModel(), tasks, []))
+    assert is_done(exp, "facts", 1, None)

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -215,8 +216,24 @@ def test_the_pause_is_what_the_server_asked_for_and_a_little_more_within_bounds(
     assert pause(10**6) == 120
 
 
-def test_a_config_without_an_address_or_with_an_adapter_says_what_to_do() -> None:
+def test_a_config_without_an_address_or_with_what_is_no_adapter_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"engine\.url: '' is no address"):
         open_model(Engine(kind="openai"), "student")
-    with pytest.raises(ConfigError, match="--lora-modules"):
-        open_model(Engine(kind="openai", url="http://127.0.0.1:1/v1"), "student", "adapters/x")
+    with pytest.raises(ConfigError, match="holds no adapter_config"):
+        open_model(Engine(kind="openai", url="http://127.0.0.1:1/v1"), "student", str(tmp_path))
+
+
+def test_a_server_that_loads_no_adapters_is_answered_with_how_to_start_one() -> None:
+    answer, server = say("fine", adapter="seed-1")
+    assert isinstance(answer, ConfigError) and "VLLM_ALLOW_RUNTIME_LORA_UPDATING=1" in str(answer)
+    assert server.seen == []
+
+
+def test_cached_tokens_are_the_servers_count_or_unknown() -> None:
+    body = choice("x") | {"usage": USAGE | {"prompt_tokens_details": {"cached_tokens": 5}}}
+    model = OpenAIModel("", "student")
+    assert model._read(json.dumps(body)).cached_tokens == 5
+    assert model._read(BODIES["fine"]).cached_tokens is None
+    assert (
+        model._read(json.dumps(choice("x") | {"usage": USAGE | {"prompt_tokens_details": None}})).cached_tokens is None
+    )

@@ -18,6 +18,8 @@ from pipeline.models import Completion, ContextOverflow, EngineError, Sampling, 
 from pipeline.models.decode import Generated, Memory, Past, Request, draw, generate, stream
 from pipeline.models.transformers import MEMORY, TransformersModel
 
+ENGINE = Engine(kind="transformers")
+
 
 @pytest.fixture(scope="session")
 def model(model_dir: Path) -> TransformersModel:
@@ -71,7 +73,7 @@ def test_every_token_is_the_one_that_a_plain_forward_pass_would_draw(model: Tran
             heat = torch.tensor([sampling.temperature], dtype=torch.float64)
             drawn.append(int(draw(logits, uniforms[len(drawn)][None], heat)[0]))
         said = tokenizer.decode(drawn, skip_special_tokens=True).strip()
-        assert answer == Completion(said, len(drawn), prompt, drawn[-1] == tokenizer.eos_token_id)
+        assert answer == Completion(said, len(drawn), prompt, drawn[-1] == tokenizer.eos_token_id, 0)
     assert {answer.finished for answer in answers} == {True, False}
 
 
@@ -154,7 +156,10 @@ def test_an_adapter_is_merged_into_the_weights(model_dir: Path, tmp_path: Path) 
     tuned = get_peft_model(AutoModelForCausalLM.from_pretrained(model_dir),
                            LoraConfig(r=2, target_modules="all-linear", init_lora_weights=False))  # fmt: skip
     tuned.save_pretrained(tmp_path)
-    plain, merged = open_model(Engine(), str(model_dir)), open_model(Engine(), str(model_dir), str(tmp_path))
+    plain, merged = (
+        open_model(ENGINE, str(model_dir)),
+        open_model(ENGINE, str(model_dir), str(tmp_path)),
+    )
     assert isinstance(merged, TransformersModel)
     assert not any("lora" in name for name, _ in merged.model.named_parameters())
     ids = torch.tensor([[7, 8, 9]])
@@ -169,17 +174,17 @@ def test_unusable_weights_are_config_errors_that_say_what_was_expected(model_dir
     shutil.copytree(model_dir, bare)
     (bare / "chat_template.jinja").unlink()
     with pytest.raises(ConfigError, match=r"bare' has no chat template\. Expected a file chat_template\.jinja"):
-        open_model(Engine(), str(bare))
+        open_model(ENGINE, str(bare))
     with pytest.raises(ConfigError, match="'nowhere' is not a directory"):
-        open_model(Engine(), "nowhere")
+        open_model(ENGINE, "nowhere")
     with pytest.raises(ConfigError, match="is not a directory"):
-        open_model(Engine(), str(tmp_path / "nowhere"))
+        open_model(ENGINE, str(tmp_path / "nowhere"))
     with pytest.raises(ConfigError, match=r"adapter: .* holds no adapter_config\.json"):
-        open_model(Engine(), str(model_dir), str(tmp_path))
+        open_model(ENGINE, str(model_dir), str(tmp_path))
     (bare / "config.json").unlink()
     (bare / "tokenizer.json").unlink()
     with pytest.raises(ConfigError, match="no tokenizer could be read"):
-        open_model(Engine(), str(bare))
+        open_model(ENGINE, str(bare))
 
 
 def test_a_prompt_that_goes_on_is_answered_as_when_read_anew(model: TransformersModel) -> None:
