@@ -10,17 +10,14 @@ the CPU time of this process per turn. What is measured is the whole of `build`:
 from __future__ import annotations
 
 import asyncio
-import resource
-import subprocess
-import sys
 import tempfile
 import time
-from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 from benchmarks.results import record
+from benchmarks.server import serving
 from pipeline.build import build
 from pipeline.config import Experiment
 from pipeline.episode import Cast
@@ -30,19 +27,24 @@ from pipeline.tasks import load_tasks
 LATENCY, TURNS, WAVES = 1.0, 4, 4
 
 
+def experiment(out: str, dialogues: int, concurrency: int) -> Experiment:
+    """Dialogues of TURNS student turns, and a rule partner between them that asks no server."""
+    return Experiment.model_validate({
+        "name": "limit", "out": out, "seeds": [1],
+        "dialogue": {"turns": TURNS, "concurrency": concurrency},
+        "tasks": {"train": {"underspecified": dialogues}, "exam": {}},
+        "conditions": {"facts": {"partition": "facts"}},
+    })  # fmt: skip
+
+
 def measure(url: str, concurrency: int) -> dict[str, float]:
     """One build of WAVES * concurrency dialogues."""
     with tempfile.TemporaryDirectory() as folder:
-        experiment = Experiment.model_validate({
-            "name": "limit", "out": folder, "seeds": [1],
-            "dialogue": {"turns": TURNS, "concurrency": concurrency},
-            "tasks": {"train": {"underspecified": WAVES * concurrency}, "exam": {}},
-            "conditions": {"facts": {"partition": "facts"}},
-        })  # fmt: skip
-        tasks, _ = load_tasks(experiment.tasks, "train")
+        setting = experiment(folder, WAVES * concurrency, concurrency)
+        tasks, _ = load_tasks(setting.tasks, "train")
         model = OpenAIModel(url, "any")
         began, cpu = time.perf_counter(), time.process_time()
-        counts = asyncio.run(build(experiment, tasks, [], "facts", 1, 0, Cast(model), lambda: None))
+        counts = asyncio.run(build(setting, tasks, [], "facts", 1, 0, Cast(model), lambda: None))
         wall, cpu = time.perf_counter() - began, time.process_time() - cpu
     if counts.made != len(tasks):
         raise SystemExit(f"{counts.failed} of {len(tasks)} dialogues failed at concurrency {concurrency}")
@@ -52,19 +54,8 @@ def measure(url: str, concurrency: int) -> dict[str, float]:
 
 
 def main() -> None:
-    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # a connection needs a descriptor, here and in the server
-    server = subprocess.Popen(
-        [sys.executable, "-m", "benchmarks.server", str(LATENCY)],
-        cwd=Path(__file__).parent.parent, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    try:
-        assert server.stdout is not None
-        url = f"http://127.0.0.1:{int(server.stdout.readline())}/v1"
+    with serving(LATENCY) as url:
         found = {str(concurrency): measure(url, concurrency) for concurrency in (64, 256, 1024)}
-    finally:
-        server.terminate()
-        server.wait()
     table = Table("concurrency", "dialogues", "limit, s", "took, s", "share of the limit", "client CPU per turn, ms")
     for concurrency, row in found.items():
         table.add_row(concurrency, *(str(row[key]) for key in ("dialogues", "limit_s", "wall_s", "share")),

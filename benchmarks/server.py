@@ -7,16 +7,48 @@ from __future__ import annotations
 
 import asyncio
 import json
+import resource
+import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 from aiohttp import web
 
 ANSWER = json.dumps(
     {
-        "choices": [{"message": {"role": "assistant", "content": "What do you think?"}, "finish_reason": "stop"}],
-        "usage": {"completion_tokens": 5, "prompt_tokens": 50},
+        "id": "chatcmpl-0",
+        "object": "chat.completion",
+        "created": 0,
+        "model": "any",
+        "choices": [
+            {
+                "index": 0,
+                "message": {"role": "assistant", "content": "What do you think?"},
+                "finish_reason": "stop",
+            }
+        ],
+        "usage": {"completion_tokens": 5, "prompt_tokens": 50, "total_tokens": 55},
     }
 )
+
+
+@contextmanager
+def serving(latency: float) -> Iterator[str]:
+    """The address of such a server, in a process of its own, which ends with the context."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # a connection needs a descriptor, here and in the server
+    server = subprocess.Popen(
+        [sys.executable, "-m", "benchmarks.server", str(latency)],
+        cwd=Path(__file__).parent.parent, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert server.stdout is not None
+        yield f"http://127.0.0.1:{int(server.stdout.readline())}/v1"
+    finally:
+        server.terminate()
+        server.wait()
 
 
 async def main(latency: float) -> None:
