@@ -4,7 +4,7 @@ BIN := .venv/bin
 
 VLLM := .venv-vllm/bin
 
-.PHONY: env demo test test-slow test-vllm bench
+.PHONY: env demo test test-slow test-vllm bench bench-peers bench-vllm
 
 env: .venv/installed
 
@@ -43,3 +43,12 @@ test-vllm: .venv-vllm/installed
 bench: env
 	$(BIN)/python -m benchmarks.limit
 	$(BIN)/python -m benchmarks.growth
+
+bench-peers: env .venv-peers/installed
+	$(BIN)/python -m benchmarks.peers
+
+# An environment of their own: what these need is no business of the project's.
+.venv-peers/installed: benchmarks/peers.txt
+	test -x .venv-peers/bin/python || $(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/python -m pip install --quiet --requirement benchmarks/peers.txt
+	touch $@

@@ -1,0 +1,41 @@
+"""The build of this project, as in benchmarks/limit.py. The dialogues are stored on disk, in the time that counts."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from common import TURNS, Messages, Play, compare
+
+from benchmarks import limit
+from pipeline.build import build
+from pipeline.config import Experiment
+from pipeline.episode import Cast
+from pipeline.models.openai import OpenAIModel
+from pipeline.schema import Dialogue
+from pipeline.store import read
+from pipeline.tasks import load_tasks
+from pipeline.view import view
+
+
+def ready(url: str, concurrency: int, openings: list[str], lines: list[str]) -> Play:
+    experiment = limit.experiment(tempfile.mkdtemp(dir=FOLDER.name), len(openings), concurrency)
+    tasks, _ = load_tasks(experiment.tasks, "train")
+
+    def play() -> Iterator[Messages]:
+        asyncio.run(build(experiment, tasks, [], "facts", 1, 0, Cast(OpenAIModel(url, "any")), lambda: None))
+        return stored(experiment)
+
+    return play
+
+
+def stored(experiment: Experiment) -> Iterator[Messages]:
+    for dialogue in read(Path(experiment.out, "dialogues/facts.jsonl"), Dialogue):
+        yield view(dialogue.task, experiment.conditions["facts"], dialogue.turns, "student")
+
+
+FOLDER = tempfile.TemporaryDirectory()
+assert limit.TURNS == TURNS
+compare(ready)
