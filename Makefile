@@ -44,6 +44,9 @@ bench: env
 	$(BIN)/python -m benchmarks.limit
 	$(BIN)/python -m benchmarks.growth
 
+bench-vllm: env .venv-vllm/installed
+	$(BIN)/python -m benchmarks.raw_vllm
+
 bench-peers: env .venv-peers/installed
 	$(BIN)/python -m benchmarks.peers
 

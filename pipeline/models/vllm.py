@@ -47,6 +47,17 @@ except ImportError as missing:
 RANKS = (8, 16, 32, 64, 128, 256, 320, 512)  # what max_lora_rank may be
 
 
+def settings(context: int) -> dict[str, Any]:
+    """Of every engine that is started here."""
+    found: dict[str, Any] = {"max_model_len": context, "enable_prefix_caching": True}
+    if not torch.cuda.is_available():
+        # Blocks of 128, the default, give short talks no prefix hits; a seeded request whose prefill is split
+        # kills the engine.
+        found |= {"block_size": 32, "enforce_eager": True, "enable_chunked_prefill": False,
+                  "max_num_batched_tokens": max(context, 8192)}  # fmt: skip
+    return found
+
+
 class Shared:
     """The engine of one set of weights, restarted where an adapter appears that it was not started with."""
 
@@ -92,12 +103,7 @@ class Shared:
 
     async def _run(self, adapters: list[str]) -> AsyncGenerator[None]:
         # A generator, because asyncio.run closes those that are open when it ends: nobody has to stop the engine.
-        options: dict[str, Any] = {}
-        if not torch.cuda.is_available():
-            # Blocks of 128, the default, give short talks no prefix hits; a seeded request whose prefill is split
-            # kills the engine.
-            options |= {"block_size": 32, "enforce_eager": True, "enable_chunked_prefill": False,
-                        "max_num_batched_tokens": max(self.context, 8192)}  # fmt: skip
+        options = settings(self.context)
         if adapters:
             # One slot more than adapters: on the CPU rows of the base read the last one, which has to stay empty.
             ranks = [json.loads(Path(adapter, "adapter_config.json").read_text())["r"] for adapter in adapters]
@@ -112,8 +118,6 @@ class Shared:
                 AsyncEngineArgs(
                     model=self.name,
                     dtype=self.dtype,
-                    max_model_len=self.context,
-                    enable_prefix_caching=True,
                     disable_log_stats=True,
                     **options,
                 )
