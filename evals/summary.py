@@ -22,6 +22,7 @@ from evals.stats import Difference, Tables, contrast, estimate, holm, tabulate
 from pipeline.config import Contrast, Experiment, load
 from pipeline.schema import Task
 from pipeline.store import StoreError
+from pipeline.usage import totals
 
 Json = dict[str, Any]
 GIVEN_AWAY = 0.2  # above this Youden J the wording gives the specification away
@@ -84,6 +85,7 @@ def summarize(runs: list[Path]) -> Json:
             "minimum_detectable_difference": primary["detectable"] if primary else math.nan,
             "conditions": conditions,
             "comparisons": comparisons,
+            "engine": [row | {"run": str(run.path)} for run in opened for row in totals(run.path)],
             "problems": problems,
             "notes": _notes(opened, conditions, tables, j),
         }

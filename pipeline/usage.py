@@ -6,12 +6,14 @@ new ones: the hit rate is the share of prompt tokens that it did not have to rea
 
 from __future__ import annotations
 
+import math
 import uuid
 from pathlib import Path
+from typing import Any
 
 from pipeline.models import Completion, Model, Sampling
 from pipeline.schema import Record
-from pipeline.store import Appender
+from pipeline.store import Appender, read
 from pipeline.view import Message
 
 
@@ -81,3 +83,25 @@ class Metered:
 
     def count_tokens(self, text: str) -> int:
         return self.model.count_tokens(text)
+
+
+def totals(run: Path) -> list[dict[str, Any]]:
+    """Sums of usage.jsonl by stage and engine, with `hit_rate`: NaN where the engine does not say."""
+    found: dict[tuple[str, str], list[Usage]] = {}
+    for usage in read(run / "usage.jsonl", Usage):
+        found.setdefault((usage.stage, usage.engine), []).append(usage)
+    rows = []
+    for (stage, engine), usages in found.items():
+        known = [usage for usage in usages if usage.cached_tokens is not None]
+        prompts = sum(usage.prompt_tokens for usage in known)
+        rows.append(
+            {
+                "stage": stage,
+                "engine": engine,
+                "answers": sum(usage.answers for usage in usages),
+                "prompt_tokens": sum(usage.prompt_tokens for usage in usages),
+                "generated_tokens": sum(usage.generated_tokens for usage in usages),
+                "hit_rate": sum(usage.cached_tokens or 0 for usage in known) / prompts if prompts else math.nan,
+            }
+        )
+    return rows
