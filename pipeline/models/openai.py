@@ -7,7 +7,7 @@ request: with dialogue.concurrency 1024 the limit on open files (`ulimit -n`) mu
 vLLM's server loads our adapters while it runs, so that base and students sit their exams in one engine:
 
     VLLM_ALLOW_RUNTIME_LORA_UPDATING=1 vllm serve MODEL --enable-lora --max-loras 8 --max-lora-rank 16 \\
-        --enable-prompt-tokens-details
+        --enable-prompt-tokens-details     # on a CPU, more --max-loras than there will be students
     engine: {kind: openai, url: http://127.0.0.1:8000/v1}      # and student: {model: MODEL}
 """
 

@@ -75,6 +75,7 @@ def check(engine: str, found: Found, wanted: Wanted, dtype: str) -> None:
             like = f"; nearest are those of {nearest or 'the base'}" if mistaken else ""
             raise EngineDown(
                 f"{engine}: log-probabilities of {what} are {apart[name]:.2f} nats from PEFT's (at most {bar} was "
-                f"expected of {dtype}){like}. The engine does not answer as the students that were trained: use "
-                "engine.kind: transformers, and report this."
+                f"expected of {dtype}){like}. The engine does not answer as the students that were trained. On a "
+                "CPU, vLLM needs more places than adapters (--max-loras); otherwise use engine.kind: transformers, and "
+                "report this."
             )

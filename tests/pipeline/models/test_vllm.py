@@ -133,7 +133,7 @@ def url(swapped: tuple[str, str]) -> Iterator[str]:
         sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", BASE, "--host", "127.0.0.1",
         "--port", str(port), "--dtype", "float32", "--enforce-eager", "--block-size", "32",
         "--no-enable-chunked-prefill", "--max-num-batched-tokens", "8192", "--enable-prompt-tokens-details",
-        "--enable-lora", "--max-loras", "3", "--max-lora-rank", "16", "--lora-modules", lie,
+        "--enable-lora", "--max-loras", "6", "--max-lora-rank", "16", "--lora-modules", lie,
     ]  # fmt: skip
     env = os.environ | {"VLLM_ALLOW_RUNTIME_LORA_UPDATING": "1", "VLLM_CPU_KVCACHE_SPACE": "1"}
     with subprocess.Popen(command, env=env) as process:
@@ -179,13 +179,12 @@ def test_a_server_that_takes_another_adapter_is_found_out_before_its_first_answe
 
 
 @needs_vllm
-def test_a_build_over_http_makes_the_dialogues_of_the_config_and_doctor_finds_the_model(
-    url: str, tmp_path: Path
-) -> None:
+def test_a_whole_experiment_runs_over_http_with_the_students_in_the_bases_server(url: str, tmp_path: Path) -> None:
     exp = Experiment.model_validate({
         "name": "http", "out": str(tmp_path / "run"), "seeds": [1], "engine": {"kind": "openai", "url": url},
-        "tasks": {"train": {"full": 20, "underspecified": 20}, "exam": {"full": 4}},
-        "conditions": {"symmetric": {"partition": "symmetric", "voice": "model"}},
+        "tasks": {"train": {"full": 20, "underspecified": 20}, "exam": {"full": 4, "underspecified": 4}},
+        "conditions": {"symmetric": {"partition": "symmetric", "voice": "model", "selection": "none"}},
+        "training": {"batch": 16, "learning_rate": 1e-3}, "exams": {"include": ["asking"], "samples": 2, "episodes": 1},
     })  # fmt: skip
     assert server_finding(exp).state == "ok"
     missing = exp.model_copy(update={"student": exp.student.model_copy(update={"model": "other"})})
@@ -193,12 +192,12 @@ def test_a_build_over_http_makes_the_dialogues_of_the_config_and_doctor_finds_th
     config = tmp_path / "http.yaml"
     config.write_text(dump(exp))
     for _ in range(2):
-        subprocess.run([sys.executable, "-m", "maieutic", "build", str(config)], check=True)
+        subprocess.run([sys.executable, "-m", "maieutic", "run", str(config)], check=True)
     made = list(read(tmp_path / "run" / "dialogues" / "symmetric.jsonl", Dialogue))
     assert len({dialogue.id for dialogue in made}) == len(made) == 40
-    (usage,) = read(tmp_path / "run" / "usage.jsonl", Usage)
-    assert usage.answers == sum(len(dialogue.turns) for dialogue in made)
-    print(
-        json.dumps({"share of prompt tokens from the prefix cache": (usage.cached_tokens or 0) / usage.prompt_tokens})
-    )
-    assert (usage.cached_tokens or 0) > 0.3 * usage.prompt_tokens
+    build, *exams = read(tmp_path / "run" / "usage.jsonl", Usage)
+    assert build.answers == sum(len(dialogue.turns) for dialogue in made)
+    assert [each.condition for each in exams] == ["base", "symmetric"]
+    hits = (build.cached_tokens or 0) / build.prompt_tokens
+    print(json.dumps({"share of prompt tokens from the prefix cache": round(hits, 3)}))
+    assert hits > 0.3
