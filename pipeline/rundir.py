@@ -11,6 +11,7 @@ import fcntl
 import hashlib
 import json
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -54,16 +55,20 @@ def writing(run: Path, shared: bool = False) -> Iterator[None]:
     """
     try:
         run.mkdir(parents=True, exist_ok=True)
-        (run / ".lock").touch()
+        file = (run / ".lock").open("a+")
     except OSError as error:
-        raise RunError(f"out: {run} cannot be written ({error.strerror}). Choose another with --set out=DIR.") from None
-    if os.environ.get("RANK", "0") != "0":  # a helper process of `accelerate launch`: the first holds the lock
-        yield
-        return
-    with (run / ".lock").open("a+") as lock:
+        raise RunError(
+            f"out: {run} cannot be written ({error.strerror}). "
+            "Make it writable, or begin a new run elsewhere with --set out=DIR."
+        ) from None
+    with file as lock:
+        if os.environ.get("RANK", "0") != "0":  # a helper process of `accelerate launch`: the first holds the lock
+            yield
+            return
         try:
             fcntl.flock(lock, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except BlockingIOError:
+            time.sleep(0.1)  # it may have begun this instant, and not yet have written who it is
             lock.seek(0)
             raise RunError(
                 f"{run}: process {lock.read().strip() or 'unknown'} is writing to this run. "

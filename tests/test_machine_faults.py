@@ -1,0 +1,154 @@
+"""Whole commands, as processes, on a machine that does not behave."""
+
+from __future__ import annotations
+
+import ctypes
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pipeline.config import Experiment, dump
+from pipeline.schema import Dialogue
+from pipeline.store import read
+
+ROOT = Path(__file__).parents[1]
+CONDITIONS = ("blind", "facts")
+
+
+def write_config(folder: Path, name: str = "run", tasks: int = 3) -> Path:
+    """Two conditions of a model that answers at once, `tasks` full problems and as many underspecified ones."""
+    experiment = Experiment.model_validate({
+        "name": name, "out": str(folder / name), "seeds": [1], "engine": {"kind": "scripted"}, "dialogue": {"turns": 2},
+        "tasks": {"train": {"full": tasks, "underspecified": tasks}, "exam": {"full": 2, "underspecified": 2}},
+        "conditions": {
+            "blind": {"partition": "symmetric", "selection": "none"},
+            "facts": {"partition": "facts", "selection": "none"},
+        },
+        "training": {"epochs": 1, "batch": 4}, "exams": {"samples": 1, "episodes": 1, "beliefs": 1},
+        "compare": {"primary": {"metric": "ask_skill", "a": "facts", "b": "blind"}, "bootstrap": 100},
+    })  # fmt: skip
+    config = folder / f"{name}.yaml"
+    config.write_text(dump(experiment))
+    return config
+
+
+def obey_permissions() -> None:
+    """Root overrules permissions. A process that gave that up (CAP_DAC_OVERRIDE) is refused like anybody."""
+    ctypes.CDLL(None).prctl(24, 1)
+
+
+def start(command: str, argument: Path) -> subprocess.Popen[str]:
+    line = [sys.executable, "-m", "maieutic", command, str(argument)]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(line, cwd=ROOT, stdout=pipe, stderr=pipe, text=True, preexec_fn=obey_permissions)
+
+
+def end(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+    """Its status, and what it said, with the lines joined that a terminal would have wrapped."""
+    out, err = process.communicate()
+    return process.returncode, out, " ".join(err.split())
+
+
+def wait_for_bytes(path: Path, process: subprocess.Popen[str]) -> None:
+    while not path.exists() or not path.stat().st_size:
+        assert process.poll() is None, f"it ended before it wrote {path.name}"
+        time.sleep(0.005)
+
+
+def assert_whole(run: Path, each: int) -> None:
+    for condition in CONDITIONS:
+        ids = [dialogue.id for dialogue in read(run / "dialogues" / f"{condition}.jsonl", Dialogue)]
+        assert len(ids) == len(set(ids)) == each
+
+
+@pytest.fixture
+def locked(tmp_path: Path) -> Iterator[Path]:
+    """A folder that may not be written to."""
+    folder = tmp_path / "locked"
+    folder.mkdir()
+    folder.chmod(0o555)
+    yield folder
+    folder.chmod(0o755)
+
+
+def test_a_folder_that_may_not_be_written_to_is_refused_in_words(tmp_path: Path, locked: Path) -> None:
+    below_a_file = tmp_path / "file"
+    below_a_file.write_text("")
+    for place, why in ((locked, "Permission denied"), (below_a_file, "Not a directory")):
+        config = write_config(tmp_path)
+        config.write_text(config.read_text().replace(str(tmp_path / "run"), str(place / "run")))
+        status, _, err = end(start("build", config))
+        assert status == 2 and "Traceback" not in err
+        assert f"out: {place / 'run'} cannot be written ({why}). Make it writable" in err and "--set out=DIR" in err
+
+
+def test_a_run_that_turns_read_only_ends_in_words_and_goes_on_when_it_is_mended(tmp_path: Path) -> None:
+    config, run = write_config(tmp_path), tmp_path / "run"
+    dialogues = run / "dialogues"
+    dialogues.mkdir(parents=True)
+    (dialogues / "facts.jsonl").touch(0o444)  # the second condition's, so the first one is made
+    status, _, err = end(start("build", config))
+    assert status == 2 and "Traceback" not in err
+    assert "Permission denied" in err and "facts.jsonl" in err and "the same command goes on from here" in err
+    before = (dialogues / "blind.jsonl").read_bytes()
+    assert before.count(b"\n") == 6
+
+    files = [path for path in run.rglob("*") if path.is_file()]
+    for path, mode in [*((file, 0o444) for file in files), (run, 0o555)]:
+        path.chmod(mode)
+    for command, argument in (("build", config), ("compare", run)):
+        status, _, err = end(start(command, argument))
+        assert status == 2 and "Traceback" not in err
+        assert f"{run} cannot be written (Permission denied). Make it writable" in err
+    for path, mode in [*((file, 0o644) for file in files), (run, 0o755)]:
+        path.chmod(mode)
+
+    assert end(start("build", config))[0] == 0
+    assert (dialogues / "blind.jsonl").read_bytes() == before
+    assert_whole(run, 6)
+
+
+AT_ONCE = """
+import sys
+import maieutic, pipeline.adopt, pipeline.build, pipeline.casting, pipeline.export, pipeline.tasks.embedded
+print("ready", flush=True)
+sys.stdin.readline()
+maieutic.main()
+"""
+
+
+def test_of_two_builds_that_begin_at_the_same_moment_one_is_refused_with_the_others_id(tmp_path: Path) -> None:
+    config, pipe = write_config(tmp_path, tasks=200), subprocess.PIPE
+    line = [sys.executable, "-c", AT_ONCE, "build", str(config)]
+    both = [subprocess.Popen(line, cwd=ROOT, stdin=pipe, stdout=pipe, stderr=pipe, text=True) for _ in range(2)]
+    for process in both:
+        assert process.stdout is not None and process.stdout.readline() == "ready\n"
+    for process in both:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    (refused, _, err), (built, out, _) = sorted((end(process) for process in both), reverse=True)
+    winner = next(process for process in both if process.returncode == 0)
+    assert (refused, built) == (2, 0)
+    assert f"process {winner.pid} is writing to this run" in err and "Traceback" not in err
+    assert "build facts seed 1: 400 dialogues, 0 failures, 0 there already" in out
+    assert_whole(tmp_path / "run", 400)
+
+
+def test_a_second_build_is_refused_until_the_first_was_killed_and_then_goes_on(tmp_path: Path) -> None:
+    config, stored = write_config(tmp_path, tasks=200), tmp_path / "run" / "dialogues" / "blind.jsonl"
+    first = start("build", config)
+    wait_for_bytes(stored, first)
+    first.send_signal(signal.SIGSTOP)  # it lives, and cannot end before the second has tried
+    status, _, err = end(start("build", config))
+    assert status == 2 and f"process {first.pid} is writing to this run" in err
+    first.kill()
+    end(first)
+    status, out, _ = end(start("build", config))
+    assert status == 0 and "build facts seed 1: 400 dialogues" in out
+    assert_whole(tmp_path / "run", 400)
