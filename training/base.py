@@ -201,7 +201,7 @@ def train(
     others = [p for n, p in model.named_parameters() if p.ndim != 2 or "embed" in n]
     muon = torch.optim.Muon(matrices, lr=rate * 5, weight_decay=0.0, adjust_lr_fn=None)
     adam = torch.optim.AdamW(others, lr=rate, betas=(0.9, 0.98), weight_decay=0.0)
-    began, seen, total, count = time.time(), 0, 0.0, 0
+    began, seen, total, count = time.monotonic(), 0, 0.0, 0
     stream = batches(encoder, seed, how, tokens, drills)
     for step in range(steps):
         scale = min(1.0, (step + 1) / 100, (steps - step) / (decay * steps) if decay else 1.0)
@@ -221,7 +221,7 @@ def train(
         if (step + 1) % log == 0:
             print(
                 f"step {step + 1}/{steps} loss {total / count:.4f} tokens {seen / 1e6:.1f}M "
-                f"{seen / (time.time() - began):.0f}/s {time.time() - began:.0f}s",
+                f"{seen / (time.monotonic() - began):.0f}/s {time.monotonic() - began:.0f}s",
                 flush=True,
             )
             total, count = 0.0, 0
@@ -239,7 +239,7 @@ def train(
                 "tokens": seen,
                 "drills": drills,
                 "start": start.name if start else None,
-                "minutes": round((time.time() - began) / 60, 1),
+                "minutes": round((time.monotonic() - began) / 60, 1),
                 "dispositions": how._asdict(),
             },
             indent=1,
