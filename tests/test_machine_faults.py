@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import json
+import os
+import re
 import signal
 import subprocess
 import sys
@@ -152,3 +155,41 @@ def test_a_second_build_is_refused_until_the_first_was_killed_and_then_goes_on(t
     status, out, _ = end(start("build", config))
     assert status == 0 and "build facts seed 1: 400 dialogues" in out
     assert_whole(tmp_path / "run", 400)
+
+
+JUMPING = """
+import itertools, sys, time
+real, days = time.time, itertools.cycle((0, 1, -1, 400, -4000))
+time.time = lambda: real() + 86400 * next(days)
+time.time_ns = lambda: int(time.time() * 1e9)
+import maieutic
+maieutic.main()
+"""
+
+
+@pytest.mark.slow
+def test_a_clock_that_jumps_by_days_changes_nothing_that_is_made_or_said(tmp_path: Path) -> None:
+    said, env = {}, os.environ | {"PYTHONHASHSEED": "0"}  # PEFT writes a set of names in its order
+    for name, program in (("plain", "import maieutic; maieutic.main()"), ("jumping", JUMPING)):
+        config = write_config(tmp_path, name)
+        line = [sys.executable, "-c", program, "run", str(config)]
+        for when in ("first", "again"):
+            done = subprocess.run(line, cwd=ROOT, env=env, capture_output=True, text=True, check=True)
+            lines = [re.sub(r", \d+ s$", "", text) for text in done.stdout.replace(name, "").splitlines()]
+            said[name, when] = [text for text in lines if text.startswith(("build", "select", "train", "examine"))]
+    assert said["jumping", "first"] == said["plain", "first"] and said["jumping", "again"] == said["plain", "again"]
+    assert {f"train {name} seed 1: there already" for name in CONDITIONS} <= set(said["jumping", "again"])
+    made = {name: contents(tmp_path / name) for name in ("plain", "jumping")}
+    assert len(made["plain"]) > 20 and made["plain"] == made["jumping"]
+    print(json.dumps({"files equal under a jumping clock": len(made["plain"])}))
+
+
+def contents(run: Path) -> dict[str, bytes]:
+    """Every file that a run made, without the run's name, its folder, and the seconds that trainings took."""
+    return {
+        str(path.relative_to(run)): re.sub(rb'"seconds": [\d.]+', b"", path.read_bytes())
+        .replace(str(run).encode(), b"RUN")
+        .replace(run.name.encode(), b"NAME")
+        for path in run.rglob("*")
+        if path.is_file() and path.name != ".lock"
+    }

@@ -107,6 +107,19 @@ def test_a_build_that_is_started_again_makes_nothing_twice(config: Path) -> None
     assert (config.parent / "run" / "dialogues" / "facts.jsonl").read_bytes() == stored
 
 
+def test_training_that_is_there_is_known_by_its_record_and_not_by_the_clock(config: Path) -> None:
+    changes = ("--set", "student.model=data/base", "--set", "seeds=[1]", "--set", "training.epochs=1")
+    changes += ("--set", "conditions={facts: {partition: facts, selection: none}}")
+    assert call("build", config, *changes)[0] == 0
+    status, out, _ = call("train", config, *changes)
+    assert status == 0 and "train facts seed 1: 4 rows, 1 steps" in out
+    record = config.parent / "run" / "adapters" / "facts" / "seed-1" / "training.json"
+    tomorrow = record.stat().st_mtime + 86400
+    os.utime(record, (tomorrow, tomorrow))  # what a clock that was set back leaves
+    status, out, _ = call("train", config, *changes)
+    assert status == 0 and "train facts seed 1: there already" in out
+
+
 def test_a_run_of_another_config_is_refused_with_the_keys_that_differ(config: Path) -> None:
     assert call("build", config, "--set", "seeds=[1]")[0] == 0
     status, _, err = call("build", config, "--set", "seeds=[1]", "--set", "dialogue.turns=3")
