@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, ValidationError, field_validator, model_validator
 
 from pipeline.partition import Condition
 from pipeline.schema import Specification, digest
@@ -62,6 +62,17 @@ class Engine(Section):
     batch: int = Field(default=128, ge=1)  # rows per forward pass (transformers)
     url: str = ""  # of an OpenAI-compatible server
     ranks: int = Field(default=1, ge=1)  # its data-parallel ranks; a dialogue stays on one, where its prefix is cached
+
+    @field_validator("url")
+    @classmethod
+    def _holds_no_secret(cls, url: str) -> str:
+        # A config is copied into the run, its cards and error messages. The address is not repeated here either.
+        if set("@?#") & set(url):
+            raise ValueError(
+                "an address without a name, a password or a query is expected, such as http://127.0.0.1:8000/v1, since "
+                "it is written into the run. Put the server's key into the environment as OPENAI_API_KEY"
+            )
+        return url
 
 
 class DialogueSettings(Section):

@@ -82,6 +82,13 @@ def test_a_bad_value_is_named_before_anything_is_written(
     assert not (config.parent / "run" / "dialogues").exists()
 
 
+@pytest.mark.parametrize("address", ["http://me:hunter2@host/v1", "hunter2@host/v1", "https://host/v1?key=hunter2"])
+def test_an_address_that_holds_a_secret_is_refused_and_never_repeated(config: Path, address: str) -> None:
+    status, out, err = call("build", config, "--set", f"engine={{kind: openai, url: '{address}'}}")
+    assert status == 2 and "engine.url" in err and "OPENAI_API_KEY" in err
+    assert "hunter2" not in out + err and not (config.parent / "run").exists()
+
+
 def test_an_unknown_file_is_refused_with_the_files_that_there_are(config: Path) -> None:
     status, _, err = call("build", config.with_name("smal.yaml"))
     assert status == 2
