@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import ctypes
 import json
 import os
@@ -10,9 +11,11 @@ import signal
 import subprocess
 import sys
 import time
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow.parquet as parquet
 import pytest
 
 from pipeline.config import Experiment, dump
@@ -193,3 +196,46 @@ def contents(run: Path) -> dict[str, bytes]:
         for path in run.rglob("*")
         if path.is_file() and path.name != ".lock"
     }
+
+
+SECRETS = ("OPENAI_API_KEY", "HF_TOKEN", "AWS_SECRET_ACCESS_KEY", "WANDB_API_KEY", "ANTHROPIC_API_KEY")
+SMALL = (
+    "seeds=[1]", "tasks.train={full: 10, underspecified: 40}", "tasks.exam={full: 4, underspecified: 4}",
+    "conditions={volunteer: {partition: facts, terms: volunteer}, facts: {partition: facts, selection: none}}",
+    "exams.samples=1", "exams.beliefs=1", "compare.others=[]", "compare.bootstrap=100", "training.epochs=1",
+)  # fmt: skip
+
+
+@pytest.mark.slow
+def test_secrets_of_the_environment_stand_in_no_file_and_no_output_of_a_whole_run(tmp_path: Path) -> None:
+    planted = {name: f"planted-in-{name.lower()}" for name in SECRETS}
+    sets = [part for change in (*SMALL, f"out={tmp_path / 'run'}") for part in ("--set", change)]
+    said = b""
+    for arguments in (
+        ["doctor"],
+        ["preview", "configs/quickstart.yaml", *sets],
+        ["run", "configs/quickstart.yaml", *sets],
+    ):
+        line = [sys.executable, "-m", "maieutic", *arguments]
+        done = subprocess.run(line, cwd=ROOT, env=os.environ | planted, capture_output=True, check=True)
+        said += done.stdout + done.stderr
+    files = [path for path in (tmp_path / "run").rglob("*") if path.is_file()]
+    parts = [(path.name, part) for path in files for part in unpacked(path)] + [("what it said", said)]
+    # The search finds what is there: a dialogue's id in the Parquet files, and the experiment in what is for people.
+    dialogue = next(read(tmp_path / "run" / "dialogues" / "facts.jsonl", Dialogue)).id.encode()
+    assert "train.parquet" in {name for name, part in parts if dialogue in part}
+    assert {"config.yaml", "README.md", "report.html"} <= {name for name, part in parts if b"quickstart" in part}
+    shapes = [shape for value in planted.values() for shape in (value.encode(), base64.b64encode(value.encode())[:-4])]
+    assert [(name, shape) for name, part in parts for shape in (*shapes, b"planted-in") if shape in part] == []
+    print(json.dumps({"secrets": len(planted), "files searched": len(files), "found": 0}))
+
+
+def unpacked(path: Path) -> Iterator[bytes]:
+    """A file's bytes, and what its compression may hide: the values of Parquet, the members of a zip (PyTorch's)."""
+    yield path.read_bytes()
+    if path.suffix == ".parquet":
+        table = parquet.read_table(path)
+        yield f"{table.schema.metadata} {table.to_pylist()}".encode()
+    elif zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            yield from (archive.read(name) for name in archive.namelist())
