@@ -141,7 +141,7 @@ def write(run: Path, summary: Json) -> list[Path]:
     paths = []
     for name, text in texts.items():
         path = run / name
-        temporary = path.with_name(f".{name}.{os.getpid()}")
+        temporary = path.with_name(f".{name}.tmp")
         temporary.write_text(text, encoding="utf-8")
         os.replace(temporary, path)
         paths.append(path)

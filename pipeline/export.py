@@ -151,7 +151,7 @@ def read_rows(experiment: Experiment, condition: str) -> list[Row]:
 
 def _replace(path: Path, write: Callable[[Path], object]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary = path.with_name(f".{path.name}.tmp")  # what a kill leaves of it, the next export replaces
     try:
         write(temporary)
         os.replace(temporary, path)

@@ -6,12 +6,15 @@ import base64
 import ctypes
 import json
 import os
+import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
 import zipfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -196,6 +199,43 @@ def contents(run: Path) -> dict[str, bytes]:
         for path in run.rglob("*")
         if path.is_file() and path.name != ".lock"
     }
+
+
+@pytest.mark.slow
+def test_a_run_stopped_at_random_moments_never_shows_half_a_result_and_ends_like_another(tmp_path: Path) -> None:
+    env, rng, landed = os.environ | {"PYTHONHASHSEED": "0"}, random.Random(8), Counter[str]()
+    whole, stopped = (write_config(tmp_path, name) for name in ("whole-run", "stopped-run"))
+    run, completed = tmp_path / "stopped-run", 0
+    line = [sys.executable, "-m", "maieutic", "run"]
+    began = time.monotonic()
+    subprocess.run([*line, str(whole)], cwd=ROOT, env=env, check=True, capture_output=True)
+    took, expected = time.monotonic() - began, contents(tmp_path / "whole-run")
+    while landed.total() < 20 or not completed:
+        process = subprocess.Popen([*line, str(stopped)], cwd=ROOT, env=env, stdout=subprocess.DEVNULL)
+        if rng.random() < 0.3:  # a third while an adapter is being saved, a short time that is seldom met
+            while process.poll() is None and not list(run.glob("adapters/*/.seed-1.*")):
+                time.sleep(0.001)
+            time.sleep(rng.uniform(0, 0.03))
+        else:
+            time.sleep(rng.uniform(0.3, took))
+        number = rng.choice((signal.SIGKILL, signal.SIGTERM, signal.SIGINT)) if landed.total() < 20 else None
+        if number and process.poll() is None:
+            process.send_signal(number)
+        assert process.wait() in (0, 130, -(number or 0))
+        there = contents(run) if run.exists() else {}
+        if process.returncode:
+            assert number is not None
+            landed[number.name] += 1
+            adapters = [str(folder.relative_to(run)) for folder in run.glob("adapters/*/seed-1")]
+            assert all(name in there for name in expected if name.rpartition("/")[0] in adapters)
+            for name in there.keys() & expected.keys():
+                appended = name.endswith(".jsonl") and not name.startswith("results")
+                assert appended or there[name] == expected[name], f"half of {name} after {number.name}"
+        else:
+            completed += 1
+            assert there == expected
+            shutil.rmtree(run)
+    print(json.dumps({**landed, "runs completed": completed, "files torn, lost or left over": 0}))
 
 
 SECRETS = ("OPENAI_API_KEY", "HF_TOKEN", "AWS_SECRET_ACCESS_KEY", "WANDB_API_KEY", "ANTHROPIC_API_KEY")
