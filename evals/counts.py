@@ -8,97 +8,148 @@ Malformed source rows (`bad_task`) are failures too, of no task.
 from __future__ import annotations
 
 import json
+import sys
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable, Iterator
+from itertools import starmap
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow.parquet as parquet
 
+from evals.guess import Wording, wording
 from evals.stats import estimate
 from pipeline.acts import asked, attempt
 from pipeline.config import Experiment
 from pipeline.leaks import leak_stated, privileged
 from pipeline.partition import PLUMBING_ON_EMBEDDED, Condition
-from pipeline.schema import Dialogue, Failure, Task
-from pipeline.select import is_correct, is_grounded, select
-from pipeline.store import read
+from pipeline.schema import Dialogue, Failure
+from pipeline.select import is_correct, is_grounded, select_stored
+from pipeline.store import placed, read
 
 Json = dict[str, Any]
 
 
-def count(run: Path, experiment: Experiment, name: str) -> tuple[Json, dict[str, Task], list[str]]:
+class Seen(NamedTuple):
+    """What is counted of a dialogue; it takes a hundredth of the dialogue's memory."""
+
+    id: str
+    place: int  # in its file, in bytes
+    task: str
+    specification: str
+    seed: int
+    round: int
+    missing: bool  # the question lacks a needed fact
+    asks: bool  # for such a fact, in the first turn
+    lucky: bool  # right, though a needed fact was missing and never given
+    leaks: bool
+    kept: bool  # trained on
+
+
+class Row(NamedTuple):
+    """What is counted of a row of a dataset."""
+
+    id: str
+    seed: int
+    round: int
+    matched: bool = True  # of a dataset that is not matched every row was trained on
+
+
+def count(run: Path, experiment: Experiment, name: str) -> tuple[Json, dict[str, Wording], list[str]]:
     """Counts, budgets, leak and luck rates and the predicted ask rate; the tasks met; what does not reconcile."""
-    axes = experiment.conditions[name]
-    dialogues = list(read(run / "dialogues" / f"{name}.jsonl", Dialogue))
+    axes, path = experiment.conditions[name], run / "dialogues" / f"{name}.jsonl"
     failures = [f for f in read(run / "failures.jsonl", Failure) if f.condition == name]
-    rows = [
-        row
-        for file in sorted((run / "datasets" / name / "sft").glob("*.parquet"))
-        for row in parquet.read_table(file).to_pylist()
-    ]
-    kept = {row["id"] for row in rows if row.get("matched", True)}  # what training saw of it
+    rows = [row for file in sorted((run / "datasets" / name / "sft").glob("*.parquet")) for row in _rows(file)]
+    kept = {row.id for row in rows if row.matched}  # what training saw of it
     exported = (run / "datasets" / name / "sft").is_dir()
-    selected = {d.id for d in select(dialogues, axes)} if exported else set()
+    selected = set(select_stored(path, axes).places) if exported else set()
     trained = [
         json.loads(file.read_text(encoding="utf-8"))
         for file in sorted((run / "adapters" / name).glob("seed-*/training.json"))
     ]
-    student, partner = (sum(d.tokens(party) for d in dialogues) for party in ("student", "partner"))
+    dialogues: list[Seen] = []
+    tasks: dict[str, Wording] = {}
+    turns, tokens = Counter[str](), Counter[str]()
+    for place, dialogue in placed(path, Dialogue):
+        tasks.setdefault(dialogue.task.id, wording(dialogue.task))
+        dialogues.append(see(dialogue, axes, kept, place))
+        for turn in dialogue.turns:
+            turns[turn.party] += 1
+            tokens[turn.party] += turn.tokens
     counts = {
-        "tasks": len({d.task.id for d in dialogues} | {f.task_id for f in failures if f.kind != "bad_task"}),
+        "tasks": len(tasks.keys() | {f.task_id for f in failures if f.kind != "bad_task"}),
         "dialogues": len(dialogues),
         "failures": len(failures),
         "selected": len(selected),
         "rows": len(rows),
-        "student_tokens": student,
-        "partner_tokens": partner,
+        "student_tokens": tokens["student"],
+        "partner_tokens": tokens["partner"],
     }
-    chosen = [d for d in dialogues if d.id in kept]
-    luck = [d for d in dialogues if d.task.missing]
     entry: Json = {"counts": counts}
     entry["failure_kinds"] = dict(Counter(f.kind for f in failures))
-    entry["predicted"] = predict(dialogues, kept)
+    entry["predicted"] = predict(dialogues)
     entry["budgets"] = {
-        "turns": sum(len(d.turns) for d in dialogues),
-        "student_turns": sum(turn.party == "student" for d in dialogues for turn in d.turns),
-        "distinct_tasks": len({d.task.id for d in chosen}),
-        "task_mix": dict(sorted(Counter(d.task.specification for d in chosen).items())),
+        "turns": turns.total(),
+        "student_turns": turns["student"],
+        "distinct_tasks": len({d.task for d in dialogues if d.kept}),
+        "task_mix": dict(sorted(Counter(d.specification for d in dialogues if d.kept).items())),
         "trained_rows": sum(t["rows"] for t in trained),
         "optimizer_steps": sum(t["optimizer_steps"] for t in trained),
         "trained_tokens": sum(t["trained_tokens"] for t in trained),
-        "sampled_tokens": (student if axes.voice != "human" else 0) + (partner if axes.voice == "model" else 0),
+        "sampled_tokens": (tokens["student"] if axes.voice != "human" else 0)
+        + (tokens["partner"] if axes.voice == "model" else 0),
     }
-    entry["leak_stated"] = _share(dialogues, leak_stated) if privileged(axes) else _share([], leak_stated)
-    entry["lucky"] = _share(luck, _lucky)
-    entry["lucky_selected"] = _share([d for d in luck if d.id in kept], _lucky)
+    entry["leak_stated"] = _share(dialogues if privileged(axes) else [], lambda d: d.leaks)
+    entry["lucky"] = _share((d for d in dialogues if d.missing), lambda d: d.lucky)
+    entry["lucky_selected"] = _share((d for d in dialogues if d.missing and d.kept), lambda d: d.lucky)
     entry["plumbing"] = experiment.tasks.source == "embedded" and _plumbing(axes)
     entry["axes"] = axes.model_dump(mode="json")
     problems = reconcile(experiment, name, counts, dialogues, failures)
-    if strangers := len({row["id"] for row in rows} - selected):
+    distinct = {row.id for row in rows}
+    if strangers := len(distinct - {d.id for d in dialogues if d.place in selected}):
         problems.append(f"{strangers} dataset rows are no selected dialogue of this condition")
-    last = max((row["round"] for row in rows), default=0)
+    last = max((row.round for row in rows), default=0)
     for record in trained if last == 0 else []:
-        there = sum(row["seed"] == record["seed"] and row["id"] in kept for row in rows)
+        there = sum(row.seed == record["seed"] and row.id in kept for row in rows)
         if there != record["rows"]:
             problems.append(
                 f"seed {record['seed']} trained on {record['rows']} rows, the dataset holds {there} of them"
             )
-    if len(rows) != len({row["id"] for row in rows}):
-        problems.append(f"{len(rows)} dataset rows for {len({row['id'] for row in rows})} dialogues, expected one each")
-    return entry, {dialogue.task.id: dialogue.task for dialogue in dialogues}, problems
+    if len(rows) != len(distinct):
+        problems.append(f"{len(rows)} dataset rows for {len(distinct)} dialogues, expected one each")
+    return entry, tasks, problems
 
 
-def _lucky(dialogue: Dialogue) -> bool:
-    return is_correct(dialogue) and not is_grounded(dialogue)
+def see(dialogue: Dialogue, axes: Condition, kept: Container[str], place: int = 0) -> Seen:
+    """Reduce a dialogue to what is counted of it."""
+    missing = bool(dialogue.task.missing)
+    return Seen(
+        id=dialogue.id,
+        place=place,
+        task=sys.intern(dialogue.task.id),
+        specification=sys.intern(dialogue.task.specification),
+        seed=dialogue.seed,
+        round=dialogue.round,
+        missing=missing,
+        asks=missing and _asks(dialogue),
+        lucky=missing and is_correct(dialogue) and not is_grounded(dialogue),
+        leaks=privileged(axes) and leak_stated(dialogue),
+        kept=dialogue.id in kept,
+    )
 
 
-def _share(dialogues: Iterable[Dialogue], test: Callable[[Dialogue], bool]) -> Json:
+def _rows(file: Path) -> Iterator[Row]:
+    there = [name for name in Row._fields if name in parquet.read_schema(file).names]
+    table = parquet.read_table(file, columns=there)
+    return starmap(Row, zip(*(table[name].to_pylist() for name in there), strict=True))
+
+
+def _share(dialogues: Iterable[Seen], test: Callable[[Seen], bool]) -> Json:
     """Value, interval over tasks and seeds, and n."""
     cells: dict[tuple[int, str], tuple[float, int]] = {}
     for d in dialogues:
-        hits, n = cells.get((d.seed, d.task.id), (0.0, 0))
-        cells[d.seed, d.task.id] = hits + bool(test(d)), n + 1
+        hits, n = cells.get((d.seed, d.task), (0.0, 0))
+        cells[d.seed, d.task] = hits + bool(test(d)), n + 1
     return estimate({("share", False): cells}, "share")._asdict()
 
 
@@ -106,7 +157,7 @@ def _plumbing(axes: Condition) -> bool:
     return axes.partition in PLUMBING_ON_EMBEDDED or (axes.partition == "symmetric" and axes.label == "teacher")
 
 
-def predict(dialogues: list[Dialogue], kept: set[str]) -> Json:
+def predict(dialogues: list[Seen]) -> Json:
     """The ask rate that selection alone predicts, on underspecified tasks: p k_ask / (p k_ask + (1 - p) k_no), with
     its interval over the `kept` dialogues, and what it is made of, over all `n`.
 
@@ -114,22 +165,17 @@ def predict(dialogues: list[Dialogue], kept: set[str]) -> Json:
     share of each kind that was trained on. Of several rounds the last counts, since the student had moved before it.
     """
     last = max((d.round for d in dialogues), default=0)
-    pool = [d for d in dialogues if d.round == last and d.task.missing]
-    asking = {d.id for d in pool if _asks(d)}
-
-    def is_kept(dialogue: Dialogue) -> bool:
-        return dialogue.id in kept
-
+    pool = [d for d in dialogues if d.round == last and d.missing]
     # What the formula comes to: the share of asking dialogues among those kept.
-    predicted = _share(filter(is_kept, pool), lambda d: d.id in asking)
+    predicted = _share((d for d in pool if d.kept), lambda d: d.asks)
     return {
         "ask_rate": predicted["value"],
         "low": predicted["low"],
         "high": predicted["high"],
         "kept": predicted["n"],
-        "prior": _share(pool, lambda d: d.id in asking)["value"],
-        "keep_ask": _share((d for d in pool if d.id in asking), is_kept)["value"],
-        "keep_no": _share((d for d in pool if d.id not in asking), is_kept)["value"],
+        "prior": _share(pool, lambda d: d.asks)["value"],
+        "keep_ask": _share((d for d in pool if d.asks), lambda d: d.kept)["value"],
+        "keep_no": _share((d for d in pool if not d.asks), lambda d: d.kept)["value"],
         "n": len(pool),
     }
 
@@ -140,7 +186,7 @@ def _asks(dialogue: Dialogue) -> bool:
 
 
 def reconcile(
-    experiment: Experiment, name: str, counts: Json, dialogues: list[Dialogue], failures: list[Failure]
+    experiment: Experiment, name: str, counts: Json, dialogues: list[Seen], failures: list[Failure]
 ) -> list[str]:
     """What does not add up, in words; nothing where a condition was never built."""
     axes, found = experiment.conditions[name], []

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer
@@ -21,14 +22,27 @@ from pipeline.schema import Task
 FOLDS = 5
 
 
-def youden_j(tasks: Iterable[Task]) -> float:
+class Wording(NamedTuple):
+    """What is read of a task."""
+
+    specification: str
+    question: str
+    full_question: str
+    lacks: bool  # a needed fact is missing
+
+
+def wording(task: Task) -> Wording:
+    return Wording(task.specification, task.question, task.full_question, bool(task.missing))
+
+
+def youden_j(tasks: Iterable[Wording]) -> float:
     """Sensitivity + specificity - 1 on held-out tasks: 0 is chance, 1 is perfect. NaN below 5 tasks of either kind.
 
     Words and pairs of words count with their frequency; a number is one of three words, by its size.
     Minimal pairs stay in one fold, or the twin would push the guess the other way.
     """
     rows = [task for task in tasks if task.specification in ("full", "underspecified", "sharded")]
-    lacks = np.array([bool(task.missing) for task in rows], dtype=bool)
+    lacks = np.array([task.lacks for task in rows], dtype=bool)
     groups = [task.full_question for task in rows]
     if min(lacks.sum(), (~lacks).sum()) < FOLDS or len(set(groups)) < FOLDS:
         return math.nan

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -198,17 +199,18 @@ def samples(summary: Json) -> list[Json]:
         experiment = load(Path(run["path"]) / "config.yaml")
         for name, shown in run["names"].items():
             if name != "base":
-                dialogues = list(read(Path(run["path"]) / "dialogues" / f"{name}.jsonl", Dialogue))
+                dialogues = read(Path(run["path"]) / "dialogues" / f"{name}.jsonl", Dialogue)
                 made += [_sample(experiment, shown, dialogue) for dialogue in _pick(experiment, dialogues)]
     first = next((row["a"] for row in summary["comparisons"] if row["primary"]), "")
     return sorted(made, key=lambda sample: sample["condition"] != first)
 
 
-def _pick(experiment: Experiment, dialogues: list[Dialogue]) -> list[Dialogue]:
+def _pick(experiment: Experiment, dialogues: Iterable[Dialogue]) -> list[Dialogue]:
+    """The first by id of each kind."""
     chosen: dict[tuple[bool, bool], Dialogue] = {}
-    for dialogue in sorted(dialogues, key=lambda d: d.id):
+    for dialogue in dialogues:
         key = bool(dialogue.task.missing), kept(dialogue, experiment.conditions[dialogue.condition])
-        chosen.setdefault(key, dialogue)
+        chosen[key] = min(chosen.get(key, dialogue), dialogue, key=lambda d: d.id)
     return [chosen[key] for key in ((True, True), (True, False), (False, True)) if key in chosen]
 
 

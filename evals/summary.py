@@ -15,12 +15,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from evals.counts import count
-from evals.guess import youden_j
+from evals.guess import Wording, youden_j
 from evals.metrics import offered
 from evals.sitting import Case
 from evals.stats import Difference, Tables, contrast, estimate, holm, tabulate
 from pipeline.config import Contrast, Experiment, load
-from pipeline.schema import Task
 from pipeline.store import StoreError
 from pipeline.usage import totals
 
@@ -44,7 +43,7 @@ def summarize(runs: list[Path]) -> Json:
     opened = _open(runs)
     tables: dict[str, Tables] = {}
     conditions: dict[str, Json] = {}
-    tasks: dict[str, Task] = {}
+    tasks: dict[str, Wording] = {}
     j = math.nan  # of the tasks behind the primary contrast, which is the first run's
     problems: list[str] = []
     for run in opened:
@@ -170,7 +169,7 @@ def _case(file: Path, number: int, line: str) -> Case:
         ) from None
 
 
-def _condition(run: Run, name: str, tables: Tables, tasks: dict[str, Task], problems: list[str]) -> Json:
+def _condition(run: Run, name: str, tables: Tables, tasks: dict[str, Wording], problems: list[str]) -> Json:
     """One entry of `conditions`; adds the tasks that it met to `tasks` and mismatches to `problems`."""
     metrics = {}
     for metric in offered({metric for metric, _ in tables}):

@@ -9,8 +9,8 @@ import pytest
 from made_run import CONDITIONS, made_results, made_run, made_tasks, talk
 from typer.testing import CliRunner
 
-from evals.counts import predict
-from evals.guess import youden_j
+from evals.counts import Seen, predict, see
+from evals.guess import wording, youden_j
 from evals.summary import sentence, summarize
 from maieutic import app
 from pipeline.schema import Dialogue
@@ -106,9 +106,13 @@ def first_turns(asks: int, silent: int) -> list[Dialogue]:
     ]
 
 
+def seen(dialogues: list[Dialogue], kept: set[str]) -> list[Seen]:
+    return [see(dialogue, CONDITIONS["facts"], kept) for dialogue in dialogues]
+
+
 def test_the_prediction_is_the_ask_rate_among_the_kept():
     # 2 of 10 ask, both kept; 4 of the 8 others kept: .2 * 1 / (.2 * 1 + .8 * .5) = 1/3.
-    found = predict(first_turns(2, 8), {"0", "1", "2", "3", "4", "5"})
+    found = predict(seen(first_turns(2, 8), {"0", "1", "2", "3", "4", "5"}))
     assert (found["prior"], found["keep_ask"], found["keep_no"]) == (0.2, 1.0, 0.5)
     assert found["ask_rate"] == pytest.approx(1 / 3)
 
@@ -119,7 +123,7 @@ def test_the_prediction_is_of_the_last_round_alone():
         for i, asks in enumerate((4, 1))
         for d in first_turns(asks, 4 - asks)
     ]
-    found = predict(rounds, {d.id for d in rounds})
+    found = predict(seen(rounds, {d.id for d in rounds}))
     assert (found["ask_rate"], found["prior"], found["kept"], found["n"]) == (0.25, 0.25, 4, 4)
 
 
@@ -190,14 +194,14 @@ def test_a_leading_wording_refuses_the_headline(tmp_path):
 
 
 def test_minimal_pairs_do_not_give_the_specification_away():
-    assert youden_j(made_tasks(100)) <= 0.2
+    assert youden_j(map(wording, made_tasks(100))) <= 0.2
 
 
 def test_a_wording_that_gives_half_of_the_tasks_away_is_seen_past_their_twins():
     # Far from its twin in the list, so that only grouping keeps both in one fold.
     full, lacking = made_tasks(60)[:60], made_tasks(60)[:59:-1]
     told = [t.model_copy(update={"question": t.question + " Everything is known."}) for t in full[::2]]
-    assert youden_j([*told, *full[1::2], *lacking]) >= 0.4
+    assert youden_j(map(wording, [*told, *full[1::2], *lacking])) >= 0.4
 
 
 @pytest.mark.parametrize(

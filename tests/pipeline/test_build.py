@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -154,33 +155,35 @@ def test_rows_that_could_not_be_read_are_failures_that_name_their_line_once(tmp_
 
 
 @pytest.mark.slow
-def test_a_build_killed_at_twenty_random_moments_loses_and_doubles_nothing(tmp_path):
+def test_a_build_stopped_at_thirty_random_moments_in_any_way_loses_and_doubles_nothing(tmp_path):
     conditions = {"facts": {"partition": "facts"}, "verifier": {"partition": "verifier"}}
-    tasks = {"train": {"full": 1500, "underspecified": 1500}, "exam": {"full": 1}}
-    runs = [experiment(tmp_path / name, conditions=conditions, tasks=tasks) for name in ("whole", "killed")]
+    tasks = {"train": {"full": 700, "underspecified": 700}, "exam": {"full": 1}}
+    runs = [experiment(tmp_path / name, conditions=conditions, tasks=tasks) for name in ("whole", "stopped")]
     paths = []
     for exp in runs:
         paths.append(tmp_path / f"{Path(exp.out).name}.yaml")
         paths[-1].write_text(dump(exp))
     took = [timed(paths[0]), timed(paths[0])]  # all of it, and nothing left to do
-    rng, killed = random.Random(5), 0
-    for _ in range(60):
-        process = start(paths[1])
+    rng, landed = random.Random(5), Counter()
+    for _ in range(90):
+        process, number = start(paths[1]), rng.choice((signal.SIGKILL, signal.SIGTERM, signal.SIGINT))
         # Late enough to hit the work, early enough to leave some for the next.
-        time.sleep(rng.uniform(took[1] / 2, took[1] + (took[0] - took[1]) / 12))
+        time.sleep(rng.uniform(took[1] / 2, took[1] + (took[0] - took[1]) / 18))
         if process.poll() is None:
-            os.kill(process.pid, signal.SIGKILL)
-            killed += 1
-        process.wait()
-        if killed == 20:
+            process.send_signal(number)
+        assert process.wait() in (0, 130, -number)  # ended, told to stop, or dead
+        landed[number.name] += process.returncode != 0
+        if landed.total() == 30:
             break
     timed(paths[1])
-    assert killed == 20, "the build was too quick to be killed"
+    assert landed.total() == 30 and len(landed) == 3, "the build was too quick to be stopped"
     for condition in conditions:
         whole, resumed = (sorted(stored(exp, condition), key=lambda d: d.id) for exp in runs)
-        assert len({d.id for d in resumed}) == len(resumed) == 3000
+        assert len({d.id for d in resumed}) == len(resumed) == 1400
         assert whole == resumed
-    print(json.dumps({"kills": killed, "dialogues": 6000, "lost": 0, "doubled": 0}))
+        tables = [(exp.run / "datasets" / condition / "sft" / "train.parquet").read_bytes() for exp in runs]
+        assert tables[0] == tables[1]
+    print(json.dumps({**landed, "dialogues": 2800, "lost": 0, "doubled": 0, "torn": 0}))
 
 
 def timed(config: Path) -> float:
