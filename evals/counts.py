@@ -8,7 +8,6 @@ Malformed source rows (`bad_task`) are failures too, of no task.
 from __future__ import annotations
 
 import json
-import sys
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator
 from itertools import starmap
@@ -126,8 +125,8 @@ def see(dialogue: Dialogue, axes: Condition, kept: Container[str], place: int = 
     return Seen(
         id=dialogue.id,
         place=place,
-        task=sys.intern(dialogue.task.id),
-        specification=sys.intern(dialogue.task.specification),
+        task=dialogue.task.id,
+        specification=dialogue.task.specification,
         seed=dialogue.seed,
         round=dialogue.round,
         missing=missing,

@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -139,14 +139,22 @@ def write_rows(folder: Path, rows: Iterable[Row], matched: bool = False) -> int:
     return written
 
 
-def read_rows(experiment: Experiment, condition: str) -> list[Row]:
-    """All rows of a condition's dataset. Raises FileNotFoundError where it was not built."""
+def stream_rows(experiment: Experiment, condition: str) -> Iterator[Row]:
+    """The rows of a condition's dataset, some held at once. Raises FileNotFoundError where it was not built."""
     files = sorted(dataset_path(experiment, condition).glob("*.parquet"))
     if not files:
         raise FileNotFoundError(
             f"{dataset_path(experiment, condition)}: no Parquet files; run `maieutic build` on this config first"
         )
-    return [row for file in files for row in parquet.read_table(file).to_pylist()]
+    for file in files:
+        with parquet.ParquetFile(file) as table:
+            for part in table.iter_batches(ROW_GROUP):
+                yield from part.to_pylist()
+
+
+def read_rows(experiment: Experiment, condition: str) -> list[Row]:
+    """All rows of `stream_rows`, held."""
+    return list(stream_rows(experiment, condition))
 
 
 def _replace(path: Path, write: Callable[[Path], object]) -> None:
@@ -204,11 +212,15 @@ def mark_matched(experiment: Experiment, tokens_of: Callable[[Row], int]) -> lis
     """
     groups: dict[Any, dict[str, list[Row]]] = defaultdict(dict)
     for name, condition in experiment.conditions.items():
-        groups[condition.specifications][name] = read_rows(experiment, name)
+        groups[condition.specifications][name] = [
+            {**{key: row[key] for key in ("id", "task_id", "seed", "round")}, "tokens": tokens_of(row)}
+            for row in stream_rows(experiment, name)
+        ]
     reports: list[Match] = []
     for datasets in groups.values():
-        keep, made = match(datasets, tokens_of)
+        keep, made = match(datasets, lambda row: int(row["tokens"]))
         reports += made
-        for name, rows in datasets.items():
-            write_rows(dataset_path(experiment, name), ({**row, "matched": row["id"] in keep} for row in rows), True)
+        for name in datasets:
+            rows = ({**row, "matched": row["id"] in keep} for row in stream_rows(experiment, name))
+            write_rows(dataset_path(experiment, name), rows, True)
     return reports

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import random
+import tracemalloc
 from pathlib import Path
 
 import pyarrow.parquet as parquet
@@ -9,11 +10,12 @@ import pytest
 from made_run import CONDITIONS, made_results, made_run, made_tasks, talk
 from typer.testing import CliRunner
 
-from evals.counts import Seen, predict, see
+from evals.counts import Seen, count, predict, see
 from evals.guess import wording, youden_j
 from evals.summary import sentence, summarize
 from maieutic import app
-from pipeline.schema import Dialogue
+from pipeline.config import load
+from pipeline.schema import Dialogue, digest
 from pipeline.store import StoreError
 
 
@@ -64,6 +66,17 @@ def test_counts_are_derived_from_the_files_and_reconcile(run):
     assert (counts["tasks"], counts["dialogues"], counts["failures"]) == (8, 15, 1)
     assert counts["rows"] == counts["selected"] <= counts["dialogues"]
     assert summary["conditions"]["facts"]["budgets"]["optimizer_steps"] == 6
+
+
+def test_counting_takes_less_memory_than_the_dialogues_have_bytes(tmp_path):
+    run = made_run(tmp_path / "made", count=60)
+    experiment = load(run / "config.yaml")
+    count(run, experiment, "facts")  # what is imported at first use is no part of it
+    tracemalloc.start()
+    count(run, experiment, "facts")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < (run / "dialogues" / "facts.jsonl").stat().st_size
 
 
 def test_a_lost_dialogue_does_not_reconcile(run):
@@ -202,6 +215,13 @@ def test_a_wording_that_gives_half_of_the_tasks_away_is_seen_past_their_twins():
     full, lacking = made_tasks(60)[:60], made_tasks(60)[:59:-1]
     told = [t.model_copy(update={"question": t.question + " Everything is known."}) for t in full[::2]]
     assert youden_j(map(wording, [*told, *full[1::2], *lacking])) >= 0.4
+
+
+def test_of_very_many_tasks_some_are_gone_through_and_twins_stay_together(monkeypatch):
+    made = list(map(wording, made_tasks(60)))
+    monkeypatch.setattr("evals.guess.MOST", 40)
+    first = sorted({row.full_question for row in made}, key=digest)[:20]
+    assert youden_j(made) == youden_j(row for question in first for row in made if row.full_question == question)
 
 
 @pytest.mark.parametrize(
