@@ -48,7 +48,7 @@ class Appender:
         size = os.lseek(self.file, 0, os.SEEK_END)
         if (written := os.write(self.file, line)) != len(line):
             os.ftruncate(self.file, size)
-            raise OSError(f"{self.path}: only {written} of {len(line)} bytes could be written; is the disk full?")
+            raise OSError(f"{self.path}: only {written} of {len(line)} bytes could be written, perhaps on a full disk")
 
     def sync(self) -> None:
         """Return when the disk holds what was appended."""

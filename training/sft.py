@@ -24,6 +24,7 @@ from typing import Any
 import torch
 from datasets import Dataset
 from peft import LoraConfig, PeftModel
+from safetensors import SafetensorError
 from transformers import (
     AutoModelForCausalLM,
     PreTrainedModel,
@@ -219,9 +220,13 @@ def _save(trainer: SFTTrainer, out: Path, record: dict[str, Any]) -> None:
     for left in out.parent.glob(f".{out.name}.*"):
         shutil.rmtree(left)
     temporary = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
-    trainer.accelerator.unwrap_model(trainer.model).save_pretrained(temporary, save_embedding_layers=False)
-    (temporary / "README.md").unlink(missing_ok=True)  # PEFT's empty card; training.json says what this is
-    (temporary / RECORD).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    try:
+        trainer.accelerator.unwrap_model(trainer.model).save_pretrained(temporary, save_embedding_layers=False)
+        (temporary / "README.md").unlink(missing_ok=True)  # PEFT's empty card; training.json says what this is
+        (temporary / RECORD).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    except (SafetensorError, OSError) as error:
+        shutil.rmtree(temporary)
+        raise OSError(f"{out}: the adapter could not be saved, perhaps on a full disk ({error})") from None
     temporary.chmod(0o755)
     old = temporary.with_name(temporary.name + ".old")
     if out.exists():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import subprocess
 import sys
 from importlib.resources import files
@@ -225,6 +226,18 @@ def test_what_a_killed_training_left_is_cleared_by_the_next(embedded, tmp_path):
     (left / WEIGHTS).write_bytes(b"half")
     adapter = sft.train(experiment(embedded, tmp_path), "facts", 1)
     assert [path.name for path in adapter.parent.iterdir()] == ["seed-1"]
+
+
+def test_a_disk_that_is_full_when_an_adapter_is_saved_is_told_in_words_and_leaves_nothing(embedded, tmp_path):
+    made, limits = experiment(embedded, tmp_path), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, limits[1]))  # no file may grow beyond this
+    try:
+        with pytest.raises(OSError, match=r"seed-1: the adapter could not be saved, perhaps on a full disk"):
+            sft.train(made, "facts", 1)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert list((tmp_path / "adapters/facts").iterdir()) == []
+    assert (sft.train(made, "facts", 1) / WEIGHTS).is_file()
 
 
 @pytest.mark.slow
