@@ -155,6 +155,7 @@ def test_rows_that_could_not_be_read_are_failures_that_name_their_line_once(tmp_
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)  # dozens of processes, on a machine that may be busy
 def test_a_build_stopped_at_thirty_random_moments_in_any_way_loses_and_doubles_nothing(tmp_path):
     conditions = {"facts": {"partition": "facts"}, "verifier": {"partition": "verifier"}}
     tasks = {"train": {"full": 350, "underspecified": 350}, "exam": {"full": 1}}
@@ -167,8 +168,11 @@ def test_a_build_stopped_at_thirty_random_moments_in_any_way_loses_and_doubles_n
     rng, landed = random.Random(5), Counter()
     for _ in range(90):
         process, number = start(paths[1]), rng.choice((signal.SIGKILL, signal.SIGTERM, signal.SIGINT))
-        # Late enough to hit the work, early enough to leave some for the next.
-        time.sleep(rng.uniform(took[1] / 2, took[1] + (took[0] - took[1]) / 18))
+        lock = runs[1].run / ".lock"
+        while process.poll() is None and not (lock.exists() and lock.read_text() == str(process.pid)):
+            time.sleep(0.002)  # before it has begun, a signal meets the interpreter and not the program
+        # Early enough to leave some work for the next.
+        time.sleep(rng.uniform(0, took[1] / 2 + (took[0] - took[1]) / 18))
         if process.poll() is None:
             process.send_signal(number)
         assert process.wait() in (0, 130, -number)  # ended, told to stop, or dead
