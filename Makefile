@@ -4,7 +4,7 @@ BIN := .venv/bin
 
 VLLM := .venv-vllm/bin
 
-.PHONY: env demo test test-slow test-vllm bench bench-peers bench-vllm
+.PHONY: env demo test test-slow test-vllm bench
 
 env: .venv/installed
 
@@ -40,18 +40,14 @@ test-vllm: .venv-vllm/installed
 	$(VLLM)/maieutic doctor
 	$(VLLM)/python -m pytest -m slow -s tests/pipeline/models/test_vllm.py
 
-bench: env
-	$(BIN)/python -m benchmarks.limit
-	$(BIN)/python -m benchmarks.growth
-
-bench-vllm: env .venv-vllm/installed
-	$(BIN)/python -m benchmarks.raw_vllm
-
-bench-peers: env .venv-peers/installed
-	$(BIN)/python -m benchmarks.peers
-
-# An environment of their own: what these need is no business of the project's.
+# Peers in an environment of their own: what they need is no business of the project's.
 .venv-peers/installed: benchmarks/peers.txt
 	test -x .venv-peers/bin/python || $(PYTHON) -m venv .venv-peers
 	.venv-peers/bin/python -m pip install --quiet --requirement benchmarks/peers.txt
 	touch $@
+
+bench: env .venv-vllm/installed .venv-peers/installed
+	$(BIN)/python -m benchmarks.limit
+	$(BIN)/python -m benchmarks.growth
+	$(BIN)/python -m benchmarks.peers
+	$(BIN)/python -m benchmarks.raw_vllm

@@ -8,7 +8,7 @@ random, where a build works out which line is due, and only inspect_ai and a bui
 fastest of ROUNDS runs, and how many times as long as a build each takes. The peers live in an environment of their
 own, .venv-peers.
 
-    make bench-peers
+    make bench
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def measure(concurrency: int, latency: float) -> dict[str, dict[str, float]]:
 
 def main() -> None:
     if not Path(PEERS).exists():
-        raise SystemExit("The peers are not installed: `make bench-peers` does that, and runs this.")
+        raise SystemExit("The peers are not installed: `make bench` does that, and runs this.")
     found = {}
     table = Table("concurrency", "system", "limit, s", "took, s", "share of the limit", "client CPU per turn, ms",
                   "times ours")  # fmt: skip

@@ -6,7 +6,7 @@ has to wait for every turn before it can ask for the next, and makes views, toke
 knows all prompts at once. Each is a process of its own whose clock starts when the engine has answered once. The two
 take turns, ROUNDS times. Printed: generated tokens per second, the medians' ratio, and the prefix cache's hit rates.
 
-    make bench-vllm
+    make bench
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def run(which: str, job: Path) -> dict[str, float]:
 
 def main() -> None:
     if not Path(PYTHON).exists():
-        raise SystemExit("vLLM is not installed: `make bench-vllm` does that, and runs this.")
+        raise SystemExit("vLLM is not installed: `make bench` does that, and runs this.")
     rounds: dict[str, list[dict[str, float]]] = {"dialogues": [], "batch": []}
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(ROUNDS):
