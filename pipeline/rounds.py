@@ -80,18 +80,20 @@ async def build_round(experiment: Experiment, group: list[str], round: int, shar
     made = []
     for name, seed in itertools.product(group, experiment.seeds):
         label = f"build {name} seed {seed}" + (f" round {round + 1}" if experiment.rounds > 1 else "")
-        axes = experiment.conditions[name]
+        axes, hits = experiment.conditions[name], ""
         if axes.voice == "human":
             if shard:
                 say(f"{label}: human dialogues are taken in by the whole build")
                 continue
             counts = adopt(experiment, *load_dialogues(experiment.tasks, name, axes, seed), name, seed)
         else:
+            folder = shard.folder(experiment.run) if shard else experiment.run
             with stage(label, _missing(experiment, tasks, name, seed, round, shard)) as progress:
                 cast = casting.cast(name, seed, round)
-                counts = await build(experiment, tasks, bad, name, seed, round, cast, progress, shard)
-        folder = shard.folder(experiment.run) if shard else experiment.run
-        hits = casting.meter.store(folder, experiment.engine.kind, "build", name, seed, round)
+                try:
+                    counts = await build(experiment, tasks, bad, name, seed, round, cast, progress, shard)
+                finally:
+                    hits = casting.meter.store(folder, experiment.engine.kind, "build", name, seed, round)
         say(f"{label}: {counts}{hits}")
         if counts.failed and not shard:
             say_failures(experiment, name, seed, round)

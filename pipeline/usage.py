@@ -7,12 +7,11 @@ new ones: the hit rate is the share of prompt tokens that it did not have to rea
 from __future__ import annotations
 
 import math
-import uuid
 from pathlib import Path
 from typing import Any
 
 from pipeline.models import Completion, Model, Sampling
-from pipeline.schema import Record
+from pipeline.schema import Record, digest
 from pipeline.store import Appender, read
 from pipeline.view import Message
 
@@ -53,18 +52,11 @@ class Meter:
         """Append what was added up to usage.jsonl, begin anew, and give the hit rate in words."""
         if not self.answers:
             return ""
-        with Appender(folder / "usage.jsonl") as file:
-            file.append(
-                Usage(
-                    id=uuid.uuid4().hex,
-                    stage=stage,
-                    condition=condition,
-                    seed=seed,
-                    round=round,
-                    engine=engine,
-                    **vars(self),
-                )
-            )
+        path = folder / "usage.jsonl"
+        earlier = [usage.id for usage in read(path, Usage)]
+        cell = {"stage": stage, "condition": condition, "seed": seed, "round": round, "engine": engine}
+        with Appender(path) as file:
+            file.append(Usage(id=digest(folder.name, cell, vars(self), earlier), **cell, **vars(self)))
         share = None if self.cached_tokens is None else self.cached_tokens / max(self.prompt_tokens, 1)
         self._begin()
         return "" if share is None else f", {share:.0%} of prompt tokens from cache"

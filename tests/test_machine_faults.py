@@ -194,14 +194,22 @@ def test_a_clock_that_jumps_by_days_changes_nothing_that_is_made_or_said(tmp_pat
     print(json.dumps({"files equal under a jumping clock": len(made["plain"])}))
 
 
+# The seconds that a training took, and what engines were asked: in the reports' three formats.
+LOGS = re.compile(
+    rb'"seconds": [\d.]+|"engine": \[.*?\],\n "problems"|## What the engines were asked.*?(?=\n## )'
+    rb"|<h2>What the engines were asked.*?</section>",
+    re.DOTALL,
+)
+
+
 def contents(run: Path) -> dict[str, bytes]:
-    """Every file that a run made, without the run's name, its folder, and the seconds that trainings took."""
+    """Every file that a run made, without the run's name, its folder, and its logs of how it went."""
     return {
-        str(path.relative_to(run)): re.sub(rb'"seconds": [\d.]+', b"", path.read_bytes())
+        str(path.relative_to(run)): re.sub(LOGS, b"", path.read_bytes())
         .replace(str(run).encode(), b"RUN")
         .replace(run.name.encode(), b"NAME")
         for path in run.rglob("*")
-        if path.is_file() and path.name != ".lock"
+        if path.is_file() and path.name not in (".lock", "usage.jsonl")
     }
 
 
