@@ -174,7 +174,7 @@ def _writing(experiment: Experiment, shared: bool = False) -> Iterator[Experimen
         yield experiment
         return
     with writing(experiment.run, shared):
-        claim(experiment)
+        claim(experiment, shared)
         yield experiment
 
 
@@ -197,7 +197,25 @@ def _rounds(experiment: Experiment, training: bool) -> None:
                 asyncio.run(build_round(experiment, group, round))
             _export(experiment, group)
             if training:
+                _whole_before_others(experiment, group, round)
                 _train(experiment, group, round)
+
+
+def _whole_before_others(experiment: Experiment, group: list[str], round: int) -> None:
+    """Raises EngineError where others would learn from these students, and dialogues of theirs are to be made again."""
+    from pipeline.models import EngineError
+    from pipeline.schema import Failure
+    from pipeline.store import read
+
+    partners = {condition.weights for condition in experiment.conditions.values()}
+    followed = {name for name in group if name in partners or round + 1 < experiment.rounds}
+    failures = read(experiment.run / "failures.jsonl", Failure)
+    open_ = sum(f.kind == "engine_error" and f.condition in followed and f.round == round for f in failures)
+    if open_:
+        raise EngineError(
+            f"{open_} dialogues of round {round + 1} ended in an engine error, and what comes next builds on their "
+            "students: training waits for them. The same command tries them again."
+        )
 
 
 def _build_shard(experiment: Experiment, text: str) -> None:
@@ -299,10 +317,12 @@ async def _examine(experiment: Experiment) -> None:
             base = casting.open(experiment.student.model)
             with stage(label, most) as progress:
                 student = Counted(casting.open(experiment.student.model, adapter), progress)
-                await examine(experiment, name, seed, adapter, student, base, tasks, stress)
-            hits = casting.meter.store(
-                experiment.run, experiment.engine.kind, "examine", name, seed, experiment.rounds - 1
-            )
+                try:
+                    await examine(experiment, name, seed, adapter, student, base, tasks, stress)
+                finally:
+                    hits = casting.meter.store(
+                        experiment.run, experiment.engine.kind, "examine", name, seed, experiment.rounds - 1
+                    )
             say(f"{label}: {progress.done} answers, {seconds(time.monotonic() - began)}{hits}")
             if not is_done(experiment, name, seed, adapter):
                 say("  The engine failed at some scenarios; the same command examines this student again.")

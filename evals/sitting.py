@@ -94,7 +94,13 @@ class Sitting:
 
     async def all(self, work: list[Coroutine[Any, Any, T]]) -> list[T]:
         """The results of all scenarios but those that a model could not answer, which are counted."""
-        results = await asyncio.gather(*work, return_exceptions=True)
+        admitted = asyncio.Semaphore(self.settings.concurrency)
+
+        async def admit(scenario: Coroutine[Any, Any, T]) -> T:
+            async with admitted:
+                return await scenario
+
+        results = await asyncio.gather(*map(admit, work), return_exceptions=True)
         kept: list[T] = []
         for result in results:
             if isinstance(result, BaseException) and not isinstance(result, UNANSWERED):

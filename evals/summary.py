@@ -52,6 +52,8 @@ def summarize(runs: list[Path]) -> Json:
             conditions[shown] = _condition(run, name, tables[shown], tasks, problems)
         if run is opened[0]:
             j = youden_j(tasks.values())
+        if any((run.path / "shards").glob("*-of-*")):
+            problems.append(f"{run.path} has shards that are not taken in; `maieutic build` with its config does that")
     comparisons = _comparisons(opened, tables)
     # Real problems told in shards are short and whole ones long, so there it is a warning (see `_notes`).
     made_here = opened[0].experiment.tasks.source == "embedded"

@@ -19,15 +19,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import tenacity
 import yaml
 
 from pipeline import rounds
 from pipeline.build import Counts, Stopped
 from pipeline.config import ConfigError, Experiment, dump
 from pipeline.progress import Stage, say, stage
-from pipeline.rundir import RunError, writing
-from pipeline.shards import Shard, merge
+from pipeline.shards import Shard, held, merge
 
 try:
     import ray
@@ -37,7 +35,6 @@ except ImportError as missing:
     ) from missing
 
 RETRIES = 5  # workers that one shard may lose
-HELD = 60  # seconds in which the process of a lost node lets go of its shard
 
 
 class ClusterError(RuntimeError):
@@ -65,13 +62,8 @@ def build_round(experiment: Experiment, group: list[str], round: int) -> None:
 def _work(config: str, folder: str, group: list[str], round: int, shard: Shard) -> list[rounds.Made]:
     os.chdir(folder)
     experiment = Experiment.model_validate(yaml.safe_load(config))
-    for attempt in tenacity.Retrying(
-        retry=tenacity.retry_if_exception_type(RunError), stop=tenacity.stop_after_delay(HELD),
-        wait=tenacity.wait_fixed(1), reraise=True,
-    ):  # fmt: skip
-        with attempt, writing(shard.folder(experiment.run)):
-            return asyncio.run(rounds.build_round(experiment, group, round, shard))
-    raise AssertionError("tenacity returns or raises")
+    with held(shard.folder(experiment.run)):
+        return asyncio.run(rounds.build_round(experiment, group, round, shard))
 
 
 def _gather(experiment: Experiment, started: dict[Any, Shard], progress: Stage) -> dict[tuple[str, int], Counts]:
@@ -140,7 +132,8 @@ def _connected() -> Iterator[None]:
         yield
         return
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    ray.init(log_to_driver=False, logging_level=logging.ERROR)
+    # Without an address Ray would join whatever cluster runs on this machine.
+    ray.init(os.environ.get("RAY_ADDRESS", "local"), log_to_driver=False, logging_level=logging.ERROR)
     try:
         yield
     finally:

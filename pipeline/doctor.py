@@ -175,12 +175,13 @@ def server(experiment: Experiment) -> Finding:
     """Whether the server of a config answers as the models that the config names."""
     from pipeline.config import ConfigError
     from pipeline.models import ContextOverflow, EngineError, Sampling
-    from pipeline.models.openai import OpenAIModel
+    from pipeline.models.openai import OpenAIModel, load
 
     url = experiment.engine.url
     names = [name for name in {experiment.student.model: None, experiment.partner.model: None} if name]
     try:
         for name in names:
+            load(experiment.engine, name)  # whether it is an address
             model = OpenAIModel(url, name, attempts=1, timeout=30)
             asyncio.run(model.complete([{"role": "user", "content": "Hello."}], Sampling(max_tokens=1)))
     except (ConfigError, EngineError, ContextOverflow) as error:

@@ -75,22 +75,26 @@ def writing(run: Path, shared: bool = False) -> Iterator[None]:
                 "Wait until it ends, or choose another directory with --set out=DIR."
             ) from None
         lock.truncate(0)
-        lock.write(str(os.getpid()))
+        lock.write("that makes a shard" if shared else str(os.getpid()))
         lock.flush()
         yield
 
 
-def claim(experiment: Experiment) -> None:
+def claim(experiment: Experiment, shared: bool = False) -> None:
     """Write config.yaml and tasks.sha256, or check that those there are the same.
 
     What shapes neither dialogues nor students may change: where the run lies, who does the work (FREE), and
     `training.max_length`, since a row that fitted stays as it was. Where nothing was made yet, after a config
-    that failed at once, it is replaced. Raises RunError with the differing keys.
+    that failed at once, it is replaced, but not by a shard (`shared`): another may have begun with it.
+    Raises RunError with the differing keys.
     """
     path, ours = experiment.run / "config.yaml", dump(experiment)
     pinned, source = experiment.run / "tasks.sha256", _source(experiment)
-    made = [file for file in experiment.run.rglob("*") if file.is_file() and file.stat().st_size]
-    if {file.name for file in made} <= {"config.yaml", "tasks.sha256", ".lock"} or not path.exists():
+    if shared:
+        if source:
+            _write_first(pinned, source)
+        _write_first(path, ours)
+    elif not path.exists() or not _anything_made(experiment.run):
         _write(path, ours)
         if source:
             _write(pinned, source)
@@ -112,7 +116,7 @@ def claim(experiment: Experiment) -> None:
             f"tasks.path: {experiment.tasks.path} is not the file that this run began with (see {pinned}). "
             f"Bring that one back, choose another directory (--set out=DIR), or delete {experiment.run} to start again."
         )
-    if there != here:
+    if there != here and not shared:
         _write(path, ours)
 
 
@@ -124,8 +128,25 @@ def _source(experiment: Experiment) -> str:
     return f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n"
 
 
+def _anything_made(run: Path) -> bool:
+    made = {file.name for file in run.rglob("*") if file.is_file() and file.stat().st_size}
+    return not made <= {"config.yaml", "tasks.sha256", ".lock"}
+
+
+def _write_first(path: Path, text: str) -> None:
+    """Write a whole file where none is; of several processes that do so at once the first one's stays."""
+    temporary = path.with_suffix(f".{os.getpid()}.tmp")
+    temporary.write_text(text, encoding="utf-8")
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        pass
+    finally:
+        temporary.unlink()
+
+
 def _write(path: Path, text: str) -> None:
-    temporary = path.with_suffix(f".{os.getpid()}.tmp")  # shards may begin at the same moment
+    temporary = path.with_suffix(".tmp")
     temporary.write_text(text, encoding="utf-8")
     os.replace(temporary, path)
 

@@ -11,14 +11,21 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+import tenacity
+
 from pipeline.config import ConfigError
-from pipeline.rundir import writing
+from pipeline.progress import say
+from pipeline.rundir import RunError, writing
 from pipeline.schema import Dialogue, Failure
 from pipeline.store import Appender, read, rewrite
 from pipeline.usage import Usage
+
+HELD = 60.0  # seconds in which the process of a lost node, or of a lost driver, lets go of its shard
 
 
 class Shard(NamedTuple):
@@ -44,17 +51,33 @@ class Shard(NamedTuple):
         return run / "shards" / f"{self.number}-of-{self.of}"
 
 
+@contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """`pipeline.rundir.writing`, waiting for a process that lets go. Raises RunError after HELD seconds."""
+    with ExitStack() as stack:
+        for attempt in tenacity.Retrying(
+            retry=tenacity.retry_if_exception_type(RunError),
+            stop=tenacity.stop_after_delay(HELD),
+            wait=tenacity.wait_fixed(1),
+            before_sleep=lambda _: say(f"Waiting for {folder}, which another process writes."),
+            reraise=True,
+        ):
+            with attempt:
+                stack.enter_context(writing(folder))
+        yield
+
+
 def merge(run: Path) -> int:
     """Take in what shards made, and remove them; the number of records that were new.
 
     A kill at any moment loses and doubles nothing: a shard is removed when all of it is on disk elsewhere.
-    Raises RunError where a shard is being written.
+    Raises RunError where a shard is still being written after HELD seconds: workers whose driver died let go later.
     """
     folders = sorted((run / "shards").glob("*-of-*"))
     made: dict[str, set[str]] = {}  # by file of dialogues
     taken = 0
     for folder in folders:
-        with writing(folder):
+        with held(folder):
             for part in sorted((folder / "dialogues").glob("*.jsonl")):
                 whole = run / "dialogues" / part.name
                 if part.name not in made:

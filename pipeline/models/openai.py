@@ -33,6 +33,8 @@ from pipeline.models import Completion, ContextOverflow, EngineError, Sampling, 
 from pipeline.view import Message
 
 LONG = 2**20  # tokens: the server knows its own context
+SHORTEST_KEY = 8  # what is shorter is no secret but a word, such as EMPTY
+NO_ADDRESS = "engine.url: {url!r} is no address. Expected one such as http://127.0.0.1:8000/v1."
 LONGEST_PAUSE = 120.0  # seconds, whatever Retry-After asks for
 TOO_LONG = re.compile(r"context.?(length|size|window)|maximum (model|input|sequence) length|prompt is too long", re.I)
 
@@ -83,9 +85,15 @@ class OpenAIModel:
                 "temperature": sampling.temperature, "seed": sampling.seed % 2**63}  # fmt: skip
         try:
             return self._read(await self._ask("chat/completions", body, self._rank(messages)))
-        except NotThere:
+        except NotThere as error:
             served = await self._served()
-            raise ConfigError(f"model: {self.url} does not serve {self.name!r}. It serves: {served}.") from None
+            if self.name in served:  # it was away for a moment
+                raise EngineError(f"{self.url}: {error}, though it serves {self.name!r}") from None
+            raise ConfigError(
+                f"model: {self.url} does not serve {self.name!r}. It serves: {', '.join(served)}."
+                if served
+                else f"model: {self.url} does not serve {self.name!r}, and lists no models; does engine.url end in /v1?"
+            ) from None
 
     async def _ask(self, route: str, body: dict[str, Any], headers: dict[str, str] | None = None) -> str:
         try:
@@ -118,10 +126,15 @@ class OpenAIModel:
                 text = await response.text("utf-8", errors="replace")
         except (TimeoutError, aiohttp.ClientConnectionError, aiohttp.ClientPayloadError) as error:
             hint = " (raise ulimit -n, or lower dialogue.concurrency)" if "Too many open files" in str(error) else ""
-            raise Passing(f"{type(error).__name__} {error}{hint}".strip()) from None
+            raise Passing(self._clean(f"{type(error).__name__} {error}{hint}".strip())) from None
+        except aiohttp.InvalidURL:
+            raise ConfigError(NO_ADDRESS.format(url=self.url)) from None
+        except aiohttp.ClientError as error:  # not HTTP, or redirects without end
+            raise EngineError(f"{self.url}: {type(error).__name__} {self._clean(str(error))[:300]}") from None
+        text = self._clean(text)
         if status == 200:
             return text
-        said = f"status {status}: {self._clean(text)}"
+        said = f"status {status}: {text[:300]}"
         if status == 429 or status >= 500:
             raise Passing(said, _seconds(after))
         if status == 400 and TOO_LONG.search(text):
@@ -141,6 +154,8 @@ class OpenAIModel:
         try:
             await self._ask("load_lora_adapter", {"lora_name": self.name, "lora_path": adapter})
         except (NotThere, EngineError) as error:
+            if "attempts" in str(error):  # it may be there later
+                raise
             if "already" not in str(error):
                 raise ConfigError(
                     f"adapter: {self.url} did not load {adapter!r} ({error}). Start vLLM's server with --enable-lora, "
@@ -150,8 +165,14 @@ class OpenAIModel:
         asked = parity.prompts(load_tokenizer(self.model), LONG)
         wanted = await asyncio.to_thread(parity.expected, self.model, [adapter], self.dtype, asked)
         names = {None: self.model, adapter: self.name}
-        found = await asyncio.gather(*(self._found(name, asked) for name in names.values()))
-        parity.check(self.url, dict(zip(names, found, strict=True)), wanted, self.dtype)
+        try:
+            found = await asyncio.gather(*(self._found(name, asked) for name in names.values()))
+            parity.check(self.url, dict(zip(names, found, strict=True)), wanted, self.dtype)
+        except (NotThere, ValueError, KeyError, IndexError, TypeError) as error:
+            raise ConfigError(
+                f"adapter: what {self.url} does with {adapter!r} cannot be checked ({error!r}): token_ids and logprobs "
+                "were expected of its /completions, as vLLM gives them. Use engine.kind transformers or vllm."
+            ) from None
 
     async def _found(self, name: str, asked: list[list[int]]) -> list[tuple[int, float]]:
         body = {
@@ -164,7 +185,7 @@ class OpenAIModel:
         }
         choices = json.loads(await self._ask("completions", body))["choices"]
         choices.sort(key=lambda choice: choice["index"])
-        return [(each["token_ids"][0], each["logprobs"]["token_logprobs"][0]) for each in choices]
+        return [(int(each["token_ids"][0]), float(each["logprobs"]["token_logprobs"][0])) for each in choices]
 
     def _rank(self, messages: list[Message]) -> dict[str, str]:
         """The same for all turns of a dialogue, and for all dialogues that begin alike, which share a prefix."""
@@ -178,26 +199,29 @@ class OpenAIModel:
         try:
             body = json.loads(text)
             choice, usage = body["choices"][0], body["usage"]
-            said = choice["message"]["content"].strip()
+            # Half an emoji, where an answer was cut, is no text that could be stored.
+            said = choice["message"]["content"].encode("utf-8", "replace").decode().strip()
             tokens, prompt = int(usage["completion_tokens"]), int(usage["prompt_tokens"])
             cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens")
-            return Completion(said, tokens, prompt, choice["finish_reason"] != "length", cached)
-        except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
+            return Completion(said, tokens, prompt, choice["finish_reason"] != "length",
+                              None if cached is None else int(cached))  # fmt: skip
+        except (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError) as error:
             expected = "choices[0].message.content, choices[0].finish_reason and usage"
-            found = f"{error!r} in {self._clean(text)!r}"
+            found = f"{error!r} in {text[:300]!r}"
             raise EngineError(f"{self.url}: malformed answer, expected {expected}: {found}") from None
 
-    async def _served(self) -> str:
+    async def _served(self) -> list[str]:
         session = await self._session()
         try:
             async with session.get(f"{self.url}/models") as response:
-                return ", ".join(sorted(str(row["id"]) for row in (await response.json())["data"]))
+                body = json.loads(self._clean(await response.text("utf-8", errors="replace")))
+            return sorted(str(row["id"]) for row in body["data"])
         except (TimeoutError, aiohttp.ClientError, ValueError, KeyError, TypeError):
-            return f"unknown ({self.url}/models gave no list; does engine.url end in /v1?)"
+            return []
 
     def _clean(self, text: str) -> str:
-        """The start of a server's words, without the key that some servers repeat."""
-        return (text.replace(self.key, "[key]") if self.key else text)[:300]
+        """A server's words without the key, which some servers repeat."""
+        return text.replace(self.key, "[key]") if len(self.key) >= SHORTEST_KEY else text
 
     async def _session(self) -> aiohttp.ClientSession:
         if self.loop is not asyncio.get_running_loop():
@@ -227,7 +251,7 @@ def _seconds(after: str) -> float:
 def load(engine: Engine, model: str, adapter: str | None = None) -> OpenAIModel:
     """A model's name on the server, and a LoRA directory that the server can read. Raises ConfigError."""
     if not engine.url.startswith(("http://", "https://")):
-        raise ConfigError(f"engine.url: {engine.url!r} is no address. Expected one such as http://127.0.0.1:8000/v1.")
+        raise ConfigError(NO_ADDRESS.format(url=engine.url))
     if adapter is not None:
         check_adapter(adapter)
         adapter = os.path.abspath(adapter)

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from peft import PeftModel
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerBase
+from transformers.utils import logging as hf_logging
 
 from pipeline.models import EngineDown
 from pipeline.models.transformers import encode
@@ -38,6 +39,7 @@ def prompts(tokenizer: PreTrainedTokenizerBase, context: int) -> list[list[int]]
 def expected(name: str, adapters: list[str], dtype: str, asked: list[list[int]]) -> Wanted:
     """What PEFT says, of the base and of each adapter's directory."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
+    hf_logging.disable_progress_bar()
     base: Any = AutoModelForCausalLM.from_pretrained(name, dtype=getattr(torch, dtype))
     base.to(device)
     found: dict[str | None, torch.Tensor] = {None: _read(base, asked)}

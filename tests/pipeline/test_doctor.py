@@ -98,6 +98,7 @@ def test_a_server_that_serves_the_model_is_ok_and_one_that_serves_another_or_is_
     assert server(experiment(url)) == ("server", "ok", f"{url} serves student, and answers")
     found = server(experiment(url, "studnet"))
     assert found.state == "broken" and "does not serve 'studnet'. It serves: student" in found.detail
+    assert "is no address" in server(experiment("")).detail and "is no address" in server(experiment("http://")).detail
     found = server(experiment("http://127.0.0.1:1/v1"))
     assert found.state == "broken" and "127.0.0.1:1" in found.detail
 

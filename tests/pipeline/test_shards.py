@@ -17,7 +17,7 @@ from pipeline.episode import Cast
 from pipeline.models import Completion, EngineError, Sampling
 from pipeline.models.scripted import ScriptedModel
 from pipeline.rounds import build_round
-from pipeline.rundir import RunError, writing
+from pipeline.rundir import RunError, claim, writing
 from pipeline.schema import Dialogue, Failure
 from pipeline.shards import Shard, merge
 from pipeline.store import read
@@ -126,7 +126,10 @@ def _hold(folder: Path, held: multiprocessing.synchronize.Event, free: multiproc
         free.wait()
 
 
-def test_a_shard_that_is_being_written_is_not_taken_in_and_shards_are_written_side_by_side(tmp_path: Path) -> None:
+def test_a_shard_that_is_being_written_is_not_taken_in_and_shards_are_written_side_by_side(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipeline.shards.HELD", 0.0)
     exp = experiment(tmp_path)
     make(exp, Shard(1, 2))
     context = multiprocessing.get_context("spawn")
@@ -150,3 +153,17 @@ def test_a_shard_that_is_being_written_is_not_taken_in_and_shards_are_written_si
 def test_what_is_no_shard_is_refused_in_words(text: str) -> None:
     with pytest.raises(ConfigError, match=r"--shard .*expected NUMBER/OF"):
         Shard.parse(text)
+
+
+def test_a_shard_of_another_config_is_refused_before_the_first_has_made_anything(tmp_path: Path) -> None:
+    first = experiment(tmp_path)
+    other = first.model_copy(update={"dialogue": first.dialogue.model_copy(update={"temperature": 0.3})})
+    tmp_path.mkdir(exist_ok=True)
+    claim(first, shared=True)
+    with pytest.raises(RunError, match=r"dialogue\.temperature: there 1\.0, asked for 0\.3"):
+        claim(other, shared=True)
+    claim(first, shared=True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["config.yaml"]
+    claim(other)  # nothing was made, and nobody else is here
+    with pytest.raises(RunError):
+        claim(first, shared=True)

@@ -33,6 +33,8 @@ BODIES: dict[str, str] = {
     "no content": json.dumps(choice(None)),
     "no usage": json.dumps({"choices": choice("x")["choices"]}),
     "a list": "[]",
+    "no number": json.dumps({"choices": choice("x")["choices"], "usage": USAGE | {"completion_tokens": "sk-secret"}}),
+    "infinite": json.dumps(choice("x")).replace("3", "1e999"),
 }
 STATUSES = {
     "too long": (400, "This model's maximum context length is 64 tokens. However, you requested 70."),
@@ -61,6 +63,8 @@ class Server:
         self.headers.append(request.headers.get("Authorization"))
         if body["model"] != "student":
             return web.Response(status=404, text="no such model")
+        if text == "away":
+            return web.Response(status=404, text="no backend")
         if text in PASSING and self.asked[text] < 3:
             return web.Response(status=PASSING[text], headers={"Retry-After": "0"})
         if text == "always broken":
@@ -237,3 +241,44 @@ def test_cached_tokens_are_the_servers_count_or_unknown() -> None:
     assert (
         model._read(json.dumps(choice("x") | {"usage": USAGE | {"prompt_tokens_details": None}})).cached_tokens is None
     )
+
+
+def test_half_an_emoji_is_text_that_can_be_stored() -> None:
+    assert OpenAIModel("", "student")._read(json.dumps(choice("So \ud83d"))).text == "So ?"
+
+
+def test_a_key_that_the_server_says_again_stands_in_no_answer_and_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    BODIES["key"] = json.dumps(choice("You sent sk-secret."))
+    answer, _ = say("key")
+    assert answer.text == "You sent [key]."
+    answer, _ = say("no number")
+    assert isinstance(answer, EngineError) and "sk-secret" not in str(answer)
+    monkeypatch.setenv("OPENAI_API_KEY", "sent")  # a word, not a secret
+    assert say("key")[0].text == "You sent sk-secret."
+
+
+@pytest.mark.parametrize("url", ["http://", "http://127.0.0.1:99999/v1"])
+def test_what_is_no_address_is_a_config_error(url: str) -> None:
+    answer = asyncio.run(ask(OpenAIModel(url, "student", attempts=1), "fine"))
+    assert isinstance(answer, ConfigError) and "is no address" in str(answer)
+
+
+def test_a_model_that_was_away_for_a_moment_fails_one_request_only() -> None:
+    answer, _ = say("away")
+    assert isinstance(answer, EngineError) and "though it serves 'student'" in str(answer)
+
+
+def test_a_reply_that_is_not_http_fails_one_request_only() -> None:
+    async def run() -> Any:
+        async def nonsense(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readline()
+            writer.write(b"220 smtp ready\r\n\r\n")
+            writer.close()
+
+        server = await asyncio.start_server(nonsense, "127.0.0.1", 0)
+        async with server:
+            port = server.sockets[0].getsockname()[1]
+            return await ask(OpenAIModel(f"http://127.0.0.1:{port}", "student", attempts=2, pause=0.001), "fine")
+
+    assert isinstance(asyncio.run(run()), EngineError)
