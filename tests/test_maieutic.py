@@ -2,6 +2,7 @@ import os
 import re
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,9 @@ from typer.testing import CliRunner
 
 from maieutic import app
 from pipeline.config import Experiment, dump, load
+from pipeline.models import EngineError
 from pipeline.rundir import RunError, check, claim, writing
+from pipeline.schema import Failure
 
 ROOT = Path(__file__).parents[1]
 COMMANDS = ("doctor", "preview", "build", "train", "eval", "compare", "run")
@@ -240,3 +243,19 @@ def test_what_the_readme_shows_is_a_command_on_a_config_that_loads(
         load(ROOT / argument)
     else:
         assert command == "compare"
+
+
+@pytest.mark.parametrize(("rounds", "followed"), [(1, False), (2, True)])
+def test_training_that_others_build_on_waits_for_dialogues_that_the_engine_failed_at(
+    config: Path, rounds: int, followed: bool
+) -> None:
+    import maieutic
+
+    here = load(config, (f"rounds={rounds}",))
+    here.run.mkdir(parents=True)
+    failure = Failure(id="1", task_id="t", condition="facts", seed=3, kind="engine_error", message="out of order")
+    (here.run / "failures.jsonl").write_text(failure.model_dump_json() + "\n")
+    waiting = pytest.raises(EngineError, match="1 dialogues of round 1 ended in an engine error")
+    with waiting if followed else nullcontext():
+        maieutic._whole_before_others(here, list(here.conditions), 0)
+    maieutic._whole_before_others(here, list(here.conditions), rounds - 1 if followed else 0)

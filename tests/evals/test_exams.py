@@ -330,3 +330,23 @@ def test_an_exam_at_which_the_engine_failed_is_not_done_and_one_at_which_it_fail
         asyncio.run(examine(exp, "facts", 1, None, Failing(1), Failing(1), tasks, []))
     asyncio.run(examine(exp, "facts", 1, None, ScriptedModel(), ScriptedModel(), tasks, []))
     assert is_done(exp, "facts", 1, None)
+
+
+def test_exams_admit_as_many_scenarios_at_once_as_the_config_allows_dialogues(tmp_path):
+    class Busy(ScriptedModel):
+        open = most = 0
+
+        async def complete(self, messages, sampling):
+            self.open += 1
+            self.most = max(self.most, self.open)
+            await asyncio.sleep(0)
+            self.open -= 1
+            return await super().complete(messages, sampling)
+
+    exp = experiment(tmp_path, include=["grounding", "feedback"])
+    tasks, _ = load_tasks(exp.tasks, "exam")
+    for concurrency, most in ((3, 3), (512, 512)):
+        few = exp.model_copy(update={"dialogue": exp.dialogue.model_copy(update={"concurrency": concurrency})})
+        student = Busy()
+        asyncio.run(examine(few, "facts", 1, None, student, student, tasks, []))
+        assert student.most <= most and (concurrency == 3) == (student.most == 3)
