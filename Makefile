@@ -1,7 +1,6 @@
 # On a machine with a GPU the same constraints give the CUDA build of torch.
 PYTHON := $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
-
 VLLM := .venv-vllm/bin
 
 .PHONY: env demo test test-slow test-vllm bench
@@ -51,3 +50,4 @@ bench: env .venv-vllm/installed .venv-peers/installed
 	$(BIN)/python -m benchmarks.growth
 	$(BIN)/python -m benchmarks.peers
 	$(BIN)/python -m benchmarks.raw_vllm
+	$(BIN)/python -m benchmarks.training

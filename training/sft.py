@@ -35,7 +35,7 @@ from transformers import (
     set_seed,
 )
 from transformers.utils import logging as hf_logging
-from trl import SFTConfig, SFTTrainer
+from trl import SFTConfig
 
 from pipeline.config import ConfigError, Experiment, weights_id
 from pipeline.export import Row, read_rows
@@ -43,6 +43,7 @@ from pipeline.models.transformers import load_tokenizer
 from pipeline.progress import Stage, stage
 from pipeline.rundir import adapter_path
 from pipeline.schema import digest
+from training.loss import StudentTrainer
 from training.masks import IGNORE, Encoded, RowTooLong, encode
 
 RECORD = "training.json"
@@ -152,7 +153,7 @@ def _trainer(
     seed: int,
     start: Path | None,
     progress: Stage,
-) -> SFTTrainer:
+) -> StudentTrainer:
     settings, micro, accumulate = experiment.training, *batching(experiment)
     lora = None
     if start is None:
@@ -175,7 +176,6 @@ def _trainer(
         max_length=None,
         dataset_kwargs={"skip_prepare_dataset": True},
         train_sampling_strategy="group_by_length",
-        length_column_name="length",
         save_strategy="no",
         report_to="none",
         logging_steps=10,
@@ -183,8 +183,10 @@ def _trainer(
         dataloader_pin_memory=torch.accelerator.is_available(),
         ddp_find_unused_parameters=False,
     )
-    data = Dataset.from_list([{**row, "length": len(row["input_ids"])} for row in encoded])
-    trainer = SFTTrainer(model=model, args=arguments, train_dataset=data, processing_class=tokenizer, peft_config=lora)
+    data = Dataset.from_list([dict(row) for row in encoded])
+    trainer = StudentTrainer(
+        model=model, args=arguments, train_dataset=data, processing_class=tokenizer, peft_config=lora
+    )
     for callback in (ProgressCallback, PrinterCallback):
         trainer.remove_callback(callback)
     trainer.add_callback(_Progress(progress))
@@ -215,7 +217,7 @@ class _Progress(TrainerCallback):
             self.progress(state.global_step, state.max_steps)
 
 
-def _save(trainer: SFTTrainer, out: Path, record: dict[str, Any]) -> None:
+def _save(trainer: StudentTrainer, out: Path, record: dict[str, Any]) -> None:
     """Write beside `out`, then rename: a kill leaves the old folder, the new one or none."""
     for left in out.parent.glob(f".{out.name}.*"):
         shutil.rmtree(left)

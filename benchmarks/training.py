@@ -1,0 +1,129 @@
+"""How fast does `maieutic train` train, beside a bare SFTTrainer on the same data with the same settings?
+
+The data is the quickstart's `volunteer` condition of one seed, trained for one epoch. Every training is a
+process of its own, and each round runs all of them. With one thread the seconds of the processor are those
+of the clock on an idle machine, and neighbours disturb them least: ratios are of these, the median over
+rounds. By the clock the fastest round counts. Tokens are all that are read, padding aside. The variants say
+what other batching brings; where one changes which rows share a step, its loss is another.
+
+    python -m benchmarks.training
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from datasets import Dataset
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.results import record
+from pipeline.config import Experiment, dump, load
+from pipeline.export import read_rows
+from pipeline.models.transformers import load_tokenizer
+from training.sft import encode_rows
+
+ROOT = Path(__file__).parent.parent
+ROUNDS, SEED = 3, 4
+GROUPED = {"train_sampling_strategy": "group_by_length"}
+BARE: dict[str, dict[str, Any]] = {
+    "bare": GROUPED,
+    "bare, random order": {},
+    "bare, padding-free": {**GROUPED, "padding_free": True},
+    # Two packs of 1024 tokens are about sixteen rows, so that a step has as much to learn.
+    "bare, packed": {"packing": True, "max_length": 1024, "per_device_train_batch_size": 2},
+}
+Run = dict[str, float]
+
+
+def quickstart(folder: str) -> Experiment:
+    """One condition and seed of the quickstart, its dialogues made and exported."""
+    whole = load(ROOT / "configs" / "quickstart.yaml")
+    experiment = whole.model_copy(
+        update={
+            "out": f"{folder}/run", "seeds": (SEED,), "compare": None,
+            "conditions": {"volunteer": whole.conditions["volunteer"]},
+            "training": whole.training.model_copy(update={"epochs": 1}),
+        }
+    )  # fmt: skip
+    Path(folder, "config.yaml").write_text(dump(experiment), encoding="utf-8")
+    command("maieutic", "build", f"{folder}/config.yaml")
+    return experiment
+
+
+def command(*arguments: str) -> tuple[str, Run]:
+    """What a module prints, and the seconds that its process takes, of the processor and by the clock."""
+    began, before = time.perf_counter(), os.times()
+    done = subprocess.run(
+        [sys.executable, "-m", *arguments], cwd=ROOT, env=os.environ | {"OMP_NUM_THREADS": "1"},
+        capture_output=True, text=True,
+    )  # fmt: skip
+    clock, after = time.perf_counter() - began, os.times()
+    if done.returncode:
+        raise SystemExit(f"{' '.join(arguments)} failed:\n{done.stderr[-2000:]}")
+    used = after.children_user + after.children_system - before.children_user - before.children_system
+    return done.stdout, {"command_s": used, "clock_s": clock}
+
+
+def trained(*arguments: str) -> Run:
+    said, took = command("benchmarks.timed", *arguments)
+    return json.loads(next(line for line in said.splitlines() if line.startswith('{"steps"'))) | took
+
+
+def ratio(some: list[Run], beside: list[Run], key: str) -> float:
+    """How many times faster than what ran beside it in the same round."""
+    return round(median(b[key] / a[key] for a, b in zip(some, beside, strict=True)), 3)
+
+
+def main() -> None:
+    runs: dict[str, list[Run]] = {name: [] for name in ("maieutic train", *BARE)}
+    with tempfile.TemporaryDirectory() as folder:
+        experiment = quickstart(folder)
+        training, model = experiment.training, experiment.student.model
+        rows = sorted(read_rows(experiment, "volunteer"), key=lambda row: row["id"])
+        encoded = encode_rows(load_tokenizer(model), rows, training.max_length)
+        tokens = training.epochs * sum(len(one["input_ids"]) for one in encoded)
+        Dataset.from_list([{"messages": row["messages"]} for row in rows]).to_parquet(f"{folder}/rows.parquet")
+        same = {
+            "seed": SEED, "num_train_epochs": training.epochs, "learning_rate": training.learning_rate,
+            "per_device_train_batch_size": training.batch, "max_length": None,
+        }  # fmt: skip
+        for _ in range(ROUNDS):
+            shutil.rmtree(experiment.run / "adapters", ignore_errors=True)
+            runs["maieutic train"].append(trained("maieutic", "train", f"{folder}/config.yaml"))
+            for name, settings in BARE.items():
+                last = [f"{folder}/rows.parquet", f"{folder}/bare", json.dumps(same | settings)]
+                runs[name].append(trained("benchmarks.bare_sft", model, *last))
+    ours, bare = runs["maieutic train"][0], runs["bare"][0]
+    if ours["steps"] != bare["steps"] or abs(ours["loss"] / bare["loss"] - 1) > 1e-5:
+        raise SystemExit(f"these are not the same training: {ours} and {bare}")
+    found = {
+        name: {
+            "steps": some[0]["steps"],
+            "loss": round(some[0]["loss"], 6),
+            "tokens_per_s": round(median(tokens / one["loop_s"] for one in some)),
+            "loop_ratio": ratio(some, runs["bare"], "loop_s"),
+            "command_s": round(median(one["command_s"] for one in some), 1),
+            "command_ratio": ratio(some, runs["bare"], "command_s"),
+            "clock_ratio": round(min(b["clock_s"] for b in runs["bare"]) / min(a["clock_s"] for a in some), 3),
+        }
+        for name, some in runs.items()
+    }
+    table = Table("", "steps", "loss", "tokens/s", "to bare", "whole command, s", "to bare", "by the clock")
+    for name, row in found.items():
+        table.add_row(name, *(str(value) for value in row.values()))
+    Console().print(table)
+    record("training", found)
+
+
+if __name__ == "__main__":
+    main()
