@@ -180,7 +180,7 @@ def _writing(experiment: Experiment, shared: bool = False) -> Iterator[Experimen
 
 def _rounds(experiment: Experiment, training: bool) -> None:
     from pipeline.progress import say
-    from pipeline.rounds import build_round, groups, waits
+    from pipeline.rounds import branch_round, build_round, groups, waits
     from pipeline.shards import merge
 
     if taken := merge(experiment.run):
@@ -195,6 +195,7 @@ def _rounds(experiment: Experiment, training: bool) -> None:
                 cluster.build_round(experiment, group, round)
             else:
                 asyncio.run(build_round(experiment, group, round))
+            asyncio.run(branch_round(experiment, group, round))
             _export(experiment, group)
             if training:
                 _whole_before_others(experiment, group, round)
@@ -239,19 +240,19 @@ def _build_shard(experiment: Experiment, text: str) -> None:
 def _export(experiment: Experiment, group: list[str]) -> None:
     from pipeline.export import export, mark_matched
     from pipeline.leaks import leak_stated, privileged
+    from pipeline.pool import Pool
     from pipeline.progress import say, stage
-    from pipeline.schema import Dialogue
-    from pipeline.select import select_stored
-    from pipeline.store import read
 
     for name in group:
-        path, axes = experiment.run / "dialogues" / f"{name}.jsonl", experiment.conditions[name]
+        axes = experiment.conditions[name]
         with stage(f"select {name}"):
-            report = export(experiment, name, select_stored(path, axes))
-            leaks = [privileged(axes) and leak_stated(dialogue) for dialogue in read(path, Dialogue)]
+            report = export(experiment, name)
+            leaks = [privileged(axes) and leak_stated(dialogue) for dialogue in Pool(experiment, name)]
+        kind = "branches used" if report.path.name == "preference" else "dialogues kept"
+        among = "" if report.path.name == "preference" else f" of {len(leaks)}"
         stated = f", leak_stated in {sum(leaks)}" if privileged(axes) else ""
         say(
-            f"select {name}: {report.selected} of {len(leaks)} dialogues kept{stated}, {report.rows} rows, "
+            f"select {name}: {report.taken}{among} {kind}{stated}, {report.rows} rows, "
             f"{report.nothing_learned} without anything to learn"
         )
     if experiment.training.regime == "matched":
@@ -267,7 +268,8 @@ def _export(experiment: Experiment, group: list[str]) -> None:
 def _train(experiment: Experiment, group: list[str], round: int) -> None:
     from pipeline.progress import say, seconds
     from pipeline.rundir import adapter_path, newest_adapter
-    from training.sft import RECORD, NothingToTrain, train
+    from training.lesson import NothingToTrain
+    from training.student import RECORD, train
 
     for name in group:
         for seed in experiment.seeds:

@@ -20,11 +20,13 @@ from evals.guess import Wording, wording
 from evals.stats import estimate
 from pipeline.acts import asked, attempt
 from pipeline.config import Experiment
+from pipeline.export import dataset_path
 from pipeline.leaks import leak_stated, privileged
 from pipeline.partition import PLUMBING_ON_EMBEDDED, Condition
-from pipeline.schema import Dialogue, Failure
-from pipeline.select import is_correct, is_grounded, select_stored
-from pipeline.store import placed, read
+from pipeline.pool import Pool, ledger_path
+from pipeline.schema import Branch, Dialogue, Failure
+from pipeline.select import is_correct, is_grounded, select_pool
+from pipeline.store import read
 
 Json = dict[str, Any]
 
@@ -33,7 +35,7 @@ class Seen(NamedTuple):
     """What is counted of a dialogue; it takes a hundredth of the dialogue's memory."""
 
     id: str
-    place: int  # in its file, in bytes
+    own: bool  # played whole, and not from a branch of the ledger
     task: str
     specification: str
     seed: int
@@ -56,12 +58,13 @@ class Row(NamedTuple):
 
 def count(run: Path, experiment: Experiment, name: str) -> tuple[Json, dict[str, Wording], list[str]]:
     """Counts, budgets, leak and luck rates and the predicted ask rate; the tasks met; what does not reconcile."""
-    axes, path = experiment.conditions[name], run / "dialogues" / f"{name}.jsonl"
+    axes, folder = experiment.conditions[name], dataset_path(experiment, name)
     failures = [f for f in read(run / "failures.jsonl", Failure) if f.condition == name]
-    rows = [row for file in sorted((run / "datasets" / name / "sft").glob("*.parquet")) for row in _rows(file)]
-    kept = {row.id for row in rows if row.matched}  # what training saw of it
-    exported = (run / "datasets" / name / "sft").is_dir()
-    selected = set(select_stored(path, axes).places) if exported else set()
+    rows = [row for file in sorted(folder.glob("*.parquet")) for row in _rows(file)]
+    selected = {dialogue.id for dialogue in select_pool(experiment, name)} if folder.is_dir() else set[str]()
+    branches = {branch.id: tokens_of(branch) for branch in read(ledger_path(run, axes.learns_from or name), Branch)}
+    # What training saw of it; other methods see more than what selection keeps.
+    kept = {row.id for row in rows if row.matched} if folder.name == "sft" else selected
     trained = [
         json.loads(file.read_text(encoding="utf-8"))
         for file in sorted((run / "adapters" / name).glob("seed-*/training.json"))
@@ -69,15 +72,16 @@ def count(run: Path, experiment: Experiment, name: str) -> tuple[Json, dict[str,
     dialogues: list[Seen] = []
     tasks: dict[str, Wording] = {}
     turns, tokens = Counter[str](), Counter[str]()
-    for place, dialogue in placed(path, Dialogue):
+    for place, dialogue in Pool(experiment, name).placed():
+        own = place.sibling < 0
         tasks.setdefault(dialogue.task.id, wording(dialogue.task))
-        dialogues.append(see(dialogue, axes, kept, place))
-        for turn in dialogue.turns:
+        dialogues.append(see(dialogue, axes, kept, own))
+        for turn in dialogue.turns if own else ():
             turns[turn.party] += 1
             tokens[turn.party] += turn.tokens
     counts = {
         "tasks": len(tasks.keys() | {f.task_id for f in failures if f.kind != "bad_task"}),
-        "dialogues": len(dialogues),
+        "dialogues": sum(d.own for d in dialogues),
         "failures": len(failures),
         "selected": len(selected),
         "rows": len(rows),
@@ -96,20 +100,26 @@ def count(run: Path, experiment: Experiment, name: str) -> tuple[Json, dict[str,
         "optimizer_steps": sum(t["optimizer_steps"] for t in trained),
         "trained_tokens": sum(t["trained_tokens"] for t in trained),
         "sampled_tokens": (tokens["student"] if axes.voice != "human" else 0)
-        + (tokens["partner"] if axes.voice == "model" else 0),
+        + (tokens["partner"] if axes.voice == "model" else 0)
+        + sum(branches.values()),
     }
     entry["leak_stated"] = _share(dialogues if privileged(axes) else [], lambda d: d.leaks)
     entry["lucky"] = _share((d for d in dialogues if d.missing), lambda d: d.lucky)
     entry["lucky_selected"] = _share((d for d in dialogues if d.missing and d.kept), lambda d: d.lucky)
     entry["plumbing"] = experiment.tasks.source == "embedded" and _plumbing(axes)
     entry["axes"] = axes.model_dump(mode="json")
-    problems = reconcile(experiment, name, counts, dialogues, failures)
+    problems = [] if axes.learns_from else reconcile(experiment, name, counts, dialogues, failures)
     distinct = {row.id for row in rows}
-    if strangers := len(distinct - {d.id for d in dialogues if d.place in selected}):
-        problems.append(f"{strangers} dataset rows are no selected dialogue of this condition")
+    known = {
+        "sft": selected,
+        "preference": {row.id for row in rows if row.id.rsplit("-", 2)[0] in branches},
+        "unpaired_preference": {d.id for d in dialogues},
+    }
+    if strangers := len(distinct - known[folder.name]):
+        problems.append(f"{strangers} dataset rows are nothing that this condition learns from")
     last = max((row.round for row in rows), default=0)
     for record in trained if last == 0 else []:
-        there = sum(row.seed == record["seed"] and row.id in kept for row in rows)
+        there = sum(row.seed == record["seed"] and row.matched for row in rows)
         if there != record["rows"]:
             problems.append(
                 f"seed {record['seed']} trained on {record['rows']} rows, the dataset holds {there} of them"
@@ -119,12 +129,17 @@ def count(run: Path, experiment: Experiment, name: str) -> tuple[Json, dict[str,
     return entry, tasks, problems
 
 
-def see(dialogue: Dialogue, axes: Condition, kept: Container[str], place: int = 0) -> Seen:
+def tokens_of(branch: Branch) -> int:
+    """Sampled for a branch, by models."""
+    return branch.tokens("student") + (branch.tokens("partner") if branch.axes["voice"] == "model" else 0)
+
+
+def see(dialogue: Dialogue, axes: Condition, kept: Container[str], own: bool = True) -> Seen:
     """Reduce a dialogue to what is counted of it."""
     missing = bool(dialogue.task.missing)
     return Seen(
         id=dialogue.id,
-        place=place,
+        own=own,
         task=dialogue.task.id,
         specification=dialogue.task.specification,
         seed=dialogue.seed,
@@ -191,18 +206,19 @@ def reconcile(
     axes, found = experiment.conditions[name], []
     if not dialogues and not failures:
         return []
-    ids = Counter([d.id for d in dialogues] + [f.id for f in failures])
+    own = [d for d in dialogues if d.own]
+    ids = Counter([d.id for d in own] + [f.id for f in failures])
     if twice := sum(count > 1 for count in ids.values()):
         found.append(f"{twice} ids are stored more than once among dialogues and failures")
     rounds = 1 + max([d.round for d in dialogues] + [f.round for f in failures])
     bad = sum(f.kind == "bad_task" for f in failures)
     expected = counts["tasks"] * experiment.dialogue.per_task * len(experiment.seeds) * rounds
-    ended = len(dialogues) + len(failures) - bad
+    ended = len(own) + len(failures) - bad
     # An imported dialogue exists once, and its source may hold several of one task.
     if axes.voice != "human" and ended != expected:
         found.append(
             f"{counts['tasks']} tasks x {experiment.dialogue.per_task} per task x {len(experiment.seeds)} seeds x "
-            f"{rounds} rounds = {expected}, but {len(dialogues)} dialogues + {len(failures) - bad} failures = {ended}"
+            f"{rounds} rounds = {expected}, but {len(own)} dialogues + {len(failures) - bad} failures = {ended}"
         )
     wanted = sum(
         n for spec, n in experiment.tasks.train.items() if axes.specifications is None or spec in axes.specifications

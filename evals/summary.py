@@ -136,7 +136,8 @@ def _open(runs: list[Path]) -> list[Run]:
             raise FileNotFoundError(
                 f"{path}/config.yaml: no such file. Expected a run directory, as `maieutic run` makes it."
             )
-        experiments.append(load(path / "config.yaml"))
+        # The run may have been moved since.
+        experiments.append(load(path / "config.yaml").model_copy(update={"out": str(path)}))
     own = [_names(path, experiment) for path, experiment in zip(runs, experiments, strict=True)]
     seen = Counter(name for names in own for name in names)
     short = Counter(path.resolve().name for path in runs)

@@ -8,26 +8,19 @@ plays what is missing and nothing twice; failures of the engine are tried again,
 
 from __future__ import annotations
 
-import asyncio
-import signal
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from pipeline.admission import Stopped, admit
 from pipeline.config import Experiment
 from pipeline.episode import Cast, EmptyTurn, UnparsedScript, play
 from pipeline.models import ContextOverflow, EngineError
 from pipeline.partition import WRONG_KEY, Condition
-from pipeline.progress import say
 from pipeline.schema import Dialogue, Failure, FailureKind, Task, digest
 from pipeline.shards import Shard
 from pipeline.store import Appender, read, rewrite
 from pipeline.tasks import BadRow
-
-
-class Stopped(KeyboardInterrupt):
-    """The build was told to stop: what had begun was finished and stored, nothing more was begun."""
 
 
 class NoWrongAnswer(ValueError):
@@ -67,7 +60,7 @@ class Job(NamedTuple):
 
 def dialogue_id(experiment: Experiment, task_id: str, condition: str, seed: int, round: int, sample: int) -> str:
     """A hash of task, condition, seed and config."""
-    axes = experiment.conditions[condition].model_dump(mode="json")
+    axes = experiment.conditions[condition].shaping()
     return digest(task_id, condition, axes, seed, round, sample, experiment.fingerprint())
 
 
@@ -133,7 +126,6 @@ async def build(
             else:
                 yield job
 
-    queue = missing()
     with (
         Appender(folder / "dialogues" / f"{condition}.jsonl") as dialogues,
         Appender(folder / "failures.jsonl") as failures,
@@ -151,52 +143,21 @@ async def build(
             if failure.id not in ended and (shard is None or shard.takes(failure.id)):
                 failures.append(failure)
 
-        async def work() -> None:
+        async def work(job: Job) -> None:
             nonlocal made, failed
-            while not told.is_set() and (job := next(queue, None)) is not None:
-                record = await play_job(experiment, axes, cast, job)
-                if isinstance(record, Dialogue):
-                    dialogues.append(record)
-                    made += 1
-                else:
-                    failures.append(record)
-                    failed += 1
-                tick()
+            record = await play_job(experiment, axes, cast, job)
+            if isinstance(record, Dialogue):
+                dialogues.append(record)
+                made += 1
+            else:
+                failures.append(record)
+                failed += 1
+            tick()
 
-        with _told_to_stop() as told:
-            async with asyncio.TaskGroup() as group:
-                for _ in range(1 if experiment.dialogue.deterministic else experiment.dialogue.concurrency):
-                    group.create_task(work())
-    if told.is_set() and next(queue, None) is not None:
-        raise Stopped(f"after {made + failed} more dialogues of {condition!r}, seed {seed}")
+        at_a_time = 1 if experiment.dialogue.deterministic else experiment.dialogue.concurrency
+        if await admit(missing(), work, at_a_time):
+            raise Stopped(f"after {made + failed} more dialogues of {condition!r}, seed {seed}")
     return Counts(made, failed, skipped)
-
-
-@contextmanager
-def _told_to_stop() -> Iterator[asyncio.Event]:
-    loop, task, signals = asyncio.get_running_loop(), asyncio.current_task(), (signal.SIGINT, signal.SIGTERM)
-    told, at_once = asyncio.Event(), False
-
-    def tell() -> None:
-        nonlocal at_once
-        if told.is_set() and task is not None:
-            at_once = True
-            task.cancel()
-            return
-        told.set()
-        say("Stopping when the dialogues under way have ended. Once more stops at once.")
-
-    for each in signals:
-        loop.add_signal_handler(each, tell)
-    try:
-        yield told
-    except asyncio.CancelledError:
-        if at_once:
-            raise Stopped("at once") from None
-        raise
-    finally:
-        for each in signals:
-            loop.remove_signal_handler(each)
 
 
 async def play_job(experiment: Experiment, axes: Condition, cast: Cast, job: Job) -> Dialogue | Failure:
@@ -223,7 +184,7 @@ async def play_job(experiment: Experiment, axes: Condition, cast: Cast, job: Job
         id=job.id,
         task=job.task,
         condition=job.condition,
-        axes=axes.model_dump(mode="json"),
+        axes=axes.shaping(),
         seed=job.seed,
         round=job.round,
         sample=job.sample,

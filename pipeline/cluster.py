@@ -22,7 +22,8 @@ from typing import Any
 import yaml
 
 from pipeline import rounds
-from pipeline.build import Counts, Stopped
+from pipeline.admission import Stopped
+from pipeline.build import Counts
 from pipeline.config import ConfigError, Experiment, dump
 from pipeline.progress import Stage, say, stage
 from pipeline.shards import Shard, held, merge

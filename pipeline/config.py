@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, ValidationError, field_validator, model_validator
 
-from pipeline.partition import Condition
+from pipeline.partition import Condition, Method
 from pipeline.schema import Specification, digest
 
 Seed = Annotated[int, Field(ge=0, lt=2**31)]  # what every library takes
@@ -86,8 +86,35 @@ class DialogueSettings(Section):
     deterministic: bool = False  # batch of one: content is equal too, not only ids (transformers, scripted)
 
 
+class Ledger(Section):
+    """The turn-value ledger (pipeline/ledger.py): what the student might have said, and what would have come of it."""
+
+    siblings: NonNegativeInt = 0  # k turns sampled from one prefix; 0: no ledger
+    rollouts: int = Field(default=2, ge=1)  # m times each of them is played on
+    at: tuple[NonNegativeInt, ...] = Field(default=(0,), min_length=1)  # student turns, 0 is the first
+    token_price: float = Field(default=0.0, ge=0)  # off a turn's worth, for each token of the student from it on
+    question_price: float = Field(default=0.0, ge=0)  # and for each question
+
+    @field_validator("siblings")
+    @classmethod
+    def _can_be_compared(cls, siblings: int) -> int:
+        if siblings == 1:
+            raise ValueError("one sibling has nothing to be compared with: 2 or more are expected, or 0 for no ledger")
+        return siblings
+
+
+class Override(Section):
+    """What a learning rule needs otherwise than the others; None: as they have it."""
+
+    learning_rate: float | None = Field(default=None, gt=0)
+    epochs: float | None = Field(default=None, gt=0)
+
+
 class Training(Section):
-    method: Literal["sft"] = "sft"
+    gap: float = Field(default=0.25, gt=0)  # least difference in worth between the turns of a pair (dpo)
+    beta: float = Field(default=0.1, gt=0)  # how strongly preferences are held to the base (dpo, kto)
+    held_out: float = Field(default=0.1, ge=0, lt=1)  # share of tasks whose pairs are scored and not learned (dpo)
+    methods: dict[Method, Override] = {}  # what a method does otherwise
     regime: Literal["natural", "matched"] = "natural"
     learn: Literal["all", "after_last_error", "final"] = "all"  # which student turns carry loss
     rank: int = Field(default=16, ge=1)
@@ -136,6 +163,7 @@ class Experiment(Section):
     executor: Literal["local", "ray"] = "local"  # who builds: this process, or workers of a Ray cluster
     workers: NonNegativeInt = 0  # on Ray, each with a shard; 0: one per GPU of the cluster, per node where none
     dialogue: DialogueSettings = DialogueSettings()
+    ledger: Ledger = Ledger()
     conditions: dict[str, Condition]
     training: Training = Training()
     exams: Exams = Exams()
@@ -178,6 +206,7 @@ class Experiment(Section):
                 raise ValueError(
                     f"conditions.{name}.weights: {condition.weights!r} is not base, current or a condition"
                 )
+            self._check_method(name, condition)
             if self.training.regime == "matched" and condition.weights in self.conditions.keys() - {name}:
                 raise ValueError(
                     f"conditions.{name}.weights: {condition.weights!r} must be trained before {name!r} is "
@@ -191,6 +220,36 @@ class Experiment(Section):
             if contrast.a == contrast.b:
                 raise ValueError(f"{where}: {contrast.a!r} is compared with itself, name two conditions")
         return self
+
+    def _check_method(self, name: str, condition: Condition) -> None:
+        source = self.conditions.get(condition.learns_from or name)
+        if source is None or source.learns_from:
+            raise ValueError(
+                f"conditions.{name}.learns_from: {condition.learns_from!r} must name a condition that has dialogues of "
+                f"its own. Known: {', '.join(n for n, c in self.conditions.items() if not c.learns_from)}"
+            )
+        apart = {"method", "learns_from", "selection", "keep"}  # how one learns from a dialogue, not what is said in it
+        ours, theirs = (one.model_dump(exclude=apart) for one in (condition, source))
+        if differing := [axis for axis in ours if ours[axis] != theirs[axis]]:
+            raise ValueError(
+                f"conditions.{name}.learns_from: {condition.learns_from!r} differs in {', '.join(differing)}, so its "
+                "dialogues are not this condition's. Give both the same values, or leave out learns_from"
+            )
+        if condition.learns_from and self.rounds > 1:
+            raise ValueError(
+                f"conditions.{name}.learns_from: with rounds: {self.rounds} the dialogues of {condition.learns_from!r} "
+                "are another student's from the second round on. Leave out learns_from, or set rounds: 1"
+            )
+        if condition.method in ("dpo", "dpo_answer") and not self.ledger.siblings:
+            raise ValueError(
+                f"conditions.{name}.method: {condition.method!r} learns from siblings of a turn. "
+                "Set ledger.siblings, for example to 4"
+            )
+        if condition.method != "sft" and self.training.regime == "matched":
+            raise ValueError(
+                f"conditions.{name}.method: training.regime 'matched' is for sft, not for {condition.method!r}. "
+                "Use regime: natural"
+            )
 
     def _contrasts(self) -> list[tuple[str, Contrast]]:
         if self.compare is None:

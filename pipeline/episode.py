@@ -57,24 +57,27 @@ def stream(*key: object) -> int:
 
 
 async def play(
-    task: Task, condition: Condition, cast: Cast, settings: DialogueSettings, key: str, wording: str = "train"
+    task: Task,
+    condition: Condition,
+    cast: Cast,
+    settings: DialogueSettings,
+    key: str,
+    wording: str = "train",
+    begun: Sequence[Turn] = (),
 ) -> Played:
-    """Play one episode. Raises EmptyTurn, UnparsedScript, and what the engine raises, for this episode alone."""
+    """Play one episode, or play on from the turns that it has `begun` with.
+
+    Raises EmptyTurn, UnparsedScript, and what the engine raises, for this episode alone.
+    """
     if condition.partition == "script":
         return await _script(task, condition, cast, settings, key)
-    turns: list[Turn] = []
+    turns = list(begun)
     before = await _beliefs(task, condition, cast, settings, key, turns)
     stop: Stop = "turn_cap"
-    for i in range(settings.turns):
-        turns.append(
-            await speak(
-                cast.student,
-                view(task, condition, turns, "student", cast.student_system),
-                "student",
-                settings,
-                stream(key, "student", i),
-            )
-        )
+    for i in range(len(turns) // 2, settings.turns):
+        if len(turns) == 2 * i:
+            messages = view(task, condition, turns, "student", cast.student_system)
+            turns.append(await speak(cast.student, messages, "student", settings, stream(key, "student", i)))
         if done(turns[-1].text):
             stop = "student_done"
             break

@@ -12,41 +12,31 @@ from __future__ import annotations
 import itertools
 import os
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as parquet
-from datasets import Features, List, Value
+from datasets import Features, Value
 
-from pipeline.acts import attempts
 from pipeline.card import card
 from pipeline.config import Experiment
-from pipeline.schema import Dialogue, digest
-from pipeline.verify import equal
-from pipeline.view import view
+from pipeline.rows import FORMAT_OF, FORMATS, Row, rows
+from pipeline.schema import digest
+from pipeline.select import select_pool
 
-Row = dict[str, Any]
 ROW_GROUP = 1000  # rows that are held at once
-COLUMNS = {
-    "id": Value("string"),
-    "task_id": Value("string"),
-    "seed": Value("int64"),
-    "round": Value("int64"),
-    "specification": Value("string"),
-    "messages": List({"role": Value("string"), "content": Value("string")}),
-    "learn": List(Value("bool")),
-}
+MATCHED = Features({**FORMATS["sft"], "matched": Value("bool")})
 
 
 class ExportReport(NamedTuple):
-    """Counts that reconcile: selected == rows + nothing_learned."""
+    """Counts of one condition. Of all but pairs a record gives one row: taken == rows + nothing_learned."""
 
     condition: str
-    selected: int
+    taken: int  # what the method takes of the pool: selected dialogues, all dialogues, or branches
     rows: int
-    nothing_learned: int  # selected, but no turn would carry loss
+    nothing_learned: int  # taken, but it teaches nothing
     path: Path
 
 
@@ -62,70 +52,34 @@ class Match(NamedTuple):
     kept_tokens: int
 
 
-def learned(dialogue: Dialogue, which: str) -> list[bool]:
-    """Whether each turn carries loss. `which` is `training.learn` of the config.
+def export(experiment: Experiment, condition: str) -> ExportReport:
+    """Write what the condition's method learns from into datasets/<condition>/<format>/train.parquet, and the card."""
+    folder, format = dataset_path(experiment, condition), FORMAT_OF[experiment.conditions[condition].method]
+    taken, found = rows(experiment, condition)
+    empty = 0
 
-    all: every student turn. after_last_error: the student's turns after its last wrong attempt (all, if it
-    made none). final: only the student's last attempt, if that is right.
-    """
-    own = [i for i, turn in enumerate(dialogue.turns) if turn.party == "student"]
-    said = {i: answer for i, answer in enumerate(attempts(dialogue)) if i in own}
-    right = {i: equal(answer, dialogue.task.answer) for i, answer in said.items() if answer is not None}
-    if which == "final":
-        last = max(right, default=None)
-        chosen = {last} if last is not None and right[last] else set()
-    elif which == "after_last_error":
-        last_error = max((i for i, is_right in right.items() if not is_right), default=-1)
-        chosen = {i for i in own if i > last_error}
-    else:
-        chosen = set(own)
-    # A turn that was cut has no end; to train on it would teach to stop there.
-    return [i in chosen and turn.finished for i, turn in enumerate(dialogue.turns)]
+    def flat() -> Iterator[Row]:
+        nonlocal empty
+        for some in found:
+            empty += not some
+            yield from some
 
-
-def to_row(experiment: Experiment, dialogue: Dialogue) -> Row | None:
-    """The training row of one dialogue, up to the student's last turn; None where nothing would be learned."""
-    own = [i for i, turn in enumerate(dialogue.turns) if turn.party == "student"]
-    learn = learned(dialogue, experiment.training.learn)
-    if not any(learn):
-        return None
-    condition = experiment.conditions[dialogue.condition]
-    messages = view(dialogue.task, condition, dialogue.turns[: own[-1] + 1], "student", experiment.student.system)
-    replies = [i for i, message in enumerate(messages) if message["role"] == "assistant"]
-    carries = {message for turn, message in zip(own, replies, strict=True) if learn[turn]}
-    return {
-        "id": dialogue.id,
-        "task_id": dialogue.task.id,
-        "seed": dialogue.seed,
-        "round": dialogue.round,
-        "specification": dialogue.task.specification,
-        "messages": messages,
-        "learn": [i in carries for i in range(len(messages))],
-    }
-
-
-def export(experiment: Experiment, condition: str, dialogues: Collection[Dialogue]) -> ExportReport:
-    """Write datasets/<condition>/sft/train.parquet and the card, a row per dialogue in their order.
-
-    `dialogues` are the selected ones of this condition, of all seeds and rounds.
-    """
-    folder = dataset_path(experiment, condition)
-    rows = write_rows(folder, filter(None, (to_row(experiment, dialogue) for dialogue in dialogues)))
-    report = ExportReport(condition, len(dialogues), rows, len(dialogues) - rows, folder)
+    written = write_rows(folder, flat(), FORMATS[format])
+    selected = select_pool(experiment, condition)
     _replace(
         folder.parent / "README.md",
-        lambda path: path.write_text(card(experiment, condition, dialogues, rows), encoding="utf-8"),
+        lambda path: path.write_text(card(experiment, condition, selected, written), encoding="utf-8"),
     )
-    return report
+    return ExportReport(condition, taken, written, empty, folder)
 
 
 def dataset_path(experiment: Experiment, condition: str) -> Path:
-    return experiment.run / "datasets" / condition / "sft"
+    """The folder of the format that the condition's method learns from."""
+    return experiment.run / "datasets" / condition / FORMAT_OF[experiment.conditions[condition].method]
 
 
-def write_rows(folder: Path, rows: Iterable[Row], matched: bool = False) -> int:
-    """Replace the Parquet file of a dataset, `matched` says whether rows have that column. Returns their number."""
-    columns = Features({**COLUMNS, "matched": Value("bool")} if matched else COLUMNS)
+def write_rows(folder: Path, rows: Iterable[Row], columns: Features = FORMATS["sft"]) -> int:
+    """Replace the Parquet file of a dataset. Returns how many rows it has."""
     schema, written, rest = columns.arrow_schema, 0, iter(rows)  # its metadata tells `datasets` the features
 
     def write(path: Path) -> None:
@@ -222,5 +176,5 @@ def mark_matched(experiment: Experiment, tokens_of: Callable[[Row], int]) -> lis
         reports += made
         for name in datasets:
             rows = ({**row, "matched": row["id"] in keep} for row in stream_rows(experiment, name))
-            write_rows(dataset_path(experiment, name), rows, True)
+            write_rows(dataset_path(experiment, name), rows, MATCHED)
     return reports

@@ -8,7 +8,7 @@ should use a new kind of knowledge, a line in `pipeline.partner`).
 from __future__ import annotations
 
 from enum import Enum
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, field_validator, model_validator
 
@@ -54,6 +54,8 @@ PARTITIONS = {
     "script":     _row({PUBLIC},               {PUBLIC, WITHHELD, SOLUTION, ANSWER}),
 }  # fmt: skip
 
+Method = Literal["sft", "monologue", "dpo", "dpo_answer", "kto"]
+
 # Their embedded behaviour is only what the corpus author chose, so no claim rests on them.
 PLUMBING_ON_EMBEDDED = ("script", "mindreader", "misled")
 
@@ -72,6 +74,8 @@ class Condition(BaseModel):
     keep: Literal["all", "grounded"] = "all"
     specifications: tuple[Specification, ...] | None = None  # None: all of the experiment's tasks
     reveal: bool = False  # may a partner that holds the answer say it
+    method: Method = "sft"  # the learning rule
+    learns_from: str = ""  # a condition whose dialogues it learns from; empty: it has its own
 
     @field_validator("partition")
     @classmethod
@@ -81,6 +85,10 @@ class Condition(BaseModel):
         if name not in PARTITIONS:
             raise ValueError(f"{name!r} is not a partition. Known: {', '.join(PARTITIONS)}")
         return name
+
+    def shaping(self) -> dict[str, Any]:
+        """The axes that shape a dialogue: all but how one learns from it."""
+        return self.model_dump(mode="json", exclude={"method", "learns_from"})
 
     @property
     def row(self) -> Partition:

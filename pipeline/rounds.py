@@ -15,6 +15,7 @@ from pipeline.adopt import adopt
 from pipeline.build import Counts, build, finished, jobs
 from pipeline.casting import Casting
 from pipeline.config import ConfigError, Experiment
+from pipeline.ledger import branch_out, has_ledger, wanted
 from pipeline.progress import say, stage
 from pipeline.rundir import newest_adapter
 from pipeline.schema import Failure, Task
@@ -39,6 +40,11 @@ def groups(experiment: Experiment) -> list[list[str]]:
             found.append([])
         found[-1].append(name)
     return found
+
+
+def _speaking(experiment: Experiment, group: list[str]) -> list[str]:
+    """Those of a group that have dialogues of their own."""
+    return [name for name in group if not experiment.conditions[name].learns_from]
 
 
 def waits(experiment: Experiment, group: list[str], round: int) -> bool:
@@ -78,7 +84,7 @@ async def build_round(experiment: Experiment, group: list[str], round: int, shar
     casting = Casting(experiment, partial(newest_adapter, experiment))
     casting.announce(itertools.product(group, experiment.seeds), round - 1)
     made = []
-    for name, seed in itertools.product(group, experiment.seeds):
+    for name, seed in itertools.product(_speaking(experiment, group), experiment.seeds):
         label = f"build {name} seed {seed}" + (f" round {round + 1}" if experiment.rounds > 1 else "")
         axes, hits = experiment.conditions[name], ""
         if axes.voice == "human":
@@ -101,10 +107,26 @@ async def build_round(experiment: Experiment, group: list[str], round: int, shar
     return made
 
 
+async def branch_round(experiment: Experiment, group: list[str], round: int) -> None:
+    """The turn-value ledger of one round, where the config asks for one."""
+    casting = Casting(experiment, partial(newest_adapter, experiment))
+    casting.announce(itertools.product(group, experiment.seeds), round - 1)
+    for name, seed in itertools.product(_speaking(experiment, group), experiment.seeds):
+        if not has_ledger(experiment, name):
+            continue
+        label = f"ledger {name} seed {seed}" + (f" round {round + 1}" if experiment.rounds > 1 else "")
+        with stage(label, sum(1 for _ in wanted(experiment, name, seed, round))) as progress:
+            try:
+                counts = await branch_out(experiment, name, seed, round, casting.cast(name, seed, round), progress)
+            finally:
+                hits = casting.meter.store(experiment.run, experiment.engine.kind, "ledger", name, seed, round)
+        say(f"{label}: {counts.made} branches, {counts.failed} failures, {counts.skipped} there already{hits}")
+
+
 def missing(experiment: Experiment, group: list[str], round: int) -> int:
     """How many dialogues of a round are still to be made."""
     tasks, _ = stream_tasks(experiment.tasks, "train")
-    cells = itertools.product(group, experiment.seeds)
+    cells = itertools.product(_speaking(experiment, group), experiment.seeds)
     return sum(_missing(experiment, tasks, name, seed, round, None) for name, seed in cells)
 
 

@@ -109,6 +109,61 @@ class Dialogue(Record):
         return sum(turn.tokens for turn in self.turns if turn.party == party)
 
 
+class Rollout(Record):
+    """How a dialogue went on after a sibling."""
+
+    turns: tuple[Turn, ...]
+    stop: Stop
+
+
+class Sibling(Record):
+    """One of the turns that the student might have said, and what came of it."""
+
+    turn: Turn
+    rollouts: tuple[Rollout, ...]
+
+
+class Branch(Record):
+    """The siblings of one student turn. `dialogue` is the id of the dialogue that `prefix` is the beginning of."""
+
+    id: str
+    dialogue: str
+    task: Task
+    condition: str
+    axes: dict[str, Any]
+    seed: int
+    round: int
+    prefix: tuple[Turn, ...]
+    siblings: tuple[Sibling, ...]
+
+    @property
+    def at(self) -> int:
+        """Which student turn this is; 0 is the first."""
+        return len(self.prefix) // 2
+
+    def dialogues(self, sibling: int) -> list[Dialogue]:
+        """The whole dialogues that go through one sibling."""
+        chosen = self.siblings[sibling]
+        return [
+            Dialogue(
+                id=f"{self.id}-{sibling}-{i}",
+                task=self.task,
+                condition=self.condition,
+                axes=self.axes,
+                seed=self.seed,
+                round=self.round,
+                turns=(*self.prefix, chosen.turn, *rollout.turns),
+                stop=rollout.stop,
+            )
+            for i, rollout in enumerate(chosen.rollouts)
+        ]
+
+    def tokens(self, party: str) -> int:
+        """Sampled for this branch: siblings and rollouts, not the prefix."""
+        later = [turn for sibling in self.siblings for rollout in sibling.rollouts for turn in rollout.turns]
+        return sum(t.tokens for t in [*later, *(sibling.turn for sibling in self.siblings)] if t.party == party)
+
+
 class Failure(Record):
     """A task of a condition that did not become a dialogue, and why."""
 

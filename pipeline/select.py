@@ -7,12 +7,12 @@ one answer, `none` all; `keep: grounded` drops lucky guesses.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 
 from pipeline.acts import attempts, given
+from pipeline.config import Experiment
 from pipeline.partition import PARTNER_VIEW, Condition
+from pipeline.pool import Place, Pool
 from pipeline.schema import Dialogue, Party, digest
-from pipeline.store import Stored, placed
 from pipeline.verify import equal
 from pipeline.view import known
 
@@ -64,14 +64,15 @@ def select(dialogues: Iterable[Dialogue], condition: Condition) -> list[Dialogue
     return result
 
 
-def select_stored(path: Path, condition: Condition) -> Stored[Dialogue]:
-    """What `select` keeps of a file, in the order of seed, round and id, without holding it."""
-    first: dict[str, tuple[int, int, str, int]] = {}
-    for place, dialogue in placed(path, Dialogue):
-        if kept(dialogue, condition):
+def select_pool(experiment: Experiment, condition: str) -> Pool:
+    """What `select` keeps of a condition's pool, in the order of seed, round and id, without holding it."""
+    axes, pool = experiment.conditions[condition], Pool(experiment, condition)
+    first: dict[str, tuple[int, int, str, Place]] = {}
+    for place, dialogue in pool.placed():
+        if kept(dialogue, axes):
             key, found = _transcript(dialogue), (dialogue.seed, dialogue.round, dialogue.id, place)
             first[key] = min(found, first.get(key, found))
-    return Stored(path, Dialogue, [place for *_, place in sorted(first.values())])
+    return Pool(experiment, condition, [place for *_, place in sorted(first.values())])
 
 
 def _transcript(dialogue: Dialogue) -> str:

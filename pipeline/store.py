@@ -7,9 +7,9 @@ newline: readers skip it, and the next writer cuts it off before it appends.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -62,26 +62,6 @@ class Appender:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-class Stored(Generic[Row]):
-    """Some records of a file, read anew whenever they are gone through: only their places are held."""
-
-    def __init__(self, path: Path, kind: type[Row], places: Sequence[int]):
-        self.path, self.kind, self.places = path, kind, places
-
-    def __len__(self) -> int:
-        return len(self.places)
-
-    def __iter__(self) -> Iterator[Row]:
-        if self.places:
-            with self.path.open("rb") as file:
-                for place in self.places:
-                    file.seek(place)
-                    yield self.kind.model_validate_json(file.readline())
-
-    def __contains__(self, record: object) -> bool:
-        return any(record == mine for mine in self)
 
 
 def read(path: Path, kind: type[Row]) -> Iterator[Row]:

@@ -15,7 +15,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipeline.build import Counts, Stopped, build, jobs
+from pipeline.admission import Stopped
+from pipeline.build import Counts, build, jobs
 from pipeline.config import Experiment, dump
 from pipeline.episode import Cast
 from pipeline.models import Completion, ContextOverflow, EngineError

@@ -14,21 +14,29 @@ from hypothesis import strategies as st
 
 from pipeline import export as module
 from pipeline.config import Experiment
-from pipeline.export import Row, export, learned, mark_matched, match, read_rows, to_row
+from pipeline.export import ExportReport, export, mark_matched, match, read_rows
 from pipeline.partition import PARTITIONS, Condition
+from pipeline.rows import Row, learned, to_row
 from pipeline.schema import Dialogue, Task, Turn
-from pipeline.select import select_stored
 from pipeline.store import rewrite
 from pipeline.view import view
 
-CONDITIONS = {name: Condition(partition=name, voice="model" if name == "script" else "rule") for name in PARTITIONS} | {
-    "volunteer": Condition(partition="facts", terms="volunteer"),
-    "full_only": Condition(partition="facts", specifications=("full",)),
+CONDITIONS = {
+    name: Condition(partition=name, voice="model" if name == "script" else "rule", selection="none")
+    for name in PARTITIONS
+} | {
+    "volunteer": Condition(partition="facts", terms="volunteer", selection="none"),
+    "full_only": Condition(partition="facts", specifications=("full",), selection="none"),
 }
 
 
 def experiment(out: Path, **training: Any) -> Experiment:
     return Experiment(name="tiny", out=str(out), conditions=CONDITIONS, seeds=(1, 2), training=training)
+
+
+def exported(made: Experiment, name: str, dialogues: list[Dialogue]) -> ExportReport:
+    rewrite(made.run / "dialogues" / f"{name}.jsonl", dialogues)
+    return export(made, name)
 
 
 def dialogue(task: Task, *lines: str, condition: str = "facts", seed: int = 1, first: int = 0) -> Dialogue:
@@ -135,8 +143,8 @@ def test_the_dataset_reads_back_as_it_was_and_the_counts_reconcile(underspecifie
     made = experiment(tmp_path, learn="final")
     dialogues = [solved(task, seed=seed) for task in underspecified[:3] for seed in (2, 1)]
     silent = dialogue(underspecified[4], "I cannot tell.")
-    report = export(made, "facts", [*dialogues, silent])
-    assert (report.selected, report.rows, report.nothing_learned) == (7, 6, 1)
+    report = exported(made, "facts", [*dialogues, silent])
+    assert (report.taken, report.rows, report.nothing_learned) == (7, 6, 1)
     rows = read_rows(made, "facts")
     assert sorted(rows, key=lambda r: r["id"]) == sorted((to_row(made, d) for d in dialogues), key=lambda r: r["id"])  # type: ignore[index]
     hub = Dataset.from_parquet(str(report.path / "train.parquet"), cache_dir=str(tmp_path / "cache"))
@@ -148,10 +156,8 @@ def test_the_same_dialogues_stored_in_any_order_give_the_same_bytes(underspecifi
     dialogues = [solved(task, seed=seed) for task in underspecified[:4] for seed in (2, 1)]
     files = []
     for name, order in (("a", dialogues), ("b", dialogues[::-1])):
-        made, path = experiment(tmp_path / name), tmp_path / name / "dialogues.jsonl"
-        path.parent.mkdir()
-        rewrite(path, order)
-        export(made, "facts", select_stored(path, CONDITIONS["facts"]))
+        made = experiment(tmp_path / name)
+        exported(made, "facts", order)
         files.append(tmp_path / name / "datasets/facts/sft/train.parquet")
     assert files[0].read_bytes() == files[1].read_bytes()
     rows = read_rows(made, "facts")
@@ -160,7 +166,7 @@ def test_the_same_dialogues_stored_in_any_order_give_the_same_bytes(underspecifi
 
 def test_an_empty_selection_gives_an_empty_dataset_with_all_columns_and_a_card(tmp_path):
     made = experiment(tmp_path)
-    assert export(made, "facts", []).rows == 0
+    assert exported(made, "facts", []).rows == 0
     assert read_rows(made, "facts") == []
     assert "NaN (0 of 0)" in (tmp_path / "datasets/facts/README.md").read_text()
     with pytest.raises(FileNotFoundError, match="maieutic build"):
@@ -169,7 +175,7 @@ def test_an_empty_selection_gives_an_empty_dataset_with_all_columns_and_a_card(t
 
 def test_a_write_that_fails_leaves_the_old_dataset_whole(underspecified, tmp_path):
     made = experiment(tmp_path)
-    export(made, "facts", [solved(underspecified[0])])
+    exported(made, "facts", [solved(underspecified[0])])
     rows = read_rows(made, "facts")
     with pytest.raises(Exception, match="int"):
         module.write_rows(module.dataset_path(made, "facts"), [{**rows[0], "seed": "not a number"}])
@@ -181,7 +187,7 @@ def test_a_write_that_fails_leaves_the_old_dataset_whole(underspecified, tmp_pat
 def test_a_card_says_who_knew_what_how_rows_were_made_and_what_is_wrong_with_them(underspecified, tmp_path, name):
     made = experiment(tmp_path)
     dialogues = [solved(underspecified[0], condition=name), dialogue(underspecified[1], "Hm.", condition=name)]
-    report = export(made, name, dialogues)
+    report = exported(made, name, dialogues)
     card = DatasetCard.load(tmp_path / "datasets" / name / "README.md")
     assert card.data.configs == [{"config_name": "sft", "data_files": "sft/*.parquet"}]
     axes = CONDITIONS[name]
@@ -211,7 +217,7 @@ def test_a_card_carries_the_licence_of_its_source(underspecified, tmp_path, sour
         conditions={"key": human},
         tasks={"source": source, "path": "/home/someone/problems.jsonl"},
     )
-    export(made, "key", [dialogue(underspecified[0], "Hm.", condition="key")])
+    exported(made, "key", [dialogue(underspecified[0], "Hm.", condition="key")])
     card = DatasetCard.load(tmp_path / "datasets/key/README.md")
     assert card.data.license == licence
     assert "/home/someone" not in card.text and "problems.jsonl" in card.text
@@ -274,9 +280,9 @@ def test_marking_adds_a_column_and_matches_conditions_of_other_specifications_am
 ):
     conditions = {name: CONDITIONS[name] for name in ("facts", "solo", "full_only")}
     made = experiment(tmp_path).model_copy(update={"conditions": conditions})
-    export(made, "facts", [solved(task) for task in underspecified[:6]])
-    export(made, "solo", [solved(task, condition="solo") for task in underspecified[3:9]])
-    export(made, "full_only", [dialogue(task, "Hm.", condition="full_only") for task in full[:5]])
+    exported(made, "facts", [solved(task) for task in underspecified[:6]])
+    exported(made, "solo", [solved(task, condition="solo") for task in underspecified[3:9]])
+    exported(made, "full_only", [dialogue(task, "Hm.", condition="full_only") for task in full[:5]])
     before = {name: read_rows(made, name) for name in conditions}
     mark_matched(made, lambda row: 10 * sum(row["learn"]))
     after = {name: read_rows(made, name) for name in conditions}

@@ -2,10 +2,11 @@
 
 import pytest
 
+from pipeline.config import Experiment
 from pipeline.leaks import first_leak, leak_stated, privileged
 from pipeline.partition import Condition
 from pipeline.schema import Dialogue, Fact, Task, Turn
-from pipeline.select import agrees, final_answer, is_correct, is_grounded, kept, select, select_stored
+from pipeline.select import agrees, final_answer, is_correct, is_grounded, kept, select, select_pool
 from pipeline.store import rewrite
 
 TASK = Task(
@@ -95,7 +96,13 @@ def test_only_rows_with_more_than_the_question_are_privileged():
 
 def test_what_is_selected_from_a_file_is_what_is_selected_from_a_list(tmp_path):
     talks = [ASKED, LUCKY.model_copy(update={"id": "lucky"}), ASKED.model_copy(update={"id": "a twin"})]
-    rewrite(tmp_path / "talks.jsonl", talks)
-    for axes in (Condition(partition="facts"), Condition(partition="facts", selection="none", keep="grounded")):
-        assert list(select_stored(tmp_path / "talks.jsonl", axes)) == select(talks, axes)
-    assert list(select_stored(tmp_path / "nowhere.jsonl", Condition(partition="facts"))) == []
+    conditions = {
+        "facts": Condition(partition="facts"),
+        "grounded": Condition(partition="facts", selection="none", keep="grounded"),
+        "nowhere": Condition(partition="facts"),
+    }
+    made = Experiment(name="x", out=str(tmp_path), conditions=conditions)
+    for name in ("facts", "grounded"):
+        rewrite(tmp_path / "dialogues" / f"{name}.jsonl", talks)
+        assert list(select_pool(made, name)) == select(talks, conditions[name])
+    assert list(select_pool(made, "nowhere")) == []

@@ -1,0 +1,85 @@
+"""What every way of learning is given, and what it hands back to be trained."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, NamedTuple
+
+import torch
+from datasets import Dataset
+from peft import LoraConfig, PeftModel
+from transformers import PreTrainedModel, PreTrainedTokenizerBase, Trainer
+
+from pipeline.config import ConfigError, Experiment, Override
+from pipeline.partition import Method
+
+
+class NothingToTrain(ValueError):
+    """A condition has nothing to learn from for this seed and round; it is reported as untrained."""
+
+
+class Pupil(NamedTuple):
+    """Who learns, of which condition and seed. `lora` is None where the model has its adapter already."""
+
+    experiment: Experiment
+    condition: str
+    seed: int
+    model: PreTrainedModel | PeftModel
+    tokenizer: PreTrainedTokenizerBase
+    lora: LoraConfig | None
+
+    @property
+    def method(self) -> Method:
+        return self.experiment.conditions[self.condition].method
+
+    @property
+    def longest(self) -> int:
+        """Tokens that a row may have."""
+        context = int(self.model.config.get_text_config().max_position_embeddings)
+        return min(self.experiment.training.max_length, context)
+
+    def arguments(self) -> dict[str, Any]:
+        """What the arguments of all trainers share."""
+        settings, (micro, accumulate) = self.experiment.training, batching(self.experiment)
+        own = settings.methods.get(self.method, Override())
+        return {
+            "output_dir": str(self.experiment.run / "adapters"),
+            "seed": self.seed,
+            "num_train_epochs": own.epochs or settings.epochs,
+            "learning_rate": own.learning_rate or settings.learning_rate,
+            "per_device_train_batch_size": micro,
+            "gradient_accumulation_steps": accumulate,
+            "bf16": settings.bf16,
+            "gradient_checkpointing": settings.gradient_checkpointing,
+            "use_cpu": not torch.accelerator.is_available(),
+            "save_strategy": "no",
+            "report_to": "none",
+            "logging_steps": 10,
+            "disable_tqdm": True,
+            "dataloader_pin_memory": torch.accelerator.is_available(),
+            "ddp_find_unused_parameters": False,
+        }
+
+
+class Lesson(NamedTuple):
+    """A trainer that is ready, and the size of what it is given."""
+
+    trainer: Trainer
+    sequences: int
+    tokens: int  # that carry loss, in one epoch
+    held_out: Dataset | None = None  # scored afterwards, not learned
+
+
+def batching(experiment: Experiment) -> tuple[int, int]:
+    """Rows per device and pass, and passes per optimizer step, so that a step has `training.batch` rows.
+
+    Raises ConfigError where the number of processes (accelerate's WORLD_SIZE) does not allow that.
+    """
+    settings, processes = experiment.training, int(os.environ.get("WORLD_SIZE", "1"))
+    micro = min(settings.micro_batch, settings.batch // processes)
+    if micro < 1 or settings.batch % (micro * processes):
+        raise ConfigError(
+            f"training.batch: {settings.batch} is not a multiple of {max(micro, 1) * processes} "
+            f"(training.micro_batch {settings.micro_batch} on {processes} process(es)). Change one of them."
+        )
+    return micro, settings.batch // (micro * processes)

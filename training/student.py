@@ -1,0 +1,196 @@
+"""One student: the rows of its condition, seed and round, learned by the condition's method, as a LoRA adapter.
+
+An adapter folder appears whole or not at all, with `training.json` beside the weights: what it was
+trained on and how. The same data, settings and start give the same bytes on a CPU, and are skipped.
+
+    maieutic train configs/quickstart.yaml
+    accelerate launch maieutic.py train configs/sharded_qwen3_0.6b.yaml     # several GPUs
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from functools import lru_cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+from peft import LoraConfig, PeftModel
+from safetensors import SafetensorError
+from transformers import (
+    AutoModelForCausalLM,
+    PrinterCallback,
+    ProgressCallback,
+    Trainer,
+    TrainerCallback,
+    set_seed,
+)
+from transformers.utils import logging as hf_logging
+
+from pipeline.config import ConfigError, Experiment, weights_id
+from pipeline.export import read_rows
+from pipeline.models.transformers import load_tokenizer
+from pipeline.partition import Method
+from pipeline.progress import Stage, stage
+from pipeline.rows import Row
+from pipeline.rundir import adapter_path
+from pipeline.schema import digest
+from training import preference, sft
+from training.lesson import Lesson, NothingToTrain, Pupil
+from training.masks import RowTooLong
+
+METHODS: dict[Method, Callable[[Pupil, list[Row]], Lesson]] = {
+    "sft": sft.lesson,
+    "monologue": sft.lesson,
+    "dpo": preference.pairs,
+    "dpo_answer": preference.pairs,
+    "kto": preference.verdicts,
+}
+RECORD = "training.json"
+PACKAGES = ("torch", "transformers", "trl", "peft")
+
+
+def train(experiment: Experiment, condition: str, seed: int, round: int = 0, start: Path | None = None) -> Path:
+    """Train one student on the rows of its condition, seed and round; the adapter's folder is returned.
+
+    `start` is the adapter to go on from (the round before's); without it LoRA starts at nothing. Returns at
+    once where the adapter is there with the same data, settings and start. Raises NothingToTrain without
+    rows, RowTooLong or TemplateError (training.masks) naming the row, FileNotFoundError without a dataset,
+    ConfigError for settings that do not fit.
+    """
+    rows, method = _rows(experiment, condition, seed, round), experiment.conditions[condition].method
+    out, settings = adapter_path(experiment, condition, seed, round), experiment.training
+    record = {
+        "condition": condition,
+        "method": method,
+        "seed": seed,
+        "round": round,
+        "model": experiment.student.model,
+        "model_hash": weights_id(experiment.student.model),
+        "start": _start(start),
+        "data_hash": digest(rows),
+        "training": settings.model_dump(exclude={"max_length"}),  # no row is ever cut to it
+        "versions": {name: version(name) for name in PACKAGES},
+    }
+    if is_done(out, record):
+        return out
+    began = time.monotonic()
+    tokenizer = load_tokenizer(experiment.student.model)
+    tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
+    set_seed(seed)
+    hf_logging.disable_progress_bar()  # ours is the one progress display
+    # Weights in the type of the arithmetic: a float32 base would cost a GPU twice the memory.
+    model: Any = AutoModelForCausalLM.from_pretrained(
+        experiment.student.model, dtype=torch.bfloat16 if settings.bf16 else torch.float32
+    )
+    lora = None
+    if start is None:
+        lora = LoraConfig(
+            r=settings.rank, lora_alpha=settings.alpha, target_modules="all-linear", task_type="CAUSAL_LM"
+        )
+    else:
+        model = PeftModel.from_pretrained(model, start, is_trainable=True)
+    try:
+        lesson = METHODS[method](Pupil(experiment, condition, seed, model, tokenizer, lora), rows)
+    except RowTooLong as error:
+        raise RowTooLong(f"train {condition} seed {seed}: {error}") from None
+    trainer = lesson.trainer
+    for callback in (ProgressCallback, PrinterCallback):
+        trainer.remove_callback(callback)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with stage(f"train {condition} seed {seed}") as progress:
+        trainer.add_callback(_Progress(progress))
+        loss = trainer.train().training_loss
+    held_out = _score(lesson)
+    if trainer.is_world_process_zero():
+        record |= {
+            "rows": len(rows),
+            "sequences": lesson.sequences,
+            "optimizer_steps": trainer.state.global_step,
+            "trained_tokens": lesson.tokens,
+            "loss": loss,
+            **held_out,
+            "seconds": time.monotonic() - began,
+        }
+        _save(trainer, out, record)
+    trainer.accelerator.wait_for_everyone()
+    return out
+
+
+def _score(lesson: Lesson) -> dict[str, Any]:
+    """On how many held-out pairs the student now prefers the better turn, more than the base does."""
+    if lesson.held_out is None:
+        return {}
+    found = lesson.trainer.evaluate()
+    return {"held_out": {"pairs": len(lesson.held_out), "accuracy": found["eval_rewards/accuracies"]}}
+
+
+def _rows(experiment: Experiment, condition: str, seed: int, round: int) -> list[Row]:
+    everything = read_rows(experiment, condition)
+    rows = [row for row in everything if (row["seed"], row["round"]) == (seed, round)]
+    if experiment.training.regime == "matched":
+        if any("matched" not in row for row in rows):
+            raise ConfigError(
+                f"training.regime: 'matched', but the dataset of {condition!r} is not matched with the "
+                "others. Run pipeline.export.mark_matched once all conditions are exported."
+            )
+        rows = [row for row in rows if row["matched"]]
+    if not rows:
+        raise NothingToTrain(f"{condition}, seed {seed}, round {round}: no rows among {len(everything)} of all seeds")
+    return sorted(rows, key=lambda row: row["id"])
+
+
+class _Progress(TrainerCallback):
+    def __init__(self, progress: Stage):
+        self.progress = progress
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        if state.is_world_process_zero:
+            self.progress(state.global_step, state.max_steps)
+
+
+def _save(trainer: Trainer, out: Path, record: dict[str, Any]) -> None:
+    """Write beside `out`, then rename: a kill leaves the old folder, the new one or none."""
+    for left in out.parent.glob(f".{out.name}.*"):
+        shutil.rmtree(left)
+    temporary = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
+    try:
+        trainer.accelerator.unwrap_model(trainer.model).save_pretrained(temporary, save_embedding_layers=False)
+        (temporary / "README.md").unlink(missing_ok=True)  # PEFT's empty card; training.json says what this is
+        (temporary / RECORD).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    except (SafetensorError, OSError) as error:
+        shutil.rmtree(temporary)
+        raise OSError(f"{out}: the adapter could not be saved, perhaps on a full disk ({error})") from None
+    temporary.chmod(0o755)
+    old = temporary.with_name(temporary.name + ".old")
+    if out.exists():
+        os.rename(out, old)
+    os.rename(temporary, out)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def is_done(out: Path, record: dict[str, Any]) -> bool:
+    """Whether `out` holds an adapter made from the same data, settings and start as `record` says."""
+    if not (out / RECORD).is_file():
+        return False
+    there = json.loads((out / RECORD).read_text(encoding="utf-8"))
+    same = json.loads(json.dumps({key: value for key, value in record.items() if key != "versions"}))
+    return all(there.get(key) == value for key, value in same.items())
+
+
+def _start(start: Path | None) -> str:
+    """Which adapter training goes on from, by content."""
+    return "" if start is None else _file_hash(start / "adapter_model.safetensors")
+
+
+@lru_cache
+def _file_hash(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
