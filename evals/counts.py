@@ -212,12 +212,12 @@ def reconcile(
         found.append(f"{twice} ids are stored more than once among dialogues and failures")
     rounds = 1 + max([d.round for d in dialogues] + [f.round for f in failures])
     bad = sum(f.kind == "bad_task" for f in failures)
-    expected = counts["tasks"] * experiment.dialogue.per_task * len(experiment.seeds) * rounds
+    expected = counts["tasks"] * experiment.per_task(name) * len(experiment.seeds) * rounds
     ended = len(own) + len(failures) - bad
     # An imported dialogue exists once, and its source may hold several of one task.
     if axes.voice != "human" and ended != expected:
         found.append(
-            f"{counts['tasks']} tasks x {experiment.dialogue.per_task} per task x {len(experiment.seeds)} seeds x "
+            f"{counts['tasks']} tasks x {experiment.per_task(name)} per task x {len(experiment.seeds)} seeds x "
             f"{rounds} rounds = {expected}, but {len(own)} dialogues + {len(failures) - bad} failures = {ended}"
         )
     wanted = sum(

@@ -67,7 +67,7 @@ def dialogue_id(experiment: Experiment, task_id: str, condition: str, seed: int,
 def jobs(experiment: Experiment, tasks: Collection[Task], condition: str, seed: int, round: int) -> Iterator[Job]:
     """The dialogues that a condition asks for, in a fixed order."""
     wanted = experiment.conditions[condition].specifications
-    for sample in range(experiment.dialogue.per_task):
+    for sample in range(experiment.per_task(condition)):
         for task in tasks:
             if wanted is None or task.specification in wanted:
                 name = dialogue_id(experiment, task.id, condition, seed, round, sample)
@@ -192,4 +192,5 @@ async def play_job(experiment: Experiment, axes: Condition, cast: Cast, job: Job
         stop=played.stop,
         before=played.before,
         after=played.after,
+        meta={"primed": list(played.primed)} if played.primed else {},
     )

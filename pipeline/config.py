@@ -173,6 +173,14 @@ class Experiment(Section):
     def run(self) -> Path:
         return Path(self.out or f"runs/{self.name}")
 
+    def per_task(self, condition: str) -> int:
+        """Dialogues that a condition plays of each task from the start.
+
+        Q-priming has no use for a ledger's siblings: it plays as many dialogues as the others' pool has.
+        """
+        siblings = self.ledger.siblings * self.ledger.rollouts * len(self.ledger.at)
+        return self.dialogue.per_task * (1 + (siblings if self.conditions[condition].method == "q_priming" else 0))
+
     @model_validator(mode="after")
     def _fits_together(self) -> Experiment:
         if "base" in self.conditions:
@@ -234,6 +242,11 @@ class Experiment(Section):
             raise ValueError(
                 f"conditions.{name}.learns_from: {condition.learns_from!r} differs in {', '.join(differing)}, so its "
                 "dialogues are not this condition's. Give both the same values, or leave out learns_from"
+            )
+        if condition.method == "q_priming" and (condition.learns_from or condition.partition == "script"):
+            raise ValueError(
+                f"conditions.{name}.method: 'q_priming' changes what is said, turn by turn: leave out learns_from, and "
+                "use another partition than script"
             )
         if condition.learns_from and self.rounds > 1:
             raise ValueError(

@@ -19,6 +19,7 @@ from pipeline.config import DialogueSettings
 from pipeline.models import Model, Sampling
 from pipeline.partition import Condition
 from pipeline.partner import rule_reply
+from pipeline.priming import WRITE, is_primed, model_question, rule_question
 from pipeline.schema import Belief, Party, Stop, Task, Turn, digest
 from pipeline.view import Message, known, probe, script_view, verdict, view
 
@@ -49,6 +50,7 @@ class Played:
     stop: Stop
     before: dict[Party, Belief]
     after: dict[Party, Belief]
+    primed: tuple[int, ...] = ()  # student turns (from 0) that a question took the place of
 
 
 def stream(*key: object) -> int:
@@ -71,13 +73,16 @@ async def play(
     """
     if condition.partition == "script":
         return await _script(task, condition, cast, settings, key)
-    turns = list(begun)
+    turns, primed = list(begun), list[int]()
     before = await _beliefs(task, condition, cast, settings, key, turns)
     stop: Stop = "turn_cap"
     for i in range(len(turns) // 2, settings.turns):
         if len(turns) == 2 * i:
             messages = view(task, condition, turns, "student", cast.student_system)
             turns.append(await speak(cast.student, messages, "student", settings, stream(key, "student", i)))
+            if is_primed(task, condition, turns[-1], i, stream(key, "prime", i)):
+                turns[-1] = await _question(task, condition, cast, settings, turns, stream(key, "question", i))
+                primed.append(i)
         if done(turns[-1].text):
             stop = "student_done"
             break
@@ -110,7 +115,21 @@ async def play(
             stop = "partner_done"
             break
     after = await _beliefs(task, condition, cast, settings, key, turns)
-    return Played(tuple(turns), stop, before, after)
+    return Played(tuple(turns), stop, before, after, tuple(primed))
+
+
+async def _question(
+    task: Task, condition: Condition, cast: Cast, settings: DialogueSettings, turns: list[Turn], seed: int
+) -> Turn:
+    before, replaced = turns[:-1], turns[-1]
+    if condition.voice == "rule":
+        return replaced.model_copy(update={"text": rule_question(task, condition, before), "finished": True})
+    assert cast.partner is not None
+    messages = probe(view(task, condition, before, "partner", cast.partner_system), WRITE)
+    said = await cast.partner.complete(messages, Sampling(settings.max_tokens, settings.temperature, seed))
+    # Both were sampled, and the budget counts both.
+    tokens = replaced.tokens + said.tokens
+    return replaced.model_copy(update={"text": model_question(said.text), "tokens": tokens, "finished": True})
 
 
 async def speak(model: Model, messages: list[Message], party: Party, settings: DialogueSettings, seed: int) -> Turn:

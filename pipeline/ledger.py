@@ -61,7 +61,8 @@ def answer_worth(branch: Branch, sibling: int) -> float:
 def has_ledger(experiment: Experiment, condition: str) -> bool:
     """Whether a condition's dialogues can be played on from their middle, and the config asks for it."""
     axes = experiment.conditions[condition]
-    return experiment.ledger.siblings > 0 and axes.voice != "human" and axes.partition != "script"
+    spoken = axes.voice != "human" and axes.partition != "script"
+    return experiment.ledger.siblings > 0 and spoken and axes.method != "q_priming"
 
 
 def wanted(experiment: Experiment, condition: str, seed: int, round: int) -> Iterator[tuple[str, Dialogue, int]]:

@@ -54,7 +54,7 @@ PARTITIONS = {
     "script":     _row({PUBLIC},               {PUBLIC, WITHHELD, SOLUTION, ANSWER}),
 }  # fmt: skip
 
-Method = Literal["sft", "monologue", "dpo", "dpo_answer", "kto"]
+Method = Literal["sft", "monologue", "q_priming", "dpo", "dpo_answer", "kto"]
 
 # Their embedded behaviour is only what the corpus author chose, so no claim rests on them.
 PLUMBING_ON_EMBEDDED = ("script", "mindreader", "misled")
@@ -87,8 +87,9 @@ class Condition(BaseModel):
         return name
 
     def shaping(self) -> dict[str, Any]:
-        """The axes that shape a dialogue: all but how one learns from it."""
-        return self.model_dump(mode="json", exclude={"method", "learns_from"})
+        """The axes that shape a dialogue: all but how one learns from it (q_priming is how it is made, too)."""
+        exclude = {"learns_from"} if self.method == "q_priming" else {"learns_from", "method"}
+        return self.model_dump(mode="json", exclude=exclude)
 
     @property
     def row(self) -> Partition:

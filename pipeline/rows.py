@@ -51,6 +51,7 @@ FORMATS = {
 FORMAT_OF = {
     "sft": "sft",
     "monologue": "sft",
+    "q_priming": "sft",
     "dpo": "preference",
     "dpo_answer": "preference",
     "kto": "unpaired_preference",
@@ -65,9 +66,9 @@ def rows(experiment: Experiment, condition: str) -> tuple[int, Iterator[list[Row
         return [] if row is None else [row]
 
     match axes.method:
-        case "sft" | "monologue":
+        case "sft" | "monologue" | "q_priming":
             chosen = select_pool(experiment, condition)
-            one = to_row if axes.method == "sft" else monologue
+            one = monologue if axes.method == "monologue" else to_row
             return len(chosen), (some(one(experiment, dialogue)) for dialogue in chosen)
         case "kto":
             pool = Pool(experiment, condition)

@@ -49,6 +49,7 @@ from training.masks import RowTooLong
 METHODS: dict[Method, Callable[[Pupil, list[Row]], Lesson]] = {
     "sft": sft.lesson,
     "monologue": sft.lesson,
+    "q_priming": sft.lesson,
     "dpo": preference.pairs,
     "dpo_answer": preference.pairs,
     "kto": preference.verdicts,
