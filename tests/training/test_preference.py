@@ -1,0 +1,181 @@
+"""DPO and KTO: what is scored is what was sampled, the student's own, and preferences are learned."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from peft import LoraConfig, PeftModel
+from transformers import AutoModelForCausalLM
+
+from pipeline.config import ConfigError, Experiment
+from pipeline.export import dataset_path, write_rows
+from pipeline.models.transformers import encode as prompt_ids
+from pipeline.models.transformers import load_tokenizer
+from pipeline.rows import FORMATS, Row
+from training import preference, student
+from training.lesson import NothingToTrain, Pupil
+from training.masks import IGNORE
+from training.masks import encode as encode_row
+
+METHODS = {name: {"partition": "facts", "method": name} for name in ("dpo", "kto")}
+BETTER, WORSE = "How many hats does Tom lose?", "The answer is 7."
+
+
+def message(role: str, text: str) -> dict[str, str]:
+    return {"role": role, "content": text}
+
+
+def whence(number: int) -> Row:
+    return {"id": f"r{number}", "task_id": f"t{number}", "seed": 1, "round": 0, "specification": "full"}
+
+
+def pair(number: int) -> Row:
+    prompt = [message("user", f"Tom has {number} hats. How many?")]
+    if number % 2:
+        prompt += [message("assistant", "I guess the answer is 3."), message("user", "Okay.")]
+    return {
+        **whence(number), "prompt": prompt, "margin": 1.0,
+        "chosen": [message("assistant", BETTER)], "rejected": [message("assistant", WORSE)],
+    }  # fmt: skip
+
+
+def talk(number: int, resolved: bool) -> Row:
+    said = BETTER if resolved else WORSE
+    completion = [
+        message("assistant", said),
+        message("user", "Tom loses 2 hats."),
+        message("assistant", "I am done."),
+    ]
+    prompt = [message("user", f"Tom has {number} hats. How many?")]
+    return {
+        **whence(number),
+        "prompt": prompt,
+        "completion": completion,
+        "learn": [True, False, True],
+        "label": resolved,
+    }
+
+
+def experiment(model: Path, out: Path, rows: list[Row], name: str, **settings: Any) -> Experiment:
+    given = {"rank": 4, "batch": 4, "micro_batch": 4, "learning_rate": 1e-2, "epochs": 4}
+    made = Experiment.model_validate({
+        "name": "tiny", "out": str(out), "student": {"model": str(model)}, "ledger": {"siblings": 2},
+        "conditions": {name: METHODS[name]}, "training": given | settings,
+    })  # fmt: skip
+    folder = dataset_path(made, name)
+    write_rows(folder, rows, FORMATS[folder.name])
+    return made
+
+
+def pupil(model: Path, made: Experiment, name: str) -> Pupil:
+    tokenizer = load_tokenizer(str(model))
+    tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
+    lora = LoraConfig(r=4, target_modules="all-linear", task_type="CAUSAL_LM")
+    return Pupil(made, name, 1, AutoModelForCausalLM.from_pretrained(model), tokenizer, lora)
+
+
+@torch.inference_mode()
+def likelihood(model: Path, text: str, adapter: Path | None = None) -> float:
+    """Log-probability of a first turn."""
+    network: Any = AutoModelForCausalLM.from_pretrained(model)
+    if adapter is not None:
+        network = PeftModel.from_pretrained(network, adapter)
+    messages = [message("user", "Tom has 4 hats. How many?"), message("assistant", text)]
+    (one,) = encode_row(load_tokenizer(str(model)), messages, [False, True], 512)
+    ids, labels = torch.tensor(one["input_ids"]), torch.tensor(one["labels"])
+    scores = network(input_ids=ids[None]).logits[0, :-1].log_softmax(-1)
+    own = labels[1:] != IGNORE
+    return float(scores[own].gather(1, labels[1:][own][:, None]).sum())
+
+
+def lean(model: Path, adapter: Path | None = None) -> float:
+    return likelihood(model, BETTER, adapter) - likelihood(model, WORSE, adapter)
+
+
+@pytest.mark.parametrize("kind", ["embedded", "qwen3"])
+def test_a_pair_is_scored_after_the_ids_that_a_sampler_reads_and_up_to_the_end_of_the_turn(kind, request, tmp_path):
+    model = request.getfixturevalue(kind)
+    made = pupil(model, experiment(model, tmp_path, [pair(1)], "dpo"), "dpo")
+    for row in (pair(1), pair(2)):
+        found = preference._encode_pair(made, row)
+        assert found["prompt_ids"] == prompt_ids(made.tokenizer, row["prompt"])
+        for side, text in (("chosen", BETTER), ("rejected", WORSE)):
+            said = made.tokenizer.encode(text, add_special_tokens=False)
+            assert found[f"{side}_ids"] == [*said, made.tokenizer.eos_token_id]
+
+
+def test_dpo_comes_to_prefer_what_was_worth_more_and_scores_pairs_of_tasks_that_it_never_saw(embedded, tmp_path):
+    made = experiment(embedded, tmp_path, [pair(n) for n in range(16)], "dpo", held_out=0.3, beta=0.1)
+    adapter = student.train(made, "dpo", 1)
+    record = json.loads((adapter / student.RECORD).read_text())
+    assert lean(embedded, adapter) > lean(embedded) + 1
+    assert record["method"] == "dpo" and record["rows"] == 16
+    assert record["sequences"] + record["held_out"]["pairs"] == 16 and record["held_out"]["pairs"] > 1
+    assert record["held_out"]["accuracy"] > 0.9
+
+
+def test_no_task_stands_on_both_sides_of_the_split(embedded, tmp_path):
+    rows = [{**pair(n), "id": f"{n}-{copy}"} for n in range(20) for copy in range(3)]
+    made = experiment(embedded, tmp_path, rows, "dpo", held_out=0.3)
+    lesson = preference.pairs(pupil(embedded, made, "dpo"), rows)
+    assert lesson.held_out is not None
+    learned, held = (
+        {tuple(one["prompt_ids"]) for one in part} for part in (lesson.trainer.train_dataset, lesson.held_out)
+    )
+    assert learned and held and not learned & held
+    assert len(learned | held) == 20
+
+
+def test_kto_scores_what_the_student_said_in_a_dialogue_and_nothing_that_its_partner_said(embedded, tmp_path):
+    rows = [talk(n, n % 2 == 0) for n in range(8)]
+    made = experiment(embedded, tmp_path, rows, "kto")
+    lesson = preference.verdicts(pupil(embedded, made, "kto"), rows)
+    batch = next(iter(lesson.trainer.get_train_dataloader()))
+    tokenizer = load_tokenizer(str(embedded))
+    for prefix in ("", "KL_"):
+        for ids, mask in zip(batch[f"{prefix}input_ids"], batch[f"{prefix}completion_mask"], strict=True):
+            said = tokenizer.decode(ids[mask.bool()])
+            assert said.split(tokenizer.eos_token) in ([first, "I am done.", ""] for first in (BETTER, WORSE))
+    whole = tokenizer.decode(batch["input_ids"][0])
+    assert "Tom loses 2 hats." in whole and "Tom has" in whole
+    assert lesson.tokens == sum(len(tokenizer.encode(s, add_special_tokens=False)) for s in (BETTER, WORSE)) * 4 + 8 * (
+        len(tokenizer.encode("I am done.", add_special_tokens=False)) + 2
+    )
+
+
+def test_kto_comes_to_prefer_dialogues_like_those_that_were_resolved(embedded, tmp_path):
+    made = experiment(embedded, tmp_path, [talk(n, n % 4 == 0) for n in range(16)], "kto")
+    adapter = student.train(made, "kto", 1)
+    assert lean(embedded, adapter) > lean(embedded) + 0.5
+    assert json.loads((adapter / student.RECORD).read_text())["sequences"] == 16
+
+
+@pytest.mark.parametrize("name", ["dpo", "kto"])
+def test_one_seed_gives_the_same_bytes(embedded, tmp_path, name):
+    rows = [pair(n) if name == "dpo" else talk(n, n % 2 == 0) for n in range(8)]
+    first, again = (student.train(experiment(embedded, tmp_path / out, rows, name, epochs=1), name, 1) for out in "ab")
+    weights = "adapter_model.safetensors"
+    assert (first / weights).read_bytes() == (again / weights).read_bytes()
+
+
+def test_a_method_can_have_a_rate_and_epochs_of_its_own(embedded, tmp_path):
+    made = experiment(
+        embedded, tmp_path, [pair(0)], "dpo", methods={"dpo": {"learning_rate": 0.5}, "kto": {"epochs": 9}}
+    )
+    arguments = pupil(embedded, made, "dpo").arguments()
+    assert (arguments["learning_rate"], arguments["num_train_epochs"]) == (0.5, 4)
+
+
+def test_what_cannot_be_compared_is_told_in_words(embedded, tmp_path):
+    same = [talk(n, True) for n in range(4)]
+    with pytest.raises(NothingToTrain, match="4 of 4 dialogues were resolved, and KTO needs both kinds"):
+        student.train(experiment(embedded, tmp_path / "a", same, "kto"), "kto", 1)
+    both = [talk(n, n % 2 == 0) for n in range(4)]
+    with pytest.raises(ConfigError, match=r"training\.micro_batch: 1: KTO compares rows of one pass"):
+        student.train(experiment(embedded, tmp_path / "b", both, "kto", micro_batch=1), "kto", 1)
+    with pytest.raises(NothingToTrain, match="no pairs to learn among 1"):
+        student.train(experiment(embedded, tmp_path / "c", [pair(0)], "dpo", held_out=0.999), "dpo", 1)
