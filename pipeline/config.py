@@ -95,6 +95,11 @@ class Ledger(Section):
     token_price: float = Field(default=0.0, ge=0)  # off a turn's worth, for each token of the student from it on
     question_price: float = Field(default=0.0, ge=0)  # and for each question
 
+    @property
+    def dialogues(self) -> int:
+        """Played on from one dialogue, at most: of a shorter one some turns are not there."""
+        return self.siblings * self.rollouts * len(self.at)
+
     @field_validator("siblings")
     @classmethod
     def _can_be_compared(cls, siblings: int) -> int:
@@ -178,8 +183,8 @@ class Experiment(Section):
 
         Q-priming has no use for a ledger's siblings: it plays as many dialogues as the others' pool has.
         """
-        siblings = self.ledger.siblings * self.ledger.rollouts * len(self.ledger.at)
-        return self.dialogue.per_task * (1 + (siblings if self.conditions[condition].method == "q_priming" else 0))
+        of_ledger = self.ledger.dialogues if self.conditions[condition].method == "q_priming" else 0
+        return self.dialogue.per_task * (1 + of_ledger)
 
     @model_validator(mode="after")
     def _fits_together(self) -> Experiment:

@@ -18,6 +18,7 @@ from rich.table import Table
 from pipeline.build import jobs, play_job
 from pipeline.casting import Casting
 from pipeline.config import ConfigError, Experiment
+from pipeline.ledger import has_ledger
 from pipeline.progress import console, say
 from pipeline.schema import Dialogue, Failure, Task
 from pipeline.tasks import load_dialogues, load_tasks
@@ -53,6 +54,8 @@ async def _perform(experiment: Experiment, tasks: list[Task]) -> dict[str, Dialo
     casting, seed = Casting(experiment), experiment.seeds[0]
     records: dict[str, Dialogue | Failure] = {}
     for name, axes in experiment.conditions.items():
+        if axes.learns_from:
+            continue
         if axes.voice == "human":
             imported, _ = load_dialogues(experiment.tasks, name, axes, seed)
             if imported:
@@ -94,12 +97,16 @@ def _print_view(who: str, messages: list[Message]) -> None:
 
 
 def cost(experiment: Experiment, tasks: list[Task], name: str) -> Cost:
-    """Upper bounds: every dialogue to its turn cap, and every turn of a model to its token cap."""
+    """Upper bounds: every dialogue to its turn cap, and every turn of a model to its token cap; those of the ledger
+    as whole ones. Nothing where a condition learns from another's."""
     axes, settings, seeds = experiment.conditions[name], experiment.dialogue, experiment.seeds
     if axes.voice == "human":
         imported = [dialogue for seed in seeds for dialogue in load_dialogues(experiment.tasks, name, axes, seed)[0]]
         return Cost(len(imported), sum(len(dialogue.turns) for dialogue in imported), 0)
+    if axes.learns_from:
+        return Cost(0, 0, 0)
     dialogues = len(seeds) * experiment.rounds * sum(1 for _ in jobs(experiment, tasks, name, seeds[0], 0))
+    dialogues *= 1 + experiment.ledger.dialogues * has_ledger(experiment, name)
     spoken = settings.turns + (settings.turns - 1 if axes.voice == "model" else 0)
     private = 0 if axes.partition == "script" else settings.beliefs * 2 * (2 if axes.voice == "model" else 1)
     return Cost(dialogues, dialogues * (2 * settings.turns - 1), dialogues * (spoken + private) * settings.max_tokens)
@@ -115,6 +122,8 @@ def _costs(experiment: Experiment, tasks: list[Task], shown: dict[str, Dialogue 
     }
     for name, bound in costs.items():
         guess = f"about {guesses[name]:,}" if name in guesses else "unknown"
+        if source := experiment.conditions[name].learns_from:
+            guess = f"those of {source}"
         table.add_row(name, f"{bound.dialogues:,}", f"{bound.turns:,}", f"{bound.tokens:,}", guess)
     totals = [f"{sum(column):,}" for column in zip(*costs.values(), strict=True)]
     table.add_row("all dialogues", *totals, f"about {sum(guesses.values()):,}", style="bold")
