@@ -73,6 +73,7 @@ class Condition(BaseModel):
     selection: Literal["outcome", "agreement", "none"] = "outcome"
     keep: Literal["all", "grounded"] = "all"
     specifications: tuple[Specification, ...] | None = None  # None: all of the experiment's tasks
+    manner: Literal["plain", "vague", "erring", "low_effort"] = "plain"  # how a rule partner tells what it is asked for
     reveal: bool = False  # may a partner that holds the answer say it
     method: Method = "sft"  # the learning rule
     learns_from: str = ""  # a condition whose dialogues it learns from; empty: it has its own
@@ -111,6 +112,11 @@ class Condition(BaseModel):
             raise ValueError("partition 'script' is written by a model, use voice: model")
         if self.voice == "rule" and self.weights != "base":
             raise ValueError(f"weights: {self.weights!r} needs voice: model")
+        if self.manner != "plain" and (self.voice != "rule" or self.terms != "on_request" or not partner & {WITHHELD}):
+            raise ValueError(
+                f"manner: {self.manner!r} is how a rule partner tells withheld facts that it is asked for: use voice: "
+                "rule, terms: on_request and a partition whose partner holds them (facts, key, mindreader)"
+            )
         if self.reveal and not partner & {ANSWER, SOLUTION}:
             raise ValueError(f"reveal: true needs a partner that holds the answer, in {self.partition!r} it does not")
         if self.selection == "agreement" and self.voice != "model":

@@ -8,12 +8,13 @@ embedded base has heard `exam` and `unhelpful` ones too, in its own corpus.
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from pipeline.acts import asked, attempt, given, sentences
 from pipeline.partition import Condition
-from pipeline.schema import Turn
+from pipeline.schema import Fact, Turn
 from pipeline.verify import equal, number
 from pipeline.view import Known
 
@@ -49,6 +50,8 @@ WORDINGS = {
         "go_on": ["That is for you to find out.", "I would rather not say."],
     },
 }
+
+ERRS = 0.3  # share of facts that an erring partner gets wrong
 
 
 class Reply(NamedTuple):
@@ -89,12 +92,35 @@ def rule_reply(
     told = {i for turn in turns[1::2] for i in given(turn.text, knows.facts)}
     open_to = [f for f in knows.facts if condition.terms == "on_request" or f not in knows.private or f.id in told]
     wanted = asked(said, knows.facts)
-    texts = [fact.text for fact in open_to if fact.id in wanted]
-    if texts:
-        return say("tell", " ".join(texts))
+    if facts := [fact for fact in open_to if fact.id in wanted]:
+        return _tell(facts, condition, turns, rng, say)
     if "?" in said and answer is None:
         return say("checks" if knows.verdicts else "unknown")
     return say("noted" if answer is not None else "go_on")
+
+
+def _tell(
+    facts: list[Fact], condition: Condition, turns: Sequence[Turn], rng: random.Random, say: Callable[..., Reply]
+) -> Reply:
+    """Tell what was asked for, in the partner's manner (after the simulated users of CollabLLM, Wu et al. 2025)."""
+    before = {i for turn in turns[:-1:2] for i in asked(turn.text, facts)}
+    match condition.manner:
+        case "vague":  # until it is asked again
+            texts = [fact.text if fact.id in before else re.sub(r"\d+", "some", fact.text) for fact in facts]
+        case "erring":
+            texts = [_misremembered(fact.text, rng) if rng.random() < ERRS else fact.text for fact in facts]
+        case "low_effort":  # one thing at a time, and only every other time
+            if rng.random() < 0.5:
+                return say("go_on")
+            texts = [facts[0].text]
+        case _:
+            texts = [fact.text for fact in facts]
+    return say("tell", " ".join(texts))
+
+
+def _misremembered(text: str, rng: random.Random) -> str:
+    """The same with every number off by one to nine."""
+    return re.sub(r"\d+", lambda found: str(int(found[0]) + rng.randint(1, 9)), text)
 
 
 def _unasked(knows: Known, condition: Condition) -> list[str]:

@@ -3,13 +3,14 @@
 import random
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline import acts
 from pipeline.partition import PARTITIONS, Condition
 from pipeline.partner import WORDINGS, rule_reply
-from pipeline.schema import Turn
+from pipeline.schema import Task, Turn
 from pipeline.tasks.embedded import make_task
 from pipeline.view import known, verdict
 from tests.pipeline.test_view import secret
@@ -131,3 +132,48 @@ def test_every_row_has_something_to_say_in_every_wording(seed, partition, wordin
     turns = [Turn(party="student", text=task.missing[0].ask)]
     said = rule_reply(known(task, condition, "partner"), condition, turns, None, random.Random(seed), wording)
     assert re.search(r"\w", said.text) and "{}" not in said.text
+
+
+def asked_twice(task: Task, manner: str, seed: int = 0) -> list[str]:
+    """What a partner says to a question, and to the same question again."""
+    axes, turns = Condition(partition="facts", manner=manner), []
+    for i in range(2):
+        turns.append(Turn(party="student", text=task.missing[0].ask))
+        reply = rule_reply(known(task, axes, "partner"), axes, turns, None, random.Random(f"{seed}-{i}"))
+        turns.append(Turn(party="partner", text=reply.text))
+    return [turn.text for turn in turns[1::2]]
+
+
+def test_a_vague_partner_says_the_number_only_when_it_is_asked_again(underspecified):
+    for task in underspecified[:10]:
+        vague, plain = asked_twice(task, "vague")
+        number = re.findall(r"\d+", task.missing[0].text)[0]
+        assert number not in re.findall(r"\d+", vague) and "some" in vague
+        assert task.missing[0].text in plain
+
+
+def test_an_erring_partner_is_wrong_in_three_facts_of_ten_and_never_says_so(underspecified):
+    task = underspecified[0]
+    told = [text for seed in range(500) for text in asked_twice(task, "erring", seed)]
+    wrong = [text for text in told if task.missing[0].text not in text]
+    assert 0.25 < len(wrong) / len(told) < 0.35
+    right = int(re.findall(r"\d+", task.missing[0].text)[0])
+    assert all(1 <= int(re.findall(r"\d+", text)[0]) - right <= 9 for text in wrong)
+
+
+def test_a_low_effort_partner_tells_at_most_one_thing_and_often_nothing(underspecified):
+    task = next(task for task in underspecified if len(task.missing) == 2)
+    both = " ".join(fact.ask for fact in task.missing)
+    axes = Condition(partition="facts", manner="low_effort")
+    turns = [Turn(party="student", text=both)]
+    replies = [rule_reply(known(task, axes, "partner"), axes, turns, None, random.Random(seed)) for seed in range(400)]
+    told = [[fact.id for fact in task.missing if fact.text in reply.text] for reply in replies]
+    assert {len(ids) for ids in told} == {0, 1}
+    assert 0.4 < sum(map(len, told)) / 400 < 0.6
+
+
+def test_manners_are_for_rule_partners_that_are_asked_for_withheld_facts():
+    for wrong in ({"partition": "symmetric"}, {"partition": "facts", "terms": "volunteer"},
+                  {"partition": "facts", "voice": "model"}):  # fmt: skip
+        with pytest.raises(ValueError, match="manner: 'vague' is how a rule partner tells withheld facts"):
+            Condition(manner="vague", **wrong)
