@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, ValidationError, field_validator, model_validator
 
-from pipeline.partition import Condition, Method
+from pipeline.partition import LEARNING, Condition, Method
 from pipeline.schema import Specification, digest
 
 Seed = Annotated[int, Field(ge=0, lt=2**31)]  # what every library takes
@@ -241,7 +241,7 @@ class Experiment(Section):
                 f"conditions.{name}.learns_from: {condition.learns_from!r} must name a condition that has dialogues of "
                 f"its own. Known: {', '.join(n for n, c in self.conditions.items() if not c.learns_from)}"
             )
-        apart = {"method", "learns_from", "selection", "keep"}  # how one learns from a dialogue, not what is said in it
+        apart = {*LEARNING, "selection", "keep"}
         ours, theirs = (one.model_dump(exclude=apart) for one in (condition, source))
         if differing := [axis for axis in ours if ours[axis] != theirs[axis]]:
             raise ValueError(
@@ -252,6 +252,11 @@ class Experiment(Section):
             raise ValueError(
                 f"conditions.{name}.method: 'q_priming' changes what is said, turn by turn: leave out learns_from, and "
                 "use another partition than script"
+            )
+        if condition.pass_rate != (0, 1) and self.per_task(name) == 1 and not self.ledger.siblings:
+            raise ValueError(
+                f"conditions.{name}.pass_rate: of one dialogue a task the rate is 0 or 1. Set dialogue.per_task or "
+                "ledger.siblings, for example to 4"
             )
         if condition.learns_from and self.rounds > 1:
             raise ValueError(

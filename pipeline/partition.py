@@ -60,6 +60,10 @@ Method = Literal["sft", "monologue", "q_priming", "dpo", "dpo_answer", "kto"]
 PLUMBING_ON_EMBEDDED = ("script", "mindreader", "misled")
 
 
+# Axes that say how one learns from a dialogue, not what is said in it; selection and keep do too, and stand in its id.
+LEARNING = {"method", "learns_from", "pass_rate"}
+
+
 class Condition(BaseModel):
     """One value on each axis. Fields left out keep the value that every other condition has."""
 
@@ -72,6 +76,7 @@ class Condition(BaseModel):
     weights: str = "base"
     selection: Literal["outcome", "agreement", "none"] = "outcome"
     keep: Literal["all", "grounded"] = "all"
+    pass_rate: tuple[float, float] = (0.0, 1.0)  # learn only from tasks whose dialogues end right this often (SPICE)
     specifications: tuple[Specification, ...] | None = None  # None: all of the experiment's tasks
     manner: Literal["plain", "vague", "erring", "low_effort"] = "plain"  # how a rule partner tells what it is asked for
     reveal: bool = False  # may a partner that holds the answer say it
@@ -89,8 +94,7 @@ class Condition(BaseModel):
 
     def shaping(self) -> dict[str, Any]:
         """The axes that shape a dialogue: all but how one learns from it (q_priming is how it is made, too)."""
-        exclude = {"learns_from"} if self.method == "q_priming" else {"learns_from", "method"}
-        return self.model_dump(mode="json", exclude=exclude)
+        return self.model_dump(mode="json", exclude=LEARNING - ({"method"} if self.method == "q_priming" else set()))
 
     @property
     def row(self) -> Partition:
@@ -112,6 +116,9 @@ class Condition(BaseModel):
             raise ValueError("partition 'script' is written by a model, use voice: model")
         if self.voice == "rule" and self.weights != "base":
             raise ValueError(f"weights: {self.weights!r} needs voice: model")
+        low, high = self.pass_rate
+        if not 0 <= low <= high <= 1:
+            raise ValueError(f"pass_rate: {list(self.pass_rate)}: two shares from 0 to 1 are expected, the lower first")
         if self.manner != "plain" and (self.voice != "rule" or self.terms != "on_request" or not partner & {WITHHELD}):
             raise ValueError(
                 f"manner: {self.manner!r} is how a rule partner tells withheld facts that it is asked for: use voice: "

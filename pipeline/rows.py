@@ -18,7 +18,7 @@ from pipeline.ledger import answer_worth, worth
 from pipeline.partition import Condition
 from pipeline.pool import Pool, ledger_path
 from pipeline.schema import Branch, Dialogue
-from pipeline.select import kept, select_pool
+from pipeline.select import kept, select_pool, within
 from pipeline.store import read
 from pipeline.verify import equal
 from pipeline.view import view
@@ -60,7 +60,7 @@ FORMAT_OF = {
 
 def rows(experiment: Experiment, condition: str) -> tuple[int, Iterator[list[Row]]]:
     """How many records a condition's method takes of its pool, and the rows of each; none where it teaches nothing."""
-    axes = experiment.conditions[condition]
+    axes, learnable = experiment.conditions[condition], within(experiment, condition)
 
     def some(row: Row | None) -> list[Row]:
         return [] if row is None else [row]
@@ -72,11 +72,12 @@ def rows(experiment: Experiment, condition: str) -> tuple[int, Iterator[list[Row
             return len(chosen), (some(one(experiment, dialogue)) for dialogue in chosen)
         case "kto":
             pool = Pool(experiment, condition)
-            return len(pool), (some(labelled(experiment, dialogue, kept(dialogue, axes))) for dialogue in pool)
+            found = (labelled(experiment, d, kept(d, axes)) if learnable(d) else None for d in pool)
+            return len(pool), map(some, found)
         case "dpo" | "dpo_answer":
             path, by_answer = ledger_path(experiment.run, axes.learns_from or condition), axes.method == "dpo_answer"
-            found = (pairs(experiment, branch, by_answer) for branch in read(path, Branch))
-            return sum(1 for _ in read(path, Branch)), found
+            paired = (pairs(experiment, b, by_answer) if learnable(b) else [] for b in read(path, Branch))
+            return sum(1 for _ in read(path, Branch)), paired
 
 
 def learned(dialogue: Dialogue, which: str) -> list[bool]:

@@ -6,13 +6,14 @@ one answer, `none` all; `keep: grounded` drops lucky guesses.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 
 from pipeline.acts import attempts, given
 from pipeline.config import Experiment
 from pipeline.partition import PARTNER_VIEW, Condition
 from pipeline.pool import Place, Pool
-from pipeline.schema import Dialogue, Party, digest
+from pipeline.schema import Branch, Dialogue, Party, digest
 from pipeline.verify import equal
 from pipeline.view import known
 
@@ -64,12 +65,28 @@ def select(dialogues: Iterable[Dialogue], condition: Condition) -> list[Dialogue
     return result
 
 
+def within(experiment: Experiment, condition: str) -> Callable[[Dialogue | Branch], bool]:
+    """Whether a record's task is passed as often as the condition's `pass_rate` asks, in its seed and round.
+
+    Tasks that always or never succeed teach nothing by contrast: a curriculum keeps those near one half (SPICE,
+    arXiv 2510.24684).
+    """
+    low, high = experiment.conditions[condition].pass_rate
+    if (low, high) == (0, 1):
+        return lambda _: True
+    passed: dict[tuple[str, int, int], list[bool]] = defaultdict(list)
+    for dialogue in Pool(experiment, condition):
+        passed[dialogue.task.id, dialogue.seed, dialogue.round].append(is_correct(dialogue))
+    rates = {cell: sum(results) / len(results) for cell, results in passed.items()}
+    return lambda record: low <= rates[record.task.id, record.seed, record.round] <= high
+
+
 def select_pool(experiment: Experiment, condition: str) -> Pool:
     """What `select` keeps of a condition's pool, in the order of seed, round and id, without holding it."""
-    axes, pool = experiment.conditions[condition], Pool(experiment, condition)
+    axes, pool, learnable = experiment.conditions[condition], Pool(experiment, condition), within(experiment, condition)
     first: dict[str, tuple[int, int, str, Place]] = {}
     for place, dialogue in pool.placed():
-        if kept(dialogue, axes):
+        if kept(dialogue, axes) and learnable(dialogue):
             key, found = _transcript(dialogue), (dialogue.seed, dialogue.round, dialogue.id, place)
             first[key] = min(found, first.get(key, found))
     return Pool(experiment, condition, [place for *_, place in sorted(first.values())])

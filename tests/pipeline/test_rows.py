@@ -154,6 +154,32 @@ def test_all_methods_learn_from_one_pool_and_their_datasets_have_the_columns_of_
     assert sum(row["label"] for row in read_rows(setting, "kto")) == 4 + 4 * 2 * 2
 
 
+@pytest.mark.parametrize("name", METHODS)
+def test_a_curriculum_keeps_the_tasks_that_are_passed_as_often_as_it_asks(underspecified, tmp_path, name):
+    some, never, always = underspecified[:3]
+    first = [
+        (some, some.missing[0].ask, f"The answer is {some.answer}.", "The answer is 0."),
+        (never, "The answer is 0.", "The answer is 1."),
+        (always, always.missing[0].ask),
+    ]
+    setting = experiment(tmp_path)
+    axes = setting.conditions[name].model_copy(update={"pass_rate": (0.1, 0.9)})
+    setting = setting.model_copy(update={"conditions": setting.conditions | {name: axes}})
+    rewrite(tmp_path / "dialogues/sft.jsonl", [talk(t, f"The answer is {t.answer}.") for t in (some, always)])
+    rewrite(ledger_path(tmp_path, "sft"), [branch(*one) for one in first])
+    export(setting, name)
+    assert {row["task_id"] for row in read_rows(setting, name)} == {some.id}
+
+
+def test_a_curriculum_needs_more_than_one_dialogue_a_task():
+    conditions = {"c": {"partition": "facts", "pass_rate": [0.25, 0.75]}}
+    with pytest.raises(ValueError, match="of one dialogue a task the rate is 0 or 1"):
+        Experiment.model_validate({"name": "x", "conditions": conditions})
+    assert Experiment.model_validate({"name": "x", "conditions": conditions, "dialogue": {"per_task": 4}})
+    with pytest.raises(ValueError, match="two shares from 0 to 1 are expected, the lower first"):
+        Experiment.model_validate({"name": "x", "conditions": {"c": {"partition": "facts", "pass_rate": [0.8, 0.2]}}})
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
