@@ -167,7 +167,7 @@ async def build(
             async with asyncio.TaskGroup() as group:
                 for _ in range(1 if experiment.dialogue.deterministic else experiment.dialogue.concurrency):
                     group.create_task(work())
-    if told.is_set() and next(queue, None) is not None:
+    if told.is_set():  # also where nothing was left to begin: conditions and seeds come after this one
         raise Stopped(f"after {made + failed} more dialogues of {condition!r}, seed {seed}")
     return Counts(made, failed, skipped)
 
