@@ -79,12 +79,13 @@ def build(
         with _writing(_load(config, overrides)) as experiment:
             _rounds(experiment, training=False)
             _open_next(experiment.run / "dialogues", experiment.run / "datasets")
+            _say_unfinished(experiment)
 
 
 @app.command()
 def train(config: Config, overrides: Overrides = None) -> None:
     """Train a LoRA adapter on every condition's dataset, one for each seed."""
-    with _told(), _writing(_load(config, overrides)) as experiment:
+    with _told(), _training(_load(config, overrides)) as experiment:
         from pipeline.rounds import groups, waits
 
         for group in groups(experiment):
@@ -122,6 +123,7 @@ def run(config: Config, overrides: Overrides = None) -> None:
         _rounds(experiment, training=True)
         asyncio.run(_examine(experiment))
         _compare([experiment.run])
+        _say_unfinished(experiment)
 
 
 def main() -> None:
@@ -170,12 +172,22 @@ def _load(config: Path, overrides: list[str] | None) -> Experiment:
 def _writing(experiment: Experiment, shared: bool = False) -> Iterator[Experiment]:
     from pipeline.rundir import claim, writing
 
-    if os.environ.get("RANK", "0") != "0":  # a worker of `accelerate launch`: its first process holds the run
-        yield experiment
-        return
     with writing(experiment.run, shared):
         claim(experiment, shared)
         yield experiment
+
+
+@contextmanager
+def _training(experiment: Experiment) -> Iterator[Experiment]:
+    """As `_writing`; of the processes of `accelerate launch` the first holds the run and speaks."""
+    if os.environ.get("RANK", "0") == "0":
+        with _writing(experiment):
+            yield experiment
+        return
+    from pipeline.progress import console
+
+    console.quiet = True
+    yield experiment
 
 
 def _rounds(experiment: Experiment, training: bool) -> None:
@@ -183,7 +195,7 @@ def _rounds(experiment: Experiment, training: bool) -> None:
     from pipeline.rounds import branch_round, build_round, groups, waits
     from pipeline.shards import merge
 
-    if taken := merge(experiment.run):
+    if taken := merge(experiment):
         say(f"shards: {taken} dialogues and failures taken in")
     for group in groups(experiment):
         for round in range(experiment.rounds):
@@ -200,6 +212,18 @@ def _rounds(experiment: Experiment, training: bool) -> None:
             if training:
                 _whole_before_others(experiment, group, round)
                 _train(experiment, group, round)
+
+
+def _say_unfinished(experiment: Experiment) -> None:
+    """Exits with status 1 where dialogues are still to be made, so that a script can tell."""
+    from pipeline.progress import say
+    from pipeline.schema import Failure
+    from pipeline.store import read
+
+    failures = read(experiment.run / "failures.jsonl", Failure)
+    if left := sum(failure.kind == "engine_error" for failure in failures):
+        say(f"{left} dialogues ended in an engine error; the same command tries them again.")
+        raise typer.Exit(1)
 
 
 def _whole_before_others(experiment: Experiment, group: list[str], round: int) -> None:
@@ -220,12 +244,15 @@ def _whole_before_others(experiment: Experiment, group: list[str], round: int) -
 
 
 def _build_shard(experiment: Experiment, text: str) -> None:
+    from pipeline.config import ConfigError
     from pipeline.progress import say
     from pipeline.rounds import build_round, groups, waits
     from pipeline.rundir import writing
     from pipeline.shards import Shard
 
     shard = Shard.parse(text)
+    if experiment.executor == "ray":
+        raise ConfigError(f"--shard {text}: with executor: ray the workers are the shards. Leave out one of the two.")
     folder = shard.folder(experiment.run)
     with _writing(experiment, shared=True), writing(folder):
         for group in groups(experiment):

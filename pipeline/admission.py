@@ -21,9 +21,8 @@ class Stopped(KeyboardInterrupt):
 
 
 async def admit(queue: Iterator[Piece], work: Callable[[Piece], Awaitable[None]], at_a_time: int) -> bool:
-    """Do `work` on every piece, `at_a_time` of them. Returns whether pieces are left, because it was told to stop.
-
-    Raises Stopped at a second signal.
+    """Do `work` on every piece, `at_a_time` of them. Returns whether it was told to stop, also where nothing was left
+    to begin: other pieces of work come after these. Raises Stopped at a second signal.
     """
 
     async def one_after_another() -> None:
@@ -34,7 +33,7 @@ async def admit(queue: Iterator[Piece], work: Callable[[Piece], Awaitable[None]]
         async with asyncio.TaskGroup() as group:
             for _ in range(at_a_time):
                 group.create_task(one_after_another())
-    return told.is_set() and next(queue, None) is not None
+    return told.is_set()
 
 
 @contextmanager

@@ -53,7 +53,7 @@ def build_round(experiment: Experiment, group: list[str], round: int) -> None:
         with stage(f"build {', '.join(group)}", total) as progress:
             started = {work.remote(dump(experiment), os.getcwd(), group, round, shard): shard for shard in shards}
             made = _gather(experiment, started, progress)
-    merge(experiment.run)
+    merge(experiment)
     for (name, seed), counts in made.items():
         say(f"build {name} seed {seed}: {counts}")
         if counts.failed:

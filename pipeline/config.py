@@ -61,6 +61,7 @@ class Engine(Section):
     dtype: Literal["float32", "bfloat16"] = "float32"
     batch: int = Field(default=128, ge=1)  # rows per forward pass (transformers)
     url: str = ""  # of an OpenAI-compatible server
+    timeout: float = Field(default=300, gt=0)  # seconds for one answer of a server, its queue included
     ranks: int = Field(default=1, ge=1)  # its data-parallel ranks; a dialogue stays on one, where its prefix is cached
 
     @field_validator("url")
@@ -194,6 +195,8 @@ class Experiment(Section):
             raise ValueError("conditions: at least one is needed")
         if len(set(self.seeds)) != len(self.seeds) or not self.seeds:
             raise ValueError(f"seeds: {list(self.seeds)} must be distinct and at least one")
+        if self.workers and self.executor == "local":
+            raise ValueError(f"workers: {self.workers} are for executor: ray. Set that, or leave workers out")
         if self.dialogue.deterministic and self.engine.kind in ("vllm", "openai"):
             raise ValueError(
                 f"dialogue.deterministic: true needs a batch of one, which engine.kind {self.engine.kind!r} cannot "

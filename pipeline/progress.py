@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -59,9 +58,8 @@ def stage(label: str, total: int = 0) -> Iterator[Stage]:
 
 
 def say(line: str) -> None:
-    """One line, never wrapped; said once where several processes train together."""
-    if os.environ.get("RANK", "0") == "0":
-        console.print(line, soft_wrap=True, markup=False)
+    """One line, never wrapped."""
+    console.print(line, soft_wrap=True, markup=False)
 
 
 def seconds(value: float) -> str:

@@ -9,13 +9,16 @@ import itertools
 from collections import Counter
 from collections.abc import Collection
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
+from pipeline import rundir
 from pipeline.adopt import adopt
 from pipeline.build import Counts, build, finished, jobs
 from pipeline.casting import Casting
 from pipeline.config import ConfigError, Experiment
 from pipeline.ledger import branch_out, has_ledger, wanted
+from pipeline.models import EngineDown
 from pipeline.progress import say, stage
 from pipeline.rundir import newest_adapter
 from pipeline.schema import Failure, Task
@@ -69,6 +72,8 @@ async def build_round(experiment: Experiment, group: list[str], round: int, shar
 
     Raises ConfigError where the source has no task.
     """
+    if shard:
+        rundir.label(experiment, shard.folder(experiment.run))
     tasks, bad = stream_tasks(experiment.tasks, "train")
     if not tasks:
         raise ConfigError(
@@ -103,6 +108,8 @@ async def build_round(experiment: Experiment, group: list[str], round: int, shar
         say(f"{label}: {counts}{hits}")
         if counts.failed and not shard:
             say_failures(experiment, name, seed, round)
+        if counts.failed and not counts.made + counts.skipped:
+            _check_engine(folder, name, seed, round)
         made.append(Made(name, seed, counts))
     return made
 
@@ -136,6 +143,17 @@ def _missing(
     ended = finished(experiment.run, name, shard)
     mine = (job.id for job in jobs(experiment, tasks, name, seed, round) if not shard or shard.takes(job.id))
     return sum(id not in ended for id in mine)
+
+
+def _check_engine(folder: Path, name: str, seed: int, round: int) -> None:
+    """Raises EngineDown where nothing came of a cell but errors of the engine: others would fare no better."""
+    failures = read(folder / "failures.jsonl", Failure)
+    mine = [f for f in failures if (f.condition, f.seed, f.round) == (name, seed, round) and f.kind != "bad_task"]
+    if mine and all(failure.kind == "engine_error" for failure in mine):
+        raise EngineDown(
+            f"Not one of {len(mine)} dialogues could be played, the engine failed at all of them; the last: "
+            f"{mine[-1].message}. Mend that; the same command tries them again."
+        )
 
 
 def say_failures(experiment: Experiment, name: str, seed: int, round: int) -> None:

@@ -22,11 +22,18 @@ import yaml
 from pipeline.config import ConfigError, Experiment, dump
 
 # What a resumed run may change.
-FREE = {"out", "executor", "workers", "engine.url", "engine.ranks", "dialogue.concurrency", "training.max_length"}
+FREE = {
+    "out", "executor", "workers", "engine.url", "engine.ranks", "engine.timeout", "dialogue.concurrency",
+    "training.max_length",
+}  # fmt: skip
 
 
 class RunError(RuntimeError):
     """A run directory that this command may not write to; the message says why and what to do."""
+
+
+class Held(RunError):
+    """Another process writes to it, and may let go."""
 
 
 def adapter_path(experiment: Experiment, condition: str, seed: int, round: int) -> Path:
@@ -62,15 +69,12 @@ def writing(run: Path, shared: bool = False) -> Iterator[None]:
             "Make it writable, or begin a new run elsewhere with --set out=DIR."
         ) from None
     with file as lock:
-        if os.environ.get("RANK", "0") != "0":  # a helper process of `accelerate launch`: the first holds the lock
-            yield
-            return
         try:
             fcntl.flock(lock, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except BlockingIOError:
             time.sleep(0.1)  # it may have begun this instant, and not yet have written who it is
             lock.seek(0)
-            raise RunError(
+            raise Held(
                 f"{run}: process {lock.read().strip() or 'unknown'} is writing to this run. "
                 "Wait until it ends, or choose another directory with --set out=DIR."
             ) from None
@@ -99,25 +103,45 @@ def claim(experiment: Experiment, shared: bool = False) -> None:
         if source:
             _write(pinned, source)
         return
-    there, here = _leaves(yaml.safe_load(path.read_text(encoding="utf-8"))), _leaves(yaml.safe_load(ours))
-    lines = [
-        f"  {key}: there {json.dumps(there.get(key, 'absent'))}, asked for {json.dumps(here.get(key, 'absent'))}"
-        for key in sorted(there.keys() | here.keys())
-        if key not in FREE and there.get(key, "absent") != here.get(key, "absent")
-    ]
-    if lines:
+    if lines := _differing(path, ours):
         raise RunError(
-            f"{path}: this directory holds another experiment.\n"
-            + "\n".join(lines)
-            + f"\nChoose another directory (--set out=DIR), or delete {experiment.run} to start again."
+            f"{path}: this directory holds another experiment.\n{lines}"
+            f"\nChoose another directory (--set out=DIR), or delete {experiment.run} to start again."
         )
     if pinned.exists() and pinned.read_text(encoding="utf-8") != source:
         raise RunError(
             f"tasks.path: {experiment.tasks.path} is not the file that this run began with (see {pinned}). "
             f"Bring that one back, choose another directory (--set out=DIR), or delete {experiment.run} to start again."
         )
-    if there != here and not shared:
+    if path.read_text(encoding="utf-8") != ours and not shared:
         _write(path, ours)
+
+
+def label(experiment: Experiment, folder: Path) -> None:
+    """Write down in a shard whose it is, unless that is written already."""
+    folder.mkdir(parents=True, exist_ok=True)
+    _write_first(folder / "config.yaml", dump(experiment))
+
+
+def same(experiment: Experiment, folder: Path) -> None:
+    """Raises RunError where a shard was made for another experiment, or does not say for which."""
+    path = folder / "config.yaml"
+    lines = _differing(path, dump(experiment)) if path.exists() else "  it has no config.yaml"
+    if lines and any(folder.rglob("*.jsonl")):
+        raise RunError(
+            f"{folder}: not a shard of this experiment.\n{lines}\nNothing of it was taken in. Move it out of the run, "
+            "or bring the shards of this experiment."
+        )
+
+
+def _differing(path: Path, ours: str) -> str:
+    """The keys whose values in a stored config are others than ours, a line each."""
+    there, here = _leaves(yaml.safe_load(path.read_text(encoding="utf-8"))), _leaves(yaml.safe_load(ours))
+    return "\n".join(
+        f"  {key}: there {json.dumps(there.get(key, 'absent'))}, asked for {json.dumps(here.get(key, 'absent'))}"
+        for key in sorted(there.keys() | here.keys())
+        if key not in FREE and there.get(key, "absent") != here.get(key, "absent")
+    )
 
 
 def _source(experiment: Experiment) -> str:

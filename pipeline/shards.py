@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 import tenacity
 
-from pipeline.config import ConfigError
+from pipeline.config import ConfigError, Experiment
 from pipeline.progress import say
-from pipeline.rundir import RunError, writing
+from pipeline.rundir import Held, same, writing
 from pipeline.schema import Dialogue, Failure
 from pipeline.store import Appender, read, rewrite
 from pipeline.usage import Usage
@@ -53,10 +53,10 @@ class Shard(NamedTuple):
 
 @contextmanager
 def held(folder: Path) -> Iterator[None]:
-    """`pipeline.rundir.writing`, waiting for a process that lets go. Raises RunError after HELD seconds."""
+    """`pipeline.rundir.writing`, waiting for a process that lets go. Raises Held after HELD seconds."""
     with ExitStack() as stack:
         for attempt in tenacity.Retrying(
-            retry=tenacity.retry_if_exception_type(RunError),
+            retry=tenacity.retry_if_exception_type(Held),
             stop=tenacity.stop_after_delay(HELD),
             wait=tenacity.wait_fixed(1),
             before_sleep=lambda _: say(f"Waiting for {folder}, which another process writes."),
@@ -67,15 +67,21 @@ def held(folder: Path) -> Iterator[None]:
         yield
 
 
-def merge(run: Path) -> int:
+def merge(experiment: Experiment) -> int:
     """Take in what shards made, and remove them; the number of records that were new.
 
     A kill at any moment loses and doubles nothing: a shard is removed when all of it is on disk elsewhere.
-    Raises RunError where a shard is still being written after HELD seconds: workers whose driver died let go later.
+    Raises RunError where a shard is still being written after HELD seconds (workers whose driver died let go later),
+    and where one is another experiment's: then nothing is taken in.
     """
-    folders = sorted((run / "shards").glob("*-of-*"))
+    run = experiment.run
+    for left in (run / "shards").glob(".*.taken"):  # by a merge that was killed
+        shutil.rmtree(left)
+    folders = sorted(folder for folder in (run / "shards").glob("*-of-*") if folder.is_dir())
     made: dict[str, set[str]] = {}  # by file of dialogues
     taken = 0
+    for folder in folders:
+        same(experiment, folder)
     for folder in folders:
         with held(folder):
             for part in sorted((folder / "dialogues").glob("*.jsonl")):
@@ -85,7 +91,8 @@ def merge(run: Path) -> int:
                 taken += _take_dialogues(whole, part, made[part.name])
             taken += _take_failures(run, folder / "failures.jsonl", made)
             _take_usage(run / "usage.jsonl", folder / "usage.jsonl")
-            shutil.rmtree(folder)
+            # At once, so that a kill never leaves a shard without its config.
+            shutil.rmtree(folder.rename(folder.with_name(f".{folder.name}.taken")))
     if folders and not any((run / "shards").iterdir()):
         (run / "shards").rmdir()
     return taken

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from contextlib import nullcontext
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 import yaml
@@ -11,9 +12,11 @@ from typer.testing import CliRunner
 
 from maieutic import app
 from pipeline.config import Experiment, dump, load
-from pipeline.models import EngineError
+from pipeline.models import Completion, EngineError, Sampling
+from pipeline.models.scripted import ScriptedModel
 from pipeline.rundir import RunError, check, claim, writing
 from pipeline.schema import Failure
+from pipeline.view import Message
 
 ROOT = Path(__file__).parents[1]
 COMMANDS = ("doctor", "preview", "build", "train", "eval", "compare", "run")
@@ -259,3 +262,37 @@ def test_training_that_others_build_on_waits_for_dialogues_that_the_engine_faile
     with waiting if followed else nullcontext():
         maieutic._whole_before_others(here, list(here.conditions), 0)
     maieutic._whole_before_others(here, list(here.conditions), rounds - 1 if followed else 0)
+
+
+def test_an_engine_that_answers_nothing_ends_a_build_with_a_status_of_its_own(config: Path) -> None:
+    down = ("--set", "engine={kind: openai, url: 'http://127.0.0.1:1/v1'}", "--set", "dialogue.turns=1")
+    with patch("pipeline.models.openai.OpenAIModel._pause", return_value=0.0):
+        code, _, errors = call("build", config, *down)
+    assert code == 2 and "Not one of 4 dialogues could be played" in errors
+
+
+def test_a_build_that_left_dialogues_to_be_made_again_says_so_by_its_status(config: Path) -> None:
+    failing = iter([True, False] * 100)
+
+    class Flaky(ScriptedModel):
+        async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
+            if next(failing):
+                raise EngineError("away")
+            return await super().complete(messages, sampling)
+
+    with patch("pipeline.casting.open_model", lambda *_: Flaky()):
+        code, out, _ = call("build", config, "--set", "dialogue.turns=1")
+    assert code == 1 and "dialogues ended in an engine error; the same command tries them again." in out
+    assert call("build", config, "--set", "dialogue.turns=1")[0] == 0
+
+
+def test_a_rank_in_the_environment_lets_only_a_training_past_the_lock(config: Path, tmp_path: Path) -> None:
+    with patch.dict(os.environ, {"RANK": "1"}), writing(tmp_path / "run"):
+        code, _, errors = call("build", config)
+    assert code == 2 and "is writing to this run" in errors
+
+
+def test_shards_and_workers_that_nobody_would_heed_are_refused(config: Path) -> None:
+    assert "workers: 4 are for executor: ray" in call("build", config, "--set", "workers=4")[2]
+    code, _, errors = call("build", config, "--set", "executor=ray", "--shard", "1/2")
+    assert code == 2 and "with executor: ray the workers are the shards" in errors

@@ -70,7 +70,10 @@ class OpenAIModel:
         # Named by content: the server may hold an older one of the same directory.
         self.name = model if adapter is None else f"{Path(adapter).name}-{weights_id(adapter)}"
         self.loading: asyncio.Task[None] | None = None
-        self.key = os.environ.get("OPENAI_API_KEY", "")
+        self.key = os.environ.get("OPENAI_API_KEY", "").strip()  # mounted secrets end in a newline
+        if not self.key.isprintable():
+            raise ConfigError("OPENAI_API_KEY: it holds control characters, which no header can. Set it anew.")
+        self.answered = False  # a server that has answered once has the model, and takes the key
         self.loop: asyncio.AbstractEventLoop | None = None
 
     async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
@@ -78,17 +81,19 @@ class OpenAIModel:
         request can succeed: an unknown model, a refused key."""
         if self.adapter is not None:
             await self._session()
-            if self.loading is None:
+            if self.loading is None or (self.loading.done() and self.loading.exception() is not None):
                 self.loading = asyncio.create_task(self._load(self.adapter))
             await self.loading
         body = {"model": self.name, "messages": messages, "max_tokens": sampling.max_tokens,
                 "temperature": sampling.temperature, "seed": sampling.seed % 2**63}  # fmt: skip
         try:
-            return self._read(await self._ask("chat/completions", body, self._rank(messages)))
+            said = self._read(await self._ask("chat/completions", body, self._rank(messages)))
+            self.answered = True
+            return said
         except NotThere as error:
             served = await self._served()
-            if self.name in served:  # it was away for a moment
-                raise EngineError(f"{self.url}: {error}, though it serves {self.name!r}") from None
+            if self.answered or served is None or self.name in served:  # it was away for a moment
+                raise EngineError(f"{self.url}: {error}, when it was asked for {self.name!r}") from None
             raise ConfigError(
                 f"model: {self.url} does not serve {self.name!r}. It serves: {', '.join(served)}."
                 if served
@@ -127,6 +132,8 @@ class OpenAIModel:
         except (TimeoutError, aiohttp.ClientConnectionError, aiohttp.ClientPayloadError) as error:
             hint = " (raise ulimit -n, or lower dialogue.concurrency)" if "Too many open files" in str(error) else ""
             raise Passing(self._clean(f"{type(error).__name__} {error}{hint}".strip())) from None
+        except aiohttp.InvalidUrlRedirectClientError as error:
+            raise EngineError(f"{self.url}: it redirects to no address, {self._clean(str(error))[:300]}") from None
         except aiohttp.InvalidURL:
             raise ConfigError(NO_ADDRESS.format(url=self.url)) from None
         except aiohttp.ClientError as error:  # not HTTP, or redirects without end
@@ -141,7 +148,7 @@ class OpenAIModel:
             raise ContextOverflow(said)
         if status == 404:
             raise NotThere(said)
-        if status in (401, 403):
+        if status in (401, 403) and not self.answered:
             held = "was refused" if self.key else "is not set"
             raise ConfigError(f"engine.url: {self.url} wants a key, and the environment's OPENAI_API_KEY {held}.")
         raise EngineError(f"{self.url}: {said}")
@@ -168,7 +175,7 @@ class OpenAIModel:
         try:
             found = await asyncio.gather(*(self._found(name, asked) for name in names.values()))
             parity.check(self.url, dict(zip(names, found, strict=True)), wanted, self.dtype)
-        except (NotThere, ValueError, KeyError, IndexError, TypeError) as error:
+        except (NotThere, ValueError, KeyError, IndexError, TypeError, RecursionError) as error:
             raise ConfigError(
                 f"adapter: what {self.url} does with {adapter!r} cannot be checked ({error!r}): token_ids and logprobs "
                 "were expected of its /completions, as vLLM gives them. Use engine.kind transformers or vllm."
@@ -185,6 +192,8 @@ class OpenAIModel:
         }
         choices = json.loads(await self._ask("completions", body))["choices"]
         choices.sort(key=lambda choice: choice["index"])
+        if len(choices) != len(asked):
+            raise ValueError(f"{len(choices)} choices for {len(asked)} prompts")
         return [(int(each["token_ids"][0]), float(each["logprobs"]["token_logprobs"][0])) for each in choices]
 
     def _rank(self, messages: list[Message]) -> dict[str, str]:
@@ -205,19 +214,20 @@ class OpenAIModel:
             cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens")
             return Completion(said, tokens, prompt, choice["finish_reason"] != "length",
                               None if cached is None else int(cached))  # fmt: skip
-        except (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError) as error:
+        except (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             expected = "choices[0].message.content, choices[0].finish_reason and usage"
             found = f"{error!r} in {text[:300]!r}"
             raise EngineError(f"{self.url}: malformed answer, expected {expected}: {found}") from None
 
-    async def _served(self) -> list[str]:
+    async def _served(self) -> list[str] | None:
+        """The models that the server lists; None where it did not say."""
         session = await self._session()
         try:
             async with session.get(f"{self.url}/models") as response:
                 body = json.loads(self._clean(await response.text("utf-8", errors="replace")))
             return sorted(str(row["id"]) for row in body["data"])
-        except (TimeoutError, aiohttp.ClientError, ValueError, KeyError, TypeError):
-            return []
+        except (TimeoutError, aiohttp.ClientError, ValueError, KeyError, TypeError, RecursionError):
+            return None
 
     def _clean(self, text: str) -> str:
         """A server's words without the key, which some servers repeat."""
@@ -244,7 +254,7 @@ def _seconds(after: str) -> float:
         return float(after)
     try:
         return max(0.0, parsedate_to_datetime(after).timestamp() - time.time())
-    except ValueError:
+    except (ValueError, OverflowError):
         return 0.0
 
 
@@ -255,4 +265,4 @@ def load(engine: Engine, model: str, adapter: str | None = None) -> OpenAIModel:
     if adapter is not None:
         check_adapter(adapter)
         adapter = os.path.abspath(adapter)
-    return OpenAIModel(engine.url, model, engine.ranks, adapter=adapter, dtype=engine.dtype)
+    return OpenAIModel(engine.url, model, engine.ranks, timeout=engine.timeout, adapter=adapter, dtype=engine.dtype)

@@ -85,8 +85,10 @@ class Shared:
                     await asyncio.sleep(0.05)
                 if self.running is not None:
                     await self.running.aclose()
-                self.running = self._run(sorted({model.adapter for model in self.models if model.adapter}))
-                await anext(self.running)
+                self.running = None  # until it runs: a start that fails is tried again by whoever asks next
+                running = self._run(sorted({model.adapter for model in self.models if model.adapter}))
+                await anext(running)
+                self.running = running
             self.asking += 1
         try:
             return await self._ask(prompt, params, adapter)

@@ -231,6 +231,22 @@ def test_a_build_told_to_stop_ends_what_it_began_begins_no_more_and_resumes(tmp_
     assert make(exp) == Counts(60 - len(begun), 0, len(begun))
 
 
+def test_a_stop_is_not_forgotten_where_all_of_a_cell_had_begun(tmp_path):
+    class Interrupting(ScriptedModel):
+        async def complete(self, messages, sampling):
+            if not (tmp_path / "told").exists():
+                (tmp_path / "told").touch()
+                os.kill(os.getpid(), signal.SIGINT)
+            await asyncio.sleep(0.001)
+            return await super().complete(messages, sampling)
+
+    exp = experiment(tmp_path, tasks={"train": {"full": 6}, "exam": {"full": 2}})
+    with pytest.raises(Stopped):
+        make(exp, Interrupting())
+    assert len(stored(exp)) == 6
+    assert make(exp) == Counts(0, 0, 6)
+
+
 def test_a_second_signal_stops_a_build_at_once(tmp_path):
     class Stuck(ScriptedModel):
         async def complete(self, messages, sampling):

@@ -17,7 +17,7 @@ from pipeline.episode import Cast
 from pipeline.models import Completion, EngineError, Sampling
 from pipeline.models.scripted import ScriptedModel
 from pipeline.rounds import build_round
-from pipeline.rundir import RunError, claim, writing
+from pipeline.rundir import RunError, claim, label, writing
 from pipeline.schema import Dialogue, Failure
 from pipeline.shards import Shard, merge
 from pipeline.store import read
@@ -58,7 +58,7 @@ def test_shards_however_they_are_cut_and_a_last_build_make_what_one_build_makes(
     exp = experiment(tmp_path)
     for cut in cuts:
         make(exp, Shard(*cut))
-    made = merge(exp.run)
+    made = merge(exp)
     assert made == len(lines(exp)) and not (exp.run / "shards").exists()
     make(exp)
     assert lines(exp) == whole
@@ -84,9 +84,9 @@ def test_a_merge_killed_before_the_shard_was_removed_doubles_nothing(tmp_path: P
     make(exp, Shard(1, 2))
     kept = tmp_path.parent / f"{tmp_path.name}-kept"
     shutil.copytree(exp.run / "shards", kept)
-    merge(exp.run)
+    merge(exp)
     shutil.copytree(kept, exp.run / "shards")
-    assert merge(exp.run) == 0
+    assert merge(exp) == 0
     assert len({usage.id for usage in read(exp.run / "usage.jsonl", Usage)}) == 4
     assert len(list(read(exp.run / "usage.jsonl", Usage))) == 4
     make(exp)
@@ -104,13 +104,15 @@ def test_where_one_shard_failed_at_what_another_made_the_dialogue_stands(tmp_pat
     bad = [BadRow("tasks.jsonl:7", "the answer is empty")]
 
     def play(model: ScriptedModel, shard: Shard | None) -> Counts:
+        if shard:
+            label(exp, shard.folder(exp.run))
         return asyncio.run(build(exp, tasks, bad, "facts", 1, 0, Cast(model), lambda: None, shard))
 
     assert play(Down(), None).failed == 40  # the whole run, with the bad row
     made = play(ScriptedModel(), Shard(1, 2)).made
     failed = play(Down(), Shard(2, 2)).failed + play(Down(), Shard(2, 4)).failed
     assert made + failed > 40
-    merge(exp.run)
+    merge(exp)
     failures = list(read(exp.run / "failures.jsonl", Failure))
     dialogues = [dialogue.id for dialogue in read(exp.run / "dialogues" / "facts.jsonl", Dialogue)]
     assert len(dialogues) == made
@@ -139,7 +141,7 @@ def test_a_shard_that_is_being_written_is_not_taken_in_and_shards_are_written_si
     held.wait()
     try:
         with pytest.raises(RunError, match=rf"process {holder.pid} is writing"):
-            merge(exp.run)
+            merge(exp)
         assert (Shard(1, 2).folder(exp.run) / "dialogues" / "facts.jsonl").exists()
         refused = pytest.raises(RunError, match="is writing to this run")
         with writing(exp.run, shared=True), writing(exp.run, shared=True), refused, writing(exp.run):
@@ -167,3 +169,30 @@ def test_a_shard_of_another_config_is_refused_before_the_first_has_made_anything
     claim(other)  # nothing was made, and nobody else is here
     with pytest.raises(RunError):
         claim(first, shared=True)
+
+
+def test_shards_of_another_experiment_or_of_none_are_refused_and_nothing_is_taken_in(tmp_path: Path) -> None:
+    ours, other = experiment(tmp_path / "ours"), experiment(tmp_path / "other")
+    other = other.model_copy(update={"dialogue": other.dialogue.model_copy(update={"turns": 1})})
+    make(ours, Shard(1, 2))
+    make(other, Shard(2, 2))
+    shutil.copytree(other.run / "shards", ours.run / "shards", dirs_exist_ok=True)
+    with pytest.raises(RunError, match=r"2-of-2: not a shard of this experiment\.\n  dialogue\.turns: there 1"):
+        merge(ours)
+    (ours.run / "shards/2-of-2/config.yaml").unlink()
+    with pytest.raises(RunError, match="it has no config"):
+        merge(ours)
+    assert not (ours.run / "dialogues").exists()
+    shutil.rmtree(ours.run / "shards/2-of-2")
+    assert merge(ours) > 0
+
+
+def test_a_merge_killed_while_a_shard_was_removed_removes_it_later(tmp_path: Path) -> None:
+    exp = experiment(tmp_path)
+    make(exp, Shard(1, 2))
+    left = exp.run / "shards/.1-of-2.taken"
+    shutil.copytree(exp.run / "shards/1-of-2", left)
+    (left / "config.yaml").unlink()
+    (exp.run / "shards/1-of-3").touch()  # a stray file
+    assert merge(exp) > 0
+    assert [path.name for path in (exp.run / "shards").iterdir()] == ["1-of-3"]

@@ -34,6 +34,7 @@ BODIES: dict[str, str] = {
     "no usage": json.dumps({"choices": choice("x")["choices"]}),
     "a list": "[]",
     "no number": json.dumps({"choices": choice("x")["choices"], "usage": USAGE | {"completion_tokens": "sk-secret"}}),
+    "nested": "[" * 200_000,
     "infinite": json.dumps(choice("x")).replace("3", "1e999"),
 }
 STATUSES = {
@@ -266,7 +267,7 @@ def test_what_is_no_address_is_a_config_error(url: str) -> None:
 
 def test_a_model_that_was_away_for_a_moment_fails_one_request_only() -> None:
     answer, _ = say("away")
-    assert isinstance(answer, EngineError) and "though it serves 'student'" in str(answer)
+    assert isinstance(answer, EngineError) and "when it was asked for 'student'" in str(answer)
 
 
 def test_a_reply_that_is_not_http_fails_one_request_only() -> None:
@@ -282,3 +283,51 @@ def test_a_reply_that_is_not_http_fails_one_request_only() -> None:
             return await ask(OpenAIModel(f"http://127.0.0.1:{port}", "student", attempts=2, pause=0.001), "fine")
 
     assert isinstance(asyncio.run(run()), EngineError)
+
+
+@pytest.mark.parametrize(
+    "after",
+    ["Mon, 01 Jan 2024 00:00:00 +99999999999999999", "Mon, 01 Jan 99999999999999999999 00:00:00 GMT", "soon", ""],
+)
+def test_a_retry_after_that_is_no_time_is_no_pause(after: str) -> None:
+    assert _seconds(after) == 0
+
+
+def test_a_key_from_a_file_may_end_in_a_newline_and_one_that_no_header_holds_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret\n")
+    _, server = say("fine")
+    assert server.headers == ["Bearer sk-secret"]
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-\nsecret")
+    with pytest.raises(ConfigError, match="OPENAI_API_KEY: it holds control characters"):
+        OpenAIModel("http://127.0.0.1:1/v1", "student")
+
+
+@pytest.mark.parametrize("passing", ["refused", "away"])
+def test_a_server_that_has_answered_once_is_not_given_up_for_one_odd_reply(passing: str) -> None:
+    async def run() -> list[Any]:
+        server = Server()
+        app = web.Application()
+        app.router.add_post("/v1/chat/completions", server.answer)
+        async with TestServer(app) as at:
+            model = OpenAIModel(str(at.make_url("/v1")), "student", attempts=1)
+            return [await ask(model, text) for text in (passing, "fine", passing)]
+
+    first, _, last = asyncio.run(run())
+    assert isinstance(first, ConfigError if passing == "refused" else EngineError)
+    assert isinstance(last, EngineError)
+
+
+def test_a_redirect_to_no_address_fails_one_request_only() -> None:
+    async def run() -> Any:
+        async def away(request: web.Request) -> web.Response:
+            return web.Response(status=307, headers={"Location": "http://[::1"})
+
+        app = web.Application()
+        app.router.add_post("/v1/chat/completions", away)
+        async with TestServer(app) as at:
+            return await ask(OpenAIModel(str(at.make_url("/v1")), "student", attempts=1), "fine")
+
+    answer = asyncio.run(run())
+    assert isinstance(answer, EngineError) and "redirects to no address" in str(answer)
