@@ -64,6 +64,11 @@ def _whole(cell: Json) -> bool:
     return all(cell[key] is not None for key in ("base", "advantage", "observed"))
 
 
+def holds_zero(rate: Json) -> bool:
+    """Whether an interval holds 0; one without ends holds all."""
+    return not any(end is not None and side * end > 0 for end, side in ((rate["low"], 1), (rate["high"], -1)))
+
+
 def _agrees(cell: Json) -> bool | None:
     if not _whole(cell) or not cell["advantage"]["value"]:
         return None
@@ -86,7 +91,7 @@ def agreement(cells: list[Json]) -> str:
     agree, all_ = Counter[str](), Counter(cell["method"] for cell in counted)
     for cell in counted:
         agree[cell["method"]] += cell["agrees"]
-    sure = sum(cell["advantage"]["low"] > 0 or cell["advantage"]["high"] < 0 for cell in counted)
+    sure = sum(not holds_zero(cell["advantage"]) for cell in counted)
     each = ", ".join(f"{method} {agree[method]} of {n}" for method, n in all_.items())
     return (
         f"Observed change and ledger's advantage have the same sign in {agree.total()} of {len(counted)} cells "
@@ -111,7 +116,7 @@ def cost(run: Path, name: str, entry: Json, ledger: Json | None, seeds: int, tab
     gained = None
     if skill is not None and millions and not math.isnan(skill.difference):
         value, low, high = (part / millions for part in (skill.difference, skill.low, skill.high))
-        gained = {"value": value, "low": low, "high": high}
+        gained = {"value": value, "low": low, "high": high, "n": skill.tasks}
     return {
         "pool": (entry["counts"]["dialogues"] + (ledger or {}).get("rollouts", 0)) / seeds or None,
         "sampled_tokens": budgets["sampled_tokens"] / seeds or None,
