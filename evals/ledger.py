@@ -44,7 +44,6 @@ def values(run: Path, experiment: Experiment, name: str) -> Json | None:
     tables: Tables = {}
     found: dict[tuple[str, int, str], list[Worth]] = defaultdict(list)
     tokens, branches, rollouts = 0, 0, 0
-    priced = experiment.ledger.token_price > 0 or experiment.ledger.question_price > 0
 
     def add(metric: str, branch: Branch, hits: float, n: int = 1) -> None:
         table, cell = tables.setdefault((metric, False), {}), (branch.seed, branch.task.id)
@@ -75,6 +74,8 @@ def values(run: Path, experiment: Experiment, name: str) -> Json | None:
                             add(f"advantage {metric}", branch, one.value - mean)
     if not branches:
         return None
+    dearest = max(one.success - one.value for worths in found.values() for one in worths)
+    worths_lie, advantages_lie = (-dearest, 1.0), (-1 - dearest, 1 + dearest)
     of_all = Counter((spec, at) for spec, at, kind in found for _ in found[spec, at, kind] if kind in MOVES)
     rows = [
         {
@@ -82,8 +83,8 @@ def values(run: Path, experiment: Experiment, name: str) -> Json | None:
             "at": at,
             "move": kind,
             "share": len(worths) / of_all[spec, at],
-            "value": estimate(tables, f"value {(spec, at, kind)}", share=not priced)._asdict(),
-            "advantage": estimate(tables, f"advantage {(spec, at, kind)}", share=False)._asdict(),
+            "value": estimate(tables, f"value {(spec, at, kind)}", limits=worths_lie)._asdict(),
+            "advantage": estimate(tables, f"advantage {(spec, at, kind)}", limits=advantages_lie)._asdict(),
             "success": fmean(one.success for one in worths),
             "tokens": fmean(one.tokens for one in worths),
             "questions": fmean(one.questions for one in worths),
@@ -104,7 +105,7 @@ def values(run: Path, experiment: Experiment, name: str) -> Json | None:
             if (f"predicted {metric}", False) in tables
         },
         "advantages": {
-            metric: estimate(tables, f"advantage {metric}", share=False)._asdict()
+            metric: estimate(tables, f"advantage {metric}", limits=advantages_lie)._asdict()
             for metric in EXAMINED
             if (f"advantage {metric}", False) in tables
         },

@@ -34,7 +34,7 @@ def beside(conditions: Mapping[str, Json], bases: Mapping[str, str]) -> list[Jso
     `bases` names each condition's untrained base. `predicted` is what learning from the ledger's successes alone
     would lead to, `advantage` that of the moves that the metric counts; what has no n is None. `agrees`: whether the
     observed change against the base has the sign of the advantage. It is None where the interval of what was observed
-    holds the base's rate, or where one of the three is missing.
+    holds the base's rate, where the advantage is 0, or where one of the three is missing.
     """
     if not any(entry.get("ledger") for entry in conditions.values()):
         return []
@@ -60,22 +60,27 @@ def _there(rate: Json | None) -> Json | None:
     return {key: rate[key] for key in ("value", "low", "high", "n")} if rate and rate["n"] else None
 
 
-def _whole(cell: Json) -> bool:
-    return all(cell[key] is not None for key in ("base", "advantage", "observed"))
-
-
 def holds_zero(rate: Json) -> bool:
-    """Whether an interval holds 0; one without ends holds all."""
-    return not any(end is not None and side * end > 0 for end, side in ((rate["low"], 1), (rate["high"], -1)))
+    """Whether an interval holds 0."""
+    return bool(rate["low"] <= 0 <= rate["high"])
+
+
+def _undecided(cell: Json) -> str:
+    """Why a cell cannot say whether advantage and learning agree; empty where it can."""
+    base, advantage, seen = cell["base"], cell["advantage"], cell["observed"]
+    if base is None or advantage is None or seen is None:
+        return "something was not measured"
+    if abs(advantage["value"]) < 1e-9:  # sums of floats seldom come to 0
+        return "the advantage is 0"
+    if seen["low"] <= base["value"] <= seen["high"]:
+        return "the observed interval holds the base's rate"
+    return ""
 
 
 def _agrees(cell: Json) -> bool | None:
-    if not _whole(cell) or not cell["advantage"]["value"]:
+    if _undecided(cell):
         return None
-    base, seen = cell["base"]["value"], cell["observed"]
-    if seen["low"] <= base <= seen["high"]:
-        return None
-    return bool((seen["value"] > base) == (cell["advantage"]["value"] > 0))
+    return bool((cell["observed"]["value"] > cell["base"]["value"]) == (cell["advantage"]["value"] > 0))
 
 
 def agreement(cells: list[Json]) -> str:
@@ -83,16 +88,16 @@ def agreement(cells: list[Json]) -> str:
     if not cells:
         return ""
     counted = [cell for cell in cells if cell["agrees"] is not None]
-    lacking = sum(not _whole(cell) for cell in cells)
-    left = f"{len(cells) - len(counted)} of all {len(cells)} cells do not count: in {lacking} something was not "
-    left += f"measured, in {len(cells) - len(counted) - lacking} the observed interval holds the base's rate."
+    reasons = Counter(filter(None, map(_undecided, cells)))
+    why = ", ".join(f"in {n} {reason}" for reason, n in reasons.items())
+    left = f"{reasons.total()} of all {len(cells)} cells do not count{': ' * bool(why)}{why}."
     if not counted:
         return f"No cell can say whether the ledger's advantages show in what was learned. {left}"
-    agree, all_ = Counter[str](), Counter(cell["method"] for cell in counted)
+    agree, every = Counter[str](), Counter(cell["method"] for cell in counted)
     for cell in counted:
         agree[cell["method"]] += cell["agrees"]
     sure = sum(not holds_zero(cell["advantage"]) for cell in counted)
-    each = ", ".join(f"{method} {agree[method]} of {n}" for method, n in all_.items())
+    each = ", ".join(f"{method} {agree[method]} of {n}" for method, n in every.items())
     return (
         f"Observed change and ledger's advantage have the same sign in {agree.total()} of {len(counted)} cells "
         f"({each}). In {sure} of these {len(counted)} the advantage's own interval leaves out 0. {left}"

@@ -125,7 +125,7 @@ def prices(ledgers: dict[str, Json]) -> str:
         for key in ("token_price", "question_price")
         if ledger[key]
     }
-    return f", less {' and '.join(sorted(found))} of the student's" if found else ""
+    return f", less {' and '.join(sorted(found))} of the student" if found else ""
 
 
 def table(summary: Json) -> RenderableType:

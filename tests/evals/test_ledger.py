@@ -149,6 +149,14 @@ def test_prices_are_taken_off_a_turns_worth_and_of_nothing_else(tmp_path):
     assert ask["success"] == 1 and found["predicted"]["ask_needed"]["value"] == 1
 
 
+def test_intervals_end_where_worths_and_advantages_must(tmp_path):
+    """With prices of at most 1/4 a worth lies between -1/4 and 1, and two are at most 5/4 apart."""
+    pair = sibling(LACKING, LACKING.missing[0].ask, True), sibling(LACKING, "The answer is 1.", False)
+    ask = row(of(tmp_path, branch(LACKING, *pair), token_price=0.01, question_price=0.1), "ask")
+    assert [ask["value"][end] for end in ("low", "high")] == pytest.approx([-0.25, 1])
+    assert [ask["advantage"][end] for end in ("low", "high")] == pytest.approx([-1.25, 1.25])
+
+
 def test_later_turns_have_rows_of_their_own_and_predict_nothing_of_the_first(tmp_path):
     prefix = (Turn(party="student", text="Hm."), Turn(party="partner", text="Go on."))
     pair = sibling(LACKING, LACKING.missing[0].ask, True), sibling(LACKING, "The answer is 1.", False)

@@ -60,8 +60,16 @@ def test_the_sentence_counts_only_what_the_observed_interval_decides_and_says_wh
     made = cells(rate(0.05), up=entry(rate(0.5), "dpo"), down=entry(rate(0.05)), absent=entry(None))
     said = agreement(list(made.values()))
     assert "the same sign in 1 of 2 cells (dpo 1 of 1, sft 0 of 1). In 0 of these 2" in said
-    assert "2 of all 4 cells do not count: in 1 something was not measured, in 1 the observed interval holds" in said
+    assert (
+        "2 of all 4 cells do not count: in 1 the observed interval holds the base's rate, in 1 something was not measured."
+        in said
+    )
     assert change(made["up"]) == "rose, as the advantage says (unclear)"
+
+
+def test_an_advantage_of_nothing_has_no_sign():
+    made = cells(rate(1e-17), up=entry(rate(0.5)))
+    assert made["up"]["agrees"] is None and "in 1 the advantage is 0" in agreement([made["up"]])
 
 
 def test_where_nothing_moved_the_sentence_says_that_no_cell_can_tell():
@@ -76,7 +84,7 @@ def test_a_rate_over_nothing_is_absent_and_not_a_number():
 
 @pytest.mark.parametrize(
     ("low", "high", "holds"),
-    [(0.1, 0.2, False), (-0.2, -0.1, False), (-0.1, 0.1, True), (0, 0.1, True), (None, 0.1, True)],
+    [(0.1, 0.2, False), (-0.2, -0.1, False), (-0.1, 0.1, True), (0, 0.1, True)],
 )
 def test_an_interval_holds_zero_unless_both_ends_lie_on_one_side(low, high, holds):
     assert holds_zero({"low": low, "high": high}) is holds
