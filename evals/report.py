@@ -117,6 +117,20 @@ def source(condition: Json) -> str:
     return "its own" if condition["counts"]["dialogues"] else "–"
 
 
+def first_facts(ledgers: dict[str, Json]) -> Json:
+    """The first turns that ask for a missing fact: a row for each condition and specification, a column for each."""
+    rows: dict[tuple[str, str], dict[str, Json]] = {}
+    for name, ledger in ledgers.items():
+        for row in ledger["facts"]:
+            if row["at"] == 0:
+                rows.setdefault((name, row["specification"]), {})[row["move"].removeprefix("ask ")] = row
+    columns = {fact for facts in rows.values() for fact in facts}
+    return {
+        "columns": sorted(columns, key=lambda fact: (len(fact), fact)),  # s10 comes after s9
+        "rows": [{"condition": name, "specification": spec, "facts": facts} for (name, spec), facts in rows.items()],
+    }
+
+
 def prices(ledgers: dict[str, Json]) -> str:
     """What is taken off a turn's worth."""
     found = {
@@ -182,6 +196,7 @@ def write(run: Path, summary: Json) -> list[Path]:
         "selecting": selecting(summary),
         "ledgers": ledgers,
         "prices": prices(ledgers),
+        "first_facts": first_facts(ledgers),
         "moves": MOVE_NAMES,
         "method_metrics": METHOD_METRICS,
         "families": matrix(summary),
