@@ -1,4 +1,4 @@
-"""The report's two plots as inline SVG: text stays text, so a page weighs little and prints sharply."""
+"""The report's plots as inline SVG: text stays text, so a page weighs little and prints sharply."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import re
 from typing import Any
 
 import matplotlib
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 Json = dict[str, Any]
 INK, MUTED, LINE, ACCENT, SECOND = "#1c2430", "#6b7480", "#d5dae1", "#1f5fa8", "#c2571a"
@@ -26,6 +28,7 @@ STYLE: Any = {
     "ytick.major.size": 0,
     "xtick.major.size": 3,
 }
+MEAN: Any = {"color": MUTED, "linewidth": 1, "linestyle": (0, (3, 2))}
 
 
 def forest(comparisons: list[Json]) -> str:
@@ -118,6 +121,73 @@ def prediction(conditions: dict[str, Json]) -> str:
         axes.set_axisbelow(True)
         figure.legend(loc="outside upper left", ncols=3, frameon=False, labelcolor=INK, handletextpad=0.3)
         return _svg(figure)
+
+
+def turn_values(ledgers: dict[str, Json], moves: dict[str, str]) -> str:
+    """What each kind of first turn is worth, a panel for each specification, a block of lines for each condition.
+
+    Colour is the sign of the advantage, where its interval leaves out 0; the dashed line of a block is the mean
+    worth of all turns sampled there.
+    """
+    found = {
+        (name, row["specification"], row["move"]): row
+        for name, ledger in ledgers.items()
+        for row in ledger["values"]
+        if row["at"] == 0
+    }
+    panels = [spec for spec in ("underspecified", "sharded", "full") if any(key[1] == spec for key in found)]
+    if not panels:
+        return ""
+    lines: list[tuple[str, str]] = []
+    for name in ledgers:
+        made = [move for move in moves if any((name, spec, move) in found for spec in panels)]
+        lines += [(name, move) for move in ["", *made]]
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(8.6, 1.3 + 0.27 * len(lines)), layout="constrained")
+        columns = figure.subplots(1, len(panels), sharex=True, sharey=True, squeeze=False)[0]
+        for axes, spec in zip(columns, panels, strict=True):
+            right = axes.get_yaxis_transform()
+            for y, (name, move) in enumerate(lines):
+                if not move:
+                    block = [i for i, line in enumerate(lines) if line[0] == name]
+                    there = [row for key, row in found.items() if key[:2] == (name, spec)]
+                    mean = sum(row["share"] * row["value"]["value"] for row in there)
+                    if there:
+                        axes.plot(
+                            [mean, mean], [y + 0.4, block[-1] + 0.4], color=MUTED, linewidth=1, linestyle=(0, (3, 2))
+                        )
+                elif row := found.get((name, spec, move)):
+                    _worth(axes, y, row)
+                    text = f"{100 * row['share']:.0f}%, n {row['value']['n']:,}"
+                    axes.text(1.02, y, text, transform=right, va="center", color=MUTED, fontsize=8.5)
+            axes.set_title(f"{spec} tasks", loc="left", fontsize=10.5, color=INK)
+            axes.grid(axis="x", color=LINE, linewidth=0.6)
+            axes.set_axisbelow(True)
+            axes.set_xlabel("worth of a first turn, 95% interval")
+        columns[0].set_yticks(range(len(lines)), [moves[move] if move else name for name, move in lines])
+        for tick, (_, move) in zip(columns[0].get_yticklabels(), lines, strict=True):
+            tick.set_fontweight("normal" if move else "bold")
+        columns[0].set_ylim(len(lines) - 0.4, -0.6)
+        keys: list[Any] = [
+            Line2D([], [], marker="o", color=colour, linestyle="", markersize=7, markeredgecolor="white", label=label)
+            for colour, label in (
+                (ACCENT, "better than its siblings"),
+                (SECOND, "worse"),
+                (MUTED, "not shown to differ"),
+            )
+        ]
+        keys.append(Line2D([], [], color=MUTED, linewidth=1, linestyle=(0, (3, 2)), label="mean of all turns"))
+        figure.legend(handles=keys, loc="outside upper left", ncols=4, frameon=False, labelcolor=INK, handletextpad=0.3)
+        return _svg(figure)
+
+
+def _worth(axes: Axes, y: int, row: Json) -> None:
+    value, advantage = row["value"], row["advantage"]
+    low, high = ((advantage[end] or 0) for end in ("low", "high"))
+    colour = ACCENT if low > 0 else SECOND if high < 0 else MUTED
+    if value["low"] is not None and value["high"] is not None:
+        axes.plot([value["low"], value["high"]], [y, y], color=colour, linewidth=2, solid_capstyle="butt", zorder=2)
+    axes.plot(value["value"], y, "o", color=colour, markersize=7, markeredgecolor="white", zorder=3)
 
 
 def _svg(figure: Figure) -> str:

@@ -39,11 +39,11 @@ def values(run: Path, experiment: Experiment, name: str) -> Json | None:
     `values` has a row for each specification, student turn and move; `share` is how often it was sampled.
     `facts` has the same for the first missing fact that a question asks for, by the fact's id.
     `predicted` is, for metrics of the first-turn exam, share of successes that went through such a move: what
-    training on the successful siblings alone would lead to.
+    training on the successful siblings alone would lead to. `advantages` has the advantage of those same moves.
     """
     tables: Tables = {}
     found: dict[tuple[str, int, str], list[Worth]] = defaultdict(list)
-    tokens, branches = 0, 0
+    tokens, branches, rollouts = 0, 0, 0
 
     def add(metric: str, branch: Branch, hits: float, n: int = 1) -> None:
         table, cell = tables.setdefault((metric, False), {}), (branch.seed, branch.task.id)
@@ -53,6 +53,7 @@ def values(run: Path, experiment: Experiment, name: str) -> Json | None:
     for branch in read(ledger_path(run, name), Branch):
         branches += 1
         tokens += tokens_of(branch)
+        rollouts += sum(len(sibling.rollouts) for sibling in branch.siblings)
         worths = [worth(branch, i, experiment.ledger) for i in range(len(branch.siblings))]
         mean = fmean(one.value for one in worths)
         for sibling, one in zip(branch.siblings, worths, strict=True):
@@ -69,8 +70,12 @@ def values(run: Path, experiment: Experiment, name: str) -> Json | None:
                     if branch.task.specification in specifications:
                         right = round(one.success * len(sibling.rollouts))
                         add(f"predicted {metric}", branch, right * (made in moves), right)
+                        if made in moves:
+                            add(f"advantage {metric}", branch, one.value - mean)
     if not branches:
         return None
+    dearest = max(one.success - one.value for worths in found.values() for one in worths)
+    worths_lie, advantages_lie = (-dearest, 1.0), (-1 - dearest, 1 + dearest)
     of_all = Counter((spec, at) for spec, at, kind in found for _ in found[spec, at, kind] if kind in MOVES)
     rows = [
         {
@@ -78,8 +83,8 @@ def values(run: Path, experiment: Experiment, name: str) -> Json | None:
             "at": at,
             "move": kind,
             "share": len(worths) / of_all[spec, at],
-            "value": estimate(tables, f"value {(spec, at, kind)}")._asdict(),
-            "advantage": estimate(tables, f"advantage {(spec, at, kind)}")._asdict(),
+            "value": estimate(tables, f"value {(spec, at, kind)}", limits=worths_lie)._asdict(),
+            "advantage": estimate(tables, f"advantage {(spec, at, kind)}", limits=advantages_lie)._asdict(),
             "success": fmean(one.success for one in worths),
             "tokens": fmean(one.tokens for one in worths),
             "questions": fmean(one.questions for one in worths),
@@ -88,12 +93,20 @@ def values(run: Path, experiment: Experiment, name: str) -> Json | None:
     ]
     return {
         "branches": branches,
+        "rollouts": rollouts,
         "sampled_tokens": tokens,
+        "token_price": experiment.ledger.token_price,
+        "question_price": experiment.ledger.question_price,
         "values": [row for row in rows if row["move"] in MOVES],
         "facts": [row for row in rows if row["move"] not in MOVES],
         "predicted": {
             metric: estimate(tables, f"predicted {metric}")._asdict()
             for metric in EXAMINED
             if (f"predicted {metric}", False) in tables
+        },
+        "advantages": {
+            metric: estimate(tables, f"advantage {metric}", limits=advantages_lie)._asdict()
+            for metric in EXAMINED
+            if (f"advantage {metric}", False) in tables
         },
     }

@@ -19,7 +19,8 @@ from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
-from evals.figures import forest, prediction
+from evals.figures import forest, prediction, turn_values
+from evals.methods import holds_zero, method_of
 from evals.metrics import GLOSSARY, entry
 from pipeline.config import Experiment, load
 from pipeline.schema import Dialogue
@@ -60,6 +61,14 @@ BUDGETS = (
     "trained_tokens",
     "sampled_tokens",
 )
+METHOD_METRICS = ("ask_skill", "premature@facts", "ask_needless", "gain", "harmful_flip")
+MOVE_NAMES = {
+    "ask": "asks for a missing fact",
+    "ask_other": "asks something else",
+    "attempt": "answers",
+    "guess": "answers, hedging",
+    "other": "none of these",
+}
 
 
 def number(value: float | None, digits: int = 2, sign: bool = False) -> str:
@@ -79,6 +88,60 @@ def interval(row: Json | None, digits: int = 2, sign: bool = False) -> str:
     return f"{number(row['low'], digits, sign)} to {number(row['high'], digits, sign)}"
 
 
+def percent(value: float) -> str:
+    return f"{100 * value:.0f}%" if not 0 < value < 0.01 else "< 1%"
+
+
+def whole(value: float | None) -> str:
+    return "–" if value is None else f"{value:,.0f}"
+
+
+def change(cell: Json) -> str:
+    """How a rate moved against the base's, in words, and whether the ledger's advantage said so."""
+    base, seen = cell["base"], cell["observed"]
+    if base is None or seen is None:
+        return "–"
+    if seen["low"] <= base["value"] <= seen["high"]:
+        return "none shown"
+    moved = "rose" if seen["value"] > base["value"] else "fell"
+    if cell["agrees"] is None:
+        return moved
+    sure = not holds_zero(cell["advantage"])
+    return f"{moved}, {'as' if cell['agrees'] else 'not as'} the advantage says{'' if sure else ' (unclear)'}"
+
+
+def source(condition: Json) -> str:
+    """Whose dialogues a condition learned from."""
+    if condition["axes"]["learns_from"]:
+        return str(condition["ledger_of"])
+    return "its own" if condition["counts"]["dialogues"] else "–"
+
+
+def first_facts(ledgers: dict[str, Json]) -> Json:
+    """The first turns that ask for a missing fact: a row for each condition and specification, a column for each."""
+    rows: dict[tuple[str, str], dict[str, Json]] = {}
+    for name, ledger in ledgers.items():
+        for row in ledger["facts"]:
+            if row["at"] == 0:
+                rows.setdefault((name, row["specification"]), {})[row["move"].removeprefix("ask ")] = row
+    columns = {fact for facts in rows.values() for fact in facts}
+    return {
+        "columns": sorted(columns, key=lambda fact: (len(fact), fact)),  # s10 comes after s9
+        "rows": [{"condition": name, "specification": spec, "facts": facts} for (name, spec), facts in rows.items()],
+    }
+
+
+def prices(ledgers: dict[str, Json]) -> str:
+    """What is taken off a turn's worth."""
+    found = {
+        f"{ledger[key]:g} per {key.removesuffix('_price')}"
+        for ledger in ledgers.values()
+        for key in ("token_price", "question_price")
+        if ledger[key]
+    }
+    return f", less {' and '.join(sorted(found))} of the student" if found else ""
+
+
 def table(summary: Json) -> RenderableType:
     """The deciding table: the primary contrast first, then the others, then behaviour per condition."""
     title = summary["headline"]
@@ -95,14 +158,19 @@ def table(summary: Json) -> RenderableType:
             style="bold" if row["primary"] else "",
         )
     shares = Table(title="Behaviour per condition (at the sampling temperature)", title_justify="left")
-    for column in ("condition", *DECIDING, "predicted ask_needed"):
-        shares.add_column(column, justify="left" if column == "condition" else "right")
+    methods = summary["methods_differ"]
+    for column in ("condition", *(["method"] if methods else [])):
+        shares.add_column(column, no_wrap=True)
+    for column in (*DECIDING, "predicted ask_needed"):
+        shares.add_column(column.replace("_", "_\n"), justify="right")  # on a narrow screen names need two lines
+    selected = selecting(summary)
     for name, condition in summary["conditions"].items():
         rates = [condition["metrics"].get(metric) for metric in DECIDING]
         shares.add_row(
             name,
+            *([method_of(condition) or "–"] if methods else []),
             *(number(rate["value"]) if rate else "–" for rate in rates),
-            number(condition.get("predicted", {}).get("ask_rate")),
+            number(selected[name]["predicted"]["ask_rate"]) if name in selected else "–",
         )
     warnings = [f"[bold red]Does not reconcile:[/] {escape(line)}" for line in summary["problems"]]
     return Group(f"[bold]{escape(title)}[/]", *warnings, contrasts, shares)
@@ -119,10 +187,18 @@ def write(run: Path, summary: Json) -> list[Path]:
         autoescape=lambda name: bool(name and "html" in name),
     )
     env.filters.update(number=number, p=p_value, interval=interval)
+    env.filters.update(percent=percent, whole=whole, change=change, source=source)
+    ledgers = {name: entry["ledger"] for name, entry in summary["conditions"].items() if entry.get("ledger")}
     shared = {
         "summary": summary,
         "conditions": summary["conditions"],
         "built": built(summary),
+        "selecting": selecting(summary),
+        "ledgers": ledgers,
+        "prices": prices(ledgers),
+        "first_facts": first_facts(ledgers),
+        "moves": MOVE_NAMES,
+        "method_metrics": METHOD_METRICS,
         "families": matrix(summary),
         "count_names": COUNTS,
         "budget_names": BUDGETS,
@@ -131,7 +207,8 @@ def write(run: Path, summary: Json) -> list[Path]:
     html = env.get_template("report.html.j2").render(
         **shared,
         forest=forest(summary["comparisons"]),
-        prediction=prediction(summary["conditions"]),
+        prediction=prediction(selecting(summary)),
+        turn_values=turn_values(ledgers, MOVE_NAMES),
         samples=samples(summary),
     )
     texts = {
@@ -152,6 +229,11 @@ def write(run: Path, summary: Json) -> list[Path]:
 def built(summary: Json) -> dict[str, Json]:
     """The conditions that have dialogues; the untrained base has none."""
     return {name: condition for name, condition in summary["conditions"].items() if "counts" in condition}
+
+
+def selecting(summary: Json) -> dict[str, Json]:
+    """The conditions that train on what selection keeps: for them alone its arithmetic is a prediction."""
+    return {name: condition for name, condition in built(summary).items() if method_of(condition) == "sft"}
 
 
 def matrix(summary: Json) -> dict[str, list[Json]]:

@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 
 from evals.counts import count
 from evals.guess import Wording, youden_j
+from evals.ledger import values
+from evals.methods import agreement, beside, cost, differ
 from evals.metrics import offered
 from evals.sitting import Case
 from evals.stats import Difference, Tables, contrast, estimate, holm, tabulate
@@ -55,6 +57,11 @@ def summarize(runs: list[Path]) -> Json:
         if any((run.path / "shards").glob("*-of-*")):
             problems.append(f"{run.path} has shards that are not taken in; `maieutic build` with its config does that")
     comparisons = _comparisons(opened, tables)
+    bases = {shown: run.names.get("base", "") for run in opened for name, shown in run.names.items() if name != "base"}
+    cells = beside(conditions, bases)
+    if differ(conditions):
+        for run in opened:
+            _add_costs(run, conditions, tables)
     # Real problems told in shards are short and whole ones long, so there it is a warning (see `_notes`).
     made_here = opened[0].experiment.tasks.source == "embedded"
     refused = (
@@ -86,6 +93,9 @@ def summarize(runs: list[Path]) -> Json:
             "minimum_detectable_difference": primary["detectable"] if primary else math.nan,
             "conditions": conditions,
             "comparisons": comparisons,
+            "beside": cells,
+            "agreement": agreement(cells),
+            "methods_differ": differ(conditions),
             "engine": [row | {"run": str(run.path)} for run in opened for row in totals(run.path)],
             "problems": problems,
             "notes": _notes(opened, conditions, tables, j),
@@ -186,7 +196,19 @@ def _condition(run: Run, name: str, tables: Tables, tasks: dict[str, Wording], p
     problems += [f"{run.names[name]}: {line}" for line in wrong]
     entry |= counted
     entry["predicted"]["observed"] = metrics.get("ask_needed")
+    source = run.experiment.conditions[name].learns_from
+    entry["ledger"] = None if source else values(run.path, run.experiment, name)
+    entry["ledger_of"] = run.names[source or name] if source or entry["ledger"] else None
     return entry
+
+
+def _add_costs(run: Run, conditions: dict[str, Json], tables: dict[str, Tables]) -> None:
+    base = tables.get(run.names.get("base", ""), {})
+    for name, shown in run.names.items():
+        if name != "base":
+            ledger = conditions.get(conditions[shown]["ledger_of"] or "", {}).get("ledger")
+            seeds = len(run.experiment.seeds)
+            conditions[shown]["cost"] = cost(run.path, name, conditions[shown], ledger, seeds, tables[shown], base)
 
 
 def _comparisons(runs: list[Run], tables: dict[str, Tables]) -> list[Json]:

@@ -9,7 +9,7 @@ from what was run. The text around it is templates/card.md.j2.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +18,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from pipeline.config import Experiment, dump
 from pipeline.leaks import leak_stated, privileged
+from pipeline.ledger import has_ledger
 from pipeline.partition import PLUMBING_ON_EMBEDDED, PUBLIC, SHARE, Condition, Item
 from pipeline.partner import WORDINGS
+from pipeline.pool import Pool
+from pipeline.rows import FORMAT_OF
 from pipeline.schema import Dialogue
-from pipeline.select import is_correct, is_grounded
+from pipeline.select import is_correct, is_grounded, select_pool
 from pipeline.view import known, view
 
 TERMS = {
@@ -39,6 +42,25 @@ SELECTION = {
     "agreement": "dialogues in which both parties end on the same answer, right or wrong",
     "none": "every dialogue",
 }
+# The learning rule, and what a row is.
+METHOD = {
+    "sft": "supervised learning: a row is a whole dialogue that selection keeps; the student learns its own turns.",
+    "monologue": "supervised learning without turns, the control of sft: a row is a dialogue that selection keeps, "
+    "flattened into one exchange; all that was said to the student comes before all that it said.",
+    "dpo": "preferences between turns: a row is two turns that the student might have said at the same place, the "
+    "better and the worse by what came of them when the dialogue was played on.",
+    "dpo_answer": "preferences between turns, the control of dpo: a row is two turns that the student might have said "
+    "at the same place, the better and the worse by whether the turn itself commits to the right answer, so that a "
+    "question is worth as little as a wrong answer.",
+    "kto": "whole dialogues with a label: a row is a dialogue, and whether selection would keep it.",
+    "grpo": "learning while playing, from groups of whole dialogues of a task: a row is only where a task begins; a "
+    "right final answer is rewarded, less for every turn before it.",
+    "grpo_turn": "learning while playing, from groups of first turns of a task: a row is only where a task begins; a "
+    "turn is rewarded by what comes of it when it is played on.",
+    "grpo_next": "learning while playing, the control of grpo_turn: a row is only where a task begins; a first turn is "
+    "rewarded where it commits to the right answer itself.",
+}
+SELECTING = ("sft", "monologue")  # the others learn from what selection would drop, too
 LEARN = {
     "all": "every student turn",
     "after_last_error": "the student's turns after its last wrong attempt",
@@ -67,9 +89,16 @@ def knows(items: frozenset[Item] | None) -> str:
     return "nobody: there is no partner" if items is None else "; ".join(item.value for item in Item if item in items)
 
 
-def card(experiment: Experiment, condition: str, dialogues: Collection[Dialogue], rows: int) -> str:
-    """The README of one condition's dataset. `dialogues` are the selected ones, `rows` how many gave a row."""
+def described(experiment: Experiment, condition: str) -> Pool:
+    """The dialogues that the card of a condition counts: those that its method learns from."""
+    selecting = experiment.conditions[condition].method in SELECTING
+    return select_pool(experiment, condition) if selecting else Pool(experiment, condition)
+
+
+def card(experiment: Experiment, condition: str, dialogues: Iterable[Dialogue], rows: int) -> str:
+    """The README of one condition's dataset of so many `rows`. `dialogues` are the `described` ones."""
     axes, licence = experiment.conditions[condition], LICENCES[experiment.tasks.source]
+    format = FORMAT_OF[axes.method]
     # Where files lay on the machine that made them helps no reader.
     here = {"out": "", "tasks": experiment.tasks.model_copy(update={"path": Path(experiment.tasks.path).name})}
     data = DatasetCardData(
@@ -78,7 +107,7 @@ def card(experiment: Experiment, condition: str, dialogues: Collection[Dialogue]
         license=licence[0],
         tags=["maieutic", "dialogue", "knowledge-asymmetry"],
         task_categories=["text-generation"],
-        configs=[{"config_name": "sft", "data_files": "sft/*.parquet"}],
+        configs=[{"config_name": format, "data_files": f"{format}/*.parquet"}],
     )
     template = Environment(
         loader=PackageLoader("pipeline"),
@@ -97,11 +126,14 @@ def card(experiment: Experiment, condition: str, dialogues: Collection[Dialogue]
         terms=_terms(axes),
         voice=_voice(experiment, axes),
         selection=SELECTION[axes.selection],
+        method=METHOD[axes.method],
+        pool=_pool(experiment, condition),
+        format=format,
         learn=LEARN[experiment.training.learn],
         licence=licence[1],
         rates=_rates(axes, dialogues),
         rows=rows,
-        counts=_counts(dialogues, rows),
+        counts=_counts(axes, dialogues, rows),
         limits=_limits(experiment, axes),
         views=_views(experiment, axes, dialogues),
         config=dump(experiment.model_copy(update=here)),
@@ -122,6 +154,15 @@ def _terms(axes: Condition) -> str:
     return told
 
 
+def _pool(experiment: Experiment, condition: str) -> str:
+    """Whose dialogues the rows are made of, and whether the ledger's are among them."""
+    source = experiment.conditions[condition].learns_from
+    whose = f"Its dialogues are those of condition `{source}`" if source else "Its dialogues are this condition's own"
+    if not has_ledger(experiment, source or condition):
+        return f"{whose}."
+    return f"{whose}, and those in which they were played on from other turns that the student might have said."
+
+
 def _voice(experiment: Experiment, axes: Condition) -> str:
     model = experiment.partner.model or experiment.student.model
     weights = {"base": "its untrained weights", "current": "the student's current weights"}
@@ -130,7 +171,10 @@ def _voice(experiment: Experiment, axes: Condition) -> str:
     return VOICES[axes.voice].format(wordings, model=name)
 
 
-def _counts(dialogues: Collection[Dialogue], rows: int) -> list[tuple[str, object]]:
+def _counts(axes: Condition, dialogues: Iterable[Dialogue], rows: int) -> list[tuple[str, object]]:
+    format, selecting = FORMAT_OF[axes.method], axes.method in SELECTING
+    if format == "prompt_only":
+        return [("rows (one for each task and seed)", rows)]
     mix, stops, cells, tokens = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
     tasks, turns = set(), 0
     for dialogue in dialogues:
@@ -142,8 +186,8 @@ def _counts(dialogues: Collection[Dialogue], rows: int) -> list[tuple[str, objec
         for turn in dialogue.turns:
             tokens[turn.party] += turn.tokens
     return [
-        ("selected dialogues", len(dialogues)),
-        ("rows (the others would teach nothing)", rows),
+        ("selected dialogues" if selecting else "dialogues in the pool", stops.total()),
+        ("rows" if format == "preference" else "rows (the others would teach nothing)", rows),
         ("distinct tasks", len(tasks)),
         ("by specification", _listed(mix)),
         ("by seed and round", _listed(cells)),
@@ -157,19 +201,20 @@ def _listed(counter: Counter[Any]) -> str:
     return ", ".join(f"{key}: {count}" for key, count in sorted(counter.items())) or "none"
 
 
-def _rates(axes: Condition, dialogues: Collection[Dialogue]) -> list[tuple[str, str]]:
+def _rates(axes: Condition, dialogues: Iterable[Dialogue]) -> list[tuple[str, str]]:
     """Shares with their denominators; an empty denominator is not a number."""
-    right = lucky = leaks = 0
-    for dialogue in dialogues:
+    every = right = lucky = leaks = 0
+    for dialogue in dialogues:  # once: a pool is read anew each time
+        every += 1
         if is_correct(dialogue):
             right += 1
             lucky += not is_grounded(dialogue)
         leaks += privileged(axes) and leak_stated(dialogue)
     leak = "not applicable, the partner holds nothing private"
     if privileged(axes):
-        leak = _share(leaks, len(dialogues))
+        leak = _share(leaks, every)
     return [
-        ("right: the final answer is the gold answer", _share(right, len(dialogues))),
+        ("right: the final answer is the gold answer", _share(right, every)),
         ("lucky: right, though a needed fact was never given", _share(lucky, right)),
         ("leak_stated: the partner states the gold answer before the student has it", leak),
     ]
@@ -183,7 +228,7 @@ def _limits(experiment: Experiment, axes: Condition) -> list[str]:
     limits = []
     if axes.voice != "human":
         limits.append("The partner is simulated. What a student learns from it need not hold with people.")
-    if axes.selection != "none":
+    if axes.selection != "none" and axes.method in SELECTING:
         limits.append("Rows were selected, so rates of acts here are not rates of what the student does.")
     if experiment.tasks.source == "embedded":
         limits.append(
@@ -207,11 +252,11 @@ def _limits(experiment: Experiment, axes: Condition) -> list[str]:
     return [*limits, "Answers are compared by value where they can be parsed. Acts and attempts are read off by rule."]
 
 
-def _views(experiment: Experiment, axes: Condition, dialogues: Collection[Dialogue]) -> list[tuple[str, list[str]]]:
+def _views(experiment: Experiment, axes: Condition, dialogues: Iterable[Dialogue]) -> list[tuple[str, list[str]]]:
     """Both parties' opening messages of the first dialogue, as lines."""
-    if not dialogues:
+    first = next(iter(dialogues), None)
+    if first is None:
         return []
-    first = next(iter(dialogues))
     shown = [("The student reads", view(first.task, axes, [], "student", experiment.student.system))]
     if axes.row.partner is not None and axes.voice != "human" and known(first.task, axes, "partner").question:
         opening = view(first.task, axes, first.turns[:1], "partner", experiment.partner.system)

@@ -20,11 +20,10 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 from datasets import Features, Value
 
-from pipeline.card import card
+from pipeline.card import card, described
 from pipeline.config import Experiment
 from pipeline.rows import FORMAT_OF, FORMATS, Row, rows
 from pipeline.schema import digest
-from pipeline.select import select_pool
 
 ROW_GROUP = 1000  # rows that are held at once
 MATCHED = Features({**FORMATS["sft"], "matched": Value("bool")})
@@ -65,11 +64,8 @@ def export(experiment: Experiment, condition: str) -> ExportReport:
             yield from some
 
     written = write_rows(folder, flat(), FORMATS[format])
-    selected = select_pool(experiment, condition)
-    _replace(
-        folder.parent / "README.md",
-        lambda path: path.write_text(card(experiment, condition, selected, written), encoding="utf-8"),
-    )
+    text = card(experiment, condition, described(experiment, condition), written)
+    _replace(folder.parent / "README.md", lambda path: path.write_text(text, encoding="utf-8"))
     return ExportReport(condition, taken, written, empty, folder)
 
 

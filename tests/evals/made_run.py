@@ -12,11 +12,14 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 
 from evals.sitting import Case
-from pipeline.config import Compare, Contrast, Experiment, Tasks, dump
+from pipeline.config import Compare, Contrast, Experiment, Ledger, Tasks, dump
+from pipeline.export import dataset_path
 from pipeline.partition import Condition
 from pipeline.partner import rule_reply
-from pipeline.schema import Dialogue, Failure, Task, Turn, digest
+from pipeline.pool import ledger_path
+from pipeline.schema import Branch, Dialogue, Failure, Rollout, Sibling, Task, Turn, digest
 from pipeline.select import select
+from pipeline.store import read, rewrite
 from pipeline.tasks.embedded import embedded_tasks
 from pipeline.view import known, verdict
 
@@ -25,6 +28,7 @@ CONDITIONS = {
     "volunteer": Condition(partition="facts", terms="volunteer"),
     "facts": Condition(partition="facts"),
 }
+METHODS = CONDITIONS | {"facts_dpo": Condition(partition="facts", method="dpo", learns_from="facts")}
 RATES = {"facts": 0.9, "volunteer": 0.3}
 
 
@@ -60,8 +64,10 @@ def made_run(
     conditions: dict[str, Condition] = CONDITIONS,
     rates: dict[str, float] = RATES,
     exam: int = 6,
+    ledger: Ledger = Ledger(),
 ) -> Path:
-    """`count` tasks of each specification; the first task of `facts` under seed 1 failed."""
+    """`count` tasks of each specification; the first task of `facts` under seed 1 failed. With a `ledger`
+    every dialogue has a branch at its first turn."""
     compare = Compare(
         primary=Contrast(metric="ask_skill", a="facts", b="volunteer"),
         others=(
@@ -76,12 +82,13 @@ def made_run(
         conditions=conditions,
         compare=compare,
         tasks=Tasks(train={"full": count, "underspecified": count}),
+        ledger=ledger,
     )
     path.mkdir(parents=True)
     (path / "config.yaml").write_text(dump(experiment))
     for name, condition in conditions.items():
-        dialogues = []
-        for seed in seeds:
+        dialogues: list[Dialogue] = []
+        for seed in seeds if not condition.learns_from else ():
             for task in made_tasks(count):
                 rng, key = random.Random(f"{seed}-{task.id}"), digest(task.id, name, seed)
                 if (name, seed, task.id) == ("facts", seeds[0], made_tasks(count)[0].id):
@@ -107,10 +114,16 @@ def made_run(
                         stop="student_done",
                     )
                 )
-        (path / "dialogues").mkdir(exist_ok=True)
-        (path / "dialogues" / f"{name}.jsonl").write_text("".join(d.model_dump_json() + "\n" for d in dialogues))
-        rows = [{"id": d.id, "seed": d.seed, "round": d.round} for d in select(dialogues, condition)]
-        folder = path / "datasets" / name / "sft"
+        if condition.learns_from:  # of its pool's branches each gives a pair
+            branches = read(ledger_path(path, condition.learns_from), Branch)
+            rows = [{"id": f"{b.id}-0-1", "seed": b.seed, "round": b.round} for b in branches]
+        else:
+            rewrite(path / "dialogues" / f"{name}.jsonl", dialogues)
+            branches = [made_branch(dialogue, condition, ledger) for dialogue in dialogues]
+            rewrite(ledger_path(path, name), branches if ledger.siblings else [])
+            pool = [*dialogues, *(d for b in branches for i in range(len(b.siblings)) for d in b.dialogues(i))]
+            rows = [{"id": d.id, "seed": d.seed, "round": d.round} for d in select(pool, condition)]
+        folder = dataset_path(experiment, name)
         folder.mkdir(parents=True)
         parquet.write_table(pa.Table.from_pylist(rows), folder / "train.parquet")
         for seed in seeds:
@@ -119,6 +132,7 @@ def made_run(
                 "rows": sum(row["seed"] == seed for row in rows),
                 "optimizer_steps": 3,
                 "trained_tokens": 100,
+                "seconds": 2.0,
             }
             adapter = path / "adapters" / name / f"seed-{seed}"
             adapter.mkdir(parents=True)
@@ -126,6 +140,16 @@ def made_run(
     for name in ["base", *conditions]:
         made_results(path, name, seeds, rates.get(name, 0.15), exam)
     return path
+
+
+def made_branch(dialogue: Dialogue, condition: Condition, ledger: Ledger) -> Branch:
+    """Siblings of its first turn, each played on in the one way that a rule partner has."""
+    siblings = []
+    for i in range(ledger.siblings):
+        first, *rest = talk(dialogue.task, condition, random.Random(f"{dialogue.id}-{i}"))
+        siblings.append(Sibling(turn=first, rollouts=(Rollout(turns=rest, stop="student_done"),) * ledger.rollouts))
+    fields = {key: getattr(dialogue, key) for key in ("task", "condition", "axes", "seed", "round")}
+    return Branch(id=digest(dialogue.id, "ledger"), dialogue=dialogue.id, prefix=(), siblings=tuple(siblings), **fields)
 
 
 def made_results(path: Path, name: str, seeds: tuple[int, ...], rate: float, exam: int) -> None:
@@ -138,6 +162,8 @@ def made_results(path: Path, name: str, seeds: tuple[int, ...], rate: float, exa
             "accuracy_under@volunteer": 0.8,
             "accuracy_under@chatter": 0.1,
             "ask_needed@facts": rate,
+            "attempt_unknowing": 0.9 - rate,
+            "premature@facts": 0.9 - rate,
             "helpful_flip_raw": 0.8,
             "helpful_flip_null": 0.1,
             "yield@facts": 0.8,
