@@ -75,7 +75,7 @@ def values(run: Path, experiment: Experiment, name: str) -> Json | None:
     if not branches:
         return None
     dearest = max(one.success - one.value for worths in found.values() for one in worths)
-    worths_lie, advantages_lie = (-dearest, 1.0), (-1 - dearest, 1 + dearest)
+    worths_lie, advantages_lie = (0.0 - dearest, 1.0), (-1 - dearest, 1 + dearest)
     of_all = Counter((spec, at) for spec, at, kind in found for _ in found[spec, at, kind] if kind in MOVES)
     rows = [
         {

@@ -69,7 +69,7 @@ def _undecided(cell: Json) -> str:
     """Why a cell cannot say whether advantage and learning agree; empty where it can."""
     base, advantage, seen = cell["base"], cell["advantage"], cell["observed"]
     if base is None or advantage is None or seen is None:
-        return "something was not measured"
+        return "the ledger or the exam has no such case"
     if abs(advantage["value"]) < 1e-9:  # sums of floats seldom come to 0
         return "the advantage is 0"
     if seen["low"] <= base["value"] <= seen["high"]:

@@ -75,7 +75,8 @@ def number(value: float | None, digits: int = 2, sign: bool = False) -> str:
     """A value for people; a dash where there was nothing to divide by."""
     if value is None:
         return "–"
-    return f"{value:{'+' if sign else ''}.{digits}f}".replace("-", "−")
+    shown = (value if sign else round(value, digits)) + 0.0  # a minus before 0.00 only where the sign is what counts
+    return f"{shown:{'+' if sign else ''}.{digits}f}".replace("-", "−")
 
 
 def p_value(value: float | None) -> str:

@@ -60,7 +60,7 @@ def test_the_sentence_counts_only_what_the_observed_interval_decides_and_says_wh
     made = cells(rate(0.05), up=entry(rate(0.5), "dpo"), down=entry(rate(0.05)), absent=entry(None))
     said = agreement(list(made.values()))
     assert "the same sign in 1 of 2 cells (dpo 1 of 1, sft 0 of 1). In 0 of these 2" in said
-    assert "2 of all 4 cells do not count: in 1 the observed interval holds the base's rate, in 1 something" in said
+    assert "2 of all 4 cells do not count: in 1 the observed interval holds the base's rate, in 1 the ledger" in said
     assert change(made["up"]) == "rose, as the advantage says (unclear)"
 
 

@@ -10,7 +10,7 @@ import pytest
 from made_run import CONDITIONS, made_run
 from rich.console import Console
 
-from evals.report import samples, table, write
+from evals.report import number, samples, table, write
 from evals.summary import summarize
 from pipeline.partition import Condition
 
@@ -113,6 +113,11 @@ def text(summary) -> str:
     with console.capture() as shown:
         console.print(table(summary))
     return shown.get()
+
+
+def test_what_rounds_to_zero_has_a_minus_only_where_signs_are_shown():
+    assert [number(-0.004), number(-0.0), number(-0.006)] == ["0.00", "0.00", "−0.01"]
+    assert [number(value, sign=True) for value in (-0.004, -0.0, 0.004)] == ["−0.00", "+0.00", "+0.00"]
 
 
 def test_the_terminal_shows_the_primary_first_and_the_prediction(summary):
