@@ -20,7 +20,7 @@ from pipeline.config import Experiment, dump
 from pipeline.leaks import leak_stated, privileged
 from pipeline.ledger import has_ledger
 from pipeline.partition import PLUMBING_ON_EMBEDDED, PUBLIC, SHARE, Condition, Item
-from pipeline.partner import WORDINGS
+from pipeline.partner import ERRS, WORDINGS
 from pipeline.pool import Pool
 from pipeline.rows import FORMAT_OF
 from pipeline.schema import Dialogue
@@ -31,6 +31,12 @@ TERMS = {
     "on_request": "The partner tells what only it knows when it is asked for it.",
     "volunteer": "The partner tells one thing that only it knows in each of its turns, asked or not.",
     "chatter": "The partner restates public facts and keeps what only it knows to itself.",
+}
+MANNER = {
+    "plain": "",
+    "vague": " At first it tells it without numbers, and plainly when it is asked again.",
+    "erring": f" In {ERRS:.0%} of what it tells the numbers are wrong.",
+    "low_effort": " Half of the time it tells nothing, and never more than one thing.",
 }
 VOICES = {
     "rule": "a rule (`pipeline/partner.py`) with {} fixed wordings",
@@ -47,6 +53,8 @@ METHOD = {
     "sft": "supervised learning: a row is a whole dialogue that selection keeps; the student learns its own turns.",
     "monologue": "supervised learning without turns, the control of sft: a row is a dialogue that selection keeps, "
     "flattened into one exchange; all that was said to the student comes before all that it said.",
+    "q_priming": "supervised learning: a row is a whole dialogue that selection keeps, in which some wrong answers of the "
+    "student gave way to questions, written by somebody who knew what its partner knew; it learns these too.",
     "dpo": "preferences between turns: a row is two turns that the student might have said at the same place, the "
     "better and the worse by what came of them when the dialogue was played on.",
     "dpo_answer": "preferences between turns, the control of dpo: a row is two turns that the student might have said "
@@ -60,7 +68,7 @@ METHOD = {
     "grpo_next": "learning while playing, the control of grpo_turn: a row is only where a task begins; a first turn is "
     "rewarded where it commits to the right answer itself.",
 }
-SELECTING = ("sft", "monologue")  # the others learn from what selection would drop, too
+SELECTING = ("sft", "monologue", "q_priming")  # the others learn from what selection would drop, too
 LEARN = {
     "all": "every student turn",
     "after_last_error": "the student's turns after its last wrong attempt",
@@ -148,7 +156,7 @@ def _terms(axes: Condition) -> str:
         return "The partner has nothing to tell that the student cannot read."
     if axes.voice == "human":
         return "People: what they told, and when, was up to them."
-    told = TERMS[axes.terms]
+    told = TERMS[axes.terms] + MANNER[axes.manner]
     if axes.row.partner & {Item.ANSWER, Item.SOLUTION}:
         told += " It may say the answer." if axes.reveal else " It is not to say the answer."
     return told
@@ -228,6 +236,10 @@ def _limits(experiment: Experiment, axes: Condition) -> list[str]:
     limits = []
     if axes.voice != "human":
         limits.append("The partner is simulated. What a student learns from it need not hold with people.")
+    if axes.pass_rate != (0, 1):
+        limits.append(
+            f"Only tasks whose dialogues end right in {axes.pass_rate[0]:.0%} to {axes.pass_rate[1]:.0%} of cases."
+        )
     if axes.selection != "none" and axes.method in SELECTING:
         limits.append("Rows were selected, so rates of acts here are not rates of what the student does.")
     if experiment.tasks.source == "embedded":

@@ -77,7 +77,16 @@ def test_a_card_names_the_folder_the_rule_and_every_column_that_are_there(unders
     assert f"{report.rows} training rows" in card.text
 
 
-@pytest.mark.parametrize("method", [method for method in METHODS if not method.startswith("grpo")])
+def test_a_card_says_how_a_partner_tells_and_which_tasks_are_left_out(underspecified, tmp_path):
+    axes = FACTS.model_copy(update={"manner": "erring", "pass_rate": (0.1, 0.9)})
+    run = experiment(tmp_path, mine=axes)
+    made(run, "mine", underspecified[:2])
+    export(run, "mine")
+    assert "In 30% of what it tells the numbers are wrong." in card_of(run, "mine").text
+    assert "end right in 10% to 90% of cases" in card_of(run, "mine").text
+
+
+@pytest.mark.parametrize("method", [name for name in METHODS if not name.startswith("grpo") and name != "q_priming"])
 def test_a_card_says_whose_dialogues_they_are(underspecified, tmp_path, method):
     conditions = {"facts": FACTS, "mine": FACTS.model_copy(update={"method": method, "learns_from": "facts"})}
     run = experiment(tmp_path, **conditions)
