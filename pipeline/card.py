@@ -53,8 +53,8 @@ METHOD = {
     "sft": "supervised learning: a row is a whole dialogue that selection keeps; the student learns its own turns.",
     "monologue": "supervised learning without turns, the control of sft: a row is a dialogue that selection keeps, "
     "flattened into one exchange; all that was said to the student comes before all that it said.",
-    "q_priming": "supervised learning: a row is a whole dialogue that selection keeps, in which some wrong answers of the "
-    "student gave way to questions, written by somebody who knew what its partner knew; it learns these too.",
+    "q_priming": "supervised learning: a row is a whole dialogue that selection keeps, in which some wrong answers of "
+    "the student gave way to questions, written by somebody who knew what its partner knew; it learns these too.",
     "dpo": "preferences between turns: a row is two turns that the student might have said at the same place, the "
     "better and the worse by what came of them when the dialogue was played on.",
     "dpo_answer": "preferences between turns, the control of dpo: a row is two turns that the student might have said "
