@@ -6,7 +6,6 @@ import json
 import resource
 import subprocess
 import sys
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ import pytest
 import torch
 from peft import PeftModel
 from safetensors.torch import load_file
-from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
+from transformers import AutoModelForCausalLM
 
 from pipeline.config import ConfigError, Experiment, dump
 from pipeline.config import Training as Settings
@@ -23,52 +22,10 @@ from pipeline.models.transformers import load_tokenizer
 from pipeline.partition import Condition
 from pipeline.rows import FORMATS, Row
 from training import sft, student
-from training.base import make_model
 from training.lesson import NothingToTrain, batching
 from training.masks import RowTooLong
 
 WEIGHTS = "adapter_model.safetensors"
-
-
-@pytest.fixture(scope="session")
-def embedded(base_tokenizer, tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("embedded")
-    torch.manual_seed(0)
-    make_model(len(base_tokenizer), 32, 2).save_pretrained(folder)
-    base_tokenizer.save_pretrained(folder)
-    return folder
-
-
-@pytest.fixture(scope="session")
-def qwen3(base_tokenizer, tmp_path_factory) -> Path:
-    """A Qwen3 checkpoint with untied embeddings, its control tokens and the published chat template."""
-    folder = tmp_path_factory.mktemp("qwen3")
-    tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=base_tokenizer._tokenizer,
-        eos_token="<|im_end|>",
-        pad_token="<|endoftext|>",
-        additional_special_tokens=["<|im_start|>"],
-    )
-    tokenizer.chat_template = files("trl").joinpath("chat_templates", "qwen3.jinja").read_text(encoding="utf-8")
-    torch.manual_seed(0)
-    Qwen3ForCausalLM(
-        Qwen3Config(
-            vocab_size=len(tokenizer) + 5,
-            hidden_size=32,
-            intermediate_size=64,
-            num_hidden_layers=2,
-            num_attention_heads=2,
-            num_key_value_heads=1,
-            head_dim=16,
-            max_position_embeddings=512,
-            tie_word_embeddings=False,
-            bos_token_id=None,
-            eos_token_id=tokenizer.eos_token_id,
-            pad_token_id=tokenizer.pad_token_id,
-        )
-    ).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
 
 
 def row(number: int, seed: int = 1, round: int = 0, answer: str = "7") -> Row:
