@@ -10,7 +10,7 @@ Three ways to reward the student, on the same tasks and as many dialogues:
 
 The trainer scores the ids that were sampled, of the student alone, and nothing is tokenised a second time.
 
-    maieutic train configs/online.yaml
+    maieutic train configs/methods.yaml
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ import asyncio
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any, NamedTuple
 
@@ -31,8 +30,8 @@ from pipeline.acts import attempts
 from pipeline.config import Experiment
 from pipeline.episode import Cast, EmptyTurn, play
 from pipeline.ledger import answer_worth, worth
-from pipeline.models import Completion, ContextOverflow, Sampling
-from pipeline.models.transformers import TransformersModel, encode, render
+from pipeline.models import ContextOverflow
+from pipeline.models.transformers import TransformersModel
 from pipeline.partition import Method
 from pipeline.rows import Row
 from pipeline.schema import Branch, Dialogue, Rollout, Sibling, Task, Turn, digest
@@ -40,41 +39,7 @@ from pipeline.select import is_correct
 from pipeline.tasks import stream_tasks
 from pipeline.view import Message
 from training.lesson import Lesson, NothingToTrain, Pupil, rows_per_step
-
-# Stands for an answer in a rendered chat, where its own words might be the partner's too. No tokenizer reads it.
-ANSWER = "\ue000answer\ue000"
-
-
-@dataclass
-class Session:
-    """The student of one dialogue. It reads its own turns as the ids that it sampled, whatever their text would
-    be encoded as, and however the chat template would write them once they are history."""
-
-    engine: TransformersModel
-    prompt: list[int] = field(default_factory=list)  # what it read before its first turn
-    ids: list[int] = field(default_factory=list)  # everything from then on, up to its last turn
-    own: list[int] = field(default_factory=list)  # 1 on those that it sampled, 0 on those that it read
-
-    async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
-        tokenizer = self.engine.tokenizer
-        read = self._since(messages) if self.prompt else encode(tokenizer, messages)
-        sampled, said = await self.engine.complete_ids([*self.prompt, *self.ids, *read], sampling)
-        if self.prompt:
-            self.ids, self.own = self.ids + read, self.own + [0] * len(read)
-        else:
-            self.prompt = read
-        self.ids, self.own = self.ids + sampled, self.own + [1] * len(sampled)
-        return said
-
-    def count_tokens(self, text: str) -> int:
-        return self.engine.count_tokens(text)
-
-    def _since(self, messages: list[Message]) -> list[int]:
-        """What the chat template writes from the end of the student's last turn to the beginning of its next."""
-        *before, _, reply = messages
-        text = render(self.engine.tokenizer, [*before, {"role": "assistant", "content": ANSWER}, reply])
-        read = self.engine.tokenizer.encode(text.rpartition(ANSWER)[2], add_special_tokens=False)
-        return read[1:] if read[0] == self.ids[-1] else read  # the end of the turn, unless the turn was cut
+from training.session import Session
 
 
 class Sample(NamedTuple):

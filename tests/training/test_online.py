@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +17,7 @@ from pydantic import ValidationError
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
 
-from pipeline.config import Experiment
+from pipeline.config import Experiment, dump
 from pipeline.export import export, read_rows
 from pipeline.models import Completion, ContextOverflow, EngineError, Sampling
 from pipeline.models.decode import Answer
@@ -25,7 +28,8 @@ from pipeline.tasks import load_tasks
 from pipeline.view import Message, view
 from training import online, student
 from training.lesson import Lesson, NothingToTrain, Pupil, batching
-from training.online import Session, discounted, sample, steps
+from training.online import discounted, sample, steps
+from training.session import Session
 
 BASE = Path("data/base")
 WEIGHTS = "adapter_model.safetensors"
@@ -156,7 +160,8 @@ def test_the_trainers_log_probabilities_are_those_of_sampling(kind, request, tmp
 
 
 HEARD = {
-    "embedded": "<|user|>A{0}<|assistant|>How many?{0}<|user|>How many?{0}<|assistant|>many{0}<|user|>C{0}<|assistant|>8",
+    "embedded": "<|user|>A{0}<|assistant|>How many?{0}<|user|>How many?{0}<|assistant|>many{0}"
+    "<|user|>C{0}<|assistant|>8",
     "qwen3": "<|im_start|>user\nA{0}\n{1}How many?{0}\n<|im_start|>user\nHow many?{0}\n{1}many{0}\n"
     "<|im_start|>user\nC{0}\n{1}8",
 }
@@ -191,6 +196,28 @@ def test_one_seed_gives_the_same_bytes_and_another_seed_does_not(tmp_path):
     assert (adapters[0] / WEIGHTS).read_bytes() == (adapters[1] / WEIGHTS).read_bytes()
     assert (adapters[0] / WEIGHTS).read_bytes() != (other / WEIGHTS).read_bytes()
     assert any(weights.any() for name, weights in load_file(other / WEIGHTS).items() if "lora_B" in name)
+
+
+@pytest.mark.slow
+def test_two_processes_play_and_learn_the_same_as_one(tmp_path):
+    alone, both = (experiment(BASE, tmp_path / name) for name in ("alone", "both"))
+    for made in (alone, both):
+        export(made, "facts")
+    (tmp_path / "config.yaml").write_text(dump(both))
+    script = (
+        "import sys; from pathlib import Path; from pipeline.config import load; from training.student import train"
+    )
+    (tmp_path / "run.py").write_text(f"{script}\ntrain(load(Path(sys.argv[1])), 'facts', 1)\n")
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+    command += [str(tmp_path / "run.py"), str(tmp_path / "config.yaml")]
+    subprocess.run(command, check=True, capture_output=True, timeout=280, env=os.environ | {"PYTHONPATH": "."})
+    student.train(alone, "facts", 1)
+    ours, theirs = (
+        json.loads((made.run / f"adapters/facts/seed-1/{student.RECORD}").read_text()) for made in (alone, both)
+    )
+    for key in ("sampled_tokens", "trained_tokens", "dialogues", "optimizer_steps"):
+        assert ours[key] == theirs[key]
+    assert ours["reward_last"] == pytest.approx(theirs["reward_last"])
 
 
 @pytest.mark.parametrize("method", ONLINE)
