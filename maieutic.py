@@ -275,8 +275,8 @@ def _export(experiment: Experiment, group: list[str]) -> None:
         with stage(f"select {name}"):
             report = export(experiment, name)
             leaks = [privileged(axes) and leak_stated(dialogue) for dialogue in Pool(experiment, name)]
-        kind = "branches used" if report.path.name == "preference" else "dialogues kept"
-        among = "" if report.path.name == "preference" else f" of {len(leaks)}"
+        kind = {"preference": "branches used", "prompt_only": "tasks to play"}.get(report.path.name, "dialogues kept")
+        among = f" of {len(leaks)}" if kind == "dialogues kept" else ""
         stated = f", leak_stated in {sum(leaks)}" if privileged(axes) else ""
         say(
             f"select {name}: {report.taken}{among} {kind}{stated}, {report.rows} rows, "

@@ -101,7 +101,8 @@ def count(run: Path, experiment: Experiment, name: str) -> tuple[Json, dict[str,
         "trained_tokens": sum(t["trained_tokens"] for t in trained),
         "sampled_tokens": (tokens["student"] if axes.voice != "human" else 0)
         + (tokens["partner"] if axes.voice == "model" else 0)
-        + sum(branches.values()),
+        + sum(branches.values())
+        + sum(t.get("sampled_tokens", 0) for t in trained),  # of students that play while they learn
     }
     entry["leak_stated"] = _share(dialogues if privileged(axes) else [], lambda d: d.leaks)
     entry["lucky"] = _share((d for d in dialogues if d.missing), lambda d: d.lucky)
@@ -114,6 +115,7 @@ def count(run: Path, experiment: Experiment, name: str) -> tuple[Json, dict[str,
         "sft": selected,
         "preference": {row.id for row in rows if row.id.rsplit("-", 2)[0] in branches},
         "unpaired_preference": {d.id for d in dialogues},
+        "prompt_only": distinct,  # tasks, which are played in training
     }
     if strangers := len(distinct - known[folder.name]):
         problems.append(f"{strangers} dataset rows are nothing that this condition learns from")

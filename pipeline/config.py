@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, ValidationError, field_validator, model_validator
 
-from pipeline.partition import LEARNING, Condition, Method
+from pipeline.partition import LEARNING, ONLINE, Condition, Method
 from pipeline.schema import Specification, digest
 
 Seed = Annotated[int, Field(ge=0, lt=2**31)]  # what every library takes
@@ -116,7 +116,16 @@ class Override(Section):
     epochs: float | None = Field(default=None, gt=0)
 
 
+class Grpo(Section):
+    """How students learn while they play (training/online.py)."""
+
+    group: int = Field(default=8, ge=2)  # dialogues, or first turns, of one task that are compared
+    tasks_per_step: int = Field(default=16, ge=1)
+    discount: float = Field(default=0.7, gt=0, le=1)  # of a right answer, for each student turn before it (grpo)
+
+
 class Training(Section):
+    grpo: Grpo = Grpo()
     gap: float = Field(default=0.25, gt=0)  # least difference in worth between the turns of a pair (dpo)
     beta: float = Field(default=0.1, gt=0)  # how strongly preferences are held to the base (dpo, kto)
     held_out: float = Field(default=0.1, ge=0, lt=1)  # share of tasks whose pairs are scored and not learned (dpo)
@@ -238,11 +247,12 @@ class Experiment(Section):
         return self
 
     def _check_method(self, name: str, condition: Condition) -> None:
+        sources = [n for n, c in self.conditions.items() if not c.learns_from and c.method not in ONLINE]
         source = self.conditions.get(condition.learns_from or name)
-        if source is None or source.learns_from:
+        if source is None or (condition.learns_from and condition.learns_from not in sources):
             raise ValueError(
                 f"conditions.{name}.learns_from: {condition.learns_from!r} must name a condition that has dialogues of "
-                f"its own. Known: {', '.join(n for n, c in self.conditions.items() if not c.learns_from)}"
+                f"its own. Known: {', '.join(sources)}"
             )
         apart = {*LEARNING, "selection", "keep"}
         ours, theirs = (one.model_dump(exclude=apart) for one in (condition, source))
@@ -266,6 +276,8 @@ class Experiment(Section):
                 f"conditions.{name}.learns_from: with rounds: {self.rounds} the dialogues of {condition.learns_from!r} "
                 "are another student's from the second round on. Leave out learns_from, or set rounds: 1"
             )
+        if condition.method in ONLINE:
+            self._check_online(name, condition)
         if condition.method in ("dpo", "dpo_answer") and not self.ledger.siblings:
             raise ValueError(
                 f"conditions.{name}.method: {condition.method!r} learns from siblings of a turn. "
@@ -275,6 +287,31 @@ class Experiment(Section):
             raise ValueError(
                 f"conditions.{name}.method: training.regime 'matched' is for sft, not for {condition.method!r}. "
                 "Use regime: natural"
+            )
+
+    def _check_online(self, name: str, condition: Condition) -> None:
+        where = f"conditions.{name}.method: {condition.method!r}"
+        if condition.learns_from:
+            raise ValueError(
+                f"{where} plays its own dialogues while it learns, so that it cannot learn from those of "
+                f"{condition.learns_from!r}. Leave out learns_from"
+            )
+        if self.rounds > 1:
+            raise ValueError(f"{where} plays and learns step by step, in one round. Set rounds: 1, not {self.rounds}")
+        if condition.voice != "rule":
+            raise ValueError(
+                f"{where} is not yet supported with voice {condition.voice!r} or partition 'script'. "
+                "Use a rule partner (voice: rule)"
+            )
+        if not self.dialogue.temperature:
+            raise ValueError(
+                f"{where} compares samples of one task, and with dialogue.temperature: 0 they are all the same. "
+                "Set it above 0"
+            )
+        if (own := self.training.methods.get(condition.method)) and own.epochs is not None:
+            raise ValueError(
+                f"training.methods.{condition.method}.epochs: {own.epochs}: its steps are as many as play the "
+                "dialogues that the other methods learn from. Leave it out"
             )
 
     def _contrasts(self) -> list[tuple[str, Contrast]]:

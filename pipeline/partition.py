@@ -54,7 +54,11 @@ PARTITIONS = {
     "script":     _row({PUBLIC},               {PUBLIC, WITHHELD, SOLUTION, ANSWER}),
 }  # fmt: skip
 
-Method = Literal["sft", "monologue", "q_priming", "dpo", "dpo_answer", "kto"]
+Method = Literal[
+    "sft", "monologue", "q_priming", "dpo", "dpo_answer", "kto", "grpo", "grpo_turn", "grpo_next"
+]  # fmt: skip
+# Their student plays while it learns: they have tasks, and no dialogues that are built before.
+ONLINE: tuple[Method, ...] = ("grpo", "grpo_turn", "grpo_next")
 
 # Their embedded behaviour is only what the corpus author chose, so no claim rests on them.
 PLUMBING_ON_EMBEDDED = ("script", "mindreader", "misled")

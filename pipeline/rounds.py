@@ -19,6 +19,7 @@ from pipeline.casting import Casting
 from pipeline.config import ConfigError, Experiment
 from pipeline.ledger import branch_out, has_ledger, wanted
 from pipeline.models import EngineDown
+from pipeline.partition import ONLINE
 from pipeline.progress import say, stage
 from pipeline.rundir import newest_adapter
 from pipeline.schema import Failure, Task
@@ -46,8 +47,9 @@ def groups(experiment: Experiment) -> list[list[str]]:
 
 
 def _speaking(experiment: Experiment, group: list[str]) -> list[str]:
-    """Those of a group that have dialogues of their own."""
-    return [name for name in group if not experiment.conditions[name].learns_from]
+    """Those of a group that have dialogues of their own to be built."""
+    axes = experiment.conditions
+    return [name for name in group if not axes[name].learns_from and axes[name].method not in ONLINE]
 
 
 def waits(experiment: Experiment, group: list[str], round: int) -> bool:

@@ -1,4 +1,4 @@
-"""What one dialogue, or one branch of the ledger, gives a student to learn from, in TRL's dataset formats.
+"""What one dialogue, one branch of the ledger, or one task gives a student to learn from, in TRL's dataset formats.
 
 A row's messages are the student's view and nothing else, so no private fact reaches a dataset but through the
 text of a turn. `learn` marks the messages that carry loss; they are all the student's own.
@@ -13,13 +13,15 @@ from typing import Any
 from datasets import Features, List, Value
 
 from pipeline.acts import attempts
+from pipeline.build import dialogue_id
 from pipeline.config import Experiment
 from pipeline.ledger import answer_worth, worth
-from pipeline.partition import Condition
+from pipeline.partition import WRONG_KEY, Condition
 from pipeline.pool import Pool, ledger_path
-from pipeline.schema import Branch, Dialogue
+from pipeline.schema import Branch, Dialogue, Task
 from pipeline.select import kept, select_pool, within
 from pipeline.store import read
+from pipeline.tasks import stream_tasks
 from pipeline.verify import equal
 from pipeline.view import view
 
@@ -47,6 +49,7 @@ FORMATS = {
             "learn": List(Value("bool")),
         }
     ),
+    "prompt_only": Features({**_WHENCE, "prompt": _MESSAGES}),
 }
 FORMAT_OF = {
     "sft": "sft",
@@ -55,6 +58,9 @@ FORMAT_OF = {
     "dpo": "preference",
     "dpo_answer": "preference",
     "kto": "unpaired_preference",
+    "grpo": "prompt_only",
+    "grpo_turn": "prompt_only",
+    "grpo_next": "prompt_only",
 }
 
 
@@ -78,6 +84,13 @@ def rows(experiment: Experiment, condition: str) -> tuple[int, Iterator[list[Row
             path, by_answer = ledger_path(experiment.run, axes.learns_from or condition), axes.method == "dpo_answer"
             paired = (pairs(experiment, b, by_answer) if learnable(b) else [] for b in read(path, Branch))
             return sum(1 for _ in read(path, Branch)), paired
+        case "grpo" | "grpo_turn" | "grpo_next":
+            count = len(experiment.seeds) * sum(1 for _ in _playable(experiment, axes))
+            return count, (
+                [opening(experiment, condition, task, seed)]
+                for seed in experiment.seeds
+                for task in _playable(experiment, axes)
+            )
 
 
 def learned(dialogue: Dialogue, which: str) -> list[bool]:
@@ -168,6 +181,27 @@ def pairs(experiment: Experiment, branch: Branch, by_answer: bool) -> list[Row]:
             row = {**_whence(branch), "id": f"{branch.id}-{better}-{worse}", "prompt": prompt}
             found.setdefault(texts, {**row, "chosen": chosen, "rejected": rejected, "margin": margin})
     return list(found.values())
+
+
+def opening(experiment: Experiment, condition: str, task: Task, seed: int) -> Row:
+    """Where a student that learns by playing begins with a task: what it reads before its first turn."""
+    axes = experiment.conditions[condition]
+    return {
+        "id": dialogue_id(experiment, task.id, condition, seed, 0, 0),
+        "task_id": task.id,
+        "seed": seed,
+        "round": 0,
+        "specification": task.specification,
+        "prompt": view(task, axes, (), "student", experiment.student.system),
+    }
+
+
+def _playable(experiment: Experiment, axes: Condition) -> Iterator[Task]:
+    """The tasks of a condition that can be played: a partner that believes a wrong answer needs one."""
+    for task in stream_tasks(experiment.tasks, "train")[0]:
+        wanted = axes.specifications is None or task.specification in axes.specifications
+        if wanted and (task.wrong_answer or WRONG_KEY not in (axes.row.partner or ())):
+            yield task
 
 
 def _whence(record: Dialogue | Branch) -> Row:

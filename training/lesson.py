@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
@@ -11,7 +12,7 @@ from peft import LoraConfig, PeftModel
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, Trainer
 
 from pipeline.config import ConfigError, Experiment, Override
-from pipeline.partition import Method
+from pipeline.partition import ONLINE, Method
 
 
 class NothingToTrain(ValueError):
@@ -40,7 +41,7 @@ class Pupil(NamedTuple):
 
     def arguments(self) -> dict[str, Any]:
         """What the arguments of all trainers share."""
-        settings, (micro, accumulate) = self.experiment.training, batching(self.experiment)
+        settings, (micro, accumulate) = self.experiment.training, batching(self.experiment, self.method)
         own = settings.methods.get(self.method, Override())
         return {
             "output_dir": str(self.experiment.run / "adapters"),
@@ -68,18 +69,27 @@ class Lesson(NamedTuple):
     sequences: int
     tokens: int  # that carry loss, in one epoch
     held_out: Dataset | None = None  # scored afterwards, not learned
+    account: Callable[[], dict[str, Any]] = dict  # for the record, what is known only once it has been trained
 
 
-def batching(experiment: Experiment) -> tuple[int, int]:
-    """Rows per device and pass, and passes per optimizer step, so that a step has `training.batch` rows.
+def rows_per_step(experiment: Experiment, method: Method) -> int:
+    """Rows of an optimizer step: `training.batch`, or the groups of what is played in it."""
+    grpo = experiment.training.grpo
+    return grpo.tasks_per_step * grpo.group if method in ONLINE else experiment.training.batch
+
+
+def batching(experiment: Experiment, method: Method = "sft") -> tuple[int, int]:
+    """Rows per device and pass, and passes per optimizer step, so that a step has `rows_per_step`.
 
     Raises ConfigError where the number of processes (accelerate's WORLD_SIZE) does not allow that.
     """
     settings, processes = experiment.training, int(os.environ.get("WORLD_SIZE", "1"))
-    micro = min(settings.micro_batch, settings.batch // processes)
-    if micro < 1 or settings.batch % (micro * processes):
+    rows = rows_per_step(experiment, method)
+    micro = min(settings.micro_batch, rows // processes)
+    if micro < 1 or rows % (micro * processes):
+        key = "grpo: tasks_per_step x group" if method in ONLINE else "batch"
         raise ConfigError(
-            f"training.batch: {settings.batch} is not a multiple of {max(micro, 1) * processes} "
+            f"training.{key}: {rows} is not a multiple of {max(micro, 1) * processes} "
             f"(training.micro_batch {settings.micro_batch} on {processes} process(es)). Change one of them."
         )
-    return micro, settings.batch // (micro * processes)
+    return micro, rows // (micro * processes)

@@ -42,7 +42,7 @@ from pipeline.progress import Stage, stage
 from pipeline.rows import Row
 from pipeline.rundir import adapter_path
 from pipeline.schema import digest
-from training import preference, sft
+from training import online, preference, sft
 from training.lesson import Lesson, NothingToTrain, Pupil
 from training.masks import RowTooLong
 
@@ -53,6 +53,9 @@ METHODS: dict[Method, Callable[[Pupil, list[Row]], Lesson]] = {
     "dpo": preference.pairs,
     "dpo_answer": preference.pairs,
     "kto": preference.verdicts,
+    "grpo": online.lesson,
+    "grpo_turn": online.lesson,
+    "grpo_next": online.lesson,
 }
 RECORD = "training.json"
 PACKAGES = ("torch", "transformers", "trl", "peft")
@@ -109,7 +112,7 @@ def train(experiment: Experiment, condition: str, seed: int, round: int = 0, sta
     with stage(f"train {condition} seed {seed}") as progress:
         trainer.add_callback(_Progress(progress))
         loss = trainer.train().training_loss
-    held_out = _score(lesson)
+    learned = {**_score(lesson), **lesson.account()}
     if trainer.is_world_process_zero():
         record |= {
             "rows": len(rows),
@@ -117,7 +120,7 @@ def train(experiment: Experiment, condition: str, seed: int, round: int = 0, sta
             "optimizer_steps": trainer.state.global_step,
             "trained_tokens": lesson.tokens,
             "loss": loss,
-            **held_out,
+            **learned,
             "seconds": time.monotonic() - began,
         }
         _save(trainer, out, record)

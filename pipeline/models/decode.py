@@ -28,10 +28,15 @@ class Past(NamedTuple):
     layers: tuple[tuple[torch.Tensor, torch.Tensor], ...] = ()
 
 
+class Answer(NamedTuple):
+    ids: list[int]  # as they were sampled, the end token included
+    said: Completion
+
+
 class Request(NamedTuple):
     prompt: tuple[int, ...]
     sampling: Sampling
-    answer: asyncio.Future[Completion]
+    answer: asyncio.Future[Answer]
     past: Past = Past()  # of the prompt's first tokens
 
 

@@ -8,6 +8,7 @@ The decode loop is our own (pipeline.models.decode).
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from transformers.utils import logging as hf_logging
 
 from pipeline.config import ConfigError, Engine
 from pipeline.models import Completion, ContextOverflow, EngineError, Sampling, check_adapter
-from pipeline.models.decode import Generated, Memory, Request, generate, remembers
+from pipeline.models.decode import Answer, Generated, Memory, Request, generate, remembers
 from pipeline.view import Message
 
 # Event-loop turns without a new request after which everyone who was about to ask has asked.
@@ -47,7 +48,10 @@ class TransformersModel:
 
     async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
         """Answer one chat. Raises ContextOverflow or EngineError for this request only."""
-        prompt = encode(self.tokenizer, messages)
+        return (await self.complete_ids(encode(self.tokenizer, messages), sampling)).said
+
+    async def complete_ids(self, prompt: Sequence[int], sampling: Sampling) -> Answer:
+        """Answer a prompt of ids, with the ids that were sampled. Raises as `complete` does."""
         check_context(len(prompt), sampling.max_tokens, self.context)
         request = Request(tuple(prompt), sampling, asyncio.get_running_loop().create_future())
         self.waiting.append(request)
@@ -104,13 +108,20 @@ class TransformersModel:
             ids = rows[i].ids
             finished = ids[-1] in self.ends
             text = str(self.tokenizer.decode(ids[:-1] if finished else ids, skip_special_tokens=True)).strip()
-            request.answer.set_result(Completion(text, len(ids), len(request.prompt), finished, request.past.tokens))
+            said = Completion(text, len(ids), len(request.prompt), finished, request.past.tokens)
+            request.answer.set_result(Answer(ids, said))
 
 
 def encode(tokenizer: PreTrainedTokenizerBase, messages: list[Message]) -> list[int]:
-    """A chat up to and including the generation prompt. Templates that think are told not to: turns are short."""
-    text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True, enable_thinking=False)
-    return tokenizer.encode(text, add_special_tokens=False)
+    """A chat up to and including the generation prompt."""
+    return tokenizer.encode(render(tokenizer, messages), add_special_tokens=False)
+
+
+def render(tokenizer: PreTrainedTokenizerBase, messages: list[Message]) -> str:
+    """What `encode` encodes. Templates that think are told not to: turns are short."""
+    return str(
+        tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True, enable_thinking=False)
+    )
 
 
 def check_context(prompt: int, max_tokens: int, context: int) -> None:

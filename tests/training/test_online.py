@@ -1,0 +1,359 @@
+"""Students that play while they learn: scored on the ids that they sampled, rewarded for what came of them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from peft import LoraConfig
+from pydantic import ValidationError
+from safetensors.torch import load_file
+from transformers import AutoModelForCausalLM
+
+from pipeline.config import Experiment, dump
+from pipeline.export import export, read_rows
+from pipeline.models import Completion, ContextOverflow, EngineError, Sampling
+from pipeline.models.decode import Answer
+from pipeline.models.transformers import TransformersModel, load_tokenizer
+from pipeline.partition import ONLINE, Condition
+from pipeline.schema import Dialogue, Task, Turn
+from pipeline.tasks import load_tasks
+from pipeline.view import Message, view
+from training import online, student
+from training.lesson import Lesson, NothingToTrain, Pupil, batching
+from training.online import discounted, sample, steps
+from training.session import Session
+
+BASE = Path("data/base")
+WEIGHTS = "adapter_model.safetensors"
+
+
+def experiment(model: Path, out: Path, method: str = "grpo", **sections: Any) -> Experiment:
+    return Experiment(
+        name="tiny",
+        out=str(out),
+        seeds=(1, 2),
+        engine={"kind": "transformers"},
+        conditions={"facts": Condition(partition="facts", method=method)},
+        **{
+            "student": {"model": str(model)},
+            "tasks": {"train": {"full": 2, "underspecified": 4}},
+            "dialogue": {"turns": 3, "max_tokens": 24},
+            "ledger": {"siblings": 2, "rollouts": 2},
+            "training": {"rank": 4, "learning_rate": 1e-2, "grpo": {"group": 4, "tasks_per_step": 2}},
+        }
+        | sections,
+    )
+
+
+def pupil(made: Experiment, seed: int = 1) -> Pupil:
+    model = AutoModelForCausalLM.from_pretrained(made.student.model)
+    tokenizer = load_tokenizer(made.student.model)
+    tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
+    return Pupil(
+        made, "facts", seed, model, tokenizer, LoraConfig(r=4, target_modules="all-linear", task_type="CAUSAL_LM")
+    )
+
+
+def lesson(made: Experiment) -> tuple[Lesson, list[dict[str, Any]]]:
+    """A lesson whose adapter is not nothing, and the first batch that its trainer would play."""
+    export(made, "facts")
+    ready = online.lesson(pupil(made), [row for row in read_rows(made, "facts") if row["seed"] == 1])
+    torch.manual_seed(0)
+    for name, weights in ready.trainer.model.named_parameters():
+        if "lora_B" in name:
+            torch.nn.init.normal_(weights, std=0.1)
+    ready.trainer.model.train()
+    return ready, next(iter(ready.trainer.get_train_dataloader()))
+
+
+@pytest.fixture
+def asked(monkeypatch) -> list[tuple[list[int], list[int]]]:
+    """Every prompt that an engine read, with the ids that it sampled."""
+    calls: list[tuple[list[int], list[int]]] = []
+    original = TransformersModel.complete_ids
+
+    async def listen(self: TransformersModel, prompt: list[int], sampling: Sampling) -> Answer:
+        answer = await original(self, prompt, sampling)
+        calls.append(([*prompt], answer.ids))
+        return answer
+
+    monkeypatch.setattr(TransformersModel, "complete_ids", listen)
+    return calls
+
+
+class Says:
+    """An engine that samples these ids, in order, or raises. Texts are encoded, and end as turns do."""
+
+    def __init__(self, tokenizer: Any, *answers: str | list[int] | Exception):
+        self.tokenizer, self.answers = tokenizer, iter(answers)
+
+    async def complete_ids(self, prompt: list[int], sampling: Sampling) -> Answer:
+        answer, end = next(self.answers), self.tokenizer.eos_token_id
+        if isinstance(answer, Exception):
+            raise answer
+        ids = [*self.tokenizer.encode(answer, add_special_tokens=False), end] if isinstance(answer, str) else answer
+        text = self.tokenizer.decode(ids, skip_special_tokens=True).strip()
+        return Answer(ids, Completion(text, len(ids), len(prompt), ids[-1] == end))
+
+    def count_tokens(self, text: str) -> int:
+        return len(self.tokenizer.encode(text, add_special_tokens=False))
+
+
+def turns(ids: list[int], own: list[int]) -> list[tuple[int, int]]:
+    """Where the student's turns begin and end."""
+    edges = [i for i in range(len(own) + 1) if (own[i - 1] if i else 0) != (own[i] if i < len(own) else 0)]
+    return list(zip(edges[::2], edges[1::2], strict=True))
+
+
+@pytest.mark.parametrize("method", ONLINE)
+@pytest.mark.parametrize("kind", ["embedded", "qwen3"])
+def test_the_trainer_is_given_exactly_the_ids_that_were_sampled(kind, method, request, tmp_path, asked):
+    ready, batch = lesson(experiment(request.getfixturevalue(kind), tmp_path, method))
+    trainer, tokenizer = ready.trainer, load_tokenizer(str(request.getfixturevalue(kind)))
+    found = trainer.rollout_func([example["prompt"] for example in batch], trainer)
+    assert all(module.training for module in trainer.model.modules())
+    sampled, changed = 0, 0
+    for prompt, ids, own in zip(found["prompt_ids"], found["completion_ids"], found["env_mask"], strict=True):
+        assert len(own) == len(ids) and own[0] == own[-1] == 1
+        spans = turns(ids, own)
+        assert len(spans) == 1 or method == "grpo"
+        for begin, end in spans:
+            assert ([*prompt, *ids[:begin]], ids[begin:end]) in asked
+            again = tokenizer.encode(tokenizer.decode(ids[begin:end]), add_special_tokens=False)
+            sampled, changed = sampled + 1, changed + (again != ids[begin:end])
+    assert changed > 0, "nothing here would have been changed by encoding it again"
+    assert sampled == len(asked) or method == "grpo_turn"
+
+
+@pytest.mark.parametrize("kind", ["embedded", "qwen3"])
+def test_the_trainers_log_probabilities_are_those_of_sampling(kind, request, tmp_path, asked):
+    settings = {"dialogue": {"turns": 3, "max_tokens": 24, "temperature": 0.8}}
+    ready, batch = lesson(experiment(request.getfixturevalue(kind), tmp_path, **settings))
+    trainer: Any = ready.trainer
+    given = trainer._generate_and_score_completions(batch)
+    ids = torch.cat([given["prompt_ids"], given["completion_ids"]], 1)
+    seen = torch.cat([given["prompt_mask"], given["completion_mask"]], 1)
+    scored, _, _ = trainer._get_per_token_logps_and_entropies(
+        trainer.model, ids, seen, given["completion_ids"].shape[1], batch_size=5
+    )
+    own = (given["completion_mask"] * given["tool_mask"]).bool()
+    asked.sort()
+    expected: dict[tuple[int, ...], torch.Tensor] = {}
+    with torch.no_grad():
+        for prompt, sampled in asked:  # read anew, alone and without padding
+            logits = trainer.model(torch.tensor([[*prompt, *sampled]])).logits[0, len(prompt) - 1 : -1] / 0.8
+            expected[*prompt, *sampled] = logits.log_softmax(-1).gather(1, torch.tensor(sampled)[:, None])[:, 0]
+    for row in range(len(ids)):
+        prompt = ids[row][: given["prompt_ids"].shape[1]][given["prompt_mask"][row].bool()].tolist()
+        completion = given["completion_ids"][row].tolist()
+        for begin, end in turns(completion, own[row].int().tolist()):
+            found = scored[row, begin:end].detach()
+            assert torch.allclose(found, expected[*prompt, *completion[:end]], atol=1e-4)
+
+
+HEARD = {
+    "embedded": "<|user|>A{0}<|assistant|>How many?{0}<|user|>How many?{0}<|assistant|>many{0}"
+    "<|user|>C{0}<|assistant|>8",
+    "qwen3": "<|im_start|>user\nA{0}\n{1}How many?{0}\n<|im_start|>user\nHow many?{0}\n{1}many{0}\n"
+    "<|im_start|>user\nC{0}\n{1}8",
+}
+
+
+@pytest.mark.parametrize("kind", HEARD)
+def test_a_student_reads_on_from_its_own_ids(kind, request):
+    """The partner repeats its words, its second turn is in ids that no tokenizer writes, and is cut."""
+    tokenizer = load_tokenizer(str(request.getfixturevalue(kind)))
+    odd = [id for letter in "many" for id in tokenizer.encode(letter, add_special_tokens=False)]
+    assert odd != tokenizer.encode("many", add_special_tokens=False)
+    session, messages = Session(Says(tokenizer, "How many?", odd, "8")), []  # type: ignore[arg-type]
+    for heard in ("A", "How many?", "C"):
+        messages.append({"role": "user", "content": heard})
+        said = asyncio.run(session.complete(messages, Sampling(9)))
+        messages.append({"role": "assistant", "content": said.text})
+    begin = "<|im_start|>assistant\n<think>\n\n</think>\n\n"
+    whole = HEARD[kind].format(tokenizer.eos_token, begin) + tokenizer.eos_token
+    assert tokenizer.decode([*session.prompt, *session.ids]) == whole
+    own = [session.ids[begin:end] for begin, end in turns(session.ids, session.own)]
+    end = [tokenizer.eos_token_id]
+    assert own == [tokenizer.encode("How many?", add_special_tokens=False) + end, odd, [*tokenizer.encode("8"), *end]]
+
+
+def test_one_seed_gives_the_same_bytes_and_another_seed_does_not(tmp_path):
+    whole = {"dialogue": {"turns": 2, "max_tokens": 64}, "tasks": {"train": {"full": 6}}}
+    first, again = experiment(BASE, tmp_path / "a", **whole), experiment(BASE, tmp_path / "b", **whole)
+    for made in (first, again):
+        export(made, "facts")
+    adapters = [student.train(made, "facts", 1) for made in (first, again)]
+    other = student.train(first, "facts", 2)
+    assert (adapters[0] / WEIGHTS).read_bytes() == (adapters[1] / WEIGHTS).read_bytes()
+    assert (adapters[0] / WEIGHTS).read_bytes() != (other / WEIGHTS).read_bytes()
+    assert any(weights.any() for name, weights in load_file(other / WEIGHTS).items() if "lora_B" in name)
+
+
+@pytest.mark.slow
+def test_two_processes_play_and_learn_the_same_as_one(tmp_path):
+    alone, both = (experiment(BASE, tmp_path / name) for name in ("alone", "both"))
+    for made in (alone, both):
+        export(made, "facts")
+    (tmp_path / "config.yaml").write_text(dump(both))
+    script = (
+        "import sys; from pathlib import Path; from pipeline.config import load; from training.student import train"
+    )
+    (tmp_path / "run.py").write_text(f"{script}\ntrain(load(Path(sys.argv[1])), 'facts', 1)\n")
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+    command += [str(tmp_path / "run.py"), str(tmp_path / "config.yaml")]
+    subprocess.run(command, check=True, capture_output=True, timeout=280, env=os.environ | {"PYTHONPATH": "."})
+    student.train(alone, "facts", 1)
+    ours, theirs = (
+        json.loads((made.run / f"adapters/facts/seed-1/{student.RECORD}").read_text()) for made in (alone, both)
+    )
+    for key in ("sampled_tokens", "trained_tokens", "dialogues", "optimizer_steps"):
+        assert ours[key] == theirs[key]
+    assert ours["reward_last"] == pytest.approx(theirs["reward_last"])
+
+
+@pytest.mark.parametrize("method", ONLINE)
+def test_training_records_what_was_played(tmp_path, method, asked):
+    made = experiment(BASE, tmp_path, method, training={"rank": 4, "grpo": {"group": 4, "tasks_per_step": 3}})
+    export(made, "facts")
+    record = json.loads((student.train(made, "facts", 1) / student.RECORD).read_text())
+    cost = 2 if method == "grpo_turn" else 1
+    assert record["optimizer_steps"] == 6 * 5 // (12 * cost) == record["dialogues"] // (12 * cost)
+    assert record["sampled_tokens"] == sum(len(sampled) for _, sampled in asked)
+    assert (record["trained_tokens"] < record["sampled_tokens"]) == (method == "grpo_turn")
+    assert record["rows"] == 6 and record["sequences"] == 12 * record["optimizer_steps"]
+    assert 0 <= record["reward_first"] <= 1 and 0 <= record["reward_last"] <= 1
+
+
+def test_members_of_a_group_have_one_prompt_and_draws_of_their_own(embedded, tmp_path):
+    ready, batch = lesson(experiment(embedded, tmp_path))
+    found = ready.trainer.rollout_func([example["prompt"] for example in batch], ready.trainer)
+    groups = [found["prompt_ids"][i : i + 4] for i in (0, 4)]
+    assert groups[0] == groups[0][:1] * 4 and groups[1] == groups[1][:1] * 4 and groups[0] != groups[1]
+    assert len({tuple(ids) for ids in found["completion_ids"]}) == 8
+
+
+@pytest.mark.parametrize(
+    ("lines", "reward"),
+    [
+        (["The answer is {0}."], 1.0),
+        (["How many?", "Hm.", "The answer is {0}."], 0.5),
+        (["I guess the answer is 0.", "Hm.", "Okay.", "Hm.", "The answer is {0}."], 0.25),
+        (["The answer is {0}.", "Hm.", "I am done."], 1.0),
+        (["The answer is {0}.", "Hm.", "The answer is 0."], 0.0),
+        (["How many?", "The answer is {0}.", "Okay."], 0.0),  # it was the partner that said so
+    ],
+)
+def test_a_right_final_answer_is_worth_less_for_every_turn_before_it(task, lines, reward):
+    said = tuple(
+        Turn(party="partner" if i % 2 else "student", text=line.format(task.answer)) for i, line in enumerate(lines)
+    )
+    axes = Condition(partition="facts").shaping()
+    dialogue = Dialogue(id="d", task=task, condition="facts", axes=axes, seed=1, turns=said, stop="turn_cap")
+    assert discounted(dialogue, 0.5) == reward
+
+
+@pytest.fixture(scope="session")
+def task() -> Task:
+    (found,), _ = load_tasks(
+        experiment(BASE, Path()).tasks.model_copy(update={"train": {"underspecified": 1}}), "train"
+    )
+    return found
+
+
+def play(made: Experiment, task: Task, *answers: str | list[int] | Exception) -> online.Sample:
+    student = pupil(made)
+    return asyncio.run(sample(student, Says(student.tokenizer, *answers), task, "key"))  # type: ignore[arg-type]
+
+
+def test_a_question_is_worth_nothing_by_itself_and_much_by_what_comes_of_it(embedded, tmp_path, task):
+    ask, right, wrong = task.missing[0].ask, f"The answer is {task.answer}. I am done.", "The answer is 0. I am done."
+    assert play(experiment(embedded, tmp_path, "grpo_next"), task, ask).reward == 0
+    turned = play(experiment(embedded, tmp_path, "grpo_turn"), task, ask, right, wrong)
+    assert turned.reward == 0.5
+    assert turned.sampled > sum(turned.session.own) == len(turned.session.ids), "one turn learns, all were sampled"
+    assert play(experiment(embedded, tmp_path, "grpo_next"), task, right).reward == 1
+    assert play(experiment(embedded, tmp_path, "grpo_turn"), task, right).reward == 1
+    priced = {"ledger": {"siblings": 2, "rollouts": 2, "question_price": 0.25}}
+    assert play(experiment(embedded, tmp_path, "grpo_turn", **priced), task, ask, right, wrong).reward == 0.25
+
+
+@pytest.mark.parametrize("method", ONLINE)
+def test_saying_nothing_is_worth_nothing_and_its_end_is_scored(embedded, tmp_path, task, method):
+    empty = play(experiment(embedded, tmp_path, method), task, "")
+    assert empty.reward == 0 and empty.session.own == [1] and len(empty.session.ids) == 1
+
+
+def test_a_full_context_is_worth_nothing_and_leaves_the_ids_until_then(embedded, tmp_path, task):
+    made = experiment(embedded, tmp_path)
+    full = play(made, task, f"The answer is {task.answer}.", ContextOverflow("full"))
+    assert full.reward == 0 and sum(full.session.own) == len(full.session.ids) > 1
+    turned = play(experiment(embedded, tmp_path, "grpo_turn"), task, "Hm.", ContextOverflow("full"), "")
+    assert turned.reward == 0 and turned.session.ids
+    with pytest.raises(EngineError):
+        play(made, task, EngineError("down"))
+
+
+def test_a_prompt_that_does_not_fit_trains_nothing_and_stops_nothing(embedded, tmp_path):
+    ready, batch = lesson(experiment(embedded, tmp_path, dialogue={"max_tokens": 4096}))
+    found = ready.trainer.rollout_func([example["prompt"] for example in batch], ready.trainer)
+    assert found["reward"] == [0.0] * 8 and found["env_mask"] == [[0]] * 8
+    ready.trainer._generate_and_score_completions(batch)
+
+
+def test_rows_are_the_tasks_of_the_condition_with_what_the_student_reads_first(embedded, tmp_path):
+    axes = Condition(partition="facts", method="grpo", specifications=("underspecified",))
+    made = experiment(embedded, tmp_path, student={"model": str(embedded), "system": "Be brief."})
+    made = made.model_copy(update={"conditions": {"facts": axes}})
+    report, rows = export(made, "facts"), read_rows(made, "facts")
+    assert report.path.name == "prompt_only" and report.rows == len(rows) == len({row["id"] for row in rows}) == 8
+    tasks = {task.id: task for task in load_tasks(made.tasks, "train")[0]}
+    expected: list[Message] = view(tasks[rows[0]["task_id"]], axes, (), "student", "Be brief.")
+    assert rows[0]["prompt"] == expected and expected[0]["role"] == "system"
+    assert {(row["seed"], row["specification"]) for row in rows} == {(1, "underspecified"), (2, "underspecified")}
+
+
+def test_no_more_dialogues_are_played_than_the_other_methods_have(embedded, tmp_path):
+    default = {"training": {}, "ledger": {"siblings": 4, "rollouts": 2}}
+    made = experiment(embedded, tmp_path, **default)
+    assert steps(made, "grpo", 300) == 300 * (1 + 4 * 2) // 128 == 21
+    assert steps(made, "grpo_turn", 300) == 300 * (1 + 4 * 2) // 256 == 10
+    assert steps(made, "grpo_next", 300) == 21
+    assert steps(made, "grpo", 15) == 0, "a step has 16 tasks"
+    more = default | {"dialogue": {"per_task": 3}, "ledger": {"siblings": 0}}
+    assert steps(experiment(embedded, tmp_path, **more), "grpo", 300) == 900 // 128
+    assert batching(made, "grpo") == (32, 4) and batching(made) == (32, 1)
+    few = experiment(embedded, tmp_path, training={})
+    export(few, "facts")
+    with pytest.raises(NothingToTrain, match=r"6 tasks are too few .* training\.grpo\.tasks_per_step"):
+        student.train(few, "facts", 1)
+
+
+@pytest.mark.parametrize(
+    ("axes", "sections", "reason"),
+    [
+        ({"learns_from": "other"}, {}, "plays its own dialogues"),
+        ({}, {"rounds": 2}, "Set rounds: 1"),
+        ({"voice": "model"}, {}, "not yet supported"),
+        ({"partition": "script", "voice": "model"}, {}, "not yet supported"),
+        ({"voice": "human"}, {"tasks": {"source": "mathdial"}}, "not yet supported"),
+        ({}, {"dialogue": {"temperature": 0}}, "Set it above 0"),
+        ({}, {"training": {"methods": {"grpo": {"epochs": 2}}}}, r"training\.methods\.grpo\.epochs"),
+        ({"method": "sft", "learns_from": "online"}, {}, "must name a condition that has dialogues"),
+    ],
+)
+def test_what_cannot_be_played_while_learning_is_refused_with_its_reason(axes, sections, reason):
+    one = Condition(**({"partition": "facts", "method": "grpo"} | axes))
+    others = {"other": Condition(partition="facts"), "online": Condition(partition="facts", method="grpo_next")}
+    human = {name: other.model_copy(update={"voice": one.voice, "method": "sft"}) for name, other in others.items()}
+    conditions = {"one": one} | (human if one.voice == "human" else others)
+    with pytest.raises(ValidationError, match=reason):
+        Experiment(name="x", conditions=conditions, **sections)

@@ -1,0 +1,202 @@
+"""Learning while playing: online GRPO (Shao et al. 2024) through TRL's trainer, with the condition's partner.
+
+Three ways to reward the student, on the same tasks and as many dialogues:
+
+    grpo        a group of whole dialogues of a task; a right final answer is worth 1, discounted for every student
+                turn before it (the conversation-level reward of online Social Meta-Learning)
+    grpo_turn   a group of first turns of a task; each is worth what comes of it when it is played on
+                (the multiturn-aware reward of CollabLLM, Wu et al. 2025, section 3)
+    grpo_next   its control, the same group; a turn is worth whether it commits to the right answer itself
+
+The trainer scores the ids that were sampled, of the student alone, and nothing is tokenised a second time.
+
+    maieutic train configs/methods.yaml
+"""
+
+from __future__ import annotations
+
+import asyncio
+import warnings
+from collections import Counter
+from collections.abc import Callable, Sequence
+from statistics import fmean
+from typing import Any, NamedTuple
+
+import torch
+from datasets import Dataset
+from trl import GRPOConfig, GRPOTrainer
+
+from pipeline.acts import attempts
+from pipeline.config import Experiment
+from pipeline.episode import Cast, EmptyTurn, play
+from pipeline.ledger import answer_worth, worth
+from pipeline.models import ContextOverflow
+from pipeline.models.transformers import TransformersModel
+from pipeline.partition import Method
+from pipeline.rows import Row
+from pipeline.schema import Branch, Dialogue, Rollout, Sibling, Task, Turn, digest
+from pipeline.select import is_correct
+from pipeline.tasks import stream_tasks
+from pipeline.view import Message
+from training.lesson import Lesson, NothingToTrain, Pupil, rows_per_step
+from training.session import Session
+
+
+class Sample(NamedTuple):
+    """One member of a group."""
+
+    session: Session  # that learns
+    reward: float
+    sampled: int  # tokens, of the student, in playing on too
+
+
+async def sample(pupil: Pupil, engine: TransformersModel, task: Task, key: str) -> Sample:
+    """Play what the method compares, and reward it. Raises EngineError."""
+    session, ledger, turns = Session(engine), pupil.experiment.ledger, pupil.experiment.dialogue.turns
+    made = await _play(pupil, session, task, key, turns if pupil.method == "grpo" else 1)
+    if made is None:
+        return Sample(session, 0.0, sum(session.own))
+    if pupil.method == "grpo":
+        dialogue = made.dialogues(0)[0]
+        return Sample(session, discounted(dialogue, pupil.experiment.training.grpo.discount), sum(session.own))
+    if pupil.method == "grpo_next":
+        return Sample(session, answer_worth(made, 0), sum(session.own))
+    others, turn = [Session(engine) for _ in range(ledger.rollouts)], made.siblings[0].turn
+    ends = await asyncio.gather(
+        *(_play(pupil, other, task, digest(key, j), turns, [turn]) for j, other in enumerate(others))
+    )
+    reward = fmean(0.0 if end is None else worth(end, 0, ledger).value for end in ends)
+    return Sample(session, reward, sum(sum(one.own) for one in (session, *others)))
+
+
+async def _play(
+    pupil: Pupil, session: Session, task: Task, key: str, turns: int, begun: Sequence[Turn] = ()
+) -> Branch | None:
+    """One dialogue, as a branch with one rollout; None where the student said nothing or its context was full."""
+    experiment, axes = pupil.experiment, pupil.experiment.conditions[pupil.condition]
+    settings = experiment.dialogue.model_copy(update={"beliefs": 0, "turns": turns})
+    cast = Cast(session, student_system=experiment.student.system)
+    try:
+        played = await play(task, axes, cast, settings, key, begun=begun)
+    except (EmptyTurn, ContextOverflow):
+        return None
+    first, *later = played.turns
+    return Branch(
+        id=key,
+        dialogue=key,
+        task=task,
+        condition=pupil.condition,
+        axes=axes.shaping(),
+        seed=pupil.seed,
+        round=0,
+        prefix=(),
+        siblings=(Sibling(turn=first, rollouts=(Rollout(turns=tuple(later), stop=played.stop),)),),
+    )
+
+
+def discounted(dialogue: Dialogue, discount: float) -> float:
+    """discount ** (student turns before the one with the final answer) where that is right, else 0."""
+    said = [answer for answer, turn in zip(attempts(dialogue), dialogue.turns, strict=True) if turn.party == "student"]
+    return discount ** max(i for i, answer in enumerate(said) if answer is not None) if is_correct(dialogue) else 0.0
+
+
+def dialogues_per_step(experiment: Experiment, method: Method) -> int:
+    return rows_per_step(experiment, method) * (experiment.ledger.rollouts if method == "grpo_turn" else 1)
+
+
+def steps(experiment: Experiment, method: Method, tasks: int) -> int:
+    """Optimizer steps, so that at most as many dialogues are played as the other methods' pool has of these tasks."""
+    pool = tasks * experiment.dialogue.per_task * (1 + experiment.ledger.dialogues)
+    return pool // dialogues_per_step(experiment, method) if tasks >= experiment.training.grpo.tasks_per_step else 0
+
+
+def rollouts(pupil: Pupil, tasks: dict[str, Task], tally: Counter[str]) -> Callable[..., dict[str, Any]]:
+    """What GRPOTrainer calls for each step. Tokens are counted in `tally`."""
+    group, settings = pupil.experiment.training.grpo.group, pupil.experiment
+
+    def rollout(prompts: list[list[Message]], trainer: GRPOTrainer) -> dict[str, Any]:
+        model = trainer.accelerator.unwrap_model(trainer.model).get_base_model()  # its layers hold the adapter
+        # Anew in each step: an engine remembers keys and values of the weights that it was made with.
+        engine = TransformersModel(
+            model, pupil.tokenizer, 1 if settings.dialogue.deterministic else settings.engine.batch
+        )
+        begin, step = trainer.accelerator.process_index * len(prompts), trainer.state.global_step
+
+        async def together() -> list[Sample]:
+            named = [(prompt[-1]["task"], (begin + i) % group) for i, prompt in enumerate(prompts)]
+            keys = [digest("online", task, pupil.seed, step, member) for task, member in named]
+            return await asyncio.gather(
+                *(sample(pupil, engine, tasks[task], key) for (task, _), key in zip(named, keys, strict=True))
+            )
+
+        try:
+            samples = asyncio.run(together())
+        finally:
+            model.train()
+        tally["trained"] += sum(sum(one.session.own) for one in samples)
+        tally["sampled"] += sum(one.sampled for one in samples)
+        # A context that was full before the first turn leaves nothing to score, and TRL takes no empty lists.
+        end = [pupil.tokenizer.eos_token_id]
+        return {
+            "prompt_ids": [one.session.prompt or end for one in samples],
+            "completion_ids": [one.session.ids or end for one in samples],
+            "env_mask": [one.session.own or [0] for one in samples],
+            "logprobs": None,
+            "reward": [one.reward for one in samples],
+        }
+
+    return rollout
+
+
+def reward(reward: list[float | None], **_: Any) -> list[float | None]:
+    """What `rollouts` found."""
+    return reward
+
+
+def lesson(pupil: Pupil, rows: list[Row]) -> Lesson:
+    """GRPO on the tasks of the rows. The loss is TRL's default (DAPO's token mean), without a KL term."""
+    experiment, grpo, wanted = pupil.experiment, pupil.experiment.training.grpo, {row["task_id"] for row in rows}
+    count, tally = steps(experiment, pupil.method, len(rows)), Counter[str]()
+    if not count:
+        raise NothingToTrain(
+            f"{pupil.condition}, seed {pupil.seed}: {len(rows)} tasks are too few for one step. Lower "
+            "training.grpo.tasks_per_step or training.grpo.group, or raise tasks.train"
+        )
+    tasks = {task.id: task for task in stream_tasks(experiment.tasks, "train")[0] if task.id in wanted}
+    # The trainer shows the messages alone to a rollout, so that they carry the task's name.
+    prompts = [[{**message, "task": row["task_id"]} for message in row["prompt"]] for row in rows]
+    arguments = {
+        **pupil.arguments(),
+        "max_steps": count,
+        "num_generations": grpo.group,
+        "temperature": experiment.dialogue.temperature,
+        "max_completion_length": pupil.model.config.get_text_config().max_position_embeddings,
+        "logging_steps": 1,  # into the history that `account` reads
+    }
+    with warnings.catch_warnings():
+        # `rollout_func` is the one way to free dialogue in TRL, and pyproject pins the version that has this one.
+        warnings.filterwarnings("ignore", "You are using 'rollout_func'", UserWarning)
+        trainer = GRPOTrainer(
+            model=pupil.model,
+            reward_funcs=reward,
+            args=GRPOConfig(**arguments),
+            train_dataset=Dataset.from_dict({"prompt": prompts}),
+            processing_class=pupil.tokenizer,
+            peft_config=pupil.lora,
+            rollout_func=rollouts(pupil, tasks, tally),
+        )
+
+    def account() -> dict[str, Any]:
+        ours = torch.tensor([tally["trained"], tally["sampled"]], device=trainer.accelerator.device)
+        trained, sampled = trainer.accelerator.reduce(ours).tolist()
+        rewards = [entry["reward"] for entry in trainer.state.log_history if "reward" in entry]
+        fifth = max(1, len(rewards) // 5)
+        return {
+            "trained_tokens": trained,
+            "sampled_tokens": sampled,
+            "dialogues": count * dialogues_per_step(experiment, pupil.method),
+            "reward_first": fmean(rewards[:fifth]),
+            "reward_last": fmean(rewards[-fifth:]),
+        }
+
+    return Lesson(trainer, count * rows_per_step(experiment, pupil.method), 0, account=account)

@@ -1,0 +1,47 @@
+"""The student of one dialogue, asked by ids: what it sampled is what it reads again, and what it is scored on.
+
+python -m pytest tests/training/test_online.py
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from pipeline.models import Completion, Sampling
+from pipeline.models.transformers import TransformersModel, encode, render
+from pipeline.view import Message
+
+# Stands for an answer in a rendered chat, where its own words might be the partner's too. No tokenizer reads it.
+ANSWER = "\ue000answer\ue000"
+
+
+@dataclass
+class Session:
+    """The student of one dialogue. It reads its own turns as the ids that it sampled, whatever their text would
+    be encoded as, and however the chat template would write them once they are history."""
+
+    engine: TransformersModel
+    prompt: list[int] = field(default_factory=list)  # what it read before its first turn
+    ids: list[int] = field(default_factory=list)  # everything from then on, up to its last turn
+    own: list[int] = field(default_factory=list)  # 1 on those that it sampled, 0 on those that it read
+
+    async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
+        tokenizer = self.engine.tokenizer
+        read = self._since(messages) if self.prompt else encode(tokenizer, messages)
+        sampled, said = await self.engine.complete_ids([*self.prompt, *self.ids, *read], sampling)
+        if self.prompt:
+            self.ids, self.own = self.ids + read, self.own + [0] * len(read)
+        else:
+            self.prompt = read
+        self.ids, self.own = self.ids + sampled, self.own + [1] * len(sampled)
+        return said
+
+    def count_tokens(self, text: str) -> int:
+        return self.engine.count_tokens(text)
+
+    def _since(self, messages: list[Message]) -> list[int]:
+        """What the chat template writes from the end of the student's last turn to the beginning of its next."""
+        *before, _, reply = messages
+        text = render(self.engine.tokenizer, [*before, {"role": "assistant", "content": ANSWER}, reply])
+        read = self.engine.tokenizer.encode(text.rpartition(ANSWER)[2], add_special_tokens=False)
+        return read[1:] if read[0] == self.ids[-1] else read  # the end of the turn, unless the turn was cut
