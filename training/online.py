@@ -57,8 +57,8 @@ async def sample(pupil: Pupil, engine: TransformersModel, task: Task, key: str) 
     if made is None:
         return Sample(session, 0.0, sum(session.own))
     if pupil.method == "grpo":
-        dialogue = made.dialogues(0)[0]
-        return Sample(session, discounted(dialogue, pupil.experiment.training.grpo.discount), sum(session.own))
+        discount = pupil.experiment.training.grpo.discount
+        return Sample(session, discounted(made.dialogues(0)[0], discount), sum(session.own))
     if pupil.method == "grpo_next":
         return Sample(session, answer_worth(made, 0), sum(session.own))
     others, turn = [Session(engine) for _ in range(ledger.rollouts)], made.siblings[0].turn

@@ -16,7 +16,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from pipeline.config import ConfigError, Engine
 from pipeline.models import Completion, ContextOverflow, EngineError, Sampling, open_model
 from pipeline.models.decode import Generated, Memory, Past, Request, draw, generate, stream
-from pipeline.models.transformers import MEMORY, TransformersModel
+from pipeline.models.transformers import MEMORY, TransformersModel, encode
 
 ENGINE = Engine(kind="transformers")
 
@@ -33,7 +33,7 @@ def chat(text: str) -> list[dict[str, str]]:
     return [{"role": "user", "content": text}]
 
 
-def together(*asks: Coroutine[Any, Any, Completion]) -> list[Any]:
+def together(*asks: Coroutine[Any, Any, Any]) -> list[Any]:
     async def gather() -> list[Any]:
         return await asyncio.gather(*asks, return_exceptions=True)
 
@@ -137,6 +137,18 @@ def test_batches_side_by_side_say_what_one_core_says(model_dir: Path) -> None:
         said.append(together(*(engine.complete(chat(f"a{i}"), Sampling(8, 1.0, i)) for i in range(100))))
     assert said[0] == said[1] == said[2]
     assert len({answer.text for answer in said[0]}) > 50
+
+
+def test_a_chat_is_answered_as_its_ids_are(model: TransformersModel) -> None:
+    asks = [(chat("ab" * n), Sampling(20, 1.0, seed=n)) for n in range(8)]
+    said = together(*(model.complete(*ask) for ask in asks))
+    answers = together(*(model.complete_ids(encode(model.tokenizer, ask[0]), ask[1]) for ask in asks))
+    assert [answer.said._replace(cached_tokens=0) for answer in answers] == [
+        one._replace(cached_tokens=0) for one in said
+    ]
+    for answer in answers:
+        assert answer.said.tokens == len(answer.ids) and answer.said.finished == (answer.ids[-1] in model.ends)
+        assert model.tokenizer.decode(answer.ids, skip_special_tokens=True).strip() == answer.said.text
 
 
 def test_whoever_stops_waiting_is_left_out(model: TransformersModel) -> None:
