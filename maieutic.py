@@ -192,7 +192,7 @@ def _training(experiment: Experiment) -> Iterator[Experiment]:
 
 def _rounds(experiment: Experiment, training: bool) -> None:
     from pipeline.progress import say
-    from pipeline.rounds import branch_round, build_round, groups, waits
+    from pipeline.rounds import branch_round, build_round, groups, waits, whole_before_others
     from pipeline.shards import merge
 
     if taken := merge(experiment):
@@ -210,7 +210,7 @@ def _rounds(experiment: Experiment, training: bool) -> None:
             asyncio.run(branch_round(experiment, group, round))
             _export(experiment, group)
             if training:
-                _whole_before_others(experiment, group, round)
+                whole_before_others(experiment, group, round)
                 _train(experiment, group, round)
 
 
@@ -224,23 +224,6 @@ def _say_unfinished(experiment: Experiment) -> None:
     if left := sum(failure.kind == "engine_error" for failure in failures):
         say(f"{left} dialogues ended in an engine error; the same command tries them again.")
         raise typer.Exit(1)
-
-
-def _whole_before_others(experiment: Experiment, group: list[str], round: int) -> None:
-    """Raises EngineError where others would learn from these students, and dialogues of theirs are to be made again."""
-    from pipeline.models import EngineError
-    from pipeline.schema import Failure
-    from pipeline.store import read
-
-    partners = {condition.weights for condition in experiment.conditions.values()}
-    followed = {name for name in group if name in partners or round + 1 < experiment.rounds}
-    failures = read(experiment.run / "failures.jsonl", Failure)
-    open_ = sum(f.kind == "engine_error" and f.condition in followed and f.round == round for f in failures)
-    if open_:
-        raise EngineError(
-            f"{open_} dialogues of round {round + 1} ended in an engine error, and what comes next builds on their "
-            "students: training waits for them. The same command tries them again."
-        )
 
 
 def _build_shard(experiment: Experiment, text: str) -> None:

@@ -16,7 +16,8 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, ValidationError, field_validator, model_validator
 
-from pipeline.partition import LEARNING, ONLINE, Condition, Method
+from pipeline.methods import check_method
+from pipeline.partition import Condition, Method
 from pipeline.schema import Specification, digest
 
 Seed = Annotated[int, Field(ge=0, lt=2**31)]  # what every library takes
@@ -231,7 +232,7 @@ class Experiment(Section):
                 raise ValueError(
                     f"conditions.{name}.weights: {condition.weights!r} is not base, current or a condition"
                 )
-            self._check_method(name, condition)
+            check_method(self, name)
             if self.training.regime == "matched" and condition.weights in self.conditions.keys() - {name}:
                 raise ValueError(
                     f"conditions.{name}.weights: {condition.weights!r} must be trained before {name!r} is "
@@ -245,74 +246,6 @@ class Experiment(Section):
             if contrast.a == contrast.b:
                 raise ValueError(f"{where}: {contrast.a!r} is compared with itself, name two conditions")
         return self
-
-    def _check_method(self, name: str, condition: Condition) -> None:
-        sources = [n for n, c in self.conditions.items() if not c.learns_from and c.method not in ONLINE]
-        source = self.conditions.get(condition.learns_from or name)
-        if source is None or (condition.learns_from and condition.learns_from not in sources):
-            raise ValueError(
-                f"conditions.{name}.learns_from: {condition.learns_from!r} must name a condition that has dialogues of "
-                f"its own. Known: {', '.join(sources)}"
-            )
-        apart = {*LEARNING, "selection", "keep"}
-        ours, theirs = (one.model_dump(exclude=apart) for one in (condition, source))
-        if differing := [axis for axis in ours if ours[axis] != theirs[axis]]:
-            raise ValueError(
-                f"conditions.{name}.learns_from: {condition.learns_from!r} differs in {', '.join(differing)}, so its "
-                "dialogues are not this condition's. Give both the same values, or leave out learns_from"
-            )
-        if condition.method == "q_priming" and (condition.learns_from or condition.partition == "script"):
-            raise ValueError(
-                f"conditions.{name}.method: 'q_priming' changes what is said, turn by turn: leave out learns_from, and "
-                "use another partition than script"
-            )
-        if condition.pass_rate != (0, 1) and self.per_task(name) == 1 and not self.ledger.siblings:
-            raise ValueError(
-                f"conditions.{name}.pass_rate: of one dialogue a task the rate is 0 or 1. Set dialogue.per_task or "
-                "ledger.siblings, for example to 4"
-            )
-        if condition.learns_from and self.rounds > 1:
-            raise ValueError(
-                f"conditions.{name}.learns_from: with rounds: {self.rounds} the dialogues of {condition.learns_from!r} "
-                "are another student's from the second round on. Leave out learns_from, or set rounds: 1"
-            )
-        if condition.method in ONLINE:
-            self._check_online(name, condition)
-        if condition.method in ("dpo", "dpo_answer") and not self.ledger.siblings:
-            raise ValueError(
-                f"conditions.{name}.method: {condition.method!r} learns from siblings of a turn. "
-                "Set ledger.siblings, for example to 4"
-            )
-        if condition.method != "sft" and self.training.regime == "matched":
-            raise ValueError(
-                f"conditions.{name}.method: training.regime 'matched' is for sft, not for {condition.method!r}. "
-                "Use regime: natural"
-            )
-
-    def _check_online(self, name: str, condition: Condition) -> None:
-        where = f"conditions.{name}.method: {condition.method!r}"
-        if condition.learns_from:
-            raise ValueError(
-                f"{where} plays its own dialogues while it learns, so that it cannot learn from those of "
-                f"{condition.learns_from!r}. Leave out learns_from"
-            )
-        if self.rounds > 1:
-            raise ValueError(f"{where} plays and learns step by step, in one round. Set rounds: 1, not {self.rounds}")
-        if condition.voice != "rule":
-            raise ValueError(
-                f"{where} is not yet supported with voice {condition.voice!r} or partition 'script'. "
-                "Use a rule partner (voice: rule)"
-            )
-        if not self.dialogue.temperature:
-            raise ValueError(
-                f"{where} compares samples of one task, and with dialogue.temperature: 0 they are all the same. "
-                "Set it above 0"
-            )
-        if (own := self.training.methods.get(condition.method)) and own.epochs is not None:
-            raise ValueError(
-                f"training.methods.{condition.method}.epochs: {own.epochs}: its steps are as many as play the "
-                "dialogues that the other methods learn from. Leave it out"
-            )
 
     def _contrasts(self) -> list[tuple[str, Contrast]]:
         if self.compare is None:

@@ -18,7 +18,7 @@ from pipeline.build import Counts, build, finished, jobs
 from pipeline.casting import Casting
 from pipeline.config import ConfigError, Experiment
 from pipeline.ledger import branch_out, has_ledger, wanted
-from pipeline.models import EngineDown
+from pipeline.models import EngineDown, EngineError
 from pipeline.partition import ONLINE
 from pipeline.progress import say, stage
 from pipeline.rundir import newest_adapter
@@ -168,3 +168,16 @@ def say_failures(experiment: Experiment, name: str, seed: int, round: int) -> No
     say(f"  failures.jsonl: {kinds}; the last: {found[-1].message}")
     if any(failure.kind == "engine_error" for failure in found):
         say("  Engine errors are tried again by the same command.")
+
+
+def whole_before_others(experiment: Experiment, group: list[str], round: int) -> None:
+    """Raises EngineError where others would learn from these students, and dialogues of theirs are to be made again."""
+    partners = {condition.weights for condition in experiment.conditions.values()}
+    followed = {name for name in group if name in partners or round + 1 < experiment.rounds}
+    failures = read(experiment.run / "failures.jsonl", Failure)
+    open_ = sum(f.kind == "engine_error" and f.condition in followed and f.round == round for f in failures)
+    if open_:
+        raise EngineError(
+            f"{open_} dialogues of round {round + 1} ended in an engine error, and what comes next builds on their "
+            "students: training waits for them. The same command tries them again."
+        )

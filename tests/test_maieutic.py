@@ -14,6 +14,7 @@ from maieutic import app
 from pipeline.config import Experiment, dump, load
 from pipeline.models import Completion, EngineError, Sampling
 from pipeline.models.scripted import ScriptedModel
+from pipeline.rounds import whole_before_others
 from pipeline.rundir import RunError, check, claim, writing
 from pipeline.schema import Failure
 from pipeline.view import Message
@@ -252,7 +253,6 @@ def test_what_the_readme_shows_is_a_command_on_a_config_that_loads(
 def test_training_that_others_build_on_waits_for_dialogues_that_the_engine_failed_at(
     config: Path, rounds: int, followed: bool
 ) -> None:
-    import maieutic
 
     here = load(config, (f"rounds={rounds}",))
     here.run.mkdir(parents=True)
@@ -260,8 +260,8 @@ def test_training_that_others_build_on_waits_for_dialogues_that_the_engine_faile
     (here.run / "failures.jsonl").write_text(failure.model_dump_json() + "\n")
     waiting = pytest.raises(EngineError, match="1 dialogues of round 1 ended in an engine error")
     with waiting if followed else nullcontext():
-        maieutic._whole_before_others(here, list(here.conditions), 0)
-    maieutic._whole_before_others(here, list(here.conditions), rounds - 1 if followed else 0)
+        whole_before_others(here, list(here.conditions), 0)
+    whole_before_others(here, list(here.conditions), rounds - 1 if followed else 0)
 
 
 def test_an_engine_that_answers_nothing_ends_a_build_with_a_status_of_its_own(config: Path) -> None:

@@ -1,0 +1,84 @@
+"""Which ways of learning go with what else a condition and its experiment say."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.partition import LEARNING, ONLINE
+
+if TYPE_CHECKING:
+    from pipeline.config import Experiment
+
+
+def check_method(experiment: Experiment, name: str) -> None:
+    """Raises ValueError where a condition cannot learn as it is to; the message says why and what to do."""
+    condition = experiment.conditions[name]
+    sources = [n for n, c in experiment.conditions.items() if not c.learns_from and c.method not in ONLINE]
+    source = experiment.conditions.get(condition.learns_from or name)
+    if source is None or (condition.learns_from and condition.learns_from not in sources):
+        raise ValueError(
+            f"conditions.{name}.learns_from: {condition.learns_from!r} must name a condition that has dialogues of "
+            f"its own. Known: {', '.join(sources)}"
+        )
+    apart = {*LEARNING, "selection", "keep"}
+    ours, theirs = (one.model_dump(exclude=apart) for one in (condition, source))
+    if differing := [axis for axis in ours if ours[axis] != theirs[axis]]:
+        raise ValueError(
+            f"conditions.{name}.learns_from: {condition.learns_from!r} differs in {', '.join(differing)}, so its "
+            "dialogues are not this condition's. Give both the same values, or leave out learns_from"
+        )
+    if condition.method == "q_priming" and (condition.learns_from or condition.partition == "script"):
+        raise ValueError(
+            f"conditions.{name}.method: 'q_priming' changes what is said, turn by turn: leave out learns_from, and "
+            "use another partition than script"
+        )
+    if condition.pass_rate != (0, 1) and experiment.per_task(name) == 1 and not experiment.ledger.siblings:
+        raise ValueError(
+            f"conditions.{name}.pass_rate: of one dialogue a task the rate is 0 or 1. Set dialogue.per_task or "
+            "ledger.siblings, for example to 4"
+        )
+    if condition.learns_from and experiment.rounds > 1:
+        raise ValueError(
+            f"conditions.{name}.learns_from: with rounds: {experiment.rounds} the dialogues of "
+            f"{condition.learns_from!r} are another student's from the second round on. Leave out learns_from, or set "
+            "rounds: 1"
+        )
+    if condition.method in ONLINE:
+        _check_online(experiment, name)
+    if condition.method in ("dpo", "dpo_answer") and not experiment.ledger.siblings:
+        raise ValueError(
+            f"conditions.{name}.method: {condition.method!r} learns from siblings of a turn. "
+            "Set ledger.siblings, for example to 4"
+        )
+    if condition.method != "sft" and experiment.training.regime == "matched":
+        raise ValueError(
+            f"conditions.{name}.method: training.regime 'matched' is for sft, not for {condition.method!r}. "
+            "Use regime: natural"
+        )
+
+
+def _check_online(experiment: Experiment, name: str) -> None:
+    condition = experiment.conditions[name]
+    where = f"conditions.{name}.method: {condition.method!r}"
+    if condition.learns_from:
+        raise ValueError(
+            f"{where} plays its own dialogues while it learns, so that it cannot learn from those of "
+            f"{condition.learns_from!r}. Leave out learns_from"
+        )
+    if experiment.rounds > 1:
+        raise ValueError(f"{where} plays and learns step by step, in one round. Set rounds: 1, not {experiment.rounds}")
+    if condition.voice != "rule":
+        raise ValueError(
+            f"{where} is not yet supported with voice {condition.voice!r} or partition 'script'. "
+            "Use a rule partner (voice: rule)"
+        )
+    if not experiment.dialogue.temperature:
+        raise ValueError(
+            f"{where} compares samples of one task, and with dialogue.temperature: 0 they are all the same. "
+            "Set it above 0"
+        )
+    if (own := experiment.training.methods.get(condition.method)) and own.epochs is not None:
+        raise ValueError(
+            f"training.methods.{condition.method}.epochs: {own.epochs}: its steps are as many as play the "
+            "dialogues that the other methods learn from. Leave it out"
+        )
