@@ -220,8 +220,8 @@ def _say_unfinished(experiment: Experiment) -> None:
     from pipeline.schema import Failure
     from pipeline.store import read
 
-    failures = read(experiment.run / "failures.jsonl", Failure)
-    if left := sum(failure.kind == "engine_error" for failure in failures):
+    files = (experiment.run / "failures.jsonl", experiment.run / "ledger" / "failures.jsonl")
+    if left := sum(failure.kind == "engine_error" for file in files for failure in read(file, Failure)):
         say(f"{left} dialogues ended in an engine error; the same command tries them again.")
         raise typer.Exit(1)
 

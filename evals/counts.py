@@ -22,6 +22,7 @@ from pipeline.acts import asked, attempt
 from pipeline.config import Experiment
 from pipeline.export import dataset_path
 from pipeline.leaks import leak_stated, privileged
+from pipeline.ledger import has_ledger
 from pipeline.partition import PLUMBING_ON_EMBEDDED, Condition
 from pipeline.pool import Pool, ledger_path
 from pipeline.schema import Branch, Dialogue, Failure
@@ -71,11 +72,12 @@ def count(run: Path, experiment: Experiment, name: str) -> tuple[Json, dict[str,
     ]
     dialogues: list[Seen] = []
     tasks: dict[str, Wording] = {}
-    turns, tokens = Counter[str](), Counter[str]()
+    turns, tokens, wanted = Counter[str](), Counter[str](), 0
     for place, dialogue in Pool(experiment, name).placed():
         own = place.sibling < 0
         tasks.setdefault(dialogue.task.id, wording(dialogue.task))
         dialogues.append(see(dialogue, axes, kept, own))
+        wanted += own * sum(at < (len(dialogue.turns) + 1) // 2 for at in experiment.ledger.at)
         for turn in dialogue.turns if own else ():
             turns[turn.party] += 1
             tokens[turn.party] += turn.tokens
@@ -110,6 +112,12 @@ def count(run: Path, experiment: Experiment, name: str) -> tuple[Json, dict[str,
     entry["plumbing"] = experiment.tasks.source == "embedded" and _plumbing(axes)
     entry["axes"] = axes.model_dump(mode="json")
     problems = [] if axes.learns_from else reconcile(experiment, name, counts, dialogues, failures)
+    lost = [f for f in read(run / "ledger" / "failures.jsonl", Failure) if f.condition == name]
+    if has_ledger(experiment, name) and not axes.learns_from and len(branches) + len(lost) != wanted:
+        problems.append(
+            f"the ledger should have {wanted} branches of the stored dialogues, but {len(branches)} + {len(lost)} "
+            f"failures = {len(branches) + len(lost)}; `maieutic build` makes what is missing"
+        )
     distinct = {row.id for row in rows}
     known = {
         "sft": selected,

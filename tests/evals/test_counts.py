@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 
 from evals.counts import count
-from pipeline.config import Experiment
+from pipeline.config import Experiment, Ledger, load
 from pipeline.export import export
+from pipeline.ledger import has_ledger
 from pipeline.partition import Condition
+from pipeline.pool import ledger_path
+from tests.evals.made_run import made_run
 
 
 def test_a_condition_that_plays_while_it_learns_counts_what_was_sampled_then(tmp_path):
@@ -24,3 +27,13 @@ def test_a_condition_that_plays_while_it_learns_counts_what_was_sampled_then(tmp
     assert problems == []
     assert entry["counts"]["dialogues"] == 0 and entry["counts"]["rows"] == 10
     assert entry["budgets"]["sampled_tokens"] == 200 and entry["budgets"]["trained_tokens"] == 140
+
+
+def test_a_ledger_that_lost_a_branch_does_not_reconcile(tmp_path):
+    run = made_run(tmp_path / "run", ledger=Ledger(siblings=2))
+    experiment = load(run / "config.yaml").model_copy(update={"out": str(run)})
+    name = next(name for name in experiment.conditions if has_ledger(experiment, name))
+    assert not any("branches" in line for line in count(run, experiment, name)[2])
+    path = ledger_path(run, name)
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[1:]))
+    assert any("the ledger should have" in line for line in count(run, experiment, name)[2])
