@@ -54,7 +54,8 @@ class Match(NamedTuple):
 def export(experiment: Experiment, condition: str) -> ExportReport:
     """Write what the condition's method learns from into datasets/<condition>/<format>/train.parquet, and the card."""
     folder, format = dataset_path(experiment, condition), FORMAT_OF[experiment.conditions[condition].method]
-    taken, found = rows(experiment, condition)
+    pool = described(experiment, condition)
+    taken, found = rows(experiment, condition, pool)
     empty = 0
 
     def flat() -> Iterator[Row]:
@@ -64,7 +65,7 @@ def export(experiment: Experiment, condition: str) -> ExportReport:
             yield from some
 
     written = write_rows(folder, flat(), FORMATS[format])
-    text = card(experiment, condition, described(experiment, condition), written)
+    text = card(experiment, condition, pool, written)
     _replace(folder.parent / "README.md", lambda path: path.write_text(text, encoding="utf-8"))
     return ExportReport(condition, taken, written, empty, folder)
 

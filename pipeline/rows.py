@@ -19,7 +19,7 @@ from pipeline.ledger import answer_worth, worth
 from pipeline.partition import WRONG_KEY, Condition
 from pipeline.pool import Pool, ledger_path
 from pipeline.schema import Branch, Dialogue, Task
-from pipeline.select import kept, select_pool, within
+from pipeline.select import kept, within
 from pipeline.store import read
 from pipeline.tasks import stream_tasks
 from pipeline.verify import equal
@@ -64,8 +64,11 @@ FORMAT_OF = {
 }
 
 
-def rows(experiment: Experiment, condition: str) -> tuple[int, Iterator[list[Row]]]:
-    """How many records a condition's method takes of its pool, and the rows of each; none where it teaches nothing."""
+def rows(experiment: Experiment, condition: str, pool: Pool) -> tuple[int, Iterator[list[Row]]]:
+    """How many records a condition's method takes, and the rows of each; none where it teaches nothing.
+
+    `pool` has the dialogues that the method learns from: the selected ones, or all.
+    """
     axes, learnable = experiment.conditions[condition], within(experiment, condition)
 
     def some(row: Row | None) -> list[Row]:
@@ -73,11 +76,9 @@ def rows(experiment: Experiment, condition: str) -> tuple[int, Iterator[list[Row
 
     match axes.method:
         case "sft" | "monologue" | "q_priming":
-            chosen = select_pool(experiment, condition)
             one = monologue if axes.method == "monologue" else to_row
-            return len(chosen), (some(one(experiment, dialogue)) for dialogue in chosen)
+            return len(pool), (some(one(experiment, dialogue)) for dialogue in pool)
         case "kto":
-            pool = Pool(experiment, condition)
             found = (labelled(experiment, d, kept(d, axes)) if learnable(d) else None for d in pool)
             return len(pool), map(some, found)
         case "dpo" | "dpo_answer":
