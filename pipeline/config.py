@@ -205,8 +205,6 @@ class Experiment(Section):
             raise ValueError("conditions: at least one is needed")
         if len(set(self.seeds)) != len(self.seeds) or not self.seeds:
             raise ValueError(f"seeds: {list(self.seeds)} must be distinct and at least one")
-        if self.workers and self.executor == "local":
-            raise ValueError(f"workers: {self.workers} are for executor: ray. Set that, or leave workers out")
         if self.dialogue.deterministic and self.engine.kind in ("vllm", "openai"):
             raise ValueError(
                 f"dialogue.deterministic: true needs a batch of one, which engine.kind {self.engine.kind!r} cannot "

@@ -180,18 +180,18 @@ maieutic.main()
 @pytest.mark.slow
 def test_a_clock_that_jumps_by_days_changes_nothing_that_is_made_or_said(tmp_path: Path) -> None:
     said, env = {}, os.environ | {"PYTHONHASHSEED": "0"}  # PEFT writes a set of names in its order
-    for name, program in (("plain", "import maieutic; maieutic.main()"), ("jumping", JUMPING)):
+    for name, program in (("steady", "import maieutic; maieutic.main()"), ("jumping", JUMPING)):
         config = write_config(tmp_path, name)
         line = [sys.executable, "-c", program, "run", str(config)]
         for when in ("first", "again"):
             done = subprocess.run(line, cwd=ROOT, env=env, capture_output=True, text=True, check=True)
             lines = [re.sub(r", (\d+ min )?\d+ s$", "", text) for text in done.stdout.replace(name, "").splitlines()]
             said[name, when] = [text for text in lines if re.match("(build|select|train|examine) [^/]*$", text)]
-    assert said["jumping", "first"] == said["plain", "first"] and said["jumping", "again"] == said["plain", "again"]
+    assert said["jumping", "first"] == said["steady", "first"] and said["jumping", "again"] == said["steady", "again"]
     assert {f"train {name} seed 1: there already" for name in CONDITIONS} <= set(said["jumping", "again"])
-    made = {name: contents(tmp_path / name) for name in ("plain", "jumping")}
-    assert len(made["plain"]) > 20 and made["plain"] == made["jumping"]
-    print(json.dumps({"files equal under a jumping clock": len(made["plain"])}))
+    made = {name: contents(tmp_path / name) for name in ("steady", "jumping")}
+    assert len(made["steady"]) > 20 and made["steady"] == made["jumping"]
+    print(json.dumps({"files equal under a jumping clock": len(made["steady"])}))
 
 
 # The seconds that a training took, and what engines were asked: in the reports' three formats.

@@ -292,7 +292,6 @@ def test_a_rank_in_the_environment_lets_only_a_training_past_the_lock(config: Pa
     assert code == 2 and "is writing to this run" in errors
 
 
-def test_shards_and_workers_that_nobody_would_heed_are_refused(config: Path) -> None:
-    assert "workers: 4 are for executor: ray" in call("build", config, "--set", "workers=4")[2]
+def test_a_shard_of_a_build_on_ray_is_refused_since_its_workers_are_shards(config: Path) -> None:
     code, _, errors = call("build", config, "--set", "executor=ray", "--shard", "1/2")
     assert code == 2 and "with executor: ray the workers are the shards" in errors
