@@ -23,9 +23,11 @@ NOTHING_TO_ASK = "Can you check that?"
 
 def is_primed(task: Task, condition: Condition, turn: Turn, number: int, seed: int) -> bool:
     """Whether the student's turn `number` (from 0) is to be replaced."""
+    if condition.method != "q_priming":
+        return False
     said = attempt(turn.text)
     wrong = said is not None and not equal(said, task.answer)
-    return condition.method == "q_priming" and wrong and random.Random(seed).random() < DECAY ** (number + 1)
+    return wrong and random.Random(seed).random() < DECAY ** (number + 1)
 
 
 def rule_question(task: Task, condition: Condition, turns: Sequence[Turn]) -> str:
