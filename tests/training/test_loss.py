@@ -13,7 +13,6 @@ from transformers import AutoModelForCausalLM, PrinterCallback
 from trl import SFTConfig, SFTTrainer
 
 from pipeline.models.transformers import load_tokenizer
-from training.base import make_model
 from training.loss import StudentTrainer
 from training.masks import IGNORE, Encoded
 
@@ -24,15 +23,6 @@ ROWS: list[Encoded] = [
     {"input_ids": [20, 21], "labels": [IGNORE, 21]},
     {"input_ids": [22, 23, 24, 25, 26], "labels": [IGNORE, IGNORE, IGNORE, IGNORE, 26]},
 ]
-
-
-@pytest.fixture(scope="module")
-def base(base_tokenizer, tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("base")
-    torch.manual_seed(0)
-    make_model(len(base_tokenizer), 32, 2).save_pretrained(folder)
-    base_tokenizer.save_pretrained(folder)
-    return folder
 
 
 def trained(kind: type[SFTTrainer], base: Path, out: Path, micro: int, **settings: Any) -> tuple[float, torch.Tensor]:
@@ -55,21 +45,21 @@ def trained(kind: type[SFTTrainer], base: Path, out: Path, micro: int, **setting
     return loss, torch.cat(weights)
 
 
-def test_in_bf16_the_loss_is_that_of_a_plain_trainer_up_to_rounding(base, tmp_path):
-    ours, theirs = (trained(kind, base, tmp_path, 2, bf16=True) for kind in (StudentTrainer, SFTTrainer))
+def test_in_bf16_the_loss_is_that_of_a_plain_trainer_up_to_rounding(embedded, tmp_path):
+    ours, theirs = (trained(kind, embedded, tmp_path, 2, bf16=True) for kind in (StudentTrainer, SFTTrainer))
     assert ours[0] == pytest.approx(theirs[0], rel=1e-4)
     assert (ours[1] - theirs[1]).norm() < 0.05 * theirs[1].norm()
 
 
 @pytest.mark.parametrize("micro", [4, 2, 1])
 @pytest.mark.parametrize("settings", [{}, {"gradient_checkpointing": True}])
-def test_training_is_that_of_a_plain_trainer(base, tmp_path, micro, settings):
-    ours, theirs = (trained(kind, base, tmp_path, micro, **settings) for kind in (StudentTrainer, SFTTrainer))
+def test_training_is_that_of_a_plain_trainer(embedded, tmp_path, micro, settings):
+    ours, theirs = (trained(kind, embedded, tmp_path, micro, **settings) for kind in (StudentTrainer, SFTTrainer))
     assert ours[0] == pytest.approx(theirs[0], rel=1e-6)
     assert torch.allclose(ours[1], theirs[1], rtol=1e-4, atol=1e-6)
 
 
-def test_the_head_is_given_the_learned_positions_alone(base, tmp_path, monkeypatch):
+def test_the_head_is_given_the_learned_positions_alone(embedded, tmp_path, monkeypatch):
     seen: list[torch.Size] = []
     head = torch.nn.Linear.forward
 
@@ -78,7 +68,7 @@ def test_the_head_is_given_the_learned_positions_alone(base, tmp_path, monkeypat
             seen.append(states.shape)
         return head(self, states)
 
-    vocabulary = len(load_tokenizer(str(base)))
+    vocabulary = len(load_tokenizer(str(embedded)))
     monkeypatch.setattr(torch.nn.Linear, "forward", spied)
-    trained(StudentTrainer, base, tmp_path, 4)
+    trained(StudentTrainer, embedded, tmp_path, 4)
     assert seen == [(8, 32)] * 2
