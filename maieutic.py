@@ -22,7 +22,6 @@ import typer
 
 if TYPE_CHECKING:
     from pipeline.config import Experiment
-    from pipeline.schema import Task
 
 app = typer.Typer(
     add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True,
@@ -56,9 +55,10 @@ def preview(config: Config, overrides: Overrides = None) -> None:
     with _told():
         from evals.cost import most_answers
         from pipeline.preview import show
+        from pipeline.tasks import exam_tasks
 
         experiment = _load(config, overrides)
-        tasks, stress = _exam_tasks(experiment)
+        tasks, stress = exam_tasks(experiment)
         show(experiment, most_answers(experiment, tasks, len(stress)))
 
 
@@ -94,6 +94,26 @@ def train(config: Config, overrides: Overrides = None) -> None:
                     break
                 _train(experiment, group, round)
         _open_next(experiment.run / "adapters")
+
+
+@app.command("export")
+def export_(
+    config: Config,
+    format: Annotated[
+        str,
+        typer.Argument(
+            help="sft, prompt_completion, preference, unpaired_preference, prompt_only or privileged_context.",
+            show_default=False,
+        ),
+    ],
+    overrides: Overrides = None,
+) -> None:
+    """Write what was built in another of TRL's formats, too, into every condition's folder of datasets/."""
+    with _told(), _writing(_load(config, overrides)) as experiment:
+        from pipeline.export import export_all
+
+        export_all(experiment, format)
+        _open_next(experiment.run / "datasets")
 
 
 @app.command("eval")
@@ -309,8 +329,9 @@ async def _examine(experiment: Experiment) -> None:
     from pipeline.casting import Casting, Counted
     from pipeline.progress import say, seconds, stage
     from pipeline.rundir import newest_adapter
+    from pipeline.tasks import exam_tasks
 
-    tasks, stress = _exam_tasks(experiment)
+    tasks, stress = exam_tasks(experiment)
     most = most_answers(experiment, tasks, len(stress))
     adapters = partial(newest_adapter, experiment)
     casting = Casting(experiment, adapters)
@@ -338,24 +359,6 @@ async def _examine(experiment: Experiment) -> None:
             say(f"{label}: {progress.done} answers, {seconds(time.monotonic() - began)}{hits}")
             if not is_done(experiment, name, seed, adapter):
                 say("  The engine failed at some scenarios; the same command examines this student again.")
-
-
-def _exam_tasks(experiment: Experiment) -> tuple[list[Task], list[Task]]:
-    """The exam split, and the same problems in the held-out wording where the world has one."""
-    from pipeline.tasks import load_tasks
-    from pipeline.tasks.embedded import embedded_tasks
-
-    tasks, _ = load_tasks(experiment.tasks, "exam")
-    if experiment.tasks.source != "embedded":
-        return tasks, []
-    stress = [
-        task
-        for name in experiment.tasks.exam
-        for task in itertools.islice(
-            embedded_tasks("exam", name, experiment.tasks.seed, wordings=(3,)), experiment.exams.stress
-        )
-    ]
-    return tasks, stress
 
 
 def _compare(runs: list[Path]) -> None:

@@ -17,14 +17,13 @@ from huggingface_hub import DatasetCard, DatasetCardData
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from pipeline.config import Experiment, dump
+from pipeline.formats import FORMAT_OF, Format
 from pipeline.leaks import leak_stated, privileged
 from pipeline.ledger import has_ledger
 from pipeline.partition import PLUMBING_ON_EMBEDDED, PUBLIC, SHARE, Condition, Item
 from pipeline.partner import ERRS, WORDINGS
-from pipeline.pool import Pool
-from pipeline.rows import FORMAT_OF
 from pipeline.schema import Dialogue
-from pipeline.select import is_correct, is_grounded, select_pool
+from pipeline.select import is_correct, is_grounded
 from pipeline.view import known, view
 
 TERMS = {
@@ -68,6 +67,17 @@ METHOD = {
     "grpo_next": "learning while playing, the control of grpo_turn: a row is only where a task begins; a first turn is "
     "rewarded where it commits to the right answer itself.",
 }
+# What a row is in a format that was exported beside the one that the method learns from.
+ALSO: dict[Format, str] = {
+    "sft": "a selected dialogue: `messages`, and in `learn` whether each carries loss",
+    "prompt_completion": "a turn of the student in a selected dialogue: `prompt` is all that it read before it, "
+    "`completion` the turn",
+    "preference": "two turns that the student might have said after `prompt`: `chosen` and `rejected`, `margin` apart",
+    "unpaired_preference": "a dialogue: `prompt`, `completion`, `learn`, and whether selection keeps it (`label`)",
+    "prompt_only": "where a task begins, for a student that plays: `prompt`",
+    "privileged_context": "what the student read before one of its turns (`prompt`), and apart from it what its "
+    "partner knew (`privileged_context`): **the one column with private facts**, for a self-distilling teacher alone",
+}
 SELECTING = ("sft", "monologue", "q_priming")  # the others learn from what selection would drop, too
 LEARN = {
     "all": "every student turn",
@@ -97,14 +107,11 @@ def knows(items: frozenset[Item] | None) -> str:
     return "nobody: there is no partner" if items is None else "; ".join(item.value for item in Item if item in items)
 
 
-def described(experiment: Experiment, condition: str) -> Pool:
-    """The dialogues that the card of a condition counts: those that its method learns from."""
-    selecting = experiment.conditions[condition].method in SELECTING
-    return select_pool(experiment, condition) if selecting else Pool(experiment, condition)
+def card(experiment: Experiment, condition: str, dialogues: Iterable[Dialogue], rows: dict[Format, int]) -> str:
+    """The README of one condition's dataset, which has so many `rows` in each format.
 
-
-def card(experiment: Experiment, condition: str, dialogues: Iterable[Dialogue], rows: int) -> str:
-    """The README of one condition's dataset of so many `rows`. `dialogues` are the `described` ones."""
+    `dialogues` are those that its method learns from.
+    """
     axes, licence = experiment.conditions[condition], LICENCES[experiment.tasks.source]
     format = FORMAT_OF[axes.method]
     # Where files lay on the machine that made them helps no reader.
@@ -115,7 +122,14 @@ def card(experiment: Experiment, condition: str, dialogues: Iterable[Dialogue], 
         license=licence[0],
         tags=["maieutic", "dialogue", "knowledge-asymmetry"],
         task_categories=["text-generation"],
-        configs=[{"config_name": format, "data_files": f"{format}/*.parquet"}],
+        configs=[
+            {
+                "config_name": one,
+                "data_files": f"{one}/*.parquet",
+                **({"default": True} if one == format and len(rows) > 1 else {}),
+            }
+            for one in rows
+        ],
     )
     template = Environment(
         loader=PackageLoader("pipeline"),
@@ -140,8 +154,9 @@ def card(experiment: Experiment, condition: str, dialogues: Iterable[Dialogue], 
         learn=LEARN[experiment.training.learn],
         licence=licence[1],
         rates=_rates(axes, dialogues),
-        rows=rows,
-        counts=_counts(axes, dialogues, rows),
+        rows=rows[format],
+        counts=_counts(axes, dialogues, rows[format]),
+        others=[(one, rows[one], ALSO[one]) for one in rows if one != format],
         limits=_limits(experiment, axes),
         views=_views(experiment, axes, dialogues),
         config=dump(experiment.model_copy(update=here)),

@@ -20,9 +20,11 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 from datasets import Features, Value
 
-from pipeline.card import card, described
+from pipeline.card import card
 from pipeline.config import Experiment
-from pipeline.rows import FORMAT_OF, FORMATS, Row, rows
+from pipeline.formats import FORMAT_OF, FORMATS, Format, NotExportable, pool_of, rows
+from pipeline.progress import say
+from pipeline.rows import Row
 from pipeline.schema import digest
 
 ROW_GROUP = 1000  # rows that are held at once
@@ -51,11 +53,14 @@ class Match(NamedTuple):
     kept_tokens: int
 
 
-def export(experiment: Experiment, condition: str) -> ExportReport:
-    """Write what the condition's method learns from into datasets/<condition>/<format>/train.parquet, and the card."""
-    folder, format = dataset_path(experiment, condition), FORMAT_OF[experiment.conditions[condition].method]
-    pool = described(experiment, condition)
-    taken, found = rows(experiment, condition, pool)
+def export(experiment: Experiment, condition: str, format: Format | None = None) -> ExportReport:
+    """Write a condition's rows into datasets/<condition>/<format>/train.parquet, and the card.
+
+    Without a format it is what the condition's method learns from. Raises NotExportable (pipeline.formats).
+    """
+    trains = FORMAT_OF[experiment.conditions[condition].method]
+    folder = dataset_path(experiment, condition).with_name(format or trains)
+    taken, found = rows(experiment, condition, format or trains)
     empty = 0
 
     def flat() -> Iterator[Row]:
@@ -64,8 +69,10 @@ def export(experiment: Experiment, condition: str) -> ExportReport:
             empty += not some
             yield from some
 
-    written = write_rows(folder, flat(), FORMATS[format])
-    text = card(experiment, condition, pool, written)
+    written = write_rows(folder, flat(), FORMATS[format or trains])
+    files = {one: folder.with_name(one) / "train.parquet" for one in FORMATS}
+    counts = {one: parquet.read_metadata(path).num_rows for one, path in files.items() if path.exists()}
+    text = card(experiment, condition, pool_of(experiment, condition, trains), {trains: 0} | counts)
     _replace(folder.parent / "README.md", lambda path: path.write_text(text, encoding="utf-8"))
     return ExportReport(condition, taken, written, empty, folder)
 
@@ -73,6 +80,31 @@ def export(experiment: Experiment, condition: str) -> ExportReport:
 def dataset_path(experiment: Experiment, condition: str) -> Path:
     """The folder of the format that the condition's method learns from."""
     return experiment.run / "datasets" / condition / FORMAT_OF[experiment.conditions[condition].method]
+
+
+def export_all(experiment: Experiment, name: str) -> None:
+    """`export` of every condition that has rows in a format. Raises NotExportable where none has."""
+    if name not in FORMATS:
+        raise NotExportable(f"FORMAT: {name!r} is not a format. Known: {', '.join(FORMATS)}")
+    format, done = name, 0
+    for condition in experiment.conditions:
+        if not (dataset_path(experiment, condition) / "train.parquet").exists():
+            raise NotExportable(
+                f"{dataset_path(experiment, condition)}: no dataset. Run `maieutic build` on the config"
+            )
+        if format == FORMAT_OF[experiment.conditions[condition].method]:
+            say(f"export {condition}: {format} is what its method learns from, it is there already")
+            done += 1
+            continue
+        try:
+            report = export(experiment, condition, format)
+        except NotExportable as error:
+            say(f"left out: {error}")
+            continue
+        done += 1
+        say(f"export {condition}: {report.rows} rows in {report.path}")
+    if not done:
+        raise NotExportable(f"FORMAT: no condition has rows in {format!r}; the reasons stand above")
 
 
 def write_rows(folder: Path, rows: Iterable[Row], columns: Features = FORMATS["sft"]) -> int:

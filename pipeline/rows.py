@@ -1,97 +1,25 @@
-"""What one dialogue, one branch of the ledger, or one task gives a student to learn from, in TRL's dataset formats.
+"""What one dialogue, one branch of the ledger, or one task gives a student to learn from: the rows of datasets.
 
 A row's messages are the student's view and nothing else, so no private fact reaches a dataset but through the
-text of a turn. `learn` marks the messages that carry loss; they are all the student's own.
+text of a turn; what the partner knows stands in `privileged_context` alone. `learn` marks the messages that carry
+loss; they are all the student's own.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from typing import Any
-
-from datasets import Features, List, Value
 
 from pipeline.acts import attempts
 from pipeline.build import dialogue_id
 from pipeline.config import Experiment
 from pipeline.ledger import answer_worth, worth
-from pipeline.partition import WRONG_KEY, Condition
-from pipeline.pool import Pool, ledger_path
+from pipeline.partition import SHARE, Condition
 from pipeline.schema import Branch, Dialogue, Task
-from pipeline.select import kept, within
-from pipeline.store import read
-from pipeline.tasks import stream_tasks
 from pipeline.verify import equal
-from pipeline.view import view
+from pipeline.view import privileged, view
 
 Row = dict[str, Any]
-_MESSAGES = List({"role": Value("string"), "content": Value("string")})
-_WHENCE = {
-    "id": Value("string"),
-    "task_id": Value("string"),
-    "seed": Value("int64"),
-    "round": Value("int64"),
-    "specification": Value("string"),
-}
-# TRL's dataset formats, each a folder of datasets/<condition>/.
-FORMATS = {
-    "sft": Features({**_WHENCE, "messages": _MESSAGES, "learn": List(Value("bool"))}),
-    "preference": Features(
-        {**_WHENCE, "prompt": _MESSAGES, "chosen": _MESSAGES, "rejected": _MESSAGES, "margin": Value("float64")}
-    ),
-    "unpaired_preference": Features(
-        {
-            **_WHENCE,
-            "prompt": _MESSAGES,
-            "completion": _MESSAGES,
-            "label": Value("bool"),
-            "learn": List(Value("bool")),
-        }
-    ),
-    "prompt_only": Features({**_WHENCE, "prompt": _MESSAGES}),
-}
-FORMAT_OF = {
-    "sft": "sft",
-    "monologue": "sft",
-    "q_priming": "sft",
-    "dpo": "preference",
-    "dpo_answer": "preference",
-    "kto": "unpaired_preference",
-    "grpo": "prompt_only",
-    "grpo_turn": "prompt_only",
-    "grpo_next": "prompt_only",
-}
-
-
-def rows(experiment: Experiment, condition: str, pool: Pool) -> tuple[int, Iterator[list[Row]]]:
-    """How many records a condition's method takes, and the rows of each; none where it teaches nothing.
-
-    `pool` has the dialogues that the method learns from: the selected ones, or all.
-    """
-    axes, learnable = experiment.conditions[condition], within(experiment, condition)
-
-    def some(row: Row | None) -> list[Row]:
-        return [] if row is None else [row]
-
-    match axes.method:
-        case "sft" | "monologue" | "q_priming":
-            one = monologue if axes.method == "monologue" else to_row
-            return len(pool), (some(one(experiment, dialogue)) for dialogue in pool)
-        case "kto":
-            found = (labelled(experiment, d, kept(d, axes)) if learnable(d) else None for d in pool)
-            return len(pool), map(some, found)
-        case "dpo" | "dpo_answer":
-            path, by_answer = ledger_path(experiment.run, axes.learns_from or condition), axes.method == "dpo_answer"
-            paired = (pairs(experiment, b, by_answer) if learnable(b) else [] for b in read(path, Branch))
-            return sum(1 for _ in read(path, Branch)), paired
-        case "grpo" | "grpo_turn" | "grpo_next":
-            count = len(experiment.seeds) * sum(1 for _ in _playable(experiment, axes))
-            return count, (
-                [opening(experiment, condition, task, seed)]
-                for seed in experiment.seeds
-                for task in _playable(experiment, axes)
-            )
 
 
 def learned(dialogue: Dialogue, which: str) -> list[bool]:
@@ -142,6 +70,36 @@ def monologue(experiment: Experiment, dialogue: Dialogue) -> Row | None:
     flat = [m for m in messages if m["role"] == "system"]
     flat += [{"role": "user", "content": said["user"]}, {"role": "assistant", "content": said["assistant"]}]
     return {**_whence(dialogue), "messages": flat, "learn": [m["role"] == "assistant" for m in flat]}
+
+
+def replies(row: Row) -> list[Row]:
+    """A row of `to_row` or `monologue` as one for each message that carries loss: what came before it, and itself."""
+    messages, learn = row.pop("messages"), row.pop("learn")
+    return [
+        {**row, "id": f"{row['id']}-{i}", "prompt": messages[:i], "completion": [messages[i]]}
+        for i, carries in enumerate(learn)
+        if carries
+    ]
+
+
+def informed(experiment: Experiment, dialogue: Dialogue) -> list[Row]:
+    """What the student read before each of its turns, and apart from it what its partner knew.
+
+    For self-distillation, whose teacher is the same model with `privileged_context` in its prompt. Turns before
+    which the partner knew nothing more (it had no attempt to check) are left out.
+    """
+    axes, found = Condition.model_validate(dialogue.axes), []
+    for i in range(0, len(dialogue.turns), 2):
+        if context := privileged(dialogue.task, axes, dialogue.turns[:i]):
+            prompt = view(dialogue.task, axes, dialogue.turns[:i], "student", experiment.student.system)
+            row = {**_whence(dialogue), "id": f"{dialogue.id}-{i}", "prompt": prompt}
+            found.append({**row, "privileged_context": context})
+    return found
+
+
+def informs(axes: Condition) -> bool:
+    """Whether a partner's row holds anything that the student's does not."""
+    return bool((axes.row.partner or frozenset()) - axes.row.student) or SHARE in axes.row.student
 
 
 def labelled(experiment: Experiment, dialogue: Dialogue, resolved: bool) -> Row | None:
@@ -195,14 +153,6 @@ def opening(experiment: Experiment, condition: str, task: Task, seed: int) -> Ro
         "specification": task.specification,
         "prompt": view(task, axes, (), "student", experiment.student.system),
     }
-
-
-def _playable(experiment: Experiment, axes: Condition) -> Iterator[Task]:
-    """The tasks of a condition that can be played: a partner that believes a wrong answer needs one."""
-    for task in stream_tasks(experiment.tasks, "train")[0]:
-        wanted = axes.specifications is None or task.specification in axes.specifications
-        if wanted and (task.wrong_answer or WRONG_KEY not in (axes.row.partner or ())):
-            yield task
 
 
 def _whence(record: Dialogue | Branch) -> Row:

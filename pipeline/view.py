@@ -97,6 +97,21 @@ def _private_lines(knows: Known, condition: Condition, owner: str) -> list[str]:
     return lines
 
 
+def privileged(task: Task, condition: Condition, turns: Sequence[Turn]) -> str:
+    """What the partner knows after these turns and the student does not, in words; '' where that is nothing."""
+    own, theirs = known(task, condition, "student"), known(task, condition, "partner")
+    lines = [fact.text for fact in theirs.facts if fact not in own.facts]
+    if theirs.solution:
+        lines.append(f"Worked solution: {theirs.solution}")
+    if theirs.answer:
+        lines.append(f"The answer is {theirs.answer}.")
+    checked = [i for i, turn in enumerate(turns) if turn.party == "student"][-1:]
+    right = verdict(task, condition, turns[: checked[0] + 1]) if checked else None
+    if right is not None:
+        lines.append(f"The last answer is {'right' if right else 'wrong'}.")
+    return "\n".join(lines)
+
+
 def script_view(task: Task, condition: Condition, system: str = "") -> list[Message]:
     """What the one model reads that writes both sides (Zhou et al., arXiv 2403.05020)."""
     knows = known(task, condition, "partner")

@@ -11,14 +11,14 @@ import itertools
 from collections.abc import Collection, Iterator
 from typing import Literal
 
-from pipeline.config import ConfigError, Tasks
+from pipeline.config import ConfigError, Experiment, Tasks
 from pipeline.partition import Condition
 from pipeline.schema import Dialogue, Specification, Task, digest, question_hash
 from pipeline.tasks import gsm8k, mathdial, sharded
 from pipeline.tasks.embedded import embedded_tasks
 from pipeline.tasks.rows import BadRow
 
-__all__ = ["BadRow", "load_dialogues", "load_tasks", "stream_tasks"]
+__all__ = ["BadRow", "exam_tasks", "load_dialogues", "load_tasks", "stream_tasks"]
 
 REAL = {"gsm8k": gsm8k.read, "mathdial": mathdial.read, "sharded": sharded.read}
 SPECIFICATIONS: dict[str, tuple[Specification, ...]] = {
@@ -60,6 +60,21 @@ def stream_tasks(settings: Tasks, split: Literal["train", "exam"]) -> tuple[Coll
         )[:count]
     ]
     return found, bad
+
+
+def exam_tasks(experiment: Experiment) -> tuple[list[Task], list[Task]]:
+    """The exam split, and the same problems in the held-out wording where the world has one."""
+    settings = experiment.tasks
+    tasks, _ = load_tasks(settings, "exam")
+    if settings.source != "embedded":
+        return tasks, []
+    return tasks, [
+        task
+        for name in settings.exam
+        for task in itertools.islice(
+            embedded_tasks("exam", name, settings.seed, wordings=(3,)), experiment.exams.stress
+        )
+    ]
 
 
 class Embedded(Collection[Task]):

@@ -11,8 +11,9 @@ from datasets import Dataset
 
 from pipeline.config import Experiment
 from pipeline.export import export, read_rows
+from pipeline.formats import FORMATS
 from pipeline.pool import ledger_path
-from pipeline.rows import FORMATS, labelled, monologue, pairs, to_row
+from pipeline.rows import labelled, monologue, pairs, to_row
 from pipeline.schema import Branch, Dialogue, Rollout, Sibling, Task, Turn
 from pipeline.store import rewrite
 from pipeline.view import view

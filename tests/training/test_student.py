@@ -18,9 +18,10 @@ from transformers import AutoModelForCausalLM
 from pipeline.config import ConfigError, Experiment, dump
 from pipeline.config import Training as Settings
 from pipeline.export import MATCHED, dataset_path, write_rows
+from pipeline.formats import FORMATS
 from pipeline.models.transformers import load_tokenizer
 from pipeline.partition import Condition
-from pipeline.rows import FORMATS, Row
+from pipeline.rows import Row
 from training import sft, student
 from training.lesson import NothingToTrain, batching
 from training.masks import RowTooLong
