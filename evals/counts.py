@@ -23,7 +23,7 @@ from pipeline.config import Experiment
 from pipeline.export import dataset_path
 from pipeline.leaks import leak_stated, privileged
 from pipeline.ledger import has_ledger
-from pipeline.partition import PLUMBING_ON_EMBEDDED, Condition
+from pipeline.partition import Condition
 from pipeline.pool import Pool, ledger_path
 from pipeline.schema import Branch, Dialogue, Failure
 from pipeline.select import is_correct, is_grounded, select_pool
@@ -109,7 +109,7 @@ def count(run: Path, experiment: Experiment, name: str) -> tuple[Json, dict[str,
     entry["leak_stated"] = _share(dialogues if privileged(axes) else [], lambda d: d.leaks)
     entry["lucky"] = _share((d for d in dialogues if d.missing), lambda d: d.lucky)
     entry["lucky_selected"] = _share((d for d in dialogues if d.missing and d.kept), lambda d: d.lucky)
-    entry["plumbing"] = experiment.tasks.source == "embedded" and _plumbing(axes)
+    entry["plumbing"] = experiment.tasks.source == "embedded" and axes.is_plumbing_on_embedded
     entry["axes"] = axes.model_dump(mode="json")
     problems = [] if axes.learns_from else reconcile(experiment, name, counts, dialogues, failures)
     lost = [f for f in read(run / "ledger" / "failures.jsonl", Failure) if f.condition == name]
@@ -175,10 +175,6 @@ def _share(dialogues: Iterable[Seen], test: Callable[[Seen], bool]) -> Json:
         hits, n = cells.get((d.seed, d.task), (0.0, 0))
         cells[d.seed, d.task] = hits + bool(test(d)), n + 1
     return estimate({("share", False): cells}, "share")._asdict()
-
-
-def _plumbing(axes: Condition) -> bool:
-    return axes.partition in PLUMBING_ON_EMBEDDED or (axes.partition == "symmetric" and axes.label == "teacher")
 
 
 def predict(dialogues: list[Seen]) -> Json:

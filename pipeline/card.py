@@ -20,7 +20,7 @@ from pipeline.config import Experiment, dump
 from pipeline.formats import FORMAT_OF, Format
 from pipeline.leaks import leak_stated, privileged
 from pipeline.ledger import has_ledger
-from pipeline.partition import PLUMBING_ON_EMBEDDED, PUBLIC, SHARE, Condition, Item
+from pipeline.partition import PUBLIC, SHARE, Condition, Item
 from pipeline.partner import ERRS, WORDINGS
 from pipeline.schema import Dialogue
 from pipeline.select import is_correct, is_grounded
@@ -36,6 +36,13 @@ MANNER = {
     "vague": " At first it tells it without numbers, and plainly when it is asked again.",
     "erring": f" In {ERRS:.0%} of what it tells the numbers are wrong.",
     "low_effort": " Half of the time it tells nothing, and never more than one thing.",
+}
+MEMORY = {
+    "asymmetric": "dialogues that ended right, whole, and of the others a lesson of one line that a model wrote; those "
+    "of the {items} tasks that are nearest in meaning (`{embedder}`)",
+    "uniform": "dialogues, whole, and how they ended, of the {items} tasks that are nearest in meaning (`{embedder}`)",
+    "random": "dialogues that ended right, whole, and of the others a lesson of one line that a model wrote; of tasks "
+    "drawn at random, each about as long as that of one of the {items} that are nearest in meaning (`{embedder}`)",
 }
 VOICES = {
     "rule": "a rule (`pipeline/partner.py`) with {} fixed wordings",
@@ -150,6 +157,7 @@ def card(experiment: Experiment, condition: str, dialogues: Iterable[Dialogue], 
         selection=SELECTION[axes.selection],
         method=METHOD[axes.method],
         pool=_pool(experiment, condition),
+        memory=MEMORY[axes.memory].format(**experiment.memory.model_dump()) if axes.memory != "none" else "",
         format=format,
         learn=LEARN[experiment.training.learn],
         licence=licence[1],
@@ -262,9 +270,9 @@ def _limits(experiment: Experiment, axes: Condition) -> list[str]:
             "The base's acts (asking, acknowledging, giving in and so on) and how often it makes them were "
             "planted when it was trained; only changes against it mean anything."
         )
-        if axes.partition in PLUMBING_ON_EMBEDDED or axes.label == "teacher":
+        if axes.is_plumbing_on_embedded:
             limits.append(
-                "Plumbing: what this partition does in the embedded world is the corpus author's choice. "
+                "Plumbing: what this condition does in the embedded world is the corpus author's choice. "
                 "No claim rests on it."
             )
     if axes.voice == "human":

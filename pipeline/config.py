@@ -110,6 +110,13 @@ class Ledger(Section):
         return siblings
 
 
+class MemorySettings(Section):
+    """What students with a memory are shown of other tasks (pipeline/memory.py)."""
+
+    embedder: str = "sentence-transformers/all-MiniLM-L6-v2"  # a directory, or a hub name
+    items: int = Field(default=3, ge=1)  # memories above each question, at most
+
+
 class Override(Section):
     """What a learning rule needs otherwise than the others; None: as they have it."""
 
@@ -180,6 +187,7 @@ class Experiment(Section):
     workers: NonNegativeInt = 0  # on Ray, each with a shard; 0: one per GPU of the cluster, per node where none
     dialogue: DialogueSettings = DialogueSettings()
     ledger: Ledger = Ledger()
+    memory: MemorySettings = MemorySettings()
     conditions: dict[str, Condition]
     training: Training = Training()
     exams: Exams = Exams()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.partition import LEARNING, ONLINE
+from pipeline.partition import LEARNING, ONLINE, Condition
 
 if TYPE_CHECKING:
     from pipeline.config import Experiment
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def check_method(experiment: Experiment, name: str) -> None:
     """Raises ValueError where a condition cannot learn as it is to; the message says why and what to do."""
     condition = experiment.conditions[name]
-    sources = [n for n, c in experiment.conditions.items() if not c.learns_from and c.method not in ONLINE]
+    sources = [n for n, c in experiment.conditions.items() if _has_dialogues(c)]
     source = experiment.conditions.get(condition.learns_from or name)
     if source is None or (condition.learns_from and condition.learns_from not in sources):
         raise ValueError(
@@ -43,6 +43,8 @@ def check_method(experiment: Experiment, name: str) -> None:
             f"{condition.learns_from!r} are another student's from the second round on. Leave out learns_from, or set "
             "rounds: 1"
         )
+    if condition.memory != "none":
+        _check_memory(experiment, name)
     if condition.method in ONLINE:
         _check_online(experiment, name)
     if condition.method in ("dpo", "dpo_answer") and not experiment.ledger.siblings:
@@ -55,6 +57,25 @@ def check_method(experiment: Experiment, name: str) -> None:
             f"conditions.{name}.method: training.regime 'matched' is for sft, not for {condition.method!r}. "
             "Use regime: natural"
         )
+
+
+def _check_memory(experiment: Experiment, name: str) -> None:
+    condition, names = experiment.conditions[name], list(experiment.conditions)
+    before = [n for n in names[: names.index(name)] if _has_dialogues(experiment.conditions[n])]
+    if condition.remembers not in before:
+        raise ValueError(
+            f"conditions.{name}.remembers: {condition.remembers!r} must name a condition above it that has dialogues "
+            f"of its own. Known: {', '.join(before) or 'none'}"
+        )
+    if condition.method in ONLINE or condition.voice == "human" or experiment.executor == "ray":
+        raise ValueError(
+            f"conditions.{name}.memory: {condition.memory!r} is for dialogues that one machine builds before they are "
+            "learned from. Use a method that does not play while it learns, another voice than human, executor: local"
+        )
+
+
+def _has_dialogues(condition: Condition) -> bool:
+    return not condition.learns_from and condition.method not in ONLINE
 
 
 def _check_online(experiment: Experiment, name: str) -> None:

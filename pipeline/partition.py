@@ -60,7 +60,6 @@ Method = Literal[
 # Their student plays while it learns: they have tasks, and no dialogues that are built before.
 ONLINE: tuple[Method, ...] = ("grpo", "grpo_turn", "grpo_next")
 
-# Their embedded behaviour is only what the corpus author chose, so no claim rests on them.
 PLUMBING_ON_EMBEDDED = ("script", "mindreader", "misled")
 
 
@@ -83,6 +82,8 @@ class Condition(BaseModel):
     pass_rate: tuple[float, float] = (0.0, 1.0)  # learn only from tasks whose dialogues end right this often (SPICE)
     specifications: tuple[Specification, ...] | None = None  # None: all of the experiment's tasks
     manner: Literal["plain", "vague", "erring", "low_effort"] = "plain"  # how a rule partner tells what it is asked for
+    memory: Literal["none", "asymmetric", "uniform", "random"] = "none"  # of other tasks (pipeline/memory.py)
+    remembers: str = ""  # the condition whose dialogues are remembered
     reveal: bool = False  # may a partner that holds the answer say it
     method: Method = "sft"  # the learning rule
     learns_from: str = ""  # a condition whose dialogues it learns from; empty: it has its own
@@ -103,6 +104,12 @@ class Condition(BaseModel):
     @property
     def row(self) -> Partition:
         return PARTITIONS[self.partition]
+
+    @property
+    def is_plumbing_on_embedded(self) -> bool:
+        """Whether the embedded base's behaviour in it is only what the corpus author chose: no claim rests on it."""
+        sham = self.partition == "symmetric" and self.label == "teacher"
+        return sham or self.partition in PLUMBING_ON_EMBEDDED or self.memory != "none"
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Condition:
@@ -127,6 +134,11 @@ class Condition(BaseModel):
             raise ValueError(
                 f"manner: {self.manner!r} is how a rule partner tells withheld facts that it is asked for: use voice: "
                 "rule, terms: on_request and a partition whose partner holds them (facts, key, mindreader)"
+            )
+        if (self.memory == "none") != (not self.remembers):
+            raise ValueError(
+                f"memory: {self.memory!r} with remembers: {self.remembers!r}: give both, the name of the condition "
+                "whose dialogues are remembered in the second, or neither"
             )
         if self.reveal and not partner & {ANSWER, SOLUTION}:
             raise ValueError(f"reveal: true needs a partner that holds the answer, in {self.partition!r} it does not")

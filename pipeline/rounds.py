@@ -18,6 +18,7 @@ from pipeline.build import Counts, build, finished, jobs
 from pipeline.casting import Casting
 from pipeline.config import ConfigError, Experiment
 from pipeline.ledger import branch_out, has_ledger, wanted
+from pipeline.memory import cell, recall, remember
 from pipeline.models import EngineDown, EngineError
 from pipeline.partition import ONLINE
 from pipeline.progress import say, stage
@@ -100,11 +101,18 @@ async def build_round(experiment: Experiment, group: list[str], round: int, shar
                 continue
             counts = adopt(experiment, *load_dialogues(experiment.tasks, name, axes, seed), name, seed)
         else:
+            if shard and axes.memory != "none":
+                say(f"{label}: what it remembers is not whole before all shards are, it is left to the whole build")
+                continue
             folder = shard.folder(experiment.run) if shard else experiment.run
-            with stage(label, _missing(experiment, tasks, name, seed, round, shard)) as progress:
+            left, played = _missing(experiment, tasks, name, seed, round, shard), tasks
+            if left and axes.memory != "none":
+                await _remember(experiment, axes.remembers, seed, round, casting)
+                played = recall(experiment, name, seed, round, tasks)
+            with stage(label, left) as progress:
                 cast = casting.cast(name, seed, round)
                 try:
-                    counts = await build(experiment, tasks, bad, name, seed, round, cast, progress, shard)
+                    counts = await build(experiment, played, bad, name, seed, round, cast, progress, shard)
                 finally:
                     hits = casting.meter.store(folder, experiment.engine.kind, "build", name, seed, round)
         say(f"{label}: {counts}{hits}")
@@ -114,6 +122,18 @@ async def build_round(experiment: Experiment, group: list[str], round: int, shar
             _check_engine(folder, name, seed, round)
         made.append(Made(name, seed, counts))
     return made
+
+
+async def _remember(experiment: Experiment, name: str, seed: int, round: int, casting: Casting) -> None:
+    """Make what is missing of the memories of one cell."""
+    label = f"memory {name} seed {seed}" + (f" round {round + 1}" if experiment.rounds > 1 else "")
+    with stage(label, sum(1 for _ in cell(experiment, name, seed, round))) as progress:
+        writer = casting.open(experiment.partner.model or experiment.student.model)
+        try:
+            counts = await remember(experiment, name, seed, round, writer, progress)
+        finally:
+            hits = casting.meter.store(experiment.run, experiment.engine.kind, "memory", name, seed, round)
+    say(f"{label}: {counts.made} memories, {counts.failed} failures, {counts.skipped} there already{hits}")
 
 
 async def branch_round(experiment: Experiment, group: list[str], round: int) -> None:

@@ -52,6 +52,7 @@ class Task(Record):
     kind: str = ""
     stratum: str = ""
     split: str = "train"
+    memories: tuple[str, ...] = ()  # what the student remembers of other tasks (pipeline/memory.py)
 
     @model_validator(mode="after")
     def _facts_fit_specification(self) -> Task:
@@ -107,6 +108,19 @@ class Dialogue(Record):
 
     def tokens(self, party: Party) -> int:
         return sum(turn.tokens for turn in self.turns if turn.party == party)
+
+
+class Memory(Record):
+    """What is kept of a dialogue, whose id it has, for the student to remember in other tasks."""
+
+    id: str
+    question: str
+    problem: str  # the hash of the full question, equal for all specifications of a problem
+    seed: int
+    round: int
+    right: bool
+    transcript: str
+    lesson: str = ""  # of one that did not end right
 
 
 class Rollout(Record):

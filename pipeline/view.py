@@ -123,7 +123,7 @@ def script_view(task: Task, condition: Condition, system: str = "") -> list[Mess
 def _opening(task: Task, condition: Condition, party: Party) -> str:
     knows = known(task, condition, party)
     other = condition.label if party == "student" else {"teacher": "student"}.get(condition.label, condition.label)
-    lines = [knows.question]
+    lines = [*(task.memories if party == "student" else ()), knows.question]
     if party == "partner":
         lines += _private_lines(knows, condition, "you")
     elif PARTNER_VIEW in condition.row.student:
