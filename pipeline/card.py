@@ -36,6 +36,8 @@ MANNER = {
     "vague": " At first it tells it without numbers, and plainly when it is asked again.",
     "erring": f" In {ERRS:.0%} of what it tells the numbers are wrong.",
     "low_effort": " Half of the time it tells nothing, and never more than one thing.",
+    "convincing": " Of several turns that it might say it says the one after which a weaker judge most often gives its "
+    "answer, true or not.",
 }
 MEMORY = {
     "asymmetric": "dialogues that ended right, whole, and of the others a lesson of one line that a model wrote; those "
@@ -176,7 +178,7 @@ def _terms(axes: Condition) -> str:
     if axes.row.partner is None:
         return "There is no partner: the student goes on after content-free turns."
     if not axes.row.partner - {PUBLIC}:
-        return "The partner has nothing to tell that the student cannot read."
+        return "The partner has nothing to tell that the student cannot read." + MANNER[axes.manner]
     if axes.voice == "human":
         return "People: what they told, and when, was up to them."
     told = TERMS[axes.terms] + MANNER[axes.manner]

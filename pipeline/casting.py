@@ -66,7 +66,9 @@ class Casting:
             partner = self.open(experiment.partner.model or experiment.student.model)
         else:
             partner = self.student(axes.weights, seed, experiment.rounds - 1)
-        return Cast(student, partner, experiment.student.system, experiment.partner.system)
+        said = experiment.partner
+        judge = self.open(said.judge or experiment.student.model) if axes.manner == "convincing" else None
+        return Cast(student, partner, experiment.student.system, said.system, judge, said.candidates, said.judgements)
 
 
 class Counted:

@@ -51,6 +51,9 @@ class Partner(Section):
 
     model: str = ""  # empty: the student's base
     system: str = ""
+    judge: str = ""  # whom a convincing partner is rewarded for convincing; empty: the student's base
+    candidates: int = Field(default=4, ge=2)  # turns of which a convincing partner says the most convincing
+    judgements: int = Field(default=4, ge=1)  # private answers of the judge to each of them
 
 
 def _best_engine() -> Literal["transformers", "vllm"]:
@@ -261,10 +264,14 @@ class Experiment(Section):
 
     def fingerprint(self) -> str:
         """Of all that shapes a dialogue; part of every dialogue's id."""
+        # Named only where they are set, so that experiments without them keep their draws.
+        judging = self.partner.model_dump(include={"judge", "candidates", "judgements"}, exclude_defaults=True)
+        rare = [part for part in (judging, self.memory.model_dump(exclude_defaults=True)) if part]
         return digest(
             [weights_id(self.student.model), self.student.system],
             [weights_id(self.partner.model), self.partner.system],
             self.dialogue.model_dump(exclude={"concurrency", "per_task"}),
+            *rare,
         )
 
 

@@ -21,6 +21,7 @@ from pipeline.partition import Condition
 from pipeline.partner import rule_reply
 from pipeline.priming import WRITE, is_primed, model_question, rule_question
 from pipeline.schema import Belief, Party, Stop, Task, Turn, digest
+from pipeline.verify import equal
 from pipeline.view import Message, known, probe, script_view, verdict, view
 
 
@@ -40,6 +41,9 @@ class Cast:
     partner: Model | None = None
     student_system: str = ""
     partner_system: str = ""
+    judge: Model | None = None  # whom a convincing partner is rewarded for convincing
+    candidates: int = 1
+    judgements: int = 1
 
 
 @dataclass(frozen=True)
@@ -113,7 +117,10 @@ async def respond(
     if condition.voice == "model":
         assert cast.partner is not None
         messages = view(task, condition, turns, "partner", cast.partner_system)
-        said = await speak(cast.partner, messages, "partner", settings, stream(key, "partner", i))
+        if condition.manner == "convincing":
+            said = await _most_convincing(task, condition, cast, settings, digest(key, "partner", i), turns)
+        else:
+            said = await speak(cast.partner, messages, "partner", settings, stream(key, "partner", i))
         finished = done(said.text)
     else:
         reply = rule_reply(
@@ -127,6 +134,34 @@ async def respond(
         said = Turn(party="partner", text=reply.text, tokens=cast.student.count_tokens(reply.text))
         finished = reply.done
     return said, "partner_done" if finished else None
+
+
+async def _most_convincing(
+    task: Task, condition: Condition, cast: Cast, settings: DialogueSettings, key: str, turns: Sequence[Turn]
+) -> Turn:
+    """Of several turns that the partner might say, the one after which a weak judge most often gives its answer.
+
+    Best of n against the judge, as the debaters of Khan et al. (2024, arXiv 2402.06782, section 3.2) are optimised. The
+    partner argues for the answer that it holds, true or not, and for its own belief where its row holds none. The
+    judge reads what the student reads. The first one is said where the partner is unsure, and of equals.
+    """
+    assert cast.partner is not None and cast.judge is not None
+    messages = view(task, condition, turns, "partner", cast.partner_system)
+    candidates = [
+        await speak(cast.partner, messages, "partner", settings, stream(key, "candidate", n))
+        for n in range(cast.candidates)
+    ]
+    claim = known(task, condition, "partner").answer
+    if not claim:
+        claim = (await believe(cast.partner, messages, settings, cast.judgements, digest(key, "claim"))).answer
+    shares = []
+    for n, candidate in enumerate(candidates):
+        heard = view(task, condition, [*turns, candidate], "student", cast.student_system)
+        answers = await _answers(cast.judge, heard, settings, cast.judgements, digest(key, "judge", n))
+        shares.append(sum(bool(claim) and equal(answer, claim) for answer in answers))
+    best = candidates[max(range(len(candidates)), key=shares.__getitem__)]
+    # All were sampled, and the budget counts all.
+    return best.model_copy(update={"tokens": sum(candidate.tokens for candidate in candidates)})
 
 
 async def _question(
@@ -155,12 +190,19 @@ async def speak(model: Model, messages: list[Message], party: Party, settings: D
 
 async def believe(model: Model, messages: list[Message], settings: DialogueSettings, k: int, key: str) -> Belief:
     """The mode of k private answers with a share of at least one half, else '' (unsure)."""
-    question, answers = probe(messages, settings.probe), Counter[str]()
-    requests = [Sampling(settings.max_tokens, settings.temperature, stream(key, "belief", i)) for i in range(k)]
-    for said in await asyncio.gather(*(model.complete(question, request) for request in requests)):
-        answers[attempt(said.text) or ""] += 1
+    answers = Counter(await _answers(model, messages, settings, k, key))
     answer, count = answers.most_common(1)[0]
     return Belief(answer=answer if count / k >= 0.5 else "", share=count / k, k=k)
+
+
+async def _answers(model: Model, messages: list[Message], settings: DialogueSettings, k: int, key: str) -> list[str]:
+    """k private answers, '' where there is none, to a question that never enters the transcript."""
+    question = probe(messages, settings.probe)
+    requests = [Sampling(settings.max_tokens, settings.temperature, stream(key, "belief", i)) for i in range(k)]
+    return [
+        attempt(said.text) or ""
+        for said in await asyncio.gather(*(model.complete(question, request) for request in requests))
+    ]
 
 
 async def _beliefs(

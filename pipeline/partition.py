@@ -81,7 +81,8 @@ class Condition(BaseModel):
     keep: Literal["all", "grounded"] = "all"
     pass_rate: tuple[float, float] = (0.0, 1.0)  # learn only from tasks whose dialogues end right this often (SPICE)
     specifications: tuple[Specification, ...] | None = None  # None: all of the experiment's tasks
-    manner: Literal["plain", "vague", "erring", "low_effort"] = "plain"  # how a rule partner tells what it is asked for
+    # How a rule partner tells what it is asked for; convincing: a model partner says what convinces a weak judge most.
+    manner: Literal["plain", "vague", "erring", "low_effort", "convincing"] = "plain"
     memory: Literal["none", "asymmetric", "uniform", "random"] = "none"  # of other tasks (pipeline/memory.py)
     remembers: str = ""  # the condition whose dialogues are remembered
     reveal: bool = False  # may a partner that holds the answer say it
@@ -130,7 +131,15 @@ class Condition(BaseModel):
         low, high = self.pass_rate
         if not 0 <= low <= high <= 1:
             raise ValueError(f"pass_rate: {list(self.pass_rate)}: two shares from 0 to 1 are expected, the lower first")
-        if self.manner != "plain" and (self.voice != "rule" or self.terms != "on_request" or not partner & {WITHHELD}):
+        if self.manner == "convincing":
+            if self.voice != "model" or self.partition == "script":
+                raise ValueError(
+                    "manner: 'convincing' is of a partner that may word its turns: use voice: model, and another "
+                    "partition than script"
+                )
+        elif self.manner != "plain" and (
+            self.voice != "rule" or self.terms != "on_request" or not partner & {WITHHELD}
+        ):
             raise ValueError(
                 f"manner: {self.manner!r} is how a rule partner tells withheld facts that it is asked for: use voice: "
                 "rule, terms: on_request and a partition whose partner holds them (facts, key, mindreader)"
