@@ -75,6 +75,8 @@ METHOD = {
     "turn is rewarded by what comes of it when it is played on.",
     "grpo_next": "learning while playing, the control of grpo_turn: a row is only where a task begins; a first turn is "
     "rewarded where it commits to the right answer itself.",
+    "grpo_step": "learning while playing, from groups of turns at one step of an expert's solution: a row is where "
+    "such a step begins, after the expert's own steps before it; a turn is rewarded by how like the expert's it is.",
 }
 # What a row is in a format that was exported beside the one that the method learns from.
 ALSO: dict[Format, str] = {
@@ -207,7 +209,8 @@ def _voice(experiment: Experiment, axes: Condition) -> str:
 def _counts(axes: Condition, dialogues: Iterable[Dialogue], rows: int) -> list[tuple[str, object]]:
     format, selecting = FORMAT_OF[axes.method], axes.method in SELECTING
     if format == "prompt_only":
-        return [("rows (one for each task and seed)", rows)]
+        what = "task, seed and step of its expert" if axes.method == "grpo_step" else "task and seed"
+        return [(f"rows (one for each {what})", rows)]
     mix, stops, cells, tokens = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
     tasks, turns = set(), 0
     for dialogue in dialogues:

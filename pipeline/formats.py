@@ -15,7 +15,7 @@ from pipeline.config import ConfigError, Experiment
 from pipeline.ledger import has_ledger
 from pipeline.partition import ONLINE, WRONG_KEY, Condition, Method
 from pipeline.pool import Pool, ledger_path
-from pipeline.rows import Row, informed, informs, labelled, monologue, opening, pairs, replies, to_row
+from pipeline.rows import Row, before_steps, informed, informs, labelled, monologue, opening, pairs, replies, to_row
 from pipeline.schema import Branch, Dialogue, Task
 from pipeline.select import kept, select_pool, within
 from pipeline.store import read
@@ -54,6 +54,7 @@ FORMAT_OF: dict[Method, Format] = {
     "grpo": "prompt_only",
     "grpo_turn": "prompt_only",
     "grpo_next": "prompt_only",
+    "grpo_step": "prompt_only",
 }
 SELECTED = ("sft", "prompt_completion")  # the others have what selection would drop, too
 
@@ -74,8 +75,9 @@ def rows(experiment: Experiment, condition: str, format: Format) -> tuple[int, I
     """
     axes = experiment.conditions[condition]
     if format == "prompt_only":
+        begin = before_steps if axes.method == "grpo_step" else opening
         return len(experiment.seeds) * sum(1 for _ in _playable(experiment, axes)), (
-            [opening(experiment, condition, task, seed)]
+            begin(experiment, condition, task, seed)
             for seed in experiment.seeds
             for task in _playable(experiment, axes)
         )
@@ -112,8 +114,10 @@ def rows(experiment: Experiment, condition: str, format: Format) -> tuple[int, I
 
 
 def _playable(experiment: Experiment, axes: Condition) -> Iterator[Task]:
-    """The tasks of a condition that can be played: a partner that believes a wrong answer needs one."""
+    """The tasks of a condition that can be played: a partner that believes a wrong answer needs one, and step rewards
+    need an expert who had no other facts than the student."""
     for task in stream_tasks(experiment.tasks, "train")[0]:
         wanted = axes.specifications is None or task.specification in axes.specifications
-        if wanted and (task.wrong_answer or WRONG_KEY not in (axes.row.partner or ())):
+        stepwise = axes.method != "grpo_step" or (task.steps and not task.missing)
+        if wanted and stepwise and (task.wrong_answer or WRONG_KEY not in (axes.row.partner or ())):
             yield task

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.partition import LEARNING, ONLINE, Condition
+from pipeline.partition import LEARNING, ONLINE, SOLUTION, Condition
 
 if TYPE_CHECKING:
     from pipeline.config import Experiment
@@ -93,6 +93,17 @@ def _check_online(experiment: Experiment, name: str) -> None:
             f"{where} is not yet supported with voice {condition.voice!r} or partition 'script'. "
             "Use a rule partner (voice: rule)"
         )
+    if condition.method == "grpo_step":
+        if SOLUTION not in (condition.row.partner or ()):
+            raise ValueError(
+                f"{where} rewards the steps of a worked solution: use a partition whose partner holds one (key, "
+                f"mindreader), not {condition.partition!r}"
+            )
+        if experiment.tasks.source not in ("embedded", "gsm8k"):
+            raise ValueError(
+                f"{where} needs an expert's steps, and source {experiment.tasks.source!r} has none. Use gsm8k "
+                "or embedded"
+            )
     if not experiment.dialogue.temperature:
         raise ValueError(
             f"{where} compares samples of one task, and with dialogue.temperature: 0 they are all the same. "

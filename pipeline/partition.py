@@ -55,10 +55,10 @@ PARTITIONS = {
 }  # fmt: skip
 
 Method = Literal[
-    "sft", "monologue", "q_priming", "dpo", "dpo_answer", "kto", "grpo", "grpo_turn", "grpo_next"
+    "sft", "monologue", "q_priming", "dpo", "dpo_answer", "kto", "grpo", "grpo_turn", "grpo_next", "grpo_step"
 ]  # fmt: skip
 # Their student plays while it learns: they have tasks, and no dialogues that are built before.
-ONLINE: tuple[Method, ...] = ("grpo", "grpo_turn", "grpo_next")
+ONLINE: tuple[Method, ...] = ("grpo", "grpo_turn", "grpo_next", "grpo_step")
 
 PLUMBING_ON_EMBEDDED = ("script", "mindreader", "misled")
 

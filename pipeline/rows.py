@@ -15,11 +15,13 @@ from pipeline.build import dialogue_id
 from pipeline.config import Experiment
 from pipeline.ledger import answer_worth, worth
 from pipeline.partition import SHARE, Condition
-from pipeline.schema import Branch, Dialogue, Task
+from pipeline.partner import WORDINGS
+from pipeline.schema import Branch, Dialogue, Task, Turn
 from pipeline.verify import equal
 from pipeline.view import privileged, view
 
 Row = dict[str, Any]
+GO_ON = WORDINGS["train"]["go_on"][0]  # between an expert's steps, where the source has no sub-questions
 
 
 def learned(dialogue: Dialogue, which: str) -> list[bool]:
@@ -142,17 +144,38 @@ def pairs(experiment: Experiment, branch: Branch, by_answer: bool) -> list[Row]:
     return list(found.values())
 
 
-def opening(experiment: Experiment, condition: str, task: Task, seed: int) -> Row:
-    """Where a student that learns by playing begins with a task: what it reads before its first turn."""
+def opening(experiment: Experiment, condition: str, task: Task, seed: int, steps: int = 0) -> list[Row]:
+    """Where a student that learns by playing begins with a task: what it reads before its first turn, or after so
+    many of an expert's steps."""
     axes = experiment.conditions[condition]
-    return {
-        "id": dialogue_id(experiment, task.id, condition, seed, 0, 0),
-        "task_id": task.id,
-        "seed": seed,
-        "round": 0,
-        "specification": task.specification,
-        "prompt": view(task, axes, (), "student", experiment.student.system),
-    }
+    name = dialogue_id(experiment, task.id, condition, seed, 0, 0)
+    return [
+        {
+            "id": f"{name}-{steps}" if steps else name,
+            "task_id": task.id,
+            "seed": seed,
+            "round": 0,
+            "specification": task.specification,
+            "prompt": view(task, axes, expert_turns(task, steps), "student", experiment.student.system),
+        }
+    ]
+
+
+def before_steps(experiment: Experiment, condition: str, task: Task, seed: int) -> list[Row]:
+    """`opening` before each step of the expert's solution."""
+    return [row for done in range(len(task.steps)) for row in opening(experiment, condition, task, seed, done)]
+
+
+def expert_turns(task: Task, steps: int) -> list[Turn]:
+    """A dialogue in which the student has said so many of the expert's steps, and its partner asks for the next."""
+    return [
+        turn
+        for done, following in itertools.pairwise(task.steps[: steps + 1])
+        for turn in (
+            Turn(party="student", text=done.text),
+            Turn(party="partner", text=following.question or GO_ON),
+        )
+    ]
 
 
 def _whence(record: Dialogue | Branch) -> Row:

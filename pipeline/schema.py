@@ -37,6 +37,13 @@ class Fact(Record):
     ask: str = ""  # a question that asks for this fact, where the source knows one
 
 
+class Step(Record):
+    """One step of an expert's solution, as a turn; the last one commits to the answer."""
+
+    text: str = Field(min_length=1)
+    question: str = ""  # the sub-question that it answers, where the source has one
+
+
 class Task(Record):
     """A problem, what of it is public, and its gold answer."""
 
@@ -48,6 +55,7 @@ class Task(Record):
     facts: tuple[Fact, ...] = ()
     answer: str = Field(min_length=1)
     solution: str = ""
+    steps: tuple[Step, ...] = ()  # of an expert, where the source has them
     wrong_answer: str = ""  # a plausible false key, for partners that are misled
     kind: str = ""
     stratum: str = ""

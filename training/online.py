@@ -1,12 +1,14 @@
 """Learning while playing: online GRPO (Shao et al. 2024) through TRL's trainer, with the condition's partner.
 
-Three ways to reward the student, on the same tasks and as many dialogues:
+Ways to reward the student, on the same tasks and as many dialogues:
 
     grpo        a group of whole dialogues of a task; a right final answer is worth 1, discounted for every student
                 turn before it (the conversation-level reward of online Social Meta-Learning)
     grpo_turn   a group of first turns of a task; each is worth what comes of it when it is played on
                 (the multiturn-aware reward of CollabLLM, Wu et al. 2025, section 3)
     grpo_next   its control, the same group; a turn is worth whether it commits to the right answer itself
+    grpo_step   a group of turns after the first steps of an expert's solution; each is worth how like the expert's
+                next step it is (Supervised Reinforcement Learning, Deng et al., arXiv 2510.25992, section 3)
 
 The trainer scores the ids that were sampled, of the student alone, and nothing is tokenised a second time.
 
@@ -19,6 +21,7 @@ import asyncio
 import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
+from difflib import SequenceMatcher
 from statistics import fmean
 from typing import Any, NamedTuple
 
@@ -33,7 +36,7 @@ from pipeline.ledger import answer_worth, worth
 from pipeline.models import ContextOverflow
 from pipeline.models.transformers import TransformersModel
 from pipeline.partition import Method
-from pipeline.rows import Row
+from pipeline.rows import Row, expert_turns
 from pipeline.schema import Branch, Dialogue, Rollout, Sibling, Task, Turn, digest
 from pipeline.select import is_correct
 from pipeline.tasks import stream_tasks
@@ -50,9 +53,14 @@ class Sample(NamedTuple):
     sampled: int  # tokens, of the student, in playing on too
 
 
-async def sample(pupil: Pupil, engine: TransformersModel, task: Task, key: str) -> Sample:
-    """Play what the method compares, and reward it. Raises EngineError."""
+async def sample(pupil: Pupil, engine: TransformersModel, task: Task, key: str, steps: int = 0) -> Sample:
+    """Play what the method compares, and reward it; from after so many of the expert's steps. Raises EngineError."""
     session, ledger, turns = Session(engine), pupil.experiment.ledger, pupil.experiment.dialogue.turns
+    if pupil.method == "grpo_step":
+        begun = expert_turns(task, steps)
+        said = await _play(pupil, session, task, key, steps + 1, begun)
+        reward = 0.0 if said is None else likeness(said.siblings[0].turn.text, task.steps[steps].text)
+        return Sample(session, reward, sum(session.own))
     made = await _play(pupil, session, task, key, turns if pupil.method == "grpo" else 1)
     if made is None:
         return Sample(session, 0.0, sum(session.own))
@@ -80,7 +88,7 @@ async def _play(
         played = await play(task, axes, cast, settings, key, begun=begun)
     except (EmptyTurn, ContextOverflow):
         return None
-    first, *later = played.turns
+    first, *later = played.turns[len(begun) - len(begun) % 2 :]
     return Branch(
         id=key,
         dialogue=key,
@@ -100,14 +108,22 @@ def discounted(dialogue: Dialogue, discount: float) -> float:
     return discount ** max(i for i, answer in enumerate(said) if answer is not None) if is_correct(dialogue) else 0.0
 
 
+def likeness(said: str, step: str) -> float:
+    """2 M / T: twice the characters in matching blocks, of all characters of both texts, from 0 to 1."""
+    return SequenceMatcher(None, said, step, autojunk=False).ratio()
+
+
 def dialogues_per_step(experiment: Experiment, method: Method) -> int:
     return rows_per_step(experiment, method) * (experiment.ledger.rollouts if method == "grpo_turn" else 1)
 
 
-def steps(experiment: Experiment, method: Method, tasks: int) -> int:
-    """Optimizer steps, so that at most as many dialogues are played as the other methods' pool has of these tasks."""
+def steps(experiment: Experiment, method: Method, tasks: int, prompts: int) -> int:
+    """Optimizer steps, so that at most as many dialogues are played as the other methods' pool has of these tasks.
+
+    `prompts` are where they begin: one for each task, or for each of an expert's steps.
+    """
     pool = tasks * experiment.dialogue.per_task * (1 + experiment.ledger.dialogues)
-    return pool // dialogues_per_step(experiment, method) if tasks >= experiment.training.grpo.tasks_per_step else 0
+    return pool // dialogues_per_step(experiment, method) if prompts >= experiment.training.grpo.tasks_per_step else 0
 
 
 def rollouts(pupil: Pupil, tasks: dict[str, Task], tally: Counter[str]) -> Callable[..., dict[str, Any]]:
@@ -123,11 +139,13 @@ def rollouts(pupil: Pupil, tasks: dict[str, Task], tally: Counter[str]) -> Calla
         begin, step = trainer.accelerator.process_index * len(prompts), trainer.state.global_step
 
         async def together() -> list[Sample]:
-            named = [(prompt[-1]["task"], (begin + i) % group) for i, prompt in enumerate(prompts)]
-            keys = [digest("online", task, pupil.seed, step, member) for task, member in named]
-            return await asyncio.gather(
-                *(sample(pupil, engine, tasks[task], key) for (task, _), key in zip(named, keys, strict=True))
-            )
+            played = []
+            for i, prompt in enumerate(prompts):
+                task, done = prompt[-1]["task"], sum(message["role"] == "assistant" for message in prompt)
+                # The expert's steps are named only where there are some, so that other methods keep their draws.
+                name = [task, pupil.seed, step, (begin + i) % group, *([done] if done else [])]
+                played.append(sample(pupil, engine, tasks[task], digest("online", *name), done))
+            return await asyncio.gather(*played)
 
         try:
             samples = asyncio.run(together())
@@ -156,10 +174,10 @@ def reward(reward: list[float | None], **_: Any) -> list[float | None]:
 def lesson(pupil: Pupil, rows: list[Row]) -> Lesson:
     """GRPO on the tasks of the rows. The loss is TRL's default (DAPO's token mean), without a KL term."""
     experiment, grpo, wanted = pupil.experiment, pupil.experiment.training.grpo, {row["task_id"] for row in rows}
-    count, tally = steps(experiment, pupil.method, len(rows)), Counter[str]()
+    count, tally = steps(experiment, pupil.method, len(wanted), len(rows)), Counter[str]()
     if not count:
         raise NothingToTrain(
-            f"{pupil.condition}, seed {pupil.seed}: {len(rows)} tasks are too few for one step. Lower "
+            f"{pupil.condition}, seed {pupil.seed}: {len(wanted)} tasks are too few for one step. Lower "
             "training.grpo.tasks_per_step or training.grpo.group, or raise tasks.train"
         )
     tasks = {task.id: task for task in stream_tasks(experiment.tasks, "train")[0] if task.id in wanted}

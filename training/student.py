@@ -56,6 +56,7 @@ METHODS: dict[Method, Callable[[Pupil, list[Row]], Lesson]] = {
     "grpo": online.lesson,
     "grpo_turn": online.lesson,
     "grpo_next": online.lesson,
+    "grpo_step": online.lesson,
 }
 RECORD = "training.json"
 PACKAGES = ("torch", "transformers", "trl", "peft")

@@ -14,7 +14,8 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-from pipeline.schema import Fact, Specification, Task, digest
+from pipeline.schema import Fact, Specification, Step, Task, digest
+from pipeline.tasks.rows import expert_steps
 
 NAMES = "Tom Ana Eva Ben Mia Leo Zoe Sam Ida Max Amy Dan Lea Jon Kim Roy Una Gus Pia Ned Ada Tim Joy Ray".split()
 OBJECTS = (
@@ -173,9 +174,10 @@ def make_task(
     equations, result = arithmetic(numbers, program)
     answer = str(result)
     wrong = rng.choice([x for x in range(max(1, result - 30), max(2, result) + 31) if x != result])
-    solution = ". ".join(equations) + "."
+    solution, steps = ". ".join(equations) + ".", [f"{equation}." for equation in equations]
     if specification == "false_premise":
         answer, wrong, solution = IMPOSSIBLE, -result, f"{numbers[0]} is less than {numbers[1]}."
+        steps = [solution]
     return Task(
         id=f"embedded-{seed}-{specification}",
         source="embedded",
@@ -185,6 +187,7 @@ def make_task(
         facts=tuple(records),
         answer=answer,
         solution=solution,
+        steps=expert_steps([Step(text=text) for text in steps], answer),
         wrong_answer=str(wrong),
         kind=kind,
         stratum=stratum,

@@ -1,7 +1,7 @@
 """GSM8K (Cobbe et al., arXiv 2110.14168): full grade-school problems with a worked solution.
 
-`tasks.path` is a local JSON Lines file (question, answer with '#### N'), or a hub name such as
-openai/gsm8k, of which the `main` configuration is read, both of its splits: our own split is by
+`tasks.path` is a local JSON Lines file (question, answer with '#### N', whose lines may be 'sub-question ** step'), or
+a hub name such as openai/gsm8k, of which the `main` configuration is read, both of its splits: our own split is by
 question, so that no other source trains on what is examined here.
 
     maieutic preview configs/gsm8k.yaml
@@ -24,6 +24,7 @@ from pipeline.tasks.rows import (
     local_file,
     parse,
     public_facts,
+    socratic_steps,
     split_of,
     text_of,
     wrong_answer,
@@ -49,7 +50,8 @@ def read(settings: Tasks) -> tuple[list[Task], list[BadRow]]:
 
 def task(row: dict[str, Any]) -> Task:
     question = text_of(row, "question")
-    gold, solution = gold_and_solution(text_of(row, "answer"))
+    worked = text_of(row, "answer")
+    gold, solution = gold_and_solution(worked)
     return Task(
         id=f"gsm8k-{question_hash(question)}",
         source="gsm8k",
@@ -59,6 +61,7 @@ def task(row: dict[str, Any]) -> Task:
         facts=public_facts(question),
         answer=gold,
         solution=solution,
+        steps=socratic_steps(worked, gold),
         wrong_answer=wrong_answer(gold, question),
         split=split_of(question),
     )

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from pipeline.acts import sentences
 from pipeline.config import ConfigError, Tasks
-from pipeline.schema import Fact, question_hash
+from pipeline.schema import Fact, Step, question_hash
 
 T = TypeVar("T")
 
@@ -119,6 +119,22 @@ def gold_and_solution(text: str) -> tuple[str, str]:
 def solution_text(work: str) -> str:
     lines = [line.split(" ** ", 1)[-1].strip() for line in re.sub(r"<<[^<>]*>>", "", work).split("\n")]
     return "\n".join(line for line in lines if line)
+
+
+def expert_steps(steps: Sequence[Step], answer: str) -> tuple[Step, ...]:
+    """The steps, the last of which also says the answer."""
+    *first, last = steps
+    return (*first, Step(text=f"{last.text} The answer is {answer}.", question=last.question))
+
+
+def socratic_steps(text: str, answer: str) -> tuple[Step, ...]:
+    """The lines of GSM8K's answer field, each with the sub-question before its ` ** ` where it has one."""
+    lines = [line for line in text.rpartition("####")[0].split("\n") if solution_text(line)]
+    steps = [
+        Step(text=solution_text(line), question=line.split(" ** ", 1)[0].strip() if " ** " in line else "")
+        for line in lines
+    ]
+    return expert_steps(steps, answer) if steps else ()
 
 
 def public_facts(question: str) -> tuple[Fact, ...]:

@@ -28,7 +28,7 @@ from pipeline.tasks import load_tasks
 from pipeline.view import Message, view
 from training import online, student
 from training.lesson import Lesson, NothingToTrain, Pupil, batching
-from training.online import discounted, sample, steps
+from training.online import discounted, likeness, sample, steps
 from training.session import Session
 
 BASE = Path("data/base")
@@ -41,7 +41,7 @@ def experiment(model: Path, out: Path, method: str = "grpo", **sections: Any) ->
         out=str(out),
         seeds=(1, 2),
         engine={"kind": "transformers"},
-        conditions={"facts": Condition(partition="facts", method=method)},
+        conditions={"facts": Condition(partition="key" if method == "grpo_step" else "facts", method=method)},
         **{
             "student": {"model": str(model)},
             "tasks": {"train": {"full": 2, "underspecified": 4}},
@@ -222,14 +222,18 @@ def test_two_processes_play_and_learn_the_same_as_one(tmp_path):
 
 @pytest.mark.parametrize("method", ONLINE)
 def test_training_records_what_was_played(tmp_path, method, asked):
-    made = experiment(BASE, tmp_path, method, training={"rank": 4, "grpo": {"group": 4, "tasks_per_step": 3}})
+    made = experiment(
+        BASE, tmp_path, method, tasks={"train": {"full": 6}},
+        training={"rank": 4, "grpo": {"group": 4, "tasks_per_step": 3}},
+    )  # fmt: skip
     export(made, "facts")
     record = json.loads((student.train(made, "facts", 1) / student.RECORD).read_text())
     cost = 2 if method == "grpo_turn" else 1
     assert record["optimizer_steps"] == 6 * 5 // (12 * cost) == record["dialogues"] // (12 * cost)
     assert record["sampled_tokens"] == sum(len(sampled) for _, sampled in asked)
     assert (record["trained_tokens"] < record["sampled_tokens"]) == (method == "grpo_turn")
-    assert record["rows"] == 6 and record["sequences"] == 12 * record["optimizer_steps"]
+    assert record["rows"] == len([row for row in read_rows(made, "facts") if row["seed"] == 1])
+    assert record["sequences"] == 12 * record["optimizer_steps"]
     assert 0 <= record["reward_first"] <= 1 and 0 <= record["reward_last"] <= 1
 
 
@@ -272,6 +276,25 @@ def task() -> Task:
 def play(made: Experiment, task: Task, *answers: str | list[int] | Exception) -> online.Sample:
     student = pupil(made)
     return asyncio.run(sample(student, Says(student.tokenizer, *answers), task, "key"))  # type: ignore[arg-type]
+
+
+def test_a_step_is_worth_how_like_the_experts_it_is_and_begins_after_the_experts_own(embedded, tmp_path):
+    made = experiment(embedded, tmp_path, "grpo_step", tasks={"train": {"full": 12, "underspecified": 3}})
+    export(made, "facts")
+    rows, tasks = read_rows(made, "facts"), {task.id: task for task in load_tasks(made.tasks, "train")[0]}
+    assert len(rows) == 2 * sum(len(task.steps) for task in tasks.values() if not task.missing)
+    assert len({row["id"] for row in rows}) == len(rows)
+    for row in rows:
+        task, said = tasks[row["task_id"]], [m["content"] for m in row["prompt"] if m["role"] == "assistant"]
+        assert not task.missing and said == [step.text for step in task.steps[: len(said)]]
+        assert row["prompt"][-1]["role"] == "user"
+    two = next(task for task in tasks.values() if len(task.steps) == 2 and not task.missing)
+    tokenizer = load_tokenizer(str(embedded))
+    for begun, said, reward in [(0, two.steps[0].text, 1.0), (1, two.steps[1].text, 1.0), (1, "Okay.", 0.3)]:
+        played = asyncio.run(sample(pupil(made), Says(tokenizer, said), two, "k", begun))  # type: ignore[arg-type]
+        assert played.reward == reward if reward == 1 else played.reward < reward
+        assert sum(played.session.own) == len(played.session.ids) == played.sampled
+    assert likeness("abcd", "bcde") == 2 * 3 / 8 and likeness("", "ab") == 0
 
 
 def test_a_question_is_worth_nothing_by_itself_and_much_by_what_comes_of_it(embedded, tmp_path, task):
@@ -324,12 +347,12 @@ def test_rows_are_the_tasks_of_the_condition_with_what_the_student_reads_first(e
 def test_no_more_dialogues_are_played_than_the_other_methods_have(embedded, tmp_path):
     default = {"training": {}, "ledger": {"siblings": 4, "rollouts": 2}}
     made = experiment(embedded, tmp_path, **default)
-    assert steps(made, "grpo", 300) == 300 * (1 + 4 * 2) // 128 == 21
-    assert steps(made, "grpo_turn", 300) == 300 * (1 + 4 * 2) // 256 == 10
-    assert steps(made, "grpo_next", 300) == 21
-    assert steps(made, "grpo", 15) == 0, "a step has 16 tasks"
+    assert steps(made, "grpo", 300, 300) == 300 * (1 + 4 * 2) // 128 == 21
+    assert steps(made, "grpo_turn", 300, 300) == 300 * (1 + 4 * 2) // 256 == 10
+    assert steps(made, "grpo_next", 300, 300) == 21
+    assert steps(made, "grpo", 15, 15) == 0, "a step has 16 tasks"
     more = default | {"dialogue": {"per_task": 3}, "ledger": {"siblings": 0}}
-    assert steps(experiment(embedded, tmp_path, **more), "grpo", 300) == 900 // 128
+    assert steps(experiment(embedded, tmp_path, **more), "grpo", 300, 300) == 900 // 128
     assert batching(made, "grpo") == (32, 4) and batching(made) == (32, 1)
     few = experiment(embedded, tmp_path, training={})
     export(few, "facts")
@@ -347,6 +370,8 @@ def test_no_more_dialogues_are_played_than_the_other_methods_have(embedded, tmp_
         ({"voice": "human"}, {"tasks": {"source": "mathdial"}}, "not yet supported"),
         ({}, {"dialogue": {"temperature": 0}}, "Set it above 0"),
         ({}, {"training": {"methods": {"grpo": {"epochs": 2}}}}, r"training\.methods\.grpo\.epochs"),
+        ({"method": "grpo_step"}, {}, "use a partition whose partner holds one"),
+        ({"method": "grpo_step", "partition": "key"}, {"tasks": {"source": "sharded"}}, "needs an expert's steps"),
         ({"method": "sft", "learns_from": "online"}, {}, "must name a condition that has dialogues"),
     ],
 )

@@ -25,6 +25,15 @@ def test_commas_leave_the_gold_and_the_socratic_questions_leave_the_solution(row
     assert task.solution == "It is 2*600 = 1,200."
 
 
+def test_steps_keep_their_sub_questions_and_the_last_one_says_the_answer(row):
+    work = "How many does she buy? ** She buys 2*3=<<2*3=6>>6 pens.\nAnd then? ** So she has 6+1=7."
+    steps = gsm8k.task(row["gsm8k"](0) | {"answer": f"{work}\n#### 7"}).steps
+    assert [step.question for step in steps] == ["How many does she buy?", "And then?"]
+    assert [step.text for step in steps] == ["She buys 2*3=6 pens.", "So she has 6+1=7. The answer is 7."]
+    plain = gsm8k.task(row["gsm8k"](10)).steps
+    assert [step.question for step in plain] == ["", ""] and plain[0].text == "Ana has 2*12 = 24."
+
+
 @pytest.mark.parametrize("answer", ["12", "so it is 12 ####", "#### ", "\n####\n"])
 def test_an_answer_without_a_gold_number_is_refused(row, answer):
     with pytest.raises(ValueError, match=r"gold|empty"):
