@@ -18,7 +18,10 @@ from pipeline.schema import Specification, Task, question_hash
 from pipeline.tasks.rows import BadRow, RowError, json_lines, local_file, parse, split_of, text_of, wrong_answer
 from pipeline.verify import equal
 
-WHAT = "a JSON Lines file of tasks (id, source, specification, question, full_question, facts, answer)"
+WHAT = (
+    "a JSON Lines file of tasks (id, source, specification, question, full_question, facts, answer), such as "
+    "`maieutic pose` writes"
+)
 HAS: tuple[Specification, ...] = ("full", "underspecified")
 
 
