@@ -1,6 +1,8 @@
 """Tasks as records: what a file may hold, twins, and whose split counts."""
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 
@@ -105,3 +107,8 @@ def test_a_record_without_a_wrong_answer_is_given_one_where_its_answer_is_a_numb
 def test_an_id_that_ends_like_a_twins_is_no_twins(read):
     tasks, bad = read(record(1), record(2, id="mine-1-full"))
     assert bad == [] and len({task.id for task in tasks}) == 4
+
+
+def test_the_record_that_the_docs_show_is_a_task():
+    shown = re.search(r"```json\n(.*)\n```", (Path(__file__).parents[3] / "docs" / "posed.md").read_text())
+    assert len(posed.task(json.loads(shown[1])).missing) == 2
