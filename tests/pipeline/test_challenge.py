@@ -180,6 +180,20 @@ def test_whatever_is_claimed_a_gold_stands_in_the_document_or_is_computed_from_n
         assert math.isclose(eval(expression, {"__builtins__": {}}), float(task.answer))  # by a parser that is not ours
 
 
+TEXTS = st.text(max_size=30) | st.text("0123456789.,/*+-()%$ {}\\\\abefghimnoqrstx", max_size=30)
+VALUES = TEXTS | st.none() | st.booleans() | st.floats() | st.integers() | st.lists(TEXTS, max_size=2)
+
+
+@given(said=TEXTS, claim=st.fixed_dictionaries({"question": VALUES, "answer": VALUES, "expression": VALUES}))
+@settings(max_examples=300, deadline=None)
+def test_no_reply_stops_the_work(said: str, claim: dict[str, Any]):
+    for reply in (said, "{" + said, claim, COMPUTED | claim, COMPUTED | {"answer": claim["answer"]}, QUOTED | claim):
+        try:
+            assert posed(reply).missing
+        except Refused as refused:
+            assert str(refused)
+
+
 def test_all_attempts_at_a_document_share_it_as_a_prefix_and_ask_for_either_kind_in_turn():
     first, second, third = (ask(BRIDGE, number)[0]["content"] for number in range(3))
     assert all(said.startswith(BRIDGE.text) for said in (first, second))

@@ -12,7 +12,7 @@ from pyarrow import parquet
 
 from pipeline.build import build
 from pipeline.challenge import task_of
-from pipeline.config import ConfigError, Experiment
+from pipeline.config import ConfigError, Experiment, Tasks
 from pipeline.documents import Document, load_documents
 from pipeline.episode import Cast
 from pipeline.export import export
@@ -21,6 +21,7 @@ from pipeline.partition import PARTITIONS, Condition
 from pipeline.pose import MAX_TOKENS, Attempt, Posed, Refusal, attempts_at, pose, refusals_path
 from pipeline.schema import Dialogue, Task, question_hash
 from pipeline.store import read
+from pipeline.tasks import posed as source
 from pipeline.tasks.rows import BadRow
 from pipeline.view import Message, view
 
@@ -79,6 +80,9 @@ def test_every_attempt_ends_as_a_task_or_as_a_refusal_with_its_whole_reply(tmp_p
     assert Counter(refusal.kind for refusal in refusals) == {"answer_not_in_evidence": 10, "duplicate": 1}
     assert all(refusal.said.startswith("```json") and refusal.message for refusal in refusals)
     assert "7" not in {task.answer for task in tasks}  # the claim that nothing bears out
+    read_back, bad = source.read(Tasks(source="posed", path=str(tmp_path / "tasks.jsonl")))
+    assert bad == [] and Counter(task.specification for task in read_back) == {"underspecified": 9, "full": 9}
+    assert [task for task in read_back if task.specification == "underspecified"] == tasks
 
 
 @pytest.mark.parametrize("cut", [0.0, 0.1, 0.37, 0.5, 0.83, 1.0])
