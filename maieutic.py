@@ -33,6 +33,8 @@ Overrides = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Override a value, such as dialogue.turns=2. Repeatable."),
 ]
+Documents = Annotated[Path, typer.Argument(help="JSON Lines (id, text), or a folder of .txt.", show_default=False)]
+Attempts = Annotated[int, typer.Option(min=1, help="Questions to ask for of each document.")]
 
 
 @app.command()
@@ -47,6 +49,15 @@ def doctor(
 
         sound = diagnose(load(config, tuple(overrides or ())) if config else None)
     raise typer.Exit(0 if sound else 1)
+
+
+@app.command()
+def pose(config: Config, documents: Documents, overrides: Overrides = None, attempts: Attempts = 2) -> None:
+    """Have the partner's model pose tasks about documents that no student reads, into the config's tasks.path."""
+    with _told():
+        from pipeline.pose import pose_documents
+
+        raise typer.Exit(1 if pose_documents(_load(config, overrides), documents, attempts) else 0)
 
 
 @app.command()

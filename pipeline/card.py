@@ -110,6 +110,13 @@ LICENCES = {
         "(MIT). This dataset is an adaptation: name both, say what was changed, and share it "
         "under the same licence.",
     ),
+    "posed": (
+        "other",
+        "Problems are those of the user's own file of tasks. Where `maieutic pose` made it, a language model posed "
+        "them about the user's documents, and their facts quote those documents: the rights in the documents hold in "
+        "these rows too. Pass them on only as the documents' licences allow, name the documents, and put their "
+        "licence here.",
+    ),
 }
 
 

@@ -34,7 +34,7 @@ class Section(BaseModel):
 class Tasks(Section):
     """Where problems come from. Counts are per specification; twins of one number share a world."""
 
-    source: Literal["embedded", "sharded", "gsm8k", "mathdial"] = "embedded"
+    source: Literal["embedded", "sharded", "gsm8k", "mathdial", "posed"] = "embedded"
     path: str = ""  # a file, or a hub name where the source has one; $VARIABLES are expanded
     train: dict[Specification, NonNegativeInt] = {"full": 300, "underspecified": 300}
     exam: dict[Specification, NonNegativeInt] = {"full": 100, "underspecified": 100}

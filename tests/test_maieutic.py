@@ -1,3 +1,4 @@
+import json
 import os
 import re
 import subprocess
@@ -20,7 +21,7 @@ from pipeline.schema import Failure
 from pipeline.view import Message
 
 ROOT = Path(__file__).parents[1]
-COMMANDS = ("doctor", "preview", "build", "train", "eval", "compare", "run")
+COMMANDS = ("doctor", "pose", "preview", "build", "train", "eval", "compare", "run")
 CONFIG = {
     "name": "small", "tasks": {"train": {"full": 2, "underspecified": 2}, "exam": {"full": 2}},
     "engine": {"kind": "scripted"},
@@ -119,6 +120,76 @@ def test_a_build_that_is_started_again_makes_nothing_twice(config: Path) -> None
     assert status == 0
     assert "build facts seed 1: 0 dialogues, 0 failures, 4 there already" in out
     assert (config.parent / "run" / "dialogues" / "facts.jsonl").read_bytes() == stored
+
+
+@pytest.fixture
+def posing(config: Path) -> tuple[object, ...]:
+    """Arguments of a small experiment whose tasks are posed, and documents about which nothing was posed yet."""
+    documents = config.parent / "texts"
+    documents.mkdir()
+    for name in ("elm", "oak"):
+        (documents / f"{name}.txt").write_text(f"The {name} has 12 boughs. Each bough has 30 leaves.")
+    counts = "train: {underspecified: 9}, exam: {full: 9}"
+    tasks = f"tasks={{source: posed, path: {config.parent / 'posed' / 'tasks.jsonl'}, {counts}}}"
+    return config, documents, "--set", tasks
+
+
+def test_posing_again_asks_for_nothing_twice_and_every_refused_reply_is_kept(posing: tuple[object, ...]) -> None:
+    status, out, _ = call("pose", *posing, "--attempts", 3)
+    assert status == 0
+    assert "pose: 0 tasks, 6 refused, 0 there already" in out  # the scripted engine writes no JSON
+    assert "2 documents; 6 attempts = 0 tasks + 6 refused" in out and "refused: 6 no_json" in out
+    failures = Path(str(posing[0])).parent / "posed" / "tasks.failures.jsonl"
+    stored = failures.read_bytes()
+    assert stored.count(b"\n") == 6 and str(failures) in out
+    status, out, _ = call("pose", *posing, "--attempts", 3)
+    assert status == 0 and "0 tasks, 0 refused, 6 there already" in out and failures.read_bytes() == stored
+
+
+def test_posing_where_every_answer_fails_is_an_error_and_what_failed_is_asked_again(posing: tuple[object, ...]) -> None:
+    fails = ["elm", "oak"]
+
+    class Failing(ScriptedModel):
+        async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
+            if any(f"The {tree}" in messages[0]["content"] for tree in fails):
+                raise EngineError("not today")
+            return await super().complete(messages, sampling)
+
+    with patch("pipeline.casting.open_model", lambda *_: Failing()):
+        status, _, err = call("pose", *posing)
+        assert status == 2 and "The engine failed at every attempt; the last: not today" in err
+        fails.remove("elm")
+        status, out, _ = call("pose", *posing)
+    assert status == 1 and "2 attempts ended in an engine error; the same command tries them again" in out
+    status, out, _ = call("pose", *posing)
+    assert status == 0 and "0 tasks, 2 refused, 2 there already" in out
+
+
+def test_tasks_are_posed_only_to_where_the_config_reads_them(config: Path, posing: tuple[object, ...]) -> None:
+    status, _, err = call("pose", config, posing[1])
+    assert status == 2 and "source 'embedded'" in err and "Expected source: posed" in err
+    status, _, err = call("pose", config, config.parent / "nowhere", *posing[2:])
+    assert status == 2 and "DOCUMENTS: " in err and "no such file or folder" in err
+    with writing(config.parent / "posed"):
+        status, _, err = call("pose", *posing)
+    assert status == 2 and "another process poses into" in err and "--set tasks.path=FILE" in err
+
+
+def test_a_file_of_ones_own_tasks_is_played_like_any_source(config: Path, posing: tuple[object, ...]) -> None:
+    path = config.parent / "posed" / "tasks.jsonl"
+    path.parent.mkdir()
+    facts = [{"id": "f0", "text": "Each door has 7 locks.", "public": False}]
+    rows = []
+    for i in range(8):
+        question = f"Hall {i} has 4 doors. How many locks is that?"
+        row = {"id": f"mine-{i}", "source": "mine", "specification": "underspecified", "question": question}
+        rows.append(row | {"full_question": f"Each door has 7 locks. {question}", "facts": facts, "answer": "28"})
+    path.write_text("\n".join(["not a task", *map(json.dumps, rows)]))
+    status, out, err = call("build", config, *posing[2:], "--set", "seeds=[1]")
+    assert status == 0, err
+    assert "tasks: 4 to train on, 1 rows that cannot be used, in failures.jsonl" in out
+    lines = (config.parent / "run" / "dialogues" / "facts.jsonl").read_text().splitlines()
+    assert [json.loads(line)["task"]["source"] for line in lines] == ["mine"] * 4
 
 
 def test_training_that_is_there_is_known_by_its_record_and_not_by_the_clock(config: Path) -> None:

@@ -14,17 +14,18 @@ from typing import Literal
 from pipeline.config import ConfigError, Experiment, Tasks
 from pipeline.partition import Condition
 from pipeline.schema import Dialogue, Specification, Task, digest, question_hash
-from pipeline.tasks import gsm8k, mathdial, sharded
+from pipeline.tasks import gsm8k, mathdial, posed, sharded
 from pipeline.tasks.embedded import embedded_tasks
 from pipeline.tasks.rows import BadRow
 
 __all__ = ["BadRow", "exam_tasks", "load_dialogues", "load_tasks", "stream_tasks"]
 
-REAL = {"gsm8k": gsm8k.read, "mathdial": mathdial.read, "sharded": sharded.read}
+REAL = {"gsm8k": gsm8k.read, "mathdial": mathdial.read, "posed": posed.read, "sharded": sharded.read}
 SPECIFICATIONS: dict[str, tuple[Specification, ...]] = {
     "embedded": ("full", "underspecified", "false_premise"),
     "gsm8k": ("full",),
     "mathdial": ("full",),
+    "posed": posed.HAS,
     "sharded": ("full", "sharded"),
 }
 

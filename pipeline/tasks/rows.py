@@ -52,20 +52,21 @@ def local_file(settings: Tasks, what: str) -> Path:
     return path
 
 
-def read_text(path: Path) -> str:
-    """The whole file. Bytes that are not UTF-8 are kept as surrogates, so that only their own row is bad."""
+def read_text(path: Path, key: str = "tasks.path") -> str:
+    """The whole file. Bytes that are not UTF-8 are kept as surrogates, so that only their own row is bad.
+
+    Raises ConfigError, which names the `key` that the path stood under.
+    """
     try:
         # Not read_text, which would take a carriage return inside a damaged line for the end of a row.
         return path.read_bytes().decode("utf-8", errors="surrogateescape").removeprefix("\ufeff")
     except OSError as error:
-        raise ConfigError(
-            f"tasks.path: {str(path)!r} cannot be read ({error.strerror}). Check its permissions."
-        ) from error
+        raise ConfigError(f"{key}: {str(path)!r} cannot be read ({error.strerror}). Check its permissions.") from error
 
 
-def json_lines(path: Path) -> Iterator[tuple[str, Any]]:
+def json_lines(path: Path, key: str = "tasks.path") -> Iterator[tuple[str, Any]]:
     """(file:line, row) for each line that is not blank; a line that is not JSON comes as its RowError."""
-    for number, line in enumerate(read_text(path).split("\n"), start=1):
+    for number, line in enumerate(read_text(path, key).split("\n"), start=1):
         if line.strip():
             yield f"{path}:{number}", _load(line)
 

@@ -59,10 +59,15 @@ def mathdial_row(i):
     }
 
 
+def posed_row(i):
+    made = {"id": f"mine-{i}", "source": "mine", "specification": "full", "answer": str(3 * (i + 2))}
+    return made | {"question": question(i), "full_question": question(i)}
+
+
 @pytest.fixture(scope="session")
 def row():
-    """For each source, what makes its row number i. All three pose the same question for the same i."""
-    return {"gsm8k": gsm8k_row, "sharded": sharded_row, "mathdial": mathdial_row}
+    """For each source, what makes its row number i. All of them pose the same question for the same i."""
+    return {"gsm8k": gsm8k_row, "sharded": sharded_row, "mathdial": mathdial_row, "posed": posed_row}
 
 
 @pytest.fixture(scope="session")

@@ -21,6 +21,7 @@ NEEDED = {
     "gsm8k": ["question", "answer"],
     "sharded": ["question", "answer", "shards"],
     "mathdial": ["qid", "scenario", "question", "ground_truth", "student_incorrect_solution"],
+    "posed": ["id", "question", "full_question", "answer"],
 }
 
 
@@ -34,7 +35,7 @@ def both(source, path, counts=ALL):
 
 @given(place=st.integers(0, 5), junk=st.binary(min_size=1, max_size=30).filter(lambda b: b"\n" not in b and b.strip()))
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@pytest.mark.parametrize("source", ["gsm8k", "mathdial"])
+@pytest.mark.parametrize("source", ["gsm8k", "mathdial", "posed"])
 def test_a_corrupted_line_is_one_bad_row_that_names_it_and_the_others_survive(source, row, write, place, junk):
     good = [row[source](i) for i in range(6)]
     whole, _ = both(source, write(source, good))

@@ -1,0 +1,78 @@
+"""Tasks as records: a JSON Lines file of `pipeline.schema.Task`, posed by a challenger or written by hand.
+
+A record is `full`, or `underspecified` with needed facts that are not public. Of every underspecified one
+there is a full twin too, whose question states it all, unless the file holds that itself. The split is by
+the full question, as in the other sources, whatever the record says; docs/posed.md has an example.
+
+    maieutic pose configs/posed_qwen3_0.6b.yaml DOCUMENTS     # writes such a file
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import ValidationError
+
+from pipeline.config import Tasks
+from pipeline.schema import Specification, Task, question_hash
+from pipeline.tasks.rows import BadRow, RowError, json_lines, local_file, parse, split_of, text_of, wrong_answer
+from pipeline.verify import equal
+
+WHAT = (
+    "a JSON Lines file of tasks (id, source, specification, question, full_question, facts, answer), such as "
+    "`maieutic pose` writes"
+)
+HAS: tuple[Specification, ...] = ("full", "underspecified")
+
+
+def read(settings: Tasks) -> tuple[list[Task], list[BadRow]]:
+    """The tasks of the file, then the full twins that it lacks. Raises ConfigError where there is no file."""
+    ids, posed, answers = set[str](), set[tuple[str, str, str]](), dict[str, str]()
+
+    def make(row: dict[str, Any]) -> Task:
+        made = task(row)
+        whole = question_hash(made.full_question)
+        place = made.specification, question_hash(made.question), whole
+        if made.id in ids:
+            raise RowError(f"the id {made.id!r} stands in an earlier row")
+        if not equal(answers.get(whole, made.answer), made.answer):
+            raise RowError(f"the same full question stands in an earlier row, with another answer ({answers[whole]!r})")
+        if place in posed:
+            raise RowError("the same question stands in an earlier row")
+        ids.add(made.id)
+        posed.add(place)
+        answers.setdefault(whole, made.answer)
+        return made
+
+    tasks, bad = parse(json_lines(local_file(settings, WHAT)), make)
+    there = {question_hash(task.full_question) for task in tasks if task.specification == "full"}
+    twins = dict[str, Task]()
+    for each in tasks:
+        twins.setdefault(question_hash(each.full_question), full_twin(each))
+    return tasks + [twin for whole, twin in twins.items() if whole not in there], bad
+
+
+def task(row: dict[str, Any]) -> Task:
+    """One record, with the split of its full question. Raises RowError."""
+    for key in ("id", "question", "full_question", "answer"):
+        text_of(row, key)
+    try:
+        made = Task.model_validate(row)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise RowError(f"{where}: {first['msg']}" if where else str(first["msg"])) from None
+    if made.specification not in HAS:
+        raise RowError(f"specification: {made.specification!r}, expected one of {', '.join(HAS)}")
+    if equal(made.wrong_answer, made.answer):
+        raise RowError(f"wrong_answer: {made.wrong_answer!r} is the answer; leave it out, or give another one")
+    wrong = made.wrong_answer or wrong_answer(made.answer, made.full_question)
+    return made.model_copy(update={"split": split_of(made.full_question), "wrong_answer": wrong})
+
+
+def full_twin(task: Task) -> Task:
+    """The same problem, told whole in its question."""
+    facts = tuple(fact.model_copy(update={"public": True}) for fact in task.facts)
+    name = f"posed-{question_hash(task.full_question)}-full"
+    told = {"id": name, "specification": "full", "question": task.full_question, "facts": facts}
+    return task.model_copy(update=told)
