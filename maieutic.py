@@ -8,13 +8,10 @@ Everything heavy is imported inside the functions, so that `maieutic --help` ans
 from __future__ import annotations
 
 import asyncio
-import itertools
 import json
 import os
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -131,7 +128,9 @@ def export_(
 def eval_(config: Config, overrides: Overrides = None) -> None:
     """Examine the untrained base and every trained student."""
     with _told(), _writing(_load(config, overrides)) as experiment:
-        asyncio.run(_examine(experiment))
+        from evals.examine import examine_all
+
+        asyncio.run(examine_all(experiment))
         _open_next(experiment.run / "results")
 
 
@@ -151,8 +150,10 @@ def compare(runs: Annotated[list[Path], typer.Argument(help="Run directories, su
 def run(config: Config, overrides: Overrides = None) -> None:
     """Do all of it: build, train, eval, compare. The same command again resumes."""
     with _told(), _writing(_load(config, overrides)) as experiment:
+        from evals.examine import examine_all
+
         _rounds(experiment, training=True)
-        asyncio.run(_examine(experiment))
+        asyncio.run(examine_all(experiment))
         _compare([experiment.run])
         _say_unfinished(experiment)
 
@@ -331,45 +332,6 @@ def _train(experiment: Experiment, group: list[str], round: int) -> None:
                     f"{label}: {record['rows']} rows, {record['optimizer_steps']} steps, "
                     f"{record['trained_tokens']} tokens, {seconds(record['seconds'])}"
                 )
-
-
-async def _examine(experiment: Experiment) -> None:
-    """Every exam for the base and for every trained student, in the last round's state."""
-    from evals.cost import most_answers
-    from evals.examine import examine, is_done
-    from pipeline.casting import Casting, Counted
-    from pipeline.progress import say, seconds, stage
-    from pipeline.rundir import newest_adapter
-    from pipeline.tasks import exam_tasks
-
-    tasks, stress = exam_tasks(experiment)
-    most = most_answers(experiment, tasks, len(stress))
-    adapters = partial(newest_adapter, experiment)
-    casting = Casting(experiment, adapters)
-    casting.announce(itertools.product(experiment.conditions, experiment.seeds), experiment.rounds - 1)
-    for name in ("base", *experiment.conditions):
-        for seed in experiment.seeds:
-            adapter = None if name == "base" else adapters(name, seed, experiment.rounds - 1)
-            label = f"examine {name} seed {seed}"
-            if adapter is None and name != "base":
-                say(f"{label}: there is no adapter, left out")
-                continue
-            if is_done(experiment, name, seed, adapter):
-                say(f"{label}: there already")
-                continue
-            began = time.monotonic()
-            base = casting.open(experiment.student.model)
-            with stage(label, most) as progress:
-                student = Counted(casting.open(experiment.student.model, adapter), progress)
-                try:
-                    await examine(experiment, name, seed, adapter, student, base, tasks, stress)
-                finally:
-                    hits = casting.meter.store(
-                        experiment.run, experiment.engine.kind, "examine", name, seed, experiment.rounds - 1
-                    )
-            say(f"{label}: {progress.done} answers, {seconds(time.monotonic() - began)}{hits}")
-            if not is_done(experiment, name, seed, adapter):
-                say("  The engine failed at some scenarios; the same command examines this student again.")
 
 
 def _compare(runs: list[Path]) -> None:

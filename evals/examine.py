@@ -5,19 +5,27 @@ maieutic eval configs/quickstart.yaml
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
+import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from evals.asking import asking, asking_episodes
 from evals.collapse import collapse
+from evals.cost import most_answers
 from evals.feedback import feedback
 from evals.grounding import grounding, repair
 from evals.sitting import Case, Episode, Sitting
+from pipeline.casting import Casting, Counted
 from pipeline.config import Experiment, weights_id
 from pipeline.models import EngineDown, Model
+from pipeline.progress import say, seconds, stage
+from pipeline.rundir import newest_adapter
 from pipeline.schema import Task
+from pipeline.tasks import exam_tasks
 
 
 def results_path(run: Path, condition: str, seed: int) -> Path:
@@ -101,3 +109,35 @@ def _write(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
     temporary = path.with_suffix(".tmp")
     temporary.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
     os.replace(temporary, path)
+
+
+async def examine_all(experiment: Experiment) -> None:
+    """Every exam for the base and for every trained student, in the last round's state."""
+    tasks, stress = exam_tasks(experiment)
+    most = most_answers(experiment, tasks, len(stress))
+    adapters = partial(newest_adapter, experiment)
+    casting = Casting(experiment, adapters)
+    casting.announce(itertools.product(experiment.conditions, experiment.seeds), experiment.rounds - 1)
+    for name in ("base", *experiment.conditions):
+        for seed in experiment.seeds:
+            adapter = None if name == "base" else adapters(name, seed, experiment.rounds - 1)
+            label = f"examine {name} seed {seed}"
+            if adapter is None and name != "base":
+                say(f"{label}: there is no adapter, left out")
+                continue
+            if is_done(experiment, name, seed, adapter):
+                say(f"{label}: there already")
+                continue
+            began = time.monotonic()
+            base = casting.open(experiment.student.model)
+            with stage(label, most) as progress:
+                student = Counted(casting.open(experiment.student.model, adapter), progress)
+                try:
+                    await examine(experiment, name, seed, adapter, student, base, tasks, stress)
+                finally:
+                    hits = casting.meter.store(
+                        experiment.run, experiment.engine.kind, "examine", name, seed, experiment.rounds - 1
+                    )
+            say(f"{label}: {progress.done} answers, {seconds(time.monotonic() - began)}{hits}")
+            if not is_done(experiment, name, seed, adapter):
+                say("  The engine failed at some scenarios; the same command examines this student again.")
