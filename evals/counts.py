@@ -52,6 +52,8 @@ class Row(NamedTuple):
     """What is counted of a row of a dataset."""
 
     id: str
+    task_id: str
+    specification: str
     seed: int
     round: int
     matched: bool = True  # of a dataset that is not matched every row was trained on
@@ -81,6 +83,9 @@ def count(run: Path, experiment: Experiment, name: str) -> tuple[Json, dict[str,
         for turn in dialogue.turns if own else ():
             turns[turn.party] += 1
             tokens[turn.party] += turn.tokens
+    # What was trained on; of students that play while they learn, what they play.
+    met = [(row.task_id, row.specification) for row in rows] if folder.name == "prompt_only" else []
+    met = met or [(d.task, d.specification) for d in dialogues if d.kept]
     counts = {
         "tasks": len(tasks.keys() | {f.task_id for f in failures if f.kind != "bad_task"}),
         "dialogues": sum(d.own for d in dialogues),
@@ -96,8 +101,8 @@ def count(run: Path, experiment: Experiment, name: str) -> tuple[Json, dict[str,
     entry["budgets"] = {
         "turns": turns.total(),
         "student_turns": turns["student"],
-        "distinct_tasks": len({d.task for d in dialogues if d.kept}),
-        "task_mix": dict(sorted(Counter(d.specification for d in dialogues if d.kept).items())),
+        "distinct_tasks": len({task for task, _ in met}),
+        "task_mix": dict(sorted(Counter(specification for _, specification in met).items())),
         "trained_rows": sum(t["rows"] for t in trained),
         "optimizer_steps": sum(t["optimizer_steps"] for t in trained),
         "trained_tokens": sum(t["trained_tokens"] for t in trained),

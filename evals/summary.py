@@ -22,6 +22,8 @@ from evals.metrics import offered
 from evals.sitting import Case
 from evals.stats import Difference, Tables, contrast, estimate, holm, tabulate
 from pipeline.config import Contrast, Experiment, load
+from pipeline.ledger import has_ledger
+from pipeline.partition import ONLINE
 from pipeline.store import StoreError
 from pipeline.usage import totals
 
@@ -198,15 +200,28 @@ def _condition(run: Run, name: str, tables: Tables, tasks: dict[str, Wording], p
     entry["predicted"]["observed"] = metrics.get("ask_needed")
     source = run.experiment.conditions[name].learns_from
     entry["ledger"] = None if source else values(run.path, run.experiment, name)
-    entry["ledger_of"] = run.names[source or name] if source or entry["ledger"] else None
+    judge = ledger_of(run.experiment, name)
+    entry["ledger_of"] = run.names[judge] if judge else None
     return entry
+
+
+def ledger_of(experiment: Experiment, name: str) -> str | None:
+    """The condition whose ledger says what a student's turns are worth: its own, or one with the same partner."""
+    axes = experiment.conditions
+    for other in (axes[name].learns_from or name, *axes):
+        own = not axes[other].learns_from and axes[other].method not in ONLINE
+        if own and has_ledger(experiment, other) and not axes[name].differs(axes[other]):
+            return other
+    return None
 
 
 def _add_costs(run: Run, conditions: dict[str, Json], tables: dict[str, Tables]) -> None:
     base = tables.get(run.names.get("base", ""), {})
     for name, shown in run.names.items():
         if name != "base":
-            ledger = conditions.get(conditions[shown]["ledger_of"] or "", {}).get("ledger")
+            axes = run.experiment.conditions[name]
+            learned = conditions.get(run.names.get(axes.learns_from or name, ""), {})  # not of a ledger like its own
+            ledger = learned.get("ledger")
             seeds = len(run.experiment.seeds)
             conditions[shown]["cost"] = cost(run.path, name, conditions[shown], ledger, seeds, tables[shown], base)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.partition import LEARNING, ONLINE, SOLUTION, Condition
+from pipeline.partition import ONLINE, SOLUTION, Condition
 
 if TYPE_CHECKING:
     from pipeline.config import Experiment
@@ -20,9 +20,7 @@ def check_method(experiment: Experiment, name: str) -> None:
             f"conditions.{name}.learns_from: {condition.learns_from!r} must name a condition that has dialogues of "
             f"its own. Known: {', '.join(sources)}"
         )
-    apart = {*LEARNING, "selection", "keep"}
-    ours, theirs = (one.model_dump(exclude=apart) for one in (condition, source))
-    if differing := [axis for axis in ours if ours[axis] != theirs[axis]]:
+    if differing := condition.differs(source):
         raise ValueError(
             f"conditions.{name}.learns_from: {condition.learns_from!r} differs in {', '.join(differing)}, so its "
             "dialogues are not this condition's. Give both the same values, or leave out learns_from"

@@ -102,6 +102,11 @@ class Condition(BaseModel):
         """The axes that shape a dialogue: all but how one learns from it (q_priming is how it is made, too)."""
         return self.model_dump(mode="json", exclude=LEARNING - ({"method"} if self.method == "q_priming" else set()))
 
+    def differs(self, other: Condition) -> list[str]:
+        """The axes in which who says what differs; how one selects and learns from it is none."""
+        ours, theirs = (one.model_dump(exclude={*LEARNING, "selection", "keep"}) for one in (self, other))
+        return [axis for axis in ours if ours[axis] != theirs[axis]]
+
     @property
     def row(self) -> Partition:
         return PARTITIONS[self.partition]

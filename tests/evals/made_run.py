@@ -7,6 +7,7 @@ import json
 import random
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as parquet
@@ -116,13 +117,13 @@ def made_run(
                 )
         if condition.learns_from:  # of its pool's branches each gives a pair
             branches = read(ledger_path(path, condition.learns_from), Branch)
-            rows = [{"id": f"{b.id}-0-1", "seed": b.seed, "round": b.round} for b in branches]
+            rows = [row(f"{b.id}-0-1", b) for b in branches]
         else:
             rewrite(path / "dialogues" / f"{name}.jsonl", dialogues)
             branches = [made_branch(dialogue, condition, ledger) for dialogue in dialogues]
             rewrite(ledger_path(path, name), branches if ledger.siblings else [])
             pool = [*dialogues, *(d for b in branches for i in range(len(b.siblings)) for d in b.dialogues(i))]
-            rows = [{"id": d.id, "seed": d.seed, "round": d.round} for d in select(pool, condition)]
+            rows = [row(d.id, d) for d in select(pool, condition)]
         folder = dataset_path(experiment, name)
         folder.mkdir(parents=True)
         parquet.write_table(pa.Table.from_pylist(rows), folder / "train.parquet")
@@ -140,6 +141,11 @@ def made_run(
     for name in ["base", *conditions]:
         made_results(path, name, seeds, rates.get(name, 0.15), exam)
     return path
+
+
+def row(name: str, record: Dialogue | Branch) -> dict[str, Any]:
+    task = {"task_id": record.task.id, "specification": record.task.specification}
+    return {"id": name, "seed": record.seed, "round": record.round, **task}
 
 
 def made_branch(dialogue: Dialogue, condition: Condition, ledger: Ledger) -> Branch:

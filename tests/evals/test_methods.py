@@ -13,8 +13,8 @@ from test_report import Nesting, text
 
 from evals.methods import agreement, beside, holds_zero
 from evals.report import change, write
-from evals.summary import summarize
-from pipeline.config import Ledger
+from evals.summary import ledger_of, summarize
+from pipeline.config import Experiment, Ledger
 
 
 def rate(value: float, reach: float = 0.1, n: int = 50) -> dict[str, Any]:
@@ -116,6 +116,20 @@ def test_a_condition_that_learns_from_another_refers_to_its_ledger(summary):
     assert found["facts_dpo"] == (False, "facts") and found["base"] == (False, None)
     both = [c for c in summary["beside"] if c["condition"] in ("facts", "facts_dpo") and c["metric"] == "ask_needed"]
     assert both[0]["predicted"] == both[1]["predicted"] and both[0]["method"] != both[1]["method"]
+
+
+def test_a_student_that_plays_while_it_learns_is_held_against_the_ledger_of_the_same_partner():
+    conditions = {
+        "online": {"partition": "facts", "method": "grpo"},
+        "primed": {"partition": "facts", "method": "q_priming"},
+        "blind_online": {"partition": "symmetric", "method": "grpo"},
+        "facts": {"partition": "facts", "selection": "none"},
+        "vague": {"partition": "facts", "manner": "vague"},
+    }
+    made = Experiment(name="x", conditions=conditions, ledger=Ledger(siblings=2))
+    assert {name: ledger_of(made, name) for name in conditions} == {
+        "online": "facts", "primed": "facts", "blind_online": None, "facts": "facts", "vague": "vague",
+    }  # fmt: skip
 
 
 def test_a_student_that_asks_less_after_learning_that_asking_pays_is_said_to_disagree(summary):
