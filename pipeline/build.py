@@ -64,6 +64,14 @@ def dialogue_id(experiment: Experiment, task_id: str, condition: str, seed: int,
     return digest(task_id, condition, axes, seed, round, sample, experiment.fingerprint())
 
 
+def draws(experiment: Experiment, job: Job) -> str:
+    """The key of a dialogue's random streams.
+
+    Not named by condition: all conditions meet the same task with the same draws until their partners differ.
+    """
+    return digest(job.task.id, job.seed, job.round, job.sample, experiment.fingerprint())
+
+
 def jobs(experiment: Experiment, tasks: Collection[Task], condition: str, seed: int, round: int) -> Iterator[Job]:
     """The dialogues that a condition asks for, in a fixed order."""
     wanted = experiment.conditions[condition].specifications
@@ -162,8 +170,7 @@ async def build(
 
 async def play_job(experiment: Experiment, axes: Condition, cast: Cast, job: Job) -> Dialogue | Failure:
     """One job's dialogue, or the failure that it ended in."""
-    # Not named by condition: all conditions meet the same task with the same draws until their partners differ.
-    key = digest(job.task.id, job.seed, job.round, job.sample, experiment.fingerprint())
+    key = draws(experiment, job)
     try:
         if WRONG_KEY in (axes.row.partner or ()) and not job.task.wrong_answer:
             raise NoWrongAnswer(

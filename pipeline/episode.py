@@ -75,7 +75,7 @@ async def play(
         return await _script(task, condition, cast, settings, key)
     turns, primed = list(begun), list[int]()
     before = await _beliefs(task, condition, cast, settings, key, turns)
-    stop: Stop = "turn_cap"
+    stop: Stop | None = None
     for i in range(len(turns) // 2, settings.turns):
         if len(turns) == 2 * i:
             messages = view(task, condition, turns, "student", cast.student_system)
@@ -83,39 +83,50 @@ async def play(
             if is_primed(task, condition, turns[-1], i, stream(key, "prime", i)):
                 turns[-1] = await _question(task, condition, cast, settings, turns, stream(key, "question", i))
                 primed.append(i)
-        if done(turns[-1].text):
-            stop = "student_done"
-            break
-        if i + 1 == settings.turns:
-            break
-        if condition.voice == "model":
-            assert cast.partner is not None
-            turns.append(
-                await speak(
-                    cast.partner,
-                    view(task, condition, turns, "partner", cast.partner_system),
-                    "partner",
-                    settings,
-                    stream(key, "partner", i),
-                )
-            )
-            finished = done(turns[-1].text)
-        else:
-            reply = rule_reply(
-                known(task, condition, "partner"),
-                condition,
-                turns,
-                verdict(task, condition, turns),
-                random.Random(stream(key, "partner", i)),
-                wording,
-            )
-            turns.append(Turn(party="partner", text=reply.text, tokens=cast.student.count_tokens(reply.text)))
-            finished = reply.done
-        if finished:
-            stop = "partner_done"
+        said, stop = await respond(task, condition, cast, settings, key, turns, wording)
+        if said is not None:
+            turns.append(said)
+        if stop is not None:
             break
     after = await _beliefs(task, condition, cast, settings, key, turns)
-    return Played(tuple(turns), stop, before, after, tuple(primed))
+    return Played(tuple(turns), stop or "turn_cap", before, after, tuple(primed))
+
+
+async def respond(
+    task: Task,
+    condition: Condition,
+    cast: Cast,
+    settings: DialogueSettings,
+    key: str,
+    turns: Sequence[Turn],
+    wording: str = "train",
+) -> tuple[Turn | None, Stop | None]:
+    """What follows a student's turn, the last of `turns`: the partner's, where it has one, and the stop, where it ends.
+
+    Of the student's model only `count_tokens` is used: whoever else asks the student plays the same dialogue.
+    """
+    i = len(turns) // 2
+    if done(turns[-1].text):
+        return None, "student_done"
+    if i + 1 >= settings.turns:
+        return None, "turn_cap"
+    if condition.voice == "model":
+        assert cast.partner is not None
+        messages = view(task, condition, turns, "partner", cast.partner_system)
+        said = await speak(cast.partner, messages, "partner", settings, stream(key, "partner", i))
+        finished = done(said.text)
+    else:
+        reply = rule_reply(
+            known(task, condition, "partner"),
+            condition,
+            turns,
+            verdict(task, condition, turns),
+            random.Random(stream(key, "partner", i)),
+            wording,
+        )
+        said = Turn(party="partner", text=reply.text, tokens=cast.student.count_tokens(reply.text))
+        finished = reply.done
+    return said, "partner_done" if finished else None
 
 
 async def _question(
