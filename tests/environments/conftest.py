@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from pipeline import config
 from pipeline.config import DialogueSettings, Engine, Exams, Experiment, Tasks, dump
 from pipeline.models import Completion, Sampling
 from pipeline.partition import Condition
@@ -30,10 +31,11 @@ class Student:
         self.seen.append(messages)
         lines = list(LINES)
         for task in self.tasks:
-            if task.question in messages[0]["content"]:
+            if task.question in messages[1]["content"]:
                 lines += [f"The answer is {task.answer}.", *(fact.ask for fact in task.facts)]
         said = lines[int(digest(messages), 16) % len(lines)]
-        return Completion(said, self.count_tokens(said), sum(self.count_tokens(m["content"]) for m in messages))
+        prompt = sum(self.count_tokens(message["content"]) for message in messages)
+        return Completion(said, self.count_tokens(said), prompt, finished=said != "Hello.")
 
     def count_tokens(self, text: str) -> int:
         return len(re.findall(r"\w+|[^\w\s]", text))
@@ -73,6 +75,7 @@ def experiment(**axes: Any) -> Experiment:
     eight = {"full": 3, "underspecified": 5}
     return Experiment(
         name="played", seeds=(7,), conditions={"ours": Condition(**axes)}, engine=Engine(kind="scripted"),
+        student=config.Student(system="Learn."), partner=config.Partner(system="Help."),
         tasks=Tasks(train=eight, exam=eight), dialogue=DialogueSettings(turns=3, per_task=2), exams=Exams(episodes=2),
     )  # fmt: skip
 

@@ -70,7 +70,7 @@ def play(env: Any, rows: Any, model: Any) -> tuple[list[Any], Server]:
 
 def build(played: Experiment, model: Student) -> list[Dialogue]:
     """What the pipeline makes of the same condition with the same student."""
-    axes, cast = played.conditions["ours"], Cast(model, ScriptedModel())
+    axes, cast = played.conditions["ours"], Cast(model, ScriptedModel(), "Learn.", "Help.")
     tasks, _ = load_tasks(played.tasks, "train")
 
     async def all_of_them() -> list[Any]:
