@@ -1,22 +1,28 @@
-"""A student behind an OpenAI-compatible server that answers within the process, and experiments to play it in."""
+"""A student behind an OpenAI-compatible server, within the process or on loopback, and experiments to play it in."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 
 from pipeline import config
+from pipeline.build import jobs, play_job
 from pipeline.config import DialogueSettings, Engine, Exams, Experiment, Tasks, dump
+from pipeline.episode import Cast
 from pipeline.models import Completion, Sampling
+from pipeline.models.scripted import ScriptedModel
 from pipeline.partition import Condition
-from pipeline.schema import Task, digest
+from pipeline.schema import Dialogue, Task, digest
 from pipeline.tasks import load_tasks
-from pipeline.view import Message
+from pipeline.view import Message, known
 
 LINES = ("Hello.", "Is it 98765?", "The answer is 40.", "How many pens does Tom have?", "I am done.")
 
@@ -42,32 +48,69 @@ class Student:
 
 
 class Server:
-    """Answers chat completions as a server of the OpenAI protocol would; `bodies` are the requests."""
+    """Answers chat completions as a server of the OpenAI protocol would; `seen` is what it was sent."""
 
     def __init__(self, model: Any):
         self.model, self.bodies = model, list[dict[str, Any]]()
 
+    @property
+    def seen(self) -> list[list[Message]]:
+        # verifiers sends null for what an assistant message has not (tool calls, reasoning).
+        return [[{k: v for k, v in m.items() if v is not None} for m in body["messages"]] for body in self.bodies]
+
+    async def answer(self, body: dict[str, Any]) -> dict[str, Any]:
+        self.bodies.append(body)
+        said = await self.model.complete(self.seen[-1], Sampling(48))
+        usage = {"prompt_tokens": said.prompt_tokens, "completion_tokens": said.tokens,
+                 "total_tokens": said.prompt_tokens + said.tokens}  # fmt: skip
+        choice = {"index": 0, "message": {"role": "assistant", "content": said.text},
+                  "finish_reason": "stop" if said.finished else "length"}  # fmt: skip
+        return {"id": "1", "object": "chat.completion", "created": 0, "model": body["model"], "choices": [choice],
+                "usage": usage}  # fmt: skip
+
     def client(self) -> Any:
-        """A client of verifiers, on the real client of the OpenAI library."""
+        """The OpenAI library's own client, answered without a network."""
         import httpx
-        import verifiers.legacy as vf
         from openai import AsyncOpenAI
 
         async def answer(request: httpx.Request) -> httpx.Response:
-            body = json.loads(request.content)
-            # verifiers sends null for what an assistant message has not (tool calls, reasoning).
-            body["messages"] = [{k: v for k, v in m.items() if v is not None} for m in body["messages"]]
-            self.bodies.append(body)
-            said = await self.model.complete(body["messages"], Sampling(body["max_completion_tokens"]))
-            message = {"role": "assistant", "content": said.text}
-            usage = {"prompt_tokens": said.prompt_tokens, "completion_tokens": said.tokens,
-                     "total_tokens": said.prompt_tokens + said.tokens}  # fmt: skip
-            choice = {"index": 0, "message": message, "finish_reason": "stop" if said.finished else "length"}
-            return httpx.Response(200, json={"id": "1", "object": "chat.completion", "created": 0,
-                                             "model": body["model"], "choices": [choice], "usage": usage})  # fmt: skip
+            return httpx.Response(200, json=await self.answer(json.loads(request.content)))
 
         http = httpx.AsyncClient(transport=httpx.MockTransport(answer))
-        return vf.OpenAIChatCompletionsClient(AsyncOpenAI(base_url="http://student/v1", api_key="-", http_client=http))
+        return AsyncOpenAI(base_url="http://student/v1", api_key="-", http_client=http)
+
+    @asynccontextmanager
+    async def listening(self) -> AsyncIterator[str]:
+        """Its address on loopback."""
+
+        async def answer(request: web.Request) -> web.Response:
+            return web.json_response(await self.answer(await request.json()))
+
+        app = web.Application()
+        app.router.add_post("/v1/chat/completions", answer)
+        async with TestServer(app) as server:
+            yield str(server.make_url("/v1"))
+
+
+CONDITIONS: list[dict[str, Any]] = [
+    {"partition": "solo"},
+    {"partition": "symmetric"},
+    {"partition": "symmetric", "label": "teacher"},
+    {"partition": "verifier"},
+    {"partition": "answer"},
+    {"partition": "facts"},
+    {"partition": "facts", "terms": "volunteer"},
+    {"partition": "facts", "manner": "erring"},
+    {"partition": "jigsaw"},
+    {"partition": "misled"},
+    {"partition": "mindreader"},
+    {"partition": "facts", "voice": "model"},
+    {"partition": "facts", "specifications": ["underspecified"]},
+]
+
+
+def name(axes: dict[str, Any]) -> str:
+    return "-".join(map(str, axes.values()))
 
 
 def experiment(**axes: Any) -> Experiment:
@@ -78,6 +121,27 @@ def experiment(**axes: Any) -> Experiment:
         student=config.Student(system="Learn."), partner=config.Partner(system="Help."),
         tasks=Tasks(train=eight, exam=eight), dialogue=DialogueSettings(turns=3, per_task=2), exams=Exams(episodes=2),
     )  # fmt: skip
+
+
+def hidden(dialogue: Dialogue) -> list[str]:
+    """What the student's row does not hold: facts, the solution, the gold answer as it would be told."""
+    axes, task = Condition.model_validate(dialogue.axes), dialogue.task
+    facts = [fact.text for fact in task.facts if fact not in known(task, axes, "student").facts]
+    return [*facts, f"answer is {task.answer}.", *([task.solution] if task.solution else [])]
+
+
+def untold(dialogue: Dialogue, requests: list[dict[str, Any]]) -> str:
+    """The requests without what the partner said."""
+    told = {turn.text for turn in dialogue.turns if turn.party == "partner"}
+    kept = [body | {"messages": [m for m in body["messages"] if m["content"] not in told]} for body in requests]
+    return json.dumps(kept, ensure_ascii=False)
+
+
+async def build(played: Experiment, model: Student) -> list[Any]:
+    """What the pipeline makes of the same condition with the same student."""
+    axes, cast = played.conditions["ours"], Cast(model, ScriptedModel(), "Learn.", "Help.")
+    tasks, _ = load_tasks(played.tasks, "train")
+    return [await play_job(played, axes, cast, job) for job in jobs(played, tasks, "ours", 7, 0)]
 
 
 def student(played: Experiment) -> Student:

@@ -10,15 +10,15 @@ of a rollout; a prompt holds what `pipeline.view.view` shows the student, and wh
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING
 
-import verifiers.legacy as vf
+from maieutic_dialogue.stage import open_stage
+from maieutic_dialogue.taskset import Chat, DialogueEnv, DialogueTaskset
 
-from maieutic_dialogue.environment import DialogueEnv
-from pipeline.config import ConfigError, Experiment, load
+if TYPE_CHECKING:
+    from maieutic_dialogue.classic import ClassicEnv
 
-__all__ = ["DialogueEnv", "load_environment"]
+__all__ = ["Chat", "DialogueEnv", "DialogueTaskset", "load_environment"]
 
 
 def load_environment(
@@ -26,29 +26,12 @@ def load_environment(
     condition: str = "facts",
     seed: int | None = None,
     overrides: Sequence[str] = (),
-) -> vf.Environment:
-    """The dialogues of one condition: its training tasks as the dataset, the exam tasks as the eval dataset.
+) -> ClassicEnv:
+    """One condition's dialogues for the classic interface, which verifiers has up to 0.3.
 
     `seed` is the config's first where it is left out, `overrides` are KEY=VALUE as for `maieutic --set`.
     Raises ConfigError for a config that cannot be run, and for a condition that cannot be played here.
     """
-    experiment = load(Path(config), tuple(overrides))
-    _check(experiment, condition, config)
-    return DialogueEnv(experiment, condition, experiment.seeds[0] if seed is None else seed)
+    from maieutic_dialogue.classic import ClassicEnv
 
-
-def _check(experiment: Experiment, name: str, config: str) -> None:
-    def refuse(key: str, value: str, why: str) -> NoReturn:
-        raise ConfigError(f"{config}: conditions.{name}.{key}: {value!r} cannot be played in verifiers: {why}")
-
-    axes = experiment.conditions.get(name)
-    if axes is None:
-        raise ConfigError(f"condition: {name!r} is not in {config}. Known: {', '.join(experiment.conditions)}.")
-    if axes.partition == "script":
-        refuse("partition", axes.partition, "one model writes both sides. Use another partition")
-    if axes.voice == "human":
-        refuse("voice", axes.voice, "its dialogues were held before. Use voice: rule or model")
-    if axes.method == "q_priming":
-        refuse("method", axes.method, "it puts questions in the student's mouth. Use another method, such as sft")
-    if axes.weights != "base":
-        refuse("weights", axes.weights, "the partner's weights stay as they are. Use weights: base and partner.model")
+    return ClassicEnv(open_stage(config, condition, seed, overrides))

@@ -5,22 +5,12 @@ verifiers averages a metric over all rollouts, so none is NaN: a share of some o
 
 from __future__ import annotations
 
-import verifiers.legacy as vf
-
 from evals.asking import whole_episode
 from evals.sitting import Episode
 from pipeline.acts import questions
 from pipeline.episode import Played
 from pipeline.schema import Dialogue
 from pipeline.select import is_correct, is_grounded
-
-
-def rubric() -> vf.Rubric:
-    """The reward is `correct`. What it measures are pipeline dialogues, which an environment must provide."""
-    found = vf.Rubric([correct])
-    for metric in (grounded, asked_needed, lacks_facts, asked):
-        found.add_metric(metric)
-    return found
 
 
 def correct(dialogue: Dialogue) -> float:
@@ -50,3 +40,6 @@ def lacks_facts(dialogue: Dialogue) -> float:
 def asked(dialogue: Dialogue) -> float:
     """Questions of the student, all told."""
     return float(sum(len(questions(turn.text)) for turn in dialogue.turns if turn.party == "student"))
+
+
+METRICS = (grounded, asked_needed, lacks_facts, asked)

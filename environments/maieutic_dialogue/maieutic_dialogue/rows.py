@@ -6,48 +6,50 @@ with wordings that no training partner uses, and streams of their own.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Literal, NamedTuple
 
-from datasets import Dataset
-
+from maieutic_dialogue.stage import Info, Stage
 from pipeline.build import draws, jobs
-from pipeline.config import ConfigError, Experiment
+from pipeline.config import ConfigError
 from pipeline.partition import WRONG_KEY
 from pipeline.schema import Task
 from pipeline.tasks import load_tasks
-from pipeline.view import view
+from pipeline.view import Message, view
 
 Split = Literal["train", "exam"]
 
 
-def rows(experiment: Experiment, condition: str, seed: int, split: Split) -> Dataset:
-    """Columns prompt, answer, info. Raises ConfigError where there is no task."""
-    axes = experiment.conditions[condition]
+class Row(NamedTuple):
+    prompt: list[Message]
+    answer: str
+    info: Info  # id, key of the random streams, sample, wording, and the task as `problem`
+
+
+def rows(stage: Stage, split: Split) -> list[Row]:
+    """Raises ConfigError where there is no task."""
     found = [
-        {
-            "prompt": view(task, axes, [], "student", experiment.student.system),
-            "answer": task.answer,
-            "info": json.dumps({**info, "problem": task.model_dump(mode="json")}),
-        }
-        for task, info in _dialogues(experiment, condition, seed, split)
-        if task.wrong_answer or WRONG_KEY not in (axes.row.partner or ())  # the partner would say one
+        Row(
+            view(task, stage.axes, [], "student", stage.cast.student_system),
+            task.answer,
+            {**info, "problem": task.model_dump(mode="json")},
+        )
+        for task, info in _dialogues(stage, split)
+        if task.wrong_answer or WRONG_KEY not in (stage.axes.row.partner or ())  # the partner would say one
     ]
     if not found:
         raise ConfigError(
-            f"tasks.{split}: no task that {condition!r} can be played on. Expected counts per specification, such as "
-            "{full: 300}."
+            f"tasks.{split}: no task that {stage.condition!r} can be played on. Expected counts per specification, "
+            "such as {full: 300}."
         )
-    return Dataset.from_list(found)
+    return found
 
 
-def _dialogues(
-    experiment: Experiment, condition: str, seed: int, split: Split
-) -> Iterator[tuple[Task, dict[str, Any]]]:
+def _dialogues(stage: Stage, split: Split) -> Iterator[tuple[Task, Info]]:
+    experiment, seed = stage.experiment, stage.seed
     tasks, _ = load_tasks(experiment.tasks, split)
     if split == "train":
-        for job in jobs(experiment, tasks, condition, seed, 0):
+        for job in jobs(experiment, tasks, stage.condition, seed, 0):
             yield job.task, {"id": job.id, "key": draws(experiment, job), "sample": job.sample, "wording": "train"}
         return
     for sample in range(experiment.exams.episodes):
