@@ -1,6 +1,6 @@
 """verifiers' current interface (0.3 and 0.4): a taskset, the environment that plays it, and how the student is asked.
 
-vf-eval maieutic-dialogue --env.taskset.config configs/quickstart.yaml --env.taskset.condition facts -m MODEL
+eval maieutic-dialogue --env.taskset.condition facts --model MODEL --client.base-url URL     # vf-eval from 0.4 on
 """
 
 from __future__ import annotations
