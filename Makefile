@@ -2,8 +2,9 @@
 PYTHON := $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 VLLM := .venv-vllm/bin
+VERIFIERS := .venv-verifiers/bin
 
-.PHONY: env demo test test-slow test-vllm bench
+.PHONY: env demo test test-slow test-vllm test-verifiers bench
 
 env: .venv/installed
 
@@ -38,6 +39,19 @@ test-slow: env
 test-vllm: .venv-vllm/installed
 	$(VLLM)/maieutic doctor
 	$(VLLM)/python -m pytest -m slow -s tests/pipeline/models/test_vllm.py
+
+# What verifiers needs excludes two pins, which are there for vLLM.
+.venv-verifiers/installed: pyproject.toml constraints.txt environments/maieutic_dialogue/pyproject.toml
+	@echo "Installing verifiers into .venv-verifiers; this takes some minutes, once."
+	test -x $(VERIFIERS)/python || $(PYTHON) -m venv .venv-verifiers
+	sed 's/^mcp==.*/mcp==1.30.0/; s/^websockets==.*/websockets==16.1.1/' constraints.txt > .venv-verifiers/constraints.txt
+	$(VERIFIERS)/python -m pip install --quiet --constraint .venv-verifiers/constraints.txt torch==2.13.0
+	$(VERIFIERS)/python -m pip install --quiet --constraint .venv-verifiers/constraints.txt \
+		--editable '.[test]' --editable environments/maieutic_dialogue
+	touch $@
+
+test-verifiers: .venv-verifiers/installed
+	$(VERIFIERS)/python -m pytest tests/environments
 
 # Peers in an environment of their own: what they need is no business of the project's.
 .venv-peers/installed: benchmarks/peers.txt

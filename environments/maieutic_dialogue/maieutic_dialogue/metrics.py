@@ -1,0 +1,45 @@
+"""Reward and metrics of a dialogue, by the functions that the pipeline selects and the exams measure with.
+
+verifiers averages a metric over all rollouts, so none is NaN: a share of some of them has its denominator beside it.
+"""
+
+from __future__ import annotations
+
+from evals.asking import whole_episode
+from evals.sitting import Episode
+from pipeline.acts import questions
+from pipeline.episode import Played
+from pipeline.schema import Dialogue
+from pipeline.select import is_correct, is_grounded
+
+
+def correct(dialogue: Dialogue) -> float:
+    """The reward: the last answer that the student committed to is right."""
+    return float(is_correct(dialogue))
+
+
+def grounded(dialogue: Dialogue) -> float:
+    """Every needed fact was known to the student, or told by the partner, before that answer."""
+    return float(is_grounded(dialogue))
+
+
+def asked_needed(dialogue: Dialogue) -> float:
+    """`ask_needed` of the exams: it asked for a needed fact that the question lacks, before its first answer.
+
+    0 too where the question lacks nothing: the rate is this over `lacks_facts`, since verifiers averages all.
+    """
+    episode = Episode("", dialogue.task, dialogue.sample, Played(dialogue.turns, dialogue.stop, {}, {}))
+    return float(any(hit for _, metric, hit in whole_episode(episode) if metric == "ask_needed@"))
+
+
+def lacks_facts(dialogue: Dialogue) -> float:
+    """The question lacks a fact that is needed."""
+    return float(bool(dialogue.task.missing))
+
+
+def asked(dialogue: Dialogue) -> float:
+    """Questions of the student, all told."""
+    return float(sum(len(questions(turn.text)) for turn in dialogue.turns if turn.party == "student"))
+
+
+METRICS = (grounded, asked_needed, lacks_facts, asked)

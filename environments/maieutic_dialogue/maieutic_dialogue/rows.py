@@ -1,0 +1,58 @@
+"""The rows of a split: what the student reads first, and in `info`, hidden from it, the task and its draws.
+
+Training rows are the dialogues that a build would play in its first round; exam rows are played as the exams play:
+with wordings that no training partner uses, and streams of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal, NamedTuple
+
+from maieutic_dialogue.stage import Info, Stage
+from pipeline.build import draws, jobs
+from pipeline.config import ConfigError
+from pipeline.partition import WRONG_KEY
+from pipeline.schema import Task
+from pipeline.tasks import load_tasks
+from pipeline.view import Message, view
+
+Split = Literal["train", "exam"]
+
+
+class Row(NamedTuple):
+    prompt: list[Message]
+    answer: str
+    info: Info  # id, key of the random streams, sample, wording, and the task as `problem`
+
+
+def rows(stage: Stage, split: Split) -> list[Row]:
+    """Raises ConfigError where there is no task."""
+    found = [
+        Row(
+            view(task, stage.axes, [], "student", stage.cast.student_system),
+            task.answer,
+            {**info, "problem": task.model_dump(mode="json")},
+        )
+        for task, info in _dialogues(stage, split)
+        if task.wrong_answer or WRONG_KEY not in (stage.axes.row.partner or ())  # the partner would say one
+    ]
+    if not found:
+        raise ConfigError(
+            f"tasks.{split}: no task that {stage.condition!r} can be played on. Expected counts per specification, "
+            "such as {full: 300}."
+        )
+    return found
+
+
+def _dialogues(stage: Stage, split: Split) -> Iterator[tuple[Task, Info]]:
+    experiment, seed = stage.experiment, stage.seed
+    tasks, _ = load_tasks(experiment.tasks, split)
+    if split == "train":
+        for job in jobs(experiment, tasks, stage.condition, seed, 0):
+            yield job.task, {"id": job.id, "key": draws(experiment, job), "sample": job.sample, "wording": "train"}
+        return
+    for sample in range(experiment.exams.episodes):
+        for task in tasks:
+            key = f"exam-{seed}-{task.id}-{sample}"  # as Sitting.key (evals/sitting.py) has it
+            yield task, {"id": key, "key": key, "sample": sample, "wording": "exam"}

@@ -1,0 +1,95 @@
+"""One condition of an experiment, ready to be played by whoever asks the student.
+
+The loop itself is `pipeline.episode.respond`: given what was said, it says what follows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from pipeline.casting import Casting
+from pipeline.config import ConfigError, Experiment, load
+from pipeline.episode import Cast, respond
+from pipeline.models import Sampling
+from pipeline.partition import Condition
+from pipeline.schema import Dialogue, Stop, Task, Turn
+from pipeline.view import Message
+
+Info = dict[str, Any]  # of one row (rows.py)
+
+
+@dataclass(frozen=True)
+class Stage:
+    experiment: Experiment
+    condition: str
+    seed: int
+    cast: Cast
+
+    @property
+    def axes(self) -> Condition:
+        return self.experiment.conditions[self.condition]
+
+    async def respond(self, info: Info, turns: Sequence[Turn]) -> tuple[Turn | None, Stop | None]:
+        """What follows the student's last turn: the partner's, where it has one, and the stop, where it ends."""
+        task, settings = Task.model_validate(info["problem"]), self.experiment.dialogue
+        return await respond(task, self.axes, self.cast, settings, info["key"], turns, info["wording"])
+
+    def dialogue(self, info: Info, turns: Sequence[Turn], stop: Stop | None) -> Dialogue:
+        """What was said, as the pipeline files it."""
+        return Dialogue(
+            id=info["id"],
+            task=Task.model_validate(info["problem"]),
+            condition=self.condition,
+            axes=self.axes.shaping(),
+            seed=self.seed,
+            sample=info["sample"],
+            turns=tuple(turns),
+            stop=stop or "turn_cap",  # also where verifiers ended it
+        )
+
+
+class Elsewhere:
+    """The student as the pipeline sees it here: its words can be counted, but it is verifiers that asks it."""
+
+    async def complete(self, messages: list[Message], sampling: Sampling) -> NoReturn:
+        raise NotImplementedError("verifiers asks the student")
+
+    def count_tokens(self, text: str) -> int:
+        """Words and signs: its tokenizer is not at hand."""
+        return len(re.findall(r"\w+|[^\w\s]", text))
+
+
+def open_stage(config: str, condition: str, seed: int | None, overrides: Sequence[str]) -> Stage:
+    """Raises ConfigError for a config that cannot be run, and for a condition that cannot be played here."""
+    experiment = load(Path(config), tuple(overrides))
+    _check(experiment, condition, config)
+    partner = None
+    if experiment.conditions[condition].voice == "model":
+        partner = Casting(experiment).open(experiment.partner.model or experiment.student.model)
+    cast = Cast(Elsewhere(), partner, experiment.student.system, experiment.partner.system)
+    return Stage(experiment, condition, experiment.seeds[0] if seed is None else seed, cast)
+
+
+def _check(experiment: Experiment, name: str, config: str) -> None:
+    def refuse(key: str, value: str, why: str) -> NoReturn:
+        raise ConfigError(f"{config}: conditions.{name}.{key}: {value!r} cannot be played in verifiers: {why}")
+
+    axes = experiment.conditions.get(name)
+    if axes is None:
+        raise ConfigError(f"condition: {name!r} is not in {config}. Known: {', '.join(experiment.conditions)}.")
+    if axes.partition == "script":
+        refuse("partition", axes.partition, "one model writes both sides. Use another partition")
+    if axes.voice == "human":
+        refuse("voice", axes.voice, "its dialogues were held before. Use voice: rule or model")
+    if axes.method == "q_priming":
+        refuse("method", axes.method, "it puts questions in the student's mouth. Use another method, such as sft")
+    if axes.weights != "base":
+        refuse("weights", axes.weights, "the partner's weights stay as they are. Use weights: base and partner.model")
+    if axes.manner == "convincing":
+        refuse("manner", axes.manner, "it needs a judge in each turn. Use another manner")
+    if axes.memory != "none":
+        refuse("memory", axes.memory, "a build makes what is remembered. Use memory: none")
