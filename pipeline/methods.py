@@ -86,10 +86,10 @@ def _check_online(experiment: Experiment, name: str) -> None:
         )
     if experiment.rounds > 1:
         raise ValueError(f"{where} plays and learns step by step, in one round. Set rounds: 1, not {experiment.rounds}")
-    if condition.voice != "rule":
+    if condition.voice == "human" or condition.partition == "script":
         raise ValueError(
-            f"{where} is not yet supported with voice {condition.voice!r} or partition 'script'. "
-            "Use a rule partner (voice: rule)"
+            f"{where} needs a partner that answers the student: voice {condition.voice!r} in partition "
+            f"{condition.partition!r} has none. Use voice: rule or model, and another partition than script"
         )
     if condition.method == "grpo_step":
         if SOLUTION not in (condition.row.partner or ()):

@@ -31,18 +31,18 @@ from trl import GRPOConfig, GRPOTrainer
 
 from pipeline.acts import attempts
 from pipeline.config import Experiment
-from pipeline.episode import Cast, EmptyTurn, play
+from pipeline.episode import EmptyTurn, play
 from pipeline.ledger import answer_worth, worth
 from pipeline.models import ContextOverflow
-from pipeline.models.transformers import TransformersModel
 from pipeline.partition import Method
 from pipeline.rows import Row, expert_turns
 from pipeline.schema import Branch, Dialogue, Rollout, Sibling, Task, Turn, digest
 from pipeline.select import is_correct
 from pipeline.tasks import stream_tasks
 from pipeline.view import Message
+from training.generation import Company, Own, Vllm, company, generation
 from training.lesson import Lesson, NothingToTrain, Pupil, rows_per_step
-from training.session import Session
+from training.session import Sampler, Session
 
 
 class Sample(NamedTuple):
@@ -50,18 +50,18 @@ class Sample(NamedTuple):
 
     session: Session  # that learns
     reward: float
-    sampled: int  # tokens, of the student, in playing on too
+    sampled: int  # tokens of the student, in playing on too
 
 
-async def sample(pupil: Pupil, engine: TransformersModel, task: Task, key: str, steps: int = 0) -> Sample:
+async def sample(pupil: Pupil, company: Company, engine: Sampler, task: Task, key: str, steps: int = 0) -> Sample:
     """Play what the method compares, and reward it; from after so many of the expert's steps. Raises EngineError."""
     session, ledger, turns = Session(engine), pupil.experiment.ledger, pupil.experiment.dialogue.turns
     if pupil.method == "grpo_step":
         begun = expert_turns(task, steps)
-        said = await _play(pupil, session, task, key, steps + 1, begun)
+        said = await _play(pupil, company, session, task, key, steps + 1, begun)
         reward = 0.0 if said is None else likeness(said.siblings[0].turn.text, task.steps[steps].text)
         return Sample(session, reward, sum(session.own))
-    made = await _play(pupil, session, task, key, turns if pupil.method == "grpo" else 1)
+    made = await _play(pupil, company, session, task, key, turns if pupil.method == "grpo" else 1)
     if made is None:
         return Sample(session, 0.0, sum(session.own))
     if pupil.method == "grpo":
@@ -71,21 +71,20 @@ async def sample(pupil: Pupil, engine: TransformersModel, task: Task, key: str, 
         return Sample(session, answer_worth(made, 0), sum(session.own))
     others, turn = [Session(engine) for _ in range(ledger.rollouts)], made.siblings[0].turn
     ends = await asyncio.gather(
-        *(_play(pupil, other, task, digest(key, j), turns, [turn]) for j, other in enumerate(others))
+        *(_play(pupil, company, other, task, digest(key, j), turns, [turn]) for j, other in enumerate(others))
     )
     reward = fmean(0.0 if end is None else worth(end, 0, ledger).value for end in ends)
     return Sample(session, reward, sum(sum(one.own) for one in (session, *others)))
 
 
 async def _play(
-    pupil: Pupil, session: Session, task: Task, key: str, turns: int, begun: Sequence[Turn] = ()
+    pupil: Pupil, company: Company, session: Session, task: Task, key: str, turns: int, begun: Sequence[Turn] = ()
 ) -> Branch | None:
     """One dialogue, as a branch with one rollout; None where the student said nothing or its context was full."""
     experiment, axes = pupil.experiment, pupil.experiment.conditions[pupil.condition]
     settings = experiment.dialogue.model_copy(update={"beliefs": 0, "turns": turns})
-    cast = Cast(session, student_system=experiment.student.system)
     try:
-        played = await play(task, axes, cast, settings, key, begun=begun)
+        played = await play(task, axes, company.cast(session), settings, key, begun=begun)
     except (EmptyTurn, ContextOverflow):
         return None
     first, *later = played.turns[len(begun) - len(begun) % 2 :]
@@ -126,31 +125,26 @@ def steps(experiment: Experiment, method: Method, tasks: int, prompts: int) -> i
     return pool // dialogues_per_step(experiment, method) if prompts >= experiment.training.grpo.tasks_per_step else 0
 
 
-def rollouts(pupil: Pupil, tasks: dict[str, Task], tally: Counter[str]) -> Callable[..., dict[str, Any]]:
+def rollouts(
+    pupil: Pupil, tasks: dict[str, Task], tally: Counter[str], sampler: Own | Vllm, others: Company
+) -> Callable[..., dict[str, Any]]:
     """What GRPOTrainer calls for each step. Tokens are counted in `tally`."""
-    group, settings = pupil.experiment.training.grpo.group, pupil.experiment
+    group = pupil.experiment.training.grpo.group
 
     def rollout(prompts: list[list[Message]], trainer: GRPOTrainer) -> dict[str, Any]:
-        model = trainer.accelerator.unwrap_model(trainer.model).get_base_model()  # its layers hold the adapter
-        # Anew in each step: an engine remembers keys and values of the weights that it was made with.
-        engine = TransformersModel(
-            model, pupil.tokenizer, 1 if settings.dialogue.deterministic else settings.engine.batch
-        )
         begin, step = trainer.accelerator.process_index * len(prompts), trainer.state.global_step
 
-        async def together() -> list[Sample]:
+        async def together(engine: Sampler) -> list[Sample]:
             played = []
             for i, prompt in enumerate(prompts):
                 task, done = prompt[-1]["task"], sum(message["role"] == "assistant" for message in prompt)
                 # The expert's steps are named only where there are some, so that other methods keep their draws.
                 name = [task, pupil.seed, step, (begin + i) % group, *([done] if done else [])]
-                played.append(sample(pupil, engine, tasks[task], digest("online", *name), done))
+                played.append(sample(pupil, others, engine, tasks[task], digest("online", *name), done))
             return await asyncio.gather(*played)
 
-        try:
-            samples = asyncio.run(together())
-        finally:
-            model.train()
+        samples: list[Sample] = sampler.play(trainer, together)
+        sampler.check(trainer, [one.session for one in samples])
         tally["trained"] += sum(sum(one.session.own) for one in samples)
         tally["sampled"] += sum(one.sampled for one in samples)
         # A context that was full before the first turn leaves nothing to score, and TRL takes no empty lists.
@@ -191,6 +185,7 @@ def lesson(pupil: Pupil, rows: list[Row]) -> Lesson:
         "max_completion_length": pupil.model.config.get_text_config().max_position_embeddings,
         "logging_steps": 1,  # into the history that `account` reads
     }
+    sampler, others = generation(pupil), company(pupil)
     with warnings.catch_warnings():
         # `rollout_func` is the one way to free dialogue in TRL, and pyproject pins the version that has this one.
         warnings.filterwarnings("ignore", "You are using 'rollout_func'", UserWarning)
@@ -201,11 +196,15 @@ def lesson(pupil: Pupil, rows: list[Row]) -> Lesson:
             train_dataset=Dataset.from_dict({"prompt": prompts}),
             processing_class=pupil.tokenizer,
             peft_config=pupil.lora,
-            rollout_func=rollouts(pupil, tasks, tally),
+            rollout_func=rollouts(pupil, tasks, tally, sampler, others),
         )
+    if isinstance(sampler, Vllm):
+        trainer.add_callback(sampler)
 
     def account() -> dict[str, Any]:
-        ours = torch.tensor([tally["trained"], tally["sampled"]], device=trainer.accelerator.device)
+        ours = torch.tensor(
+            [tally["trained"], tally["sampled"] + others.meter.generated_tokens], device=trainer.accelerator.device
+        )
         trained, sampled = trainer.accelerator.reduce(ours).tolist()
         rewards = [entry["reward"] for entry in trainer.state.log_history if "reward" in entry]
         fifth = max(1, len(rewards) // 5)

@@ -5,14 +5,31 @@ python -m pytest tests/training/test_online.py
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
+
+from transformers import PreTrainedTokenizerBase
 
 from pipeline.models import Completion, Sampling
-from pipeline.models.transformers import TransformersModel, encode, render
+from pipeline.models.decode import Answer
+from pipeline.models.transformers import encode, render
 from pipeline.view import Message
 
 # Stands for an answer in a rendered chat, where its own words might be the partner's too. No tokenizer reads it.
 ANSWER = "\ue000answer\ue000"
+
+
+class Sampler(Protocol):
+    """An engine that answers chats, and ids with ids."""
+
+    tokenizer: PreTrainedTokenizerBase
+
+    async def complete(self, messages: list[Message], sampling: Sampling) -> Completion: ...
+
+    async def complete_ids(self, prompt: Sequence[int], sampling: Sampling) -> Answer: ...
+
+    def count_tokens(self, text: str) -> int: ...
 
 
 @dataclass
@@ -20,15 +37,17 @@ class Session:
     """The student of one dialogue. It reads its own turns as the ids that it sampled, whatever their text would
     be encoded as, and however the chat template would write them once they are history."""
 
-    engine: TransformersModel
+    engine: Sampler
     prompt: list[int] = field(default_factory=list)  # what it read before its first turn
     ids: list[int] = field(default_factory=list)  # everything from then on, up to its last turn
     own: list[int] = field(default_factory=list)  # 1 on those that it sampled, 0 on those that it read
+    scores: list[float] = field(default_factory=list)  # log-probabilities of those that it sampled, where they are said
 
     async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
         tokenizer = self.engine.tokenizer
         read = self._since(messages) if self.prompt else encode(tokenizer, messages)
-        sampled, said = await self.engine.complete_ids([*self.prompt, *self.ids, *read], sampling)
+        sampled, said, scores = await self.engine.complete_ids([*self.prompt, *self.ids, *read], sampling)
+        self.scores += scores or []
         if self.prompt:
             self.ids, self.own = self.ids + read, self.own + [0] * len(read)
         else:

@@ -31,6 +31,7 @@ class Past(NamedTuple):
 class Answer(NamedTuple):
     ids: list[int]  # as they were sampled, the end token included
     said: Completion
+    scores: list[float] | None = None  # log-probabilities at temperature 1, where the engine says them
 
 
 class Request(NamedTuple):

@@ -15,7 +15,7 @@ import itertools
 import json
 import os
 import weakref
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -66,8 +66,7 @@ class Shared:
         self.tokenizer: PreTrainedTokenizerBase = load_tokenizer(name)
         config = AutoConfig.from_pretrained(name).get_text_config()
         self.context: int = config.max_position_embeddings
-        # A padded vocabulary has ids without text; a bias of -100 is the strongest that vLLM takes.
-        self.bias = dict.fromkeys(range(len(self.tokenizer), config.vocab_size), -100.0)
+        self.bias = padding(self.tokenizer, config.vocab_size)
         self.models: weakref.WeakSet[VllmModel] = weakref.WeakSet()
         self.numbers = itertools.count(1)
         self.loop: asyncio.AbstractEventLoop | None = None
@@ -145,6 +144,38 @@ class Shared:
         return found
 
 
+def parameters(sampling: Sampling, bias: dict[int, float], **others: Any) -> Any:
+    """vLLM's word for it."""
+    return SamplingParams(
+        temperature=sampling.temperature, seed=sampling.seed % 2**63, max_tokens=sampling.max_tokens,
+        detokenize=False, logit_bias=bias or None, output_kind=RequestOutputKind.FINAL_ONLY, **others,
+    )  # fmt: skip
+
+
+def padding(tokenizer: PreTrainedTokenizerBase, vocabulary: int) -> dict[int, float]:
+    """A padded vocabulary has ids without text; a bias of -100 is the strongest that vLLM takes."""
+    return dict.fromkeys(range(len(tokenizer), vocabulary), -100.0)
+
+
+async def answered(request: Coroutine[Any, Any, Any]) -> Any:
+    """What vLLM answers. Raises EngineError for this request, EngineDown for all."""
+    try:
+        return await request
+    except EngineDown:
+        raise
+    except EngineDeadError as error:
+        raise EngineDown(f"vLLM died ({error}). What is stored stays; the same command goes on from here.") from error
+    except Exception as error:
+        raise EngineError(f"vLLM: {error!r}") from error
+
+
+def completion(tokenizer: PreTrainedTokenizerBase, prompt: list[int], output: Any) -> Completion:
+    said = output.outputs[0]
+    text = str(tokenizer.decode(list(said.token_ids), skip_special_tokens=True)).strip()
+    finished = said.finish_reason != "length"
+    return Completion(text, len(said.token_ids), len(prompt), finished, output.num_cached_tokens)
+
+
 class VllmModel:
     """Weights of a shared engine: the base, or the base with one adapter."""
 
@@ -156,24 +187,9 @@ class VllmModel:
         """Answer one chat. Raises ContextOverflow or EngineError for this request only, EngineDown for all."""
         prompt = encode(self.shared.tokenizer, messages)
         check_context(len(prompt), sampling.max_tokens, self.shared.context)
-        params = SamplingParams(
-            temperature=sampling.temperature, seed=sampling.seed % 2**63, max_tokens=sampling.max_tokens,
-            detokenize=False, logit_bias=self.shared.bias or None, output_kind=RequestOutputKind.FINAL_ONLY,
-        )  # fmt: skip
-        try:
-            output = await self.shared.generate(prompt, params, self.adapter)
-        except EngineDown:
-            raise
-        except EngineDeadError as error:
-            raise EngineDown(
-                f"vLLM died ({error}). What is stored stays; the same command goes on from here."
-            ) from error
-        except Exception as error:
-            raise EngineError(f"vLLM: {error!r}") from error
-        said = output.outputs[0]
-        text = str(self.shared.tokenizer.decode(list(said.token_ids), skip_special_tokens=True)).strip()
-        finished = said.finish_reason != "length"
-        return Completion(text, len(said.token_ids), len(prompt), finished, output.num_cached_tokens)
+        params = parameters(sampling, self.shared.bias)
+        output = await answered(self.shared.generate(prompt, params, self.adapter))
+        return completion(self.shared.tokenizer, prompt, output)
 
     def count_tokens(self, text: str) -> int:
         return len(self.shared.tokenizer.encode(text, add_special_tokens=False))

@@ -27,6 +27,7 @@ from pipeline.schema import Dialogue, Task, Turn
 from pipeline.tasks import load_tasks
 from pipeline.view import Message, view
 from training import online, student
+from training.generation import company
 from training.lesson import Lesson, NothingToTrain, Pupil, batching
 from training.online import discounted, likeness, sample, steps
 from training.session import Session
@@ -273,9 +274,10 @@ def task() -> Task:
     return found
 
 
-def play(made: Experiment, task: Task, *answers: str | list[int] | Exception) -> online.Sample:
+def play(made: Experiment, task: Task, *answers: str | list[int] | Exception, steps: int = 0) -> online.Sample:
     student = pupil(made)
-    return asyncio.run(sample(student, Says(student.tokenizer, *answers), task, "key"))  # type: ignore[arg-type]
+    engine: Any = Says(student.tokenizer, *answers)
+    return asyncio.run(sample(student, company(student), engine, task, "key", steps))
 
 
 def test_a_step_is_worth_how_like_the_experts_it_is_and_begins_after_the_experts_own(embedded, tmp_path):
@@ -289,9 +291,8 @@ def test_a_step_is_worth_how_like_the_experts_it_is_and_begins_after_the_experts
         assert not task.missing and said == [step.text for step in task.steps[: len(said)]]
         assert row["prompt"][-1]["role"] == "user"
     two = next(task for task in tasks.values() if len(task.steps) == 2 and not task.missing)
-    tokenizer = load_tokenizer(str(embedded))
     for begun, said, reward in [(0, two.steps[0].text, 1.0), (1, two.steps[1].text, 1.0), (1, "Okay.", 0.3)]:
-        played = asyncio.run(sample(pupil(made), Says(tokenizer, said), two, "k", begun))  # type: ignore[arg-type]
+        played = play(made, two, said, steps=begun)
         assert played.reward == reward if reward == 1 else played.reward < reward
         assert sum(played.session.own) == len(played.session.ids) == played.sampled
     assert likeness("abcd", "bcde") == 2 * 3 / 8 and likeness("", "ab") == 0
@@ -307,6 +308,16 @@ def test_a_question_is_worth_nothing_by_itself_and_much_by_what_comes_of_it(embe
     assert play(experiment(embedded, tmp_path, "grpo_turn"), task, right).reward == 1
     priced = {"ledger": {"siblings": 2, "rollouts": 2, "question_price": 0.25}}
     assert play(experiment(embedded, tmp_path, "grpo_turn", **priced), task, ask, right, wrong).reward == 0.25
+
+
+@pytest.mark.parametrize("weights", ["base", "current"])
+def test_a_model_partner_is_read_and_not_learned_and_its_tokens_are_counted(embedded, tmp_path, weights, asked):
+    axes = Condition(partition="symmetric", voice="model", weights=weights, method="grpo")
+    made = experiment(embedded, tmp_path).model_copy(update={"conditions": {"facts": axes}})
+    export(made, "facts")
+    record = json.loads((student.train(made, "facts", 1) / student.RECORD).read_text())
+    own = record["trained_tokens"]
+    assert record["sampled_tokens"] == sum(len(sampled) for _, sampled in asked) > own > 0
 
 
 @pytest.mark.parametrize("method", ONLINE)
@@ -365,9 +376,8 @@ def test_no_more_dialogues_are_played_than_the_other_methods_have(embedded, tmp_
     [
         ({"learns_from": "other"}, {}, "plays its own dialogues"),
         ({}, {"rounds": 2}, "Set rounds: 1"),
-        ({"voice": "model"}, {}, "not yet supported"),
-        ({"partition": "script", "voice": "model"}, {}, "not yet supported"),
-        ({"voice": "human"}, {"tasks": {"source": "mathdial"}}, "not yet supported"),
+        ({"partition": "script", "voice": "model"}, {}, "needs a partner that answers"),
+        ({"voice": "human"}, {"tasks": {"source": "mathdial"}}, "needs a partner that answers"),
         ({}, {"dialogue": {"temperature": 0}}, "Set it above 0"),
         ({}, {"training": {"methods": {"grpo": {"epochs": 2}}}}, r"training\.methods\.grpo\.epochs"),
         ({"method": "grpo_step"}, {}, "use a partition whose partner holds one"),

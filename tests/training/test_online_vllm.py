@@ -1,0 +1,86 @@
+"""Students that learn while vLLM plays for them: `make test-vllm`, in an environment of its own."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from datasets import disable_progress_bars
+from test_online import pupil
+
+from pipeline.config import ConfigError, Engine, Experiment
+from pipeline.export import export, read_rows
+from pipeline.models import EngineDown, Sampling
+from pipeline.partition import Condition
+from training import online, student
+from training.generation import Vllm, generation
+from training.session import Session
+
+HERE = importlib.util.find_spec("vllm") is not None
+disable_progress_bars()
+
+
+def needs_vllm(test: Any) -> Any:
+    for mark in (
+        pytest.mark.slow,
+        pytest.mark.timeout(1800),
+        pytest.mark.skipif(not HERE, reason="vLLM is not installed: GRPO on vLLM is NOT tested in this run"),
+        pytest.mark.filterwarnings("default"),  # vLLM's own
+    ):
+        test = mark(test)
+    return test
+
+
+def experiment(out: Path) -> Experiment:
+    return Experiment(
+        name="tiny",
+        out=str(out),
+        seeds=(1,),
+        engine=Engine(kind="vllm"),
+        conditions={"facts": Condition(partition="facts", method="grpo")},
+        student={"model": "data/base"},
+        tasks={"train": {"full": 2, "underspecified": 6}},
+        dialogue={"turns": 2, "max_tokens": 32},
+        ledger={"siblings": 2, "rollouts": 2},
+        training={"rank": 4, "learning_rate": 1e-2, "grpo": {"group": 4, "tasks_per_step": 2}},
+    )
+
+
+@needs_vllm
+def test_vllm_samples_from_the_weights_of_each_step_and_its_scores_are_the_trainers(tmp_path: Path) -> None:
+    made = experiment(tmp_path)
+    export(made, "facts")
+    record = json.loads((student.train(made, "facts", 1) / student.RECORD).read_text())
+    assert record["optimizer_steps"] == 8 * 5 // 8 and record["trained_tokens"] > 0
+
+
+@needs_vllm
+def test_scores_that_are_not_the_trainers_end_the_training(embedded: Path, tmp_path: Path) -> None:
+    made = experiment(tmp_path)
+    export(made, "facts")
+    ready = online.lesson(pupil(made), [row for row in read_rows(made, "facts") if row["seed"] == 1])
+    sampler = next(one for one in ready.trainer.callback_handler.callbacks if isinstance(one, Vllm))
+    played: list[Session] = []
+
+    async def work(engine: Any) -> None:
+        session = Session(engine)
+        await session.complete([{"role": "user", "content": "Tom has 3 pens."}], Sampling(16, 1.0, 7))
+        played.append(session)
+
+    sampler.play(ready.trainer, work)
+    sampler.check(ready.trainer, played)
+    assert len(played[0].scores) == len(played[0].ids)
+    played[0].scores = [score - 1 for score in played[0].scores]
+    with pytest.raises(EngineDown, match="nats from the trained model's"):
+        sampler.check(ready.trainer, played)
+    sampler.on_train_end(None, None, None)
+
+
+@pytest.mark.skipif(not HERE, reason="vLLM is not installed: GRPO on vLLM is NOT tested in this run")
+def test_several_processes_are_refused_before_vllm_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(ConfigError, match="Train it in one process"):
+        generation(pupil(experiment(tmp_path)))

@@ -1,0 +1,154 @@
+"""Who samples for a student that learns while it plays: the trainer's own model, or vLLM with its adapter as it stands.
+
+maieutic train configs/methods.yaml --set engine.kind=vllm
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+from transformers import TrainerCallback
+from trl import GRPOTrainer
+
+from pipeline.casting import Casting
+from pipeline.config import ConfigError, Experiment
+from pipeline.episode import Cast
+from pipeline.models import EngineDown, Model
+from pipeline.models.parity import TOLERANCE
+from pipeline.models.transformers import TransformersModel
+from pipeline.partition import Condition
+from pipeline.rundir import newest_adapter
+from pipeline.usage import Meter, Metered
+from training.lesson import Pupil
+from training.session import Sampler, Session
+
+CHECKED = 4  # dialogues of a step whose log-probabilities are compared
+
+
+Work = Callable[[Sampler], Awaitable[Any]]
+
+
+def generation(pupil: Pupil) -> Own | Vllm:
+    """Raises ConfigError where the config's engine cannot sample for a student that changes."""
+    experiment = pupil.experiment
+    if experiment.engine.kind != "vllm":
+        return Own(pupil)
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise ConfigError(
+            f"engine.kind: 'vllm' with method {pupil.method!r} on several processes: each would start vLLM on its GPU. "
+            "Train it in one process, or use engine.kind: transformers"
+        )
+    return Vllm(pupil)
+
+
+@dataclass
+class Company:
+    """Who speaks with the student while it plays; the tokens that partners sample are metered."""
+
+    experiment: Experiment
+    axes: Condition
+    partner: Model | None  # None also where it has the student's weights of the moment
+    judge: Model | None
+    meter: Meter
+
+    def cast(self, session: Session) -> Cast:
+        """The parties of one dialogue."""
+        said, partner = self.experiment.partner, self.partner
+        if self.axes.voice == "model" and partner is None:
+            partner = session.engine
+        if partner is not None:
+            partner = Metered(partner, self.meter)
+        systems = self.experiment.student.system, said.system
+        return Cast(session, partner, *systems, self.judge, said.candidates, said.judgements)
+
+
+def company(pupil: Pupil) -> Company:
+    """Raises ConfigError where the partner cannot be heard beside the student's engine."""
+    experiment, axes = pupil.experiment, pupil.experiment.conditions[pupil.condition]
+    if axes.voice != "model":
+        return Company(experiment, axes, None, None, Meter())
+    if experiment.engine.kind == "vllm" and (axes.weights != "current" or axes.manner == "convincing"):
+        raise ConfigError(
+            f"conditions.{pupil.condition}: method {pupil.method!r} with engine.kind 'vllm' and a model partner of "
+            "other weights would need a second vLLM on the same GPU. Use weights: current, or engine.kind: transformers"
+        )
+    casting = Casting(experiment, partial(newest_adapter, experiment))
+    partner = None if axes.weights == "current" else casting.cast(pupil.condition, pupil.seed, 0).partner
+    judge = casting.cast(pupil.condition, pupil.seed, 0).judge if axes.manner == "convincing" else None
+    return Company(experiment, axes, partner, judge, Meter())
+
+
+class Own:
+    """The trainer's own model."""
+
+    def __init__(self, pupil: Pupil):
+        settings = pupil.experiment
+        self.tokenizer, self.batch = pupil.tokenizer, 1 if settings.dialogue.deterministic else settings.engine.batch
+
+    def play(self, trainer: GRPOTrainer, work: Work) -> Any:
+        """What `work` gives, with an engine that has the weights of the moment."""
+        model = trainer.accelerator.unwrap_model(trainer.model).get_base_model()  # its layers hold the adapter
+        # Anew in each step: an engine remembers keys and values of the weights that it was made with.
+        engine = TransformersModel(model, self.tokenizer, self.batch)
+        try:
+            return asyncio.run(_run(work, engine))
+        finally:
+            model.train()
+
+    def check(self, trainer: GRPOTrainer, sessions: list[Session]) -> None:
+        """It is the model that is trained."""
+
+
+class Vllm(TrainerCallback):
+    """vLLM in this process, beside the trainer. It ends with the training."""
+
+    def __init__(self, pupil: Pupil):
+        from pipeline.models.vllm_learning import LearningEngine
+
+        experiment = pupil.experiment
+        self.engine = LearningEngine(experiment.student.model, experiment.engine.dtype, experiment.training.rank)
+        self.tolerance = TOLERANCE["bfloat16" if experiment.training.bf16 else experiment.engine.dtype]
+        self.runner = asyncio.Runner()
+
+    def play(self, trainer: GRPOTrainer, work: Work) -> Any:
+        """What `work` gives, with an engine that has the weights of the moment."""
+        with tempfile.TemporaryDirectory() as folder:
+            trainer.accelerator.unwrap_model(trainer.model).save_pretrained(folder, save_embedding_layers=False)
+
+            async def together() -> Any:
+                await self.engine.take(folder)
+                return await work(self.engine)
+
+            return self.runner.run(together())
+
+    @torch.inference_mode()
+    def check(self, trainer: GRPOTrainer, sessions: list[Session]) -> None:
+        """Raises EngineDown where vLLM's log-probabilities of what it sampled are not those of the trained model."""
+        model, apart = trainer.accelerator.unwrap_model(trainer.model), []
+        for session in [session for session in sessions if session.ids][:CHECKED]:
+            ids = torch.tensor([session.prompt + session.ids], device=model.device)
+            scores = torch.log_softmax(model(input_ids=ids).logits[0, len(session.prompt) - 1 : -1].float(), -1)
+            ours = scores.gather(1, ids[0, len(session.prompt) :, None])[:, 0].cpu()
+            own = torch.tensor(session.own, dtype=torch.bool)
+            apart.append(float((ours[own] - torch.tensor(session.scores)).abs().mean()))
+        if apart and not max(apart) <= self.tolerance:
+            raise EngineDown(
+                f"vLLM: log-probabilities of what it sampled are {max(apart):.3f} nats from the trained model's (at "
+                f"most {self.tolerance} was expected). It does not answer as the student that learns. Use engine.kind: "
+                "transformers, and report this."
+            )
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self.engine.shutdown()
+        self.runner.close()
+
+
+async def _run(work: Work, engine: Sampler) -> Any:
+    return await work(engine)
