@@ -97,10 +97,10 @@ def _check_online(experiment: Experiment, name: str) -> None:
                 f"{where} rewards the steps of a worked solution: use a partition whose partner holds one (key, "
                 f"mindreader), not {condition.partition!r}"
             )
-        if experiment.tasks.source not in ("embedded", "gsm8k"):
+        if experiment.tasks.source not in ("embedded", "gsm8k", "posed"):
             raise ValueError(
-                f"{where} needs an expert's steps, and source {experiment.tasks.source!r} has none. Use gsm8k "
-                "or embedded"
+                f"{where} needs an expert's steps, and source {experiment.tasks.source!r} has none. Use gsm8k, "
+                "embedded, or posed with records that have steps"
             )
     if not experiment.dialogue.temperature:
         raise ValueError(
