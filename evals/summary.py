@@ -23,7 +23,7 @@ from evals.sitting import Case
 from evals.stats import Difference, Tables, contrast, estimate, holm, tabulate
 from pipeline.config import Contrast, Experiment, load
 from pipeline.ledger import has_ledger
-from pipeline.partition import ONLINE
+from pipeline.pool import reference
 from pipeline.store import StoreError
 from pipeline.usage import totals
 
@@ -206,13 +206,9 @@ def _condition(run: Run, name: str, tables: Tables, tasks: dict[str, Wording], p
 
 
 def ledger_of(experiment: Experiment, name: str) -> str | None:
-    """The condition whose ledger says what a student's turns are worth: its own, or one with the same partner."""
-    axes = experiment.conditions
-    for other in (axes[name].learns_from or name, *axes):
-        own = not axes[other].learns_from and axes[other].method not in ONLINE
-        if own and has_ledger(experiment, other) and not axes[name].differs(axes[other]):
-            return other
-    return None
+    """The condition whose ledger says what a student's turns are worth under the same partner."""
+    source = reference(experiment, name)
+    return source if source and has_ledger(experiment, source) else None
 
 
 def _add_costs(run: Run, conditions: dict[str, Json], tables: dict[str, Tables]) -> None:

@@ -203,8 +203,11 @@ class Experiment(Section):
     def per_task(self, condition: str) -> int:
         """Dialogues that a condition plays of each task from the start.
 
-        Q-priming has no use for a ledger's siblings: it plays as many dialogues as the others' pool has.
+        Q-priming has no use for a ledger's siblings: it plays as many dialogues as the others' pool has, where the
+        condition does not say otherwise.
         """
+        if own := self.conditions[condition].per_task:
+            return own
         of_ledger = self.ledger.dialogues if self.conditions[condition].method == "q_priming" else 0
         return self.dialogue.per_task * (1 + of_ledger)
 

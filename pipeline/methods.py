@@ -41,6 +41,10 @@ def check_method(experiment: Experiment, name: str) -> None:
             f"{condition.learns_from!r} are another student's from the second round on. Leave out learns_from, or set "
             "rounds: 1"
         )
+    if condition.per_task and not (_has_dialogues(condition) and condition.voice != "human"):
+        raise ValueError(
+            f"conditions.{name}.per_task: {condition.per_task}: it builds no dialogues of its own. Leave it out"
+        )
     if condition.memory != "none":
         _check_memory(experiment, name)
     if condition.method in ONLINE:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, NonNegativeInt, field_validator, model_validator
 
 from pipeline.schema import Specification
 
@@ -64,7 +64,7 @@ PLUMBING_ON_EMBEDDED = ("script", "mindreader", "misled")
 
 
 # Axes that say how one learns from a dialogue, not what is said in it; selection and keep do too, and stand in its id.
-LEARNING = {"method", "learns_from", "pass_rate"}
+LEARNING = {"method", "learns_from", "pass_rate", "per_task"}
 
 
 class Condition(BaseModel):
@@ -81,6 +81,7 @@ class Condition(BaseModel):
     keep: Literal["all", "grounded"] = "all"
     pass_rate: tuple[float, float] = (0.0, 1.0)  # learn only from tasks whose dialogues end right this often (SPICE)
     specifications: tuple[Specification, ...] | None = None  # None: all of the experiment's tasks
+    per_task: NonNegativeInt = 0  # dialogues of each task; 0: as many as the experiment says
     # How a rule partner tells what it is asked for; convincing: a model partner says what convinces a weak judge most.
     manner: Literal["plain", "vague", "erring", "low_effort", "convincing"] = "plain"
     memory: Literal["none", "asymmetric", "uniform", "random"] = "none"  # of other tasks (pipeline/memory.py)
@@ -100,7 +101,10 @@ class Condition(BaseModel):
 
     def shaping(self) -> dict[str, Any]:
         """The axes that shape a dialogue: all but how one learns from it (q_priming is how it is made, too)."""
-        return self.model_dump(mode="json", exclude=LEARNING - ({"method"} if self.method == "q_priming" else set()))
+        apart = LEARNING - ({"method"} if self.method == "q_priming" else set())
+        # Without a memory they say nothing, and ids are those from before there were any.
+        apart |= {"memory", "remembers"} if self.memory == "none" else set()
+        return self.model_dump(mode="json", exclude=apart)
 
     def differs(self, other: Condition) -> list[str]:
         """The axes in which who says what differs; how one selects and learns from it is none."""

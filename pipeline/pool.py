@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from statistics import fmean
 from typing import NamedTuple
 
 from pipeline.config import Experiment
-from pipeline.schema import Branch, Dialogue
-from pipeline.store import placed
+from pipeline.partition import ONLINE
+from pipeline.schema import Branch, Dialogue, Party
+from pipeline.store import placed, read
 
 
 class Place(NamedTuple):
@@ -67,3 +69,38 @@ class Pool:
 
 def ledger_path(run: Path, condition: str) -> Path:
     return run / "ledger" / f"{condition}.jsonl"
+
+
+def reference(experiment: Experiment, condition: str) -> str | None:
+    """The condition whose dialogues one with the same partner is held against: its own, or the first of them."""
+    axes = experiment.conditions
+    for other in (axes[condition].learns_from or condition, *axes):
+        own = not axes[other].learns_from and axes[other].method not in (*ONLINE, "q_priming")
+        if own and not axes[condition].differs(axes[other]):
+            return other
+    return None
+
+
+class Spent(NamedTuple):
+    """Tokens that models sampled for one seed's pool, and that a dialogue takes: in its first turn, and later."""
+
+    tokens: int
+    first: float
+    later: float
+
+
+def spent(experiment: Experiment, condition: str, seed: int) -> Spent | None:
+    """Of the pool of `reference`; None where that is not built."""
+    source = reference(experiment, condition)
+    if source is None:
+        return None
+    pool, spoken = Pool(experiment, source), experiment.conditions[source].voice == "model"
+    parties: tuple[Party, ...] = ("student", "partner") if spoken else ("student",)
+    dialogues = [one for one in read(pool.own, Dialogue) if one.seed == seed]
+    if not dialogues:
+        return None
+    branches = [branch for branch in read(pool.ledger, Branch) if branch.seed == seed]
+    records: list[Dialogue | Branch] = [*dialogues, *branches]
+    each = fmean(sum(dialogue.tokens(party) for party in parties) for dialogue in dialogues)
+    first = fmean(dialogue.turns[0].tokens for dialogue in dialogues)
+    return Spent(sum(record.tokens(party) for record in records for party in parties), first, each - first)

@@ -180,7 +180,7 @@ class Branch(Record):
             for i, rollout in enumerate(chosen.rollouts)
         ]
 
-    def tokens(self, party: str) -> int:
+    def tokens(self, party: Party) -> int:
         """Sampled for this branch: siblings and rollouts, not the prefix."""
         later = [turn for sibling in self.siblings for rollout in sibling.rollouts for turn in rollout.turns]
         return sum(t.tokens for t in [*later, *(sibling.turn for sibling in self.siblings)] if t.party == party)

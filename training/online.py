@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 
 import torch
 from datasets import Dataset
+from transformers import TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
 from pipeline.acts import attempts
@@ -35,6 +36,7 @@ from pipeline.episode import EmptyTurn, play
 from pipeline.ledger import answer_worth, worth
 from pipeline.models import ContextOverflow
 from pipeline.partition import Method
+from pipeline.pool import Spent, spent
 from pipeline.rows import Row, expert_turns
 from pipeline.schema import Branch, Dialogue, Rollout, Sibling, Task, Turn, digest
 from pipeline.select import is_correct
@@ -116,13 +118,34 @@ def dialogues_per_step(experiment: Experiment, method: Method) -> int:
     return rows_per_step(experiment, method) * (experiment.ledger.rollouts if method == "grpo_turn" else 1)
 
 
-def steps(experiment: Experiment, method: Method, tasks: int, prompts: int) -> int:
-    """Optimizer steps, so that at most as many dialogues are played as the other methods' pool has of these tasks.
+def steps(experiment: Experiment, method: Method, tasks: int, prompts: int, pool: Spent | None) -> int:
+    """Optimizer steps, so that as many tokens are sampled as for the `pool` that the other methods learn from, if
+    dialogues stay as long as they are there; without one, as many dialogues as it would have of so many tasks.
 
     `prompts` are where they begin: one for each task, or for each of an expert's steps.
     """
-    pool = tasks * experiment.dialogue.per_task * (1 + experiment.ledger.dialogues)
-    return pool // dialogues_per_step(experiment, method) if prompts >= experiment.training.grpo.tasks_per_step else 0
+    if prompts < experiment.training.grpo.tasks_per_step:
+        return 0
+    if pool is None:
+        return (
+            tasks
+            * experiment.dialogue.per_task
+            * (1 + experiment.ledger.dialogues)
+            // dialogues_per_step(experiment, method)
+        )
+    later = {"grpo": 1, "grpo_turn": experiment.ledger.rollouts}.get(method, 0)
+    return int(pool.tokens // (rows_per_step(experiment, method) * (pool.first + later * pool.later)))
+
+
+class Budget(TrainerCallback):
+    """Ends the training when as many tokens were sampled as for the pool: dialogues may have become longer."""
+
+    def __init__(self, tokens: int, sampled: Callable[[], int]):
+        self.tokens, self.sampled = tokens, sampled
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        if self.sampled() >= self.tokens:
+            control.should_training_stop = True
 
 
 def rollouts(
@@ -168,7 +191,8 @@ def reward(reward: list[float | None], **_: Any) -> list[float | None]:
 def lesson(pupil: Pupil, rows: list[Row]) -> Lesson:
     """GRPO on the tasks of the rows. The loss is TRL's default (DAPO's token mean), without a KL term."""
     experiment, grpo, wanted = pupil.experiment, pupil.experiment.training.grpo, {row["task_id"] for row in rows}
-    count, tally = steps(experiment, pupil.method, len(wanted), len(rows)), Counter[str]()
+    pool, tally = spent(experiment, pupil.condition, pupil.seed), Counter[str]()
+    count = steps(experiment, pupil.method, len(wanted), len(rows), pool)
     if not count:
         raise NothingToTrain(
             f"{pupil.condition}, seed {pupil.seed}: {len(wanted)} tasks are too few for one step. Lower "
@@ -201,17 +225,24 @@ def lesson(pupil: Pupil, rows: list[Row]) -> Lesson:
     if isinstance(sampler, Vllm):
         trainer.add_callback(sampler)
 
+    def tokens() -> tuple[int, int]:
+        """Trained and sampled, by all processes."""
+        sums = tally["trained"], tally["sampled"] + others.meter.generated_tokens
+        trained, sampled = trainer.accelerator.reduce(torch.tensor(sums, device=trainer.accelerator.device)).tolist()
+        return trained, sampled
+
+    if pool is not None:
+        trainer.add_callback(Budget(pool.tokens, lambda: tokens()[1]))
+
     def account() -> dict[str, Any]:
-        ours = torch.tensor(
-            [tally["trained"], tally["sampled"] + others.meter.generated_tokens], device=trainer.accelerator.device
-        )
-        trained, sampled = trainer.accelerator.reduce(ours).tolist()
+        trained, sampled = tokens()
         rewards = [entry["reward"] for entry in trainer.state.log_history if "reward" in entry]
         fifth = max(1, len(rewards) // 5)
         return {
             "trained_tokens": trained,
             "sampled_tokens": sampled,
-            "dialogues": count * dialogues_per_step(experiment, pupil.method),
+            "sequences": trainer.state.global_step * rows_per_step(experiment, pupil.method),
+            "dialogues": trainer.state.global_step * dialogues_per_step(experiment, pupil.method),
             "reward_first": fmean(rewards[:fifth]),
             "reward_last": fmean(rewards[-fifth:]),
         }

@@ -23,7 +23,9 @@ from pipeline.models import Completion, ContextOverflow, EngineError, Sampling
 from pipeline.models.decode import Answer
 from pipeline.models.transformers import TransformersModel, load_tokenizer
 from pipeline.partition import ONLINE, Condition
+from pipeline.pool import Spent, spent
 from pipeline.schema import Dialogue, Task, Turn
+from pipeline.store import rewrite
 from pipeline.tasks import load_tasks
 from pipeline.view import Message, view
 from training import online, student
@@ -355,15 +357,41 @@ def test_rows_are_the_tasks_of_the_condition_with_what_the_student_reads_first(e
     assert {(row["seed"], row["specification"]) for row in rows} == {(1, "underspecified"), (2, "underspecified")}
 
 
+def test_as_many_tokens_are_sampled_as_the_others_pool_cost(embedded, tmp_path):
+    made = experiment(embedded, tmp_path, training={}, ledger={"siblings": 4, "rollouts": 2})
+    pool = Spent(tokens=128 * 300, first=20.0, later=10.0)
+    assert steps(made, "grpo", 300, 300, pool) == 10
+    assert steps(made, "grpo_turn", 300, 300, pool) == 300 // (20 + 2 * 10) == 7
+    assert steps(made, "grpo_next", 300, 300, pool) == 15
+    assert steps(made, "grpo", 300, 15, pool) == 0, "a step has 16 tasks"
+
+
+def test_training_ends_when_the_pools_tokens_are_sampled(embedded, tmp_path):
+    made = experiment(embedded, tmp_path)
+    conditions = made.conditions | {"pool": Condition(partition="facts")}
+    made = made.model_copy(update={"conditions": conditions})
+    task = load_tasks(made.tasks, "train")[0][0]
+    turns = tuple(Turn(party="student", text="Hm.", tokens=count) for count in (5, 1))
+    axes = conditions["pool"].shaping()
+    talk = Dialogue(id="d", task=task, condition="pool", axes=axes, seed=1, turns=turns, stop="turn_cap")
+    rewrite(tmp_path / "dialogues/pool.jsonl", [talk.model_copy(update={"id": str(i)}) for i in range(60)])
+    assert spent(made, "facts", 1) == Spent(360, 5.0, 1.0) and spent(made, "facts", 2) is None
+    export(made, "facts")
+    record = json.loads((student.train(made, "facts", 1) / student.RECORD).read_text())
+    # The pool's short dialogues promise seven steps; this student's are longer.
+    assert record["optimizer_steps"] < 360 // (8 * 6) == 7
+    assert record["sampled_tokens"] >= 360 > record["sampled_tokens"] * (record["optimizer_steps"] - 2) / 7
+
+
 def test_no_more_dialogues_are_played_than_the_other_methods_have(embedded, tmp_path):
     default = {"training": {}, "ledger": {"siblings": 4, "rollouts": 2}}
     made = experiment(embedded, tmp_path, **default)
-    assert steps(made, "grpo", 300, 300) == 300 * (1 + 4 * 2) // 128 == 21
-    assert steps(made, "grpo_turn", 300, 300) == 300 * (1 + 4 * 2) // 256 == 10
-    assert steps(made, "grpo_next", 300, 300) == 21
-    assert steps(made, "grpo", 15, 15) == 0, "a step has 16 tasks"
+    assert steps(made, "grpo", 300, 300, None) == 300 * (1 + 4 * 2) // 128 == 21
+    assert steps(made, "grpo_turn", 300, 300, None) == 300 * (1 + 4 * 2) // 256 == 10
+    assert steps(made, "grpo_next", 300, 300, None) == 21
+    assert steps(made, "grpo", 15, 15, None) == 0, "a step has 16 tasks"
     more = default | {"dialogue": {"per_task": 3}, "ledger": {"siblings": 0}}
-    assert steps(experiment(embedded, tmp_path, **more), "grpo", 300, 300) == 900 // 128
+    assert steps(experiment(embedded, tmp_path, **more), "grpo", 300, 300, None) == 900 // 128
     assert batching(made, "grpo") == (32, 4) and batching(made) == (32, 1)
     few = experiment(embedded, tmp_path, training={})
     export(few, "facts")
