@@ -38,7 +38,8 @@ test-slow: env
 
 test-vllm: .venv-vllm/installed
 	$(VLLM)/maieutic doctor
-	$(VLLM)/python -m pytest -m slow -s tests/pipeline/models/test_vllm.py tests/training/test_online_vllm.py
+	@# Warnings of vLLM's own stand in the way of its import.
+	$(VLLM)/python -m pytest -W default -m slow -s tests/pipeline/models/test_vllm.py tests/training/test_online_vllm.py
 
 # What verifiers needs excludes two pins, which are there for vLLM.
 .venv-verifiers/installed: pyproject.toml constraints.txt environments/maieutic_dialogue/pyproject.toml

@@ -79,7 +79,7 @@ def test_scores_that_are_not_the_trainers_end_the_training(embedded: Path, tmp_p
     sampler.on_train_end(None, None, None)
 
 
-@pytest.mark.skipif(not HERE, reason="vLLM is not installed: GRPO on vLLM is NOT tested in this run")
+@needs_vllm
 def test_several_processes_are_refused_before_vllm_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WORLD_SIZE", "2")
     with pytest.raises(ConfigError, match="Train it in one process"):
