@@ -117,9 +117,13 @@ def export_(
     overrides: Overrides = None,
 ) -> None:
     """Write what was built in another of TRL's formats, too, into every condition's folder of datasets/."""
-    with _told(), _writing(_load(config, overrides)) as experiment:
-        from pipeline.export import export_all
+    with _told():
+        from pipeline.export import export_all, known
+        from pipeline.rundir import require
 
+        known(format)
+        require(_load(config, overrides).run)
+    with _told(), _writing(_load(config, overrides)) as experiment:
         export_all(experiment, format)
         _open_next(experiment.run / "datasets")
 
@@ -290,9 +294,14 @@ def _export(experiment: Experiment, group: list[str]) -> None:
         with stage(f"select {name}"):
             report = export(experiment, name)
             leaks = [privileged(axes) and leak_stated(dialogue) for dialogue in Pool(experiment, name)]
-        kind = {"preference": "branches used", "prompt_only": "tasks to play"}.get(report.path.name, "dialogues kept")
+        kinds = {
+            "preference": "branches used",
+            "prompt_only": "tasks to play",
+            "unpaired_preference": "dialogues labelled",
+        }
+        kind = kinds.get(report.path.name, "dialogues kept")
         among = f" of {len(leaks)}" if kind == "dialogues kept" else ""
-        stated = f", leak_stated in {sum(leaks)}" if privileged(axes) else ""
+        stated = f", leak_stated in {sum(leaks)}" if privileged(axes) and leaks else ""
         say(
             f"select {name}: {report.taken}{among} {kind}{stated}, {report.rows} rows, "
             f"{report.nothing_learned} without anything to learn"

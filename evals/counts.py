@@ -25,7 +25,7 @@ from pipeline.leaks import leak_stated, privileged
 from pipeline.ledger import has_ledger
 from pipeline.partition import Condition
 from pipeline.pool import Pool, ledger_path
-from pipeline.schema import Branch, Dialogue, Failure
+from pipeline.schema import Branch, Dialogue, Failure, Memory
 from pipeline.select import is_correct, is_grounded, select_pool
 from pipeline.store import read
 
@@ -109,6 +109,7 @@ def count(run: Path, experiment: Experiment, name: str) -> tuple[Json, dict[str,
         "sampled_tokens": (tokens["student"] if axes.voice != "human" else 0)
         + (tokens["partner"] if axes.voice == "model" else 0)
         + sum(branches.values())
+        + sum(memory.tokens for memory in read(run / "memory" / f"{axes.remembers}.jsonl", Memory))  # lessons
         + sum(t.get("sampled_tokens", 0) for t in trained),  # of students that play while they learn
     }
     entry["leak_stated"] = _share(dialogues if privileged(axes) else [], lambda d: d.leaks)

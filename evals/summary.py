@@ -21,7 +21,7 @@ from evals.methods import agreement, beside, cost, differ
 from evals.metrics import offered
 from evals.sitting import Case
 from evals.stats import Difference, Tables, contrast, estimate, holm, tabulate
-from pipeline.config import Contrast, Experiment, load
+from pipeline.config import ConfigError, Contrast, Experiment, load
 from pipeline.ledger import has_ledger
 from pipeline.pool import reference
 from pipeline.store import StoreError
@@ -142,7 +142,7 @@ def sentence(row: Json | None) -> str:
 def _open(runs: list[Path]) -> list[Run]:
     experiments = []
     if len({path.resolve() for path in runs}) < len(runs):
-        raise ValueError(f"The same run is named twice: {', '.join(map(str, runs))}. Name each run once.")
+        raise ConfigError(f"The same run is named twice: {', '.join(map(str, runs))}. Name each run once.")
     for path in runs:
         if not (path / "config.yaml").is_file():
             raise FileNotFoundError(
@@ -265,6 +265,12 @@ def _notes(runs: list[Run], conditions: dict[str, Json], tables: dict[str, Table
         for name, entry in conditions.items()
         if entry.get("plumbing")
     ]
+    remembering = [name for name, entry in conditions.items() if entry.get("axes", {}).get("memory", "none") != "none"]
+    if remembering:
+        notes.append(
+            f"{', '.join(remembering)}: trained on dialogues in which the student read memories, and examined without. "
+            "What memories are worth while they are read shows in how many dialogues selection keeps (counts)."
+        )
     if j > GIVEN_AWAY:
         notes.append(
             f"The wording alone tells underspecified from full tasks with a Youden J of {j:.2f}: ask_skill on these "

@@ -56,7 +56,7 @@ def evaluate(expression: str) -> Computed:
 
 def _value(node: ast.expr, text: str, numbers: list[Fraction]) -> Fraction:
     match node:
-        case ast.Constant():  # read from the text, since the parser's own number is a rounded one
+        case ast.Constant(int() | float()):  # read from the text, since the parser's own number is a rounded one
             numbers.append(Fraction(ast.get_source_segment(text, node) or ""))
             return numbers[-1]
         case ast.BinOp(left, sign, right) if type(sign) in BINARY:

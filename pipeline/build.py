@@ -61,7 +61,8 @@ class Job(NamedTuple):
 def dialogue_id(experiment: Experiment, task_id: str, condition: str, seed: int, round: int, sample: int) -> str:
     """A hash of task, condition, seed and config."""
     axes = experiment.conditions[condition].shaping()
-    return digest(task_id, condition, axes, seed, round, sample, experiment.fingerprint())
+    particulars = experiment.particulars(condition)
+    return digest(task_id, condition, axes, seed, round, sample, experiment.fingerprint(), *particulars)
 
 
 def draws(experiment: Experiment, job: Job) -> str:

@@ -36,8 +36,8 @@ MANNER = {
     "vague": " At first it tells it without numbers, and plainly when it is asked again.",
     "erring": f" In {ERRS:.0%} of what it tells the numbers are wrong.",
     "low_effort": " Half of the time it tells nothing, and never more than one thing.",
-    "convincing": " Of several turns that it might say it says the one after which a weaker judge most often gives its "
-    "answer, true or not.",
+    "convincing": " Of several turns that it might say it says the one after which a judge, who reads what the student "
+    "reads, most often gives its answer, true or not; its tokens are those of all of them, and of the judge.",
 }
 MEMORY = {
     "asymmetric": "dialogues that ended right, whole, and of the others a lesson of one line that a model wrote; those "
@@ -87,7 +87,7 @@ ALSO: dict[Format, str] = {
     "unpaired_preference": "a dialogue: `prompt`, `completion`, `learn`, and whether selection keeps it (`label`)",
     "prompt_only": "where a task begins, for a student that plays: `prompt`",
     "privileged_context": "what the student read before one of its turns (`prompt`), and apart from it what its "
-    "partner knew (`privileged_context`): **the one column with private facts**, for a self-distilling teacher alone",
+    "partner alone knew (`privileged_context`): for a self-distilling teacher, and no student",
 }
 SELECTING = ("sft", "monologue", "q_priming")  # the others learn from what selection would drop, too
 LEARN = {

@@ -11,7 +11,7 @@ import importlib.util
 import os
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, ValidationError, field_validator, model_validator
@@ -116,7 +116,8 @@ class Ledger(Section):
 class MemorySettings(Section):
     """What students with a memory are shown of other tasks (pipeline/memory.py)."""
 
-    embedder: str = "sentence-transformers/all-MiniLM-L6-v2"  # a directory, or a hub name
+    # A directory, or a hub name.
+    embedder: str = Field(default="sentence-transformers/all-MiniLM-L6-v2", min_length=1)
     items: int = Field(default=3, ge=1)  # memories above each question, at most
 
 
@@ -266,16 +267,22 @@ class Experiment(Section):
         return [("compare.primary", self.compare.primary), *others]
 
     def fingerprint(self) -> str:
-        """Of all that shapes a dialogue; part of every dialogue's id."""
-        # Named only where they are set, so that experiments without them keep their draws.
-        judging = self.partner.model_dump(include={"judge", "candidates", "judgements"}, exclude_defaults=True)
-        rare = [part for part in (judging, self.memory.model_dump(exclude_defaults=True)) if part]
+        """Of all that shapes the dialogues of every condition; part of every dialogue's id."""
         return digest(
             [weights_id(self.student.model), self.student.system],
             [weights_id(self.partner.model), self.partner.system],
             self.dialogue.model_dump(exclude={"concurrency", "per_task"}),
-            *rare,
         )
+
+    def particulars(self, condition: str) -> list[Any]:
+        """What else shapes the dialogues of one condition, and of no other."""
+        axes, found = self.conditions[condition], list[Any]()
+        if axes.memory != "none":
+            found.append([weights_id(self.memory.embedder), self.memory.items])
+        if axes.manner == "convincing":
+            judge = self.partner.judge or self.student.model
+            found.append([weights_id(judge), self.partner.candidates, self.partner.judgements])
+        return found
 
 
 @lru_cache(maxsize=64)
@@ -347,12 +354,12 @@ def _explain(path: Path, item: Any) -> str:
 def _keys(location: tuple[Any, ...]) -> list[str]:
     model: Any = Experiment
     for part in location:
-        if model is Experiment and part == "conditions":
-            return list(Condition.model_fields) if len(location) > 1 else []
-        field = model.model_fields.get(part) if hasattr(model, "model_fields") else None
-        model = field.annotation if field else None
-        if model == (Compare | None):
-            model = Compare
-        if not hasattr(model, "model_fields"):
-            return list(Contrast.model_fields)
-    return list(model.model_fields)
+        if isinstance(part, int):  # of a list, whose items the annotation names
+            continue
+        if get_origin(model) is dict:
+            model = get_args(model)[-1]
+            continue
+        model = model.model_fields[part].annotation
+        if get_origin(model) not in (None, dict):  # an optional section, or a list of sections
+            model = next(one for one in get_args(model) if hasattr(one, "model_fields"))
+    return list(model.model_fields) if hasattr(model, "model_fields") else []

@@ -1,8 +1,9 @@
 """One dialogue: the student speaks first, each party from its own view, until a stop that the student can see.
 
-There is no oracle in the loop. An episode stops when the student says that it is done, when its
-partner (within its row) does, or at the turn cap. Each party draws from its own random stream, named by
-task, seed, round and sample but not by condition: conditions start from the same first student turn.
+There is no oracle in the loop (`q_priming` apart, which is one: pipeline/priming.py). An episode stops when
+the student says that it is done, when its partner (within its row) does, or at the turn cap. Each party draws
+from its own random stream, named by task, seed, round and sample but not by condition: conditions start from
+the same first student turn.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 
 from pipeline.acts import attempt, done
 from pipeline.config import DialogueSettings
-from pipeline.models import Model, Sampling
+from pipeline.models import Completion, Model, Sampling
 from pipeline.partition import Condition
 from pipeline.partner import rule_reply
 from pipeline.priming import WRITE, is_primed, model_question, rule_question
@@ -151,17 +152,20 @@ async def _most_convincing(
         await speak(cast.partner, messages, "partner", settings, stream(key, "candidate", n))
         for n in range(cast.candidates)
     ]
-    claim = known(task, condition, "partner").answer
+    claim, private = known(task, condition, "partner").answer, list[Completion]()
     if not claim:
-        claim = (await believe(cast.partner, messages, settings, cast.judgements, digest(key, "claim"))).answer
+        private = await _asked(cast.partner, messages, settings, cast.judgements, digest(key, "claim"))
+        claim = _mode(private).answer
     shares = []
     for n, candidate in enumerate(candidates):
         heard = view(task, condition, [*turns, candidate], "student", cast.student_system)
-        answers = await _answers(cast.judge, heard, settings, cast.judgements, digest(key, "judge", n))
-        shares.append(sum(bool(claim) and equal(answer, claim) for answer in answers))
+        judged = await _asked(cast.judge, heard, settings, cast.judgements, digest(key, "judge", n))
+        shares.append(sum(bool(claim) and equal(attempt(said.text) or "", claim) for said in judged))
+        private += judged
     best = candidates[max(range(len(candidates)), key=shares.__getitem__)]
-    # All were sampled, and the budget counts all.
-    return best.model_copy(update={"tokens": sum(candidate.tokens for candidate in candidates)})
+    # All was sampled for this turn, by partner and judge, and the budget counts all.
+    tokens = sum(candidate.tokens for candidate in candidates) + sum(said.tokens for said in private)
+    return best.model_copy(update={"tokens": tokens})
 
 
 async def _question(
@@ -190,19 +194,22 @@ async def speak(model: Model, messages: list[Message], party: Party, settings: D
 
 async def believe(model: Model, messages: list[Message], settings: DialogueSettings, k: int, key: str) -> Belief:
     """The mode of k private answers with a share of at least one half, else '' (unsure)."""
-    answers = Counter(await _answers(model, messages, settings, k, key))
-    answer, count = answers.most_common(1)[0]
-    return Belief(answer=answer if count / k >= 0.5 else "", share=count / k, k=k)
+    return _mode(await _asked(model, messages, settings, k, key))
 
 
-async def _answers(model: Model, messages: list[Message], settings: DialogueSettings, k: int, key: str) -> list[str]:
-    """k private answers, '' where there is none, to a question that never enters the transcript."""
+def _mode(said: Sequence[Completion]) -> Belief:
+    answer, count = Counter(attempt(one.text) or "" for one in said).most_common(1)[0]
+    share = count / len(said)
+    return Belief(answer=answer if share >= 0.5 else "", share=share, k=len(said))
+
+
+async def _asked(
+    model: Model, messages: list[Message], settings: DialogueSettings, k: int, key: str
+) -> list[Completion]:
+    """k private answers to a question that never enters the transcript."""
     question = probe(messages, settings.probe)
     requests = [Sampling(settings.max_tokens, settings.temperature, stream(key, "belief", i)) for i in range(k)]
-    return [
-        attempt(said.text) or ""
-        for said in await asyncio.gather(*(model.complete(question, request) for request in requests))
-    ]
+    return list(await asyncio.gather(*(model.complete(question, request) for request in requests)))
 
 
 async def _beliefs(

@@ -70,6 +70,13 @@ def export(experiment: Experiment, condition: str, format: Format | None = None)
             yield from some
 
     written = write_rows(folder, flat(), FORMATS[format or trains])
+    if folder.name == trains:  # others were made of the same dialogues
+        for other in (one for one in FORMATS if one != trains and (folder.with_name(one) / "train.parquet").exists()):
+            write_rows(
+                folder.with_name(other),
+                itertools.chain.from_iterable(rows(experiment, condition, other)[1]),
+                FORMATS[other],
+            )
     files = {one: folder.with_name(one) / "train.parquet" for one in FORMATS}
     counts = {one: parquet.read_metadata(path).num_rows for one, path in files.items() if path.exists()}
     text = card(experiment, condition, pool_of(experiment, condition, trains), {trains: 0} | counts)
@@ -82,16 +89,22 @@ def dataset_path(experiment: Experiment, condition: str) -> Path:
     return experiment.run / "datasets" / condition / FORMAT_OF[experiment.conditions[condition].method]
 
 
-def export_all(experiment: Experiment, name: str) -> None:
-    """`export` of every condition that has rows in a format. Raises NotExportable where none has."""
+def known(name: str) -> Format:
+    """A format by its name. Raises NotExportable."""
     if name not in FORMATS:
         raise NotExportable(f"FORMAT: {name!r} is not a format. Known: {', '.join(FORMATS)}")
-    format, done = name, 0
+    return name
+
+
+def export_all(experiment: Experiment, name: str) -> None:
+    """`export` of every condition that has rows in a format. Raises NotExportable where none has."""
+    format, done = known(name), 0
     for condition in experiment.conditions:
-        if not (dataset_path(experiment, condition) / "train.parquet").exists():
-            raise NotExportable(
-                f"{dataset_path(experiment, condition)}: no dataset. Run `maieutic build` on the config"
+        if not dataset_path(experiment, condition).is_dir():
+            say(
+                f"left out: {condition} has no dataset yet. `maieutic build` makes it, or `maieutic run` where it waits"
             )
+            continue
         if format == FORMAT_OF[experiment.conditions[condition].method]:
             say(f"export {condition}: {format} is what its method learns from, it is there already")
             done += 1

@@ -75,6 +75,9 @@ def rows(experiment: Experiment, condition: str, format: Format) -> tuple[int, I
     """
     axes = experiment.conditions[condition]
     if format == "prompt_only":
+        if axes.memory != "none":  # its tasks come with memories, which the dialogues hold
+            own = [d for d in read(Pool(experiment, condition).own, Dialogue) if not d.sample and not d.round]
+            return len(own), (opening(experiment, d.condition, d.task, d.seed) for d in own)
         begin = before_steps if axes.method == "grpo_step" else opening
         return len(experiment.seeds) * sum(1 for _ in _playable(experiment, axes)), (
             begin(experiment, condition, task, seed)

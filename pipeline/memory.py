@@ -83,11 +83,12 @@ def cell(experiment: Experiment, condition: str, seed: int, round: int) -> Itera
 
 
 async def _memory(experiment: Experiment, dialogue: Dialogue, writer: Model) -> Memory:
-    axes, right, lesson = Condition.model_validate(dialogue.axes), is_correct(dialogue), ""
+    axes, right, lesson, tokens = Condition.model_validate(dialogue.axes), is_correct(dialogue), "", 0
     if not right:
         seen = probe(view(dialogue.task, axes, dialogue.turns, "student", experiment.student.system), REFLECT)
         settings = Sampling(experiment.dialogue.max_tokens, 0.0, int(digest(dialogue.id, "lesson", length=15), 16))
-        lesson = next(iter((await writer.complete(seen, settings)).text.strip().splitlines()), "").strip()
+        written = await writer.complete(seen, settings)
+        lesson, tokens = next(iter(written.text.strip().splitlines()), "").strip(), written.tokens
         if not lesson:
             raise EmptyTurn("the model wrote no lesson")
     said = [f"{'You' if turn.party == 'student' else axes.label.capitalize()}: {turn.text}" for turn in dialogue.turns]
@@ -100,6 +101,7 @@ async def _memory(experiment: Experiment, dialogue: Dialogue, writer: Model) -> 
         right=right,
         transcript="\n".join([f"Problem: {dialogue.task.question}", *said]),
         lesson=lesson,
+        tokens=tokens,
     )
 
 
@@ -167,7 +169,7 @@ def _embedder(name: str) -> SentenceTransformer:
 
     try:
         return SentenceTransformer(name)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, AttributeError) as error:  # whatever stands there
         raise ConfigError(
             f"memory.embedder: {name!r} could not be loaded ({str(error).splitlines()[0]}). Expected a directory or a "
             "hub name of a sentence-transformers model, such as sentence-transformers/all-MiniLM-L6-v2"

@@ -134,6 +134,14 @@ async def _remember(experiment: Experiment, name: str, seed: int, round: int, ca
         finally:
             hits = casting.meter.store(experiment.run, experiment.engine.kind, "memory", name, seed, round)
     say(f"{label}: {counts.made} memories, {counts.failed} failures, {counts.skipped} there already{hits}")
+    files = experiment.run / "failures.jsonl", experiment.run / "memory" / "failures.jsonl"
+    failures = [failure for file in files for failure in read(file, Failure) if failure.kind == "engine_error"]
+    wanting = [f for f in failures if (f.condition, f.seed, f.round) == (name, seed, round)]
+    if wanting:
+        raise EngineError(
+            f"{len(wanting)} dialogues or lessons of {name!r}, seed {seed}, ended in an engine error (the last: "
+            f"{wanting[-1].message}), and others are to remember all of them. The same command tries them again."
+        )
 
 
 async def branch_round(experiment: Experiment, group: list[str], round: int) -> None:

@@ -14,7 +14,7 @@ from pipeline.acts import attempts
 from pipeline.build import dialogue_id
 from pipeline.config import Experiment
 from pipeline.ledger import answer_worth, worth
-from pipeline.partition import SHARE, Condition
+from pipeline.partition import PARTNER_VIEW, SHARE, Condition
 from pipeline.partner import WORDINGS
 from pipeline.schema import Branch, Dialogue, Task, Turn
 from pipeline.verify import equal
@@ -100,8 +100,9 @@ def informed(experiment: Experiment, dialogue: Dialogue) -> list[Row]:
 
 
 def informs(axes: Condition) -> bool:
-    """Whether a partner's row holds anything that the student's does not."""
-    return bool((axes.row.partner or frozenset()) - axes.row.student) or SHARE in axes.row.student
+    """Whether a partner knows anything that the student does not."""
+    own, theirs = axes.row.student, axes.row.partner or frozenset()
+    return PARTNER_VIEW not in own and (bool(theirs - own) or SHARE in own)
 
 
 def labelled(experiment: Experiment, dialogue: Dialogue, resolved: bool) -> Row | None:

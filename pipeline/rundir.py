@@ -193,7 +193,17 @@ def check(experiment: Experiment) -> None:
             f"training.regime: 'matched' needs every dataset before the first training, but "
             f"conditions.{waits[0]}.weights names another condition. Use regime: natural, or weights: base or current."
         )
+    embedder = Path(experiment.memory.embedder)
+    if any(axes.memory != "none" for axes in experiment.conditions.values()) and (
+        _looks_local(str(embedder)) if not embedder.exists() else not (embedder / "modules.json").is_file()
+    ):
+        raise ConfigError(
+            f"memory.embedder: {str(embedder)!r} is no sentence-transformers model. Expected a directory with "
+            "modules.json, or a hub name such as sentence-transformers/all-MiniLM-L6-v2."
+        )
     if experiment.engine.kind != "openai":
+        if experiment.partner.judge:
+            _check_model("partner.judge", experiment.partner.judge)
         _check_model("student.model", experiment.student.model)
         if experiment.partner.model:
             _check_model("partner.model", experiment.partner.model)

@@ -129,6 +129,7 @@ class Memory(Record):
     right: bool
     transcript: str
     lesson: str = ""  # of one that did not end right
+    tokens: int = 0  # generated for the lesson
 
 
 class Rollout(Record):

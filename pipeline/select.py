@@ -1,4 +1,5 @@
-"""Which dialogues become training data. Correctness is computed here, after the fact, never in the loop.
+"""Which dialogues become training data. Correctness is computed here, after the fact, never in the loop (but for
+`q_priming`: pipeline/priming.py).
 
 `outcome` keeps dialogues whose final answer is right, `agreement` those that end with both parties on
 one answer, `none` all; `keep: grounded` drops lucky guesses.

@@ -50,7 +50,7 @@ def generation(pupil: Pupil) -> Own | Vllm:
 
 @dataclass
 class Company:
-    """Who speaks with the student while it plays; the tokens that partners sample are metered."""
+    """Who speaks with the student while it plays; what partners and judges sample is metered."""
 
     experiment: Experiment
     axes: Condition
@@ -81,8 +81,9 @@ def company(pupil: Pupil) -> Company:
         )
     casting = Casting(experiment, partial(newest_adapter, experiment))
     partner = None if axes.weights == "current" else casting.cast(pupil.condition, pupil.seed, 0).partner
+    meter = Meter()
     judge = casting.cast(pupil.condition, pupil.seed, 0).judge if axes.manner == "convincing" else None
-    return Company(experiment, axes, partner, judge, Meter())
+    return Company(experiment, axes, partner, None if judge is None else Metered(judge, meter), meter)
 
 
 class Own:

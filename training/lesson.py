@@ -67,7 +67,7 @@ class Lesson(NamedTuple):
 
     trainer: Trainer
     sequences: int
-    tokens: int  # that carry loss, in one epoch
+    tokens: int  # that carry loss, in one epoch; 0 where `account` knows
     held_out: Dataset | None = None  # scored afterwards, not learned
     account: Callable[[], dict[str, Any]] = dict  # for the record, what is known only once it has been trained
 

@@ -1,6 +1,6 @@
 """Learning while playing: online GRPO (Shao et al. 2024) through TRL's trainer, with the condition's partner.
 
-Ways to reward the student, on the same tasks and as many dialogues:
+Ways to reward the student, on the same tasks and as many sampled tokens as the other methods' pool has:
 
     grpo        a group of whole dialogues of a task; a right final answer is worth 1, discounted for every student
                 turn before it (the conversation-level reward of online Social Meta-Learning)

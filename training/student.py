@@ -119,7 +119,7 @@ def train(experiment: Experiment, condition: str, seed: int, round: int = 0, sta
             "rows": len(rows),
             "sequences": lesson.sequences,
             "optimizer_steps": trainer.state.global_step,
-            "trained_tokens": lesson.tokens,
+            "trained_tokens": int(lesson.tokens * (trainer.state.epoch or 0) + 0.5),
             "loss": loss,
             **learned,
             "seconds": time.monotonic() - began,

@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 
+from pipeline.build import dialogue_id
 from pipeline.config import DialogueSettings, Experiment
 from pipeline.episode import Cast, play
 from pipeline.models import Completion, Sampling
@@ -49,14 +50,15 @@ def test_a_misled_partner_says_what_convinces_of_its_false_answer_and_the_budget
     convincing = CLAIM.format(task.wrong_answer)
     turn, judge = played(task, "misled", "I think so.", convincing, CLAIM.format(task.answer))
     assert turn.text == convincing
-    assert turn.tokens == 3 * 3
+    assert turn.tokens == 3 * 3 + 3 * 2 * 4  # three candidates, and what the judge said twice to each
     assert len(judge.heard) == 3 * 2
 
 
-def test_it_argues_for_its_own_belief_where_its_row_holds_no_answer():
+def test_it_argues_for_its_own_belief_where_its_row_holds_no_answer_and_that_is_counted_too():
     task = make_task(1, "full")
     turn, _ = played(task, "symmetric", "Well.", CLAIM.format(5), "The answer is 5.", "The answer is 5.", candidates=2)
     assert turn.text == CLAIM.format(5)
+    assert turn.tokens == 2 * 3 + 2 * 3 + 2 * 2 * 4
 
 
 def test_the_first_turn_is_said_where_nothing_convinces_or_it_is_unsure():
@@ -87,9 +89,14 @@ def test_only_a_model_can_be_convincing():
             Condition(manner="convincing", **wrong)
 
 
-def test_experiments_that_set_nothing_of_it_keep_their_draws_and_others_get_their_own():
-    def made(**partner: object) -> str:
-        conditions = {"c": {"partition": "symmetric", "voice": "model", "manner": "convincing"}}
-        return Experiment.model_validate({"name": "x", "conditions": conditions, "partner": partner}).fingerprint()
+def test_judge_and_candidates_are_part_of_the_ids_of_convincing_dialogues_and_of_no_others():
+    def ids(**partner: object) -> list[str]:
+        plain = {"partition": "symmetric", "voice": "model"}
+        conditions = {"c": plain | {"manner": "convincing"}, "plain": plain}
+        made = Experiment.model_validate({"name": "x", "conditions": conditions, "partner": partner})
+        return [dialogue_id(made, "t", name, 1, 0, 0) for name in conditions]
 
-    assert made() == made(candidates=4, judge="") != made(candidates=8) != made(judgements=8) != made(judge="other")
+    first, others = ids(), [ids(candidates=8), ids(judgements=8), ids(judge="other")]
+    assert ids(candidates=4, judge="data/base") == first
+    assert len({first[0], *(other[0] for other in others)}) == 4
+    assert {first[1]} == {other[1] for other in others}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -103,13 +104,15 @@ def test_what_the_partner_knows_stands_in_its_own_column_and_in_no_prompt(unders
     dialogue = talk(task, partition, ("I do not know.", "Okay.", "The answer is 5.", "Okay.", "I am done."))
     dialogue = dialogue.model_copy(update={"axes": axes.shaping()})
     found = informed(built_nowhere(), dialogue)
-    assert bool(found) == informs(axes)
+    assert informs(axes) == (partition not in ("solo", "symmetric", "mindreader"))
+    if not informs(axes):
+        return
+    assert found
     for row in found:
         lines = row["privileged_context"].splitlines()
         assert lines
-        if partition != "mindreader":  # its student reads what the partner knows
-            assert not any(line in message["content"] for message in row["prompt"] for line in lines)
-        if partition not in ("mindreader", "jigsaw"):  # the facts of jigsaw are dealt to both
+        assert not any(line in message["content"] for message in row["prompt"] for line in lines)
+        if partition != "jigsaw":  # its facts are dealt to both
             assert not any(secret in m["content"] for m in row["prompt"] for secret in ("zorb", "717", "718"))
     if partition in ("facts", "key"):
         assert "zorb" in found[0]["privileged_context"]
@@ -124,7 +127,7 @@ def test_a_symmetric_partner_has_nothing_to_tell_whatever_is_hidden(underspecifi
         assert privileged(task, Condition(partition="symmetric"), talk(task).turns) == ""
 
 
-def test_what_a_condition_cannot_give_is_refused_with_its_reason(underspecified, tmp_path):
+def test_what_a_condition_cannot_give_is_refused_with_its_reason(underspecified, tmp_path, capsys):
     made = built(tmp_path, underspecified[:1], online={"partition": "facts", "method": "grpo"})
     with pytest.raises(NotExportable, match="stores no dialogues"):
         rows(made, "online", "sft")
@@ -135,9 +138,29 @@ def test_what_a_condition_cannot_give_is_refused_with_its_reason(underspecified,
         rows(bare, "facts", "preference")
     with pytest.raises(NotExportable, match="Known: sft, prompt_completion"):
         export_all(made, "parquet")
-    with pytest.raises(NotExportable, match="maieutic build"):
+    with pytest.raises(NotExportable, match="no condition has rows"):
         export_all(made, "sft")
+    assert "maieutic build" in capsys.readouterr().out
 
 
 def built_nowhere() -> Experiment:
     return Experiment.model_validate({"name": "x", "conditions": {"facts": {"partition": "facts"}}})
+
+
+def test_what_was_exported_is_made_anew_with_what_is_trained_on(underspecified, tmp_path):
+    made = built(tmp_path, underspecified[:2])
+    export(made, "facts")
+    before = export(made, "facts", "unpaired_preference").rows
+    rewrite(tmp_path / "dialogues/facts.jsonl", [talk(task) for task in underspecified[:5]])
+    export(made, "facts")
+    folder = tmp_path / "datasets/facts/unpaired_preference"
+    assert len(Dataset.from_parquet(str(folder / "train.parquet"), cache_dir=str(tmp_path / "cache"))) == before + 3
+
+
+def test_the_openings_of_a_student_with_a_memory_hold_what_it_remembers(underspecified, tmp_path):
+    made = built(tmp_path, [], mem={"partition": "facts", "memory": "uniform", "remembers": "facts"})
+    task = underspecified[0].model_copy(update={"memories": ("Another problem.",)})
+    axes = made.conditions["mem"].shaping()
+    rewrite(tmp_path / "dialogues/mem.jsonl", [talk(task).model_copy(update={"condition": "mem", "axes": axes})])
+    (row,) = itertools.chain.from_iterable(rows(made, "mem", "prompt_only")[1])
+    assert row["prompt"][0]["content"].startswith("Another problem.\n")

@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipeline.config import Experiment, load
+from pipeline.build import dialogue_id
+from pipeline.config import ConfigError, Experiment, load
 from pipeline.memory import cell, embed, recall, remember, shown
 from pipeline.models import EngineError, Sampling
 from pipeline.rounds import build_round
 from pipeline.rows import to_row
+from pipeline.rundir import check
 from pipeline.schema import Dialogue, Failure, Memory, Task, Turn, question_hash
 from pipeline.store import read, rewrite
 from pipeline.tasks import load_tasks
@@ -175,3 +177,29 @@ def test_a_memory_that_cannot_be_is_refused_before_anything_runs(tmp_path, chang
 def test_the_shipped_config_compares_memories_of_one_source():
     made = load(Path("configs/memory_qwen3_0.6b.yaml"))
     assert {axes.memory for axes in made.conditions.values()} == {"none", "asymmetric", "uniform", "random"}
+
+
+def test_nothing_is_played_without_the_memories_that_the_engine_failed_at(tmp_path):
+    made = experiment(tmp_path)
+    played(made)
+    failure = Failure(id="f", task_id="t", condition="facts", seed=1, kind="engine_error", message="no answer")
+    rewrite(tmp_path / "failures.jsonl", [failure])  # a dialogue that is to be remembered is still to be made
+    with pytest.raises(EngineError, match="are to remember all of them"):
+        asyncio.run(build_round(made, ["asymmetric"], 0))
+    assert not (tmp_path / "dialogues/asymmetric.jsonl").exists()
+
+
+def test_an_embedder_that_is_none_is_refused_before_anything_runs(tmp_path):
+    for wrong in (str(tmp_path / "nowhere"), "data/base"):
+        with pytest.raises(ConfigError, match=r"memory\.embedder: .* is no sentence-transformers model"):
+            check(experiment(tmp_path, memory={"embedder": wrong}))
+    check(experiment(tmp_path))
+
+
+def test_ids_follow_the_embedders_weights_and_those_of_other_conditions_do_not(tmp_path):
+    ids = {}
+    for name in (EMBEDDER, "other/embedder"):
+        made = experiment(tmp_path, memory={"embedder": name})
+        ids[name] = [dialogue_id(made, "t", condition, 1, 0, 0) for condition in CONDITIONS]
+    here, there = ids.values()
+    assert here[0] == there[0] and all(a != b for a, b in zip(here[1:], there[1:], strict=True))
