@@ -89,7 +89,7 @@ def test_training_makes_the_students_turns_likelier_and_records_what_it_did(kind
     turns = 2 if kind == "qwen3" else 1  # its template rewrites history, so every turn is a sequence
     assert (wrote["rows"], wrote["sequences"]) == (6, 6 * turns)
     assert wrote["optimizer_steps"] == 10 * (2 if turns == 1 else 3)
-    assert wrote["trained_tokens"] == sum(map(sft.token_counter(made), [row(n) for n in range(6)]))
+    assert wrote["trained_tokens"] == 10 * sum(map(sft.token_counter(made), [row(n) for n in range(6)]))
     assert wrote["training"]["epochs"] == 10 and wrote["data_hash"] and wrote["seconds"] > 0
     assert all("lora_" in name for name in load_file(adapter / WEIGHTS))
 
