@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 import torch
 from peft import LoraConfig
-from pydantic import ValidationError
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
 
@@ -23,15 +22,12 @@ from pipeline.models import Completion, ContextOverflow, EngineError, Sampling
 from pipeline.models.decode import Answer
 from pipeline.models.transformers import TransformersModel, load_tokenizer
 from pipeline.partition import ONLINE, Condition
-from pipeline.pool import Spent, spent
 from pipeline.schema import Dialogue, Task, Turn
-from pipeline.store import rewrite
 from pipeline.tasks import load_tasks
-from pipeline.view import Message, view
 from training import online, student
 from training.generation import company
-from training.lesson import Lesson, NothingToTrain, Pupil, batching
-from training.online import discounted, likeness, sample, steps
+from training.lesson import Lesson, Pupil
+from training.online import discounted, likeness, sample
 from training.session import Session
 
 BASE = Path("data/base")
@@ -343,80 +339,3 @@ def test_a_prompt_that_does_not_fit_trains_nothing_and_stops_nothing(embedded, t
     found = ready.trainer.rollout_func([example["prompt"] for example in batch], ready.trainer)
     assert found["reward"] == [0.0] * 8 and found["env_mask"] == [[0]] * 8
     ready.trainer._generate_and_score_completions(batch)
-
-
-def test_rows_are_the_tasks_of_the_condition_with_what_the_student_reads_first(embedded, tmp_path):
-    axes = Condition(partition="facts", method="grpo", specifications=("underspecified",))
-    made = experiment(embedded, tmp_path, student={"model": str(embedded), "system": "Be brief."})
-    made = made.model_copy(update={"conditions": {"facts": axes}})
-    report, rows = export(made, "facts"), read_rows(made, "facts")
-    assert report.path.name == "prompt_only" and report.rows == len(rows) == len({row["id"] for row in rows}) == 8
-    tasks = {task.id: task for task in load_tasks(made.tasks, "train")[0]}
-    expected: list[Message] = view(tasks[rows[0]["task_id"]], axes, (), "student", "Be brief.")
-    assert rows[0]["prompt"] == expected and expected[0]["role"] == "system"
-    assert {(row["seed"], row["specification"]) for row in rows} == {(1, "underspecified"), (2, "underspecified")}
-
-
-def test_as_many_tokens_are_sampled_as_the_others_pool_cost(embedded, tmp_path):
-    made = experiment(embedded, tmp_path, training={}, ledger={"siblings": 4, "rollouts": 2})
-    pool = Spent(tokens=128 * 300, first=20.0, later=10.0)
-    assert steps(made, "grpo", 300, 300, pool) == 10
-    assert steps(made, "grpo_turn", 300, 300, pool) == 300 // (20 + 2 * 10) == 7
-    assert steps(made, "grpo_next", 300, 300, pool) == 15
-    assert steps(made, "grpo", 300, 15, pool) == 0, "a step has 16 tasks"
-
-
-def test_training_ends_when_the_pools_tokens_are_sampled(embedded, tmp_path):
-    made = experiment(embedded, tmp_path)
-    conditions = made.conditions | {"pool": Condition(partition="facts")}
-    made = made.model_copy(update={"conditions": conditions})
-    task = load_tasks(made.tasks, "train")[0][0]
-    turns = tuple(Turn(party="student", text="Hm.", tokens=count) for count in (5, 1))
-    axes = conditions["pool"].shaping()
-    talk = Dialogue(id="d", task=task, condition="pool", axes=axes, seed=1, turns=turns, stop="turn_cap")
-    rewrite(tmp_path / "dialogues/pool.jsonl", [talk.model_copy(update={"id": str(i)}) for i in range(60)])
-    assert spent(made, "facts", 1) == Spent(360, 5.0, 1.0) and spent(made, "facts", 2) is None
-    export(made, "facts")
-    record = json.loads((student.train(made, "facts", 1) / student.RECORD).read_text())
-    # The pool's short dialogues promise seven steps; this student's are longer.
-    assert record["optimizer_steps"] < 360 // (8 * 6) == 7
-    assert record["sampled_tokens"] >= 360 > record["sampled_tokens"] * (record["optimizer_steps"] - 2) / 7
-
-
-def test_no_more_dialogues_are_played_than_the_other_methods_have(embedded, tmp_path):
-    default = {"training": {}, "ledger": {"siblings": 4, "rollouts": 2}}
-    made = experiment(embedded, tmp_path, **default)
-    assert steps(made, "grpo", 300, 300, None) == 300 * (1 + 4 * 2) // 128 == 21
-    assert steps(made, "grpo_turn", 300, 300, None) == 300 * (1 + 4 * 2) // 256 == 10
-    assert steps(made, "grpo_next", 300, 300, None) == 21
-    assert steps(made, "grpo", 15, 15, None) == 0, "a step has 16 tasks"
-    more = default | {"dialogue": {"per_task": 3}, "ledger": {"siblings": 0}}
-    assert steps(experiment(embedded, tmp_path, **more), "grpo", 300, 300, None) == 900 // 128
-    assert batching(made, "grpo") == (32, 4) and batching(made) == (32, 1)
-    few = experiment(embedded, tmp_path, training={})
-    export(few, "facts")
-    with pytest.raises(NothingToTrain, match=r"6 tasks are too few .* training\.grpo\.tasks_per_step"):
-        student.train(few, "facts", 1)
-
-
-@pytest.mark.parametrize(
-    ("axes", "sections", "reason"),
-    [
-        ({"learns_from": "other"}, {}, "plays its own dialogues"),
-        ({}, {"rounds": 2}, "Set rounds: 1"),
-        ({"partition": "script", "voice": "model"}, {}, "needs a partner that answers"),
-        ({"voice": "human"}, {"tasks": {"source": "mathdial"}}, "needs a partner that answers"),
-        ({}, {"dialogue": {"temperature": 0}}, "Set it above 0"),
-        ({}, {"training": {"methods": {"grpo": {"epochs": 2}}}}, r"training\.methods\.grpo\.epochs"),
-        ({"method": "grpo_step"}, {}, "use a partition whose partner holds one"),
-        ({"method": "grpo_step", "partition": "key"}, {"tasks": {"source": "sharded"}}, "needs an expert's steps"),
-        ({"method": "sft", "learns_from": "online"}, {}, "must name a condition that has dialogues"),
-    ],
-)
-def test_what_cannot_be_played_while_learning_is_refused_with_its_reason(axes, sections, reason):
-    one = Condition(**({"partition": "facts", "method": "grpo"} | axes))
-    others = {"other": Condition(partition="facts"), "online": Condition(partition="facts", method="grpo_next")}
-    human = {name: other.model_copy(update={"voice": one.voice, "method": "sft"}) for name, other in others.items()}
-    conditions = {"one": one} | (human if one.voice == "human" else others)
-    with pytest.raises(ValidationError, match=reason):
-        Experiment(name="x", conditions=conditions, **sections)
