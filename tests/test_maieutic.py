@@ -62,6 +62,9 @@ def test_help_lists_every_command_and_imports_nothing_heavy() -> None:
     ("override", "expected"),
     [
         ("dialogue.turn=2", ["dialogue.turn", "Did you mean 'turns'", "max_tokens"]),
+        ("training.methods={grpo_step: {epoch: 1}}", ["Did you mean 'epochs'", "learning_rate"]),
+        ("compare={primary: {metrc: ask_skill, a: facts, b: base}}", ["Did you mean 'metric'"]),
+        ("memory.item=2", ["Did you mean 'items'"]),
         ("conditions.facts.partition=fact", ["conditions.facts.partition", "'fact'", "symmetric"]),
         ("dialogue.turns", ["--set dialogue.turns", "KEY=VALUE"]),
         ("dialogue.turns=[1", ["--set dialogue.turns=[1"]),
