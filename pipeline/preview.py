@@ -78,6 +78,8 @@ def _print(experiment: Experiment, name: str, record: Dialogue | Failure) -> Non
         for turn in record.turns:
             say(f"  {turn.party}: {turn.text}")
         return
+    if axes.memory != "none":
+        say(f"Above the question it will read what it remembers of {axes.remembers}; nothing is remembered yet.")
     _print_view("the student", view(task, axes, record.turns, "student", experiment.student.system))
     if axes.row.partner is None:
         say("There is no partner: what answers is content-free.")
@@ -98,7 +100,7 @@ def _print_view(who: str, messages: list[Message]) -> None:
 
 def cost(experiment: Experiment, tasks: list[Task], name: str) -> Cost:
     """Upper bounds: every dialogue to its turn cap, and every turn of a model to its token cap; those of the ledger
-    as whole ones. Nothing where a condition learns from another's."""
+    as whole ones; a lesson for each dialogue that is remembered. Nothing where a condition learns from another's."""
     axes, settings, seeds = experiment.conditions[name], experiment.dialogue, experiment.seeds
     if axes.voice == "human":
         imported = [dialogue for seed in seeds for dialogue in load_dialogues(experiment.tasks, name, axes, seed)[0]]
@@ -107,9 +109,19 @@ def cost(experiment: Experiment, tasks: list[Task], name: str) -> Cost:
         return Cost(0, 0, 0)
     dialogues = len(seeds) * experiment.rounds * sum(1 for _ in jobs(experiment, tasks, name, seeds[0], 0))
     dialogues *= 1 + experiment.ledger.dialogues * has_ledger(experiment, name)
-    spoken = settings.turns + (settings.turns - 1 if axes.voice == "model" else 0)
+    spoken = settings.turns + (settings.turns - 1) * _answers_a_turn(experiment, name)
     private = 0 if axes.partition == "script" else settings.beliefs * 2 * (2 if axes.voice == "model" else 1)
-    return Cost(dialogues, dialogues * (2 * settings.turns - 1), dialogues * (spoken + private) * settings.max_tokens)
+    lessons = cost(experiment, tasks, axes.remembers).dialogues if axes.memory != "none" else 0
+    answers = dialogues * (spoken + private) + lessons
+    return Cost(dialogues, dialogues * (2 * settings.turns - 1), answers * settings.max_tokens)
+
+
+def _answers_a_turn(experiment: Experiment, name: str) -> int:
+    """Of models, for one turn of the partner: with its judge's where it is to convince."""
+    axes, said = experiment.conditions[name], experiment.partner
+    if axes.manner == "convincing":
+        return said.candidates + said.judgements * (1 + said.candidates)
+    return int(axes.voice == "model")
 
 
 def _costs(experiment: Experiment, tasks: list[Task], shown: dict[str, Dialogue | Failure], exam_answers: int) -> Table:
