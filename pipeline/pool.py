@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from statistics import fmean
 from typing import NamedTuple
 
 from pipeline.config import Experiment
@@ -96,11 +95,12 @@ def spent(experiment: Experiment, condition: str, seed: int) -> Spent | None:
         return None
     pool, spoken = Pool(experiment, source), experiment.conditions[source].voice == "model"
     parties: tuple[Party, ...] = ("student", "partner") if spoken else ("student",)
-    dialogues = [one for one in read(pool.own, Dialogue) if one.seed == seed]
-    if not dialogues:
-        return None
-    branches = [branch for branch in read(pool.ledger, Branch) if branch.seed == seed]
-    records: list[Dialogue | Branch] = [*dialogues, *branches]
-    each = fmean(sum(dialogue.tokens(party) for party in parties) for dialogue in dialogues)
-    first = fmean(dialogue.turns[0].tokens for dialogue in dialogues)
-    return Spent(sum(record.tokens(party) for record in records for party in parties), first, each - first)
+    count = first = whole = of_ledger = 0
+    for dialogue in read(pool.own, Dialogue):
+        if dialogue.seed == seed:
+            count, first = count + 1, first + dialogue.turns[0].tokens
+            whole += sum(map(dialogue.tokens, parties))
+    for branch in read(pool.ledger, Branch):
+        if branch.seed == seed:
+            of_ledger += sum(map(branch.tokens, parties))
+    return Spent(whole + of_ledger, first / count, (whole - first) / count) if count else None
