@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import tempfile
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -32,7 +32,7 @@ from training.session import Sampler, Session
 CHECKED = 4  # dialogues of a step whose log-probabilities are compared
 
 
-Work = Callable[[Sampler], Awaitable[Any]]
+Work = Callable[[Sampler], Coroutine[Any, Any, Any]]
 
 
 def generation(pupil: Pupil) -> Own | Vllm:
@@ -99,7 +99,7 @@ class Own:
         # Anew in each step: an engine remembers keys and values of the weights that it was made with.
         engine = TransformersModel(model, self.tokenizer, self.batch)
         try:
-            return asyncio.run(_run(work, engine))
+            return asyncio.run(work(engine))
         finally:
             model.train()
 
@@ -149,7 +149,3 @@ class Vllm(TrainerCallback):
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self.engine.shutdown()
         self.runner.close()
-
-
-async def _run(work: Work, engine: Sampler) -> Any:
-    return await work(engine)
