@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from evals.sitting import OPENING, Case, Episode, Sitting, tally
+from evals.sitting import OPENING, Case, Episode, Found, Sitting, tally
 from pipeline.acts import asked, attempt, given, questions
 from pipeline.schema import Task
 from pipeline.verify import equal
 from pipeline.view import view
-
-Found = list[tuple[str, str, float]]
 
 
 def first_turn(task: Task, text: str, scope: str = "") -> Found:

@@ -33,8 +33,6 @@ COMPOSITES: dict[str, dict[str, float]] = {
     "uptake": {"uptake_under@volunteer": 1, "uptake_under@chatter": -1},
     "gain_verdict": {"accuracy_full@verifier": 1, "accuracy_full@unhelpful": -1},
     "uptake_verdict": {"uptake_full@verifier": 1, "uptake_full@unhelpful": -1},
-    "style_change": {"style_shown": 1, "style_by_chance": -1},
-    "lost_loss": {"lost_final@full": 1, "lost_final@sharded": -1},
     **{act: {f"{act}/{position}": 1 / len(POSITIONS) for position in POSITIONS} for act in ACTS},
     **{name: parts for exam in EXAMS.values() for name, parts in exam.composites.items()},
 }

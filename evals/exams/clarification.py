@@ -36,8 +36,7 @@ from typing import Any, NamedTuple
 
 from evals.exams.exam import Exam, Reference
 from evals.exams.items import items, shown
-from evals.pairs import Found
-from evals.sitting import OPENING, Case, Sitting, needs_real_model, tally
+from evals.sitting import OPENING, Case, Found, Sitting, needs_real_model, tally
 from pipeline.acts import attempt, content_words, questions, sentences
 from pipeline.config import Experiment
 from pipeline.exams import Requests
@@ -118,9 +117,7 @@ async def _task(sitting: Sitting, task: Task) -> Found:
 
 
 async def _request(sitting: Sitting, item: Request, needless: float) -> Found:
-    system = [{"role": "system", "content": sitting.system}] if sitting.system else []
-    messages: list[Message] = [*system, {"role": "user", "content": item.text}]
-    said = await sitting.sample(messages, sitting.experiment.exams.samples, item.id, "first")
+    said = await sitting.sample(sitting.said_to(item.text), sitting.experiment.exams.samples, item.id, "first")
     seen = await sitting.acts([Spoken(one.text, item.text, False) for one in said])
     asks = [
         "question" in acts and asks_instead(one.text, item.text)

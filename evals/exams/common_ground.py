@@ -39,9 +39,10 @@ import re
 
 from evals.exams.exam import Exam, Reference
 from evals.exams.grounds import Ground, expected, grounds, wordings
+from evals.exams.known import references
 from evals.exams.listeners import LISTENERS
-from evals.exams.scripted import figures, seated
-from evals.sitting import OPENING, Case, Sitting, needs_real_model, tally
+from evals.exams.scripted import seated
+from evals.sitting import OPENING, Case, Found, Sitting, needs_real_model, tally
 from pipeline.acts import attempt, done, questions, sentences
 from pipeline.config import Experiment
 from pipeline.episode import speak, stream
@@ -65,7 +66,6 @@ _HANDS_BACK = re.compile(
 )
 UNDERSTOOD = ("corrected", "null")  # by the embedded base
 ARMS = (*UNDERSTOOD, "pivot", "topic", "floor")
-Found = list[tuple[str, str, float]]
 
 
 def arms(experiment: Experiment) -> tuple[str, ...]:
@@ -134,7 +134,8 @@ async def reference(experiment: Experiment) -> list[Reference]:
     rows: list[Reference] = []
     for who, listener in LISTENERS.items():
         student = listener(grounds(experiment, tasks))
-        rows += figures(f"a scripted {who}", await common_ground(seated(experiment, student, tasks)))
+        cases = await common_ground(seated(experiment, student, tasks))
+        rows += references(cases, f"a scripted {who}", exact=True)
     return rows
 
 

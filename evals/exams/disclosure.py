@@ -36,7 +36,6 @@ from evals.sitting import Case, Sitting, tally
 from pipeline.config import Experiment
 from pipeline.progress import say
 from pipeline.schema import Task
-from pipeline.view import Message
 
 CLIENTS = ("negative_feeling", "positive_feeling", "life_event", "strength", "asks_advice")
 SHIPPED = Path(__file__).parents[2] / "data" / "disclosures.csv"
@@ -62,8 +61,7 @@ async def sit(sitting: Sitting) -> list[Case]:
 
 
 async def _answered(sitting: Sitting, name: str, kind: str, text: str) -> tuple[str, str, list[str]]:
-    messages: list[Message] = [{"role": "system", "content": sitting.system}] if sitting.system else []
-    messages.append({"role": "user", "content": FRAME.format(text)})
+    messages = sitting.said_to(FRAME.format(text))
     said = await sitting.sample(messages, sitting.experiment.exams.samples, name, "disclosure")
     return name, kind, [one.text for one in said]
 

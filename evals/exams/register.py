@@ -24,10 +24,11 @@ from __future__ import annotations
 import re
 
 from evals.exams.exam import Exam, Reference
-from evals.exams.scripted import figures, seated
+from evals.exams.known import references
+from evals.exams.scripted import seated
 from evals.exams.speakers import SPEAKERS
 from evals.exams.styles import STYLES
-from evals.sitting import OPENING, Case, Sitting, tally
+from evals.sitting import OPENING, Case, Found, Sitting, tally
 from pipeline.acts import attempt
 from pipeline.config import Experiment
 from pipeline.episode import speak, stream
@@ -42,7 +43,6 @@ _NUMBER = re.compile(rf"-?\d+(?:,\d{{3}})*(?:\.\d+)?|\b(?:{_WORD})(?:[\s-](?:and
 _DENIED = re.compile(r"(?:\bnot|\bnever|n't)(?: \w+)?\s*$", re.I)
 AGAIN = "Please say that again."
 GO_ON = "And once more?"
-Found = list[tuple[str, str, float]]
 
 
 async def register(sitting: Sitting) -> list[Case]:
@@ -105,7 +105,7 @@ async def reference(experiment: Experiment) -> list[Reference]:
     for who, speaker in SPEAKERS.items():
         cases = await register(seated(experiment, speaker, tasks))
         pooled = [case._replace(metric=case.metric.partition("@")[0]) for case in cases]
-        rows += figures(f"a scripted {who}", pooled)
+        rows += references(pooled, f"a scripted {who}", exact=True)
     return rows
 
 
@@ -131,4 +131,5 @@ EXAM = Exam(
     answers=_answers,
     real=True,
     reference=reference,
+    composites={"style_change": {"style_shown": 1, "style_by_chance": -1}},
 )

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from evals.cost import most_answers
 from evals.exams.table import EXAMS
-from evals.metrics import check_metrics, measured
+from evals.metrics import COMPOSITES, check_metrics, measured
 from evals.references import needing, references_table
 from pipeline.config import Experiment
 from pipeline.settings import ConfigError
@@ -77,3 +77,8 @@ def test_the_terminal_says_it(tmp_path):
     console = Console(width=160, record=True)
     console.print(references_table({"common_ground": {"rows": [], "needs_real_model": ["@pivot"]}}))
     assert "needs a real model: @pivot" in console.export_text()
+
+
+def test_what_is_a_sum_of_an_exams_metrics_is_said_in_that_exam():
+    for exam in EXAMS.values():
+        assert exam.metrics.keys() & COMPOSITES.keys() == exam.composites.keys()
