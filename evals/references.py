@@ -68,7 +68,7 @@ def references_table(found: Json) -> Table:
     table = Table(
         title="Known before any student sits",
         title_justify="left",
-        caption="The figures: results/references.json, report",
+        caption="Figures: results/references.json, report",
     )
     for column in ("exam", "figures of", "how many", "needs a real model"):
         table.add_column(column, justify="right" if column == "how many" else "left", overflow="fold")
