@@ -64,17 +64,20 @@ def read_references(run: Path) -> Json:
 
 
 def references_table(found: Json) -> Table:
-    """A line a figure; what of an exam the embedded base is not asked is said."""
+    """A line a figure, below whose it is; what of an exam the embedded base is not asked is said."""
     table = Table(title="Known before any student sits (95% intervals)", title_justify="left")
-    for column in ("exam", "who", "metric"):
-        table.add_column(column)
+    table.add_column("exam: who, and metric", overflow="fold")  # names that are cut short cannot be told apart
     for column in ("value", "interval", "n"):
-        table.add_column(column, justify="right")
+        table.add_column(column, justify="right", no_wrap=True)
     for name, block in found.items():
+        before = ""
         for row in block["rows"]:
-            cells = [row["who"], row["metric"], number(row["value"], 3), interval(row, 3), f"{row['n']:,}"]
-            table.add_row(name, *map(escape, cells))
+            if row["who"] != before:
+                table.add_row(escape(f"{name}: {row['who']}"), style="bold")
+            before = row["who"]
+            cells = [f"  {row['metric']}", number(row["value"], 3), interval(row, 3), f"{row['n']:,}"]
+            table.add_row(*map(escape, cells))
         if block["needs_real_model"]:
-            what = f"needs a real model: {', '.join(block['needs_real_model'])}"
-            table.add_row(name, "the embedded base", what, "–", "–", "–")
+            table.add_row(f"{name}: the embedded base", style="bold")
+            table.add_row(escape(f"  needs a real model: {', '.join(block['needs_real_model'])}"), "–", "–", "–")
     return table

@@ -75,8 +75,6 @@ class Item(NamedTuple):
 async def sit(sitting: Sitting) -> list[Case]:
     """Every item `exams.episodes` times."""
     items = _items(sitting.experiment, sitting.tasks)
-    if not items:
-        say("tutoring: no task lacks a fact, and exams.tutoring is not set; left out")
     work = [_episode(sitting, item, n) for item in items for n in range(sitting.experiment.exams.episodes)]
     turns = sitting.settings.turns
     return tally("tutoring", [hit for item, said in await sitting.all(work) for hit in figures(item, said, turns)])

@@ -6,6 +6,7 @@ import pytest
 from rich.console import Console
 
 from evals.cost import most_answers
+from evals.examine import unasked
 from evals.exams.table import EXAMS
 from evals.metrics import COMPOSITES, check_metrics, measured
 from evals.references import needing, references_table
@@ -77,6 +78,27 @@ def test_the_terminal_says_it(tmp_path):
     console = Console(width=160, record=True)
     console.print(references_table({"common_ground": {"rows": [], "needs_real_model": ["@pivot"]}}))
     assert "needs a real model: @pivot" in console.export_text()
+
+
+def test_on_a_narrow_terminal_no_name_is_cut_short():
+    names = [f"keeps_{kind}_null@{who}" for kind in ("confirmed", "refuted") for who in ("own", "imposed")]
+    rows = [
+        {"metric": name, "who": "a script that heeds every check", "value": 0.5, "low": 0.1, "high": 0.9, "n": 40}
+        for name in names
+    ]
+    console = Console(width=80, record=True)
+    console.print(references_table({"updating": {"rows": rows, "needs_real_model": []}}))
+    text = console.export_text()
+    assert "…" not in text and text.count("heeds") == 1
+    assert [text.count(name) for name in names] == [1] * len(names)
+
+
+def test_an_exam_that_none_of_the_tasks_is_for_is_named():
+    chosen = experiment("lost", "agreement", "updating", "alone", "tutoring", "private", "common_ground")
+    full, lacking = ({"full": 4}, {"underspecified": 4})
+    for exam, without in [(full, ["lost", "tutoring", "common_ground"]), (lacking, ["agreement", "updating", "alone"])]:
+        mine = chosen.model_copy(update={"tasks": chosen.tasks.model_copy(update={"exam": exam})})
+        assert unasked(mine, exam_tasks(mine)[0]) == without
 
 
 def test_what_is_a_sum_of_an_exams_metrics_is_said_in_that_exam():
