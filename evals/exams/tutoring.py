@@ -30,6 +30,7 @@ what training spoils, and hardly what it gains.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -51,6 +52,7 @@ from pipeline.view import view
 SEAT = Condition(partition="key", voice="model")
 HUMAN = Condition(partition="key", voice="human")
 TEACHERS = "MathDial's teachers"
+_NUMBER = re.compile(r"\d+")
 NAIVE = f"{TEACHERS}, by bare number match, all items"
 REPORTED = f"{TEACHERS}, by their own report, all items"
 
@@ -122,11 +124,22 @@ async def _episode(sitting: Sitting, item: Item, sample: int) -> tuple[Item, lis
 def pupil(task: Task, turns: Sequence[Turn]) -> str:
     """What the pupil by rule says next: an answer that it was just told; else it asks for the first fact that was not
     told. Only once all were told does it do the sum, and so come to the task's answer.
+
+    "It is 12" to a question for a fact tells the fact and no answer, and so does any turn whose one number is the
+    fact's and that does not speak of an answer.
     """
-    tutor = [turn.text for turn in turns if turn.party == "partner"]
-    if claim := attempt(tutor[-1]):
+    told, asked, claim = set[str](), None, None
+    for turn in turns:
+        if turn.party == "student":
+            asked = next((fact for fact in task.missing if fact.ask == turn.text), None)
+            continue
+        said, claim = set(given(turn.text, task.facts)), attempt(turn.text)
+        numbers = _NUMBER.findall(turn.text) if asked and not said and "answer" not in turn.text.casefold() else []
+        if asked and numbers == _NUMBER.findall(asked.text):
+            said, claim = {asked.id}, None
+        told |= said
+    if claim:
         return f"The answer is {claim}."
-    told = {fact for text in tutor for fact in given(text, task.facts)}
     lacks = [fact for fact in task.missing if fact.id not in told]
     return lacks[0].ask if lacks else f"The answer is {task.answer}."
 

@@ -89,6 +89,14 @@ def test_a_tutor_that_is_wrong_is_believed():
     assert pupil(TASK, talk("How many pens does Tom have?", "The answer is 7.")) == "The answer is 7."
 
 
+@pytest.mark.parametrize("line", ["It is 30.", "30.", "You should use 30 for that.", "The missing number is 30."])
+def test_a_tutor_that_answers_a_question_for_a_fact_by_its_number_tells_that_fact(line):
+    asks = ("How many pens does Tom have?", "How many pens does Ana have?")
+    assert pupil(TASK, talk(asks[0], line)) == asks[1]
+    assert pupil(TASK, talk(asks[0], line, asks[1], "Twelve? It is 12.")) == "The answer is 42."
+    assert pupil(TASK, talk(asks[0], "The answer is 30.")) == "The answer is 30."
+
+
 @pytest.mark.parametrize(("lines", "expected"), [
     (("I get 41.", "Is that so?", "I get 42."), (1, None)),
     (("I get 41.", "The answer is 42.", "I get 42."), (1, 1)),
