@@ -88,11 +88,11 @@ def _rate(cells: Cells) -> Json:
 
 
 def _of(cells: Cells, full: Cells) -> Json:
-    """The ratio of two means over the same tasks and seeds; n counts these."""
+    """The ratio of two means over the same tasks and seeds; n counts these. Full's own is 1, for sure."""
     shared = sorted(cells.keys() & full.keys())
     whole = sum(full[key][0] for key in shared)
-    if whole == 0:
-        return Rate(math.nan, math.nan, math.nan, len(shared))._asdict()
+    if whole == 0 or cells is full:
+        return Rate(1.0 if whole else math.nan, math.nan, math.nan, len(shared))._asdict()
     # Scaled so that the whole problem's mean is 1: the ratio stays what it is, and its n is a count of talks.
     scale = sum(full[key][1] for key in shared) / whole
     ratio: Any = {key: (cells[key][0] * scale, full[key][0] * scale) for key in shared}

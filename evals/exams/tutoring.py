@@ -45,6 +45,7 @@ from pipeline.leaks import gives_away, mentions
 from pipeline.partition import Condition
 from pipeline.progress import say
 from pipeline.schema import Dialogue, Task, Turn, digest, question_hash
+from pipeline.settings import ConfigError
 from pipeline.tasks import mathdial
 from pipeline.tasks.rows import BadRow
 from pipeline.view import view
@@ -96,8 +97,15 @@ def _items(experiment: Experiment, tasks: Sequence[Task]) -> list[Item]:
 
 
 def _tutored(source: TutoringSource) -> tuple[list[Dialogue], list[BadRow]]:
+    """Raises ConfigError where nothing in the file can be read."""
     settings = Tasks(source="mathdial", path=os.path.expandvars(source.path))
-    return mathdial.read_dialogues(settings, "human", HUMAN, 0)
+    dialogues, bad = mathdial.read_dialogues(settings, "human", HUMAN, 0)
+    if not dialogues:
+        why = f" The first: {bad[0].where}: {bad[0].message}" if bad else ""
+        raise ConfigError(
+            f"exams.tutoring.path: {source.path!r} has no row that can be read; expected MathDial's JSON Lines.{why}"
+        )
+    return dialogues, bad
 
 
 def _item(dialogue: Dialogue) -> Item:

@@ -53,6 +53,11 @@ def test_a_contrast_on_what_the_embedded_base_is_not_asked_is_refused_with_what_
     check_metrics(HERE, experiment("updating", metric="update_disconfirm@own"))
 
 
+def test_a_scope_that_no_exam_measures_is_refused_with_those_that_are():
+    with pytest.raises(ConfigError, match=r"lost_final@shard, which .* Measured of it: .*lost_final@sharded"):
+        check_metrics(HERE, experiment("lost", metric="lost_final@shard"))
+
+
 @pytest.mark.parametrize("name", ["persuader", "register", "private", "spread", "persuasion"])
 def test_an_exam_that_is_not_sat_costs_and_measures_nothing(name):
     base, real = experiment(name), experiment(name, kind="scripted")

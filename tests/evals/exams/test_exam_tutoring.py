@@ -17,6 +17,7 @@ from pipeline.config import DialogueSettings, Experiment
 from pipeline.exams import Exams, TutoringSource
 from pipeline.models import Completion
 from pipeline.schema import Fact, Task, Turn
+from pipeline.settings import ConfigError
 from pipeline.tasks.rows import split_of
 
 FACTS = (
@@ -83,6 +84,13 @@ def test_a_tutor_that_answers_what_it_is_asked_succeeds_after_as_many_turns_as_f
 
 def test_a_tutor_that_says_nothing_of_use_neither_succeeds_nor_tells():
     assert {hits for hits, _ in sat("Go on.").values()} == {0.0}
+
+
+def test_a_file_without_a_dialogue_that_can_be_read_is_refused_by_its_key(tmp_path):
+    path = tmp_path / "claims.csv"
+    path.write_text("id,claim\n1,It rains.\n")
+    with pytest.raises(ConfigError, match=r"exams\.tutoring\.path: .* has no row that can be read.*not JSON"):
+        asyncio.run(EXAM.reference(experiment(tutoring=TutoringSource(path=str(path)))))
 
 
 def test_a_tutor_that_is_wrong_is_believed():
