@@ -113,7 +113,7 @@ def lost_tables(block: Json) -> list[Table]:
         "where the first right attempt wins, which rewards guessing.",
     )
     for heading in ("student", "mode", "N", "tasks x seeds", "P", "A90", "U", "variance", "of full", "any"):
-        table.add_column(heading)
+        table.add_column(heading, overflow="fold")
     for name, student in block["students"].items():
         for mode in block["modes"]:
             row, other = (student[score]["modes"][mode] for score in SCORES)
@@ -122,7 +122,7 @@ def lost_tables(block: Json) -> list[Table]:
             table.add_row(name, mode, *counts, *(f"{number(rate['value'])} ({interval(rate)})" for rate in shown))
     paired = Table(title="Paired differences of the last answer, by task and seed")
     for heading in ("student", "modes", *block["statistics"]):
-        paired.add_column(heading)
+        paired.add_column(heading, overflow="fold")
     for name, student in block["students"].items():
         for modes, row in student["lost_final"]["differences"].items():
             cells = (f"{number(row[key]['value'], 3, True)} ({interval(row[key], 3, True)})" for key in row)
