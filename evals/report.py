@@ -138,7 +138,7 @@ def table(summary: Json) -> RenderableType:
     title = summary["headline"]
     contrasts = Table(title="Contrasts (95% intervals; p of all but the primary is Holm's)", title_justify="left")
     for column in ("metric", "a − b", "difference", "interval", "p"):
-        contrasts.add_column(column, justify="right" if column in ("difference", "p") else "left")
+        contrasts.add_column(column, justify="right" if column in ("difference", "p") else "left", overflow="fold")
     for row in summary["comparisons"]:
         contrasts.add_row(
             row["metric"] + (" (primary)" if row["primary"] else ""),
@@ -262,10 +262,9 @@ def matrix(summary: Json) -> dict[str, list[Json]]:
         base = (rates.get("base") or {}).get("value")
         cells = [_cell(rate, None if name == "base" else base) for name, rate in rates.items()]
         labels = beside(metric, labelling(summary))
-        # Who asks for an exam of the literature wants to see it: no choice is made among its metrics.
-        made[family].append(
-            {"metric": metric, "shown": metric in SHOWN or family in EXAMS, "cells": cells, "labels": labels}
-        )
+        # Who asks for an exam of the literature wants to see all of it; `lost` has a table of its own.
+        shown = metric in SHOWN or (family in EXAMS and family != "lost")
+        made[family].append({"metric": metric, "shown": shown, "cells": cells, "labels": labels})
     return {family: rows for family, rows in made.items() if rows}
 
 
