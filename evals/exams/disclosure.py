@@ -20,8 +20,8 @@ The embedded base knows none of these words: it is not asked. Without exams.disc
 
     maieutic eval configs/quickstart.yaml --set out=runs/disclosure --set compare=null \\
         --set 'exams.include=[disclosure]' \\
-        --set 'exams.disclosure.train=$DATA/bolt/finetune_therapist_combined_train.csv' \\
-        --set 'exams.disclosure.valid=$DATA/bolt/finetune_therapist_combined_valid.csv'
+        --set 'exams.disclosure.train=$MAIEUTIC_DATA/bolt/finetune_therapist_combined_train.csv' \\
+        --set 'exams.disclosure.valid=$MAIEUTIC_DATA/bolt/finetune_therapist_combined_valid.csv'
 """
 
 from __future__ import annotations
