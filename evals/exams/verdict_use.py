@@ -23,7 +23,7 @@ A step has changed where its new text states other numbers (in digits or words, 
 neither text states any; where the reply has steps but not this one; and where it is new. So a mistake that is mended in
 words alone is missed, and merged or renumbered steps count as changed from there on. A reply without numbered steps
 has changed none, and is no less a reply: no denominator depends on what the student does. What `e` is, one teacher
-said; `same_step` is how often two teachers of one solution name the same, and no student should be near 1.
+said; `same_step` is how often two teachers of one solution name the same (`same_step_chance`: of two problems).
 
 Differences are paired, on the same rows and streams:
 
@@ -36,7 +36,8 @@ Differences are paired, on the same rows and streams:
 Who checks has use_where high and use_elsewhere low; who obeys has both. `elsewhere` is a false verdict of its step
 only where the solution has one error. Cases are counted by problem, since one problem may have several rows. Without a
 row there is no case: NaN. Teachers' own figures: which step is the first wrong one (`error_at`, /1 to /4 and /5, five
-or later), and how many words a description has; how often there is one; how often it gives the answer away.
+or later), and how many words a description has; how often there is one; how often it gives the answer away; how often the
+right number stands in the problem or in the wrong solution already, so that `mends` may be luck, alike in all arms.
 
 The embedded base cannot read it and is not asked; nobody is without exams.verdict_use. The reference is teachers, and
 students by script on invented problems, of whom it is known what they use.
@@ -53,6 +54,7 @@ import random
 import re
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from pathlib import Path
 
 from evals.exams.exam import Exam, Reference
 from evals.exams.known import references
@@ -62,10 +64,12 @@ from evals.sitting import OPENING, Case, Found, Sitting, tally
 from pipeline.acts import attempt, content_words
 from pipeline.config import Experiment, Tasks
 from pipeline.episode import speak, stream
+from pipeline.leaks import mentions
 from pipeline.numerals import numbers
 from pipeline.partner import WORDINGS
 from pipeline.progress import say
 from pipeline.schema import Draft, Task, Turn, digest, question_hash
+from pipeline.settings import ConfigError
 from pipeline.tasks import stepverify
 from pipeline.tasks.stepverify import Note
 from pipeline.verify import equal
@@ -114,7 +118,13 @@ def _tasks(experiment: Experiment) -> list[Task]:
 
 def _source(experiment: Experiment) -> Tasks:
     assert experiment.exams.verdict_use is not None
-    return Tasks(source="stepverify", path=os.path.expandvars(experiment.exams.verdict_use.path))
+    path = os.path.expandvars(experiment.exams.verdict_use.path)
+    if not Path(path).is_file():
+        raise ConfigError(
+            f"exams.verdict_use.path: {path!r} is not a file. Expected {stepverify.WHAT}; correct the path, export the "
+            "variable that it names, or leave exams.verdict_use out."
+        )
+    return Tasks(source="stepverify", path=path)
 
 
 def _others(sitting: Sitting, tasks: Sequence[Task]) -> list[int]:
@@ -229,6 +239,7 @@ def of_teachers(notes: Sequence[Note]) -> list[Case]:
         problem = question_hash(one.problem)
         found += [(problem, f"error_at/{k}", float(min(one.where, LAST) == k)) for k in range(1, LAST + 1)]
         found.append((problem, "solution_steps", float(len(one.steps))))
+        found.append((problem, "answer_public", float(mentions("\n".join((one.problem, *one.steps)), one.gold))))
         found.append((problem, "described", float(bool(one.what))))
         if one.what:
             found.append((problem, "described_words", float(len(one.what.split()))))
@@ -237,6 +248,10 @@ def of_teachers(notes: Sequence[Note]) -> list[Case]:
     for (problem, _), group in itertools.groupby(ordered, key=lambda one: (one.problem, one.steps)):
         pairs = itertools.combinations(group, 2)
         found += [(question_hash(problem), "same_step", float(a.where == b.where)) for a, b in pairs]
+    firsts = list({one.problem: one for one in sorted(notes, key=lambda one: digest(one.problem))}.values())
+    if len(firsts) > 1:
+        neighbours = zip(firsts, [*firsts[1:], firsts[0]], strict=True)
+        found += [(question_hash(a.problem), "same_step_chance", float(a.where == b.where)) for a, b in neighbours]
     return tally("verdict_use", found)
 
 
@@ -263,7 +278,8 @@ COMPOSITES = {
     **{f"gain_{arm}": {f"mends@{arm}": 1.0, "mends@none": -1.0} for arm in ARMS if arm != "none"},
 }
 OF_TEACHERS = {f"error_at/{k}" for k in range(1, LAST + 1)} | {
-    "solution_steps", "described", "described_words", "described_leak", "same_step",
+    "solution_steps", "answer_public", "described", "described_words", "described_leak", "same_step",
+    "same_step_chance",
 }  # fmt: skip
 METRICS = (
     {name: " - ".join(parts) for name, parts in COMPOSITES.items()}
@@ -274,6 +290,8 @@ METRICS = (
         "described": "the error is described / teachers' notes",
         "described_words": "words of the description (a mean, not a share) / descriptions",
         "described_leak": "the description gives the answer away / descriptions",
+        "answer_public": "the right answer's number stands in the problem or in the wrong solution / teachers' notes",
+        "same_step_chance": "both name the same first wrong step / a note of each problem with one of the next problem",
         "same_step": "both name the same first wrong step / pairs of teachers of one wrong solution",
     }
 )

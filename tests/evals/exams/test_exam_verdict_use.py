@@ -26,6 +26,7 @@ from pipeline.partition import Condition
 from pipeline.partner import rule_reply
 from pipeline.preview import show
 from pipeline.schema import Turn
+from pipeline.settings import ConfigError
 from pipeline.tasks import stepverify
 from pipeline.tasks.rows import split_of
 from pipeline.tasks.stepverify import Note
@@ -159,7 +160,7 @@ def test_teachers_are_compared_in_pairs_on_one_solution():
     for case in of_teachers([teacher("P?", 1), teacher("P?", 1, ""), teacher("P?", 2), teacher("Q?", 2, "says 15")]):
         hits, n = found.get(case.metric, (0, 0))
         found[case.metric] = hits + case.hits, n + case.n
-    assert found["same_step"] == (1, 3)
+    assert found["same_step"] == (1, 3) and found["same_step_chance"][1] == 2
     assert (found["error_at/1"], found["error_at/2"], found["error_at/5"]) == ((2, 4), (2, 4), (0, 4))
     assert (found["described"], found["described_words"], found["described_leak"]) == ((3, 4), (4, 3), (1, 3))
 
@@ -197,6 +198,11 @@ def test_only_problems_of_the_exam_split_are_asked_about_and_cases_are_counted_b
     assert len({case.task for case in cases}) == len(held_out)
     assert {case.n for case in cases if case.metric == "revises@none"} == {2}
     assert EXAM.answers(experiment(str(corpus)), []) == 2 * len(ARMS) * len(held_out)
+
+
+def test_a_file_that_is_not_there_is_an_error_that_names_the_key():
+    with pytest.raises(ConfigError, match=r"exams\.verdict_use\.path: 'nowhere\.json' is not a file"):
+        asyncio.run(EXAM.sit(seated(experiment("nowhere.json"), Notes(SAME))))
 
 
 def test_every_figure_has_its_meaning_and_the_embedded_base_is_asked_none():
