@@ -35,9 +35,11 @@ Differences are paired, on the same rows and streams:
 
 Who checks has use_where high and use_elsewhere low; who obeys has both. `elsewhere` is a false verdict of its step
 only where the solution has one error. Cases are counted by problem, since one problem may have several rows. Without a
-row there is no case: NaN. Teachers' own figures: which step is the first wrong one (`error_at`, /1 to /4 and /5, five
-or later), and how many words a description has; how often there is one; how often it gives the answer away; how often the
-right number stands in the problem or in the wrong solution already, so that `mends` may be luck, alike in all arms.
+row there is no case: NaN.
+
+Teachers' own figures: which step is the first wrong one (`error_at`, /1 to /4, and /5 for five or later); how often it
+is described, in how many words, and how often the description gives the answer away; how often the right number stands
+in the problem or in the wrong solution already, so that `mends` may be luck, alike in all arms (`answer_public`).
 
 The embedded base cannot read it and is not asked; nobody is without exams.verdict_use. The reference is teachers, and
 students by script on invented problems, of whom it is known what they use.
