@@ -141,16 +141,12 @@ def task(said: Note) -> Task:
 
 
 def tells(said: Note) -> bool:
-    """Whether the description gives the answer away: as a result (`pipeline.leaks.gives_away`), as the value of a sum
-    that it states, or as a number, in digits or words, that neither the problem nor the wrong solution has.
+    """Whether the description gives the answer away: the answer's number stands in it, in digits or words, or it is
+    told as a result (`pipeline.leaks.gives_away`), or is the value of a sum that it states.
 
-    What may be worked out from the reason, but is not said, it does not find: that is what a description is for.
+    Strict: the number may be another quantity of the problem. What can be worked out from the reason, and is not said,
+    it does not find: that is what a description is for.
     """
-    if gives_away(said.what, said.gold, said.problem) or any(equal(str(value), said.gold) for value in sums(said.what)):
-        return True
-    public = "\n".join((said.problem, *said.steps))
-    return not _says(public, said.gold) and _says(said.what, said.gold)
-
-
-def _says(text: str, gold: str) -> bool:
-    return mentions(text, gold) or (bool(numbers(gold)) and numbers(gold) <= numbers(text))
+    sum_of_it = any(equal(str(value), said.gold) for value in sums(said.what))
+    there = mentions(said.what, said.gold) or bool(numbers(said.gold) & numbers(said.what))
+    return there or sum_of_it or gives_away(said.what, said.gold, said.problem)
