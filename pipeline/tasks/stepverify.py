@@ -2,7 +2,7 @@
 
 `tasks.path` is its JSON list. A row is a problem, a wrong solution of it in steps, and what one teacher said of that
 solution: the first wrong step and, in most rows, a description of the error. The file counts steps from 0, we from 1.
-Several rows may hold one solution, with what several teachers said of it.
+Several rows may hold one solution, with what several teachers said of it; who they are is not in the file.
 
 The wrong solution stands in the question, which both parties read, as a first solution in numbered steps. It is no
 turn, for a turn is text that the student would be trained on (`pipeline.tasks.mathdial` keeps it off the talk for the
