@@ -67,7 +67,7 @@ def forest(comparisons: list[Json]) -> str:
         axes.set_xlabel("difference, 95% interval")
         axes.grid(axis="x", color=LINE, linewidth=0.6)
         axes.set_axisbelow(True)
-        return _svg(figure)
+        return svg(figure)
 
 
 def prediction(conditions: dict[str, Json]) -> str:
@@ -120,7 +120,7 @@ def prediction(conditions: dict[str, Json]) -> str:
         axes.grid(axis="x", color=LINE, linewidth=0.6)
         axes.set_axisbelow(True)
         figure.legend(loc="outside upper left", ncols=3, frameon=False, labelcolor=INK, handletextpad=0.3)
-        return _svg(figure)
+        return svg(figure)
 
 
 def turn_values(ledgers: dict[str, Json], moves: dict[str, str]) -> str:
@@ -178,7 +178,7 @@ def turn_values(ledgers: dict[str, Json], moves: dict[str, str]) -> str:
         ]
         keys.append(Line2D([], [], color=MUTED, linewidth=1, linestyle=(0, (3, 2)), label="mean of all turns"))
         figure.legend(handles=keys, loc="outside upper left", ncols=4, frameon=False, labelcolor=INK, handletextpad=0.3)
-        return _svg(figure)
+        return svg(figure)
 
 
 def precision_recall(curves: dict[str, Json], points: dict[str, Json], names: dict[str, str]) -> str:
@@ -202,7 +202,7 @@ def precision_recall(curves: dict[str, Json], points: dict[str, Json], names: di
         axes.grid(color=LINE, linewidth=0.6)
         axes.set_axisbelow(True)
         axes.legend(loc="lower left", frameon=False, labelcolor=INK)
-        return _svg(figure)
+        return svg(figure)
 
 
 def _worth(axes: Axes, y: int, row: Json) -> None:
@@ -214,7 +214,7 @@ def _worth(axes: Axes, y: int, row: Json) -> None:
     axes.plot(value["value"], y, "o", color=colour, markersize=7, markeredgecolor="white", zorder=3)
 
 
-def _svg(figure: Figure) -> str:
+def svg(figure: Figure) -> str:
     file = io.StringIO()
     figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
     text = file.getvalue()
