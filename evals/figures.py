@@ -215,6 +215,7 @@ def _worth(axes: Axes, y: int, row: Json) -> None:
 
 
 def svg(figure: Figure) -> str:
+    """A figure as it is put into a page."""
     file = io.StringIO()
     figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
     text = file.getvalue()

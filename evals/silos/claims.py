@@ -17,7 +17,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-
 from evals.audit.finding import wilson
 from evals.silos.repeats import Played, late, limits, rate
 from evals.stats import Rate
@@ -57,9 +56,11 @@ def above(what: str, found: Rate, bar: float) -> Part:
 
 
 def near_zero(what: str, found: Rate) -> Part:
-    inside = -HARDLY < found.low and found.high < HARDLY
+    inside = found.low > -HARDLY and found.high < HARDLY
     outside = found.low > HARDLY or found.high < -HARDLY
-    return Part(what, found, f"within {HARDLY:g} of 0", "agreed" if inside else "not agreed" if outside else "undecided")
+    return Part(
+        what, found, f"within {HARDLY:g} of 0", "agreed" if inside else "not agreed" if outside else "undecided"
+    )
 
 
 def paired(sweep: Sweep, weights: Mapping[Point, float], name: str, scale: float = 1.0) -> Rate:
@@ -118,7 +119,10 @@ def claims(sweep: Sweep) -> list[Claim]:
         points = [(small, low)] + ([(small, high)] if there((small, low), (small, high)) else [])
         add(
             "Small k favours local consensus.",
-            *(above(f"share with several silos at {_at(*point)}", share(sweep, point, several), HALF) for point in points),
+            *(
+                above(f"share with several silos at {_at(*point)}", share(sweep, point, several), HALF)
+                for point in points
+            ),
             above(
                 f"E, k = {small} − k = {large}, at p = {low:g}",
                 paired(sweep, {(small, low): 1.0, (large, low): -1.0}, "E"),
@@ -169,23 +173,17 @@ def experiments(sweep: Sweep) -> list[Experiment]:
     return made
 
 
-def smallest_q(rows: Sequence[Mapping[str, Any]], bar: float = 0.05) -> float | None:
-    """The smallest share of verifiers from which on the share of runs that end in a wrong single silo stays below
-    `bar` by its whole interval; None where there is none. `rows` have q and `wrong_single`."""
+def smallest_q(wrong: Mapping[float, Rate], bar: float) -> float | None:
+    """The smallest q from which on the share of runs that end in a wrong single silo stays below `bar` by its whole
+    interval; None where there is none. `wrong` is that share by q."""
     best = None
-    for row in sorted(rows, key=lambda row: -row["q"]):
-        if not row["wrong_single"]["high"] < bar:
+    for q in sorted(wrong, reverse=True):
+        if not wrong[q].high < bar:
             break
-        best = float(row["q"])
+        best = q
     return best
 
 
-def needed_for(bar: float = 0.05) -> int:
+def needed_for(bar: float) -> int:
     """How many repeats without a single wrong silo it takes for Wilson's upper limit to fall below `bar`."""
     return next(n for n in range(1, 100_000) if wilson(0, n).high < bar)
-
-
-def sweep_of(settings: Sequence[Sequence[Played]]) -> dict[Point, Sequence[Played]]:
-    """Settings that differ in k and p alone."""
-    return {(some[0].cell.k, some[0].cell.p): some for some in settings}
-

@@ -17,7 +17,7 @@ from evals.silos.measure import BEHAVIOURS
 
 Json = dict[str, Any]
 Array = np.ndarray
-COLOURS = dict(zip(BEHAVIOURS, ("#1f5fa8", "#c2571a", "#e3b341", "#8b95a1"), strict=True))
+COLOURS: dict[str, str] = dict(zip(BEHAVIOURS, ("#1f5fa8", "#c2571a", "#e3b341", "#8b95a1"), strict=True))
 SILOS = ("#1f5fa8", "#c2571a", "#2c7a4b", "#8e4a9e", "#c9a227", "#17879b", "#b3261e", "#7a5c3e", "#d67ba8", "#4b5a6b")
 OTHER = "#c3c9d1"
 DRAWN = 400  # agents in a panel at most; the first ones, whose places say nothing of them
@@ -87,7 +87,9 @@ def curves(rows: Sequence[Json]) -> str:
         grid[1, 0].set_ylim(bottom=-0.05)
         grid[0, 0].set_ylabel("S(t), share that stays")
         grid[1, 0].set_ylabel("E(t), nats")
-        keys = [Line2D([], [], color=shade, linewidth=2, label=f"p = {p:g}") for p, shade in zip(ps, shades, strict=True)]
+        keys = [
+            Line2D([], [], color=shade, linewidth=2, label=f"p = {p:g}") for p, shade in zip(ps, shades, strict=True)
+        ]
         figure.legend(handles=keys, loc="outside upper left", ncols=len(ps), frameon=False, labelcolor=INK)
         return svg(figure)
 
@@ -98,18 +100,19 @@ def _band(axes: Axes, curve: Mapping[str, Sequence[float]], first: int, colour: 
     axes.plot(steps, curve["mean"], color=colour, linewidth=1.6)
 
 
-def plane(shown: Sequence[tuple[str, Array, Array]]) -> str:
+def plane(shown: Sequence[tuple[str, Array, Array]], topics: Sequence[str]) -> str:
     """Silos over time: a row for each (name, flat [T + 1, n, 2], silo [T + 1, n]), a column for each of five steps.
 
-    A disc is the agents at one place, its area their number, its colour their silo; beyond ten silos grey.
+    A disc is the agents at one place, its area their number, its colour their silo: the ten that have most agents
+    over all rows, others are grey. `topics` names silos by id.
     """
+    ids, counts = np.unique(np.concatenate([silo.ravel() for _, _, silo in shown]), return_counts=True)
+    colour = dict(zip(sorted(ids[np.argsort(-counts, kind="stable")][: len(SILOS)].tolist()), SILOS, strict=False))
     with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(9.4, 0.5 + 1.9 * len(shown)), layout="constrained")
+        figure = Figure(figsize=(9.4, 0.7 + 1.9 * len(shown)), layout="constrained")
         grid = figure.subplots(len(shown), 5, squeeze=False)
         for line, (name, flat, silo) in zip(grid, shown, strict=True):
             last = len(silo) - 1
-            ids, counts = np.unique(silo, return_counts=True)
-            colour = dict(zip(ids[np.argsort(-counts, kind="stable")].tolist(), SILOS, strict=False))
             low, high = flat.reshape(-1, 2).min(axis=0), flat.reshape(-1, 2).max(axis=0)
             room = 0.1 * np.maximum(high - low, 1e-6)
             for axes, step in zip(line, (0, last // 8, last // 4, last // 2, last), strict=True):
@@ -122,6 +125,10 @@ def plane(shown: Sequence[tuple[str, Array, Array]]) -> str:
                 count = len(np.unique(silo[step]))
                 axes.set_title(f"t = {step}, {count} silo{'s' if count > 1 else ''}", fontsize=9, color=MUTED)
             line[0].set_ylabel(name, color=INK)
+        named = [(face, topics[one]) for one, face in colour.items() if one < len(topics)]
+        keys = [Line2D([], [], marker="o", linestyle="", color=face, label=topic) for face, topic in named]
+        if keys:
+            figure.legend(handles=keys, loc="outside upper left", ncols=6, frameon=False, labelcolor=INK)
         return svg(figure)
 
 

@@ -23,7 +23,7 @@ from pipeline.settings import ConfigError
 from pipeline.store import read
 
 Array = np.ndarray
-OWN = {"id", "repeat", "seed", "neighbour_error", "seconds"}  # what repeats of a setting may differ in
+OWN = {"id", "repeat", "seed", "neighbour_error", "topics"}  # what repeats of a setting may differ in
 
 
 class Cell(BaseModel):
@@ -32,15 +32,16 @@ class Cell(BaseModel):
     model_config = ConfigDict(extra="allow", frozen=True)
 
     id: str
-    k: int | tuple[tuple[int, int], ...]  # a schedule is (step, value) pairs
-    p: float | tuple[tuple[int, float], ...]
+    k: int  # of a schedule its first value
+    p: float
     n: int
     steps: int
     kind: str
     repeat: int
     seed: int
     q: float | None = None
-    neighbour_error: float | None = None
+    neighbour_error: float = 0.0
+    topics: tuple[str, ...] = ()  # what each silo is about, by id
 
     @property
     def setting(self) -> dict[str, Any]:
@@ -79,7 +80,7 @@ def _measure(cell: Cell, path: Path) -> Played:
         raise ConfigError(f"{path}: missing, though cells.jsonl has it. Delete its row; the next run plays it again.")
     with np.load(path) as arrays:
         silo = arrays["silo"]
-        right = arrays["right"] if "right" in arrays else None
+        right = arrays.get("right")
     if silo.shape != (cell.steps + 1, cell.n):
         raise ConfigError(
             f"{path}: silo has shape {silo.shape}, expected {(cell.steps + 1, cell.n)} as in cells.jsonl. Delete the "
@@ -96,30 +97,33 @@ def _measure(cell: Cell, path: Path) -> Played:
     return Played(cell, stability(silo), entropy(silo), silos(silo), kind, share, wrong, wrong_largest)
 
 
-def mean(values: Array, least: float, most: float) -> tuple[Array, Array, Array]:
-    """Mean over repeats with its 95% interval by Student's t: `values` is [repeats, ...], each within least to most.
-
-    Where all repeats are equal t would say that the mean is known. There the interval is what Wilson's allows for an
-    event that none of the repeats showed: their value v could still be off by its upper limit times the room beyond v.
-    One repeat leaves everything open.
-    """
+def student(values: Array) -> tuple[Array, Array, Array]:
+    """Mean over repeats, `values` being [repeats, ...], with its 95% interval by Student's t; NaN ends for one repeat."""
     n = len(values)
     centre = values.mean(axis=0)
     if n < 2:
-        return centre, np.full_like(centre, least), np.full_like(centre, most)
+        return centre, np.full_like(centre, math.nan), np.full_like(centre, math.nan)
     reach = values.std(axis=0, ddof=1) / math.sqrt(n) * student_t.ppf(0.975, n - 1)
-    unseen = wilson(0, n).high
-    equal = np.ptp(values, axis=0) == 0
-    low = np.where(equal, centre - unseen * (centre - least), centre - reach)
-    high = np.where(equal, centre + unseen * (most - centre), centre + reach)
-    return centre, np.maximum(low, least), np.minimum(high, most)
+    return centre, centre - reach, centre + reach
 
 
-def rate(values: Sequence[float] | Array, least: float, most: float) -> Rate:
-    """`mean` of one number per repeat; NaN where there is none."""
-    if len(values) == 0:
+def rate(values: Sequence[float], least: float, most: float) -> Rate:
+    """`student` of one number per repeat, each within least to most; NaN where there is none.
+
+    Where all repeats are equal t would say that the mean is known. There the interval is what Wilson's allows for an
+    event that none of the repeats showed: by up to its upper limit, times the room beyond their value, the mean may be
+    off. One repeat leaves everything open.
+    """
+    n = len(values)
+    if n == 0:
         return Rate(math.nan, math.nan, math.nan, 0)
-    return Rate(*(float(part) for part in mean(np.asarray(values, float), least, most)), len(values))
+    value, low, high = (float(part) for part in student(np.asarray(values, float)))
+    if n == 1:
+        low, high = least, most
+    elif len(set(values)) == 1:
+        unseen = wilson(0, n).high
+        low, high = value - unseen * (value - least), value + unseen * (most - value)
+    return Rate(value, max(low, least), min(high, most), n)
 
 
 def late(one: Played) -> dict[str, float]:
@@ -152,8 +156,7 @@ def by_setting(played: Iterable[Played]) -> list[list[Played]]:
 
 
 def _order(cell: Cell) -> tuple[Any, ...]:
-    k, p = (math.inf if isinstance(value, tuple) else value for value in (cell.k, cell.p))
-    return cell.kind, cell.n, k, p, cell.q or 0.0, repr(cell.setting)
+    return cell.kind, cell.n, cell.k, cell.p, cell.q or 0.0, repr(cell.setting)
 
 
 def summary(some: Sequence[Played]) -> dict[str, Any]:
@@ -170,29 +173,35 @@ def summary(some: Sequence[Played]) -> dict[str, Any]:
         },
         **{name: rate([one[name] for one in numbers], *bounds[name])._asdict() for name in ("S", "E", "silos")},
         "curves": {
-            name: _curve(np.array([getattr(one, field) for one in some]), *bounds[name])
+            name: _curve(np.array([getattr(one, field) for one in some], float))
             for name, field in (("S", "stability"), ("E", "entropy"), ("silos", "silos"))
         },
     }
-    errors = [one.cell.neighbour_error for one in some if one.cell.neighbour_error is not None]
-    found["neighbour_error"] = rate(errors, 0, 1)._asdict() if errors else None
+    if any(one.cell.neighbour_error for one in some):
+        found["neighbour_error"] = rate([one.cell.neighbour_error for one in some], 0, 1)._asdict()
     if some[0].right is not None:
         found["right"] = rate([one["right"] for one in numbers], 0, 1)._asdict()
         found["wrong_single"] = wilson(sum(bool(one.wrong) for one in some), len(some))._asdict()
         found["wrong_largest"] = wilson(sum(bool(one.wrong_largest) for one in some), len(some))._asdict()
-        found["curves"]["right"] = _curve(np.array([one.right for one in some]), 0, 1)
+        found["curves"]["right"] = _curve(np.array([one.right for one in some]))
     return found
 
 
-def _curve(values: Array, least: float, most: float) -> dict[str, list[float]]:
-    return dict(zip(("mean", "low", "high"), (part.tolist() for part in mean(values.astype(float), least, most)), strict=True))
+def _curve(values: Array) -> dict[str, list[float]]:
+    return {end: part.tolist() for end, part in zip(("mean", "low", "high"), student(values), strict=True)}
 
 
 def groups(settings: Iterable[list[Played]]) -> dict[str, list[list[Played]]]:
     """The settings of each group, by a name that tells what sets the groups apart: all but k, p and q."""
     settings = list(settings)
-    rest = [{key: value for key, value in some[0].cell.setting.items() if key not in "kpq"} for some in settings]
-    differ = [key for key in dict.fromkeys(key for one in rest for key in one) if len({repr(one.get(key)) for one in rest}) > 1]
+    rest = [
+        {key: value for key, value in some[0].cell.setting.items() if key not in ("k", "p", "q")} for some in settings
+    ]
+    differ = [
+        key
+        for key in dict.fromkeys(key for one in rest for key in one)
+        if len({repr(one.get(key)) for one in rest}) > 1
+    ]
     found: dict[str, list[list[Played]]] = {}
     for some, one in zip(settings, rest, strict=True):
         shown = [f"{key} = {one.get(key, '–')}" for key in dict.fromkeys(["n", "steps", *differ]) if key != "kind"]
