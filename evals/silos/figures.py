@@ -34,7 +34,7 @@ def phases(rows: Sequence[Json]) -> str:
     """A field for each (k, p), filled by the share of runs of each kind; the number is the share of the commonest."""
     ks, ps = (sorted({row["setting"][axis] for row in rows}) for axis in ("k", "p"))
     with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(1.6 + 1.05 * max(len(ks), 5), 1.5 + 0.52 * len(ps)), layout="constrained")
+        figure = Figure(figsize=(8.6, 1.3 + 0.5 * len(ps)), layout="constrained")
         axes = figure.subplots()
         for row in rows:
             x, y = ks.index(row["setting"]["k"]), ps.index(row["setting"]["p"])

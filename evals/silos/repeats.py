@@ -98,7 +98,7 @@ def _measure(cell: Cell, path: Path) -> Played:
 
 
 def student(values: Array) -> tuple[Array, Array, Array]:
-    """Mean over repeats, `values` being [repeats, ...], with its 95% interval by Student's t; NaN ends for one repeat."""
+    """Mean over repeats, of `values` [repeats, ...], with its 95% interval by Student's t; NaN ends for one repeat."""
     n = len(values)
     centre = values.mean(axis=0)
     if n < 2:
@@ -177,8 +177,8 @@ def summary(some: Sequence[Played]) -> dict[str, Any]:
             for name, field in (("S", "stability"), ("E", "entropy"), ("silos", "silos"))
         },
     }
-    if any(one.cell.neighbour_error for one in some):
-        found["neighbour_error"] = rate([one.cell.neighbour_error for one in some], 0, 1)._asdict()
+    approximate = any(one.cell.neighbour_error for one in some)
+    found["neighbour_error"] = rate([one.cell.neighbour_error for one in some], 0, 1)._asdict() if approximate else None
     if some[0].right is not None:
         found["right"] = rate([one["right"] for one in numbers], 0, 1)._asdict()
         found["wrong_single"] = wilson(sum(bool(one.wrong) for one in some), len(some))._asdict()
