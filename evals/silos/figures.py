@@ -20,7 +20,7 @@ Array = np.ndarray
 COLOURS: dict[str, str] = dict(zip(BEHAVIOURS, ("#1f5fa8", "#c2571a", "#e3b341", "#8b95a1"), strict=True))
 SILOS = ("#1f5fa8", "#c2571a", "#2c7a4b", "#8e4a9e", "#c9a227", "#17879b", "#b3261e", "#7a5c3e", "#d67ba8", "#4b5a6b")
 OTHER = "#c3c9d1"
-DRAWN = 400  # agents in a panel at most; the first ones, whose places say nothing of them
+DRAWN = 2000  # agents in a panel at most; the first ones, whose places say nothing of them
 
 
 def spread(values: Sequence[Any], most: int) -> list[Any]:
@@ -109,7 +109,7 @@ def plane(shown: Sequence[tuple[str, Array, Array]], topics: Sequence[str]) -> s
     ids, counts = np.unique(np.concatenate([silo.ravel() for _, _, silo in shown]), return_counts=True)
     colour = dict(zip(sorted(ids[np.argsort(-counts, kind="stable")][: len(SILOS)].tolist()), SILOS, strict=False))
     with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(9.4, 0.7 + 1.9 * len(shown)), layout="constrained")
+        figure = Figure(figsize=(9.4, 0.7 + 1.9 * len(shown)), dpi=200, layout="constrained")  # dpi: of the discs
         grid = figure.subplots(len(shown), 5, squeeze=False)
         for line, (name, flat, silo) in zip(grid, shown, strict=True):
             last = len(silo) - 1
@@ -136,31 +136,41 @@ def _agents(axes: Axes, flat: Array, silo: Array, colour: Mapping[int, str]) -> 
     places, count = np.unique(np.column_stack([flat.round(4), silo]), axis=0, return_counts=True)
     size = 14 + 240 * count / len(flat)
     faces = [colour.get(int(one), OTHER) for one in places[:, 2]]
-    axes.scatter(places[:, 0], places[:, 1], s=size, c=faces, alpha=0.8, edgecolors="white", linewidths=0.6)
+    # As an image: as shapes, the discs of a large society would weigh megabytes.
+    look: Any = {"alpha": 0.8, "edgecolors": "white", "linewidths": 0.6, "rasterized": True}
+    axes.scatter(places[:, 0], places[:, 1], s=size, c=faces, **look)
 
 
-def verifiers(rows: Sequence[Json], bar: float) -> str:
-    """Against the share q of verifiers: right answers at the end, and runs that end in a wrong (single) silo."""
-    lines = (
+def verifiers(panels: Sequence[tuple[str, Sequence[Json]]], bar: float) -> str:
+    """A panel for each (k, p): against the share q of verifiers, right answers and runs that end wrong."""
+    marks = (
         ("right", "agents right at the end", ACCENT, "o"),
         ("wrong_largest", "runs whose largest silo is wrong", MUTED, "s"),
         ("wrong_single", "runs that end in a wrong single silo", SECOND, "D"),
     )
+    columns = min(len(panels), 4)
+    height = -(-len(panels) // columns)
     with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(8.6, 3.8), layout="constrained")
-        axes = figure.subplots()
-        q = [row["setting"]["q"] for row in rows]
-        axes.axhline(bar, color=MUTED, linewidth=1, linestyle=(0, (3, 2)), zorder=1)
-        for name, label, colour, shape in lines:
-            value, low, high = ([row[name][end] for row in rows] for end in ("value", "low", "high"))
-            axes.fill_between(q, low, high, color=colour, alpha=0.13, linewidth=0)
-            axes.plot(q, value, shape + "-", color=colour, linewidth=1.6, markeredgecolor="white", label=label)
-        axes.set_ylim(-0.02, 1.02)
-        axes.set_xlabel("q, share of agents that hold a verifier")
-        axes.set_ylabel("share")
-        axes.grid(axis="y", color=LINE, linewidth=0.6)
-        axes.set_axisbelow(True)
-        figure.legend(loc="outside upper left", ncols=3, frameon=False, labelcolor=INK, handletextpad=0.4)
+        figure = Figure(figsize=(9.4 if columns > 1 else 6, 0.7 + 2.5 * height), layout="constrained")
+        grid = figure.subplots(height, columns, sharex=True, sharey=True, squeeze=False)
+        for axes, (name, rows) in zip(grid.flat, panels, strict=False):
+            q = [row["setting"]["q"] for row in rows]
+            axes.axhline(bar, color=MUTED, linewidth=1, linestyle=(0, (3, 2)), zorder=1)
+            for metric, label, colour, shape in marks:
+                value, low, high = ([row[metric][end] for row in rows] for end in ("value", "low", "high"))
+                axes.fill_between(q, low, high, color=colour, alpha=0.13, linewidth=0)
+                look: Any = {"color": colour, "linewidth": 1.4, "markersize": 5, "markeredgecolor": "white"}
+                axes.plot(q, value, shape + "-", label=label, **look)
+            axes.set_title(name, fontsize=10, color=INK)
+            axes.grid(axis="y", color=LINE, linewidth=0.6)
+            axes.set_axisbelow(True)
+        for axes in list(grid.flat)[len(panels) :]:
+            axes.set_visible(False)
+        grid[0, 0].set_ylim(-0.02, 1.02)
+        figure.supxlabel("q, share of agents that hold a verifier", fontsize=10, color=MUTED)
+        figure.supylabel("share", fontsize=10, color=MUTED)
+        handles, labels = grid[0, 0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside upper left", ncols=3, frameon=False, labelcolor=INK)
         return svg(figure)
 
 

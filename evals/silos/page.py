@@ -107,12 +107,13 @@ def _draw(folder: Path, group: Json) -> Json:
     lines = [
         (one["name"], one["varied"], [rows[at["k"], at["p"]] for at in one["rows"]]) for one in report["experiments"]
     ]
+    panels = [(one["where"], one["rows"]) for one in report["verifiers"]]
     return {
         "phases": figures.phases(whole) if len(whole) > 1 else "",
         "lines": figures.lines(lines) if lines else "",
         "curves": figures.curves(whole) if whole else "",
         "plane": figures.plane(_shown(folder, group["played"]), group["played"][0][0].cell.topics),
-        "verifiers": [figures.verifiers(one["rows"], BAR) for one in report["verifiers"]],
+        "verifiers": figures.verifiers(panels, BAR) if panels else "",
     }
 
 
