@@ -51,7 +51,7 @@ class Factual(Section):
 
 
 class Adapt(Section):
-    """What an agent's own k and p gain at each step that left its answer as it was, and lose at each that changed it."""
+    """What an agent's own k and p gain at a step that leaves its answer as it was, and lose at one that changes it."""
 
     k: int = 0
     p: float = 0.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-FLOWERS = ("tulip", "rose", "daisy", "lily", "sunflower", "orchid", "violet", "peony", "iris", "poppy", "dahlia", "aster")
+FLOWERS = tuple("tulip rose daisy lily sunflower orchid violet peony iris poppy dahlia aster".split())
 SAYINGS = (
     "My favourite flower is the {}, because I grew up beside a garden full of them.",
     "I like the {} best of all flowers: nothing else looks so well on a table.",
@@ -23,7 +23,11 @@ SAYINGS = (
 )
 
 
+def topic_names(topics: int) -> list[str]:
+    """The first flowers; those beyond the list have numbers."""
+    return [*FLOWERS, *(f"flower {i}" for i in range(len(FLOWERS), topics))][:topics]
+
+
 def sayings(topics: int) -> list[tuple[str, str]]:
-    """(text, claim) of every sentence about the first `topics` flowers; flowers beyond those have numbered names."""
-    names = [*FLOWERS, *(f"flower {i}" for i in range(len(FLOWERS), topics))][:topics]
-    return [(saying.format(name), name) for name in names for saying in SAYINGS]
+    """(text, claim) of every sentence about the first flowers."""
+    return [(saying.format(name), name) for name in topic_names(topics) for saying in SAYINGS]
