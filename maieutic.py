@@ -200,8 +200,7 @@ def audit(target: Target, overrides: Overrides = None) -> None:
 def society(config: Config, overrides: Overrides = None) -> None:
     """Play a society of peers, each cell that is not there yet, and report its silos."""
     with _told():
-        from evals.silos import write_society_report
-
+        from evals.silos.page import write_society_report
         from pipeline.society.run import play_society
 
         _open_next(write_society_report(play_society(config, tuple(overrides or ()))))
