@@ -174,3 +174,11 @@ def test_what_is_missing_or_does_not_fit_is_named(tmp_path):
 def test_what_is_drawn_of_many_values_has_both_ends():
     assert spread([1, 2, 3], 5) == [1, 2, 3]
     assert spread(list(range(30)), 5) == [0, 7, 14, 22, 29]
+
+
+def test_claims_are_held_against_the_largest_p_below_1_too(tmp_path):
+    write_cells(tmp_path, AS_THE_PAPER | {(1, 0.5): THREE, (5, 0.5): ONE}, repeats=20)
+    group = json.loads((write_society_report(tmp_path).parent / "report.json").read_text())["groups"][0]
+    fragments = {key: group[key][3] for key in ("claims", "claims_below_1")}
+    assert {claim["claim"] for claim in fragments.values()} == {"Large k with large p leaves fragments."}
+    assert [claim["verdict"] for claim in fragments.values()] == ["agreed", "not agreed"]
