@@ -2,7 +2,8 @@
 
 Information changes what an agent holds: it receives an item of the other's, and answers anew from all that it holds.
 Mirroring changes what it says alone: it adopts the other's answer, until information makes it look into what it holds.
-An agent with a verifier adopts no answer that is wrong, and of its items prefers those that are right.
+An agent with a verifier adopts no answer that is wrong, of its items prefers those that are right, and gives up a right
+answer for another right one alone.
 """
 
 from __future__ import annotations
@@ -49,6 +50,11 @@ class Agents(Protocol):
         ...
 
 
+def _first(worth: np.ndarray) -> np.ndarray:
+    """What sorting would put first, without sorting."""
+    return worth.argmax(axis=-1)[..., None]
+
+
 class Retrieval:
     """Agents that answer with the items nearest to the query: of texts, or of a mixture that stands for texts."""
 
@@ -61,10 +67,13 @@ class Retrieval:
         self.count = np.full(n, items)
         self.is_right = np.zeros(len(world.vectors), bool) if gold is None else world.claims == gold
         self.closeness = -((world.vectors - world.queries[:, None]) ** 2).sum(axis=-1)  # (Q, M)
-        self.said = np.zeros((n, len(world.queries), views), np.int32)
+        self.views = views
+        self.said = self.retrieved(np.arange(n))
 
     async def answer(self, who: np.ndarray) -> None:
-        self.said[who] = self.retrieved(who)
+        found = self.retrieved(who)
+        worse = self.verifiers[who] & self.right()[who] & ~np.all(self.is_right[found], axis=(1, 2))
+        self.said[who[~worse]] = found[~worse]
 
     def retrieved(self, who: np.ndarray) -> np.ndarray:
         """(who, Q, views) of each agent's items those nearest to each query, the nearest first."""
@@ -72,10 +81,7 @@ class Retrieval:
         # A verifier's verdict stands above closeness: distances are small against it.
         barred = np.where(self.verifiers[who, None] & ~self.is_right[held], 1e6, 0) + np.where(held < 0, 1e9, 0)
         worth = self.closeness[:, held].transpose(1, 0, 2) - barred[:, None]
-        views = self.said.shape[2]
-        best = (
-            worth.argmax(axis=-1)[..., None] if views == 1 else np.argsort(-worth, axis=-1, kind="stable")[..., :views]
-        )
+        best = np.argsort(-worth, axis=-1, kind="stable")[..., : self.views] if self.views > 1 else _first(worth)
         return np.take_along_axis(np.broadcast_to(held[:, None], worth.shape), best, axis=-1)
 
     def adopt(self, to: np.ndarray, of: np.ndarray) -> None:

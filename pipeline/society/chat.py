@@ -34,10 +34,11 @@ class Chat:
     ):
         self.finder, self.queries, self.gold = finder, queries, gold
         self.model, self.embed, self.sampling = model, embed, sampling
+        # Row 0 is no answer, which is what everybody says before the first.
         self.said = np.zeros(finder.said.shape, np.int32)
-        self.table: dict[str, int] = {}  # text: its row
-        self.vectors = np.zeros((0, finder.world.vectors.shape[1]), np.float32)
-        self.is_right = np.zeros(0, bool)
+        self.table: dict[str, int] = {"": 0}  # text: its row
+        self.vectors = np.zeros((1, finder.world.vectors.shape[1]), np.float32)
+        self.is_right = np.zeros(1, bool)
         self.known: dict[tuple[int, ...], str] = {}
 
     async def answer(self, who: np.ndarray) -> None:
@@ -56,7 +57,9 @@ class Chat:
             tasks = [group.create_task(self._complete(key, gate)) for key in new]
         self.known.update(zip(new, (task.result() for task in tasks), strict=True))
         self._enter([self.known[key] for key in new])
-        self.said[who] = np.array([self.table[self.known[key]] for key in asked], np.int32).reshape(found.shape)
+        said = np.array([self.table[self.known[key]] for key in asked], np.int32).reshape(found.shape)
+        worse = self.finder.verifiers[who] & self.right()[who] & ~np.all(self.is_right[said], axis=(1, 2))
+        self.said[who[~worse]] = said[~worse]
 
     async def _complete(self, key: tuple[int, ...], gate: asyncio.Semaphore) -> str:
         query, item = self.queries[key[0]], self.finder.world.texts[key[1]]
@@ -73,7 +76,7 @@ class Chat:
         new = [text for text in dict.fromkeys(texts) if text not in self.table]
         if not new:
             return
-        self.table.update((text, len(self.table) + i) for i, text in enumerate(new))
+        self.table |= {text: row for row, text in enumerate(new, start=len(self.table))}
         self.vectors = np.concatenate([self.vectors, self.embed(new)])
         self.is_right = np.concatenate([self.is_right, [self._is_right(text) for text in new]])
 

@@ -113,6 +113,8 @@ class Society(Section):
             raise ValueError("q: verifiers need a query that has a right answer. Set factual.gold, or q: 0")
         if self.kind == "proxy" and self.knowledge.path:
             raise ValueError("knowledge.path: kind proxy draws its knowledge. Set kind: retrieval, or leave path out")
+        if self.views > self.knowledge.items:
+            raise ValueError(f"views: {self.views} answers need as many items. Raise knowledge.items, or lower views")
         for values in (self.k, self.p):
             if isinstance(values, tuple) and (not values or values[0][0] != 0 or list(values) != sorted(values)):
                 raise ValueError("k, p: a schedule is [step, value] pairs in order, the first at step 0")

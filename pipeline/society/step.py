@@ -30,8 +30,7 @@ async def step(
 ) -> Heard:
     """`k` and `p` are (n,), of each agent its own; `items` is how many there are in all, for what noise makes of one.
 
-    As many random numbers are drawn whatever happens, so that societies that differ in p alone hear alike as long as
-    their answers are alike.
+    As many random numbers are drawn whatever happens. Raises what the agents' model raises.
     """
     n = len(points.of)
     before = agents.said.copy()
