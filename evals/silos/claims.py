@@ -71,7 +71,7 @@ def paired(sweep: Sweep, weights: Mapping[Point, float], name: str, scale: float
     values = {point: {one.cell.repeat: late(one)[name] for one in sweep[point]} for point in weights}
     repeats = sorted(set.intersection(*(set(column) for column in values.values())))
     sums = [sum(weight * values[point][repeat] for point, weight in weights.items()) / scale for repeat in repeats]
-    least, most = limits(next(iter(sweep.values()))[0].cell.n)[name]
+    least, most = limits(next(iter(sweep.values()))[0].cell)[name]
     reach = sum(weight for weight in weights.values() if weight > 0) * (most - least) / scale
     return rate(sums, -reach, reach)
 

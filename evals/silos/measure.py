@@ -72,7 +72,7 @@ def behaviour(silo: Array) -> Behaviour:
 
     Stable (silos that persist with their members), unstable (members that come and go) and decaying (silos that
     vanish) are the paper's kinds; a society that is down to one silo has none left to lose, and is told apart by
-    us. The windows and the three thresholds are ours: the paper's text gives no figures that could be used.
+    us. The windows and the three thresholds are ours: the paper's full text was not at hand, nor any figure of its own.
     Silos that died before the second half leave no mark, so what is decaying at T = 80 may be stable at T = 800.
 
     Raises ValueError where there is no step or no agent.

@@ -141,9 +141,10 @@ def late(one: Played) -> dict[str, float]:
     return found
 
 
-def limits(n: int) -> dict[str, tuple[float, float]]:
-    """The least and greatest value of each number for n agents."""
-    return {"S": (0, 1), "E": (0, math.log(n)), "silos": (1, n), "single": (0, 1), "right": (0, 1)}
+def limits(cell: Cell) -> dict[str, tuple[float, float]]:
+    """The least and greatest value of each number; there are no more silos than agents, or than topics where known."""
+    most = min(cell.n, len(cell.topics) or cell.n)
+    return {"S": (0, 1), "E": (0, math.log(most)), "silos": (1, most), "single": (0, 1), "right": (0, 1)}
 
 
 def by_setting(played: Iterable[Played]) -> list[list[Played]]:
@@ -162,7 +163,7 @@ def _order(cell: Cell) -> tuple[Any, ...]:
 def summary(some: Sequence[Played]) -> dict[str, Any]:
     """A setting in numbers: shares of behaviour with Wilson's intervals, means with Student's, curves over t."""
     cell = some[0].cell
-    bounds = limits(cell.n)
+    bounds = limits(cell)
     numbers = [late(one) for one in some]
     found: dict[str, Any] = {
         "setting": cell.setting,

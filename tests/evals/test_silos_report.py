@@ -11,7 +11,7 @@ from made_society import held, wandering, write_cells
 from evals.silos.claims import above, claims, experiments, near_zero, needed_for, smallest_q, verdict
 from evals.silos.figures import spread
 from evals.silos.page import write_society_report
-from evals.silos.repeats import Played, by_setting, groups, late, measured, rate, summary
+from evals.silos.repeats import Played, by_setting, groups, late, limits, measured, rate, summary
 from evals.stats import Rate
 from pipeline.settings import ConfigError
 
@@ -97,6 +97,13 @@ def test_equal_repeats_do_not_make_a_mean_certain():
     assert (certain.value, certain.high) == (1, 1) and certain.low == pytest.approx(0.722, abs=1e-3)
     unequal = rate([0.2, 0.4], 0, 1)
     assert unequal.value == pytest.approx(0.3) and (unequal.low, unequal.high) == (0, 1)
+
+
+def test_there_are_no_more_silos_than_agents_or_topics(tmp_path):
+    bare = measured(write_cells(tmp_path / "a", {(5, 0.5): THREE}, repeats=1))[0]
+    named = measured(write_cells(tmp_path / "b", {(5, 0.5): THREE}, repeats=1, topics=["rose", "lily", "iris"]))[0]
+    assert limits(bare.cell)["silos"] == (1, 6) and limits(bare.cell)["E"] == (0, pytest.approx(math.log(6)))
+    assert limits(named.cell)["silos"] == (1, 3) and limits(named.cell)["E"] == (0, pytest.approx(math.log(3)))
 
 
 def test_a_setting_sums_up_its_repeats_and_not_its_agents(tmp_path):
