@@ -54,7 +54,7 @@ def write_society_report(out: Path) -> Path:
 
 
 def headline(report: Json) -> str:
-    """What the claims came to over all groups, in words, and where wrong silos are commonest, which q keeps them off."""
+    """What the claims came to over all groups, in words; where wrong silos are commonest, which q keeps them off."""
     runs = sum(row["repeats"] for group in report["groups"] for row in group["settings"])
     parts = [f"{runs:,} societies"]
     if said := [claim["verdict"] for group in report["groups"] for claim in group["claims"]]:
