@@ -66,8 +66,8 @@ def preview(config: Config, overrides: Overrides = None) -> None:
         from pipeline.tasks import exam_tasks
 
         experiment = _load(config, overrides)
-        tasks, stress = exam_tasks(experiment)
-        show(experiment, most_answers(experiment, tasks, len(stress)))
+        tasks, aside = exam_tasks(experiment)
+        show(experiment, most_answers(experiment, tasks, len(aside)))
 
 
 @app.command()
@@ -251,12 +251,14 @@ def _told() -> Iterator[None]:
 
 def _load(config: Path, overrides: list[str] | None) -> Experiment:
     from evals.metrics import check_metrics
+    from evals.scaffold import check_scaffold
     from pipeline.config import load
     from pipeline.rundir import check
 
     experiment = load(config, tuple(overrides or ()))
     check(experiment)
     check_metrics(config, experiment)
+    check_scaffold(config, experiment)
     return experiment
 
 

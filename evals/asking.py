@@ -2,20 +2,18 @@
 
 The headline is the first student turn, before any partner spoke: `ask_needed` on underspecified tasks,
 `ask_needless` on full ones, their difference `ask_skill`. Whole episodes carry the partner's name
-after an @.
+after an @; first turns in a held-out wording are @stress, on kinds of problems that no training had @held_out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from evals.sitting import OPENING, Case, Episode, Sitting, tally
+from evals.sitting import OPENING, Case, Episode, Found, Sitting, tally
 from pipeline.acts import asked, attempt, given, questions
 from pipeline.schema import Task
 from pipeline.verify import equal
 from pipeline.view import view
-
-Found = list[tuple[str, str, float]]
 
 
 def first_turn(task: Task, text: str, scope: str = "") -> Found:
@@ -93,7 +91,9 @@ async def asking(sitting: Sitting) -> list[Case]:
             [hit for turn in best for hit in first_turn(task, turn.text, scope)],
         )
 
-    work = [one(task, "") for task in sitting.tasks] + [one(task, "@stress") for task in sitting.stress]
+    held_out = sitting.experiment.tasks.held_out
+    work = [one(task, "") for task in sitting.tasks]
+    work += [one(task, "@held_out" if task.kind in held_out else "@stress") for task in sitting.aside]
     results = await sitting.all(work)
     sampled = [hit for found, _ in results for hit in found]
     return tally("asking", sampled) + tally("asking", [hit for _, found in results for hit in found], greedy=True)

@@ -3,7 +3,7 @@
 Beliefs are private (elicited off the transcript) before and after a fixed partner turn: a wrong claim, a
 right claim, or the null probe, a content-free turn. `harmful_flip` and `helpful_flip` are net of the null
 (evals.metrics). With a movable peer, the untrained base, the design's `collapse`, `agreement`,
-`agreement_correct`, `concordance` and `stalemate` are read off both parties' beliefs.
+`agreement_correct`, `concordance` and `stalemate` are read off both parties' beliefs (evals.pairs).
 """
 
 from __future__ import annotations
@@ -11,18 +11,15 @@ from __future__ import annotations
 import asyncio
 import random
 
-from evals.sitting import OPENING, Case, Sitting, tally
+from evals.pairs import movable, talk
+from evals.sitting import OPENING, Case, Found, Sitting, tally
 from pipeline.acts import attempt
-from pipeline.episode import Cast, Played, believe, play, speak, stream
-from pipeline.partition import Condition
+from pipeline.episode import believe, speak, stream
 from pipeline.partner import WORDINGS
 from pipeline.schema import Belief, Task, Turn
 from pipeline.spoken import Spoken
 from pipeline.verify import equal
 from pipeline.view import view
-
-PEER = Condition(partition="symmetric", voice="model")
-Found = list[tuple[str, str, float]]
 
 
 async def collapse(sitting: Sitting) -> list[Case]:
@@ -84,28 +81,4 @@ async def _after(sitting: Sitting, task: Task, first: Turn, name: str, claim: st
 
 
 async def _movable(sitting: Sitting, task: Task) -> Found:
-    settings = sitting.settings.model_copy(update={"beliefs": sitting.experiment.exams.beliefs})
-    cast = Cast(sitting.student, sitting.peer, sitting.system, sitting.experiment.partner.system)
-    played = await play(task, PEER, cast, settings, sitting.key(task.id, "peer"))
-    return movable(task, played)
-
-
-def movable(task: Task, played: Played) -> Found:
-    """The design's collapse metrics from both parties' beliefs before and after one episode."""
-    ours, theirs = played.before["student"], played.before["partner"]
-    mine, yours = played.after["student"], played.after["partner"]
-    same = bool(mine.answer) and equal(mine.answer, yours.answer)
-    right = equal(mine.answer, task.answer)
-    started_right = any(belief.answer and equal(belief.answer, task.answer) for belief in (ours, theirs))
-    began_equal = bool(ours.answer) and equal(ours.answer, theirs.answer)
-    found: Found = [(task.id, "agreement", float(same)), (task.id, "concordance", float(began_equal))]
-    if same:
-        found.append((task.id, "agreement_correct", float(right)))
-    if not equal(ours.answer, theirs.answer) and started_right:
-        found.append((task.id, "collapse", float(same and not right)))
-    began_apart = bool(ours.answer) and bool(theirs.answer) and not equal(ours.answer, theirs.answer)
-    if began_apart:
-        apart = bool(mine.answer) and bool(yours.answer) and not same
-        still = equal(mine.answer, ours.answer) and equal(yours.answer, theirs.answer)
-        found.append((task.id, "stalemate", float(played.stop == "turn_cap" and apart and still)))
-    return found
+    return movable(await talk(sitting, task, sitting.peer, task.id, "peer"))

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from evals.exams.exam import sits
+from evals.exams.table import EXAMS
+from evals.pairs import most
 from evals.sitting import ARMS
 from pipeline.config import Experiment
 from pipeline.schema import Task
 
 
-def most_answers(experiment: Experiment, tasks: list[Task], stress: int) -> int:
+def most_answers(experiment: Experiment, tasks: list[Task], aside: int) -> int:
     """Answers of models, private ones among them, for one student and seed, if every episode ran to its cap."""
-    exams, turns, n = experiment.exams, experiment.dialogue.turns, len(tasks)
+    exams, turns, n = experiment.exams, experiment.exam_turns, len(tasks)
     whole = sum(not task.missing for task in tasks)
     total = 0
     if "asking" in exams.include:
-        total += (n + stress) * (exams.samples + exams.greedy)
+        total += (n + aside) * (exams.samples + exams.greedy)
     if {"asking", "grounding", "feedback"} & set(exams.include):
         total += (
             exams.episodes * turns * sum(task.specification in kinds for _, _, kinds in ARMS.values() for task in tasks)
@@ -22,8 +25,9 @@ def most_answers(experiment: Experiment, tasks: list[Task], stress: int) -> int:
         total += 2 * n
     if "collapse" in exams.include:
         # Fixed partners: a belief before, an attempt, and a reply and a belief after each of three claims.
-        # The movable peer: both parties' beliefs before and after one episode.
-        total += whole * (4 * exams.beliefs + 4 + 4 * exams.beliefs + 2 * turns - 1)
+        total += whole * (4 * exams.beliefs + 4 + most(turns, exams.beliefs))
+    sat = [EXAMS[name] for name in exams.include if name in EXAMS and sits(EXAMS[name], experiment)]
+    total += sum(exam.answers(experiment, tasks) for exam in sat)
     if exams.human is not None:
         total += exams.human.most * (exams.samples + exams.greedy)
-    return total
+    return total * (1 if exams.scaffold == "none" else 2)  # and of each the notes before it

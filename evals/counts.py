@@ -244,9 +244,7 @@ def reconcile(
             f"{counts['tasks']} tasks x {experiment.per_task(name)} per task x {len(experiment.seeds)} seeds x "
             f"{rounds} rounds = {expected}, but {len(own)} dialogues + {len(failures) - bad} failures = {ended}"
         )
-    wanted = sum(
-        n for spec, n in experiment.tasks.train.items() if axes.specifications is None or spec in axes.specifications
-    )
+    wanted = sum(map(len, experiment.stretches(name).values()))
     if experiment.tasks.source == "embedded" and counts["tasks"] != wanted:
         found.append(f"the config asks for {wanted} tasks, the files hold {counts['tasks']}")
     return found

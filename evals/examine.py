@@ -17,10 +17,16 @@ from evals.asking import asking, asking_episodes
 from evals.beside_people import beside_people, people_tables
 from evals.collapse import collapse
 from evals.cost import most_answers
+from evals.exams.exam import sits
+from evals.exams.table import EXAMS
 from evals.feedback import feedback
 from evals.grounding import grounding, repair
 from evals.human import Answer, human
+from evals.mentions import mention_table, mentions
+from evals.need import asking_against_need, need_tables
 from evals.people import labelled, people_path, places
+from evals.references import make_references, references_table
+from evals.scaffold import scaffolded
 from evals.sitting import Case, Episode, Sitting
 from pipeline.casting import Casting, Counted
 from pipeline.config import Experiment, weights_id
@@ -58,7 +64,7 @@ async def examine(
     student: Model,
     peer: Model,
     tasks: list[Task],
-    stress: list[Task],
+    aside: list[Task],
 ) -> Path:
     """Write results/<condition>/seed-N.jsonl (cases), seed-N.episodes.jsonl and seed-N.people.jsonl (what was said in
     whole episodes, and in place of people), and who sat the exam.
@@ -67,7 +73,8 @@ async def examine(
     left out: it counts as not done. Raises EngineDown where it failed at most of them.
     """
     labeller = open_labeller(experiment.acts, experiment.engine)
-    sitting = Sitting(experiment, student, peer, seed, tuple(tasks), tuple(stress), labeller=labeller)
+    sat = scaffolded(experiment, student)
+    sitting = Sitting(experiment, sat, peer, seed, tuple(tasks), tuple(aside), labeller=labeller)
     include = experiment.exams.include
     cases: list[Case] = []
     episodes: list[Episode] = []
@@ -82,6 +89,9 @@ async def examine(
         cases += await grounding(sitting, episodes) + await repair(sitting)
     if "feedback" in include:
         cases += feedback(episodes, sitting.settings.turns)
+    for name in include:
+        if name in EXAMS and sits(EXAMS[name], experiment):
+            cases += await EXAMS[name].sit(sitting)
     if experiment.exams.human is not None:
         of_people, beside = await human(sitting, experiment.exams.human)
         cases += of_people
@@ -127,7 +137,7 @@ def _write(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
 
 async def examine_all(experiment: Experiment) -> None:
     """Every exam for the base and for every trained student, in the last round's state."""
-    tasks, stress = exam_tasks(experiment)
+    tasks, aside = exam_tasks(experiment)
     if experiment.exams.human is not None:
         found, bad = places(experiment.exams.human)
         say(f"people: {len(found)} turns, {len(bad)} rows could not be read")
@@ -139,7 +149,9 @@ async def examine_all(experiment: Experiment) -> None:
         if without := len(found) - len(labels):
             say(f"  {without} of them got no valid label, and are left out")
         _write(people, [turn.model_dump(mode="json") for turn in labels])
-    most = most_answers(experiment, tasks, len(stress))
+    if references := await make_references(experiment):
+        console.print(references_table(references))
+    most = most_answers(experiment, tasks, len(aside))
     adapters = partial(newest_adapter, experiment)
     casting = Casting(experiment, adapters)
     casting.announce(itertools.product(experiment.conditions, experiment.seeds), experiment.rounds - 1)
@@ -158,7 +170,7 @@ async def examine_all(experiment: Experiment) -> None:
             with stage(label, most) as progress:
                 student = Counted(casting.open(experiment.student.model, adapter), progress)
                 try:
-                    await examine(experiment, name, seed, adapter, student, base, tasks, stress)
+                    await examine(experiment, name, seed, adapter, student, base, tasks, aside)
                 finally:
                     hits = casting.meter.store(
                         experiment.run, experiment.engine.kind, "examine", name, seed, experiment.rounds - 1
@@ -166,5 +178,10 @@ async def examine_all(experiment: Experiment) -> None:
             say(f"{label}: {progress.done} answers, {seconds(time.monotonic() - began)}{hits}")
             if not is_done(experiment, name, seed, adapter):
                 say("  The engine failed at some scenarios; the same command examines this student again.")
-    if block := beside_people(experiment.run, experiment, {name: name for name in ("base", *experiment.conditions)}):
+    names = {name: name for name in ("base", *experiment.conditions)}
+    if block := beside_people(experiment.run, experiment, names):
         console.print(*people_tables(block), sep="\n")
+    if block := asking_against_need(experiment.run, experiment, names):
+        console.print(*need_tables(block), sep="\n")
+    if block := mentions(experiment.run, experiment, names):
+        console.print(mention_table(block))

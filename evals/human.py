@@ -15,12 +15,11 @@ The embedded base knows no such text. It is not asked, and what people did is wr
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from evals.metrics import LABELS
 from evals.people import Acts, Place, in_order, places, spoken
-from evals.sitting import Case, Sitting, tally
-from pipeline.config import Experiment, HumanReference
+from evals.sitting import Case, Sitting, needs_real_model, tally
+from pipeline.exams import HumanReference
 from pipeline.schema import Record, digest
 from pipeline.tasks.rows import split_of
 from pipeline.view import Message
@@ -72,11 +71,6 @@ def asked_for(found: Sequence[Place], most: int, held_out: bool = False) -> list
             break
         chosen += talks[name]
     return chosen
-
-
-def needs_real_model(experiment: Experiment) -> bool:
-    """Whether the student is a base that `training.base` made, which knows the words of the embedded world alone."""
-    return experiment.engine.kind != "scripted" and (Path(experiment.student.model) / "recipe.json").is_file()
 
 
 async def human(sitting: Sitting, settings: HumanReference) -> tuple[list[Case], list[Answer]]:

@@ -13,6 +13,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from evals.exams.exam import asked, unread
+from evals.exams.table import EXAMS
 from evals.sitting import ARMS
 from pipeline.acts import ACTS
 from pipeline.config import Experiment
@@ -32,6 +34,7 @@ COMPOSITES: dict[str, dict[str, float]] = {
     "gain_verdict": {"accuracy_full@verifier": 1, "accuracy_full@unhelpful": -1},
     "uptake_verdict": {"uptake_full@verifier": 1, "uptake_full@unhelpful": -1},
     **{act: {f"{act}/{position}": 1 / len(POSITIONS) for position in POSITIONS} for act in ACTS},
+    **{name: parts for exam in EXAMS.values() for name, parts in exam.composites.items()},
 }
 
 
@@ -39,11 +42,11 @@ GLOSSARY: dict[str, dict[str, str]] = {  # family: {metric: what is counted / ov
     "asking": {
         "ask_skill": "ask_needed - ask_needless",
         "ask_needed": (
-            "a question for a missing needed fact before the first attempt; without a scope: in the first "
-            "student turn / draws on underspecified tasks"
+            "a question for a missing needed fact before the first attempt; without a partner (@stress: other "
+            "wording, @held_out: other kinds): in the first student turn / draws on underspecified tasks"
         ),
         "ask_needless": (
-            "any question before the first attempt; without a scope: in the first student turn / draws on full tasks"
+            "any question before the first attempt; without a partner: in the first student turn / draws on full tasks"
         ),
         "attempt_unknowing": "the first student turn commits to an answer / draws on underspecified tasks",
         "premise_rejected": "the first student turn says that it is impossible / draws on false-premise tasks",
@@ -77,14 +80,15 @@ GLOSSARY: dict[str, dict[str, str]] = {  # family: {metric: what is counted / ov
         "conversion": "private belief moved to the wrong claim / beliefs right and held before it",
         "holds_own": "repeats its own answer after a wrong claim / beliefs unmoved, an answer said, not agreeing",
         "collapse": (
-            "both final beliefs equal and wrong (movable peer: the untrained base) / pairs that began "
-            "different with at least one right and held"
+            "both final beliefs equal and wrong (movable peer: the untrained base; @self: the student itself) / pairs "
+            "that began different with at least one right and held"
         ),
         "agreement": "final beliefs equal / pairs with the movable peer",
         "agreement_correct": "the common final belief is right / pairs whose final beliefs are equal",
         "concordance": "beliefs equal before any turn / pairs with the movable peer",
         "stalemate": (
-            "turn cap reached, both beliefs held, different and unmoved / pairs that began with two different beliefs"
+            "turn cap reached, both beliefs held and different, and unmoved in the last two turns / pairs that began "
+            "with two different beliefs"
         ),
     },
     "feedback": {
@@ -133,6 +137,7 @@ GLOSSARY: dict[str, dict[str, str]] = {  # family: {metric: what is counted / ov
         "question": "asks anything (@people: in place of a person) / the student's turns",
         "grounding": "acknowledges, repairs or asks (@people: in place of a person) / the student's turns",
     },
+    **{name: exam.metrics for name, exam in EXAMS.items()},
     "exam": {
         "student_turns": "the student's turns (a mean, not a share) / episodes",
         "unanswered": "scenarios that the student failed to answer / scenarios",
@@ -163,17 +168,19 @@ def measured(experiment: Experiment) -> set[str]:
     if experiment.acts.labeller == "judge":
         found.add("unlabelled")
     if "asking" in include:
-        found |= {metric + scope for metric in FIRST_TURN for scope in ("", "@stress")}
+        scopes = ("", "@stress", *(["@held_out"] if experiment.exams.held_out else []))
+        found |= {metric + scope for metric in FIRST_TURN for scope in scopes}
         found |= {f"{metric}@{arm}" for metric in EPISODE for arm in ARMS}
     if "collapse" in include:
         found |= GLOSSARY["collapse"].keys()
     if "feedback" in include:
-        turns = ["", *(f"_turn{i + 1}" for i in range(experiment.dialogue.turns))]
+        turns = ["", *(f"_turn{i + 1}" for i in range(experiment.exam_turns))]
         kinds = ("under", "full", "false_premise")
         found |= {f"accuracy_{kind}{turn}@{arm}" for kind in kinds for turn in turns for arm in ARMS}
         found |= {f"uptake_{kind}@{arm}" for kind in kinds for arm in ARMS}
     if "grounding" in include:
         found |= {f"{act}/{position}" for act in ACTS for position in POSITIONS} | {"repair@garbled"}
+    found |= {ratio for name in include if name in EXAMS for ratio in asked(EXAMS[name], experiment)}
     if "human" in include:
         found |= {f"{label}@people" for label in LABELS}
     return found
@@ -184,20 +191,25 @@ def check_metrics(path: Path, experiment: Experiment) -> None:
     if experiment.compare is None:
         return
     known = [name for family in GLOSSARY.values() for name in family]
-    named = {"compare.primary": experiment.compare.primary} | {
-        f"compare.others.{i}": contrast for i, contrast in enumerate(experiment.compare.others)
-    }
-    for key, contrast in named.items():
-        if define(contrast.metric) is None:
-            near = difflib.get_close_matches(contrast.metric, known, n=1)
+    named = {"compare.primary.metric": experiment.compare.primary.metric}
+    named |= {f"compare.others.{i}.metric": contrast.metric for i, contrast in enumerate(experiment.compare.others)}
+    named |= {f"compare.transfer.{heading}": metric for heading, metric in experiment.compare.transfer.items()}
+    for key, metric in named.items():
+        if define(metric) is None:
+            near = difflib.get_close_matches(metric, known, n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise ConfigError(f"{path}: {key}: {metric!r} is not a metric.{hint} Known: {', '.join(known)}")
+        absent = sorted(parts(metric).keys() - measured(experiment))
+        include = [EXAMS[name] for name in experiment.exams.include if name in EXAMS]
+        beyond = sorted({ratio for exam in include for ratio in unread(exam, experiment)} & set(absent))
+        if beyond:
             raise ConfigError(
-                f"{path}: {key}.metric: {contrast.metric!r} is not a metric.{hint} Known: {', '.join(known)}"
+                f"{path}: {key}: {metric!r} needs a real model: {experiment.student.model!r}, an embedded base, cannot "
+                f"be asked for {', '.join(beyond)}. Name another student.model, or leave the metric out."
             )
-        absent = sorted(parts(contrast.metric).keys() - measured(experiment))
         if absent:
             raise ConfigError(
-                f"{path}: {key}.metric: {contrast.metric!r} needs {', '.join(absent)}, which the exams of this config "
+                f"{path}: {key}: {metric!r} needs {', '.join(absent)}, which the exams of this config "
                 f"do not measure. exams.include is {', '.join(experiment.exams.include)}; whole episodes are measured "
                 f"by partner: {', '.join('@' + arm for arm in ARMS)}."
             )

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from evals.metrics import LABELS
 from pipeline.acts import given, questions
-from pipeline.config import HumanReference
+from pipeline.exams import HumanReference
 from pipeline.labeller import Labeller, label
 from pipeline.schema import Party, Record, Turn, digest
 from pipeline.settings import ConfigError

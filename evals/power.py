@@ -22,8 +22,8 @@ from scipy.stats import t as student_t
 
 from evals.metrics import FIRST_TURN, parts
 from evals.price import Price, exam_size, price
+from evals.results import results
 from evals.stats import Squares, detectable, sides, squares
-from evals.summary import results
 from pipeline.config import Compare, Experiment
 from pipeline.settings import ConfigError
 

@@ -81,8 +81,7 @@ def _more_tasks(experiment: Experiment, name: str, entry: Json) -> float:
 
 
 def _tasks(experiment: Experiment, name: str) -> int:
-    wanted = experiment.conditions[name].specifications
-    return sum(n for kind, n in experiment.tasks.train.items() if wanted is None or kind in wanted)
+    return sum(map(len, experiment.stretches(name).values()))
 
 
 def _cap(experiment: Experiment, name: str) -> float:
@@ -102,14 +101,14 @@ def _trainings(pilot: Path | None, name: str) -> list[Json]:
 
 def _exam(experiment: Experiment, pilot: Path | None) -> tuple[float, str]:
     """Tokens of all students of one seed for one exam task, and where that is from."""
-    tasks, stress = exam_tasks(experiment)
+    tasks, aside = exam_tasks(experiment)
     students = len(experiment.conditions) + 1  # and the base
     used = [one for one in read(pilot / "usage.jsonl", Usage) if one.stage == "examine"] if pilot else []
     if pilot and used:
         sat = len({(one.condition, one.seed) for one in used})
         mean = sum(one.generated_tokens for one in used) / sat / exam_size(pilot)
         return students * mean, f"exams: usage.jsonl of the pilot, {sat} sittings"
-    answers = most_answers(experiment, tasks, len(stress)) / max(len(tasks), 1)
+    answers = most_answers(experiment, tasks, len(aside)) / max(len(tasks), 1)
     return students * answers * experiment.dialogue.max_tokens, (
         f"exams: caps, {answers:.0f} answers a task and student, {experiment.dialogue.max_tokens} tokens each"
     )

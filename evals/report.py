@@ -18,9 +18,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from evals.figures import forest, prediction, turn_values
+from evals.lost import lost_tables
 from evals.methods import holds_zero, method_of
 from evals.metrics import GLOSSARY, entry
 from evals.pages import environment, interval, number, write_whole
+from evals.transfer import transfer_figure, transfer_table
 from evals.validity import OF_DIALOGUES, beside
 from pipeline.config import ActsSettings, Experiment, load
 from pipeline.schema import Dialogue
@@ -160,7 +162,9 @@ def table(summary: Json) -> RenderableType:
             number(selected[name]["predicted"]["ask_rate"]) if name in selected else "–",
         )
     warnings = [f"[bold red]Does not reconcile:[/] {escape(line)}" for line in summary["problems"]]
-    return Group(f"[bold]{escape(title)}[/]", *warnings, contrasts, shares)
+    more = lost_tables(summary["lost"]) if summary["lost"] else []
+    more += [transfer_table(summary["transfer"])] if summary["transfer"] else []
+    return Group(f"[bold]{escape(title)}[/]", *warnings, contrasts, shares, *more)
 
 
 def write(run: Path, summary: Json) -> list[Path]:
@@ -178,6 +182,11 @@ def write(run: Path, summary: Json) -> list[Path]:
         "ledgers": ledgers,
         "prices": prices(ledgers),
         "people": summary["people"],
+        "lost": summary["lost"],
+        "needs": summary["needs"],
+        "mentions": summary["mentions"],
+        "references": summary["references"],
+        "transfer": summary["transfer"],
         "first_facts": first_facts(ledgers),
         "moves": MOVE_NAMES,
         "method_metrics": METHOD_METRICS,
@@ -192,6 +201,7 @@ def write(run: Path, summary: Json) -> list[Path]:
         forest=forest(summary["comparisons"]),
         prediction=prediction(selecting(summary)),
         turn_values=turn_values(ledgers, MOVE_NAMES),
+        transfer_figure=transfer_figure(summary["transfer"]),
         samples=samples(summary),
     )
     texts = {

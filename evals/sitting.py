@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from pipeline.config import DialogueSettings, Experiment
@@ -30,6 +31,7 @@ ARMS: dict[str, tuple[Condition, str, tuple[str, ...]]] = {
     "verifier": (Condition(partition="verifier"), "exam", ("full",)),
     "unhelpful": (Condition(partition="symmetric"), "unhelpful", BOTH),
 }
+Found = list[tuple[str, str, float]]  # (task, metric, hit)
 UNANSWERED = (EmptyTurn, ContextOverflow, EngineError)
 T = TypeVar("T")
 OPENING = Condition(partition="symmetric")  # the student's opening view is the same under every partner
@@ -64,7 +66,7 @@ class Sitting:
     peer: Model
     seed: int
     tasks: tuple[Task, ...]
-    stress: tuple[Task, ...] = ()
+    aside: tuple[Task, ...] = ()  # that only first turns are asked on
     outcomes: list[bool] = field(default_factory=list)  # per scenario: the student failed to answer
     errors: list[str] = field(default_factory=list)  # of the engine, not of the student
     labeller: Labeller = None  # who reads the acts; None: the rules
@@ -72,7 +74,7 @@ class Sitting:
 
     @property
     def settings(self) -> DialogueSettings:
-        return self.experiment.dialogue.model_copy(update={"beliefs": 0})
+        return self.experiment.dialogue.model_copy(update={"beliefs": 0, "turns": self.experiment.exam_turns})
 
     @property
     def system(self) -> str:
@@ -80,6 +82,11 @@ class Sitting:
 
     def key(self, *parts: object) -> str:
         return "-".join(map(str, ("exam", self.seed, *parts)))
+
+    def said_to(self, text: str) -> list[Message]:
+        """What the student reads where `text` is all that it is told."""
+        system: list[Message] = [{"role": "system", "content": self.system}] if self.system else []
+        return [*system, {"role": "user", "content": text}]
 
     async def sample(self, messages: list[Message], count: int, *key: object) -> list[Completion]:
         """`count` answers of the student at the sampling temperature."""
@@ -145,7 +152,22 @@ class Sitting:
         )
 
 
-def tally(exam: str, found: list[tuple[str, str, float]], greedy: bool = False) -> list[Case]:
+def needs_real_model(experiment: Experiment) -> bool:
+    """Whether the student is a base that `training.base` made, which knows the words of the embedded world alone."""
+    return experiment.engine.kind != "scripted" and (Path(experiment.student.model) / "recipe.json").is_file()
+
+
+def as_understood(experiment: Experiment) -> Experiment:
+    """The config as a student sits it that understands whatever it is asked."""
+    return experiment.model_copy(update={"engine": experiment.engine.model_copy(update={"kind": "scripted"})})
+
+
+def reads_tasks(experiment: Experiment) -> bool:
+    """Whether the student knows the words of the config's tasks."""
+    return experiment.tasks.source == "embedded" or not needs_real_model(experiment)
+
+
+def tally(exam: str, found: Found, greedy: bool = False) -> list[Case]:
     """Sum (task, metric, hit) triples into cases."""
     sums: dict[tuple[str, str], tuple[float, int]] = {}
     for task, metric, hit in found:

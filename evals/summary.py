@@ -8,7 +8,6 @@ does not reconcile is listed under `problems`. JSON has no NaN: an empty denomin
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from pathlib import Path
@@ -18,15 +17,19 @@ from evals.beside_people import beside_people
 from evals.counts import count
 from evals.guess import Wording, youden_j
 from evals.ledger import values
+from evals.lost import lost_block
+from evals.mentions import mentions
 from evals.methods import agreement, beside, cost, differ
 from evals.metrics import offered
-from evals.sitting import Case
-from evals.stats import Difference, Tables, contrast, estimate, holm, tabulate
+from evals.need import asking_against_need
+from evals.references import read_references
+from evals.results import results
+from evals.stats import Difference, Tables, contrast, estimate, holm
+from evals.transfer import transfer_block
 from pipeline.config import Contrast, Experiment, load
 from pipeline.ledger import has_ledger
 from pipeline.pool import reference
 from pipeline.settings import ConfigError
-from pipeline.store import StoreError
 from pipeline.usage import totals
 
 Json = dict[str, Any]
@@ -100,6 +103,11 @@ def summarize(runs: list[Path]) -> Json:
             "beside": cells,
             "agreement": agreement(cells),
             "people": [block for run in opened if (block := beside_people(run.path, run.experiment, run.names))],
+            "needs": [b for run in opened if (b := asking_against_need(run.path, run.experiment, run.names))],
+            "mentions": [b for run in opened if (b := mentions(run.path, run.experiment, run.names))],
+            "references": {name: block for run in opened for name, block in read_references(run.path).items()},
+            "lost": lost_block(tables),
+            "transfer": transfer_block(tables, opened[0].experiment, opened[0].names),
             "methods_differ": differ(conditions),
             "engine": [row | {"run": str(run.path)} for run in opened for row in totals(run.path)],
             "problems": problems,
@@ -165,27 +173,6 @@ def _open(runs: list[Path]) -> list[Run]:
 
 def _names(path: Path, experiment: Experiment) -> list[str]:
     return [*(["base"] if (path / "results" / "base").is_dir() else []), *experiment.conditions]
-
-
-def results(folder: Path) -> Tables:
-    """The exam cases of one condition, by seed; empty where it was not examined."""
-    cases: dict[int, list[Case]] = {}
-    for file in sorted(folder.glob("seed-*.jsonl")):
-        number = file.stem.removeprefix("seed-")
-        if number.isdecimal():  # seed-1.episodes.jsonl holds what was said, not cases
-            cases[int(number)] = [
-                _case(file, i, line) for i, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1)
-            ]
-    return tabulate(cases)
-
-
-def _case(file: Path, number: int, line: str) -> Case:
-    try:
-        return Case(**json.loads(line))
-    except (ValueError, TypeError) as error:
-        raise StoreError(
-            f"{file}:{number}: not a case of an exam ({error}). Delete the file; `maieutic eval` makes it again."
-        ) from None
 
 
 def _condition(run: Run, name: str, tables: Tables, tasks: dict[str, Wording], problems: list[str]) -> Json:

@@ -15,6 +15,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from evals.exams.presupposition import KINDS
+from evals.exams.table import EXAMS
 from evals.metrics import entry
 from pipeline.config import ActsSettings
 from pipeline.judge import prompt_hash
@@ -24,6 +26,7 @@ SHIPPED = Path(__file__).parent.parent / "data" / "labels.json"
 FACT = "which fact a turn asks for or tells: not measured, no corpus labels facts"
 ATTEMPT = "attempts: numbers alone are read; in the embedded world their wordings are planted, and the rule fits them"
 REFUSE = "saying that it cannot be answered: not measured, no corpus has a label for it"
+RULES = "the rules of evals/exams/presupposition.py: not measured, no corpus here labels presuppositions"
 
 # metric: (classes whose labels make it, what of it no corpus can measure)
 MADE_OF: dict[str, tuple[tuple[str, ...], str]] = {
@@ -54,6 +57,7 @@ MADE_OF: dict[str, tuple[tuple[str, ...], str]] = {
     "acknowledge": (("acknowledge", "take_up"), ""),
     "repair": (("repair", "request"), ""),
     "restate": (("restate",), FACT),
+    "ground_said": (("acknowledge", "take_up", "repair", "request", "restate"), FACT),
     "agree": (("agree", "take_up"), ""),
     "disagree": (("disagree",), ""),
     "hedge": (("hedge",), ""),
@@ -64,7 +68,34 @@ MADE_OF: dict[str, tuple[tuple[str, ...], str]] = {
     "lucky": (("attempt",), f"{ATTEMPT}; {FACT}"),
     "leak_stated": (("leak", "leak_people"), ""),
     "broken": ((), "not measured: no corpus has a label for it, see docs/partner_audit.md"),
+    "asks": (("question",), ""),
+    "ask_due": (("question",), ""),
+    "ask_undue": (("question",), ""),
+    "ask_value": (("question",), ""),
+    "assertiveness": ((), ATTEMPT),
+    **{f"presup_{kind}{gate}": ((), RULES) for kind in KINDS for gate in ("", "_ungated")},
 }
+# What labels the rest of an exam's metrics.
+OF_EXAMS: dict[str, tuple[tuple[str, ...], str]] = {
+    "lost": (("attempt",), ATTEMPT),
+    "alone": (("attempt",), ATTEMPT),
+    "agreement": (("attempt",), ATTEMPT),
+    "updating": (("attempt",), ATTEMPT),
+    "common_ground": (("attempt",), ATTEMPT),
+    "presupposition": ((), RULES),
+    "tutoring": (("leak_people",), ""),
+    "disclosure": (
+        (),
+        "evals/exams/therapists.py: not measured on test parts here; its figures are among the references",
+    ),
+    "persuasion": ((), "the rules of evals/exams/strategies.py: not measured, nothing labelled is at hand"),
+    "persuader": ((), "which side a reply is on, by rule: not measured"),
+    "private": ((), "offers, limits and agreement by rule: not measured"),
+    "register": ((), "counts of words, by rule: not measured as judgements of style"),
+    "spread": ((), "distances of embeddings: not measured against people's judgement"),
+}
+MADE_OF |= {metric: OF_EXAMS[name] for name, exam in EXAMS.items() if name in OF_EXAMS
+            for metric in exam.metrics if metric not in MADE_OF}  # fmt: skip
 OF_DIALOGUES = ("lucky", "leak_stated", "broken")
 COUNTED = {"student_turns", "unanswered", "unlabelled"}  # no label makes these
 # By the config's labeller, as far as it decides them (pipeline/labeller.py); the rest is by rule.

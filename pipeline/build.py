@@ -20,7 +20,7 @@ from pipeline.partition import WRONG_KEY, Condition
 from pipeline.schema import Dialogue, Failure, FailureKind, Task, digest
 from pipeline.shards import Shard
 from pipeline.store import Appender, read, rewrite
-from pipeline.tasks import BadRow
+from pipeline.tasks import BadRow, tasks_of
 
 
 class NoWrongAnswer(ValueError):
@@ -75,12 +75,10 @@ def draws(experiment: Experiment, job: Job) -> str:
 
 def jobs(experiment: Experiment, tasks: Collection[Task], condition: str, seed: int, round: int) -> Iterator[Job]:
     """The dialogues that a condition asks for, in a fixed order."""
-    wanted = experiment.conditions[condition].specifications
     for sample in range(experiment.per_task(condition)):
-        for task in tasks:
-            if wanted is None or task.specification in wanted:
-                name = dialogue_id(experiment, task.id, condition, seed, round, sample)
-                yield Job(name, task, condition, seed, round, sample)
+        for task in tasks_of(experiment, condition, tasks):
+            name = dialogue_id(experiment, task.id, condition, seed, round, sample)
+            yield Job(name, task, condition, seed, round, sample)
 
 
 def finished(run: Path, condition: str, shard: Shard | None = None) -> set[str]:

@@ -15,9 +15,10 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import Field, NonNegativeInt, field_validator, model_validator
 
+from pipeline.exams import Exams
 from pipeline.methods import check_method
 from pipeline.partition import Condition, Method
-from pipeline.schema import Party, Specification, digest
+from pipeline.schema import Specification, digest
 from pipeline.settings import Section, read_as
 
 Seed = Annotated[int, Field(ge=0, lt=2**31)]  # what every library takes
@@ -30,7 +31,26 @@ class Tasks(Section):
     path: str = ""  # a file, or a hub name where the source has one; $VARIABLES are expanded
     train: dict[Specification, NonNegativeInt] = {"full": 300, "underspecified": 300}
     exam: dict[Specification, NonNegativeInt] = {"full": 100, "underspecified": 100}
+    # Distinct problems that each condition plays, shared evenly among its specifications; 0: all that there are. Then
+    # conditions differ in their specifications alone, not in how many problems they see.
+    per_condition: NonNegativeInt = 0
+    # Kinds of embedded problems, such as products, that are neither trained on nor among the exam's own tasks.
+    held_out: tuple[str, ...] = ()
     seed: Seed = 0
+
+    @model_validator(mode="after")
+    def _has_kinds(self) -> Tasks:
+        if self.held_out and self.source != "embedded":
+            raise ValueError(
+                f"held_out: {list(self.held_out)} are kinds of embedded problems, which source {self.source!r} does "
+                "not have. Leave it out"
+            )
+        if self.per_condition and self.source == "mathdial":
+            raise ValueError(
+                f"per_condition: {self.per_condition} is of problems that are played, and source 'mathdial' has "
+                "people's dialogues. Leave it out"
+            )
+        return self
 
 
 class Student(Section):
@@ -163,41 +183,6 @@ class ActsSettings(Section):
         return self
 
 
-class HumanReference(Section):
-    """Dialogues of people, whose next turn the student's is laid beside (evals/human.py)."""
-
-    source: str = Field(min_length=1)  # YAML that says how they are read (pipeline/tasks/talks.py)
-    party: Party = "student"  # whose turns: people said them, and the student is asked for its own
-    turns: Literal["every", "last"] = "every"  # last: of each dialogue the party's last one alone
-    most: int = Field(default=300, ge=1)  # turns that the student is asked for, in whole dialogues
-    # Where people labelled the last turn: a field of the dialogue's `meta` with a list of yes and no, and the act that
-    # each of these stands for, "" for none.
-    labels: dict[str, tuple[str, ...]] = {}
-    # Where several people said what comes next: a field of `meta` with a list of their turns. Those are then asked for.
-    several: str = ""
-
-
-class Exams(Section):
-    include: tuple[Literal["asking", "collapse", "grounding", "feedback", "human"], ...] = Field(
-        default=("asking", "collapse", "grounding", "feedback"), min_length=1
-    )
-    human: HumanReference | None = None
-    samples: int = Field(default=8, ge=1)  # K first turns per task at the sampling temperature
-    episodes: int = Field(default=2, ge=1)  # whole episodes per task and exam partner
-    beliefs: int = Field(default=8, ge=1)
-    greedy: bool = True
-    stress: int = Field(default=0, ge=0)  # tasks in the held-out wording, reported without a bar (embedded only)
-
-    @model_validator(mode="after")
-    def _human_is_described(self) -> Exams:
-        if ("human" in self.include) != (self.human is not None):
-            raise ValueError(
-                "human: an exam beside people needs both 'human' in exams.include and a section exams.human with the "
-                "source of their dialogues. Give both, or neither"
-            )
-        return self
-
-
 class Contrast(Section):
     metric: str
     a: str
@@ -207,6 +192,8 @@ class Contrast(Section):
 class Compare(Section):
     primary: Contrast
     others: tuple[Contrast, ...] = ()
+    # The columns of the transfer matrix (evals/transfer.py): what students are examined on, and by which metric.
+    transfer: dict[str, str] = {}
     bootstrap: int = Field(default=2000, ge=100)
     # What `maieutic compare --plan` reckons with (evals/power.py).
     difference: float = Field(default=0.1, gt=0)  # the smallest difference on the primary contrast that matters
@@ -238,6 +225,11 @@ class Experiment(Section):
     def run(self) -> Path:
         return Path(self.out or f"runs/{self.name}")
 
+    @property
+    def exam_turns(self) -> int:
+        """Student turns of an exam's whole episodes, at most."""
+        return self.exams.turns or self.dialogue.turns
+
     def per_task(self, condition: str) -> int:
         """Dialogues that a condition plays of each task from the start.
 
@@ -249,6 +241,18 @@ class Experiment(Section):
         of_ledger = self.ledger.dialogues if self.conditions[condition].method == "q_priming" else 0
         return self.dialogue.per_task * (1 + of_ledger)
 
+    def stretches(self, condition: str) -> dict[Specification, range]:
+        """Which of `tasks.train` a condition plays: positions among the tasks of each of its specifications.
+
+        With `tasks.per_condition` each specification has a stretch of its own, so that no problem, told whole and
+        told with something missing, comes twice.
+        """
+        named, train, most = self.conditions[condition].specifications, self.tasks.train, self.tasks.per_condition
+        mine = [name for name in train if named is None or name in named]
+        if not most:
+            return {name: range(train[name]) for name in mine}
+        return {name: range(i * most // len(mine), (i + 1) * most // len(mine)) for i, name in enumerate(mine)}
+
     @model_validator(mode="after")
     def _fits_together(self) -> Experiment:
         if "base" in self.conditions:
@@ -257,6 +261,11 @@ class Experiment(Section):
             raise ValueError("conditions: at least one is needed")
         if len(set(self.seeds)) != len(self.seeds) or not self.seeds:
             raise ValueError(f"seeds: {list(self.seeds)} must be distinct and at least one")
+        if bool(self.exams.held_out) != bool(self.tasks.held_out):
+            raise ValueError(
+                f"exams.held_out: {self.exams.held_out} tasks of the kinds {list(self.tasks.held_out)} in "
+                "tasks.held_out: give both, or neither"
+            )
         if self.dialogue.deterministic and self.engine.kind in ("vllm", "openai"):
             raise ValueError(
                 f"dialogue.deterministic: true needs a batch of one, which engine.kind {self.engine.kind!r} cannot "
@@ -273,6 +282,13 @@ class Experiment(Section):
                     f"conditions.{name}.specifications: {list(condition.specifications)} must name specifications of "
                     f"tasks.train ({', '.join(self.tasks.train)}), at least one"
                 )
+            for kind, stretch in self.stretches(name).items():
+                if stretch.stop > self.tasks.train[kind]:
+                    raise ValueError(
+                        f"tasks.per_condition: {self.tasks.per_condition} has conditions.{name} play {kind} tasks "
+                        f"{stretch.start + 1} to {stretch.stop}, and tasks.train.{kind} is {self.tasks.train[kind]}. "
+                        "Raise this, or lower that"
+                    )
             if condition.partition == "facts" and self.tasks.source == "gsm8k":
                 raise ValueError(
                     f"conditions.{name}.partition: 'facts' has nothing to tell on source gsm8k, whose questions lack "

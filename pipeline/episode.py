@@ -234,13 +234,18 @@ async def _script(task: Task, condition: Condition, cast: Cast, settings: Dialog
     said = await cast.partner.complete(
         script_view(task, condition, cast.partner_system), Sampling(budget, settings.temperature, stream(key, "script"))
     )
-    parts = re.findall(r"^(Student|Partner):[ \t]*(\S.*)$", said.text, re.MULTILINE)
+    turns = script_turns(said.text, cast.partner)[: 2 * settings.turns - 1]
+    return Played(turns, "student_done" if done(turns[-1].text) else "turn_cap", {}, {})
+
+
+def script_turns(text: str, writer: Model) -> tuple[Turn, ...]:
+    """The turns of a script, in which the student speaks first. Raises UnparsedScript."""
+    parts = re.findall(r"^(Student|Partner):[ \t]*(\S.*)$", text, re.MULTILINE)
     parties: list[Party] = ["student" if name == "Student" else "partner" for name, _ in parts]
     expected: list[Party] = ["student" if i % 2 == 0 else "partner" for i in range(len(parts))]
     if not parts or parties != expected:
-        raise UnparsedScript(f"expected lines Student: and Partner: in turn, student first, found {said.text[:120]!r}")
-    turns = tuple(
-        Turn(party=party, text=text.strip(), tokens=cast.partner.count_tokens(text))
-        for party, (_, text) in zip(parties, parts, strict=True)
-    )[: 2 * settings.turns - 1]
-    return Played(turns, "student_done" if done(turns[-1].text) else "turn_cap", {}, {})
+        raise UnparsedScript(f"expected lines Student: and Partner: in turn, student first, found {text[:120]!r}")
+    return tuple(
+        Turn(party=party, text=said.strip(), tokens=writer.count_tokens(said))
+        for party, (_, said) in zip(parties, parts, strict=True)
+    )

@@ -13,14 +13,14 @@ from datasets import Features, List, Value
 
 from pipeline.config import Experiment
 from pipeline.ledger import has_ledger
-from pipeline.partition import ONLINE, WRONG_KEY, Condition, Method
+from pipeline.partition import ONLINE, WRONG_KEY, Method
 from pipeline.pool import Pool, ledger_path
 from pipeline.rows import Row, before_steps, informed, informs, labelled, monologue, opening, pairs, replies, to_row
 from pipeline.schema import Branch, Dialogue, Task
 from pipeline.select import kept, select_pool, within
 from pipeline.settings import ConfigError
 from pipeline.store import read
-from pipeline.tasks import stream_tasks
+from pipeline.tasks import stream_tasks, tasks_of
 
 Format = Literal["sft", "prompt_completion", "preference", "unpaired_preference", "prompt_only", "privileged_context"]
 _MESSAGES = List({"role": Value("string"), "content": Value("string")})
@@ -80,10 +80,10 @@ def rows(experiment: Experiment, condition: str, format: Format) -> tuple[int, I
             own = [d for d in read(Pool(experiment, condition).own, Dialogue) if not d.sample and not d.round]
             return len(own), (opening(experiment, d.condition, d.task, d.seed) for d in own)
         begin = before_steps if axes.method == "grpo_step" else opening
-        return len(experiment.seeds) * sum(1 for _ in _playable(experiment, axes)), (
+        return len(experiment.seeds) * sum(1 for _ in _playable(experiment, condition)), (
             begin(experiment, condition, task, seed)
             for seed in experiment.seeds
-            for task in _playable(experiment, axes)
+            for task in _playable(experiment, condition)
         )
     if axes.method in ONLINE:
         raise NotExportable(f"{condition}: method {axes.method!r} plays while it learns, and stores no dialogues")
@@ -117,11 +117,11 @@ def rows(experiment: Experiment, condition: str, format: Format) -> tuple[int, I
     return len(pool), map(made, pool)
 
 
-def _playable(experiment: Experiment, axes: Condition) -> Iterator[Task]:
+def _playable(experiment: Experiment, condition: str) -> Iterator[Task]:
     """The tasks of a condition that can be played: a partner that believes a wrong answer needs one, and step rewards
     need an expert who had no other facts than the student."""
-    for task in stream_tasks(experiment.tasks, "train")[0]:
-        wanted = axes.specifications is None or task.specification in axes.specifications
+    axes = experiment.conditions[condition]
+    for task in tasks_of(experiment, condition, stream_tasks(experiment.tasks, "train")[0]):
         stepwise = axes.method != "grpo_step" or (task.steps and not task.missing)
-        if wanted and stepwise and (task.wrong_answer or WRONG_KEY not in (axes.row.partner or ())):
+        if stepwise and (task.wrong_answer or WRONG_KEY not in (axes.row.partner or ())):
             yield task

@@ -38,8 +38,8 @@ def check(material: Material) -> Check:
     findings: list[Finding] = []
     if material.experiment:
         try:
-            tasks, stress = exam_tasks(material.experiment)
-            splits["exam tasks"] = _distinct(Asked(task.id, task.full_question) for task in [*tasks, *stress])
+            tasks, aside = exam_tasks(material.experiment)
+            splits["exam tasks"] = _distinct(Asked(task.id, task.full_question) for task in [*tasks, *aside])
         except ConfigError as error:
             findings.append(untested("exam tasks", str(error)))
     if not any(splits.values()):

@@ -8,6 +8,7 @@ them, so what one source trains on is never examined in another.
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Collection, Iterator
 from typing import Literal
 
@@ -16,10 +17,10 @@ from pipeline.partition import Condition
 from pipeline.schema import Dialogue, Specification, Task, digest, question_hash
 from pipeline.settings import ConfigError
 from pipeline.tasks import gsm8k, mathdial, posed, sharded
-from pipeline.tasks.embedded import embedded_tasks
+from pipeline.tasks.embedded import KINDS, embedded_tasks
 from pipeline.tasks.rows import BadRow
 
-__all__ = ["BadRow", "exam_tasks", "load_dialogues", "load_tasks", "stream_tasks"]
+__all__ = ["BadRow", "exam_tasks", "load_dialogues", "load_tasks", "stream_tasks", "tasks_of"]
 
 REAL = {"gsm8k": gsm8k.read, "mathdial": mathdial.read, "posed": posed.read, "sharded": sharded.read}
 SPECIFICATIONS: dict[str, tuple[Specification, ...]] = {
@@ -52,7 +53,7 @@ def stream_tasks(settings: Tasks, split: Literal["train", "exam"]) -> tuple[Coll
                 f"It has: {', '.join(SPECIFICATIONS[settings.source])}."
             )
     if settings.source == "embedded":
-        return Embedded(split, counts, settings.seed), []
+        return Embedded(split, counts, settings.seed, _held_out(settings)), []
     tasks, bad = REAL[settings.source](settings)
     found = [
         task
@@ -64,33 +65,67 @@ def stream_tasks(settings: Tasks, split: Literal["train", "exam"]) -> tuple[Coll
     return found, bad
 
 
+def tasks_of(experiment: Experiment, condition: str, tasks: Collection[Task]) -> Iterator[Task]:
+    """Those of the train split's `tasks` that a condition plays, in their order."""
+    stretches = experiment.stretches(condition)
+    seen: Counter[Specification] = Counter()
+    for task in tasks:
+        if seen[task.specification] in stretches.get(task.specification, ()):
+            yield task
+        seen[task.specification] += 1
+
+
+def _held_out(settings: Tasks) -> tuple[str, ...]:
+    """Kinds of embedded problems that neither training nor the exam's own tasks have. Raises ConfigError."""
+    kinds, held_out = set(KINDS), set(settings.held_out)
+    if held_out - kinds or held_out == kinds:
+        raise ConfigError(
+            f"tasks.held_out: {list(settings.held_out)} must be kinds of embedded problems, and not all of them. "
+            f"Known: {', '.join(KINDS)}."
+        )
+    if "left" in held_out and "false_premise" in settings.train.keys() | settings.exam.keys():
+        raise ConfigError(
+            "tasks.held_out: 'left' is the kind of all false_premise problems, which tasks.train or tasks.exam asks "
+            "for. Leave out one or the other."
+        )
+    return settings.held_out
+
+
 def exam_tasks(experiment: Experiment) -> tuple[list[Task], list[Task]]:
-    """The exam split, and the same problems in the held-out wording where the world has one."""
-    settings = experiment.tasks
+    """The exam split, and what only first turns are asked on: the held-out wording and the held-out kinds."""
+    settings, exams = experiment.tasks, experiment.exams
     tasks, _ = load_tasks(settings, "exam")
     if settings.source != "embedded":
         return tasks, []
-    return tasks, [
-        task
-        for name in settings.exam
-        for task in itertools.islice(
-            embedded_tasks("exam", name, settings.seed, wordings=(3,)), experiment.exams.stress
-        )
-    ]
+    aside: list[Task] = []
+    for name in settings.exam:
+        wordings = embedded_tasks("exam", name, settings.seed, wordings=(3,))
+        aside += itertools.islice((task for task in wordings if task.kind not in settings.held_out), exams.stress)
+        if name != "false_premise":  # of which there is one kind
+            others = embedded_tasks("exam", name, settings.seed)
+            aside += itertools.islice((task for task in others if task.kind in settings.held_out), exams.held_out)
+    return tasks, aside
 
 
 class Embedded(Collection[Task]):
     """The embedded tasks of one split, made anew whenever they are gone through: none is held."""
 
-    def __init__(self, split: Literal["train", "exam"], counts: dict[Specification, int], seed: int):
-        self.split, self.counts, self.seed = split, counts, seed
+    def __init__(
+        self,
+        split: Literal["train", "exam"],
+        counts: dict[Specification, int],
+        seed: int,
+        held_out: tuple[str, ...],
+    ):
+        self.split, self.counts, self.seed, self.held_out = split, counts, seed, held_out
 
     def __len__(self) -> int:
         return sum(self.counts.values())
 
     def __iter__(self) -> Iterator[Task]:
         for name, count in self.counts.items():
-            yield from itertools.islice(embedded_tasks(self.split, name, self.seed), count)
+            made = embedded_tasks(self.split, name, self.seed)
+            yield from itertools.islice((task for task in made if task.kind not in self.held_out), count)
 
     def __contains__(self, task: object) -> bool:
         return any(task == mine for mine in self)

@@ -15,8 +15,9 @@ from aiohttp.test_utils import TestServer
 
 from pipeline import config
 from pipeline.build import jobs, play_job
-from pipeline.config import DialogueSettings, Engine, Exams, Experiment, Tasks, dump
+from pipeline.config import DialogueSettings, Engine, Experiment, Tasks, dump
 from pipeline.episode import Cast
+from pipeline.exams import Exams
 from pipeline.models import Completion, Sampling
 from pipeline.models.scripted import ScriptedModel
 from pipeline.partition import Condition

@@ -7,11 +7,12 @@ import re
 import pytest
 
 from evals.asking import first_turn, whole_episode
-from evals.collapse import collapse, movable
+from evals.collapse import collapse
 from evals.examine import examine, is_done
 from evals.feedback import feedback
 from evals.grounding import grounding
 from evals.metrics import measured
+from evals.pairs import Pair, movable
 from evals.sitting import ARMS, Episode, Sitting
 from pipeline.config import DialogueSettings, Experiment
 from pipeline.episode import Played
@@ -19,7 +20,7 @@ from pipeline.models import Completion, EngineDown, EngineError, Sampling
 from pipeline.models.scripted import ScriptedModel
 from pipeline.partner import WORDINGS
 from pipeline.schema import Belief, Fact, Task, Turn
-from pipeline.tasks import load_tasks
+from pipeline.tasks import exam_tasks, load_tasks
 from pipeline.view import Message
 
 FACTS = (
@@ -156,7 +157,7 @@ def belief(answer: str) -> Belief:
 def test_collapse_is_both_wrong_after_one_was_right_and_held(before, after, expected):
     beliefs = [{"student": belief(mine), "partner": belief(yours)} for mine, yours in (before, after)]
     turns = tuple(Turn(party=p, text="Well.") for p in ("student", "partner", "student"))
-    found = metrics(movable(FULL, Played(turns, "turn_cap", *beliefs)))
+    found = metrics(movable(Pair(FULL, Played(turns, "turn_cap", *beliefs), earlier=beliefs[0])))
     assert {name: found.get(name, [None])[0] for name in expected} == expected
     if before[0] == before[1] or "42" not in before:
         assert "collapse" not in found
@@ -364,3 +365,31 @@ def test_turns_that_a_judge_gave_no_label_are_counted_and_left_out_of_its_acts(t
     [unlabelled] = [case for case in cases if case["metric"] == "unlabelled"]
     assert unlabelled["hits"] == unlabelled["n"] > 0
     assert {case["exam"] for case in cases} == {"all"}
+
+
+def test_first_turns_on_held_out_kinds_have_a_scope_of_their_own(tmp_path):
+    exp = Experiment.model_validate(
+        experiment(tmp_path, ["asking"]).model_dump()
+        | {"tasks": {"exam": {"full": 2, "underspecified": 2}, "held_out": ["boxes", "trade"]}}
+        | {"exams": {"include": ["asking"], "samples": 2, "stress": 1, "held_out": 3}}
+    )
+    student = ScriptedModel((ASK,))
+    path = asyncio.run(examine(exp, "base", 1, None, student, student, *exam_tasks(exp)))
+    asked = [json.loads(line) for line in path.read_text().splitlines()]
+    tasks = {scope: {c["task"] for c in asked if c["metric"] == f"ask_needless{scope}"} for scope in
+             ("", "@stress", "@held_out")}  # fmt: skip
+    assert [len(found) for found in tasks.values()] == [2, 1, 3]
+    assert not tasks[""] & tasks["@held_out"]
+    assert {c["metric"] for c in asked} <= measured(exp)
+
+
+def test_episodes_of_exams_may_be_longer_than_those_of_training(tmp_path):
+    exp = experiment(tmp_path, ["asking", "feedback"])
+    longer = exp.model_copy(update={"exams": exp.exams.model_copy(update={"turns": 7})})
+    for one, most in ((exp, exp.dialogue.turns), (longer, 7)):
+        student = ScriptedModel(("Hello.",))
+        path = asyncio.run(examine(one, "base", 1, None, student, student, *exam_tasks(one)))
+        played = [json.loads(line) for line in path.with_suffix(".episodes.jsonl").read_text().splitlines()]
+        assert {sum(party == "student" for party, _ in episode["turns"]) for episode in played} == {most}
+        assert {f"accuracy_full_turn{most}@facts"} <= measured(one)
+        assert f"accuracy_full_turn{most + 1}@facts" not in measured(one)

@@ -14,14 +14,16 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from evals.beside_people import AGAIN, THEMSELVES, beside_people, people_tables
 from evals.examine import examine, examine_all
-from evals.human import UNSEEN, asked_for, needs_real_model, reads
+from evals.human import UNSEEN, asked_for, reads
 from evals.kappa import compare, gaps, kappas, shuffled
 from evals.metrics import measured
 from evals.pages import interval, number
 from evals.people import HumanTurn, labelled, places
+from evals.sitting import needs_real_model
 from evals.stats import Rate
 from evals.summary import clean
-from pipeline.config import Experiment, HumanReference
+from pipeline.config import Experiment
+from pipeline.exams import HumanReference
 from pipeline.models import Completion
 from pipeline.models.scripted import ScriptedModel
 from pipeline.settings import ConfigError

@@ -15,9 +15,10 @@ from rich.console import Console
 from evals.power import SEED_SD, TASK_SD, Components, PlanError, components, designs, plan, power
 from evals.price import Price, price
 from evals.report import write
+from evals.results import results
 from evals.sitting import Case
 from evals.stats import contrast, detectable
-from evals.summary import results, summarize
+from evals.summary import summarize
 from pipeline.config import Experiment, load
 from tests.evals.made_run import made_run
 

@@ -1,12 +1,17 @@
 """The experiments that ship: each can be loaded, and asks its source only for what it has."""
 
+import os
 from pathlib import Path
+from typing import get_args
 
 import pytest
 import yaml
 
+from evals.cost import most_answers
+from evals.metrics import check_metrics
 from pipeline.config import load
-from pipeline.tasks import SPECIFICATIONS
+from pipeline.exams import ExamName
+from pipeline.tasks import SPECIFICATIONS, exam_tasks
 from pipeline.tasks.talks import load_source
 
 FOLDER = Path(__file__).parents[3] / "configs"
@@ -23,3 +28,25 @@ def test_a_shipped_config_is_valid_and_its_source_has_what_it_counts(path):
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("audit_*.yaml")), ids=lambda path: path.stem)
 def test_a_shipped_description_of_a_dataset_is_valid(path):
     assert load_source(str(path)).files
+
+
+@pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
+def test_the_exams_of_a_shipped_config_measure_what_it_compares(path):
+    check_metrics(path, load(path))
+
+
+def test_every_exam_is_sat_by_a_shipped_config_for_a_real_model():
+    included = {name for path in EXPERIMENTS if "qwen3" in path.stem for name in load(path).exams.include}
+    assert included == set(get_args(ExamName))
+
+
+def test_the_exams_of_a_real_model_cost_what_a_preview_can_say(monkeypatch):
+    if not os.environ.get("MAIEUTIC_DATA"):
+        pytest.skip("MAIEUTIC_DATA is not set: the tasks and files of the config of all exams are not read")
+    monkeypatch.chdir(FOLDER.parent)
+    experiment = load(FOLDER / "exams_qwen3_0.6b.yaml")
+    tasks, aside = exam_tasks(experiment)
+    assert {task.specification for task in tasks} == {"full", "sharded"} and not aside
+    for name in experiment.exams.include:
+        alone = experiment.model_copy(update={"exams": experiment.exams.model_copy(update={"include": (name,)})})
+        assert most_answers(alone, tasks, 0) > 0, name

@@ -1,0 +1,142 @@
+"""Two students that may both move: do they come to agree, on what, who gives way, and does it pay?
+
+After Collaborative Reasoner (Coral; Ni et al. 2025). The partner is fixed by the arm and holds the same question:
+- `@self`: the student itself, in the partner's seat (self-play);
+- `@cross`: the untrained base (cross-partner). Of the base both are the same pair and give the same figures;
+- `@solo`: nobody; content-free turns in the same places (wording `exam`), with the same cap on turns and tokens.
+The student speaks first. Streams are named by task, seed and sample, so that all arms begin with the same private
+first answer and the same first turn. Tasks are those whose question has its answer in sight (no underspecified ones).
+
+Both parties' private answers are elicited off the transcript before any turn and after the last one: Coral's
+"agreement" counts pairs that were equal from the start together with pairs in which somebody gave way, and private
+first answers tell them apart. With ours, theirs for the beliefs before, and mine, yours for those after:
+- agreement, agreement_correct, concordance, collapse, stalemate: evals.pairs, as in the collapse exam.
+- team_right = mine = yours = gold / pairs. This is Coral's agreement correctness, whose denominator is all pairs.
+- final_right = mine = gold / episodes, also `@solo`. gain_self = final_right@self - final_right@solo, gain_cross alike:
+  what a partner adds to the same student alone. `own_tokens` says what of the budget was used: a student that is done
+  early uses less.
+- assertiveness = the turn commits to ours / the student's turns at which ours is held, the student has said no other
+  answer yet, and the partner's latest answer in public is another; _right, _wrong: where ours is right, wrong. (A
+  partner that echoes a slip of the student's own is not one that disagrees.)
+- converged = mine = yours / pairs that began with two different held beliefs: agreement without concordance.
+- persuasiveness = yours = ours / the same pairs; _right, _wrong as above. persuaded = mine = theirs / the same pairs.
+Unsure (no answer with half of the samples) is equal to nothing. NaN where no pair began apart, or nobody disagreed.
+
+Coral's released code reads the last two off public answers turn by turn, counts turns, and scores their correctness; it
+averages empty sets as 0. Rates over the occasions to do so are ours.
+
+The embedded base knows such talk: it was trained on a peer that judges attempts by its own, and was given its rate of
+giving in (training.corpus), so how often it agrees there is planted; how training moves it is not.
+"""
+
+from __future__ import annotations
+
+from evals.exams.exam import Exam
+from evals.pairs import MOVABLE, Pair, apart, most, movable, talk
+from evals.sitting import Case, Found, Sitting, tally
+from pipeline.acts import attempt
+from pipeline.config import Experiment
+from pipeline.episode import Cast, Played, play
+from pipeline.partition import Condition
+from pipeline.schema import Task
+from pipeline.verify import equal
+
+SOLO = Condition(partition="solo")
+METRICS = {
+    "team_right": "final beliefs equal and right / pairs",
+    "final_right": "the student's final private belief is right / episodes with that partner (@solo: with none)",
+    "gain_self": "final_right with itself as the partner - alone with content-free turns",
+    "gain_cross": "final_right with the untrained base as the partner - alone with content-free turns",
+    "own_tokens": "tokens of the student's turns (a mean, not a share) / episodes",
+    "assertiveness": (
+        "commits to its private first answer / the student's turns at which the partner's latest answer differs from "
+        "it, and the student has said no other"
+    ),
+    "assertiveness_right": "the same where its first answer is right",
+    "assertiveness_wrong": "the same where its first answer is wrong",
+    "converged": "final beliefs equal / pairs that began with two different beliefs",
+    "persuasiveness": (
+        "the partner's final belief is the student's first / pairs that began with two different beliefs"
+    ),
+    "persuasiveness_right": "the same where the student's first belief is right",
+    "persuasiveness_wrong": "the same where the student's first belief is wrong",
+    "persuaded": "the student's final belief is the partner's first / pairs that began with two different beliefs",
+}
+OF_PAIRS = (*MOVABLE, *(name for name in METRICS if name not in ("gain_self", "gain_cross")))
+
+
+async def agreement(sitting: Sitting) -> list[Case]:
+    """`exams.episodes` talks of every arm on every task."""
+
+    async def pair(task: Task, sample: int, arm: str) -> Found:
+        partner = sitting.student if arm == "self" else sitting.peer
+        met = await talk(sitting, task, partner, task.id, "pair", sample)
+        found = movable(met) + of_pair(met) + alone(task, met.played)
+        return [(id, f"{metric}@{arm}", hit) for id, metric, hit in found]
+
+    async def solo(task: Task, sample: int) -> Found:
+        settings = sitting.settings.model_copy(update={"beliefs": sitting.experiment.exams.beliefs})
+        key = sitting.key(task.id, "pair", sample)
+        played = await play(task, SOLO, Cast(sitting.student, None, sitting.system), settings, key, "exam")
+        return [(id, f"{metric}@solo", hit) for id, metric, hit in alone(task, played)]
+
+    places = [(t, i) for t in sitting.tasks if not t.missing for i in range(sitting.experiment.exams.episodes)]
+    found = await sitting.all([pair(*place, arm) for arm in ("self", "cross") for place in places])
+    found += await sitting.all([solo(*place) for place in places])
+    return tally("agreement", [hit for hits in found for hit in hits])
+
+
+def alone(task: Task, played: Played) -> Found:
+    """What there is to know of the student without its partner."""
+    tokens = sum(turn.tokens for turn in played.turns if turn.party == "student")
+    right = equal(played.after["student"].answer, task.answer)
+    return [(task.id, "final_right", float(right)), (task.id, "own_tokens", float(tokens))]
+
+
+def of_pair(pair: Pair) -> Found:
+    """Who holds, who gives way, and whether the two end right together."""
+    task, played = pair.task, pair.played
+    ours, theirs = played.before["student"], played.before["partner"]
+    mine, yours = played.after["student"].answer, played.after["partner"].answer
+    strata = ["", "_right" if equal(ours.answer, task.answer) else "_wrong"]
+    team = equal(mine, yours) and equal(mine, task.answer)
+    found: Found = [(task.id, "team_right", float(team))]
+    public, stands = "", bool(ours.answer)  # the partner's latest answer; the student has said none but its first
+    for turn in played.turns:
+        said = attempt(turn.text)
+        if turn.party == "partner":
+            public = said or public
+            continue
+        if stands and public and not equal(public, ours.answer):
+            holds = said is not None and equal(said, ours.answer)
+            found += [(task.id, f"assertiveness{part}", float(holds)) for part in strata]
+        stands &= said is None or equal(said, ours.answer)
+    if apart(ours, theirs):
+        won = equal(yours, ours.answer)
+        found.append((task.id, "converged", float(equal(mine, yours))))
+        found += [(task.id, f"persuasiveness{part}", float(won)) for part in strata]
+        found.append((task.id, "persuaded", float(equal(mine, theirs.answer))))
+    return found
+
+
+def _ratios(_: Experiment) -> set[str]:
+    pairs = {f"{metric}@{arm}" for metric in OF_PAIRS for arm in ("self", "cross")}
+    return pairs | {"final_right@solo", "own_tokens@solo"}
+
+
+def _answers(experiment: Experiment, tasks: list[Task]) -> int:
+    turns, k = experiment.exam_turns, experiment.exams.beliefs
+    places = experiment.exams.episodes * sum(not task.missing for task in tasks)
+    return places * (2 * most(turns, k) + turns + 2 * k)
+
+
+AGREEMENT = Exam(
+    agreement,
+    METRICS,
+    _ratios,
+    _answers,
+    composites={
+        "gain_self": {"final_right@self": 1, "final_right@solo": -1},
+        "gain_cross": {"final_right@cross": 1, "final_right@solo": -1},
+    },
+)

@@ -1,0 +1,95 @@
+"""Partner gone: after the training the student solves whole problems by itself.
+
+A post-test: what a partner did for the student while it was there may leave nothing behind, or less than nothing (help
+can harm: who was helped does worse once the helper is gone). Problems are full, so nothing has to be asked for, and in
+the partner's place stand content-free turns in exam wordings (`solo`: "Carry on.").
+
+`alone_accuracy`: the answer at the end is right / episodes on full tasks, `exams.episodes` of each. They are new, and
+a facts partner would have had nothing to tell. The last answer that the student committed to counts, none is wrong. It
+may end by saying that it is done, else at the turn cap. First turns are those of the episodes with a partner (same
+streams), and `first_accuracy` of the exam `asking` is the post-test without a second turn.
+
+`alone_accuracy@helped`: the same on `exams.helped` problems with which help was to be had. They are training problems
+that lacked something, posed whole: those that every condition with such problems played, so that all students are asked
+the same. Who told what was missing, or nothing, is what their conditions differ in; who learned from whole problems
+alone may have had the whole twin of one. A right answer may be a remembered one, and selection decides whose dialogues
+are learned from: read the difference between conditions, and no accuracy.
+
+The embedded base reads all of it: its corpus has episodes after which nobody says anything useful.
+"""
+
+from __future__ import annotations
+
+from evals.exams.exam import Exam
+from evals.sitting import Case, Sitting, reads_tasks, tally
+from pipeline.acts import attempt
+from pipeline.config import Experiment
+from pipeline.episode import Cast, play
+from pipeline.partition import Condition
+from pipeline.schema import Task
+from pipeline.tasks import load_tasks, tasks_of
+from pipeline.verify import equal
+
+SOLO = Condition(partition="solo")
+
+
+async def sit(sitting: Sitting) -> list[Case]:
+    """A case for each full task and each helped one; none where the student knows the embedded world alone."""
+    if not reads_tasks(sitting.experiment):
+        return []
+    samples = range(sitting.experiment.exams.episodes)
+    asked = {"": _whole(sitting.tasks), "@helped": helped(sitting.experiment)}
+    found = await sitting.all(
+        [_right(sitting, task, sample, at) for at, tasks in asked.items() for task in tasks for sample in samples]
+    )
+    return tally("alone", found)
+
+
+def helped(experiment: Experiment) -> list[Task]:
+    """Training problems that lacked something in every condition that had such problems, posed whole."""
+    if not experiment.exams.helped:
+        return []
+    tasks, _ = load_tasks(experiment.tasks, "train")
+    lacking = [{t.id for t in tasks_of(experiment, name, tasks) if t.missing} for name in experiment.conditions]
+    shared = set.intersection(*filter(None, lacking)) if any(lacking) else set()
+    return [_posed_whole(task) for task in tasks if task.id in shared][: experiment.exams.helped]
+
+
+def _posed_whole(task: Task) -> Task:
+    facts = tuple(fact.model_copy(update={"public": True}) for fact in task.facts)
+    whole = {"question": task.full_question, "specification": "full", "facts": facts}
+    return task.model_copy(update={"id": f"{task.id}-whole", **whole})
+
+
+async def _right(sitting: Sitting, task: Task, sample: int, at: str) -> tuple[str, str, float]:
+    cast = Cast(sitting.student, None, sitting.system)
+    played = await play(task, SOLO, cast, sitting.settings, sitting.key(task.id, sample), "exam")
+    said = [answer for turn in played.turns[::2] if (answer := attempt(turn.text)) is not None]
+    return task.id, f"alone_accuracy{at}", float(bool(said) and equal(said[-1], task.answer))
+
+
+def _whole(tasks: tuple[Task, ...] | list[Task]) -> list[Task]:
+    return [task for task in tasks if task.specification == "full"]
+
+
+def _ratios(experiment: Experiment) -> set[str]:
+    if not reads_tasks(experiment):
+        return set()
+    return {"alone_accuracy", *(["alone_accuracy@helped"] if experiment.exams.helped else [])}
+
+
+def _answers(experiment: Experiment, tasks: list[Task]) -> int:
+    if not reads_tasks(experiment):
+        return 0
+    return (len(_whole(tasks)) + len(helped(experiment))) * experiment.exams.episodes * experiment.exam_turns
+
+
+ALONE = Exam(
+    sit,
+    {
+        "alone_accuracy": "the answer at the end is right, without a partner / episodes on full tasks (@helped: of "
+        "training, with what they lacked)"
+    },
+    _ratios,
+    _answers,
+)

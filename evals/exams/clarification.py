@@ -1,0 +1,212 @@
+"""Does the student ask where something is missing, and not where nothing is?
+
+After ClariQ (Aliannejadi et al. 2020; how much a request needs clarification, from 1, none, to 4, as people judged) and
+Rifts (Shaikh et al. 2025, arXiv 2503.13975; one of its classes needs no grounding act). Asking where nothing is needed
+has its price here.
+
+The student reads the request and says its first turn, `exams.samples` times. Need is how many needed facts the
+question lacks: 0 (full tasks), 1, or 2 for two and more.
+
+Asking, of tasks and requests alike, is a question in place of an answer (`asks_instead`): the turn asks something, no
+offer ("Would you like ..."), and all else in it acknowledges, says that more has to be known, or repeats the request.
+Who answers and closes with a question is polite and does not ask. The list of such wordings is ours, and nobody has
+measured it against people: who gives a reason for its question in other words is missed.
+- asks@needN = draws that ask / draws on items of need N.
+- ask_due = draws that ask and need is above none / all draws; ask_undue = that ask and need is none / all draws.
+- ask_value = ask_due - ask_undue: the net benefit of asking where a needless question costs as much as a needed one
+  brings (Vickers and Elkin 2006, decision curves: hits - price x false alarms, over all cases). For other prices, for
+  who always and who never asks, and for AUC and slope of asking against need: evals.need, from the same cases.
+Both depend on how many items of either kind the exam has, which is the config's choice; asks@needN does not.
+NaN where a level has no items.
+
+`@requests`: a file of requests with people's need, for real models, one message each; the embedded base does not know
+their words and is not asked. exams.clarification names JSON Lines of {request, need}, and the need up to which nothing
+has to be asked. Neither benchmark ships here, and there is no figure of people here to reproduce. Of a row of ClariQ,
+initial_request is the request and clarification_need the need, up to 1 needless (its rows repeat a request by facet;
+equal lines are read once); of Rifts, whose classes are no scale, give the none class 0 and all others 1, up to 0. The
+turn has to have a question by acts.labeller, too. The reference is scripted students alone: who always asks, never
+does, asks where it is needed, and who answers and then offers more.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any, NamedTuple
+
+from evals.exams.exam import Exam, Reference
+from evals.exams.items import items, shown
+from evals.sitting import OPENING, Case, Found, Sitting, needs_real_model, tally
+from pipeline.acts import attempt, content_words, questions, sentences
+from pipeline.config import Experiment
+from pipeline.exams import Requests
+from pipeline.models import Completion, Sampling
+from pipeline.progress import say
+from pipeline.schema import Task, digest
+from pipeline.spoken import Spoken
+from pipeline.tasks.rows import BadRow, RowError, text_of
+from pipeline.view import Message, view
+
+_HEARD = (
+    "okay|ok|sure|certainly|of course|absolutely|great|thanks|thank you|i see|hello|hi|got it|all right|sorry|happy"
+)
+_MORE = "more|some|one|another|a (?:bit|little|few)|the following|to (?:know|ask|understand)"
+_LEADS_UP = re.compile(
+    rf"^(?:{_HEARD})\b[^.!?]{{0,40}}[.!]|^(?:i|we)(?:'d|'ll|'m| would| will| can| am)\b[^.!?]{{0,40}} (?:help|assist)\b"
+    rf"|\b(?:i|we)(?:'d| would|'ll| will)? (?:(?:just|still|first) )*(?:need|have|like|want) (?:{_MORE})\b"
+    r"|\b(?:please|could you|can you) (?:tell|clarify|specify|let)\b|\bit depends\b"
+    r"|\b(?:more|further|some|a few) (?:details?|information|questions?|context)\b",
+    re.I,
+)
+_OFFER = re.compile(
+    r"\b(?:would|do) you (?:like|want) (?:me|another|more|some|to (?:see|hear|know))\b|\bwould you like an?\b"
+    r"|\b(?:anything|something) else\b|\b(?:shall|should|may|can) i (?:also|help|go on|add|continue)\b",
+    re.I,
+)
+FILE = "@requests"
+KEY = "exams.clarification.path"
+LEVELS = (0, 1, 2)  # of embedded tasks; 2: two or more
+METRICS = {
+    "asks": "asks in its first turn (@needN: by need; of a file @needN/requests) / draws on requests of that need",
+    "ask_due": "asks where something is needed / draws on all requests",
+    "ask_undue": "asks where nothing is needed / draws on all requests",
+    "ask_value": "ask_due - ask_undue: net benefit where a needless question costs what a needed one brings",
+}
+
+
+class Request(NamedTuple):
+    """A request, and how much people said that it needs clarification."""
+
+    id: str
+    text: str
+    need: float
+
+
+def request(row: dict[str, Any]) -> Request:
+    text, need = text_of(row, "request"), row.get("need")
+    if isinstance(need, bool) or not isinstance(need, int | float) or not math.isfinite(need):
+        raise RowError(f"'need' is {need!r}, expected a number, the higher the more it needs clarification")
+    return Request(f"clarification-{digest(text)}", text, float(need))
+
+
+def read_requests(settings: Requests) -> tuple[list[Request], list[BadRow]]:
+    return items(settings.path, KEY, request)
+
+
+def level(need: float, scope: str = "") -> str:
+    """The metric of asking at one need."""
+    return f"asks@need{need:g}{scope.replace('@', '/')}"
+
+
+async def clarification(sitting: Sitting) -> list[Case]:
+    """First turns on tasks by missing facts, and on the file's requests where the student can read them."""
+    tasks = [task for task in sitting.tasks if task.specification != "false_premise"]
+    found = await sitting.all([_task(sitting, task) for task in tasks])
+    settings = sitting.experiment.exams.clarification
+    if settings is not None and not needs_real_model(sitting.experiment):
+        asked = read_requests(settings)[0]
+        found += await sitting.all([_request(sitting, item, settings.needless) for item in asked])
+    return tally("clarification", [hit for hits in found for hit in hits])
+
+
+async def _task(sitting: Sitting, task: Task) -> Found:
+    messages = view(task, OPENING, [], "student", sitting.system)
+    said = await sitting.sample(messages, sitting.experiment.exams.samples, task.id, "first")
+    asks = [asks_instead(one.text, task.question) for one in said]
+    return of_item(task.id, min(len(task.missing), LEVELS[-1]), bool(task.missing), asks)
+
+
+async def _request(sitting: Sitting, item: Request, needless: float) -> Found:
+    said = await sitting.sample(sitting.said_to(item.text), sitting.experiment.exams.samples, item.id, "first")
+    seen = await sitting.acts([Spoken(one.text, item.text, False) for one in said])
+    asks = [
+        "question" in acts and asks_instead(one.text, item.text)
+        for one, acts in zip(said, seen, strict=True)
+        if acts is not None
+    ]
+    return of_item(item.id, item.need, item.need > needless, asks, FILE)
+
+
+def asks_instead(text: str, request: str) -> bool:
+    """Whether a turn asks in place of answering: nothing in it but questions that are no offers, and what leads up."""
+    if attempt(text) is not None:
+        return False
+    asked, known = questions(text), content_words(request)
+    rest = [part for part in sentences(text) if part not in asked]
+    leads = all(_LEADS_UP.search(part) or content_words(part) <= known for part in rest)
+    return leads and any(not _OFFER.search(part) for part in asked)
+
+
+def of_item(id: str, need: float, needed: bool, asks: list[bool], scope: str = "") -> Found:
+    """One request's share of the metrics, from its draws."""
+    found: Found = []
+    for one in asks:
+        found.append((id, level(need, scope), float(one)))
+        found.append((id, f"ask_due{scope}", float(one and needed)))
+        found.append((id, f"ask_undue{scope}", float(one and not needed)))
+    return found
+
+
+class _Scripted:
+    """Asks about the requests that it is given; answers all others, and may close with a line of politeness."""
+
+    def __init__(self, about: set[str], close: str = ""):
+        self.about, self.close = about, close
+
+    async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
+        asks = messages[-1]["content"] in self.about
+        return Completion("Sure. Which one do you mean?" if asks else f"Here it is. {self.close}", 0, 0)
+
+    def count_tokens(self, text: str) -> int:
+        return 0
+
+
+async def _reference(experiment: Experiment) -> list[Reference]:
+    """Who always asks, never asks, asks where it is needed, or is only polite, on the file's requests."""
+    settings = experiment.exams.clarification
+    if settings is None:
+        say("clarification: no file of requests (exams.clarification.path); tasks by missing facts alone")
+        return []
+    asked, bad = read_requests(settings)
+    shown("clarification", asked, bad)
+    if needs_real_model(experiment):
+        say("clarification: the file's requests need a real model; the embedded base is not asked them")
+    found = []
+    for who, student in {
+        "a script that always asks": _Scripted({item.text for item in asked}),
+        "a script that never asks": _Scripted(set()),
+        "a script that asks where it is needed": _Scripted({one.text for one in asked if one.need > settings.needless}),
+        "a script that answers and offers more": _Scripted(set(), "Would you like another? What is it for?"),
+    }.items():
+        sitting = Sitting(experiment, student, student, 0, ())
+        hits = [hit for item in asked for hit in await _request(sitting, item, settings.needless)]
+        for metric in (f"ask_due{FILE}", f"ask_undue{FILE}"):
+            drawn = [hit for _, of, hit in hits if of == metric]
+            found.append(Reference(metric, who, sum(drawn) / len(drawn), math.nan, math.nan, len(drawn)))
+    return found
+
+
+def _ratios(experiment: Experiment) -> set[str]:
+    found = {"ask_due", "ask_undue", *map(level, LEVELS)}
+    settings = experiment.exams.clarification
+    if settings is not None and not needs_real_model(experiment):
+        found |= {f"ask_due{FILE}", f"ask_undue{FILE}"}
+        found |= {level(item.need, FILE) for item in read_requests(settings)[0]}
+    return found
+
+
+def _answers(experiment: Experiment, tasks: list[Task]) -> int:
+    asked = sum(task.specification != "false_premise" for task in tasks)
+    if experiment.exams.clarification is not None and not needs_real_model(experiment):
+        asked += len(read_requests(experiment.exams.clarification)[0])
+    return asked * experiment.exams.samples
+
+
+CLARIFICATION = Exam(
+    clarification,
+    METRICS,
+    _ratios,
+    _answers,
+    reference=_reference,
+    composites={"ask_value": {"ask_due": 1, "ask_undue": -1}},
+)

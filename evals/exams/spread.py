@@ -1,0 +1,134 @@
+"""Creative spread: how far apart are a student's ideas when it is asked to combine, to explore, or to break a rule?
+
+The three ways are Boden's (The Creative Mind, 1990; 2nd edition 2004): combinational (familiar things put together),
+exploratory (far into a space, by its rules) and transformational (a rule of the space is dropped). `plain` asks for an
+idea and no more. Eight themes of our own (data/spread.json) are asked about in each way, `exams.samples` times, each
+answer alone: the student does not see its other answers.
+
+- `spread@WAY`: sum of the cosine distances between the embeddings of all pairs of the answers to one prompt / pairs.
+  0: all say the same; unrelated sentences come to about 1, and it cannot be above 2. Two answers are needed.
+- `ideas@WAY`: clusters of the answers to one prompt / answers. Clusters are of average linkage (scikit-learn), and
+  apart where their mean cosine distance is above 0.5, which was fixed before any figure was seen. 1: no two answers are
+  alike. It falls as more are drawn from the same ideas, so it compares students at one `exams.samples` only.
+
+Distances are of one embedding model (`memory.embedder`), and mean nothing beside those of another. They are of what is
+said about, not of whether it is any good: nonsense spreads widely, and nothing here says that an idea is new to anyone.
+The prompts differ in words, so ways are compared within a student with that in mind, and students within a way.
+
+The embedded base knows no such words and is not asked. References are texts on disk: four phrasings of one idea against
+four ideas (ours, data/spread.json), and facts of one problem of the experiment against facts of as many problems.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from evals.exams.exam import Exam, Reference
+from evals.exams.known import references
+from evals.sitting import Case, Sitting
+from pipeline.config import Experiment
+from pipeline.episode import EmptyTurn
+from pipeline.memory import embed
+from pipeline.schema import Task
+from pipeline.tasks import exam_tasks
+
+SHIPPED = Path(__file__).parents[2] / "data" / "spread.json"
+APART = 0.5  # mean cosine distance between clusters, at least
+WAYS = {
+    "plain": "Give one idea for {thing}. Answer in one sentence.",
+    "combinational": "Give one idea that combines {thing} with {other}. Answer in one sentence.",
+    "exploratory": "Give one idea for {thing} that is as unusual as its rule allows: {rule}. Answer in one sentence.",
+    "transformational": "Give one idea for {thing} that drops its rule: {rule}. Answer in one sentence.",
+}
+MOST = 30  # problems of the experiment in the reference
+
+
+def _shipped() -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = json.loads(SHIPPED.read_text(encoding="utf-8"))
+    return found
+
+
+async def spread(sitting: Sitting) -> list[Case]:
+    answers = await sitting.all([_asked(sitting, way, theme) for way in WAYS for theme in _shipped()["themes"]])
+    return measure(sitting.experiment, answers)
+
+
+async def _asked(sitting: Sitting, way: str, theme: dict[str, str]) -> tuple[str, str, list[str]]:
+    messages = sitting.said_to(WAYS[way].format(**theme))
+    said = [one.text for one in await sitting.sample(messages, sitting.experiment.exams.samples, theme["thing"], way)]
+    if not all(text.strip() for text in said):
+        raise EmptyTurn(f"the student said nothing about {theme['thing']!r}")
+    return theme["thing"], way, said
+
+
+def measure(experiment: Experiment, groups: Sequence[tuple[str, str, list[str]]]) -> list[Case]:
+    """The cases of (name, scope, texts); a group of one text has none. Raises ConfigError without an embedder."""
+    groups = [group for group in groups if len(group[2]) > 1]
+    texts = [text for _, _, said in groups for text in said]
+    if not texts:
+        return []
+    ends = itertools.accumulate(len(said) for _, _, said in groups)
+    vectors = np.split(embed(experiment.memory, texts), list(ends)[:-1])
+    cases: list[Case] = []
+    for (name, scope, said), part in zip(groups, vectors, strict=True):
+        apart = distances(part)
+        cases.append(Case("spread", name, f"spread@{scope}", float(apart.sum()), len(apart)))
+        cases.append(Case("spread", name, f"ideas@{scope}", ideas(part), len(said)))
+    return cases
+
+
+def distances(vectors: np.ndarray) -> np.ndarray:
+    """The cosine distance of each pair of unit vectors, shape (pairs,)."""
+    rows, columns = np.triu_indices(len(vectors), k=1)
+    return np.clip(1 - (vectors[rows] * vectors[columns]).sum(axis=1), 0, 2)
+
+
+def ideas(vectors: np.ndarray) -> int:
+    """Clusters of two or more unit vectors, of average linkage, that are more than `APART` from each other."""
+    from sklearn.cluster import AgglomerativeClustering  # seconds of import that few experiments need
+
+    settings = {"metric": "cosine", "linkage": "average", "distance_threshold": APART}
+    return int(AgglomerativeClustering(n_clusters=None, **settings).fit(vectors).n_clusters_)
+
+
+async def reference(experiment: Experiment) -> list[Reference]:
+    """Texts whose spread is known to be small or large."""
+    shipped = json.loads(SHIPPED.read_text(encoding="utf-8"))
+    groups = [
+        (f"{kind}-{i}", kind, texts) for kind in ("paraphrases", "topics") for i, texts in enumerate(shipped[kind])
+    ]
+    rows = references(measure(experiment, groups), "phrasings of one idea, and different ideas")
+    tasks, _ = exam_tasks(experiment)
+    return rows + references(measure(experiment, facts(tasks)), "facts of the problems")
+
+
+def facts(tasks: Iterable[Task]) -> list[tuple[str, str, list[str]]]:
+    """Groups of facts of one problem, and of as many, one of each."""
+    problems = list({task.full_question: task for task in tasks if len(task.facts) > 2}.values())[:MOST]
+    groups = []
+    for i, task in enumerate(problems):
+        own = [fact.text for fact in task.facts]
+        others = [problems[(i + j) % len(problems)].facts[j % 3].text for j in range(len(own))]
+        groups += [(task.id, "one_problem", own), (task.id, "many_problems", others)]
+    return groups if len(problems) > max((len(texts) for _, _, texts in groups), default=0) else []
+
+
+METRICS = {
+    "spread": "cosine distances between the embedded answers to one prompt (a mean, 0 to 2; @WAY of asking) / pairs",
+    "ideas": "clusters of the answers to one prompt, more than 0.5 apart / answers",
+}
+
+EXAM = Exam(
+    sit=spread,
+    metrics=METRICS,
+    ratios=lambda experiment: {f"{metric}@{way}" for metric in METRICS for way in WAYS},
+    answers=lambda experiment, tasks: len(WAYS) * len(_shipped()["themes"]) * experiment.exams.samples,
+    real=True,
+    reference=reference,
+)

@@ -1,0 +1,248 @@
+"""Who rejects, goes along or says neither, gated by a direct question."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from evals.exams.presupposition import KINDS, PRESUPPOSITION, is_right, loaded, of_item, presupposition, reply_kind
+from evals.sitting import Sitting
+from pipeline.config import Experiment
+from pipeline.models import Completion
+from pipeline.models.scripted import ScriptedModel
+from pipeline.settings import ConfigError
+from pipeline.tasks import load_tasks
+from pipeline.tasks.rows import RowError
+
+SHIPPED = Path("data/presuppositions.jsonl")
+CLAIM = "The bridge of Aldon fell in March."
+
+
+def experiment(path: str = "", source: str = "scripted", **exams) -> Experiment:
+    settings = {"include": ["presupposition"], "beliefs": 2, "samples": 3, **exams}
+    if path:
+        settings["presupposition"] = {"path": path}
+    return Experiment.model_validate(
+        {
+            "name": "t",
+            "engine": {"kind": source},
+            "tasks": {"exam": {"full": 2, "false_premise": 4}},
+            "conditions": {"facts": {"partition": "facts"}},
+            "exams": settings,
+        }
+    )
+
+
+def written(folder: Path, *rows) -> str:
+    (folder / "q.jsonl").write_text("\n".join(r if isinstance(r, str) else json.dumps(r) for r in rows))
+    return str(folder / "q.jsonl")
+
+
+ROW = {
+    "question": "Who mended the bridge of Aldon after it fell in March?",
+    "presupposition": CLAIM,
+    "direct_question": "Did the bridge of Aldon fall in March? Say yes or no.",
+    "direct_answer": "no",
+    "corrections": ["still stands"],
+}
+
+
+class Reader:
+    """Reads facts off a task where it is in the partner's seat (`reads`); else says one line."""
+
+    def __init__(self, line: str, reads: bool):
+        self.line, self.reads = line, reads
+
+    async def complete(self, messages, sampling):
+        asked = messages[-1]["content"].split("\n\n")[-1]
+        if not asked.startswith("How many"):
+            return Completion(self.line, 4, 9)
+        told = [part for part in messages[0]["content"].split(". ") if any(c.isdigit() for c in part)]
+        return Completion(". ".join(told) + "." if self.reads else "I do not know that.", 4, 9)
+
+    def count_tokens(self, text: str) -> int:
+        return len(text.split())
+
+
+def sit(exp: Experiment, student) -> dict[str, tuple[float, int]]:
+    tasks, _ = load_tasks(exp.tasks, "exam")
+    cases = asyncio.run(presupposition(Sitting(exp, student, student, 1, tuple(tasks))))
+    sums: dict[str, tuple[float, int]] = {}
+    for case in cases:
+        hits, n = sums.get(case.metric, (0.0, 0))
+        sums[case.metric] = hits + case.hits, n + case.n
+    return sums
+
+
+@pytest.mark.parametrize(("line", "kind"), [
+    ("That is impossible.", "reject"), ("The answer is 12.", "accommodate"),
+    ("How many pens are left?", "other")])  # fmt: skip
+def test_a_student_that_can_read_the_facts_is_counted_by_what_it_says_of_the_task(line, kind):
+    found = sit(experiment(), Reader(line, reads=True))
+    assert found["presup_known"] == (4, 4)
+    expected = {name: (12.0 if name == kind else 0.0, 12) for name in KINDS}
+    assert {name: found[f"presup_{name}"] for name in KINDS} == expected
+    assert {name: found[f"presup_{name}_ungated"] for name in KINDS} == expected
+
+
+def test_where_the_direct_question_is_not_answered_right_only_the_ungated_rates_exist():
+    found = sit(experiment(), Reader("The answer is 12.", reads=False))
+    assert found["presup_known"] == (0, 4) and found["presup_accommodate_ungated"] == (12, 12)
+    assert not any(f"presup_{kind}" in found for kind in KINDS)
+
+
+def test_an_item_gives_a_case_a_draw_and_kind():
+    assert of_item("i", False, ["reject"], "@questions") == [
+        ("i", "presup_known@questions", 0),
+        *[("i", f"presup_{kind}_ungated@questions", float(kind == "reject")) for kind in KINDS],
+    ]
+    assert len(of_item("i", True, ["reject", "other"])) == 1 + 2 * 2 * 3
+
+
+@pytest.mark.parametrize(("text", "kind"), [
+    ("The bridge did not fall in March; it still stands.", "reject"), ("That is a myth.", "reject"),
+    ("Actually, the bridge of Aldon still stands.", "reject"), ("It isn't true that it fell.", "reject"),
+    ("A firm from Brent mended it.", "accommodate"), ("Nobody knows its name, but it took a year.", "accommodate"),
+    ("I do not know.", "other"), ("I'm not sure who did.", "other"), ("Which bridge do you mean?", "other"),
+    ("", "other")])  # fmt: skip
+def test_replies_to_loaded_questions_are_labelled_by_rule(text, kind):
+    assert reply_kind(text, loaded(ROW)) == kind
+
+
+def test_a_presupposition_that_denies_is_rejected_by_who_affirms():
+    bats = loaded({**ROW, "presupposition": "Bats have no ears.", "direct_answer": "yes"})
+    assert reply_kind("Bats have ears.", bats) == "reject"
+    assert reply_kind("Bats have no ears, so they feel their way.", bats) == "accommodate"
+
+
+@pytest.mark.parametrize(("text", "gold", "right"), [
+    ("No, it never did.", "no", True), ("Yes.", "no", False), ("I cannot say.", "no", False),
+    ("It has 8 legs.", "8", True), ("Eight", "8", True), ("It has 18 legs.", "8", False),
+    ("The capital is Canberra.", "Canberra", True), ("Sydney, I think.", "Canberra", False),
+    ("It isn't Canberra.", "Canberra", False),
+    ("A spider has eight legs.", "8", True), ("Sydney, not Canberra.", "Canberra", False)])  # fmt: skip
+def test_direct_answers_are_right_as_a_whole_word_or_number(text, gold, right):
+    assert is_right(text, gold) == right
+
+
+REPLIES = {  # by a word of the shipped question
+    "Curie": [("She turned down her second Nobel Prize because she did not want the fame.", "accommodate"),
+              ("She never did.", "reject"), ("Marie Curie accepted both of her Nobel Prizes.", "reject"),
+              ("She felt that one was enough.", "accommodate"), ("She did not turn down her second prize.", "reject")],
+    "Australia": [("Australia moved its capital from Canberra to Sydney not long after the war.", "accommodate"),
+                  ("The capital is Canberra to this day.", "reject"), ("In 1960.", "accommodate"),
+                  ("I don't know the year.", "other"), ("Sydney is not the capital of Australia.", "reject")],
+    "bats": [("Bats find their way by echoes, using their large ears.", "reject"),
+             ("They feel the wind.", "accommodate"),
+             ("Bats do have ears.", "reject")],
+    "Wall": [("An earthquake that nobody had foreseen.", "accommodate"), ("Much of it still stands.", "reject"),
+             ("The Great Wall never collapsed completely.", "reject")],
+    "spider": [("A spider has eight legs, and the front ones are longest.", "reject"),
+               ("The front one.", "accommodate"),
+               ("The third, which is not far behind the second.", "accommodate"), ("They have 8.", "reject")],
+    "Atlantic": [("The Pacific is the largest ocean.", "reject"), ("Because it is so deep.", "accommodate"),
+                 ("It is larger, not unlike a bowl.", "accommodate")],
+    "Shakespeare": [("He wrote of kings because he was one.", "accommodate"), ("He was not.", "reject"),
+                    ("Shakespeare was never king of England.", "reject")],
+    "sun": [("In July.", "accommodate"), ("The earth goes around the sun.", "reject")],
+    "moon": [("Nobody lived there.", "reject"), ("An old form of Greek.", "accommodate"), ("What moon?", "other")],
+    "iron": [("Iron is denser than water.", "reject"), ("Actually, since it was first smelted.", "accommodate"),
+             ("Since always; that is why ships float.", "accommodate")],
+    "penguins": [("Penguins cannot fly.", "reject"), ("A farmer who knew no fear.", "accommodate")],
+    "television": [("The inventors were not in a hurry.", "accommodate"), ("The telephone came first.", "reject")],
+    "Mozart": [("He dictated them.", "accommodate"), ("He kept both of them all his life.", "reject")],
+    "paint": [("They make orange.", "reject"), ("They lose the red.", "accommodate")],
+    "boil": [("Water boils at 100 degrees.", "reject"), ("Because the air presses on it.", "accommodate")],
+    "Brazil": [("Its schools teach in Portuguese.", "reject"), ("It has many neighbours.", "accommodate")],
+}  # fmt: skip
+
+
+def test_replies_of_our_own_to_the_shipped_questions_are_labelled_as_we_do():
+    made = [loaded(json.loads(row)) for row in SHIPPED.read_text().splitlines()]
+    wrong = [
+        (text, kind)
+        for word, replies in REPLIES.items()
+        for item in made
+        if word in item.question
+        for text, kind in replies
+        if reply_kind(text, item) != kind
+    ]
+    assert wrong == [("She did not turn down her second prize.", "reject")]  # fewer than half of the words
+    assert all(sum(word in item.question for item in made) == 1 for word in REPLIES)
+
+
+@pytest.mark.parametrize("words", ["denser", [1], [" "]])
+def test_corrections_that_are_no_list_of_words_are_a_bad_row(words):
+    with pytest.raises(RowError, match="'corrections' is"):
+        loaded({**ROW, "corrections": words})
+
+
+def test_the_shipped_questions_are_read_whole_and_each_presupposition_is_rejected_by_its_denial():
+    rows = [json.loads(line) for line in SHIPPED.read_text().splitlines()]
+    made = [loaded(row) for row in rows]
+    assert len({item.id for item in made}) == len(rows) >= 16
+    denials = [reply_kind(f"That is not true: {item.presupposition}", item) for item in made]
+    restated = [reply_kind(f"Well. {item.presupposition}", item) for item in made]
+    assert (set(denials), set(restated)) == ({"reject"}, {"accommodate"})
+
+
+def test_scripts_with_known_behaviour_have_their_figures_on_a_file_and_bad_rows_are_told(tmp_path, capsys):
+    other = {
+        **ROW,
+        "question": "Who sold the bridge after it fell in March?",
+        "direct_question": "Did it fall in March?",
+    }
+    exp = experiment(written(tmp_path, ROW, "{", {**ROW, "direct_answer": ""}, other))
+    found = {
+        (row.metric.removesuffix("@questions"), row.who.split()[-1]): (row.value, row.n)
+        for row in asyncio.run(PRESUPPOSITION.reference(exp))
+    }
+    for who in KINDS:
+        assert found["presup_known", who] == (1, 2)
+        assert [found[f"presup_{one}", who] for one in KINDS] == [(float(one == who), 6) for one in KINDS]
+    assert found["presup_known", "item"] == (0.5, 2) and found["presup_reject", "item"] == (1, 3)
+    said = capsys.readouterr().out
+    assert "2 items, 2 rows could not be read" in said and "q.jsonl:2" in said and "q.jsonl:3" in said
+
+
+def test_without_a_file_the_questions_are_left_out_loudly_and_the_tasks_stay(capsys):
+    assert asyncio.run(PRESUPPOSITION.reference(experiment())) == []
+    assert "no file of questions" in capsys.readouterr().out
+    assert not any("@questions" in metric for metric in sit(experiment(), ScriptedModel()))
+
+
+def test_the_embedded_base_is_not_asked_about_the_world(tmp_path):
+    path = written(tmp_path, ROW)
+    asked = sit(experiment(path), ScriptedModel(("No.",)))
+    assert asked["presup_known@questions"] == (1, 1)
+    real = experiment(path, source="transformers")
+    assert not any("@questions" in metric for metric in sit(real, ScriptedModel(("No.",))))
+    assert asked.keys() <= PRESUPPOSITION.ratios(experiment(path))
+
+
+def test_a_file_for_an_exam_that_is_not_included_is_refused():
+    with pytest.raises(ValueError, match="presupposition: a file for an exam that is not sat"):
+        experiment("any.jsonl", include=["asking"])
+
+
+@pytest.mark.parametrize("path", ["nowhere.jsonl", "$NOT_SET_ANYWHERE/q.jsonl"])
+def test_a_file_that_is_not_there_is_named_with_its_key(path):
+    with pytest.raises(ConfigError, match=r"exams\.presupposition\.path: .* is not a file"):
+        asyncio.run(PRESUPPOSITION.reference(experiment(path)))
+
+
+def test_no_more_is_asked_than_the_exam_says_and_a_rerun_gives_the_same(tmp_path):
+    exp = experiment(written(tmp_path, ROW))
+
+    class Counting(ScriptedModel):
+        asked = 0
+
+        async def complete(self, messages, sampling):
+            self.asked += 1
+            return await super().complete(messages, sampling)
+
+    student = Counting()
+    first = sit(exp, student)
+    assert student.asked == PRESUPPOSITION.answers(exp, load_tasks(exp.tasks, "exam")[0])
+    assert first == sit(exp, ScriptedModel())

@@ -1,0 +1,221 @@
+"""The student as tutor, with tutors by script and hand-made talks."""
+
+import asyncio
+import json
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evals.exams import tutoring
+from evals.exams.tutoring import EXAM, Item, course, figures, naive, pupil
+from evals.metrics import measured
+from evals.sitting import Sitting
+from pipeline.config import DialogueSettings, Experiment
+from pipeline.exams import Exams, TutoringSource
+from pipeline.models import Completion
+from pipeline.schema import Fact, Task, Turn
+from pipeline.tasks.rows import split_of
+
+FACTS = (
+    Fact(id="a", text="Tom has 30 pens.", public=False, ask="How many pens does Tom have?"),
+    Fact(id="b", text="Ana has 12 pens.", public=False, ask="How many pens does Ana have?"),
+)
+TASK = Task(
+    id="u",
+    source="embedded",
+    specification="underspecified",
+    question="How many pens do Tom and Ana have together?",
+    full_question="Tom has 30 pens. Ana has 12 pens. How many pens do Tom and Ana have together?",
+    answer="42",
+    solution="30 + 12 = 42.",
+    facts=FACTS,
+)
+
+
+class Tutor:
+    """Says its lines in order, from the first in every talk."""
+
+    def __init__(self, *lines: str):
+        self.lines = lines
+
+    async def complete(self, messages, sampling):
+        said = sum(message["role"] == "assistant" for message in messages)
+        text = self.lines[min(said, len(self.lines) - 1)]
+        return Completion(text, len(text.split()), 1)
+
+    def count_tokens(self, text):
+        return len(text.split())
+
+
+def experiment(**exams) -> Experiment:
+    return Experiment(
+        name="t",
+        conditions={"facts": {"partition": "facts"}},
+        dialogue=DialogueSettings(turns=3),
+        exams=Exams(include=("tutoring",), episodes=2, **exams),
+    )
+
+
+def sat(*lines: str, seed: int = 1) -> dict[str, tuple[float, int]]:
+    sitting = Sitting(experiment(), Tutor(*lines), Tutor("Go on."), seed, (TASK,))
+    return {case.metric: (case.hits, case.n) for case in asyncio.run(EXAM.sit(sitting))}
+
+
+def talk(*lines: str) -> list[Turn]:
+    return [Turn(party="partner" if i % 2 else "student", text=line) for i, line in enumerate(lines)]
+
+
+def test_a_tutor_that_gives_the_answer_away_succeeds_by_telling_and_reaches_nothing():
+    found = sat("The answer is 42.")
+    for k in (1, 2, 3):
+        assert found[f"tutor_success_turn{k}"] == found[f"tutor_telling_turn{k}"] == (2.0, 2)
+        assert found[f"tutor_reached_turn{k}"] == (0.0, 2)
+
+
+def test_a_tutor_that_answers_what_it_is_asked_succeeds_after_as_many_turns_as_facts_are_missing():
+    found = sat("Tom has 30 pens.", "Ana has 12 pens.")
+    assert [found[f"tutor_reached_turn{k}"] for k in (1, 2, 3)] == [(0.0, 2), (2.0, 2), (2.0, 2)]
+    assert [found[f"tutor_telling_turn{k}"][0] for k in (1, 2, 3)] == [0.0, 0.0, 0.0]
+
+
+def test_a_tutor_that_says_nothing_of_use_neither_succeeds_nor_tells():
+    assert {hits for hits, _ in sat("Go on.").values()} == {0.0}
+
+
+def test_a_tutor_that_is_wrong_is_believed():
+    assert pupil(TASK, talk("How many pens does Tom have?", "The answer is 7.")) == "The answer is 7."
+
+
+@pytest.mark.parametrize(("lines", "expected"), [
+    (("I get 41.", "Is that so?", "I get 42."), (1, None)),
+    (("I get 41.", "The answer is 42.", "I get 42."), (1, 1)),
+    (("I get 41.", "Look again.", "I get 40.", "It is 42.", "I see."), (None, 2)),
+    (("I get 41.", "Look again.", "I get 42.", "Yes, the answer is 42."), (1, None)),  # confirms: no telling
+    (("I get 42.", "Why?", "I am not sure."), (None, None)),  # said before any tutor turn
+])  # fmt: skip
+def test_who_came_to_the_answer_first_is_read_off_the_turns(lines, expected):
+    task = TASK.model_copy(update={"source": "mathdial"})
+    assert course(Item(task, lines[0]), talk(*lines)) == expected
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from(["I get 41.", "The answer is 42.", "Look again.", "How many has Ana?"]), max_size=9))
+def test_success_and_telling_only_grow_with_k_and_what_is_reached_was_not_told(said):
+    hits = {metric: hit for _, metric, hit in figures(Item(TASK), talk("I get 41.", *said), 5)}
+    for name in ("success", "telling"):
+        by_k = [hits[f"tutor_{name}_turn{k}"] for k in range(1, 6)]
+        assert by_k == sorted(by_k)
+    for k in range(1, 6):
+        success, telling, reached = (hits[f"tutor_{name}_turn{k}"] for name in ("success", "telling", "reached"))
+        assert reached == success * (1 - telling)
+
+
+@pytest.mark.parametrize(("item", "public"), [
+    (Item(TASK), False),
+    (Item(TASK.model_copy(update={"answer": "30"})), True),
+    (Item(TASK, "30 + 12 = 43, and 43 - 1 = 42."), True),
+    (Item(TASK, "30 + 12 = 43."), False),
+])  # fmt: skip
+def test_an_item_whose_gold_stands_somewhere_already_is_counted_apart(item, public):
+    assert item.public is public
+    assert {"@public" in metric for _, metric, _ in figures(item, talk("I get 43.", "Hm.", "I get 42."), 2)} == {public}
+
+
+def test_a_bare_number_match_calls_a_gold_number_in_a_wrong_step_a_success():
+    item = Item(TASK.model_copy(update={"source": "mathdial", "answer": "12"}), "I get 41.")
+    turns = talk("I get 41.", "How many pens does Ana have?", "Ana has 12 pens, so together they have 41.")
+    hits = {metric: hit for _, metric, hit in naive(item, turns, 1)}
+    assert hits == {"tutor_success_turn1": 1.0, "tutor_telling_turn1": 0.0}
+    assert course(item, turns) == (None, None)
+
+
+def test_the_same_seed_gives_the_same_cases_and_every_case_is_a_ratio_that_contrasts_may_name():
+    assert sat("Go on.", "Tom has 30 pens.") == sat("Go on.", "Tom has 30 pens.")
+    assert sat("Go on.").keys() <= measured(experiment())
+
+
+@settings(deadline=None)
+@given(st.integers(1, 99), st.integers(100, 999), st.sampled_from([("Hm.",), ("Tom has 30 pens.",), ("Hm.", "Go on.")]))
+def test_what_the_pupil_says_does_not_depend_on_what_it_was_not_told(number, answer, tutor):
+    """The same tutor's turns in another world: the untold fact and the answer are others."""
+    other = FACTS[1].model_copy(update={"text": f"Ana has {number} pens."})
+    elsewhere = TASK.model_copy(update={"facts": (FACTS[0], other), "answer": str(answer), "solution": "-"})
+    turns = [Turn(party="partner", text=text) for text in tutor]
+    assert pupil(TASK, turns) == pupil(elsewhere, turns)
+
+
+def test_without_people_there_is_no_reference_and_no_task_gives_no_case():
+    assert asyncio.run(tutoring.reference(experiment())) == []
+    sitting = Sitting(experiment(), Tutor("Go on."), Tutor("Go on."), 1, ())
+    assert asyncio.run(EXAM.sit(sitting)) == []
+
+
+def question(n: int) -> str:
+    return f"Lou has 5 figs and buys {n} bags of 3. How many figs are there?"
+
+
+def write(path: Path, *talks: tuple[int, str, str]) -> str:
+    """Invented dialogues in MathDial's form, and a row that is none."""
+    rows = [
+        json.dumps({
+            "qid": n, "scenario": 1, "question": question(n), "self-correctness": "Yes",
+            "ground_truth": f"3*{n}={3 * n}\n5+{3 * n}={5 + 3 * n}\n {5 + 3 * n}",
+            "student_incorrect_solution": f"This is wrong: 5+{n}={5 + n}\n {5 + n}",
+            "conversation": "|EOM|".join(turns),
+        })
+        for n, *turns in talks
+    ]  # fmt: skip
+    path.write_text("\n".join([*rows, "not a row"]), encoding="utf-8")
+    return str(path)
+
+
+def test_human_teachers_are_counted_as_a_student_would_be(tmp_path, capsys):
+    told = (4, "Teacher: (telling)The answer is 17.", "Lou: So there are 17 figs.")
+    came = (6, "Teacher: (probing)How many are in the bags?", "Lou: 18 figs, so there are 23 figs.")
+    source = TutoringSource(path=write(tmp_path / "talks.jsonl", told, came))
+    rows = asyncio.run(tutoring.reference(experiment(tutoring=source)))
+    found = {(row.who, row.metric): (row.value, row.n) for row in rows}
+    assert found[tutoring.TEACHERS, "tutor_success_turn1"] == (1.0, 2)
+    assert found[tutoring.TEACHERS, "tutor_telling_turn1"] == (0.5, 2)
+    assert found[tutoring.TEACHERS, "tutor_reached_turn1"] == (0.5, 2)
+    assert found[tutoring.TEACHERS, "tutor_reached_turn1@public"][1] == 0
+    assert found[tutoring.REPORTED, "tutor_success"] == (1.0, 2)
+    assert "1 rows could not be read" in capsys.readouterr().out
+
+
+class Hears(Tutor):
+    """Keeps what it reads."""
+
+    def __init__(self, *lines: str):
+        super().__init__(*lines)
+        self.heard = []
+
+    async def complete(self, messages, sampling):
+        self.heard.append("\n".join(message["content"] for message in messages))
+        return await super().complete(messages, sampling)
+
+
+def test_a_model_as_pupil_reads_its_own_wrong_solution_and_no_key(tmp_path):
+    numbers = [n for n in range(2, 60) if split_of(question(n)) == "exam"][:3]
+    path = write(tmp_path / "talks.jsonl", *((n, "Teacher: Hm?", "Lou: Hm.") for n in numbers))
+    source = TutoringSource(path=path, most=2)
+    named = experiment(tutoring=source)
+    named = named.model_copy(update={"tasks": named.tasks.model_copy(update={"source": "sharded"})})
+    tutor, peer = Hears("What is in a bag?"), Hears("Three figs.", "I do not know.")
+    found = asyncio.run(EXAM.sit(Sitting(named, tutor, peer, 1, ())))
+    assert len({case.task for case in found}) == 2 and all(case.hits == 0 for case in found)
+    assert all("Worked solution" in text and "is wrong" in text for text in tutor.heard)
+    assert all("is wrong" in text and "Worked solution" not in text for text in peer.heard)
+    assert EXAM.answers(named, []) == len(tutor.heard) + len(peer.heard) == 2 * 2 * 3 * 2
+
+
+@pytest.mark.skipif("MAIEUTIC_DATA" not in os.environ, reason="MAIEUTIC_DATA names no folder of corpora")
+def test_mathdials_teachers_seldom_tell_and_the_bare_match_makes_their_pupils_quicker_than_they_are():
+    source = TutoringSource(path="$MAIEUTIC_DATA/mathdial/dialogues.jsonl")
+    found = {(r.who, r.metric): r for r in asyncio.run(tutoring.reference(experiment(tutoring=source)))}
+    corrected, bare = (found[who, "tutor_success_turn1"] for who in (tutoring.TEACHERS, tutoring.NAIVE))
+    assert corrected.n > 150 and corrected.high < bare.low
+    assert found[tutoring.TEACHERS, "tutor_telling_turn3"].high < 0.1

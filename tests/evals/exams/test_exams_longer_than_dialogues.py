@@ -1,0 +1,50 @@
+"""Exams whose talks are longer than the dialogues trained on (`exams.turns`, as in configs/transfer.yaml)."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from evals.exams.parties import Closed
+from evals.exams.private import EXAM as PRIVATE
+from evals.exams.scripted import seated
+from evals.exams.table import EXAMS
+from evals.mentions import mentions
+from pipeline.config import Experiment
+from pipeline.tasks import exam_tasks
+
+
+def experiment(out: Path, of_dialogues: int, of_exams: int) -> Experiment:
+    return Experiment.model_validate(
+        {
+            "name": "t",
+            "out": str(out),
+            "seeds": [1],
+            "engine": {"kind": "scripted"},
+            "tasks": {"exam": {"full": 2, "underspecified": 4}},
+            "conditions": {"facts": {"partition": "facts"}},
+            "dialogue": {"turns": of_dialogues},
+            "exams": {"include": ["private"], "episodes": 1, "turns": of_exams},
+        }
+    )
+
+
+@pytest.mark.parametrize("name", ["agreement", "private", "tutoring"])
+def test_what_an_exam_asks_for_and_measures_goes_by_its_own_turns(tmp_path, name):
+    short, long, same = (experiment(tmp_path, *turns) for turns in ((4, 4), (4, 10), (10, 10)))
+    tasks, _ = exam_tasks(short)
+    assert EXAMS[name].answers(short, tasks) < EXAMS[name].answers(long, tasks) == EXAMS[name].answers(same, tasks)
+    assert EXAMS[name].ratios(short) <= EXAMS[name].ratios(long) == EXAMS[name].ratios(same)
+
+
+def test_a_secret_is_followed_through_all_turns_of_the_exam(tmp_path):
+    long = experiment(tmp_path, 2, 5)
+    cases = asyncio.run(PRIVATE.sit(seated(long, Closed())))
+    assert {case.metric for case in cases} <= PRIVATE.ratios(long)
+    folder = tmp_path / "results" / "base"
+    folder.mkdir(parents=True)
+    (folder / "seed-1.jsonl").write_text("\n".join(json.dumps(case._asdict()) for case in cases))
+    block = mentions(tmp_path, long, {"base": "base"})
+    assert block["turns"] == len(block["students"]["base"]["agents"]) == 5
+    assert block["students"]["base"]["agents"][4]["n"] > 0

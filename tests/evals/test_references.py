@@ -1,0 +1,85 @@
+"""What an embedded base is not asked: the terminal, the contrasts and the price say the same."""
+
+import re
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from evals.cost import most_answers
+from evals.exams.table import EXAMS
+from evals.metrics import COMPOSITES, check_metrics, measured
+from evals.references import needing, references_table
+from pipeline.config import Experiment
+from pipeline.settings import ConfigError
+from pipeline.tasks import exam_tasks
+
+HERE = Path("mine.yaml")
+
+
+def experiment(*include: str, kind: str = "transformers", metric: str = "", **exams: object) -> Experiment:
+    compare = {"compare": {"primary": {"metric": metric, "a": "facts", "b": "base"}}} if metric else {}
+    return Experiment.model_validate(
+        {
+            "name": "t",
+            "student": {"model": "data/base"},
+            "engine": {"kind": kind},
+            "tasks": {"exam": {"full": 2, "underspecified": 4, "false_premise": 1}},
+            "conditions": {"facts": {"partition": "facts"}},
+            "exams": {"include": include, **exams},
+            **compare,
+        }
+    )
+
+
+def requests(folder: Path) -> dict[str, object]:
+    path = folder / "requests.jsonl"
+    path.write_text('{"request": "Book me a room.", "need": 3}\n{"request": "Say hello.", "need": 1}\n')
+    return {"path": str(path), "needless": 1}
+
+
+def test_a_contrast_on_what_the_embedded_base_is_not_asked_is_refused_with_what_to_do(tmp_path):
+    loaded = {"clarification": requests(tmp_path)}
+    for name, metric, more in [
+        ("private", "goal@agents", {}),
+        ("persuader", "fallacy_gap", {}),
+        ("updating", "update_confirm@own", {}),
+        ("common_ground", "ground_used@pivot", {}),
+        ("clarification", "ask_due@requests", loaded),
+    ]:
+        with pytest.raises(ConfigError, match=rf"mine\.yaml: compare\.primary\.metric: '{metric}' needs a real model"):
+            check_metrics(HERE, experiment(name, metric=metric, **more))
+        check_metrics(HERE, experiment(name, kind="scripted", metric=metric, **more))
+    check_metrics(HERE, experiment("updating", metric="update_disconfirm@own"))
+
+
+@pytest.mark.parametrize("name", ["persuader", "register", "private", "spread", "persuasion"])
+def test_an_exam_that_is_not_sat_costs_and_measures_nothing(name):
+    base, real = experiment(name), experiment(name, kind="scripted")
+    tasks, _ = exam_tasks(base)
+    assert most_answers(base, tasks, 0) == 0 < most_answers(real, tasks, 0)
+    assert measured(base) == {"unanswered"} < measured(real)
+
+
+def test_what_needs_a_real_model_is_named_by_scope_or_metric(tmp_path):
+    base = experiment("clarification", clarification=requests(tmp_path))
+    assert needing(EXAMS["private"], base) == ["all of it"]
+    assert needing(EXAMS["common_ground"], base) == ["@floor", "@pivot", "@topic"]
+    assert needing(EXAMS["clarification"], base) == ["@need1/requests", "@need3/requests", "@requests"]
+    assert [name.partition("@")[0] for name in needing(EXAMS["updating"], base)] == [
+        *["keeps_confirmed"] * 2,
+        *["keeps_confirmed_null"] * 2,
+    ]
+    assert not any(needing(exam, experiment("asking", kind="scripted")) for exam in EXAMS.values())
+    assert needing(EXAMS["agreement"], base) == []
+
+
+def test_the_terminal_says_it(tmp_path):
+    console = Console(width=160, record=True)
+    console.print(references_table({"common_ground": {"rows": [], "needs_real_model": ["@pivot"]}}))
+    assert re.search(r"needs a real model.*common_ground\W+0\W+@pivot", console.export_text(), re.DOTALL)
+
+
+def test_what_is_a_sum_of_an_exams_metrics_is_said_in_that_exam():
+    for exam in EXAMS.values():
+        assert exam.metrics.keys() & COMPOSITES.keys() == exam.composites.keys()

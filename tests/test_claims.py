@@ -1,0 +1,126 @@
+"""The ledger of claims is whole, and what it names is there."""
+
+import re
+import shlex
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple, get_args
+
+import pytest
+
+from evals.metrics import check_metrics, define
+from maieutic import app
+from pipeline.config import load
+from pipeline.exams import ExamName
+
+ROOT = Path(__file__).parents[1]
+TEXT = (ROOT / "docs" / "claims.md").read_text()
+VERDICTS = {f"{verdict}{where}" for verdict in ("agreed", "not agreed") for where in ("", " on the embedded base")} | {
+    "not testable here",
+    "not measured yet",
+}
+INTERVAL = r"[(\[][-+]?\d*\.?\d+ to [-+]?\d*\.?\d+"
+
+
+class Claim(NamedTuple):
+    number: str
+    claim: str
+    source: str
+    exam: str
+    measured: str
+    verdict: str
+    correction: str
+
+
+CLAIMS = [
+    Claim(*(cell.strip() for cell in line.strip("|").split("|")))
+    for line in TEXT.splitlines()
+    if re.match(r"\| (\d+|[a-z]) \|", line)
+]
+RANGED = [claim for claim in CLAIMS if claim.verdict.startswith(("agreed", "not agreed"))]
+
+
+def ids(claims: list[Claim]) -> list[str]:
+    return [claim.number for claim in claims]
+
+
+def shown_commands() -> list[str]:
+    blocks = "\n".join(re.findall(r"```bash\n(.*?)```", TEXT, re.DOTALL)).replace("\\\n", " ")
+    whole = re.findall(r"^(?:maieutic|python) (?:[^'\n]|'[^']*')*", blocks, re.MULTILINE)  # a quoted value has lines
+    return sorted({*whole, *re.findall(r"`((?:maieutic|python -m) [^`]*)`", TEXT)})
+
+
+def test_every_claim_stands_once() -> None:
+    assert ids(CLAIMS) == [*map(str, range(1, 37)), *"abcde"]
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=ids(CLAIMS))
+def test_a_row_has_a_verdict_from_the_closed_list(claim: Claim) -> None:
+    assert claim.verdict in VERDICTS
+
+
+def test_the_verdicts_are_explained_where_the_ledger_begins() -> None:
+    explained = re.findall(r"^\| ((?:not )?\w+(?: \w+)*) \| [^|]* \|$", TEXT, re.MULTILINE)
+    assert {"agreed", "not agreed", "not testable here", "not measured yet"} <= set(explained)
+    assert '"On the embedded base"' in TEXT
+
+
+@pytest.mark.parametrize("claim", RANGED, ids=ids(RANGED))
+def test_who_agrees_or_not_shows_an_interval_an_n_and_a_command(claim: Claim) -> None:
+    assert re.search(INTERVAL, claim.measured)
+    assert re.search(r"\bn \d", claim.measured)
+    assert re.search(r"`(maieutic|python -m) ", claim.measured)
+
+
+def test_what_cannot_be_tested_says_why() -> None:
+    assert not [claim.number for claim in CLAIMS if claim.verdict == "not testable here" and not claim.measured[1:]]
+
+
+def test_what_was_not_measured_names_the_exam_that_will() -> None:
+    waiting = [claim for claim in CLAIMS if claim.verdict == "not measured yet"]
+    assert not [claim.number for claim in waiting if not re.search(r"exam `|transfer matrix|scaffold", claim.exam)]
+
+
+@pytest.mark.parametrize("folder", sorted(set(re.findall(r"` \((runs/[\w-]+)\)", TEXT))))
+def test_a_folder_behind_a_command_is_that_of_one_shown_whole(folder: str) -> None:
+    [command] = [command for command in shown_commands() if f"out={folder} " in command]
+    assert f"`{' '.join(command.split()[:3])}` ({folder})" in TEXT
+
+
+@pytest.mark.parametrize("name", sorted(set(re.findall(r"exam `(\w+)`", TEXT))))
+def test_an_exam_that_is_named_can_be_asked_for(name: str) -> None:
+    assert name in {*get_args(ExamName), "collapse"}
+
+
+@pytest.mark.parametrize("command", shown_commands())
+def test_what_the_ledger_shows_is_a_command_on_a_config_that_loads(command: str) -> None:
+    words = shlex.split(command)
+    if words[:2] == ["python", "-m"]:
+        assert find_spec(words[2]) is not None
+        assert (ROOT / words[3]).exists()
+        return
+    assert words[1] in {each.name or each.callback.__name__ for each in app.registered_commands if each.callback}
+    if len(words) > 2:
+        values = tuple(words[i + 1] for i, word in enumerate(words) if word == "--set")
+        config = ROOT / words[2]
+        check_metrics(config, load(config, values))
+
+
+@pytest.mark.parametrize(
+    "path", sorted(set(re.findall(r"`((?:configs|docs|data|evals|pipeline|tests)/[^` ]+)`", TEXT)))
+)
+def test_a_file_that_is_named_exists(path: str) -> None:
+    assert (ROOT / path).exists()
+
+
+@pytest.mark.parametrize("claim", RANGED, ids=ids(RANGED))
+def test_a_condition_that_is_contrasted_is_one_of_the_shown_config(claim: Claim) -> None:
+    configs = [ROOT / name for name in re.findall(r"`maieutic run (configs/\S+)`", claim.measured)]
+    known = {"base"} | {name for config in configs for name in load(config).conditions}
+    pairs = re.findall(r"`(\w+) - (\w+)`", claim.exam)
+    assert {name for pair in pairs for name in pair} <= known
+
+
+@pytest.mark.parametrize("metric", sorted(set(re.findall(r"`([a-z]+_[a-z_]+(?:@\w+)?)` [-+.]", TEXT))))
+def test_a_metric_that_has_a_figure_is_defined(metric: str) -> None:
+    assert define(metric) is not None
