@@ -54,13 +54,18 @@ def write_society_report(out: Path) -> Path:
 
 
 def headline(report: Json) -> str:
-    """What the claims came to over all groups, in words."""
-    said = [claim["verdict"] for group in report["groups"] for claim in group["claims"]]
+    """What the claims came to over all groups, in words; where wrong silos are commonest, which q keeps them off."""
     runs = sum(row["repeats"] for group in report["groups"] for row in group["settings"])
-    if not said:
-        return f"{runs:,} societies; no sweep of k and p to hold a claim against"
-    counts = ", ".join(f"{said.count(verdict)} {verdict}" for verdict in ("agreed", "not agreed", "undecided"))
-    return f"{runs:,} societies; claims: {counts}"
+    parts = [f"{runs:,} societies"]
+    if said := [claim["verdict"] for group in report["groups"] for claim in group["claims"]]:
+        counts = ", ".join(f"{said.count(verdict)} {verdict}" for verdict in ("agreed", "not agreed", "undecided"))
+        parts.append(f"claims: {counts}")
+    if panels := [one for group in report["groups"] for one in group["verifiers"]]:
+        worst = max(panels, key=lambda one: one["rows"][0]["wrong_single"]["value"])
+        share, q = worst["rows"][0]["wrong_single"]["value"], worst["smallest"]
+        kept = "no q is shown to keep it" if q is None else f"from q = {q:g} on it is"
+        parts.append(f"at {worst['where']} a share of {share:.2f} end in a wrong single silo, {kept} below {BAR:g}")
+    return "; ".join(parts if len(parts) > 1 else [*parts, "no sweep of k and p to hold a claim against"])
 
 
 def _group(name: str, settings: Sequence[list[Played]]) -> Json:

@@ -154,6 +154,7 @@ def test_the_page_has_every_group_and_no_outside_address_and_a_second_time_is_th
         assert shown in text
     assert text.count("<svg") == 6  # four of the sweep; of q the silos and the curve
     assert not re.findall(r'(?:src|href)="(?!#|data:image/png)', text)
+    assert "at k = 5, p = 0.5 a share of 1.00 end in a wrong single silo, no q is shown to keep it below 0.05" in text
     report = json.loads(figures)
     assert [len(group["settings"]) for group in report["groups"]] == [4, 2]
     assert report["groups"][1]["verifiers"][0]["smallest"] is None
