@@ -63,6 +63,7 @@ test-verifiers: .venv-verifiers/installed
 bench: env .venv-vllm/installed .venv-peers/installed
 	$(BIN)/python -m benchmarks.limit
 	$(BIN)/python -m benchmarks.growth
+	$(BIN)/python -m benchmarks.society
 	$(BIN)/python -m benchmarks.peers
 	$(BIN)/python -m benchmarks.raw_vllm
 	$(BIN)/python -m benchmarks.training

@@ -8,7 +8,6 @@ Everything heavy is imported inside the functions, so that `maieutic --help` ans
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -101,12 +100,13 @@ def train(config: Config, overrides: Overrides = None) -> None:
     """Train a LoRA adapter on every condition's dataset, one for each seed."""
     with _told(), _training(_load(config, overrides)) as experiment:
         from pipeline.rounds import groups, waits
+        from training.rounds import train_group
 
         for group in groups(experiment):
             for round in range(experiment.rounds):
                 if waits(experiment, group, round):
                     break
-                _train(experiment, group, round)
+                train_group(experiment, group, round)
         _open_next(experiment.run / "adapters")
 
 
@@ -194,6 +194,16 @@ def audit(target: Target, overrides: Overrides = None) -> None:
         from evals.audit.run import audit as audit_all
 
         raise typer.Exit(0 if audit_all(target, tuple(overrides or ())) else 1)
+
+
+@app.command()
+def society(config: Config, overrides: Overrides = None) -> None:
+    """Play a society of peers, each cell that is not there yet, and report its silos."""
+    with _told():
+        from evals.silos.page import write_society_report
+        from pipeline.society.run import play_society
+
+        _open_next(write_society_report(play_society(config, tuple(overrides or ()))))
 
 
 @app.command()
@@ -294,8 +304,10 @@ def _rounds(experiment: Experiment, training: bool) -> None:
             asyncio.run(branch_round(experiment, group, round))
             _export(experiment, group)
             if training:
+                from training.rounds import train_group
+
                 whole_before_others(experiment, group, round)
-                _train(experiment, group, round)
+                train_group(experiment, group, round)
 
 
 def _say_unfinished(experiment: Experiment) -> None:
@@ -339,33 +351,6 @@ def _export(experiment: Experiment, group: list[str]) -> None:
                 f"match {match.condition} seed {match.seed}: {match.kept} of {match.rows} rows, "
                 f"{match.kept_tokens} of {match.tokens} student tokens"
             )
-
-
-def _train(experiment: Experiment, group: list[str], round: int) -> None:
-    from pipeline.progress import say, seconds
-    from pipeline.rundir import adapter_path, newest_adapter
-    from training.lesson import NothingToTrain
-    from training.student import RECORD, train
-
-    for name in group:
-        for seed in experiment.seeds:
-            label = f"train {name} seed {seed}" + (f" round {round + 1}" if experiment.rounds > 1 else "")
-            there = adapter_path(experiment, name, seed, round) / RECORD
-            before = there.read_text(encoding="utf-8") if there.is_file() else ""
-            try:
-                adapter = train(experiment, name, seed, round, newest_adapter(experiment, name, seed, round - 1))
-            except NothingToTrain as error:
-                say(f"{label}: left untrained. {error}")
-                continue
-            after = (adapter / RECORD).read_text(encoding="utf-8")
-            record = json.loads(after)
-            if after == before:  # a training anew takes other seconds; times of files follow a clock that may be set
-                say(f"{label}: there already")
-            else:
-                say(
-                    f"{label}: {record['rows']} rows, {record['optimizer_steps']} steps, "
-                    f"{record['trained_tokens']} tokens, {seconds(record['seconds'])}"
-                )
 
 
 def _compare(runs: list[Path]) -> None:

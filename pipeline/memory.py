@@ -13,25 +13,20 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Collection, Iterator, Sequence
-from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pipeline.admission import Stopped, admit
 from pipeline.build import FAILURES, Counts, forget_engine_errors
 from pipeline.config import Experiment, MemorySettings
+from pipeline.embedder import sentence_model
 from pipeline.episode import EmptyTurn
 from pipeline.models import Model, Sampling
 from pipeline.partition import Condition
 from pipeline.schema import Dialogue, Failure, Memory, Task, digest, question_hash
 from pipeline.select import is_correct
-from pipeline.settings import ConfigError
 from pipeline.store import Appender, read
 from pipeline.view import probe, view
-
-if TYPE_CHECKING:
-    from sentence_transformers import SentenceTransformer
 
 REFLECT = "The answer was not right. Say in one line what to do differently next time."
 LIKE = 10  # memories of nearly the same length, of which `random` draws one
@@ -159,19 +154,5 @@ def _others(pool: Sequence[Memory], chosen: list[Memory], task: Task, draw: rand
 
 def embed(settings: MemorySettings, texts: Sequence[str]) -> np.ndarray:
     """Unit vectors, shape (texts, dimensions). Raises ConfigError where the model cannot be loaded."""
-    return np.asarray(
-        _embedder(settings.embedder).encode(list(texts), normalize_embeddings=True, show_progress_bar=False)
-    )
-
-
-@lru_cache(maxsize=1)
-def _embedder(name: str) -> SentenceTransformer:
-    from sentence_transformers import SentenceTransformer  # seconds of import that few experiments need
-
-    try:
-        return SentenceTransformer(name)
-    except (OSError, ValueError, AttributeError) as error:  # whatever stands there
-        raise ConfigError(
-            f"memory.embedder: {name!r} could not be loaded ({str(error).splitlines()[0]}). Expected a directory or a "
-            "hub name of a sentence-transformers model, such as sentence-transformers/all-MiniLM-L6-v2"
-        ) from error
+    model = sentence_model(settings.embedder, "memory.embedder")
+    return np.asarray(model.encode(list(texts), normalize_embeddings=True, show_progress_bar=False))

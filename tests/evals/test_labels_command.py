@@ -15,7 +15,8 @@ from evals.labels.run import measure_labellers
 from evals.labels.settings import LabelSettings
 from evals.labels.transcripts import STRETCH
 from maieutic import app
-from pipeline.classifier import Classifier, installed_model
+from pipeline.classifier import Classifier
+from pipeline.embedder import installed_model
 from pipeline.settings import ConfigError, read_as
 from pipeline.spoken import Spoken
 

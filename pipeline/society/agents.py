@@ -1,0 +1,110 @@
+"""n agents behind one interface: what they hold, what they say, and the two things that hearing another one does.
+
+Information changes what an agent holds: it receives an item of the other's, and answers anew from all that it holds.
+Mirroring changes what it says alone: it adopts the other's answer, until information makes it look into what it holds.
+An agent with a verifier adopts no answer that is wrong, of its items prefers those that are right, and gives up a right
+answer for another right one alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from pipeline.society.world import World
+
+
+class Agents(Protocol):
+    """Answers are rows of a table, so that agents which say the same have the same number."""
+
+    said: np.ndarray  # (n, Q, views) rows of the table: what each agent says now
+
+    async def answer(self, who: np.ndarray) -> None:
+        """These agents answer every query anew from what they hold. Raises EngineError and others of the model."""
+        ...
+
+    def adopt(self, to: np.ndarray, of: np.ndarray) -> None:
+        """Each of `to` says from now on what the agent at the same place of `of` says."""
+        ...
+
+    def receive(self, to: np.ndarray, items: np.ndarray) -> None:
+        """Each of `to` holds the item at the same place, too."""
+        ...
+
+    def offered(self, of: np.ndarray, pick: np.ndarray) -> np.ndarray:
+        """An item that each of `of` holds; `pick` is uniform in [0, 1)."""
+        ...
+
+    def where(self) -> np.ndarray:
+        """(n, Q * d) float32: each query's answers, their mean over views, side by side."""
+        ...
+
+    def right(self) -> np.ndarray:
+        """(n,) whether all that an agent says is right."""
+        ...
+
+    def texts(self) -> Sequence[str]:
+        """The table's texts; empty for a proxy."""
+        ...
+
+
+def _first(worth: np.ndarray) -> np.ndarray:
+    """What sorting would put first, without sorting."""
+    return worth.argmax(axis=-1)[..., None]
+
+
+class Retrieval:
+    """Agents that answer with the items nearest to the query: of texts, or of a mixture that stands for texts."""
+
+    def __init__(self, world: World, views: int, gold: int | None, verifiers: np.ndarray, room: int, nearest: bool):
+        """`room` is for how many items more each agent has place; `nearest`: it offers what is nearest to the query."""
+        n, items = world.held.shape
+        self.world, self.verifiers, self.nearest = world, verifiers, nearest
+        self.held = np.full((n, items + room), -1, np.int32)
+        self.held[:, :items] = world.held
+        self.count = np.full(n, items)
+        self.is_right = np.zeros(len(world.vectors), bool) if gold is None else world.claims == gold
+        self.closeness = -((world.vectors - world.queries[:, None]) ** 2).sum(axis=-1)  # (Q, M)
+        self.views = views
+        self.said = self.retrieved(np.arange(n))
+
+    async def answer(self, who: np.ndarray) -> None:
+        found = self.retrieved(who)
+        worse = self.verifiers[who] & self.right()[who] & ~np.all(self.is_right[found], axis=(1, 2))
+        self.said[who[~worse]] = found[~worse]
+
+    def retrieved(self, who: np.ndarray) -> np.ndarray:
+        """(who, Q, views) of each agent's items those nearest to each query, the nearest first."""
+        held = self.held[who]
+        # A verifier's verdict stands above closeness: distances are small against it.
+        barred = np.where(self.verifiers[who, None] & ~self.is_right[held], 1e6, 0) + np.where(held < 0, 1e9, 0)
+        worth = self.closeness[:, held].transpose(1, 0, 2) - barred[:, None]
+        best = np.argsort(-worth, axis=-1, kind="stable")[..., : self.views] if self.views > 1 else _first(worth)
+        return np.take_along_axis(np.broadcast_to(held[:, None], worth.shape), best, axis=-1)
+
+    def adopt(self, to: np.ndarray, of: np.ndarray) -> None:
+        take = ~self.verifiers[to] | self.right()[of]
+        self.said[to[take]] = self.said[of[take]]
+
+    def receive(self, to: np.ndarray, items: np.ndarray) -> None:
+        new = ~(self.held[to] == items[:, None]).any(axis=1)
+        to, items = to[new], items[new]
+        self.held[to, self.count[to]] = items
+        self.count[to] += 1
+
+    def offered(self, of: np.ndarray, pick: np.ndarray) -> np.ndarray:
+        if self.nearest:
+            best = self.retrieved(of)  # of several queries one's
+            return best[np.arange(len(of)), (pick * best.shape[1]).astype(np.int64), 0]
+        return self.held[of, (pick * self.count[of]).astype(np.int64)]
+
+    def where(self) -> np.ndarray:
+        return self.world.vectors[self.said].mean(axis=2).reshape(len(self.said), -1)
+
+    def right(self) -> np.ndarray:
+        return np.all(self.is_right[self.said], axis=(1, 2))
+
+    def texts(self) -> Sequence[str]:
+        return self.world.texts

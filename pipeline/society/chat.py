@@ -1,0 +1,105 @@
+"""Agents that read what they retrieve, and answer in words of their own: any engine of pipeline/models."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from pipeline.models import Model, Sampling
+from pipeline.schema import digest
+from pipeline.society.agents import Retrieval
+from pipeline.view import Message
+
+SYSTEM = "You answer in one short sentence. You speak for yourself, and rely on what you know."
+AT_ONCE = 256  # requests
+
+
+class Chat:
+    """As `Retrieval`, but the answer is a model's, given the retrieved item and the query.
+
+    Nothing is asked twice: an agent that reads the same item again says the same again.
+    """
+
+    def __init__(
+        self,
+        finder: Retrieval,
+        queries: Sequence[str],
+        gold: str,
+        model: Model,
+        embed: Callable[[list[str]], np.ndarray],
+        sampling: Sampling,
+    ):
+        self.finder, self.queries, self.gold = finder, queries, gold
+        self.model, self.embed, self.sampling = model, embed, sampling
+        # Row 0 is no answer, which is what everybody says before the first.
+        self.said = np.zeros(finder.said.shape, np.int32)
+        self.table: dict[str, int] = {"": 0}  # text: its row
+        self.vectors = np.zeros((1, finder.world.vectors.shape[1]), np.float32)
+        self.is_right = np.zeros(1, bool)
+        self.known: dict[tuple[int, ...], str] = {}
+
+    async def answer(self, who: np.ndarray) -> None:
+        found = self.finder.retrieved(who)
+        agents = np.broadcast_to(who[:, None, None], found.shape).ravel().tolist()
+        queries, views = (index.ravel().tolist() for index in np.indices(found.shape)[1:])
+        # A greedy answer does not depend on who gives it.
+        own = self.sampling.temperature > 0
+        asked = [
+            (query, item, *((agent, view) if own else ()))
+            for agent, query, view, item in zip(agents, queries, views, found.ravel().tolist(), strict=True)
+        ]
+        new = [key for key in dict.fromkeys(asked) if key not in self.known]
+        gate = asyncio.Semaphore(AT_ONCE)
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(self._complete(key, gate)) for key in new]
+        self.known.update(zip(new, (task.result() for task in tasks), strict=True))
+        self._enter([self.known[key] for key in new])
+        said = np.array([self.table[self.known[key]] for key in asked], np.int32).reshape(found.shape)
+        worse = self.finder.verifiers[who] & self.right()[who] & ~np.all(self.is_right[said], axis=(1, 2))
+        self.said[who[~worse]] = said[~worse]
+
+    async def _complete(self, key: tuple[int, ...], gate: asyncio.Semaphore) -> str:
+        query, item = self.queries[key[0]], self.finder.world.texts[key[1]]
+        messages: list[Message] = [
+            {"role": "system", "content": SYSTEM},
+            {"role": "user", "content": f"What you know: {item}\n\n{query}"},
+        ]
+        seed = int(digest(self.sampling.seed, key), 16) % 2**31
+        async with gate:
+            return (await self.model.complete(messages, self.sampling._replace(seed=seed))).text.strip()
+
+    def _enter(self, texts: list[str]) -> None:
+        """Give a row to each text that has none."""
+        new = [text for text in dict.fromkeys(texts) if text not in self.table]
+        if not new:
+            return
+        self.table |= {text: row for row, text in enumerate(new, start=len(self.table))}
+        self.vectors = np.concatenate([self.vectors, self.embed(new)])
+        self.is_right = np.concatenate([self.is_right, [self._is_right(text) for text in new]])
+
+    def _is_right(self, text: str) -> bool:
+        """It names the gold claim, and no other one."""
+        named = {name for name in self.finder.world.topics if re.search(rf"\b{re.escape(name)}(?:e?s)?\b", text, re.I)}
+        return named == {self.gold}
+
+    def adopt(self, to: np.ndarray, of: np.ndarray) -> None:
+        take = ~self.finder.verifiers[to] | self.right()[of]
+        self.said[to[take]] = self.said[of[take]]
+
+    def receive(self, to: np.ndarray, items: np.ndarray) -> None:
+        self.finder.receive(to, items)
+
+    def offered(self, of: np.ndarray, pick: np.ndarray) -> np.ndarray:
+        return self.finder.offered(of, pick)
+
+    def where(self) -> np.ndarray:
+        return self.vectors[self.said].mean(axis=2).reshape(len(self.said), -1)
+
+    def right(self) -> np.ndarray:
+        return np.all(self.is_right[self.said], axis=(1, 2))
+
+    def texts(self) -> Sequence[str]:
+        return list(self.table)

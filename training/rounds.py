@@ -1,0 +1,34 @@
+"""The students of one round, each condition and seed of a group in turn."""
+
+from __future__ import annotations
+
+import json
+
+from pipeline.config import Experiment
+from pipeline.progress import say, seconds
+from pipeline.rundir import adapter_path, newest_adapter
+from training.lesson import NothingToTrain
+from training.student import RECORD, train
+
+
+def train_group(experiment: Experiment, group: list[str], round: int) -> None:
+    """Train what is not trained yet, and say of each student what it took. Raises what a training raises."""
+    for name in group:
+        for seed in experiment.seeds:
+            label = f"train {name} seed {seed}" + (f" round {round + 1}" if experiment.rounds > 1 else "")
+            there = adapter_path(experiment, name, seed, round) / RECORD
+            before = there.read_text(encoding="utf-8") if there.is_file() else ""
+            try:
+                adapter = train(experiment, name, seed, round, newest_adapter(experiment, name, seed, round - 1))
+            except NothingToTrain as error:
+                say(f"{label}: left untrained. {error}")
+                continue
+            after = (adapter / RECORD).read_text(encoding="utf-8")
+            record = json.loads(after)
+            if after == before:  # a training anew takes other seconds; times of files follow a clock that may be set
+                say(f"{label}: there already")
+            else:
+                say(
+                    f"{label}: {record['rows']} rows, {record['optimizer_steps']} steps, "
+                    f"{record['trained_tokens']} tokens, {seconds(record['seconds'])}"
+                )
