@@ -108,6 +108,10 @@ BREACH: dict[Kind, str] = {
 # Licence of the rows, and what it asks of whoever passes them on.
 LICENCES = {
     "embedded": ("mit", "The problems are procedural, made by this project (MIT)."),
+    "code": (
+        "mit",
+        "The functions are procedural, made by this project (MIT). Of a file or hub data set its own licence holds.",
+    ),
     "gsm8k": ("mit", "Problems are from GSM8K (Cobbe et al., 2021; MIT): name the source."),
     "sharded": (
         "mit",

@@ -86,7 +86,7 @@ async def build_round(experiment: Experiment, group: list[str], round: int, shar
             + (f"; the first: {bad[0].where}: {bad[0].message}). " if bad else "). ")
             + "Expected counts per specification, such as {full: 300}, and a file with usable rows."
         )
-    wanted = sum(experiment.tasks.train.values())
+    wanted = sum(sum(settings.train.values()) for settings in experiment.tasks.sources)
     if len(tasks) < wanted and experiment.tasks.source != "mathdial":
         say(f"tasks: {wanted} were asked for, the source has {len(tasks)} on its training questions")
     unusable = f", {len(bad)} rows that cannot be used, in failures.jsonl" if bad else ""

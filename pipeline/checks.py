@@ -1,0 +1,104 @@
+"""Runs the program of a turn when the turn is said, and keeps what its tests said with the turn.
+
+A program is run contained (pipeline/sandbox.py), beside whatever else goes on: while one dialogue waits for its tests
+others generate, with at most as many at once as the machine has cores. The same program of the same task is run once in
+a process. Only what is the same in every run is kept, so that no time stands in a stored dialogue.
+
+    maieutic build configs/code_qwen3_0.6b.yaml
+"""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import os
+from typing import Any
+
+from pipeline import sandbox
+from pipeline.acts import attempt
+from pipeline.schema import Check, Example, Task, Turn, digest
+from pipeline.settings import ConfigError
+
+MOST_KEPT = 100_000  # verdicts
+
+
+class Checker:
+    """What was checked by this process. `unsafe`: without containment, which somebody has to type (`--unsafe`)."""
+
+    def __init__(self) -> None:
+        self.unsafe = False
+        self.limits = sandbox.Limits()
+        self.found: dict[str, asyncio.Task[Check]] = {}
+        self.runs = 0
+        self._free: tuple[asyncio.AbstractEventLoop, asyncio.Semaphore] | None = None
+
+    async def check(self, task: Task, code: str) -> Check:
+        """What the tests of a code task say of a program. Raises ContainmentMissing, ContainmentFailed."""
+        key = digest(task.tests.model_dump(mode="json") if task.tests else "", code, length=32)
+        running = self.found.get(key)
+        # Of an event loop that ended before it did nothing is to be had.
+        if running is None or (not running.done() and running.get_loop() is not asyncio.get_running_loop()):
+            if len(self.found) >= MOST_KEPT:
+                self.found.clear()
+            running = self.found[key] = asyncio.create_task(self._run(task, code))
+        return await asyncio.shield(running)
+
+    async def _run(self, task: Task, code: str) -> Check:
+        assert task.tests is not None
+        tests = task.tests
+        async with self._one_of_few():
+            self.runs += 1
+            said = None
+            if tests.public or tests.hidden:
+                calls = [*_calls(tests.public, True), *_calls(tests.hidden, False)]
+                said = await sandbox.verdict(code, calls, self.limits, self.unsafe)
+            if tests.script and (said is None or said.outcome == "passed"):
+                said = await sandbox.verdict(code, tests.script, self.limits, self.unsafe, entry=tests.entry)
+        assert said is not None  # the schema asks for a test
+        first, *calls_that_fail = said.printed.strip().split("\n")
+        return Check(outcome=said.outcome, printed=" ".join([first, "; ".join(calls_that_fail)]).strip())
+
+    def _one_of_few(self) -> asyncio.Semaphore:
+        loop = asyncio.get_running_loop()
+        if self._free is None or self._free[0] is not loop:
+            self._free = loop, asyncio.Semaphore(max(2, os.cpu_count() or 1))
+        return self._free[1]
+
+
+CHECKER = Checker()
+
+
+async def checked(task: Task, turn: Turn) -> Turn:
+    """The turn, with what the tests say of its program where it holds one and the task asks for one."""
+    if task.tests is None:
+        return turn
+    code = attempt(turn.text, entry=task.entry)
+    return turn if code is None else turn.model_copy(update={"check": await CHECKER.check(task, code)})
+
+
+def allow_unsafe(typed: bool) -> bool:
+    """Programs are run without containment, because somebody typed it."""
+    CHECKER.unsafe = CHECKER.unsafe or typed
+    return typed
+
+
+def can_run() -> None:
+    """Raises ContainmentMissing where programs can neither be contained nor are to run without."""
+    if not CHECKER.unsafe:
+        sandbox.check()
+
+
+def _calls(examples: tuple[Example, ...], public: bool) -> list[sandbox.Call]:
+    return [sandbox.Call(*parsed(example), public) for example in examples]
+
+
+def parsed(example: Example) -> tuple[str, tuple[Any, ...], Any]:
+    """Name, arguments and value of an example. Raises ConfigError where they are no plain data."""
+    try:
+        call = ast.parse(example.call, mode="eval").body
+        assert isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and not call.keywords
+        return call.func.id, tuple(map(ast.literal_eval, call.args)), ast.literal_eval(example.expected)
+    except (AssertionError, SyntaxError, ValueError) as error:
+        raise ConfigError(
+            f"{example.call!r} giving {example.expected!r} is no call with plain data. Write it as an assertion"
+        ) from error
