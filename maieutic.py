@@ -8,7 +8,6 @@ Everything heavy is imported inside the functions, so that `maieutic --help` ans
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,6 +31,18 @@ Overrides = Annotated[
 ]
 Documents = Annotated[Path, typer.Argument(help="JSON Lines (id, text), or a folder of .txt.", show_default=False)]
 Target = Annotated[str, typer.Argument(help="A run; or a dataset, or its description.", show_default=False)]
+
+
+def _unsafe(typed: bool) -> None:
+    if typed:
+        from pipeline.checks import allow_unsafe
+
+        allow_unsafe()
+
+
+Unsafe = Annotated[
+    bool, typer.Option("--unsafe", callback=_unsafe, help="Run models' programs uncontained: they may do what you may.")
+]
 Attempts = Annotated[int, typer.Option(min=1, help="Questions to ask for of each document.")]
 
 
@@ -59,7 +70,7 @@ def pose(config: Config, documents: Documents, overrides: Overrides = None, atte
 
 
 @app.command()
-def preview(config: Config, overrides: Overrides = None) -> None:
+def preview(config: Config, overrides: Overrides = None, unsafe: Unsafe = False) -> None:
     """Print one dialogue of each condition as either party sees it, and what the experiment costs."""
     with _told():
         from evals.cost import most_answers
@@ -79,6 +90,7 @@ def build(
         str | None,
         typer.Option(metavar="NUMBER/OF", help="Make this part alone, such as 2/4; a build without it takes all in."),
     ] = None,
+    unsafe: Unsafe = False,
 ) -> None:
     """Make every condition's dialogues, select, and export datasets."""
     with _told():
@@ -101,12 +113,13 @@ def train(config: Config, overrides: Overrides = None) -> None:
     """Train a LoRA adapter on every condition's dataset, one for each seed."""
     with _told(), _training(_load(config, overrides)) as experiment:
         from pipeline.rounds import groups, waits
+        from training.students import train_all
 
         for group in groups(experiment):
             for round in range(experiment.rounds):
                 if waits(experiment, group, round):
                     break
-                _train(experiment, group, round)
+                train_all(experiment, group, round)
         _open_next(experiment.run / "adapters")
 
 
@@ -141,6 +154,7 @@ def eval_(
         Path | None, typer.Argument(help="After labels: configs/labels.yaml.", metavar="[CONFIG]", show_default=False)
     ] = None,
     overrides: Overrides = None,
+    unsafe: Unsafe = False,
 ) -> None:
     """Examine the untrained base and every trained student. `eval labels CONFIG` measures who labels turns."""
     if labels is not None:
@@ -197,7 +211,7 @@ def audit(target: Target, overrides: Overrides = None) -> None:
 
 
 @app.command()
-def run(config: Config, overrides: Overrides = None) -> None:
+def run(config: Config, overrides: Overrides = None, unsafe: Unsafe = False) -> None:
     """Do all of it: build, train, eval, compare. The same command again resumes."""
     with _told(), _writing(_load(config, overrides)) as experiment:
         from evals.examine import examine_all
@@ -294,8 +308,10 @@ def _rounds(experiment: Experiment, training: bool) -> None:
             asyncio.run(branch_round(experiment, group, round))
             _export(experiment, group)
             if training:
+                from training.students import train_all
+
                 whole_before_others(experiment, group, round)
-                _train(experiment, group, round)
+                train_all(experiment, group, round)
 
 
 def _say_unfinished(experiment: Experiment) -> None:
@@ -339,33 +355,6 @@ def _export(experiment: Experiment, group: list[str]) -> None:
                 f"match {match.condition} seed {match.seed}: {match.kept} of {match.rows} rows, "
                 f"{match.kept_tokens} of {match.tokens} student tokens"
             )
-
-
-def _train(experiment: Experiment, group: list[str], round: int) -> None:
-    from pipeline.progress import say, seconds
-    from pipeline.rundir import adapter_path, newest_adapter
-    from training.lesson import NothingToTrain
-    from training.student import RECORD, train
-
-    for name in group:
-        for seed in experiment.seeds:
-            label = f"train {name} seed {seed}" + (f" round {round + 1}" if experiment.rounds > 1 else "")
-            there = adapter_path(experiment, name, seed, round) / RECORD
-            before = there.read_text(encoding="utf-8") if there.is_file() else ""
-            try:
-                adapter = train(experiment, name, seed, round, newest_adapter(experiment, name, seed, round - 1))
-            except NothingToTrain as error:
-                say(f"{label}: left untrained. {error}")
-                continue
-            after = (adapter / RECORD).read_text(encoding="utf-8")
-            record = json.loads(after)
-            if after == before:  # a training anew takes other seconds; times of files follow a clock that may be set
-                say(f"{label}: there already")
-            else:
-                say(
-                    f"{label}: {record['rows']} rows, {record['optimizer_steps']} steps, "
-                    f"{record['trained_tokens']} tokens, {seconds(record['seconds'])}"
-                )
 
 
 def _compare(runs: list[Path]) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 
 from pipeline import sandbox
 from pipeline.acts import attempt
+from pipeline.config import Experiment
 from pipeline.schema import Check, Example, Task, Turn, digest
 from pipeline.settings import ConfigError
 
@@ -76,15 +77,15 @@ async def checked(task: Task, turn: Turn) -> Turn:
     return turn if code is None else turn.model_copy(update={"check": await CHECKER.check(task, code)})
 
 
-def allow_unsafe(typed: bool) -> bool:
-    """Programs are run without containment, because somebody typed it."""
-    CHECKER.unsafe = CHECKER.unsafe or typed
-    return typed
+def allow_unsafe() -> None:
+    """This process runs programs without containment, because somebody typed it."""
+    CHECKER.unsafe = True
 
 
-def can_run() -> None:
-    """Raises ContainmentMissing where programs can neither be contained nor are to run without."""
-    if not CHECKER.unsafe:
+def can_run(experiment: Experiment) -> None:
+    """Raises ContainmentMissing where an experiment has programs to run, which can neither be contained here nor are
+    to run without."""
+    if experiment.has_code and not CHECKER.unsafe:
         sandbox.check()
 
 

@@ -17,6 +17,7 @@ from pipeline import rundir
 from pipeline.adopt import adopt
 from pipeline.build import Counts, build, finished, jobs
 from pipeline.casting import Casting
+from pipeline.checks import can_run
 from pipeline.config import Experiment
 from pipeline.ledger import branch_out, has_ledger, wanted
 from pipeline.memory import cell, recall, remember
@@ -77,6 +78,7 @@ async def build_round(experiment: Experiment, group: list[str], round: int, shar
 
     Raises ConfigError where the source has no task.
     """
+    can_run(experiment)
     if shard:
         rundir.label(experiment, shard.folder(experiment.run))
     tasks, bad = stream_tasks(experiment.tasks, "train")

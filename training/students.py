@@ -1,0 +1,37 @@
+"""All students of one round, one after the other.
+
+maieutic train configs/quickstart.yaml
+"""
+
+from __future__ import annotations
+
+import json
+
+from pipeline.config import Experiment
+from pipeline.progress import say, seconds
+from pipeline.rundir import adapter_path, newest_adapter
+from training.lesson import NothingToTrain
+from training.student import RECORD, train
+
+
+def train_all(experiment: Experiment, group: list[str], round: int) -> None:
+    """Train what is missing of one round, and say for each student what it learned from."""
+    for name in group:
+        for seed in experiment.seeds:
+            label = f"train {name} seed {seed}" + (f" round {round + 1}" if experiment.rounds > 1 else "")
+            there = adapter_path(experiment, name, seed, round) / RECORD
+            before = there.read_text(encoding="utf-8") if there.is_file() else ""
+            try:
+                adapter = train(experiment, name, seed, round, newest_adapter(experiment, name, seed, round - 1))
+            except NothingToTrain as error:
+                say(f"{label}: left untrained. {error}")
+                continue
+            after = (adapter / RECORD).read_text(encoding="utf-8")
+            record = json.loads(after)
+            if after == before:  # a training anew takes other seconds; times of files follow a clock that may be set
+                say(f"{label}: there already")
+            else:
+                say(
+                    f"{label}: {record['rows']} rows, {record['optimizer_steps']} steps, "
+                    f"{record['trained_tokens']} tokens, {seconds(record['seconds'])}"
+                )
