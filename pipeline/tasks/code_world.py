@@ -57,7 +57,8 @@ def make_task(seed: int, specification: Specification) -> Task:
     facts = [_fact(f"f{i}", entry, convention, value, k) for i, (convention, value) in _numbered(family, chosen)]
     for i, value in zip(lacks, mirrored, strict=True):
         made = _fact(f"d{i}", other, family.conventions[i], value, k)
-        facts.insert(rng.randint(0, len(facts)), made.model_copy(update={"needed": False, "topics": ()}))
+        facts.append(made.model_copy(update={"needed": False, "topics": ()}))
+    rng.shuffle(facts)  # in a fixed order the last sentence would tell whose it is
     whole = [fact.text for fact in facts]
     gone = {f"{'f' if specification == 'underspecified' else 'd'}{i}" for i in lacks}
     facts = [fact.model_copy(update={"public": fact.id not in gone}) for fact in facts]
