@@ -66,6 +66,9 @@ def outside(task: Task, axes: Condition, party: Party, turns: Sequence[Turn] = (
         update["wrong_answer"] = _other(task.wrong_answer)
     if SOLUTION not in row:
         update |= {"solution": _strange(task.solution), "steps": ()}
+    if task.tests is not None:  # what decides is no party's to know
+        hidden = tuple(one.model_copy(update={"expected": "987"}) for one in task.tests.hidden)
+        update["tests"] = task.tests.model_copy(update={"hidden": hidden, "script": _strange(task.tests.script)})
     if WITHHELD not in row:
         update["specification"] = "full" if task.missing else "underspecified"
     return [task.model_copy(update=update | {"facts": facts}) for facts in _facts(task, axes, party, row)]
