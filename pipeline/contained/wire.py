@@ -102,8 +102,15 @@ def begin() -> tuple[BinaryIO, BinaryIO, list[int]]:
     seconds, memory_mb, processes, file_mb, uid, *rest = map(int, sys.argv[1:])
     _confine(seconds, memory_mb, processes, file_mb, uid)
     sys.path.pop(0)  # this package
+    lowest = 3
+    for kept in sorted(rest[:2]):  # the judge's channel; bubblewrap leaves its own pipes open
+        os.closerange(lowest, kept)
+        lowest = kept + 1
+    os.closerange(lowest, 1 << 20)
     given, taken = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    os.dup2(os.open("/dev/null", os.O_RDONLY), 0)
+    null = os.open("/dev/null", os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
     os.dup2(2, 1)
     return given, taken, rest
 
