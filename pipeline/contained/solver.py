@@ -7,16 +7,18 @@ read, to patch or to forge.
 from __future__ import annotations
 
 import sys
-import types
-from typing import Any, BinaryIO
 
 from pipeline.contained.wire import begin, clipped, say, unpacked
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, BinaryIO
 
 
 def solve(asked: BinaryIO, answers: BinaryIO) -> None:
     """Load the code, then answer call after call until there are no more."""
     say(answers, ready=True)
-    module = types.ModuleType("solution")
+    module = type(sys)("solution")
     sys.modules["solution"] = module
 
     def value() -> Any:
