@@ -17,6 +17,7 @@ from typing import Any
 from pipeline import sandbox
 from pipeline.acts import attempt
 from pipeline.config import Experiment
+from pipeline.models import EngineError
 from pipeline.schema import Check, Example, Task, Turn, digest
 from pipeline.settings import ConfigError
 
@@ -34,11 +35,11 @@ class Checker:
         self._free: tuple[asyncio.AbstractEventLoop, asyncio.Semaphore] | None = None
 
     async def check(self, task: Task, code: str) -> Check:
-        """What the tests of a code task say of a program. Raises ContainmentMissing, ContainmentFailed."""
+        """What the tests of a code task say of a program. Raises ContainmentMissing, and EngineError where the
+        containment broke."""
         key = digest(task.tests.model_dump(mode="json") if task.tests else "", code, length=32)
         running = self.found.get(key)
-        # Of an event loop that ended before it did nothing is to be had.
-        if running is None or (not running.done() and running.get_loop() is not asyncio.get_running_loop()):
+        if running is None or _lost(running):
             if len(self.found) >= MOST_KEPT:
                 self.found.clear()
             running = self.found[key] = asyncio.create_task(self._run(task, code))
@@ -47,14 +48,18 @@ class Checker:
     async def _run(self, task: Task, code: str) -> Check:
         assert task.tests is not None
         tests = task.tests
+        calls = [*_calls(tests.public, True), *_calls(tests.hidden, False)]
+        said = None
         async with self._one_of_few():
             self.runs += 1
-            said = None
-            if tests.public or tests.hidden:
-                calls = [*_calls(tests.public, True), *_calls(tests.hidden, False)]
-                said = await sandbox.verdict(code, calls, self.limits, self.unsafe)
-            if tests.script and (said is None or said.outcome == "passed"):
-                said = await sandbox.verdict(code, tests.script, self.limits, self.unsafe, entry=tests.entry)
+            try:
+                if calls:
+                    said = await sandbox.verdict(code, calls, self.limits, self.unsafe)
+                if tests.script and (said is None or said.outcome == "passed"):
+                    # Not the entry alone: assertions may use what else the program defines (HumanEval's do).
+                    said = await sandbox.verdict(code, tests.script, self.limits, self.unsafe)
+            except sandbox.ContainmentFailed as error:
+                raise EngineError(f"task {task.id}: no verdict on a program: {error}") from error
         assert said is not None  # the schema asks for a test
         first, *calls_that_fail = said.printed.strip().split("\n")
         return Check(outcome=said.outcome, printed=" ".join([first, "; ".join(calls_that_fail)]).strip())
@@ -67,6 +72,13 @@ class Checker:
 
 
 CHECKER = Checker()
+
+
+def _lost(running: asyncio.Task[Check]) -> bool:
+    """Nothing is to be had of it: it failed, or its event loop ended before it did."""
+    if running.done():
+        return running.cancelled() or running.exception() is not None
+    return running.get_loop() is not asyncio.get_running_loop()
 
 
 async def checked(task: Task, turn: Turn) -> Turn:

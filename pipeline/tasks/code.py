@@ -18,7 +18,7 @@ from typing import Any
 
 from pipeline.config import Tasks
 from pipeline.programs import fenced
-from pipeline.schema import Example, Specification, Task, Tests, question_hash
+from pipeline.schema import Example, Specification, Task, Tests, digest
 from pipeline.settings import ConfigError
 from pipeline.tasks.code_world import HAS, code_tasks
 from pipeline.tasks.rows import BadRow, RowError, hub_name, hub_rows, json_lines, local_file, parse, split_of, text_of
@@ -64,7 +64,7 @@ def task(row: dict[str, Any]) -> Task:
     if tests.entry not in _functions(reference, "the reference solution"):
         raise RowError(f"the reference solution does not define {tests.entry!r}")
     return Task(
-        id=f"code-{question_hash(question)}",
+        id=f"code-{digest(' '.join(question.split()))}",  # a question about "(" is another one than about "<"
         source="code",
         specification="full",
         question=question,
@@ -96,6 +96,9 @@ def _mbpp(row: dict[str, Any]) -> tuple[str, str, Tests]:
     entry = next((name for name in called if name in own), None)
     if entry is None:
         raise RowError(f"the assertions call none of the functions of the reference solution ({', '.join(own)})")
+    said = [node for one in asserts for node in _parsed(one, "an assertion").body]
+    if not said or not all(isinstance(node, ast.Assert) for node in said):
+        raise RowError("'test_list' holds what is no assertion")
     setup = row.get("test_setup_code") or "\n".join(row.get("test_imports") or [])
     script = "\n".join([*([setup] if setup else []), *asserts]) + "\n"
     shown = _example(asserts[0], entry)

@@ -17,7 +17,7 @@ from pipeline.models import Completion
 from pipeline.partition import Condition
 from pipeline.programs import fenced
 from pipeline.rows import to_row
-from pipeline.schema import Check, Dialogue, Turn
+from pipeline.schema import Check, Dialogue, Tests, Turn
 from pipeline.select import is_correct, is_grounded
 from pipeline.store import read
 from pipeline.tasks import load_tasks
@@ -137,6 +137,15 @@ def test_the_same_program_is_run_once_and_other_dialogues_go_on_meanwhile():
     found, others = asyncio.run(many())
     assert CHECKER.runs == before + 1 and others
     assert {turn.check for turn in found} == {found[0].check} and found[0].check.passed
+
+
+def test_assertions_may_use_what_else_a_program_defines():
+    tests = Tests(entry="halve", script="def check(f):\n    assert f(twice(3)) == 3\n\ncheck(halve)\n")
+    task = FULL.model_copy(update={"tests": tests})
+    both = "def twice(n):\n    return 2 * n\n\ndef halve(n):\n    return n // 2"
+    for code, outcome in {both: "passed", both.replace("// 2", "// 3"): "failed"}.items():
+        turn = asyncio.run(checked(task, Turn(party="student", text=fenced(code))))
+        assert turn.check.outcome == outcome and "twice" not in turn.check.printed
 
 
 def test_a_turn_without_a_program_and_a_task_without_tests_are_left_alone():

@@ -75,8 +75,15 @@ def test_a_bad_row_is_told_with_its_place_and_loses_no_other(why, tmp_path):
 
 
 def test_the_same_question_twice_is_a_bad_row(tmp_path):
-    tasks, bad = read(settings(written(tmp_path, MBPP, MBPP | {"task_id": 8, "text": MBPP["text"].upper()})))
+    tasks, bad = read(settings(written(tmp_path, MBPP, MBPP | {"task_id": 8, "text": MBPP["text"] + " "})))
     assert len(tasks) == 1 and "earlier row (7)" in bad[0].message
+
+
+def test_questions_that_differ_in_a_sign_alone_are_two(tmp_path):
+    other = {key: value.replace("//", "%") if isinstance(value, str) else value for key, value in HUMAN_EVAL.items()}
+    other["prompt"] = HUMAN_EVAL["prompt"].replace(">>>", "...")
+    tasks, bad = read(settings(written(tmp_path, HUMAN_EVAL, other)))
+    assert len({task.id for task in tasks}) == 2 and not bad
 
 
 def test_a_data_set_is_read_like_a_file(tmp_path):
