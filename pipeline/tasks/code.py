@@ -3,6 +3,7 @@
 Without `tasks.path` the tasks are those of `pipeline.tasks.code_world`. With one, rows are `full` tasks of either
 shape, told by their keys (Chen et al., arXiv 2107.03374; Austin et al., arXiv 2108.07732):
 - task_id, prompt, entry_point, canonical_solution, test: `test` defines check(candidate), which the function is given;
+  the examples of its docstring are public;
 - task_id, text (or prompt), code, test_list: assertions, of which the question shows the first, and all decide.
 A reference solution that does not parse, or defines no function that the tests call, makes its row a BadRow; whether
 it passes its own tests is not looked at here, since that would run it.
@@ -13,6 +14,7 @@ it passes its own tests is not looked at here, since that would run it.
 from __future__ import annotations
 
 import ast
+import doctest
 from collections.abc import Iterator
 from typing import Any
 
@@ -83,7 +85,21 @@ def _human_eval(row: dict[str, Any]) -> tuple[str, str, Tests]:
         raise RowError("'test' does not define check(candidate)")
     script = f"{test.strip()}\n\ncheck({entry})\n"
     question = f"Write this Python function, whole and without changing its name.\n{fenced(prompt)}"
-    return question, (prompt + _raw(row, "canonical_solution")).strip(), Tests(entry=entry, script=script)
+    reference = (prompt + _raw(row, "canonical_solution")).strip()
+    return question, reference, Tests(entry=entry, public=_doctests(reference, entry), script=script)
+
+
+def _doctests(reference: str, entry: str) -> tuple[Example, ...]:
+    """The examples of the function's docstring that are calls with plain data; they stand in the question."""
+    for node in _parsed(reference, "the reference solution").body:
+        if isinstance(node, ast.FunctionDef) and node.name == entry:
+            try:
+                shown = doctest.DocTestParser().get_examples(ast.get_docstring(node) or "")
+            except ValueError:  # a docstring with examples in another form
+                return ()
+            found = (_example(f"assert {one.source.strip()} == {one.want.strip() or None}", entry) for one in shown)
+            return tuple(example for example in found if example)
+    return ()
 
 
 def _mbpp(row: dict[str, Any]) -> tuple[str, str, Tests]:
@@ -131,7 +147,11 @@ def _called(assertion: str) -> Iterator[str]:
 
 def _example(assertion: str, entry: str) -> Example | None:
     """The assertion as a call and its value, where it is no more than that."""
-    match _parsed(assertion, "the assertion").body:
+    try:
+        body = ast.parse(assertion).body
+    except (SyntaxError, ValueError):
+        return None
+    match body:
         case [
             ast.Assert(
                 test=ast.Compare(left=ast.Call(func=ast.Name(id=name)) as call, ops=[ast.Eq()], comparators=[value])

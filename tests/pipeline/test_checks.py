@@ -17,7 +17,7 @@ from pipeline.models import Completion
 from pipeline.partition import Condition
 from pipeline.programs import fenced
 from pipeline.rows import to_row
-from pipeline.schema import Check, Dialogue, Tests, Turn
+from pipeline.schema import Check, Dialogue, Example, Tests, Turn
 from pipeline.select import is_correct, is_grounded
 from pipeline.store import read
 from pipeline.tasks import load_tasks
@@ -146,6 +146,16 @@ def test_assertions_may_use_what_else_a_program_defines():
     for code, outcome in {both: "passed", both.replace("// 2", "// 3"): "failed"}.items():
         turn = asyncio.run(checked(task, Turn(party="student", text=fenced(code))))
         assert turn.check.outcome == outcome and "twice" not in turn.check.printed
+
+
+def test_where_assertions_decide_public_examples_only_tell_what_is_wrong():
+    wrong_example = (Example(call="halve(4)", expected="3"),)
+    tests = Tests(entry="halve", public=wrong_example, script="assert halve(4) == 2\nassert halve(7) == 3\n")
+    task = FULL.model_copy(update={"tests": tests})
+    passes, fails = ("def halve(n):\n    return n // 2", "def halve(n):\n    return n")
+    checks = [asyncio.run(checked(task, Turn(party="student", text=fenced(code)))).check for code in (passes, fails)]
+    assert [check.outcome for check in checks] == ["passed", "failed"]
+    assert "halve(4) gave 4, expected 3" in checks[1].printed and "7" not in checks[1].printed
 
 
 def test_a_turn_without_a_program_and_a_task_without_tests_are_left_alone():

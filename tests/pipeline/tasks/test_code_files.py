@@ -51,6 +51,7 @@ def test_the_question_shows_the_first_assertion_alone_and_no_solution(tmp_path):
     assert "`double`" in mbpp.question and "times" not in mbpp.question
     assert "halve(5)" in human.question and "candidate" not in human.question and "n // 2" not in human.question
     assert [(e.call, e.expected) for e in mbpp.tests.public] == [("double(2)", "4")]
+    assert [(e.call, e.expected) for e in human.tests.public] == [("halve(5)", "2")]
     assert human.tests.script.endswith("check(halve)\n") and "double(-1) == -2" in mbpp.tests.script
 
 
