@@ -159,7 +159,7 @@ def _map_users(told: FileIO, go: FileIO) -> None:
 
 
 def _walls(tmp_mb: int) -> list[str]:
-    """What the contained process has: the interpreter, system libraries and our three modules, to read; /tmp, to write."""
+    """What it has to read: the interpreter, the system's libraries, our three modules; to write: /tmp."""
     python = Path(sys.base_prefix)
     words = [shutil.which("bwrap") or "bwrap"]
     words += "--unshare-all --unshare-user --die-with-parent --new-session --cap-drop ALL --hostname contained".split()
