@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Sequence
 from io import FileIO
 from pathlib import Path
@@ -26,6 +27,7 @@ PACKAGE = "/package"
 INSIDE = 65534  # the user that runs the code, as the contained process sees it
 OUTSIDE = 61_001  # the same, where we are root: of the numbers that systemd's table of users leaves unused
 FLAGS = ("-S", "-s", "-B")  # no site packages, nothing written
+COMPILING = threading.Lock()
 Streams = tuple[int | IO[bytes], int | IO[bytes], int | IO[bytes]]
 
 
@@ -101,13 +103,18 @@ def unconfined(
     role: str, numbers: Sequence[str], streams: Streams, channel: tuple[int, ...]
 ) -> subprocess.Popen[bytes]:
     """The same without containment."""
-    env = {"PYTHONHASHSEED": "0", "PYTHONPATH": _package().name}
+    env = {"PYTHONHASHSEED": "0", "PYTHONPATH": _package()}
     return _popen([sys.executable, *FLAGS, *_runs(role), *numbers], streams, channel, env)
 
 
+def _package() -> str:
+    """The folder of the three modules that run inside, compiled once in a process; removed at its end."""
+    with COMPILING:  # a second folder would be removed as soon as the cache has taken the first
+        return _compiled().name
+
+
 @functools.cache
-def _package() -> tempfile.TemporaryDirectory[str]:
-    """The three modules that run inside, compiled once in a process; removed at its end."""
+def _compiled() -> tempfile.TemporaryDirectory[str]:
     folder = tempfile.TemporaryDirectory(prefix="contained-")
     for name in ("judge", "solver", "wire"):
         compiled = Path(folder.name, "pipeline", "contained", f"{name}.pyc")
@@ -177,6 +184,6 @@ def _walls(tmp_mb: int) -> list[str]:
             words += ["--ro-bind", str(python / name), f"/python/{name}"]
     interpreter = python / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}"
     words += ["--ro-bind", str(interpreter), "/python/bin/python3"]
-    words += ["--ro-bind", _package().name, PACKAGE, "--dev-bind", "/dev/null", "/dev/null"]
+    words += ["--ro-bind", _package(), PACKAGE, "--dev-bind", "/dev/null", "/dev/null"]
     words += ["--perms", "1777", "--size", str(tmp_mb << 20), "--tmpfs", "/tmp"]
     return [*words, "--remount-ro", "/"]

@@ -1,6 +1,8 @@
 """Verdicts on harmless code; the harmful is in test_sandbox_attacks.py."""
 
 import asyncio
+import subprocess
+import sys
 from math import inf, nan
 
 import pytest
@@ -109,6 +111,21 @@ def test_nan_is_nan_and_infinity_and_kinds_of_containers_are_told_apart():
 def test_the_order_of_a_set_is_the_same_every_time(unsafe):
     code = "def f(): return list({'a', 'b', 'c', 'd', 'e', 'f', 'g'})"
     assert len({found(code, [Call("f", (), None)], unsafe).printed for _ in range(3)}) == 1
+
+
+TOGETHER = """
+import asyncio
+from pipeline.sandbox import Call, Limits, verdict
+async def main():
+    each = (verdict("def f(): return 1", [Call("f", (), 1)], Limits(), UNSAFE) for _ in range(8))
+    print({got.outcome for got in await asyncio.gather(*each)})
+asyncio.run(main())
+"""
+
+
+def test_a_process_may_begin_with_many_verdicts_at_once(unsafe):
+    code = TOGETHER.replace("UNSAFE", str(unsafe))
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout == b"{'passed'}\n"
 
 
 def test_where_bubblewrap_is_missing_code_is_refused_and_told_how_to_get_it(monkeypatch):
