@@ -146,7 +146,7 @@ def asserted(tests: str, solver: Solver, names: Sequence[str]) -> Iterator[tuple
         if is_test(statement):
             yield held, solver.latest
         elif not held:
-            raise Gone("failed", f"the tests could not be prepared: {solver.latest}")
+            raise Gone("failed", "the tests could not be prepared")  # hidden ones, maybe: no more is told
 
 
 def is_test(statement: _ast.AST) -> bool:

@@ -7,10 +7,13 @@ import functools
 import json
 import os
 import platform
+import py_compile
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
+import threading
 from collections.abc import Sequence
 from io import FileIO
 from pathlib import Path
@@ -22,8 +25,9 @@ from pipeline.settings import ConfigError
 HERE = Path(__file__).parent
 PACKAGE = "/package"
 INSIDE = 65534  # the user that runs the code, as the contained process sees it
-OUTSIDE = 1_963_258  # the same, where we are root: a user that nothing else runs as or owns
+OUTSIDE = 61_001  # the same, where we are root: of the numbers that systemd's table of users leaves unused
 FLAGS = ("-S", "-s", "-B")  # no site packages, nothing written
+COMPILING = threading.Lock()
 Streams = tuple[int | IO[bytes], int | IO[bytes], int | IO[bytes]]
 
 
@@ -86,8 +90,12 @@ def start(
         # bubblewrap's own environment stays readable in the containment's process 1, so it is empty.
         process = _popen(command, streams, (*channel, refused.fileno()), {})
         tell.close()
-        if root:
-            _map_users(told, go)
+        try:
+            if root:
+                _map_users(told, go)
+        except OSError:
+            end(process)
+            raise
         return process
 
 
@@ -95,8 +103,23 @@ def unconfined(
     role: str, numbers: Sequence[str], streams: Streams, channel: tuple[int, ...]
 ) -> subprocess.Popen[bytes]:
     """The same without containment."""
-    env = {"PYTHONHASHSEED": "0", "PYTHONPATH": str(HERE.parent.parent)}
+    env = {"PYTHONHASHSEED": "0", "PYTHONPATH": _package()}
     return _popen([sys.executable, *FLAGS, *_runs(role), *numbers], streams, channel, env)
+
+
+def _package() -> str:
+    """The folder of the three modules that run inside, compiled once in a process; removed at its end."""
+    with COMPILING:  # a second folder would be removed as soon as the cache has taken the first
+        return _compiled().name
+
+
+@functools.cache
+def _compiled() -> tempfile.TemporaryDirectory[str]:
+    folder = tempfile.TemporaryDirectory(prefix="contained-")
+    for name in ("judge", "solver", "wire"):
+        compiled = Path(folder.name, "pipeline", "contained", f"{name}.pyc")
+        py_compile.compile(str(HERE / f"{name}.py"), str(compiled), f"{name}.py", doraise=True)
+    return folder
 
 
 def _runs(role: str) -> list[str]:
@@ -143,37 +166,14 @@ def _map_users(told: FileIO, go: FileIO) -> None:
 
 
 def _walls(tmp_mb: int) -> list[str]:
+    """What it has to read: the interpreter, the system's libraries, our three modules; to write: /tmp."""
     python = Path(sys.base_prefix)
-    words = [
-        shutil.which("bwrap") or "bwrap",
-        "--unshare-all",
-        "--unshare-user",
-        "--die-with-parent",
-        "--new-session",
-        "--cap-drop",
-        "ALL",
-    ]
-    words += [
-        "--clearenv",
-        "--setenv",
-        "LD_LIBRARY_PATH",
-        "/python/lib",
-        "--setenv",
-        "PYTHONHASHSEED",
-        "0",
-        "--setenv",
-        "PYTHONPATH",
-        PACKAGE,
-    ]
-    words += ["--hostname", "contained"]
-    for folder in (
-        "/usr",
-        "/dev",
-        "/python",
-        PACKAGE,
-        f"{PACKAGE}/pipeline",
-    ):  # else bubblewrap makes them for its own user alone
-        words += ["--perms", "0755", "--dir", folder]
+    words = [shutil.which("bwrap") or "bwrap"]
+    words += "--unshare-all --unshare-user --die-with-parent --new-session --cap-drop ALL --hostname contained".split()
+    words += "--clearenv --setenv LD_LIBRARY_PATH /python/lib --setenv PYTHONHASHSEED 0 --setenv PYTHONPATH".split()
+    words += [PACKAGE]
+    for folder in ("/usr", "/dev", "/python"):
+        words += ["--perms", "0755", "--dir", folder]  # else bubblewrap makes them for its own user alone
     for folder in ("/usr/lib", "/usr/lib64", "/lib", "/lib64"):
         if Path(folder).is_symlink():
             words += ["--symlink", os.readlink(folder), folder]
@@ -184,6 +184,6 @@ def _walls(tmp_mb: int) -> list[str]:
             words += ["--ro-bind", str(python / name), f"/python/{name}"]
     interpreter = python / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}"
     words += ["--ro-bind", str(interpreter), "/python/bin/python3"]
-    words += ["--ro-bind", str(HERE), f"{PACKAGE}/pipeline/contained"]
-    words += ["--dev-bind", "/dev/null", "/dev/null", "--perms", "1777", "--size", str(tmp_mb << 20), "--tmpfs", "/tmp"]
+    words += ["--ro-bind", _package(), PACKAGE, "--dev-bind", "/dev/null", "/dev/null"]
+    words += ["--perms", "1777", "--size", str(tmp_mb << 20), "--tmpfs", "/tmp"]
     return [*words, "--remount-ro", "/"]

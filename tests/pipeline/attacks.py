@@ -65,7 +65,7 @@ for place in ('OUTSIDE', '/', '/usr', '/usr/lib', '/python', '/python/lib', '/pa
     attempt(place, lambda: os.mkdir(place + '/made'))
     attempt(place, lambda: os.chmod(place, 0o777))
     attempt(place, lambda: os.rename(place, '/tmp/taken'))
-for name in ('judge.py', 'wire.py', 'solver.py'):
+for name in ('judge.pyc', 'wire.pyc', 'solver.pyc'):
     attempt(name, lambda: open('/package/pipeline/contained/' + name, 'a'))
 """,
     "memory that files hold": """

@@ -122,6 +122,15 @@ def test_every_bomb_ends_at_its_limit(name, attacked):
     assert got.passed == 0
 
 
+def test_what_is_asked_in_secret_is_not_told_in_what_is_printed(attacked):
+    code = "asked = []\ndef f(x=0):\n    asked.append(x)\n    return list(asked)"
+    got = attacked(
+        code, [Call("f", (SECRET,), 1, public=False), Call("f", (), 1), Call("f", (SECRET,), 1, public=False)]
+    )
+    assert got.printed == "0 of 3 tests passed.\nf() gave [0], expected 1"
+    attacked("def f(x=0): raise ValueError(x)", f"kept = f({SECRET!r})\nassert f({SECRET!r}) == 1")
+
+
 def test_a_fork_bomb_has_no_more_processes_than_its_limit(attacked):
     async def counted() -> int:
         most, bomb = 0, asyncio.create_task(verdict(BOMBS["processes"][1], [Call("f", (), 1)], SOON))
