@@ -286,6 +286,11 @@ class Experiment(Section):
                     f"conditions.{name}.partition: 'facts' has nothing to tell on source gsm8k, whose questions lack "
                     "nothing. Use source sharded or embedded, or partition verifier, answer, key or jigsaw"
                 )
+            if condition.partition == "facts" and self.tasks.source == "code" and self.tasks.path:
+                raise ValueError(
+                    f"conditions.{name}.partition: 'facts' has nothing to tell on functions of {self.tasks.path!r}, "
+                    "whose questions lack nothing. Leave out tasks.path, or use partition verifier, answer or key"
+                )
             if condition.weights not in ("base", "current", *self.conditions):
                 raise ValueError(
                     f"conditions.{name}.weights: {condition.weights!r} is not base, current or a condition"

@@ -52,6 +52,7 @@ def experiment(tasks=CODE, conditions=None, **more) -> Experiment:
     ({"c": {"partition": "facts", "sources": ["gsm8k"]}}, {}, "sources"),
     ({"c": {"partition": "facts"}}, {"exams": {"include": ["alone"], "helped": 3}, "tasks": BOTH}, "two sources"),
     ({"c": {"partition": "facts"}}, {"tasks": CODE | {"second": CODE}}, "two different sources"),
+    ({"c": {"partition": "facts"}}, {"tasks": CODE | {"path": "mine.jsonl"}}, "nothing to tell"),
 ])  # fmt: skip
 def test_what_does_not_go_with_code_is_refused_with_its_key(conditions, more, message):
     with pytest.raises(ValueError, match=message):
