@@ -31,6 +31,18 @@ Overrides = Annotated[
 ]
 Documents = Annotated[Path, typer.Argument(help="JSON Lines (id, text), or a folder of .txt.", show_default=False)]
 Target = Annotated[str, typer.Argument(help="A run; or a dataset, or its description.", show_default=False)]
+
+
+def _unsafe(typed: bool) -> None:
+    if typed:
+        from pipeline.checks import allow_unsafe
+
+        allow_unsafe()
+
+
+Unsafe = Annotated[
+    bool, typer.Option("--unsafe", callback=_unsafe, help="Run models' programs uncontained: they may do what you may.")
+]
 Attempts = Annotated[int, typer.Option(min=1, help="Questions to ask for of each document.")]
 
 
@@ -58,7 +70,7 @@ def pose(config: Config, documents: Documents, overrides: Overrides = None, atte
 
 
 @app.command()
-def preview(config: Config, overrides: Overrides = None) -> None:
+def preview(config: Config, overrides: Overrides = None, unsafe: Unsafe = False) -> None:
     """Print one dialogue of each condition as either party sees it, and what the experiment costs."""
     with _told():
         from evals.cost import most_answers
@@ -78,6 +90,7 @@ def build(
         str | None,
         typer.Option(metavar="NUMBER/OF", help="Make this part alone, such as 2/4; a build without it takes all in."),
     ] = None,
+    unsafe: Unsafe = False,
 ) -> None:
     """Make every condition's dialogues, select, and export datasets."""
     with _told():
@@ -100,13 +113,13 @@ def train(config: Config, overrides: Overrides = None) -> None:
     """Train a LoRA adapter on every condition's dataset, one for each seed."""
     with _told(), _training(_load(config, overrides)) as experiment:
         from pipeline.rounds import groups, waits
-        from training.rounds import train_group
+        from training.students import train_all
 
         for group in groups(experiment):
             for round in range(experiment.rounds):
                 if waits(experiment, group, round):
                     break
-                train_group(experiment, group, round)
+                train_all(experiment, group, round)
         _open_next(experiment.run / "adapters")
 
 
@@ -141,6 +154,7 @@ def eval_(
         Path | None, typer.Argument(help="After labels: configs/labels.yaml.", metavar="[CONFIG]", show_default=False)
     ] = None,
     overrides: Overrides = None,
+    unsafe: Unsafe = False,
 ) -> None:
     """Examine the untrained base and every trained student. `eval labels CONFIG` measures who labels turns."""
     if labels is not None:
@@ -207,7 +221,7 @@ def society(config: Config, overrides: Overrides = None) -> None:
 
 
 @app.command()
-def run(config: Config, overrides: Overrides = None) -> None:
+def run(config: Config, overrides: Overrides = None, unsafe: Unsafe = False) -> None:
     """Do all of it: build, train, eval, compare. The same command again resumes."""
     with _told(), _writing(_load(config, overrides)) as experiment:
         from evals.examine import examine_all
@@ -304,10 +318,10 @@ def _rounds(experiment: Experiment, training: bool) -> None:
             asyncio.run(branch_round(experiment, group, round))
             _export(experiment, group)
             if training:
-                from training.rounds import train_group
+                from training.students import train_all
 
                 whole_before_others(experiment, group, round)
-                train_group(experiment, group, round)
+                train_all(experiment, group, round)
 
 
 def _say_unfinished(experiment: Experiment) -> None:

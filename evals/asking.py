@@ -2,7 +2,8 @@
 
 The headline is the first student turn, before any partner spoke: `ask_needed` on underspecified tasks,
 `ask_needless` on full ones, their difference `ask_skill`. Whole episodes carry the partner's name
-after an @; first turns in a held-out wording are @stress, on kinds of problems that no training had @held_out.
+after an @; first turns in a held-out wording are @stress, on kinds of problems that no training had @held_out,
+on tasks of a second source @SOURCE.
 """
 
 from __future__ import annotations
@@ -11,16 +12,17 @@ from collections.abc import Iterable
 
 from evals.sitting import OPENING, Case, Episode, Found, Sitting, tally
 from pipeline.acts import asked, attempt, given, questions
-from pipeline.schema import Task
-from pipeline.verify import equal
+from pipeline.answers import judged
+from pipeline.config import Experiment
+from pipeline.schema import Task, Turn
 from pipeline.view import view
 
 
-def first_turn(task: Task, text: str, scope: str = "") -> Found:
+def first_turn(task: Task, turn: Turn, scope: str = "") -> Found:
     """The metrics of an opening turn. A turn that also commits to an answer does not count as asking."""
-    answer = attempt(text)
+    text, answer = turn.text, attempt(turn.text, entry=task.entry)
     asks = bool(questions(text)) and answer is None
-    right = answer is not None and equal(answer, task.answer)
+    right = answer is not None and judged(task, turn, answer)
     if task.missing:
         needed = answer is None and bool(set(asked(text, task.facts)) & {fact.id for fact in task.missing})
         return [(task.id, f"ask_needed{scope}", needed), (task.id, f"attempt_unknowing{scope}", answer is not None)]
@@ -50,7 +52,7 @@ def whole_episode(episode: Episode) -> Found:
         if turn.party == "partner":
             known |= set(given(turn.text, facts.values()))
             continue
-        wanted, said = asked(turn.text, facts.values()), attempt(turn.text)
+        wanted, said = asked(turn.text, facts.values()), attempt(turn.text, entry=task.entry)
         reply = turns[i + 1].text if i + 1 < len(turns) else None
         if said is None and not attempted:
             asked_needed |= bool(set(wanted) & missing)
@@ -84,19 +86,26 @@ async def asking(sitting: Sitting) -> list[Case]:
 
     async def one(task: Task, scope: str) -> tuple[Found, Found]:
         messages = view(task, OPENING, [], "student", system)
-        said = await sitting.sample(messages, exams.samples, task.id, "first")
-        best = [await sitting.greedy(messages)] if exams.greedy else []
+        said = await sitting.turns(task, await sitting.sample(messages, exams.samples, task.id, "first"))
+        best = await sitting.turns(task, [await sitting.greedy(messages)] if exams.greedy else [])
         return (
-            [hit for turn in said for hit in first_turn(task, turn.text, scope)],
-            [hit for turn in best for hit in first_turn(task, turn.text, scope)],
+            [hit for turn in said for hit in first_turn(task, turn, scope)],
+            [hit for turn in best for hit in first_turn(task, turn, scope)],
         )
 
-    held_out = sitting.experiment.tasks.held_out
     work = [one(task, "") for task in sitting.tasks]
-    work += [one(task, "@held_out" if task.kind in held_out else "@stress") for task in sitting.aside]
+    work += [one(task, _aside(sitting.experiment, task)) for task in sitting.aside]
     results = await sitting.all(work)
     sampled = [hit for found, _ in results for hit in found]
     return tally("asking", sampled) + tally("asking", [hit for _, found in results for hit in found], greedy=True)
+
+
+def _aside(experiment: Experiment, task: Task) -> str:
+    """The scope of a task that only first turns are asked on."""
+    second = experiment.tasks.second
+    if second and task.source == second.source:
+        return f"@{second.source}"
+    return "@held_out" if task.kind in experiment.tasks.held_out else "@stress"
 
 
 def asking_episodes(episodes: Iterable[Episode]) -> list[Case]:

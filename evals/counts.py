@@ -220,7 +220,7 @@ def predict(dialogues: list[Seen]) -> Json:
 
 def _asks(dialogue: Dialogue) -> bool:
     said, missing = dialogue.turns[0].text, {fact.id for fact in dialogue.task.missing}
-    return attempt(said) is None and bool(set(asked(said, dialogue.task.facts)) & missing)
+    return attempt(said, entry=dialogue.task.entry) is None and bool(set(asked(said, dialogue.task.facts)) & missing)
 
 
 def reconcile(
@@ -245,6 +245,7 @@ def reconcile(
             f"{rounds} rounds = {expected}, but {len(own)} dialogues + {len(failures) - bad} failures = {ended}"
         )
     wanted = sum(map(len, experiment.stretches(name).values()))
-    if experiment.tasks.source == "embedded" and counts["tasks"] != wanted:
+    made_here = all(tasks.source == "embedded" or tasks.made_code for tasks in experiment.tasks.sources)
+    if made_here and counts["tasks"] != wanted:
         found.append(f"the config asks for {wanted} tasks, the files hold {counts['tasks']}")
     return found

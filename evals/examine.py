@@ -29,6 +29,7 @@ from evals.references import make_references, references_table
 from evals.scaffold import scaffolded
 from evals.sitting import Case, Episode, Sitting
 from pipeline.casting import Casting, Counted
+from pipeline.checks import can_run
 from pipeline.config import Experiment, weights_id
 from pipeline.labeller import open_labeller
 from pipeline.models import EngineDown, Model
@@ -143,6 +144,7 @@ def unasked(experiment: Experiment, tasks: list[Task]) -> list[str]:
 
 async def examine_all(experiment: Experiment) -> None:
     """Every exam for the base and for every trained student, in the last round's state."""
+    can_run(experiment)
     tasks, aside = exam_tasks(experiment)
     if experiment.exams.human is not None:
         found, bad = places(experiment.exams.human)

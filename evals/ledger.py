@@ -57,7 +57,7 @@ def values(run: Path, experiment: Experiment, name: str) -> Json | None:
         worths = [worth(branch, i, experiment.ledger) for i in range(len(branch.siblings))]
         mean = fmean(one.value for one in worths)
         for sibling, one in zip(branch.siblings, worths, strict=True):
-            made = move(sibling.turn.text, branch.task.facts)
+            made = move(sibling.turn.text, branch.task.facts, branch.task.entry)
             missing = {fact.id for fact in branch.task.missing}
             first = next((fact for fact in asked(sibling.turn.text, branch.task.facts) if fact in missing), None)
             for kind in [made, *([f"ask {first}"] if made == "ask" and first else [])]:

@@ -12,12 +12,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from pipeline.checks import checked
 from pipeline.config import DialogueSettings, Experiment
 from pipeline.episode import Cast, EmptyTurn, Played, play, stream
 from pipeline.labeller import Labeller, label
 from pipeline.models import Completion, ContextOverflow, EngineError, Model, Sampling
 from pipeline.partition import Condition
-from pipeline.schema import Task
+from pipeline.schema import Task, Turn
 from pipeline.spoken import Spoken, Unlabelled
 from pipeline.view import Message
 
@@ -99,6 +100,11 @@ class Sitting:
                 for i in range(count)
             )
         )
+
+    async def turns(self, task: Task, said: Sequence[Completion]) -> list[Turn]:
+        """What the student said, as turns; a program in them is run where the task asks for one."""
+        spoken = [Turn(party="student", text=one.text, finished=one.finished) for one in said]
+        return await asyncio.gather(*(checked(task, turn) for turn in spoken))
 
     async def acts(self, turns: Sequence[Spoken]) -> list[frozenset[str] | None]:
         """The acts of each turn; None, counted, where the labeller gave no valid label."""

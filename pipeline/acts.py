@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Literal, get_args
 
 from pipeline.numerals import WORDS, spoken
+from pipeline.programs import program, prose
 from pipeline.schema import Dialogue, Fact
 
 _NUMBER = r"[-+−]?[$£€]?(?:(?:\d{1,3}(?:[ \u00a0\u202f]\d{3})+|\d[\d,]*)(?:\.\d+)?|\.\d+)(?:/\d+)?%?"
@@ -50,14 +51,18 @@ def sentences(text: str) -> list[str]:
     return [part for part in re.split(r"(?<=[.!?])\s+", text.strip()) if part]
 
 
-def attempt(text: str, question: str = "") -> str | None:
+def attempt(text: str, question: str = "", entry: str = "") -> str | None:
     """The final answer that a turn commits to, or None. "Is it 12?" is one; the last one in the turn counts.
 
     People seldom say "the answer is". With the `question`, a closing sentence that answers it counts too:
     it ends in a number with its unit, and takes up half of the words that the question asks with. Leave
     the question out wherever a restated fact would read the same ("So Tom has 12 pens."), as in the
     embedded world. Precision, recall and limits of both are in docs/labels.md.
+
+    Where the task asks for the function `entry` the answer is a program, and nothing else is one.
     """
+    if entry:
+        return program(text, entry)
     bare = _BARE.search(text)
     if bare and _is_number(bare):
         return _written(bare.group(1))
@@ -111,7 +116,7 @@ def _closing(text: str, question: str) -> str | None:
 def attempts(dialogue: Dialogue) -> list[str | None]:
     """`attempt` of each turn, of both parties. In imported talk, which is people's, closing sentences count too."""
     question = dialogue.task.full_question if dialogue.stop == "imported" else ""
-    return [attempt(turn.text, question) for turn in dialogue.turns]
+    return [attempt(turn.text, question, dialogue.task.entry) for turn in dialogue.turns]
 
 
 def done(text: str) -> bool:
@@ -146,7 +151,7 @@ _CUT = re.compile(r"\b(?:to|the|a|an|of|and|or|so|if|because)$", re.I)
 
 def questions(text: str) -> list[str]:
     """The sentences that ask, without those that commit to an answer. Some people write no question marks."""
-    return [part for part in sentences(text) if _asks(part) and attempt(part) is None]
+    return [part for part in sentences(prose(text)) if _asks(part) and attempt(part) is None]
 
 
 def _asks(sentence: str) -> bool:
@@ -159,8 +164,10 @@ def asked(text: str, facts: Iterable[Fact]) -> list[str]:
     """Ids of the facts that the questions in a turn ask for, at most one per question.
 
     A question asks for the fact whose content words it shares most (Jaccard). A fact that knows its own
-    question needs 0.9, or the problem's own question would pass for one; any other needs 0.3.
+    question needs 0.9, or the problem's own question would pass for one; any other needs 0.3. In other words a
+    question asks for the fact with most of whose topics a word of it begins, where facts know theirs.
     """
+    facts = tuple(facts)
     found = []
     for question in questions(text):
         words = content_words(question)
@@ -168,6 +175,8 @@ def asked(text: str, facts: Iterable[Fact]) -> list[str]:
         score, fact = max(scored, key=lambda pair: pair[0], default=(0.0, None))
         if fact is not None and score >= (0.9 if fact.ask else 0.3):
             found.append(fact.id)
+        elif topical := _topical(question, facts):
+            found.append(topical)
     return found
 
 
@@ -176,11 +185,23 @@ def _overlap(words: set[str], fact: Fact) -> float:
     return max(len(words & target) / max(1, len(words | target)) for target in targets)
 
 
+def _topical(question: str, facts: Iterable[Fact]) -> str | None:
+    hits = {
+        fact.id: sum(bool(re.search(rf"\b{re.escape(topic)}", question.lower())) for topic in fact.topics)
+        for fact in facts
+        if fact.topics
+    }
+    best = max(hits, key=hits.__getitem__, default=None)
+    return best if best is not None and hits[best] else None
+
+
 def given(text: str, facts: Iterable[Fact]) -> list[str]:
     """Ids of the facts that a turn states: all numbers of the fact and most of its content words in one sentence.
 
     Where facts know their own questions, their sentences are short and alike: then the sentence must hold
     little else ("31 more bells than Joy" does not state that Joy has 31 bells).
+
+    Facts that know their topics are conventions, which differ in one word: nine tenths then, both ways.
     """
     found = []
     for fact in facts:
@@ -190,7 +211,8 @@ def given(text: str, facts: Iterable[Fact]) -> list[str]:
             same = len(words & spoken)
             if part.endswith("?") or not numbers <= set(re.findall(r"\d+", part)):
                 continue
-            if same >= 0.7 * len(words) and (not fact.ask or same >= 0.7 * len(spoken)):
+            least = 0.9 if fact.topics else 0.7
+            if same >= least * len(words) and (not fact.ask or same >= least * len(spoken)):
                 found.append(fact.id)
                 break
     return found
@@ -257,14 +279,14 @@ def acts(text: str, facts: Iterable[Fact], told: Iterable[str] = (), asked_befor
 MOVES = ("ask", "ask_other", "attempt", "guess", "other")
 
 
-def move(text: str, facts: Iterable[Fact]) -> str:
+def move(text: str, facts: Iterable[Fact], entry: str = "") -> str:
     """The one kind of move that a student's turn is, as the turn-value ledger counts it.
 
     attempt: it commits to an answer; guess: it does so with a hedge. Without a commitment, ask: it asks for a
     needed fact that the question lacks; ask_other: it asks anything else. All else is other.
     """
     facts = tuple(facts)
-    if attempt(text) is not None:
+    if attempt(text, entry=entry) is not None:
         return "guess" if "hedge" in acts(text, facts) else "attempt"
     if set(asked(text, facts)) & {fact.id for fact in facts if fact.needed and not fact.public}:
         return "ask"

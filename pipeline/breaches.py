@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple, get_args
 
 from pipeline.acts import acts, asked, attempt, attempts, content_words, given, questions, sentences
+from pipeline.answers import is_right, rights
 from pipeline.leaks import first_leak
 from pipeline.partition import ANSWER, PARTNER_VIEW, SHARE, SOLUTION, WITHHELD, Condition
 from pipeline.schema import Dialogue, Fact, Task, Turn
@@ -60,8 +61,10 @@ class Said(NamedTuple):
 
     text: str
     answer: str | None  # that it commits to
+    right: bool | None  # whether that is right
     before: Sequence[Turn]
     answers: Sequence[str | None]  # of the turns before
+    rights: Sequence[bool | None]
     told: frozenset[str]  # ids of facts that turns before have stated
     task: Task
     axes: Condition
@@ -74,7 +77,7 @@ def breaches(dialogue: Dialogue) -> list[Breach]:
     axes, task = Condition.model_validate(dialogue.axes), dialogue.task
     if axes.row.partner is None:
         return []
-    knows, both = known(task, axes, "partner"), attempts(dialogue)
+    knows, both, right = known(task, axes, "partner"), attempts(dialogue), rights(dialogue)
     student = {fact.id for fact in known(task, axes, "student").facts}
     if PARTNER_VIEW in axes.row.student:
         student |= {fact.id for fact in knows.facts}
@@ -82,7 +85,8 @@ def breaches(dialogue: Dialogue) -> list[Breach]:
     found, told = list[Breach](), frozenset[str]()
     for i, turn in enumerate(dialogue.turns):
         if turn.party == "partner":
-            said = Said(turn.text, both[i], dialogue.turns[:i], both[:i], told, task, axes, knows, frozenset(student))
+            before = dialogue.turns[:i], both[:i], right[:i]
+            said = Said(turn.text, both[i], right[i], *before, told, task, axes, knows, frozenset(student))
             found += [Breach(i, kind, *what) for kind, rule in _RULES for what in rule(said)]
             if leak == partner_turns:
                 found.append(Breach(i, "revealed_answer", turn.text, f"it is to keep the answer, {task.answer}"))
@@ -126,11 +130,13 @@ def _false_feedback(said: Said) -> Iterator[tuple[str, str]]:
     Praise in other words, judgements of an earlier attempt, and of an answer that people do not name as theirs, are
     missed. "That is right" may mean a step: a right step in a turn with a wrong answer reads as false feedback.
     """
-    answer = attempt(said.before[-1].text) if said.before and said.before[-1].party == "student" else None
+    entry, heard_last = said.task.entry, said.before[-1:]
+    answer = attempt(heard_last[0].text, entry=entry) if heard_last and heard_last[0].party == "student" else None
     if answer is None:
         return
     key = said.knows.answer if said.knows.believes_false_key else said.task.answer
-    right, ours, gold = equal(answer, key), number(answer), number(key)
+    right = bool(is_right(said.task, heard_last[0])) if entry else equal(answer, key)
+    ours, gold = (None, None) if entry else (number(answer), number(key))
     plain = [p for p in sentences(said.text) if len(p.split()) <= _SHORT and not _NOT_ALL.search(p)]
     above = None if ours is None or gold is None else ours > gold
     heard = {
@@ -149,7 +155,8 @@ def _false_feedback(said: Said) -> Iterator[tuple[str, str]]:
         return
     for name, true in made.items():
         if not true:
-            yield said.text, f"the attempt {answer} is {name}, and its key is {key}"
+            what = "the program" if entry else f"the attempt {answer}"
+            yield said.text, f"{what} is {name}, and its key is {'the tests' if entry else key}"
             return
 
 
@@ -162,13 +169,12 @@ def _unknown_fact(said: Said) -> Iterator[tuple[str, str]]:
     has = {fact.id for fact in said.knows.facts} | said.told
     lacks = [fact for fact in said.task.facts if fact.id not in has]
     needed = [fact for fact in lacks if fact.needed]
-    seen = [bool(answer) and equal(answer, said.task.answer) for answer in map(_or_empty, said.answers)]
-    confirmed = said.knows.verdicts and any(seen)
+    confirmed = said.knows.verdicts and any(said.rights)
     holds = bool(said.knows.solution or confirmed or (said.knows.answer and not said.knows.believes_false_key))
     secret = [fact for fact in lacks if not (holds and len(needed) == 1 and fact in needed)]
     for name in _new(said, secret, [fact for fact in said.task.facts if fact.id in has]):
         yield said.text, f"its row does not hold {name!r}, and nobody had said it"
-    if needed and not holds and said.answer is not None and equal(said.answer, said.task.answer) and not any(seen):
+    if needed and not holds and said.right and not any(said.rights):
         yield said.text, f"it lacks {len(needed)} needed facts of the answer {said.answer}"
 
 
@@ -243,10 +249,6 @@ _RULES: tuple[tuple[Kind, Callable[[Said], Iterator[tuple[str, str]]]], ...] = (
     ("terms", _terms),
     ("off_role", _off_role),
 )
-
-
-def _or_empty(answer: str | None) -> str:
-    return answer or ""
 
 
 def _stated(text: str, facts: Iterable[Fact]) -> list[str]:

@@ -108,6 +108,10 @@ BREACH: dict[Kind, str] = {
 # Licence of the rows, and what it asks of whoever passes them on.
 LICENCES = {
     "embedded": ("mit", "The problems are procedural, made by this project (MIT)."),
+    "code": (
+        "mit",
+        "The functions are procedural, made by this project (MIT). Of a file or hub data set its own licence holds.",
+    ),
     "gsm8k": ("mit", "Problems are from GSM8K (Cobbe et al., 2021; MIT): name the source."),
     "sharded": (
         "mit",
@@ -149,7 +153,8 @@ def card(experiment: Experiment, condition: str, dialogues: Iterable[Dialogue], 
     axes, licence = experiment.conditions[condition], LICENCES[experiment.tasks.source]
     format = FORMAT_OF[axes.method]
     # Where files lay on the machine that made them helps no reader.
-    here = {"out": "", "tasks": experiment.tasks.model_copy(update={"path": Path(experiment.tasks.path).name})}
+    first, *others = (tasks.model_copy(update={"path": Path(tasks.path).name}) for tasks in experiment.tasks.sources)
+    here = {"out": "", "tasks": first.model_copy(update={"second": others[0] if others else None})}
     data = DatasetCardData(
         pretty_name=f"{experiment.name}: {condition}",
         language="en",

@@ -10,47 +10,18 @@ import importlib.util
 import os
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import yaml
 from pydantic import Field, NonNegativeInt, field_validator, model_validator
 
 from pipeline.exams import Exams
-from pipeline.methods import check_method
+from pipeline.methods import check_code, check_exams, check_method
 from pipeline.partition import WHERE, Condition, Method
 from pipeline.schema import Specification, digest
 from pipeline.settings import Section, read_as
-
-Seed = Annotated[int, Field(ge=0, lt=2**31)]  # what every library takes
-
-
-class Tasks(Section):
-    """Where problems come from. Counts are per specification; twins of one number share a world."""
-
-    source: Literal["embedded", "sharded", "gsm8k", "mathdial", "posed", "stepverify"] = "embedded"
-    path: str = ""  # a file, or a hub name where the source has one; $VARIABLES are expanded
-    train: dict[Specification, NonNegativeInt] = {"full": 300, "underspecified": 300}
-    exam: dict[Specification, NonNegativeInt] = {"full": 100, "underspecified": 100}
-    # Distinct problems that each condition plays, shared evenly among its specifications; 0: all that there are. Then
-    # conditions differ in their specifications alone, not in how many problems they see.
-    per_condition: NonNegativeInt = 0
-    # Kinds of embedded problems, such as products, that are neither trained on nor among the exam's own tasks.
-    held_out: tuple[str, ...] = ()
-    seed: Seed = 0
-
-    @model_validator(mode="after")
-    def _has_kinds(self) -> Tasks:
-        if self.held_out and self.source != "embedded":
-            raise ValueError(
-                f"held_out: {list(self.held_out)} are kinds of embedded problems, which source {self.source!r} does "
-                "not have. Leave it out"
-            )
-        if self.per_condition and self.source == "mathdial":
-            raise ValueError(
-                f"per_condition: {self.per_condition} is of problems that are played, and source 'mathdial' has "
-                "people's dialogues. Leave it out"
-            )
-        return self
+from pipeline.sources import Seed, Source
+from pipeline.sources import Tasks as Tasks  # what sources read
 
 
 class Student(Section):
@@ -226,6 +197,11 @@ class Experiment(Section):
         return Path(self.out or f"runs/{self.name}")
 
     @property
+    def has_code(self) -> bool:
+        """Whether it has tasks whose answers are programs, which have to be run."""
+        return any(tasks.source == "code" for tasks in self.tasks.sources)
+
+    @property
     def exam_turns(self) -> int:
         """Student turns of an exam's whole episodes, at most."""
         return self.exams.turns or self.dialogue.turns
@@ -241,17 +217,23 @@ class Experiment(Section):
         of_ledger = self.ledger.dialogues if self.conditions[condition].method == "q_priming" else 0
         return self.dialogue.per_task * (1 + of_ledger)
 
-    def stretches(self, condition: str) -> dict[Specification, range]:
-        """Which of `tasks.train` a condition plays: positions among the tasks of each of its specifications.
+    def stretches(self, condition: str) -> dict[tuple[Source, Specification], range]:
+        """Which of `tasks.train` a condition plays: positions among the tasks of each source and specification.
 
         With `tasks.per_condition` each specification has a stretch of its own, so that no problem, told whole and
         told with something missing, comes twice.
         """
-        named, train, most = self.conditions[condition].specifications, self.tasks.train, self.tasks.per_condition
-        mine = [name for name in train if named is None or name in named]
+        axes, most = self.conditions[condition], self.tasks.per_condition
+        mine = {
+            (tasks.source, name): count
+            for tasks in self.tasks.sources
+            if axes.sources is None or tasks.source in axes.sources
+            for name, count in tasks.train.items()
+            if axes.specifications is None or name in axes.specifications
+        }
         if not most:
-            return {name: range(train[name]) for name in mine}
-        return {name: range(i * most // len(mine), (i + 1) * most // len(mine)) for i, name in enumerate(mine)}
+            return {cell: range(count) for cell, count in mine.items()}
+        return {cell: range(i * most // len(mine), (i + 1) * most // len(mine)) for i, cell in enumerate(mine)}
 
     @model_validator(mode="after")
     def _fits_together(self) -> Experiment:
@@ -271,22 +253,32 @@ class Experiment(Section):
                 f"dialogue.deterministic: true needs a batch of one, which engine.kind {self.engine.kind!r} cannot "
                 "promise. Set engine.kind: transformers"
             )
+        check_exams(self)
         for name, condition in self.conditions.items():
             if not name.replace("_", "").replace("-", "").isalnum():
                 raise ValueError(f"conditions.{name}: letters, digits, - and _ only, it becomes a folder")
             if (condition.voice == "human") != (self.tasks.source == "mathdial"):
                 raise ValueError(f"conditions.{name}.voice: 'human' goes with tasks.source mathdial, and only with it")
-            absent = set(condition.specifications or ()) - self.tasks.train.keys()
+            absent = set(condition.specifications or ()).difference(*(tasks.train for tasks in self.tasks.sources))
             if condition.specifications is not None and (absent or not condition.specifications):
                 raise ValueError(
                     f"conditions.{name}.specifications: {list(condition.specifications)} must name specifications of "
                     f"tasks.train ({', '.join(self.tasks.train)}), at least one"
                 )
-            for kind, stretch in self.stretches(name).items():
-                if stretch.stop > self.tasks.train[kind]:
+            there = {tasks.source for tasks in self.tasks.sources}
+            if condition.sources is not None and (set(condition.sources) - there or not condition.sources):
+                raise ValueError(
+                    f"conditions.{name}.sources: {list(condition.sources)} must name sources of tasks and tasks.second "
+                    f"({', '.join(sorted(there))}), at least one"
+                )
+            counts = {(tasks.source, kind): n for tasks in self.tasks.sources for kind, n in tasks.train.items()}
+            for cell, stretch in self.stretches(name).items():
+                if stretch.stop > counts[cell]:
+                    source, kind = cell
+                    where = "tasks" if source == self.tasks.source else "tasks.second"
                     raise ValueError(
                         f"tasks.per_condition: {self.tasks.per_condition} has conditions.{name} play {kind} tasks "
-                        f"{stretch.start + 1} to {stretch.stop}, and tasks.train.{kind} is {self.tasks.train[kind]}. "
+                        f"{stretch.start + 1} to {stretch.stop}, and {where}.train.{kind} is {counts[cell]}. "
                         "Raise this, or lower that"
                     )
             if condition.partition == "facts" and self.tasks.source in ("gsm8k", "stepverify"):
@@ -300,11 +292,17 @@ class Experiment(Section):
                     f"conditions.{name}.partition: {condition.partition!r} tells where a first solution is wrong, and "
                     f"tasks of source {self.tasks.source!r} have none. Use source stepverify, or partition verifier"
                 )
+            if condition.partition == "facts" and self.tasks.source == "code" and self.tasks.path:
+                raise ValueError(
+                    f"conditions.{name}.partition: 'facts' has nothing to tell on functions of {self.tasks.path!r}, "
+                    "whose questions lack nothing. Leave out tasks.path, or use partition verifier, answer or key"
+                )
             if condition.weights not in ("base", "current", *self.conditions):
                 raise ValueError(
                     f"conditions.{name}.weights: {condition.weights!r} is not base, current or a condition"
                 )
             check_method(self, name)
+            check_code(self, name)
             if self.training.regime == "matched" and condition.weights in self.conditions.keys() - {name}:
                 raise ValueError(
                     f"conditions.{name}.weights: {condition.weights!r} must be trained before {name!r} is "
@@ -357,7 +355,10 @@ def weights_id(model: str) -> str:
 def load(path: Path, overrides: tuple[str, ...] = ()) -> Experiment:
     """Read, override with `a.b=value` strings (YAML values), validate. Raises ConfigError."""
     experiment = read_as(Experiment, path, overrides)
-    tasks = experiment.tasks.model_copy(update={"path": os.path.expandvars(experiment.tasks.path)})
+    second = experiment.tasks.second
+    if second is not None:
+        second = second.model_copy(update={"path": os.path.expandvars(second.path)})
+    tasks = experiment.tasks.model_copy(update={"path": os.path.expandvars(experiment.tasks.path), "second": second})
     return experiment.model_copy(update={"tasks": tasks})
 
 

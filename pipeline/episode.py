@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pipeline.acts import attempt, done
+from pipeline.checks import checked
 from pipeline.config import DialogueSettings
 from pipeline.models import Completion, Model, Sampling
 from pipeline.partition import Condition
@@ -23,7 +24,7 @@ from pipeline.partner import rule_reply
 from pipeline.priming import WRITE, is_primed, model_question, rule_question
 from pipeline.schema import Belief, Party, Stop, Task, Turn, digest
 from pipeline.verify import equal
-from pipeline.view import Message, known, probe, script_view, verdict, view
+from pipeline.view import Message, compared, known, printed, probe, script_view, view
 
 
 class EmptyTurn(ValueError):
@@ -84,13 +85,14 @@ async def play(
     for i in range(len(turns) // 2, settings.turns):
         if len(turns) == 2 * i:
             messages = view(task, condition, turns, "student", cast.student_system)
-            turns.append(await speak(cast.student, messages, "student", settings, stream(key, "student", i)))
+            said = await speak(cast.student, messages, "student", settings, stream(key, "student", i))
+            turns.append(await checked(task, said))
             if is_primed(task, condition, turns[-1], i, stream(key, "prime", i)):
                 turns[-1] = await _question(task, condition, cast, settings, turns, stream(key, "question", i))
                 primed.append(i)
-        said, stop = await respond(task, condition, cast, settings, key, turns, wording)
-        if said is not None:
-            turns.append(said)
+        reply, stop = await respond(task, condition, cast, settings, key, turns, wording)
+        if reply is not None:
+            turns.append(reply)
         if stop is not None:
             break
     after = await _beliefs(task, condition, cast, settings, key, turns)
@@ -128,13 +130,14 @@ async def respond(
             known(task, condition, "partner"),
             condition,
             turns,
-            verdict(task, condition, turns),
+            compared(task, condition, turns),
             random.Random(stream(key, "partner", i)),
             wording,
+            printed(task, condition, turns),
         )
         said = Turn(party="partner", text=reply.text, tokens=cast.student.count_tokens(reply.text))
         finished = reply.done
-    return said, "partner_done" if finished else None
+    return await checked(task, said), "partner_done" if finished else None
 
 
 async def _most_convincing(

@@ -15,7 +15,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from pipeline.acts import attempt, attempts, given, sentences
+from pipeline.acts import attempt, given, sentences
+from pipeline.answers import rights
 from pipeline.partition import PUBLIC, Condition
 from pipeline.schema import Dialogue
 from pipeline.sums import sums
@@ -52,13 +53,14 @@ def first_leak(dialogue: Dialogue) -> int | None:
     """Index of the partner turn (0 is its first) that states the gold answer unearned; None where none does.
 
     Of a person or a model, who seldom say "the answer is", a turn that `gives_away` the gold states it, too; a
-    withheld fact that is told may hold the same number, and is no leak.
+    withheld fact that is told may hold the same number, and is no leak. Of programs, one that passes the tests states
+    the gold; one that is told in words or in pieces is missed.
     """
     free = dialogue.stop == "imported" or dialogue.axes.get("voice") == "model"
+    free = free and dialogue.task.tests is None  # what `gives_away` reads is numbers
     gold, partner_turns = dialogue.task.answer, 0
     withheld = [fact for fact in dialogue.task.facts if not fact.public]
-    for turn, said in zip(dialogue.turns, attempts(dialogue), strict=True):
-        right = said is not None and equal(said, gold)
+    for turn, right in zip(dialogue.turns, rights(dialogue), strict=True):
         if turn.party == "student" and right:
             return None
         if turn.party == "partner":

@@ -18,16 +18,17 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator
 from statistics import fmean
 from typing import Any, NamedTuple, TypeVar
 
-from pipeline.acts import attempt, questions
+from pipeline.acts import questions
 from pipeline.admission import Stopped, admit
+from pipeline.answers import is_right
 from pipeline.build import FAILURES, Counts, forget_engine_errors
+from pipeline.checks import checked
 from pipeline.config import Experiment, Ledger
 from pipeline.episode import Cast, play, speak, stream
 from pipeline.pool import ledger_path
 from pipeline.schema import Branch, Dialogue, Failure, Rollout, Sibling, digest
 from pipeline.select import is_correct
 from pipeline.store import Appender, read
-from pipeline.verify import equal
 from pipeline.view import view
 
 T = TypeVar("T")
@@ -54,8 +55,7 @@ def worth(branch: Branch, sibling: int, prices: Ledger) -> Worth:
 
 def answer_worth(branch: Branch, sibling: int) -> float:
     """1 where the turn itself commits to the right answer, else 0: credit that sees no further than the turn."""
-    said = attempt(branch.siblings[sibling].turn.text)
-    return float(said is not None and equal(said, branch.task.answer))
+    return float(bool(is_right(branch.task, branch.siblings[sibling].turn)))
 
 
 def has_ledger(experiment: Experiment, condition: str) -> bool:
@@ -120,7 +120,7 @@ async def _branch(experiment: Experiment, cast: Cast, name: str, dialogue: Dialo
     key = digest(task.id, dialogue.seed, dialogue.round, dialogue.sample, experiment.fingerprint(), "ledger", at)
 
     async def sibling(i: int) -> Sibling:
-        turn = await speak(cast.student, messages, "student", settings, stream(key, i))
+        turn = await checked(task, await speak(cast.student, messages, "student", settings, stream(key, i)))
         begun = (*prefix, turn)
         played = await _all(
             play(task, axes, cast, settings, digest(key, i, j), begun=begun) for j in range(experiment.ledger.rollouts)

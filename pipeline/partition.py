@@ -86,6 +86,7 @@ class Condition(BaseModel):
     breaches: Literal["keep", "drop"] = "keep"  # learn from dialogues in which the partner broke its row?
     pass_rate: tuple[float, float] = (0.0, 1.0)  # learn only from tasks whose dialogues end right this often (SPICE)
     specifications: tuple[Specification, ...] | None = None  # None: all of the experiment's tasks
+    sources: tuple[str, ...] | None = None  # of the tasks that it plays, where there are two; None: both
     per_task: NonNegativeInt = 0  # dialogues of each task; 0: as many as the experiment says
     # How a rule partner tells what it is asked for; convincing: a model partner says what convinces a weak judge most.
     manner: Literal["plain", "vague", "erring", "low_effort", "convincing"] = "plain"
@@ -109,6 +110,7 @@ class Condition(BaseModel):
         apart = LEARNING - ({"method"} if self.method == "q_priming" else set())
         # Without a memory they say nothing, and ids are those from before there were any.
         apart |= {"memory", "remembers"} if self.memory == "none" else set()
+        apart |= {"sources"} if self.sources is None else set()
         return self.model_dump(mode="json", exclude=apart)
 
     def differs(self, other: Condition) -> list[str]:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from pipeline.acts import asked, attempt, given, sentences
 from pipeline.partition import Condition
+from pipeline.programs import fenced
 from pipeline.schema import Fact, Turn
 from pipeline.verify import equal, number
 from pipeline.view import Known
@@ -69,10 +70,11 @@ def rule_reply(
     verdict: bool | None,
     rng: random.Random,
     wording: str = "train",
+    printed: str = "",
 ) -> Reply:
-    """The rule partner's next turn. `knows` and `verdict` are all that it can use."""
+    """The rule partner's next turn. `knows`, `verdict` and what the tests `printed` are all that it can use."""
     said = turns[-1].text
-    answer = attempt(said)
+    answer = attempt(said, entry=knows.entry)
 
     def say(move: str, fill: str = "", done: bool = False) -> Reply:
         return Reply(rng.choice(WORDINGS[wording][move]).format(fill), move, done)
@@ -83,7 +85,10 @@ def rule_reply(
         if knows.believes_false_key:
             return say("right", done=True) if equal(answer, knows.answer) else say("claim", knows.answer)
         if verdict is not None:
-            return say("right", done=True) if verdict else pointed(say("wrong"), knows, rng, wording)
+            if not verdict and knows.answer and condition.reveal:
+                return say("claim", f"this program:\n{fenced(knows.answer)}\n")
+            reply = say("right", done=True) if verdict else pointed(say("wrong"), knows, rng, wording)
+            return reply._replace(text=f"{reply.text} {printed}") if printed and not verdict else reply
         if knows.answer:
             return _compare(answer, knows, condition, say)
     if condition.terms != "on_request":

@@ -17,6 +17,7 @@ from rich.table import Table
 
 from pipeline.build import jobs, play_job
 from pipeline.casting import Casting
+from pipeline.checks import can_run
 from pipeline.config import Experiment
 from pipeline.ledger import has_ledger
 from pipeline.progress import console, say
@@ -39,6 +40,7 @@ def show(experiment: Experiment, exam_answers: int) -> None:
 
     Raises ConfigError for weights or files that cannot be used, and where there is no task to show.
     """
+    can_run(experiment)
     tasks, bad = load_tasks(experiment.tasks, "train")
     if not tasks:
         raise ConfigError("tasks.train: no task at all. Expected counts per specification, such as {full: 300}.")

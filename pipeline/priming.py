@@ -10,10 +10,10 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from pipeline.acts import attempt, given, sentences
+from pipeline.acts import given, sentences
+from pipeline.answers import is_right
 from pipeline.partition import Condition
 from pipeline.schema import Task, Turn
-from pipeline.verify import equal
 from pipeline.view import known
 
 DECAY = 0.75
@@ -25,8 +25,7 @@ def is_primed(task: Task, condition: Condition, turn: Turn, number: int, seed: i
     """Whether the student's turn `number` (from 0) is to be replaced."""
     if condition.method != "q_priming":
         return False
-    said = attempt(turn.text)
-    wrong = said is not None and not equal(said, task.answer)
+    wrong = is_right(task, turn) is False
     return wrong and random.Random(seed).random() < DECAY ** (number + 1)
 
 

@@ -17,6 +17,7 @@ from pipeline import rundir
 from pipeline.adopt import adopt
 from pipeline.build import Counts, build, finished, jobs
 from pipeline.casting import Casting
+from pipeline.checks import can_run
 from pipeline.config import Experiment
 from pipeline.ledger import branch_out, has_ledger, wanted
 from pipeline.memory import cell, recall, remember
@@ -77,6 +78,7 @@ async def build_round(experiment: Experiment, group: list[str], round: int, shar
 
     Raises ConfigError where the source has no task.
     """
+    can_run(experiment)
     if shard:
         rundir.label(experiment, shard.folder(experiment.run))
     tasks, bad = stream_tasks(experiment.tasks, "train")
@@ -86,7 +88,7 @@ async def build_round(experiment: Experiment, group: list[str], round: int, shar
             + (f"; the first: {bad[0].where}: {bad[0].message}). " if bad else "). ")
             + "Expected counts per specification, such as {full: 300}, and a file with usable rows."
         )
-    wanted = sum(experiment.tasks.train.values())
+    wanted = sum(sum(settings.train.values()) for settings in experiment.tasks.sources)
     if len(tasks) < wanted and experiment.tasks.source != "mathdial":
         say(f"tasks: {wanted} were asked for, the source has {len(tasks)} on its training questions")
     unusable = f", {len(bad)} rows that cannot be used, in failures.jsonl" if bad else ""

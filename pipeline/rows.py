@@ -10,14 +10,13 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from pipeline.acts import attempts
+from pipeline.answers import rights
 from pipeline.build import dialogue_id
 from pipeline.config import Experiment
 from pipeline.ledger import answer_worth, worth
 from pipeline.partition import PARTNER_VIEW, SHARE, Condition
 from pipeline.partner import WORDINGS
 from pipeline.schema import Branch, Dialogue, Task, Turn
-from pipeline.verify import equal
 from pipeline.view import privileged, view
 
 Row = dict[str, Any]
@@ -31,8 +30,7 @@ def learned(dialogue: Dialogue, which: str) -> list[bool]:
     made none). final: only the student's last attempt, if that is right.
     """
     own = [i for i, turn in enumerate(dialogue.turns) if turn.party == "student"]
-    said = {i: answer for i, answer in enumerate(attempts(dialogue)) if i in own}
-    right = {i: equal(answer, dialogue.task.answer) for i, answer in said.items() if answer is not None}
+    right = {i: is_right for i, is_right in enumerate(rights(dialogue)) if i in own and is_right is not None}
     if which == "final":
         last = max(right, default=None)
         chosen = {last} if last is not None and right[last] else set()

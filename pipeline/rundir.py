@@ -150,11 +150,10 @@ def _differing(path: Path, ours: str) -> str:
 
 
 def _source(experiment: Experiment) -> str:
-    """The hash of the file of tasks, in the form of sha256sum; nothing where tasks come from elsewhere."""
-    path = Path(experiment.tasks.path)
-    if not experiment.tasks.path or not path.is_file():
-        return ""
-    return f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n"
+    """The hashes of the files of tasks, in the form of sha256sum; nothing where tasks come from elsewhere."""
+    files = [Path(settings.path) for settings in experiment.tasks.sources if settings.path]
+    found = [path for path in files if path.is_file()]
+    return "".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in found)
 
 
 def _anything_made(run: Path) -> bool:
@@ -210,6 +209,12 @@ def check(experiment: Experiment) -> None:
         raise ConfigError(
             f"acts.path: {experiment.acts.path!r} holds no classifier.json. Expected the folder classifier/ that "
             "`maieutic eval labels configs/labels.yaml` writes."
+        )
+    embedded_base = (Path(experiment.student.model) / "recipe.json").is_file()
+    if experiment.has_code and embedded_base and experiment.engine.kind != "scripted":
+        raise ConfigError(
+            f"student.model: {experiment.student.model!r} is an embedded base, which knows the words of its own word "
+            "problems alone: code tasks need a real model. Name one, such as Qwen/Qwen3-0.6B."
         )
     if experiment.engine.kind != "openai":
         if experiment.partner.judge:

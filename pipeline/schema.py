@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -35,6 +35,8 @@ class Fact(Record):
     needed: bool = True
     public: bool = True
     ask: str = ""  # a question that asks for this fact, where the source knows one
+    # Words of which one in a question asks for this fact, where the source knows them (stems, in small letters).
+    topics: tuple[str, ...] = Field(default=(), exclude_if=lambda topics: not topics)
 
 
 class Step(Record):
@@ -65,6 +67,41 @@ class Draft(Record):
         return self
 
 
+class Example(Record):
+    """A call of the function that a task asks for, and what it gives, both as Python expressions."""
+
+    call: str = Field(min_length=1)
+    expected: str = Field(min_length=1)
+
+
+class Tests(Record):
+    """How the program of a code task is checked; `hidden` and `script` (assertions) are no party's to read."""
+
+    __test__: ClassVar[bool] = False  # of tasks, not of this project
+
+    entry: str = Field(min_length=1)  # the name of the function
+    public: tuple[Example, ...] = ()  # the question shows them
+    hidden: tuple[Example, ...] = ()
+    script: str = ""
+
+    @model_validator(mode="after")
+    def _decide_something(self) -> Tests:
+        if not self.hidden and not self.script:
+            raise ValueError(f"the tests of {self.entry!r} hold no hidden call and no assertion")
+        return self
+
+
+class Check(Record):
+    """What the tests said of the program in a turn. `printed` names public calls alone."""
+
+    outcome: str  # "passed", or how it failed (pipeline.sandbox)
+    printed: str = ""
+
+    @property
+    def passed(self) -> bool:
+        return self.outcome == "passed"
+
+
 class Task(Record):
     """A problem, what of it is public, and its gold answer."""
 
@@ -83,6 +120,8 @@ class Task(Record):
     stratum: str = ""
     split: str = "train"
     memories: tuple[str, ...] = ()  # what the student remembers of other tasks (pipeline/memory.py)
+    # Of a task whose answer is a program; left out of what is stored where there are none.
+    tests: Tests | None = Field(default=None, exclude_if=lambda tests: tests is None)
 
     @model_validator(mode="after")
     def _facts_fit_specification(self) -> Task:
@@ -95,6 +134,11 @@ class Task(Record):
                 f"task {self.id}: specification {self.specification!r} with {len(self.missing)} missing needed facts"
             )
         return self
+
+    @property
+    def entry(self) -> str:
+        """The function that a program is to define; '' where the answer is no program."""
+        return self.tests.entry if self.tests else ""
 
     @property
     def missing(self) -> tuple[Fact, ...]:
@@ -110,6 +154,8 @@ class Turn(Record):
     tokens: int = 0  # generated for this turn
     prompt_tokens: int = 0
     finished: bool = True  # False: cut at max_tokens
+    # Of the program that it holds, in a code task; left out of what is stored where it holds none.
+    check: Check | None = Field(default=None, exclude_if=lambda check: check is None)
 
 
 class Belief(Record):

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 
 from pipeline.acts import attempts, given
+from pipeline.answers import judged
 from pipeline.breaches import broken
 from pipeline.config import Experiment
 from pipeline.partition import PARTNER_VIEW, Condition
@@ -27,8 +28,9 @@ def final_answer(dialogue: Dialogue, party: Party = "student") -> str | None:
 
 
 def is_correct(dialogue: Dialogue) -> bool:
-    answer = final_answer(dialogue)
-    return answer is not None and equal(answer, dialogue.task.answer)
+    said = zip(dialogue.turns, attempts(dialogue), strict=True)
+    own = [(turn, answer) for turn, answer in said if turn.party == "student" and answer is not None]
+    return bool(own) and judged(dialogue.task, *own[-1])
 
 
 def is_grounded(dialogue: Dialogue) -> bool:

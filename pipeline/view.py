@@ -14,7 +14,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pipeline.acts import attempt
+from pipeline.answers import is_right
 from pipeline.partition import (
     ANSWER,
     PARTNER_VIEW,
@@ -27,8 +27,8 @@ from pipeline.partition import (
     WRONG_KEY,
     Condition,
 )
+from pipeline.programs import fenced
 from pipeline.schema import Fact, Party, Task, Turn
-from pipeline.verify import equal
 
 Message = dict[str, str]
 
@@ -55,6 +55,7 @@ class Known:
     share: bool = False  # its facts are its share of the question
     where: int = 0  # the first wrong step of the first solution; 0: it does not know
     what: str = ""  # what is wrong there
+    entry: str = ""  # the function that the question asks for; then `answer` is a program
 
 
 def known(task: Task, condition: Condition, party: Party) -> Known:
@@ -78,6 +79,7 @@ def known(task: Task, condition: Condition, party: Party) -> Known:
         SHARE in row,
         task.draft.where if task.draft and WHERE in row else 0,
         task.draft.what if task.draft and WHAT in row else "",
+        task.entry,
     )
 
 
@@ -85,8 +87,23 @@ def verdict(task: Task, condition: Condition, turns: Sequence[Turn]) -> bool | N
     """Whether the student's latest turn, where it is an attempt, is right; None where nobody is told."""
     if not known(task, condition, "partner").verdicts or not turns or turns[-1].party != "student":
         return None
-    said = attempt(turns[-1].text)
-    return None if said is None else equal(said, task.answer)
+    return is_right(task, turns[-1])
+
+
+def compared(task: Task, condition: Condition, turns: Sequence[Turn]) -> bool | None:
+    """The verdict, and what a rule partner finds out that holds the reference program: whether another one does the
+    same. Numbers it compares itself."""
+    knows = known(task, condition, "partner")
+    if not (knows.entry and knows.answer) or knows.believes_false_key or not turns or turns[-1].party != "student":
+        return verdict(task, condition, turns)
+    return is_right(task, turns[-1])
+
+
+def printed(task: Task, condition: Condition, turns: Sequence[Turn]) -> str:
+    """What the tests printed of the program in the student's latest turn, for a partner that is told verdicts: public
+    calls alone. '' where there is none, and in tasks whose answer is no program."""
+    check = None if verdict(task, condition, turns) is None else turns[-1].check
+    return check.printed if check else ""
 
 
 def _share_facts(task: Task, party: Party) -> tuple[Fact, ...]:
@@ -105,7 +122,7 @@ def _private_lines(knows: Known, condition: Condition, owner: str) -> list[str]:
     if knows.solution:
         lines.append(f"Worked solution: {knows.solution}")
     if knows.answer:
-        lines.append(f"Only {owner} know: the answer is {knows.answer}.")
+        lines.append(f"Only {owner} know: the answer is {_written(knows)}.")
     if knows.where:
         lines.append(f"Only {owner} know: {_found(knows)}")
     if owner == "you" and knows.where:
@@ -130,14 +147,19 @@ def privileged(task: Task, condition: Condition, turns: Sequence[Turn]) -> str:
     if theirs.solution:
         lines.append(f"Worked solution: {theirs.solution}")
     if theirs.answer:
-        lines.append(f"The answer is {theirs.answer}.")
+        lines.append(f"The answer is {_written(theirs)}.")
     if theirs.where:
         lines.append(_found(theirs))
     checked = [i for i, turn in enumerate(turns) if turn.party == "student"][-1:]
     right = verdict(task, condition, turns[: checked[0] + 1]) if checked else None
     if right is not None:
         lines.append(f"The last answer is {'right' if right else 'wrong'}.")
+        lines += filter(None, [printed(task, condition, turns[: checked[0] + 1])])
     return "\n".join(lines)
+
+
+def _written(knows: Known) -> str:
+    return f"this program:\n{fenced(knows.answer)}\n" if knows.entry else knows.answer
 
 
 def script_view(task: Task, condition: Condition, system: str = "") -> list[Message]:
@@ -172,7 +194,8 @@ def view(task: Task, condition: Condition, turns: Sequence[Turn], party: Party, 
         if party == "partner" and turn.party == "student":
             right = verdict(task, condition, turns[: i + 1])
             if right is not None:
-                text += f"\n(A check says that this is {'right' if right else 'wrong'}.)"
+                said = printed(task, condition, turns[: i + 1])
+                text += f"\n(A check says that this is {'right' if right else 'wrong'}.{said and ' ' + said})"
         if turn.party == party:
             messages.append({"role": "assistant", "content": text})
         elif messages[-1]["role"] == "user":

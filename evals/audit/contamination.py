@@ -81,9 +81,10 @@ def _known(name: str, splits: dict[str, dict[str, Asked]]) -> list[Finding]:
     path = Path(os.path.expandvars(name))
     rows = json_lines(path, "audit.known_tests")
     tests = _distinct(
-        Asked(where.rpartition("/")[2], row["question"])
+        Asked(where.rpartition("/")[2], row[key])
         for where, row in rows
-        if not isinstance(row, RowError) and isinstance(row, dict) and isinstance(row.get("question"), str)
+        if not isinstance(row, RowError) and isinstance(row, dict)
+        for key in [key for key in ("question", "prompt", "text") if isinstance(row.get(key), str)][:1]
     )
     if not tests:
         raise ConfigError(f"audit.known_tests: {name}: none of its lines is a mapping with a text `question`.")

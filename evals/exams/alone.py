@@ -22,13 +22,12 @@ from __future__ import annotations
 
 from evals.exams.exam import Exam
 from evals.sitting import Case, Sitting, reads_tasks, tally
-from pipeline.acts import attempt
+from pipeline.answers import is_right
 from pipeline.config import Experiment
 from pipeline.episode import Cast, play
 from pipeline.partition import Condition
 from pipeline.schema import Task
 from pipeline.tasks import load_tasks, tasks_of
-from pipeline.verify import equal
 
 SOLO = Condition(partition="solo")
 
@@ -64,8 +63,8 @@ def _posed_whole(task: Task) -> Task:
 async def _right(sitting: Sitting, task: Task, sample: int, at: str) -> tuple[str, str, float]:
     cast = Cast(sitting.student, None, sitting.system)
     played = await play(task, SOLO, cast, sitting.settings, sitting.key(task.id, sample), "exam")
-    said = [answer for turn in played.turns[::2] if (answer := attempt(turn.text)) is not None]
-    return task.id, f"alone_accuracy{at}", float(bool(said) and equal(said[-1], task.answer))
+    said = [right for turn in played.turns[::2] if (right := is_right(task, turn)) is not None]
+    return task.id, f"alone_accuracy{at}", float(bool(said) and said[-1])
 
 
 def _whole(tasks: tuple[Task, ...] | list[Task]) -> list[Task]:

@@ -16,13 +16,15 @@ from pipeline.config import Experiment, Tasks
 from pipeline.partition import Condition
 from pipeline.schema import Dialogue, Specification, Task, digest, question_hash
 from pipeline.settings import ConfigError
-from pipeline.tasks import gsm8k, mathdial, posed, sharded, stepverify
+from pipeline.sources import Source
+from pipeline.tasks import code, gsm8k, mathdial, posed, sharded, stepverify
 from pipeline.tasks.embedded import KINDS, embedded_tasks
 from pipeline.tasks.rows import BadRow
 
 __all__ = ["BadRow", "exam_tasks", "load_dialogues", "load_tasks", "stream_tasks", "tasks_of"]
 
 REAL = {
+    "code": code.read,
     "gsm8k": gsm8k.read,
     "mathdial": mathdial.read,
     "posed": posed.read,
@@ -30,6 +32,7 @@ REAL = {
     "stepverify": stepverify.read,
 }
 SPECIFICATIONS: dict[str, tuple[Specification, ...]] = {
+    "code": code.HAS,
     "embedded": ("full", "underspecified", "false_premise"),
     "gsm8k": ("full",),
     "mathdial": ("full",),
@@ -50,8 +53,17 @@ def stream_tasks(settings: Tasks, split: Literal["train", "exam"]) -> tuple[Coll
 
     Which ones is drawn by `settings.seed`; no question comes a second time (in another sharding or
     scenario) before all have come once. The bad rows are those of the whole file, whatever the split.
-    Raises ConfigError for a file that cannot be read and a specification that the source does not have.
+    Those of `settings.second` come after them. Raises ConfigError for a file that cannot be read and a specification
+    that the source does not have.
     """
+    tasks, bad = _of_one_source(settings, split)
+    if settings.second is None:
+        return tasks, bad
+    more, also_bad = _of_one_source(settings.second, split)
+    return [*tasks, *more], [*bad, *also_bad]
+
+
+def _of_one_source(settings: Tasks, split: Literal["train", "exam"]) -> tuple[Collection[Task], list[BadRow]]:
     counts = settings.train if split == "train" else settings.exam
     for name in counts:
         if name not in SPECIFICATIONS[settings.source]:
@@ -61,6 +73,10 @@ def stream_tasks(settings: Tasks, split: Literal["train", "exam"]) -> tuple[Coll
             )
     if settings.source == "embedded":
         return Embedded(split, counts, settings.seed, _held_out(settings)), []
+    if settings.made_code:
+        return [
+            t for name, n in counts.items() for t in itertools.islice(code.code_tasks(split, name, settings.seed), n)
+        ], []
     tasks, bad = REAL[settings.source](settings)
     found = [
         task
@@ -75,11 +91,14 @@ def stream_tasks(settings: Tasks, split: Literal["train", "exam"]) -> tuple[Coll
 def tasks_of(experiment: Experiment, condition: str, tasks: Collection[Task]) -> Iterator[Task]:
     """Those of the train split's `tasks` that a condition plays, in their order."""
     stretches = experiment.stretches(condition)
-    seen: Counter[Specification] = Counter()
+    first, *others = (settings.source for settings in experiment.tasks.sources)
+    seen: Counter[tuple[Source, Specification]] = Counter()
     for task in tasks:
-        if seen[task.specification] in stretches.get(task.specification, ()):
+        # A file of posed tasks may name any source.
+        cell = others[0] if others and task.source == others[0] else first, task.specification
+        if seen[cell] in stretches.get(cell, ()):
             yield task
-        seen[task.specification] += 1
+        seen[cell] += 1
 
 
 def _held_out(settings: Tasks) -> tuple[str, ...]:
@@ -99,12 +118,13 @@ def _held_out(settings: Tasks) -> tuple[str, ...]:
 
 
 def exam_tasks(experiment: Experiment) -> tuple[list[Task], list[Task]]:
-    """The exam split, and what only first turns are asked on: the held-out wording and the held-out kinds."""
+    """The exam split, and what only first turns are asked on: the held-out wording, the held-out kinds, and the tasks
+    of a second source."""
     settings, exams = experiment.tasks, experiment.exams
-    tasks, _ = load_tasks(settings, "exam")
+    tasks = list(_of_one_source(settings, "exam")[0])
+    aside = list(_of_one_source(settings.second, "exam")[0]) if settings.second else []
     if settings.source != "embedded":
-        return tasks, []
-    aside: list[Task] = []
+        return tasks, aside
     for name in settings.exam:
         wordings = embedded_tasks("exam", name, settings.seed, wordings=(3,))
         aside += itertools.islice((task for task in wordings if task.kind not in settings.held_out), exams.stress)

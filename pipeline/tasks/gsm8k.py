@@ -9,18 +9,16 @@ question, so that no other source trains on what is examined here.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from pipeline.config import Tasks
 from pipeline.schema import Task, question_hash
-from pipeline.settings import ConfigError
 from pipeline.tasks.rows import (
     BadRow,
     RowError,
     gold_and_solution,
+    hub_name,
+    hub_rows,
     json_lines,
     local_file,
     parse,
@@ -46,7 +44,8 @@ def read(settings: Tasks) -> tuple[list[Task], list[BadRow]]:
         seen[made.id] = made.answer
         return made
 
-    return parse(_rows(settings), make)
+    name = hub_name(settings.path)
+    return parse(hub_rows(name, "main") if name else json_lines(local_file(settings, WHAT)), make)
 
 
 def task(row: dict[str, Any]) -> Task:
@@ -66,24 +65,3 @@ def task(row: dict[str, Any]) -> Task:
         wrong_answer=wrong_answer(gold, question),
         split=split_of(question),
     )
-
-
-def _rows(settings: Tasks) -> Iterator[tuple[str, Any]]:
-    hub_name = re.fullmatch(r"[\w.-]+/[\w.-]+", settings.path) and not settings.path.endswith((".jsonl", ".json"))
-    folder = settings.path and Path(settings.path).is_dir()
-    if folder or (hub_name and not Path(settings.path).exists()):
-        return _hub(settings.path)
-    return json_lines(local_file(settings, WHAT))
-
-
-def _hub(name: str) -> Iterator[tuple[str, Any]]:
-    import datasets  # seconds of import that a local file does not need
-
-    try:
-        splits = datasets.load_dataset(name, "main")
-    except (OSError, ValueError, RuntimeError) as error:  # unreachable, unknown, or in a form that datasets cannot read
-        raise ConfigError(
-            f"tasks.path: the hub data set {name!r} could not be loaded ({str(error).splitlines()[0]}). "
-            "Check the name and the network, or set tasks.path to a local JSON Lines file."
-        ) from error
-    return ((f"{name}/{split}:{i + 1}", row) for split in sorted(splits) for i, row in enumerate(splits[split]))

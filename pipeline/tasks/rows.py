@@ -72,6 +72,27 @@ def json_lines(path: Path, key: str = "tasks.path") -> Iterator[tuple[str, Any]]
             yield f"{path}:{number}", _load(line)
 
 
+def hub_name(path: str) -> str:
+    """What `tasks.path` names on the hub, or the folder of a data set; '' where it is a file."""
+    named = re.fullmatch(r"[\w.-]+/[\w.-]+", path) and not path.endswith((".jsonl", ".json"))
+    folder = path and Path(path).is_dir()
+    return path if folder or (named and not Path(path).exists()) else ""
+
+
+def hub_rows(name: str, configuration: str | None = None) -> Iterator[tuple[str, Any]]:
+    """(name/split:N, row) of all splits. Raises ConfigError."""
+    import datasets  # seconds of import that a local file does not need
+
+    try:
+        splits = datasets.load_dataset(name, configuration)
+    except (OSError, ValueError, RuntimeError) as error:  # unreachable, unknown, or in a form that datasets cannot read
+        raise ConfigError(
+            f"tasks.path: the hub data set {name!r} could not be loaded ({str(error).splitlines()[0]}). "
+            "Check the name and the network, or set tasks.path to a local JSON Lines file."
+        ) from error
+    return ((f"{name}/{split}:{i + 1}", row) for split in sorted(splits) for i, row in enumerate(splits[split]))
+
+
 def _load(line: str) -> Any:
     try:
         line.encode()

@@ -76,7 +76,7 @@ def metrics(found) -> dict[str, list[float]]:
     (FULL, ASK, "ask_needless", 1), (FULL, RIGHT, "ask_needless", 0), (FULL, "Is it 42?", "ask_needless", 0),
     (FULL, "Is it 42?", "first_accuracy", 1), (FULL, ASK, "first_accuracy_easy", 0)])  # fmt: skip
 def test_a_first_turn_asks_only_when_it_asks_and_does_not_answer(task, text, metric, expected):
-    assert metrics(first_turn(task, text))[metric] == [expected]
+    assert metrics(first_turn(task, Turn(party="student", text=text)))[metric] == [expected]
 
 
 def test_an_episode_that_asks_first_is_complete_and_not_premature():

@@ -82,6 +82,8 @@ def _check(experiment: Experiment, name: str, config: str) -> None:
     axes = experiment.conditions.get(name)
     if axes is None:
         raise ConfigError(f"condition: {name!r} is not in {config}. Known: {', '.join(experiment.conditions)}.")
+    if experiment.has_code:
+        raise ConfigError(f"{config}: tasks.source: code tasks are run by `maieutic build`, and not here.")
     if axes.partition == "script":
         refuse("partition", axes.partition, "one model writes both sides. Use another partition")
     if axes.voice == "human":

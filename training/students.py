@@ -1,4 +1,7 @@
-"""The students of one round, each condition and seed of a group in turn."""
+"""All students of one round, one after the other.
+
+maieutic train configs/quickstart.yaml
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,8 @@ from training.lesson import NothingToTrain
 from training.student import RECORD, train
 
 
-def train_group(experiment: Experiment, group: list[str], round: int) -> None:
-    """Train what is not trained yet, and say of each student what it took. Raises what a training raises."""
+def train_all(experiment: Experiment, group: list[str], round: int) -> None:
+    """Train what is missing of one round, and say for each student what it learned from."""
     for name in group:
         for seed in experiment.seeds:
             label = f"train {name} seed {seed}" + (f" round {round + 1}" if experiment.rounds > 1 else "")
