@@ -12,9 +12,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, NonNegativeInt, field_validator, model_validator
 
-from pipeline.config import Engine, Seed
+from pipeline.config import Engine
 from pipeline.schema import digest
 from pipeline.settings import Section
+from pipeline.sources import Seed
 
 Probability = Annotated[float, Field(ge=0, le=1)]
 # A value, or [step, value] pairs: it holds from that step on, the first step being 0.
