@@ -15,7 +15,11 @@ from pipeline.exams import ExamName
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "docs" / "claims.md").read_text()
-VERDICTS = {f"{verdict}{where}" for verdict in ("agreed", "not agreed") for where in ("", " on the embedded base")} | {
+VERDICTS = {
+    f"{verdict}{where}"
+    for verdict in ("agreed", "not agreed")
+    for where in ("", " on the embedded base", " of the proxy")
+} | {
     "not testable here",
     "not measured yet",
 }
