@@ -17,7 +17,7 @@ from pydantic import Field, NonNegativeInt, field_validator, model_validator
 
 from pipeline.exams import Exams
 from pipeline.methods import check_method
-from pipeline.partition import Condition, Method
+from pipeline.partition import WHERE, Condition, Method
 from pipeline.schema import Specification, digest
 from pipeline.settings import Section, read_as
 
@@ -27,7 +27,7 @@ Seed = Annotated[int, Field(ge=0, lt=2**31)]  # what every library takes
 class Tasks(Section):
     """Where problems come from. Counts are per specification; twins of one number share a world."""
 
-    source: Literal["embedded", "sharded", "gsm8k", "mathdial", "posed"] = "embedded"
+    source: Literal["embedded", "sharded", "gsm8k", "mathdial", "posed", "stepverify"] = "embedded"
     path: str = ""  # a file, or a hub name where the source has one; $VARIABLES are expanded
     train: dict[Specification, NonNegativeInt] = {"full": 300, "underspecified": 300}
     exam: dict[Specification, NonNegativeInt] = {"full": 100, "underspecified": 100}
@@ -289,10 +289,16 @@ class Experiment(Section):
                         f"{stretch.start + 1} to {stretch.stop}, and tasks.train.{kind} is {self.tasks.train[kind]}. "
                         "Raise this, or lower that"
                     )
-            if condition.partition == "facts" and self.tasks.source == "gsm8k":
+            if condition.partition == "facts" and self.tasks.source in ("gsm8k", "stepverify"):
                 raise ValueError(
-                    f"conditions.{name}.partition: 'facts' has nothing to tell on source gsm8k, whose questions lack "
-                    "nothing. Use source sharded or embedded, or partition verifier, answer, key or jigsaw"
+                    f"conditions.{name}.partition: 'facts' has nothing to tell on source {self.tasks.source}, whose "
+                    "questions lack nothing. Use source sharded or embedded, or partition verifier, answer, key or "
+                    "jigsaw"
+                )
+            if WHERE in (condition.row.partner or ()) and self.tasks.source != "stepverify":
+                raise ValueError(
+                    f"conditions.{name}.partition: {condition.partition!r} tells where a first solution is wrong, and "
+                    f"tasks of source {self.tasks.source!r} have none. Use source stepverify, or partition verifier"
                 )
             if condition.weights not in ("base", "current", *self.conditions):
                 raise ValueError(

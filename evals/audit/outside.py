@@ -14,6 +14,8 @@ from pipeline.partition import (
     SHARE,
     SOLUTION,
     VERDICT,
+    WHAT,
+    WHERE,
     WITHHELD,
     WRONG_KEY,
     Condition,
@@ -66,6 +68,10 @@ def outside(task: Task, axes: Condition, party: Party, turns: Sequence[Turn] = (
         update["wrong_answer"] = _other(task.wrong_answer)
     if SOLUTION not in row:
         update |= {"solution": _strange(task.solution), "steps": ()}
+    if task.draft is not None:  # its steps are public
+        where = task.draft.where if WHERE in row else task.draft.where % len(task.draft.steps) + 1
+        what = task.draft.what if WHAT in row else _strange(task.draft.what)
+        update["draft"] = task.draft.model_copy(update={"where": where, "what": what})
     if WITHHELD not in row:
         update["specification"] = "full" if task.missing else "underspecified"
     return [task.model_copy(update=update | {"facts": facts}) for facts in _facts(task, axes, party, row)]

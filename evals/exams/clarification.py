@@ -51,8 +51,11 @@ _HEARD = (
     "okay|ok|sure|certainly|of course|absolutely|great|thanks|thank you|i see|hello|hi|got it|all right|sorry|happy"
 )
 _MORE = "more|some|one|another|a (?:bit|little|few)|the following|to (?:know|ask|understand)"
+_THANKS = "thing|then|i can (?:do|help with) (?:that|this)|for (?:asking|that)|to help"
 _LEADS_UP = re.compile(
-    rf"^(?:{_HEARD})\b[^.!?]{{0,40}}[.!]|^(?:i|we)(?:'d|'ll|'m| would| will| can| am)\b[^.!?]{{0,40}} (?:help|assist)\b"
+    rf"^(?:{_HEARD})(?:,? (?:{_HEARD}|{_THANKS}))*[.!]"
+    rf"|^(?:(?:{_HEARD}),? )?(?:i|we)(?:'d|'ll|'m| would| will| can| am)\b[^.!?]{{0,40}} (?:help|assist)\b"
+    r"|^(?:that|this|it) sounds \w+[.!]|^what an? (?:\w+ )?(?:idea|question|plan)[.!]|(?:n't|\bnot) have enough\b"
     rf"|\b(?:i|we)(?:'d| would|'ll| will)? (?:(?:just|still|first) )*(?:need|have|like|want) (?:{_MORE})\b"
     r"|\b(?:please|could you|can you) (?:tell|clarify|specify|let)\b|\bit depends\b"
     r"|\b(?:more|further|some|a few) (?:details?|information|questions?|context)\b",
@@ -60,7 +63,7 @@ _LEADS_UP = re.compile(
 )
 _OFFER = re.compile(
     r"\b(?:would|do) you (?:like|want) (?:me|another|more|some|to (?:see|hear|know))\b|\bwould you like an?\b"
-    r"|\b(?:anything|something) else\b|\b(?:shall|should|may|can) i (?:also|help|go on|add|continue)\b",
+    r"|\b(?:anything|something) else\b|\b(?:shall|should|may|can) i (?:also|help|go on|add|continue)\b|^how about\b",
     re.I,
 )
 FILE = "@requests"

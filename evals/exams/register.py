@@ -41,6 +41,7 @@ from pipeline.view import view
 _WORD = "|".join(sorted(WORDS, key=len, reverse=True))
 _NUMBER = re.compile(rf"-?\d+(?:,\d{{3}})*(?:\.\d+)?|\b(?:{_WORD})(?:[\s-](?:and )?(?:{_WORD}))*\b", re.I)
 _DENIED = re.compile(r"(?:\bnot|\bnever|n't)(?: \w+)?\s*$", re.I)
+_PERCENT = re.compile(r"\s*(?:%|percent\b)(?=\s*(?:sure|certain|positive)\b)", re.I)
 AGAIN = "Please say that again."
 GO_ON = "And once more?"
 
@@ -94,7 +95,11 @@ def keeps(text: str, answer: str, question: str) -> bool:
 
 def _numbers(text: str) -> list[str]:
     """The numbers of a text that are not denied, in their order; a bare "one" is a pronoun."""
-    found = [match[0] for match in _NUMBER.finditer(text) if not _DENIED.search(text[: match.start()])]
+    found = [
+        match[0]
+        for match in _NUMBER.finditer(text)
+        if not _DENIED.search(text[: match.start()]) and not _PERCENT.match(text[match.end() :])
+    ]
     return [str(spoken(number) or number.replace(",", "")) for number in found if number.casefold() != "one"]
 
 

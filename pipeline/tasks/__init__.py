@@ -16,19 +16,26 @@ from pipeline.config import Experiment, Tasks
 from pipeline.partition import Condition
 from pipeline.schema import Dialogue, Specification, Task, digest, question_hash
 from pipeline.settings import ConfigError
-from pipeline.tasks import gsm8k, mathdial, posed, sharded
+from pipeline.tasks import gsm8k, mathdial, posed, sharded, stepverify
 from pipeline.tasks.embedded import KINDS, embedded_tasks
 from pipeline.tasks.rows import BadRow
 
 __all__ = ["BadRow", "exam_tasks", "load_dialogues", "load_tasks", "stream_tasks", "tasks_of"]
 
-REAL = {"gsm8k": gsm8k.read, "mathdial": mathdial.read, "posed": posed.read, "sharded": sharded.read}
+REAL = {
+    "gsm8k": gsm8k.read,
+    "mathdial": mathdial.read,
+    "posed": posed.read,
+    "sharded": sharded.read,
+    "stepverify": stepverify.read,
+}
 SPECIFICATIONS: dict[str, tuple[Specification, ...]] = {
     "embedded": ("full", "underspecified", "false_premise"),
     "gsm8k": ("full",),
     "mathdial": ("full",),
     "posed": posed.HAS,
     "sharded": ("full", "sharded"),
+    "stepverify": ("full",),
 }
 
 
