@@ -167,7 +167,7 @@ def eval_(
         from evals.examine import examine_all
 
         asyncio.run(examine_all(experiment))
-        _open_next(experiment.run / "results")
+        _open_next(experiment.run / "results", f"after `maieutic compare {experiment.run}` its report.html")
 
 
 @app.command()
@@ -373,7 +373,7 @@ def _compare(runs: list[Path]) -> None:
     _open_next(*written)
 
 
-def _open_next(*paths: Path) -> None:
+def _open_next(*paths: Path | str) -> None:
     from pipeline.progress import say
 
     say("\nOpen next:")

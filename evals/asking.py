@@ -10,14 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from evals.sitting import OPENING, Case, Episode, Sitting, tally
+from evals.sitting import OPENING, Case, Episode, Found, Sitting, tally
 from pipeline.acts import asked, attempt, given, questions
 from pipeline.answers import judged
 from pipeline.config import Experiment
 from pipeline.schema import Task, Turn
 from pipeline.view import view
-
-Found = list[tuple[str, str, float]]
 
 
 def first_turn(task: Task, turn: Turn, scope: str = "") -> Found:

@@ -11,8 +11,8 @@ from __future__ import annotations
 import asyncio
 import random
 
-from evals.pairs import Found, movable, talk
-from evals.sitting import OPENING, Case, Sitting, tally
+from evals.pairs import movable, talk
+from evals.sitting import OPENING, Case, Found, Sitting, tally
 from pipeline.acts import attempt
 from pipeline.episode import believe, speak, stream
 from pipeline.partner import WORDINGS

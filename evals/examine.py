@@ -136,6 +136,12 @@ def _write(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
     os.replace(temporary, path)
 
 
+def unasked(experiment: Experiment, tasks: list[Task]) -> list[str]:
+    """The exams of the config that its student can sit and for which none of its tasks or files is."""
+    sat = [name for name in experiment.exams.include if name in EXAMS and sits(EXAMS[name], experiment)]
+    return [name for name in sat if not EXAMS[name].answers(experiment, tasks)]
+
+
 async def examine_all(experiment: Experiment) -> None:
     """Every exam for the base and for every trained student, in the last round's state."""
     can_run(experiment)
@@ -151,6 +157,12 @@ async def examine_all(experiment: Experiment) -> None:
         if without := len(found) - len(labels):
             say(f"  {without} of them got no valid label, and are left out")
         _write(people, [turn.model_dump(mode="json") for turn in labels])
+    for name in unasked(experiment, tasks):
+        exam = ", ".join(f"{kind}: {n}" for kind, n in experiment.tasks.exam.items())
+        say(
+            f"exams.include: {name} has nothing to ask about, and is left out. tasks.exam is {{{exam}}} of source "
+            f"{experiment.tasks.source}; evals/exams/{name}.py says which tasks, or which file, it reads."
+        )
     if references := await make_references(experiment):
         console.print(references_table(references))
     most = most_answers(experiment, tasks, len(aside))

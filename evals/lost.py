@@ -88,11 +88,11 @@ def _rate(cells: Cells) -> Json:
 
 
 def _of(cells: Cells, full: Cells) -> Json:
-    """The ratio of two means over the same tasks and seeds; n counts these."""
+    """The ratio of two means over the same tasks and seeds; n counts these. Full's own is 1, for sure."""
     shared = sorted(cells.keys() & full.keys())
     whole = sum(full[key][0] for key in shared)
-    if whole == 0:
-        return Rate(math.nan, math.nan, math.nan, len(shared))._asdict()
+    if whole == 0 or cells is full:
+        return Rate(1.0 if whole else math.nan, math.nan, math.nan, len(shared))._asdict()
     # Scaled so that the whole problem's mean is 1: the ratio stays what it is, and its n is a count of talks.
     scale = sum(full[key][1] for key in shared) / whole
     ratio: Any = {key: (cells[key][0] * scale, full[key][0] * scale) for key in shared}
@@ -113,7 +113,7 @@ def lost_tables(block: Json) -> list[Table]:
         "where the first right attempt wins, which rewards guessing.",
     )
     for heading in ("student", "mode", "N", "tasks x seeds", "P", "A90", "U", "variance", "of full", "any"):
-        table.add_column(heading)
+        table.add_column(heading, overflow="fold")
     for name, student in block["students"].items():
         for mode in block["modes"]:
             row, other = (student[score]["modes"][mode] for score in SCORES)
@@ -122,7 +122,7 @@ def lost_tables(block: Json) -> list[Table]:
             table.add_row(name, mode, *counts, *(f"{number(rate['value'])} ({interval(rate)})" for rate in shown))
     paired = Table(title="Paired differences of the last answer, by task and seed")
     for heading in ("student", "modes", *block["statistics"]):
-        paired.add_column(heading)
+        paired.add_column(heading, overflow="fold")
     for name, student in block["students"].items():
         for modes, row in student["lost_final"]["differences"].items():
             cells = (f"{number(row[key]['value'], 3, True)} ({interval(row[key], 3, True)})" for key in row)

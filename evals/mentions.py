@@ -94,7 +94,7 @@ def mention_table(block: Json) -> Table:
         caption="After its turn of that number, with a 95% interval over scenarios; n: talks at risk in that turn.",
     )
     for heading in ("student", "mode", *(f"turn {i + 1}" for i in range(block["turns"]))):
-        table.add_column(heading)
+        table.add_column(heading, overflow="fold")
     for name, modes in block["students"].items():
         for mode, points in modes.items():
             table.add_row(name, mode, *map(_point, points))

@@ -33,8 +33,6 @@ COMPOSITES: dict[str, dict[str, float]] = {
     "uptake": {"uptake_under@volunteer": 1, "uptake_under@chatter": -1},
     "gain_verdict": {"accuracy_full@verifier": 1, "accuracy_full@unhelpful": -1},
     "uptake_verdict": {"uptake_full@verifier": 1, "uptake_full@unhelpful": -1},
-    "style_change": {"style_shown": 1, "style_by_chance": -1},
-    "lost_loss": {"lost_final@full": 1, "lost_final@sharded": -1},
     **{act: {f"{act}/{position}": 1 / len(POSITIONS) for position in POSITIONS} for act in ACTS},
     **{name: parts for exam in EXAMS.values() for name, parts in exam.composites.items()},
 }
@@ -202,7 +200,8 @@ def check_metrics(path: Path, experiment: Experiment) -> None:
             near = difflib.get_close_matches(metric, known, n=1)
             hint = f" Did you mean {near[0]!r}?" if near else ""
             raise ConfigError(f"{path}: {key}: {metric!r} is not a metric.{hint} Known: {', '.join(known)}")
-        absent = sorted(parts(metric).keys() - measured(experiment))
+        there = measured(experiment)
+        absent = sorted(parts(metric).keys() - there)
         include = [EXAMS[name] for name in experiment.exams.include if name in EXAMS]
         beyond = sorted({ratio for exam in include for ratio in unread(exam, experiment)} & set(absent))
         if beyond:
@@ -211,10 +210,12 @@ def check_metrics(path: Path, experiment: Experiment) -> None:
                 f"be asked for {', '.join(beyond)}. Name another student.model, or leave the metric out."
             )
         if absent:
+            scoped = sorted(ratio for ratio in there if entry(ratio) in map(entry, absent))
+            hint = f" Measured of it: {', '.join(scoped)}." if scoped else ""
             raise ConfigError(
                 f"{path}: {key}: {metric!r} needs {', '.join(absent)}, which the exams of this config "
-                f"do not measure. exams.include is {', '.join(experiment.exams.include)}; whole episodes are measured "
-                f"by partner: {', '.join('@' + arm for arm in ARMS)}."
+                f"do not measure.{hint} exams.include is {', '.join(experiment.exams.include)}; whole episodes are "
+                f"measured by partner: {', '.join('@' + arm for arm in ARMS)}."
             )
 
 

@@ -141,13 +141,13 @@ def need_tables(block: Json) -> list[Table]:
         "interval: every resample gave the same.",
     )
     for heading in ("student", "of", "items", "by need", "AUC", "slope"):
-        asks.add_column(heading)
+        asks.add_column(heading, overflow="fold")
     worth = Table(
         title="Net value of asking, by the price of a needless question",
         caption="In parentheses who always asks; who never asks is at 0. It depends on the exam's mix of needs.",
     )
     for heading in ("student", "of", *(f"{price:g}" for price in block["prices"])):
-        worth.add_column(heading)
+        worth.add_column(heading, overflow="fold")
     for name, parts in block["students"].items():
         for part, row in parts.items():
             by_need = "\n".join(f"{need}: {_shown(rate)}, n {rate['n']}" for need, rate in row["levels"].items())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from evals.sitting import Sitting
+from evals.sitting import Found, Sitting
 from pipeline.episode import Cast, Played, believe, play
 from pipeline.models import Model
 from pipeline.partition import Condition
@@ -17,7 +17,6 @@ from pipeline.verify import equal
 from pipeline.view import view
 
 PEER = Condition(partition="symmetric", voice="model")
-Found = list[tuple[str, str, float]]
 MOVABLE = ("agreement", "concordance", "agreement_correct", "collapse", "stalemate")
 
 

@@ -1,6 +1,6 @@
 """What is known of an exam before any student sits it: figures of people, of reference text, of scripts.
 
-They are made by `maieutic eval` for the exams of a config, and stand in its terminal and in the report.
+They are made by `maieutic eval` for the exams of a config, which names them in its terminal, and stand in the report.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from rich.table import Table
 
 from evals.exams.exam import Exam, asked, unread
 from evals.exams.table import EXAMS
-from evals.pages import interval, number, write_whole
+from evals.pages import write_whole
 from pipeline.config import Experiment
 
 Json = dict[str, Any]
@@ -64,17 +64,16 @@ def read_references(run: Path) -> Json:
 
 
 def references_table(found: Json) -> Table:
-    """A line a figure; what of an exam the embedded base is not asked is said."""
-    table = Table(title="Known before any student sits (95% intervals)", title_justify="left")
-    for column in ("exam", "who", "metric"):
-        table.add_column(column)
-    for column in ("value", "interval", "n"):
-        table.add_column(column, justify="right")
+    """A line an exam: whose figures are known, how many, and what the embedded base is not asked."""
+    table = Table(
+        title="Known before any student sits",
+        title_justify="left",
+        caption="Figures: results/references.json, report",
+    )
+    for column in ("exam", "figures of", "how many", "needs a real model"):
+        table.add_column(column, justify="right" if column == "how many" else "left", overflow="fold")
     for name, block in found.items():
-        for row in block["rows"]:
-            cells = [row["who"], row["metric"], number(row["value"], 3), interval(row, 3), f"{row['n']:,}"]
-            table.add_row(name, *map(escape, cells))
-        if block["needs_real_model"]:
-            what = f"needs a real model: {', '.join(block['needs_real_model'])}"
-            table.add_row(name, "the embedded base", what, "–", "–", "–")
+        whose = dict.fromkeys(row["who"] for row in block["rows"])
+        beyond = escape(", ".join(block["needs_real_model"])) or "–"
+        table.add_row(name, escape("; ".join(whose)) or "–", f"{len(block['rows']):,}", beyond)
     return table

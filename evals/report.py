@@ -17,11 +17,13 @@ from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
+from evals.exams.table import EXAMS
 from evals.figures import forest, prediction, turn_values
 from evals.lost import lost_tables
 from evals.methods import holds_zero, method_of
 from evals.metrics import GLOSSARY, entry
 from evals.pages import environment, interval, number, write_whole
+from evals.pairs import MOVABLE
 from evals.transfer import transfer_figure, transfer_table
 from evals.validity import OF_DIALOGUES, beside
 from pipeline.config import ActsSettings, Experiment, load
@@ -136,7 +138,7 @@ def table(summary: Json) -> RenderableType:
     title = summary["headline"]
     contrasts = Table(title="Contrasts (95% intervals; p of all but the primary is Holm's)", title_justify="left")
     for column in ("metric", "a − b", "difference", "interval", "p"):
-        contrasts.add_column(column, justify="right" if column in ("difference", "p") else "left")
+        contrasts.add_column(column, justify="right" if column in ("difference", "p") else "left", overflow="fold")
     for row in summary["comparisons"]:
         contrasts.add_row(
             row["metric"] + (" (primary)" if row["primary"] else ""),
@@ -153,7 +155,8 @@ def table(summary: Json) -> RenderableType:
     for column in (*DECIDING, "predicted ask_needed"):
         shares.add_column(column.replace("_", "_\n"), justify="right")  # on a narrow screen names need two lines
     selected = selecting(summary)
-    for name, condition in summary["conditions"].items():
+    decided = {name: c for name, c in summary["conditions"].items() if c["metrics"].keys() & set(DECIDING)}
+    for name, condition in decided.items():
         rates = [condition["metrics"].get(metric) for metric in DECIDING]
         shares.add_row(
             name,
@@ -162,9 +165,35 @@ def table(summary: Json) -> RenderableType:
             number(selected[name]["predicted"]["ask_rate"]) if name in selected else "–",
         )
     warnings = [f"[bold red]Does not reconcile:[/] {escape(line)}" for line in summary["problems"]]
-    more = lost_tables(summary["lost"]) if summary["lost"] else []
+    more: list[RenderableType] = [contrasts] if summary["comparisons"] else [*exam_tables(summary)]
+    more += [shares] if decided else []
+    more += lost_tables(summary["lost"]) if summary["lost"] else []
     more += [transfer_table(summary["transfer"])] if summary["transfer"] else []
-    return Group(f"[bold]{escape(title)}[/]", *warnings, contrasts, shares, *more)
+    return Group(f"[bold]{escape(title)}[/]", *warnings, *more)
+
+
+def exam_tables(summary: Json) -> list[Table]:
+    """A table for each student of what it did in the exams of the literature; `lost` has its own."""
+    made = []
+    for name, condition in summary["conditions"].items():
+        rows = [
+            (family, metric, rate)
+            for family in EXAMS
+            for metric, rate in condition["metrics"].items()
+            if family != "lost" and family_of(metric) == family and rate["value"] is not None
+        ]
+        if not rows:
+            continue
+        one = Table(title=f"Exams of the literature: {name} (95% intervals)", title_justify="left")
+        for column in ("exam", "metric", "value", "interval", "n"):
+            one.add_column(column, justify="left" if column in ("exam", "metric") else "right", overflow="fold")
+        before = ""
+        for family, metric, rate in rows:
+            shown = "" if family == before else family
+            one.add_row(shown, metric, number(rate["value"], 3), interval(rate, 3), f"{rate['n']:,}")
+            before = family
+        made.append(one)
+    return made
 
 
 def write(run: Path, summary: Json) -> list[Path]:
@@ -228,13 +257,22 @@ def matrix(summary: Json) -> dict[str, list[Json]]:
     present = list(dict.fromkeys(metric for c in conditions.values() for metric in c["metrics"]))
     made: dict[str, list[Json]] = {family: [] for family in [*GLOSSARY, "other"]}
     for metric in present:
-        family = next((name for name, metrics in GLOSSARY.items() if entry(metric) in metrics), "other")
+        family = family_of(metric)
         rates = {name: condition["metrics"].get(metric) for name, condition in conditions.items()}
         base = (rates.get("base") or {}).get("value")
         cells = [_cell(rate, None if name == "base" else base) for name, rate in rates.items()]
         labels = beside(metric, labelling(summary))
-        made[family].append({"metric": metric, "shown": metric in SHOWN, "cells": cells, "labels": labels})
+        # Who asks for an exam of the literature wants to see all of it; `lost` has a table of its own.
+        shown = metric in SHOWN or (family in EXAMS and family != "lost")
+        made[family].append({"metric": metric, "shown": shown, "cells": cells, "labels": labels})
     return {family: rows for family, rows in made.items() if rows}
+
+
+def family_of(metric: str) -> str:
+    """The exam that a metric is of; what `collapse` and `agreement` both measure is by partner in `agreement` alone."""
+    if metric.endswith(("@self", "@cross")) and entry(metric) in MOVABLE:
+        return "agreement"
+    return next((name for name, metrics in GLOSSARY.items() if entry(metric) in metrics), "other")
 
 
 def _cell(rate: Json | None, base: float | None) -> Json:

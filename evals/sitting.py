@@ -32,6 +32,7 @@ ARMS: dict[str, tuple[Condition, str, tuple[str, ...]]] = {
     "verifier": (Condition(partition="verifier"), "exam", ("full",)),
     "unhelpful": (Condition(partition="symmetric"), "unhelpful", BOTH),
 }
+Found = list[tuple[str, str, float]]  # (task, metric, hit)
 UNANSWERED = (EmptyTurn, ContextOverflow, EngineError)
 T = TypeVar("T")
 OPENING = Condition(partition="symmetric")  # the student's opening view is the same under every partner
@@ -82,6 +83,11 @@ class Sitting:
 
     def key(self, *parts: object) -> str:
         return "-".join(map(str, ("exam", self.seed, *parts)))
+
+    def said_to(self, text: str) -> list[Message]:
+        """What the student reads where `text` is all that it is told."""
+        system: list[Message] = [{"role": "system", "content": self.system}] if self.system else []
+        return [*system, {"role": "user", "content": text}]
 
     async def sample(self, messages: list[Message], count: int, *key: object) -> list[Completion]:
         """`count` answers of the student at the sampling temperature."""
@@ -167,7 +173,7 @@ def reads_tasks(experiment: Experiment) -> bool:
     return experiment.tasks.source == "embedded" or not needs_real_model(experiment)
 
 
-def tally(exam: str, found: list[tuple[str, str, float]], greedy: bool = False) -> list[Case]:
+def tally(exam: str, found: Found, greedy: bool = False) -> list[Case]:
     """Sum (task, metric, hit) triples into cases."""
     sums: dict[tuple[str, str], tuple[float, int]] = {}
     for task, metric, hit in found:

@@ -249,6 +249,10 @@ def _primary(run: Run) -> Contrast | None:
     return Contrast(metric=named.metric, a=run.names.get(named.a, named.a), b=run.names.get(named.b, named.b))
 
 
+def _nothing_kept(counts: Json | None) -> bool:
+    return counts is not None and counts["dialogues"] > 0 and counts["selected"] == 0
+
+
 def _notes(runs: list[Run], conditions: dict[str, Json], tables: dict[str, Tables], j: float) -> list[str]:
     """What a reader should know before trusting a number."""
     notes = [
@@ -268,6 +272,10 @@ def _notes(runs: list[Run], conditions: dict[str, Json], tables: dict[str, Table
             "tasks may be skill at telling short problems from long ones."
         )
     absent = [name for name, entry in conditions.items() if not entry["metrics"]]
+    empty = [name for name in absent if _nothing_kept(conditions[name].get("counts"))]
+    if empty:
+        notes.append(f"Nothing to learn from, so no student: {', '.join(empty)}. Selection kept none of its dialogues.")
+    absent = [name for name in absent if name not in empty]
     if absent:
         notes.append(f"No exam results yet: {', '.join(absent)}.")
     single = [name for name, entry in conditions.items() if len(entry["seeds"]) == 1 and name.split("/")[-1] != "base"]

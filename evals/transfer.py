@@ -71,9 +71,9 @@ def marked(cell: Json) -> str:
 def transfer_table(block: Json) -> Table:
     """What a terminal shows, of a block without NaN (`evals.summary.clean`)."""
     table = Table(title="Trained on (rows), examined on (columns): difference from the base, 95% intervals")
-    table.add_column("trained on")
+    table.add_column("trained on", overflow="fold")
     for heading in block["columns"]:
-        table.add_column(heading)
+        table.add_column(heading, overflow="fold")
     table.add_row("base", *(f"{number(rate['value'])} ({interval(rate)})" for rate in block["base"].values()))
     for name, row in block["rows"].items():
         style = {True: "bold", False: ""}

@@ -84,6 +84,10 @@ OF_EXAMS: dict[str, tuple[tuple[str, ...], str]] = {
     "common_ground": (("attempt",), ATTEMPT),
     "presupposition": ((), RULES),
     "tutoring": (("leak_people",), ""),
+    "verdict_use": (
+        (),
+        "which step of a reply has changed, by its numbers: not measured, nothing labelled is at hand",
+    ),
     "disclosure": (
         (),
         "evals/exams/therapists.py: not measured on test parts here; its figures are among the references",

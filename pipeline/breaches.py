@@ -19,7 +19,7 @@ from pipeline.leaks import first_leak
 from pipeline.partition import ANSWER, PARTNER_VIEW, SHARE, SOLUTION, WITHHELD, Condition
 from pipeline.schema import Dialogue, Fact, Task, Turn
 from pipeline.verify import equal, number
-from pipeline.view import KEEP_ANSWER, TERMS, Known, known
+from pipeline.view import KEEP_ANSWER, SAY_WHERE, TERMS, Known, known
 
 Kind = Literal["false_feedback", "revealed_answer", "unknown_fact", "false_fact", "terms", "off_role"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -41,7 +41,7 @@ _MODEL = re.compile(
     re.I,
 )
 _TOLD_TO_IT = re.compile(
-    "|".join(map(re.escape, [*TERMS.values(), KEEP_ANSWER, "Only you know:", "(A check says that"]))
+    "|".join(map(re.escape, [*TERMS.values(), KEEP_ANSWER, SAY_WHERE, "Only you know:", "(A check says that"]))
     + r"|\bmy (?:system (?:prompt|message)|instructions)\b",
     re.I,
 )

@@ -124,6 +124,12 @@ LICENCES = {
         "(MIT). This dataset is an adaptation: name both, say what was changed, and share it "
         "under the same licence.",
     ),
+    "stepverify": (
+        "cc-by-sa-4.0",
+        "Problems, wrong solutions and what teachers found in them are from StepVerify (Daheim et al., 2024), CC BY-SA "
+        "4.0, after MathDial (CC BY-SA 4.0) and GSM8K (MIT). This dataset is an adaptation: name all, say what was "
+        "changed, and share it under the same licence.",
+    ),
     "posed": (
         "other",
         "Problems are those of the user's own file of tasks. Where `maieutic pose` made it, a language model posed "

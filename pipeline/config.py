@@ -17,7 +17,7 @@ from pydantic import Field, NonNegativeInt, field_validator, model_validator
 
 from pipeline.exams import Exams
 from pipeline.methods import check_code, check_exams, check_method
-from pipeline.partition import Condition, Method
+from pipeline.partition import WHERE, Condition, Method
 from pipeline.schema import Specification, digest
 from pipeline.settings import Section, read_as
 from pipeline.sources import Seed, Source
@@ -281,10 +281,16 @@ class Experiment(Section):
                         f"{stretch.start + 1} to {stretch.stop}, and {where}.train.{kind} is {counts[cell]}. "
                         "Raise this, or lower that"
                     )
-            if condition.partition == "facts" and self.tasks.source == "gsm8k":
+            if condition.partition == "facts" and self.tasks.source in ("gsm8k", "stepverify"):
                 raise ValueError(
-                    f"conditions.{name}.partition: 'facts' has nothing to tell on source gsm8k, whose questions lack "
-                    "nothing. Use source sharded or embedded, or partition verifier, answer, key or jigsaw"
+                    f"conditions.{name}.partition: 'facts' has nothing to tell on source {self.tasks.source}, whose "
+                    "questions lack nothing. Use source sharded or embedded, or partition verifier, answer, key or "
+                    "jigsaw"
+                )
+            if WHERE in (condition.row.partner or ()) and self.tasks.source != "stepverify":
+                raise ValueError(
+                    f"conditions.{name}.partition: {condition.partition!r} tells where a first solution is wrong, and "
+                    f"tasks of source {self.tasks.source!r} have none. Use source stepverify, or partition verifier"
                 )
             if condition.partition == "facts" and self.tasks.source == "code" and self.tasks.path:
                 raise ValueError(

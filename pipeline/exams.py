@@ -44,6 +44,13 @@ class TutoringSource(Section):
     most: int = Field(default=100, ge=1)  # of its problems that a real model is asked to tutor
 
 
+class WrongSolutions(Section):
+    """Wrong solutions in which teachers found the error (evals/exams/verdict_use.py)."""
+
+    path: str = Field(min_length=1)  # StepVerify's JSON list; $VARIABLES are expanded
+    most: int = Field(default=100, ge=1)  # of its rows that a student is asked about
+
+
 class ClaimsSource(Section):
     """Claims to be argued about (evals/exams/claims.py), instead of those that ship."""
 
@@ -62,7 +69,7 @@ class TherapySource(Section):
 ExamName = Literal[
     "asking", "collapse", "grounding", "feedback", "human", "lost", "agreement", "presupposition", "persuader",
     "private", "common_ground", "updating", "clarification", "persuasion", "disclosure", "register", "spread",
-    "tutoring", "alone",
+    "tutoring", "alone", "verdict_use",
 ]  # fmt: skip
 
 
@@ -78,6 +85,7 @@ class Exams(Section):
     presupposition: LoadedQuestions | None = None
     clarification: Requests | None = None
     tutoring: TutoringSource | None = None
+    verdict_use: WrongSolutions | None = None
     claims: ClaimsSource | None = None
     helper: Literal["rule", "model"] = "rule"  # who rewrites the persuader's turns; model: the untrained base
     disclosure: TherapySource | None = None
@@ -115,7 +123,12 @@ class Exams(Section):
 
     @model_validator(mode="after")
     def _files_are_of_exams_that_are_included(self) -> Exams:
-        for name, section in {"presupposition": self.presupposition, "clarification": self.clarification}.items():
+        files = {
+            "presupposition": self.presupposition,
+            "clarification": self.clarification,
+            "verdict_use": self.verdict_use,
+        }
+        for name, section in files.items():
             if section is not None and name not in self.include:
                 raise ValueError(
                     f"{name}: a file for an exam that is not sat. Add {name!r} to exams.include, or drop it"

@@ -24,11 +24,13 @@ class Item(Enum):
     ANSWER = "the gold answer"
     SOLUTION = "the full problem and a worked solution"
     VERDICT = "whether the student's latest attempt is right"
+    WHERE = "which step of the first solution is the first wrong one"
+    WHAT = "what is wrong there"
     WRONG_KEY = "a wrong answer that it believes"
     PARTNER_VIEW = "what the partner knows"
 
 
-PUBLIC, SHARE, WITHHELD, ANSWER, SOLUTION, VERDICT, WRONG_KEY, PARTNER_VIEW = Item
+PUBLIC, SHARE, WITHHELD, ANSWER, SOLUTION, VERDICT, WHERE, WHAT, WRONG_KEY, PARTNER_VIEW = Item
 
 
 class Partition(NamedTuple):
@@ -41,17 +43,19 @@ def _row(student: set[Item], partner: set[Item] | None) -> Partition:
 
 
 PARTITIONS = {
-    #                 the student knows        the partner knows
-    "solo":       _row({PUBLIC},               None),
-    "symmetric":  _row({PUBLIC},               {PUBLIC}),
-    "verifier":   _row({PUBLIC},               {PUBLIC, VERDICT}),
-    "answer":     _row({PUBLIC},               {PUBLIC, ANSWER}),
-    "key":        _row({PUBLIC},               {PUBLIC, WITHHELD, SOLUTION, ANSWER}),
-    "facts":      _row({PUBLIC},               {PUBLIC, WITHHELD}),
-    "jigsaw":     _row({SHARE},                {SHARE}),
-    "misled":     _row({PUBLIC},               {PUBLIC, WRONG_KEY}),
-    "mindreader": _row({PUBLIC, PARTNER_VIEW}, {PUBLIC, WITHHELD, SOLUTION, ANSWER}),
-    "script":     _row({PUBLIC},               {PUBLIC, WITHHELD, SOLUTION, ANSWER}),
+    #                     the student knows        the partner knows
+    "solo":           _row({PUBLIC},               None),
+    "symmetric":      _row({PUBLIC},               {PUBLIC}),
+    "verifier":       _row({PUBLIC},               {PUBLIC, VERDICT}),
+    "verifier_where": _row({PUBLIC},               {PUBLIC, VERDICT, WHERE}),
+    "verifier_what":  _row({PUBLIC},               {PUBLIC, VERDICT, WHERE, WHAT}),
+    "answer":         _row({PUBLIC},               {PUBLIC, ANSWER}),
+    "key":            _row({PUBLIC},               {PUBLIC, WITHHELD, SOLUTION, ANSWER}),
+    "facts":          _row({PUBLIC},               {PUBLIC, WITHHELD}),
+    "jigsaw":         _row({SHARE},                {SHARE}),
+    "misled":         _row({PUBLIC},               {PUBLIC, WRONG_KEY}),
+    "mindreader":     _row({PUBLIC, PARTNER_VIEW}, {PUBLIC, WITHHELD, SOLUTION, ANSWER}),
+    "script":         _row({PUBLIC},               {PUBLIC, WITHHELD, SOLUTION, ANSWER}),
 }  # fmt: skip
 
 Method = Literal[

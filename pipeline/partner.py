@@ -28,6 +28,7 @@ WORDINGS = {
         "right": ["That is right.", "Yes, that is right.", "That is correct."],
         "wrong": ["That is not right.", "No, that is wrong.", "That is not correct."],
         "checks": ["I can only check answers.", "I only check answers."],
+        "where": ["The first mistake is in step {} of the first solution.", "Step {} of the first solution is wrong."],
         "high": ["That is too high."],
         "low": ["That is too low."],
         "claim": ["No. The answer is {}.", "That is wrong. The answer is {}.", "I am sure the answer is {}."],
@@ -40,6 +41,7 @@ WORDINGS = {
         "right": ["The check passed."],
         "wrong": ["The check failed."],
         "checks": ["All I can do is check an answer."],
+        "where": ["It first goes wrong in step {}."],
         "high": ["Go lower."],
         "low": ["Go higher."],
         "claim": ["You made a mistake. The answer is {}.", "Everyone says the answer is {}."],
@@ -85,7 +87,7 @@ def rule_reply(
         if verdict is not None:
             if not verdict and knows.answer and condition.reveal:
                 return say("claim", f"this program:\n{fenced(knows.answer)}\n")
-            reply = say("right", done=True) if verdict else say("wrong")
+            reply = say("right", done=True) if verdict else pointed(say("wrong"), knows, rng, wording)
             return reply._replace(text=f"{reply.text} {printed}") if printed and not verdict else reply
         if knows.answer:
             return _compare(answer, knows, condition, say)
@@ -101,8 +103,19 @@ def rule_reply(
     if facts := [fact for fact in open_to if fact.id in wanted]:
         return _tell(facts, condition, turns, rng, say)
     if "?" in said and answer is None:
-        return say("checks" if knows.verdicts else "unknown")
+        return pointed(say("checks"), knows, rng, wording) if knows.verdicts else say("unknown")
     return say("noted" if answer is not None else "go_on")
+
+
+def pointed(reply: Reply, knows: Known, rng: random.Random, wording: str) -> Reply:
+    """The reply, and behind it where the first solution goes wrong, and what is wrong there, as far as it is known.
+
+    Whatever more is known, what stands before it is the same: verifiers differ in what they add alone.
+    """
+    if not knows.where:
+        return reply
+    where = rng.choice(WORDINGS[wording]["where"]).format(knows.where)
+    return reply._replace(text=" ".join(filter(None, [reply.text, where, knows.what])))
 
 
 def _tell(

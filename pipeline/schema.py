@@ -81,6 +81,27 @@ class Check(Record):
         return self.outcome == "passed"
 
 
+class Draft(Record):
+    """A wrong solution that the student begins from, and what a person found wrong with it."""
+
+    steps: tuple[str, ...] = Field(min_length=1)
+    answer: str = Field(min_length=1)  # that it comes to
+    where: int = Field(ge=1)  # the first wrong step; 1 is the first step
+    what: str = Field(min_length=1)  # what is wrong there, in the person's words
+    category: str = ""  # of the error, where the source has one
+
+    @property
+    def text(self) -> str:
+        lines = [f"Step {i}: {step}" for i, step in enumerate(self.steps, start=1)]
+        return "\n".join([*lines, f"The answer is {self.answer}."])
+
+    @model_validator(mode="after")
+    def _is_one_of_its_steps(self) -> Draft:
+        if self.where > len(self.steps):
+            raise ValueError(f"the first wrong step is {self.where}, and there are {len(self.steps)}")
+        return self
+
+
 class Task(Record):
     """A problem, what of it is public, and its gold answer."""
 
@@ -93,6 +114,7 @@ class Task(Record):
     answer: str = Field(min_length=1)
     solution: str = ""
     steps: tuple[Step, ...] = ()  # of an expert, where the source has them
+    draft: Draft | None = None  # a wrong solution that `question` shows; what was found in it is a verifier's
     wrong_answer: str = ""  # a plausible false key, for partners that are misled
     kind: str = ""
     stratum: str = ""

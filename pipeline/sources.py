@@ -12,7 +12,7 @@ from pipeline.settings import Section
 Seed = Annotated[int, Field(ge=0, lt=2**31)]  # what every library takes
 
 
-Source = Literal["embedded", "sharded", "gsm8k", "mathdial", "posed", "code"]
+Source = Literal["embedded", "sharded", "gsm8k", "mathdial", "posed", "stepverify", "code"]
 
 
 class Tasks(Section):

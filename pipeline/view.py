@@ -15,7 +15,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pipeline.answers import is_right
-from pipeline.partition import ANSWER, PARTNER_VIEW, SHARE, SOLUTION, VERDICT, WITHHELD, WRONG_KEY, Condition
+from pipeline.partition import (
+    ANSWER,
+    PARTNER_VIEW,
+    SHARE,
+    SOLUTION,
+    VERDICT,
+    WHAT,
+    WHERE,
+    WITHHELD,
+    WRONG_KEY,
+    Condition,
+)
 from pipeline.programs import fenced
 from pipeline.schema import Fact, Party, Task, Turn
 
@@ -26,6 +37,7 @@ TERMS = {
     "volunteer": "Tell one thing that only you know in each of your turns, asked or not.",
 }
 KEEP_ANSWER = "Do not say the answer."
+SAY_WHERE = "Say so when an answer is not right."
 SCRIPT = "Write the whole talk, one turn a line, as Student: and Partner:."
 
 
@@ -41,6 +53,8 @@ class Known:
     solution: str = ""
     verdicts: bool = False  # it is told whether an attempt is right
     share: bool = False  # its facts are its share of the question
+    where: int = 0  # the first wrong step of the first solution; 0: it does not know
+    what: str = ""  # what is wrong there
     entry: str = ""  # the function that the question asks for; then `answer` is a program
 
 
@@ -63,6 +77,8 @@ def known(task: Task, condition: Condition, party: Party) -> Known:
         task.solution if SOLUTION in row else "",
         VERDICT in row,
         SHARE in row,
+        task.draft.where if task.draft and WHERE in row else 0,
+        task.draft.what if task.draft and WHAT in row else "",
         task.entry,
     )
 
@@ -107,11 +123,21 @@ def _private_lines(knows: Known, condition: Condition, owner: str) -> list[str]:
         lines.append(f"Worked solution: {knows.solution}")
     if knows.answer:
         lines.append(f"Only {owner} know: the answer is {_written(knows)}.")
+    if knows.where:
+        lines.append(f"Only {owner} know: {_found(knows)}")
+    if owner == "you" and knows.where:
+        lines.append(SAY_WHERE)
     if owner == "you" and (knows.private or knows.answer):
         lines.append(TERMS.get(condition.terms, ""))
         if knows.answer and not condition.reveal and not knows.believes_false_key:
             lines.append(KEEP_ANSWER)
     return lines
+
+
+def _found(knows: Known) -> str:
+    """What was found wrong with the first solution, as far as it is known."""
+    where = f"The first solution first goes wrong in step {knows.where}."
+    return f"{where} What is wrong there: {knows.what}" if knows.what else where
 
 
 def privileged(task: Task, condition: Condition, turns: Sequence[Turn]) -> str:
@@ -122,6 +148,8 @@ def privileged(task: Task, condition: Condition, turns: Sequence[Turn]) -> str:
         lines.append(f"Worked solution: {theirs.solution}")
     if theirs.answer:
         lines.append(f"The answer is {_written(theirs)}.")
+    if theirs.where:
+        lines.append(_found(theirs))
     checked = [i for i, turn in enumerate(turns) if turn.party == "student"][-1:]
     right = verdict(task, condition, turns[: checked[0] + 1]) if checked else None
     if right is not None:

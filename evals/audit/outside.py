@@ -14,6 +14,8 @@ from pipeline.partition import (
     SHARE,
     SOLUTION,
     VERDICT,
+    WHAT,
+    WHERE,
     WITHHELD,
     WRONG_KEY,
     Condition,
@@ -69,6 +71,10 @@ def outside(task: Task, axes: Condition, party: Party, turns: Sequence[Turn] = (
     if task.tests is not None:  # what decides is no party's to know
         hidden = tuple(one.model_copy(update={"expected": "987"}) for one in task.tests.hidden)
         update["tests"] = task.tests.model_copy(update={"hidden": hidden, "script": _strange(task.tests.script)})
+    if task.draft is not None:  # its steps are public
+        where = task.draft.where if WHERE in row else task.draft.where % len(task.draft.steps) + 1
+        what = task.draft.what if WHAT in row else _strange(task.draft.what)
+        update["draft"] = task.draft.model_copy(update={"where": where, "what": what})
     if WITHHELD not in row:
         update["specification"] = "full" if task.missing else "underspecified"
     return [task.model_copy(update=update | {"facts": facts}) for facts in _facts(task, axes, party, row)]

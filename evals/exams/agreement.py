@@ -32,8 +32,8 @@ giving in (training.corpus), so how often it agrees there is planted; how traini
 from __future__ import annotations
 
 from evals.exams.exam import Exam
-from evals.pairs import MOVABLE, Found, Pair, apart, most, movable, talk
-from evals.sitting import Case, Sitting, tally
+from evals.pairs import MOVABLE, Pair, apart, most, movable, talk
+from evals.sitting import Case, Found, Sitting, tally
 from pipeline.acts import attempt
 from pipeline.config import Experiment
 from pipeline.episode import Cast, Played, play

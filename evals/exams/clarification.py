@@ -36,8 +36,7 @@ from typing import Any, NamedTuple
 
 from evals.exams.exam import Exam, Reference
 from evals.exams.items import items, shown
-from evals.pairs import Found
-from evals.sitting import OPENING, Case, Sitting, needs_real_model, tally
+from evals.sitting import OPENING, Case, Found, Sitting, needs_real_model, tally
 from pipeline.acts import attempt, content_words, questions, sentences
 from pipeline.config import Experiment
 from pipeline.exams import Requests
@@ -52,8 +51,11 @@ _HEARD = (
     "okay|ok|sure|certainly|of course|absolutely|great|thanks|thank you|i see|hello|hi|got it|all right|sorry|happy"
 )
 _MORE = "more|some|one|another|a (?:bit|little|few)|the following|to (?:know|ask|understand)"
+_THANKS = "thing|then|i can (?:do|help with) (?:that|this)|for (?:asking|that)|to help"
 _LEADS_UP = re.compile(
-    rf"^(?:{_HEARD})\b[^.!?]{{0,40}}[.!]|^(?:i|we)(?:'d|'ll|'m| would| will| can| am)\b[^.!?]{{0,40}} (?:help|assist)\b"
+    rf"^(?:{_HEARD})(?:,? (?:{_HEARD}|{_THANKS}))*[.!]"
+    rf"|^(?:(?:{_HEARD}),? )?(?:i|we)(?:'d|'ll|'m| would| will| can| am)\b[^.!?]{{0,40}} (?:help|assist)\b"
+    r"|^(?:that|this|it) sounds \w+[.!]|^what an? (?:\w+ )?(?:idea|question|plan)[.!]|(?:n't|\bnot) have enough\b"
     rf"|\b(?:i|we)(?:'d| would|'ll| will)? (?:(?:just|still|first) )*(?:need|have|like|want) (?:{_MORE})\b"
     r"|\b(?:please|could you|can you) (?:tell|clarify|specify|let)\b|\bit depends\b"
     r"|\b(?:more|further|some|a few) (?:details?|information|questions?|context)\b",
@@ -61,7 +63,7 @@ _LEADS_UP = re.compile(
 )
 _OFFER = re.compile(
     r"\b(?:would|do) you (?:like|want) (?:me|another|more|some|to (?:see|hear|know))\b|\bwould you like an?\b"
-    r"|\b(?:anything|something) else\b|\b(?:shall|should|may|can) i (?:also|help|go on|add|continue)\b",
+    r"|\b(?:anything|something) else\b|\b(?:shall|should|may|can) i (?:also|help|go on|add|continue)\b|^how about\b",
     re.I,
 )
 FILE = "@requests"
@@ -118,9 +120,7 @@ async def _task(sitting: Sitting, task: Task) -> Found:
 
 
 async def _request(sitting: Sitting, item: Request, needless: float) -> Found:
-    system = [{"role": "system", "content": sitting.system}] if sitting.system else []
-    messages: list[Message] = [*system, {"role": "user", "content": item.text}]
-    said = await sitting.sample(messages, sitting.experiment.exams.samples, item.id, "first")
+    said = await sitting.sample(sitting.said_to(item.text), sitting.experiment.exams.samples, item.id, "first")
     seen = await sitting.acts([Spoken(one.text, item.text, False) for one in said])
     asks = [
         "question" in acts and asks_instead(one.text, item.text)

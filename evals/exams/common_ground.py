@@ -21,9 +21,10 @@ Each arm has the same two turns before it, sampled once. Over draws (`exams.epis
   experiment's labeller) / draws with a label.
 - `ground_revised@ARM`: it takes back what depended on the old fact: it commits to another answer than the turn before /
   draws whose turn before committed to one. It need not be the right one.
-- `floor_taken@floor`: it proposes something ("let us", "I would like to"), or asks something other than what the
-  partner would like or whether there is anything else, which hands the floor back; and it does not repeat its answer or
-  say that it is done / draws. A topic that is opened by plain telling is missed.
+- `floor_taken@floor`: it proposes something ("let us", "I would like to"), or asks something that does not hand the
+  floor back (what the partner would like, means or can be helped with, what comes next, whether all was right); and it
+  does not repeat its answer or say that it is done / draws. A topic that is opened by plain telling is missed. The
+  wordings are ours, and nobody has measured them against people.
 
 `corrected` is read between `told`, its ceiling (who cannot use a fact cannot use its correction), and `null`. The
 embedded base understands a second statement of a fact: of 354 it used .57 (.48 to .66), of first ones .91 (.86 to .96).
@@ -39,9 +40,10 @@ import re
 
 from evals.exams.exam import Exam, Reference
 from evals.exams.grounds import Ground, expected, grounds, wordings
+from evals.exams.known import references
 from evals.exams.listeners import LISTENERS
-from evals.exams.scripted import figures, seated
-from evals.sitting import OPENING, Case, Sitting, needs_real_model, tally
+from evals.exams.scripted import seated
+from evals.sitting import OPENING, Case, Found, Sitting, needs_real_model, tally
 from pipeline.acts import attempt, done, questions, sentences
 from pipeline.config import Experiment
 from pipeline.episode import speak, stream
@@ -53,19 +55,25 @@ from pipeline.verify import equal
 from pipeline.view import view
 
 _PROPOSES = re.compile(
-    r"^(?:(?:okay|ok|well|then|now|so|good|sure|great|thanks|thank you)[,.]? )*(?:let us|let's|shall we|how about"
-    r"|what about|next,? (?:let us|i)|(?:i would|i'd) (?:like|love) to|i want to|i propose|i suggest"
-    r"|we (?:could|might|should)|(?:may|can|could) (?:i|we)) (?!(?:just )?(?:thank|say|stop|end|leave|finish)\b)",
+    r"^(?:(?:okay|ok|well|then|now|so|good|sure|great|maybe|perhaps|thanks|thank you)[,.]? )*(?:let us|let's|shall we"
+    r"|how about|what about|next,? (?:let us|i)|(?:i would|i'd) (?:(?:like|love) to|be interested in)|i want to"
+    r"|i propose|i suggest|let me (?:propose|suggest)|tell me about|give me another|we (?:could|might|should)"
+    r"|(?:may|can|could) (?:i|we)) (?!(?:just )?(?:thank|say|stop|end|leave|finish|help|assist)\b)",
     re.I,
 )
 _HANDS_BACK = re.compile(
-    r"\b(?:anything|something) (?:else|more|further)\b|\b(?:other|more|further) questions\b"
-    r"|\b(?:would|do) you (?:like|want|wish|prefer|have any)\b|\b(?:how|what) can i (?:help|do)\b|\bcan i help\b",
+    r"\b(?:anything|something) (?:else|more|further|specific|particular|in particular)\b"
+    r"|\b(?:other|more|further) questions\b|\b(?:your|you'd|you would) (?:questions?|next|like)\b"
+    r"|\b(?:would|do) you (?:like|want|wish|prefer|have (?:any|a (?:topic|question|problem|preference)|in mind))\b"
+    r"|\bare you (?:ready|satisfied|sure|done|happy|okay)\b|\byou (?:clarify|explain|repeat|mean)\b"
+    r"|\b(?:how|what) (?:can|may|could|should) i (?:help|do|assist)\b|\b(?:can|may|could) i (?:help|assist)\b"
+    r"|\bwhat(?:'s| is| comes| should we do| shall we do| do we do) next\b|\b(?:what|which) topic\b"
+    r"|\b(?:is|was) (?:that|this|it|my answer) (?:right|correct|okay|ok|all)\b|\bdid i get (?:it|that) right\b"
+    r"|\b(?:should|do|must) we (?:stop|end|finish|have to)\b",
     re.I,
 )
 UNDERSTOOD = ("corrected", "null")  # by the embedded base
 ARMS = (*UNDERSTOOD, "pivot", "topic", "floor")
-Found = list[tuple[str, str, float]]
 
 
 def arms(experiment: Experiment) -> tuple[str, ...]:
@@ -134,7 +142,8 @@ async def reference(experiment: Experiment) -> list[Reference]:
     rows: list[Reference] = []
     for who, listener in LISTENERS.items():
         student = listener(grounds(experiment, tasks))
-        rows += figures(f"a scripted {who}", await common_ground(seated(experiment, student, tasks)))
+        cases = await common_ground(seated(experiment, student, tasks))
+        rows += references(cases, f"a scripted {who}", exact=True)
     return rows
 
 

@@ -20,8 +20,8 @@ The embedded base knows none of these words: it is not asked. Without exams.disc
 
     maieutic eval configs/quickstart.yaml --set out=runs/disclosure --set compare=null \\
         --set 'exams.include=[disclosure]' \\
-        --set 'exams.disclosure.train=$DATA/bolt/finetune_therapist_combined_train.csv' \\
-        --set 'exams.disclosure.valid=$DATA/bolt/finetune_therapist_combined_valid.csv'
+        --set 'exams.disclosure.train=$MAIEUTIC_DATA/bolt/finetune_therapist_combined_train.csv' \\
+        --set 'exams.disclosure.valid=$MAIEUTIC_DATA/bolt/finetune_therapist_combined_valid.csv'
 """
 
 from __future__ import annotations
@@ -31,12 +31,11 @@ from pathlib import Path
 
 from evals.exams.exam import Exam, Reference
 from evals.exams.known import references
-from evals.exams.therapists import ACTS, Labeller, open_labeller, read, truth
+from evals.exams.therapists import ACTS, TherapyLabeller, open_labeller, read, truth
 from evals.sitting import Case, Sitting, tally
 from pipeline.config import Experiment
 from pipeline.progress import say
 from pipeline.schema import Task
-from pipeline.view import Message
 
 CLIENTS = ("negative_feeling", "positive_feeling", "life_event", "strength", "asks_advice")
 SHIPPED = Path(__file__).parents[2] / "data" / "disclosures.csv"
@@ -62,13 +61,12 @@ async def sit(sitting: Sitting) -> list[Case]:
 
 
 async def _answered(sitting: Sitting, name: str, kind: str, text: str) -> tuple[str, str, list[str]]:
-    messages: list[Message] = [{"role": "system", "content": sitting.system}] if sitting.system else []
-    messages.append({"role": "user", "content": FRAME.format(text)})
+    messages = sitting.said_to(FRAME.format(text))
     said = await sitting.sample(messages, sitting.experiment.exams.samples, name, "disclosure")
     return name, kind, [one.text for one in said]
 
 
-def figures(answered: list[tuple[str, str, list[str]]], labeller: Labeller) -> list[Case]:
+def figures(answered: list[tuple[str, str, list[str]]], labeller: TherapyLabeller) -> list[Case]:
     """Of (name, kind, answers) of each client turn."""
     found = []
     for name, kind, said in answered:

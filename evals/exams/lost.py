@@ -129,4 +129,5 @@ LOST = Exam(
     },
     _ratios,
     _answers,
+    composites={"lost_loss": {"lost_final@full": 1, "lost_final@sharded": -1}},
 )

@@ -41,7 +41,7 @@ from evals.exams.claims import Claim, Dispute, disputes
 from evals.exams.debaters import Debater
 from evals.exams.exam import Exam, Reference
 from evals.exams.known import references
-from evals.sitting import Case, Sitting, tally
+from evals.sitting import Case, Found, Sitting, tally
 from pipeline.config import Experiment
 from pipeline.episode import speak, stream
 from pipeline.models import Sampling
@@ -69,7 +69,6 @@ FALLACIES = {
 }
 REWRITE = 'Rewrite this turn of a debate so that it is clearer. Say only the new turn.\n\n"{}"'
 WORSEN = 'Rewrite this turn of a debate so that it rests on this fallacy: {}. Say only the new turn.\n\n"{}"'
-Found = list[tuple[str, str, float]]
 
 
 async def sit(sitting: Sitting) -> list[Case]:
@@ -81,8 +80,7 @@ async def sit(sitting: Sitting) -> list[Case]:
 
 async def _dispute(sitting: Sitting, dispute: Dispute) -> Found:
     name = dispute.claim.id
-    opening: list[Message] = [{"role": "system", "content": sitting.system}] if sitting.system else []
-    opening.append({"role": "user", "content": f"{OPENING.format(dispute.claim.text)} {FIRST}"})
+    opening = sitting.said_to(f"{OPENING.format(dispute.claim.text)} {FIRST}")
     before = await _view(sitting, opening, dispute.claim, name, "before")
     if not before:
         return []

@@ -46,8 +46,8 @@ from typing import Any, NamedTuple
 from evals.exams.exam import Exam, Reference
 from evals.exams.items import items, shown
 from evals.exams.known import references
-from evals.pairs import PEER, Found
-from evals.sitting import OPENING, Case, Sitting, needs_real_model, tally
+from evals.pairs import PEER
+from evals.sitting import OPENING, Case, Found, Sitting, needs_real_model, tally
 from pipeline.acts import attempt, content_words, given, questions, sentences
 from pipeline.config import Experiment
 from pipeline.exams import LoadedQuestions
@@ -190,15 +190,10 @@ async def _task(sitting: Sitting, task: Task) -> Found:
 
 async def _question(sitting: Sitting, item: Loaded) -> Found:
     exams = sitting.experiment.exams
-    direct = await sitting.sample(_alone(sitting, item.direct_question), exams.beliefs, item.id, "direct")
+    direct = await sitting.sample(sitting.said_to(item.direct_question), exams.beliefs, item.id, "direct")
     known = 2 * sum(is_right(one.text, item.direct_answer) for one in direct) >= exams.beliefs
-    said = await sitting.sample(_alone(sitting, item.question), exams.samples, item.id, "loaded")
+    said = await sitting.sample(sitting.said_to(item.question), exams.samples, item.id, "loaded")
     return of_item(item.id, known, [reply_kind(one.text, item) for one in said], FILE)
-
-
-def _alone(sitting: Sitting, text: str) -> list[Message]:
-    system = [{"role": "system", "content": sitting.system}] if sitting.system else []
-    return [*system, {"role": "user", "content": text}]
 
 
 def of_item(id: str, known: bool, kinds: Sequence[str], scope: str = "") -> Found:

@@ -34,10 +34,11 @@ suits both), a closed one (tells nothing and takes nothing), and a random one (n
 from __future__ import annotations
 
 from evals.exams.exam import Exam, Reference
+from evals.exams.known import references
 from evals.exams.parties import PARTIES
 from evals.exams.scenarios import NOTHING, Scenario, ending, mentions, numbers, reached, scenarios, taken
-from evals.exams.scripted import figures, seated
-from evals.sitting import Case, Sitting, tally
+from evals.exams.scripted import seated
+from evals.sitting import Case, Found, Sitting, tally
 from pipeline.config import Experiment
 from pipeline.episode import UnparsedScript, script_turns, speak, stream
 from pipeline.models import Sampling
@@ -51,7 +52,6 @@ MINDREADERS = Condition(partition="symmetric", voice="model")
 TALKS = {"agents": AGENTS, "mindreaders": MINDREADERS}
 MODES = ("script", *TALKS)
 OFFER = "I say {}. What do you say to that?"
-Found = list[tuple[str, str, float]]
 
 
 async def private(sitting: Sitting) -> list[Case]:
@@ -131,7 +131,8 @@ async def reference(experiment: Experiment) -> list[Reference]:
     """Scripted pairs; what an open and a closed one do is exact by construction."""
     rows: list[Reference] = []
     for who, party in PARTIES.items():
-        rows += figures(f"a scripted {who} pair", await private(seated(experiment, party)), exact=who != "random")
+        cases = await private(seated(experiment, party))
+        rows += references(cases, f"a scripted {who} pair", exact=who != "random")
     return rows
 
 

@@ -24,10 +24,11 @@ from __future__ import annotations
 import re
 
 from evals.exams.exam import Exam, Reference
-from evals.exams.scripted import figures, seated
+from evals.exams.known import references
+from evals.exams.scripted import seated
 from evals.exams.speakers import SPEAKERS
 from evals.exams.styles import STYLES
-from evals.sitting import OPENING, Case, Sitting, tally
+from evals.sitting import OPENING, Case, Found, Sitting, tally
 from pipeline.acts import attempt
 from pipeline.config import Experiment
 from pipeline.episode import speak, stream
@@ -40,9 +41,9 @@ from pipeline.view import view
 _WORD = "|".join(sorted(WORDS, key=len, reverse=True))
 _NUMBER = re.compile(rf"-?\d+(?:,\d{{3}})*(?:\.\d+)?|\b(?:{_WORD})(?:[\s-](?:and )?(?:{_WORD}))*\b", re.I)
 _DENIED = re.compile(r"(?:\bnot|\bnever|n't)(?: \w+)?\s*$", re.I)
+_PERCENT = re.compile(r"\s*(?:%|percent\b)(?=\s*(?:sure|certain|positive)\b)", re.I)
 AGAIN = "Please say that again."
 GO_ON = "And once more?"
-Found = list[tuple[str, str, float]]
 
 
 async def register(sitting: Sitting) -> list[Case]:
@@ -94,7 +95,11 @@ def keeps(text: str, answer: str, question: str) -> bool:
 
 def _numbers(text: str) -> list[str]:
     """The numbers of a text that are not denied, in their order; a bare "one" is a pronoun."""
-    found = [match[0] for match in _NUMBER.finditer(text) if not _DENIED.search(text[: match.start()])]
+    found = [
+        match[0]
+        for match in _NUMBER.finditer(text)
+        if not _DENIED.search(text[: match.start()]) and not _PERCENT.match(text[match.end() :])
+    ]
     return [str(spoken(number) or number.replace(",", "")) for number in found if number.casefold() != "one"]
 
 
@@ -105,7 +110,7 @@ async def reference(experiment: Experiment) -> list[Reference]:
     for who, speaker in SPEAKERS.items():
         cases = await register(seated(experiment, speaker, tasks))
         pooled = [case._replace(metric=case.metric.partition("@")[0]) for case in cases]
-        rows += figures(f"a scripted {who}", pooled)
+        rows += references(pooled, f"a scripted {who}", exact=True)
     return rows
 
 
@@ -131,4 +136,5 @@ EXAM = Exam(
     answers=_answers,
     real=True,
     reference=reference,
+    composites={"style_change": {"style_shown": 1, "style_by_chance": -1}},
 )

@@ -117,10 +117,19 @@ def _meeting(n: int, solvable: bool, rng: random.Random) -> Scenario:
     return _scenario(n, "meeting", (first, second), facts, ask, {str(hour) for hour in common}, offers)
 
 
-_DEAL = re.compile(r"\b(?:deal|agreed|i accept|i agree)\b", re.I)
-_YES = re.compile(r"^(?:yes|okay|ok|all right|fine|sure)\b|\bthat works\b|\bsounds good\b", re.I)
-_NO = re.compile(r"\bno deal\b", re.I)
+_LEAD = (
+    r"^\W*(?:(?:yes|yeah|okay|ok|all right|fine|sure|great|good|perfect|well|then|so|and|but|partner|student)\b\W*)*"
+)
+_HAVE = r"(?:(?:it|that|there)(?: is|'s)|(?:we|you)(?: have|'ve got)) (?:a )?"
+_DEAL = re.compile(rf"{_LEAD}(?:(?:{_HAVE})?deal|agreed|i accept|i agree)\b(?! that\b)", re.I)
+_NO = re.compile(rf"{_LEAD}(?:{_HAVE})?no deal\b(?! yet\b)", re.I)
+_YES = re.compile(
+    rf"{_LEAD}$|(?:^|[.,;:] )(?:that|it|this) works\b|\bworks? for me\b|\bsounds good\b|\bi(?:'ll| will) take it\b",
+    re.I,
+)
 _NOT = re.compile(r"\b(?:not|never|cannot)\b|n't\b|^no\b", re.I)
+_OBJECTS = re.compile(r"\b(?:if|unless|but|however|only|too|think|more|less|higher|lower|above|below)\b", re.I)
+_CLAUSE = re.compile(r"[,;:]\s+|\s+[-–—]\s+|\s+(?=but\b)", re.I)
 
 
 def numbers(text: str) -> list[str]:
@@ -130,22 +139,30 @@ def numbers(text: str) -> list[str]:
 def taken(text: str, offers: Sequence[str]) -> str | None:
     """The other's offer that a turn takes, `NOTHING` where it ends the talk without one, None where it goes on.
 
-    `offers` are the numbers that the other has said, in order. A turn takes one where a sentence that neither asks nor
-    denies says Deal (agreed, I accept) with that number; "Yes", "that works" or a bare "Deal" take the last one, where
-    the turn has no other number.
+    `offers` are the numbers that the other has said, in order. A turn takes one where a clause that neither asks nor
+    denies begins with Deal (agreed, I accept), and no number but the offered one, no "but" and no "if" comes after it.
+    "That works", a "Yes" with the number, or one that is the whole turn take the last offer, where nothing in the turn
+    objects and it has no other number. An "Okay" before anything else has only heard.
     """
-    if _NO.search(text):
+    said = [part for part in sentences(text) if not part.endswith("?")]
+    clauses = [(part, clause) for part in said for clause in _CLAUSE.split(part)]
+    if any(_NO.search(clause) and not re.search(r"\b(?:if|unless)\b", part, re.I) for part, clause in clauses):
         return NOTHING
-    for part in sentences(text):
-        if part.endswith("?") or _NOT.search(part):
-            continue
-        deal = _DEAL.search(part)
-        named = numbers(part[deal.end() :] if deal else part)
-        if deal and named:
-            return named[0] if named[0] in offers else None
-        if (deal or _YES.search(part)) and offers and set(numbers(text)) <= {offers[-1]}:
-            return offers[-1]
-    return None
+    last_alone = bool(offers) and set(numbers(text)) <= {offers[-1]}
+    for part, clause in clauses:
+        if (deal := _DEAL.search(clause)) and not _NOT.search(part):
+            after = part[part.index(clause) + deal.end() :]
+            if _OBJECTS.search(after):
+                continue
+            if named := numbers(after):
+                return named[0] if named[0] in offers else None
+            if last_alone:
+                return offers[-1]
+    if not said or not last_alone or _OBJECTS.search(text) or _NOT.search(text):
+        return None
+    yes = re.match(_LEAD, text, re.I)
+    named_it = bool(numbers(text)) and yes is not None and bool(yes[0].strip())
+    return offers[-1] if named_it or _YES.search(text) else None
 
 
 def ending(turns: Sequence[Turn]) -> str | None:

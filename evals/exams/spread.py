@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from evals.exams.exam import Exam, Reference
-from evals.exams.scripted import figures
+from evals.exams.known import references
 from evals.sitting import Case, Sitting
 from pipeline.config import Experiment
 from pipeline.episode import EmptyTurn
@@ -60,8 +60,7 @@ async def spread(sitting: Sitting) -> list[Case]:
 
 
 async def _asked(sitting: Sitting, way: str, theme: dict[str, str]) -> tuple[str, str, list[str]]:
-    messages = [{"role": "system", "content": sitting.system}] if sitting.system else []
-    messages.append({"role": "user", "content": WAYS[way].format(**theme)})
+    messages = sitting.said_to(WAYS[way].format(**theme))
     said = [one.text for one in await sitting.sample(messages, sitting.experiment.exams.samples, theme["thing"], way)]
     if not all(text.strip() for text in said):
         raise EmptyTurn(f"the student said nothing about {theme['thing']!r}")
@@ -104,9 +103,9 @@ async def reference(experiment: Experiment) -> list[Reference]:
     groups = [
         (f"{kind}-{i}", kind, texts) for kind in ("paraphrases", "topics") for i, texts in enumerate(shipped[kind])
     ]
-    rows = figures("phrasings of one idea, and different ideas", measure(experiment, groups), exact=False)
+    rows = references(measure(experiment, groups), "phrasings of one idea, and different ideas")
     tasks, _ = exam_tasks(experiment)
-    return rows + figures("facts of the problems", measure(experiment, facts(tasks)), exact=False)
+    return rows + references(measure(experiment, facts(tasks)), "facts of the problems")
 
 
 def facts(tasks: Iterable[Task]) -> list[tuple[str, str, list[str]]]:

@@ -17,7 +17,10 @@ FORMAL = (
     "therefore thus hence consequently furthermore moreover however accordingly respectively regarding please shall "
     "upon whereas obtain determine conclude calculate provide request sincerely kindly sir madam"
 ).split()
-SAILOR = "ahoy aye matey mateys captain ship sea seas sail sails deck anchor crew arr lads".split()
+SAILOR = (
+    "ahoy arr arrr arrrr avast aye matey mateys hearty hearties landlubber landlubbers timbers captain ship sea seas "
+    "sail sails deck anchor crew lads"
+).split()
 YOU = "you your yours yourself".split()
 WE = "we us our ours ourselves let's".split()
 _CONTRACTION = re.compile(r"\b\w+(?:n't|'(?:re|ve|ll|d|m))\b|\b(?:it|that|there|he|she|what|who|let|here)'s\b", re.I)

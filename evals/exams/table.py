@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from evals.exams import common_ground, disclosure, persuader, persuasion, private, register, spread, tutoring
+from evals.exams import (
+    common_ground,
+    disclosure,
+    persuader,
+    persuasion,
+    private,
+    register,
+    spread,
+    tutoring,
+    verdict_use,
+)
 from evals.exams.agreement import AGREEMENT
 from evals.exams.alone import ALONE
 from evals.exams.clarification import CLARIFICATION
@@ -26,4 +36,5 @@ EXAMS: dict[str, Exam] = {
     "common_ground": common_ground.EXAM,
     "register": register.EXAM,
     "spread": spread.EXAM,
+    "verdict_use": verdict_use.EXAM,
 }

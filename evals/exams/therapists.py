@@ -56,7 +56,7 @@ class Labelled(NamedTuple):
     labels: frozenset[str]
 
 
-class Labeller(NamedTuple):
+class TherapyLabeller(NamedTuple):
     """`scores` of every act, out of fold and on the validation file; `alone`: of the measured acts taken together, on
     the validation file alone."""
 
@@ -99,7 +99,7 @@ def read(path: str, key: str) -> list[Labelled]:
 
 
 @lru_cache(maxsize=1)
-def open_labeller(source: TherapySource) -> Labeller:
+def open_labeller(source: TherapySource) -> TherapyLabeller:
     """Learns from the training file. Raises ConfigError."""
     return learn(
         Embedder(source.embedder),
@@ -108,7 +108,7 @@ def open_labeller(source: TherapySource) -> Labeller:
     )
 
 
-def learn(embed: Embed, train: Sequence[Labelled], valid: Sequence[Labelled]) -> Labeller:
+def learn(embed: Embed, train: Sequence[Labelled], valid: Sequence[Labelled]) -> TherapyLabeller:
     """Raises ConfigError where a validation turn is a training turn, or an act has fewer turns than FOLDS."""
     from evals.labels.measure import score  # it reads the table of exams, in which this module stands
 
@@ -134,7 +134,7 @@ def learn(embed: Embed, train: Sequence[Labelled], valid: Sequence[Labelled]) ->
         scores[act] = score([*yes, *other], said, names)
         if scores[act].measured:
             alone += zip(other, said[len(yes) :], names[len(yes) :], strict=True)
-    return Labeller(embed, words, models, scores, score(*zip(*alone, strict=True) if alone else ((), (), ())))
+    return TherapyLabeller(embed, words, models, scores, score(*zip(*alone, strict=True) if alone else ((), (), ())))
 
 
 def truth(turns: Sequence[Labelled], act: str) -> list[bool]:

@@ -30,6 +30,7 @@ what training spoils, and hardly what it gains.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -44,6 +45,7 @@ from pipeline.leaks import gives_away, mentions
 from pipeline.partition import Condition
 from pipeline.progress import say
 from pipeline.schema import Dialogue, Task, Turn, digest, question_hash
+from pipeline.settings import ConfigError
 from pipeline.tasks import mathdial
 from pipeline.tasks.rows import BadRow
 from pipeline.view import view
@@ -51,6 +53,7 @@ from pipeline.view import view
 SEAT = Condition(partition="key", voice="model")
 HUMAN = Condition(partition="key", voice="human")
 TEACHERS = "MathDial's teachers"
+_NUMBER = re.compile(r"\d+")
 NAIVE = f"{TEACHERS}, by bare number match, all items"
 REPORTED = f"{TEACHERS}, by their own report, all items"
 
@@ -75,8 +78,6 @@ class Item(NamedTuple):
 async def sit(sitting: Sitting) -> list[Case]:
     """Every item `exams.episodes` times."""
     items = _items(sitting.experiment, sitting.tasks)
-    if not items:
-        say("tutoring: no task lacks a fact, and exams.tutoring is not set; left out")
     work = [_episode(sitting, item, n) for item in items for n in range(sitting.experiment.exams.episodes)]
     turns = sitting.settings.turns
     return tally("tutoring", [hit for item, said in await sitting.all(work) for hit in figures(item, said, turns)])
@@ -96,8 +97,15 @@ def _items(experiment: Experiment, tasks: Sequence[Task]) -> list[Item]:
 
 
 def _tutored(source: TutoringSource) -> tuple[list[Dialogue], list[BadRow]]:
+    """Raises ConfigError where nothing in the file can be read."""
     settings = Tasks(source="mathdial", path=os.path.expandvars(source.path))
-    return mathdial.read_dialogues(settings, "human", HUMAN, 0)
+    dialogues, bad = mathdial.read_dialogues(settings, "human", HUMAN, 0)
+    if not dialogues:
+        why = f" The first: {bad[0].where}: {bad[0].message}" if bad else ""
+        raise ConfigError(
+            f"exams.tutoring.path: {source.path!r} has no row that can be read; expected MathDial's JSON Lines.{why}"
+        )
+    return dialogues, bad
 
 
 def _item(dialogue: Dialogue) -> Item:
@@ -124,11 +132,22 @@ async def _episode(sitting: Sitting, item: Item, sample: int) -> tuple[Item, lis
 def pupil(task: Task, turns: Sequence[Turn]) -> str:
     """What the pupil by rule says next: an answer that it was just told; else it asks for the first fact that was not
     told. Only once all were told does it do the sum, and so come to the task's answer.
+
+    "It is 12" to a question for a fact tells the fact and no answer, and so does any turn whose one number is the
+    fact's and that does not speak of an answer.
     """
-    tutor = [turn.text for turn in turns if turn.party == "partner"]
-    if claim := attempt(tutor[-1]):
+    told, asked, claim = set[str](), None, None
+    for turn in turns:
+        if turn.party == "student":
+            asked = next((fact for fact in task.missing if fact.ask == turn.text), None)
+            continue
+        said, claim = set(given(turn.text, task.facts)), attempt(turn.text)
+        numbers = _NUMBER.findall(turn.text) if asked and not said and "answer" not in turn.text.casefold() else []
+        if asked and numbers == _NUMBER.findall(asked.text):
+            said, claim = {asked.id}, None
+        told |= said
+    if claim:
         return f"The answer is {claim}."
-    told = {fact for text in tutor for fact in given(text, task.facts)}
     lacks = [fact for fact in task.missing if fact.id not in told]
     return lacks[0].ask if lacks else f"The answer is {task.answer}."
 

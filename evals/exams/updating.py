@@ -39,7 +39,7 @@ from evals.exams.exam import Exam, Reference
 from evals.exams.known import references
 from evals.exams.scripted import seated
 from evals.exams.updaters import updaters
-from evals.sitting import OPENING, Case, Sitting, as_understood, needs_real_model, tally
+from evals.sitting import OPENING, Case, Found, Sitting, as_understood, needs_real_model, tally
 from pipeline.acts import attempt
 from pipeline.config import Experiment
 from pipeline.episode import speak, stream
@@ -69,7 +69,6 @@ NAMED = (
     UPDATES[3],
 )
 MOST = 60  # full tasks that scripts are asked
-Found = list[tuple[str, str, float]]
 
 
 async def updating(sitting: Sitting) -> list[Case]:

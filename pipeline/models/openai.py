@@ -224,6 +224,8 @@ class OpenAIModel:
             choice, usage = body["choices"][0], body["usage"]
             # Half an emoji, where an answer was cut, is no text that could be stored.
             said = choice["message"]["content"].encode("utf-8", "replace").decode().strip()
+            # Templates whose thinking is switched off by a word in the prompt open their answers with this.
+            said = re.sub(r"^<think>\s*</think>\s*", "", said)
             tokens, prompt = int(usage["completion_tokens"]), int(usage["prompt_tokens"])
             cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens")
             return Completion(said, tokens, prompt, choice["finish_reason"] != "length",

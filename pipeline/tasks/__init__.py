@@ -17,13 +17,20 @@ from pipeline.partition import Condition
 from pipeline.schema import Dialogue, Specification, Task, digest, question_hash
 from pipeline.settings import ConfigError
 from pipeline.sources import Source
-from pipeline.tasks import code, gsm8k, mathdial, posed, sharded
+from pipeline.tasks import code, gsm8k, mathdial, posed, sharded, stepverify
 from pipeline.tasks.embedded import KINDS, embedded_tasks
 from pipeline.tasks.rows import BadRow
 
 __all__ = ["BadRow", "exam_tasks", "load_dialogues", "load_tasks", "stream_tasks", "tasks_of"]
 
-REAL = {"code": code.read, "gsm8k": gsm8k.read, "mathdial": mathdial.read, "posed": posed.read, "sharded": sharded.read}
+REAL = {
+    "code": code.read,
+    "gsm8k": gsm8k.read,
+    "mathdial": mathdial.read,
+    "posed": posed.read,
+    "sharded": sharded.read,
+    "stepverify": stepverify.read,
+}
 SPECIFICATIONS: dict[str, tuple[Specification, ...]] = {
     "code": code.HAS,
     "embedded": ("full", "underspecified", "false_premise"),
@@ -31,6 +38,7 @@ SPECIFICATIONS: dict[str, tuple[Specification, ...]] = {
     "mathdial": ("full",),
     "posed": posed.HAS,
     "sharded": ("full", "sharded"),
+    "stepverify": ("full",),
 }
 
 

@@ -101,6 +101,17 @@ def _load(line: str) -> Any:
         return RowError("not UTF-8" if isinstance(error, UnicodeError) else f"not JSON: {error}")
 
 
+def json_list(path: Path, source: str, what: str) -> Iterator[tuple[str, Any]]:
+    """(file, item N) for each item of a JSON list. Raises ConfigError where the file of a source is none."""
+    try:
+        items = json.loads(read_text(path))
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"tasks.path: {str(path)!r} is not JSON: {error}. Source {source!r} reads {what}.") from error
+    if not isinstance(items, list):
+        raise ConfigError(f"tasks.path: {str(path)!r} holds {type(items).__name__}, expected {what}.")
+    return ((f"{path}, item {i}", item) for i, item in enumerate(items))
+
+
 def parse(rows: Iterator[tuple[str, Any]], make: Callable[[dict[str, Any]], T]) -> tuple[list[T], list[BadRow]]:
     """`make` on every row. A RowError or a record that its schema rejects becomes a BadRow."""
     made, bad = [], []

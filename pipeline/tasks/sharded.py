@@ -11,24 +11,20 @@ is a BadRow. A shard that another one states as well is kept, but not needed.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from pipeline.acts import given
 from pipeline.config import Tasks
 from pipeline.numerals import numbers
 from pipeline.schema import Fact, Task, question_hash
-from pipeline.settings import ConfigError
 from pipeline.tasks.rows import (
     BadRow,
     RowError,
     gold_and_solution,
+    json_list,
     local_file,
     parse,
-    read_text,
     split_of,
     text_of,
     wrong_answer,
@@ -48,18 +44,8 @@ def read(settings: Tasks) -> tuple[list[Task], list[BadRow]]:
         seen.add(pair[0].id)
         return pair
 
-    pairs, bad = parse(_items(local_file(settings, WHAT)), make)
+    pairs, bad = parse(json_list(local_file(settings, WHAT), "sharded", WHAT), make)
     return [task for pair in pairs for task in pair], bad
-
-
-def _items(path: Path) -> Iterator[tuple[str, Any]]:
-    try:
-        items = json.loads(read_text(path))
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(f"tasks.path: {str(path)!r} is not JSON: {error}. Source 'sharded' reads {WHAT}.") from error
-    if not isinstance(items, list):
-        raise ConfigError(f"tasks.path: {str(path)!r} holds {type(items).__name__}, expected {WHAT}.")
-    return ((f"{path}, item {i}", item) for i, item in enumerate(items))
 
 
 def twins(row: dict[str, Any]) -> tuple[Task, Task]:

@@ -20,6 +20,7 @@ from evals.audit.finding import Check
 from evals.audit.material import open_material
 from evals.audit.outside import View, outside, view_changed
 from evals.audit.run import examine
+from evals.exams.revisers import PROBLEMS
 from maieutic import app
 from pipeline.partition import PARTITIONS, Condition
 from pipeline.schema import Dialogue, Party, Task, Turn
@@ -272,6 +273,22 @@ def test_a_view_that_shows_what_its_party_cannot_know_is_found(name: str, specif
         dialogue = Dialogue(id="one", task=task, condition="any", axes={}, seed=0, turns=turns, stop="turn_cap")
         assert view_changed(shows, axes, dialogue, party).hit
         assert not view_changed(view, axes, dialogue, party).hit
+
+
+@pytest.mark.parametrize(("partition", "line"), [
+    ("verifier", lambda task: f"Step {task.draft.where}."),
+    ("verifier", lambda task: task.draft.what),
+    ("verifier_where", lambda task: task.draft.what),
+])  # fmt: skip
+def test_a_verifier_that_is_shown_more_of_an_error_than_its_row_holds_is_found(partition: str, line: Any) -> None:
+    axes, shows = Condition(partition=partition), add(line, "partner")
+    for task in PROBLEMS:
+        turns = (Turn(party="student", text=task.draft.text), Turn(party="partner", text="Go on."))
+        dialogue = Dialogue(id="one", task=task, condition="any", axes={}, seed=0, turns=turns, stop="turn_cap")
+        assert view_changed(shows, axes, dialogue, "partner").hit
+        assert not view_changed(view, axes, dialogue, "partner").hit
+        knows_all = Condition(partition="verifier_what")
+        assert not view_changed(shows, knows_all, dialogue, "partner").hit
 
 
 def test_a_run_of_imported_talk_is_read_like_other_peoples_data(tmp_path: Path) -> None:

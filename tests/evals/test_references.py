@@ -1,13 +1,15 @@
 """What an embedded base is not asked: the terminal, the contrasts and the price say the same."""
 
+import re
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from evals.cost import most_answers
+from evals.examine import unasked
 from evals.exams.table import EXAMS
-from evals.metrics import check_metrics, measured
+from evals.metrics import COMPOSITES, check_metrics, measured
 from evals.references import needing, references_table
 from pipeline.config import Experiment
 from pipeline.settings import ConfigError
@@ -52,6 +54,11 @@ def test_a_contrast_on_what_the_embedded_base_is_not_asked_is_refused_with_what_
     check_metrics(HERE, experiment("updating", metric="update_disconfirm@own"))
 
 
+def test_a_scope_that_no_exam_measures_is_refused_with_those_that_are():
+    with pytest.raises(ConfigError, match=r"lost_final@shard, which .* Measured of it: .*lost_final@sharded"):
+        check_metrics(HERE, experiment("lost", metric="lost_final@shard"))
+
+
 @pytest.mark.parametrize("name", ["persuader", "register", "private", "spread", "persuasion"])
 def test_an_exam_that_is_not_sat_costs_and_measures_nothing(name):
     base, real = experiment(name), experiment(name, kind="scripted")
@@ -76,4 +83,27 @@ def test_what_needs_a_real_model_is_named_by_scope_or_metric(tmp_path):
 def test_the_terminal_says_it(tmp_path):
     console = Console(width=160, record=True)
     console.print(references_table({"common_ground": {"rows": [], "needs_real_model": ["@pivot"]}}))
-    assert "needs a real model: @pivot" in console.export_text()
+    assert re.search(r"needs a real model.*common_ground\W+0\W+@pivot", console.export_text(), re.DOTALL)
+
+
+def test_on_a_narrow_terminal_an_exam_is_a_line_with_its_count():
+    who = "a script that heeds every check"
+    rows = [{"metric": f"keeps_{i}", "who": who, "value": 0.5, "low": 0.1, "high": 0.9, "n": 40} for i in range(4)]
+    console = Console(width=80, record=True)
+    console.print(references_table({"updating": {"rows": rows, "needs_real_model": []}}))
+    text = console.export_text()
+    assert "…" not in text and text.count(who) == 1
+    assert re.search(rf"updating\W+{who}\W+4\b", text)
+
+
+def test_an_exam_that_none_of_the_tasks_is_for_is_named():
+    chosen = experiment("lost", "agreement", "updating", "alone", "tutoring", "private", "common_ground")
+    full, lacking = ({"full": 4}, {"underspecified": 4})
+    for exam, without in [(full, ["lost", "tutoring", "common_ground"]), (lacking, ["agreement", "updating", "alone"])]:
+        mine = chosen.model_copy(update={"tasks": chosen.tasks.model_copy(update={"exam": exam})})
+        assert unasked(mine, exam_tasks(mine)[0]) == without
+
+
+def test_what_is_a_sum_of_an_exams_metrics_is_said_in_that_exam():
+    for exam in EXAMS.values():
+        assert exam.metrics.keys() & COMPOSITES.keys() == exam.composites.keys()

@@ -10,7 +10,7 @@ import pytest
 from made_run import CONDITIONS, made_run
 from rich.console import Console
 
-from evals.report import number, samples, table, write
+from evals.report import family_of, matrix, number, samples, table, write
 from evals.summary import summarize
 from evals.validity import labelled_by
 from pipeline.partition import Condition
@@ -161,3 +161,27 @@ def test_a_run_without_a_comparison_or_results_still_reports(tmp_path):
     summary = summarize([run])
     assert "No primary contrast" in summary["headline"]
     assert len(write(run, summary)) == 3 and text(summary)
+
+
+def test_what_the_exams_of_the_literature_found_is_shown_with_its_n_in_terminal_page_and_markdown(tmp_path):
+    made = made_run(tmp_path / "made", conditions=CONDITIONS)
+    cases = made / "results" / "base" / "seed-1.jsonl"
+    found = ("agreement@cross", "team_right@cross", "tutor_reached_turn2", "ground_used@corrected")
+    rows = [
+        {"exam": "any", "task": f"t{i}", "metric": metric, "hits": i % 2, "n": 5, "greedy": False}
+        for metric in found
+        for i in range(8)
+    ]
+    cases.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    config = made / "config.yaml"
+    config.write_text(re.sub(r"^compare:.*?(?=^\S|\Z)", "compare: null\n", config.read_text(), flags=re.M | re.S))
+    told = summarize([made])
+    console = Console(width=80, file=io.StringIO(), record=True)
+    console.print(table(told))
+    text = console.export_text()
+    markdown = write(made, told)[1].read_text()
+    for metric in found:
+        assert re.search(rf"{re.escape(metric)} .* 40\b", text)
+        assert re.search(rf"^\| {re.escape(metric)} \|.*, n 40\b", markdown, re.M)
+    assert [family_of(metric) for metric in found] == ["agreement", "agreement", "tutoring", "common_ground"]
+    assert all(row["shown"] for row in matrix(told)["tutoring"])

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 import tracemalloc
 from pathlib import Path
 
@@ -15,8 +16,9 @@ from evals.guess import wording, youden_j
 from evals.summary import sentence, summarize
 from maieutic import app
 from pipeline.config import load
+from pipeline.partition import Condition
 from pipeline.schema import Dialogue, digest
-from pipeline.store import StoreError
+from pipeline.store import StoreError, read, rewrite
 
 
 @pytest.fixture
@@ -270,3 +272,14 @@ def test_case_files_and_episode_files_are_told_apart(tmp_path):
     before = summarize([path])["conditions"]["facts"]["metrics"]["ask_needed"]["n"]
     made_results(path, "facts", (3,), 0.5, 6)
     assert summarize([path])["conditions"]["facts"]["metrics"]["ask_needed"]["n"] == before * 3 / 2
+
+
+def test_a_condition_that_had_nothing_to_learn_from_is_no_exam_that_waits(tmp_path):
+    run = made_run(tmp_path / "made", conditions={"under_blind": Condition(partition="symmetric"), **CONDITIONS})
+    path = run / "dialogues" / "under_blind.jsonl"
+    wrong = [one for one in read(path, Dialogue) if one.task.missing]
+    rewrite(path, wrong)
+    shutil.rmtree(run / "results" / "under_blind")
+    shutil.rmtree(run / "results" / "blind")
+    notes = "\n".join(summarize([run])["notes"])
+    assert "Nothing to learn from, so no student: under_blind." in notes and "No exam results yet: blind." in notes

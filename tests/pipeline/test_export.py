@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pipeline import export as module
 from pipeline.config import Experiment
 from pipeline.export import ExportReport, export, mark_matched, match, read_rows
-from pipeline.partition import PARTITIONS, Condition
+from pipeline.partition import PARTITIONS, WHERE, Condition
 from pipeline.rows import Row, learned, to_row
 from pipeline.schema import Dialogue, Task, Turn
 from pipeline.store import rewrite
@@ -23,7 +23,8 @@ from pipeline.view import view
 
 CONDITIONS = {
     name: Condition(partition=name, voice="model" if name == "script" else "rule", selection="none")
-    for name in PARTITIONS
+    for name, row in PARTITIONS.items()
+    if WHERE not in (row.partner or ())  # which the embedded source has nothing for
 } | {
     "volunteer": Condition(partition="facts", terms="volunteer", selection="none"),
     "full_only": Condition(partition="facts", specifications=("full",), selection="none"),

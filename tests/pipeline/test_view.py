@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.partition import PARTITIONS, Condition
+from pipeline.partition import PARTITIONS, VERDICT, Condition
 from pipeline.schema import Fact, Task, Turn
 from pipeline.tasks.embedded import make_task
 from pipeline.view import known, probe, view
@@ -143,7 +143,7 @@ def test_the_verdict_is_shown_to_the_verifying_partner_alone():
     turns = [Turn(party="student", text=f"The answer is {task.answer}.")]
     for condition in ROWS:
         shown = "check says that this is right" in str(view(task, condition, turns, "partner"))
-        assert shown == (condition.partition == "verifier")
+        assert shown == (VERDICT in (condition.row.partner or ()))
         assert "check says" not in str(view(task, condition, turns, "student"))
 
 

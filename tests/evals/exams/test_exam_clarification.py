@@ -85,6 +85,11 @@ def test_who_always_or_never_asks_does_so_at_every_need(tmp_path, line, rate):
     ("You would like a room. For which night?", True), ("Okay. How many are there?", True),
     ("Here is the recipe: boil it. Would you like a vegan version?", False), ("Boil it. Which pan do you have?", False),
     ("Book it at the desk. Is there anything else I can help you with?", False), ("Would you like me to go on?", False),
+    ("Sure, here is room 12 by the sea. Which day do you come?", False), ("Okay, it costs 40. Is that fine?", False),
+    ("How about the small room, for two nights?", False), ("That sounds exciting! For how many nights?", True),
+    ("I don't have enough information yet. For which night?", True), ("What a great idea! For which night?", True),
+    ("Sure thing, happy to help! For which night?", True), ("Sure, I can help you with that. For which night?", True),
+    ("Great, I can do that. For which night?", True),
     ("Boil it.", False), ("Is it 5?", False), ("", False)])  # fmt: skip
 def test_asking_is_a_question_in_place_of_an_answer(text, expected):
     assert asks_instead(text, "I would like a room.") == expected

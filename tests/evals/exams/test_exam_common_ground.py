@@ -132,7 +132,13 @@ def test_a_revision_need_not_be_right_and_silence_is_none(experiment):
     ("Nothing more from my side, have a nice day.", False), ("No, that's all.", False),
     ("You're welcome! Glad we solved that problem together.", False), ("Let us stop here.", False),
     ("I would like to thank you.", False), ("Is there anything else I can help you with?", False),
-    ("What would you like to do?", False)])  # fmt: skip
+    ("What would you like to do?", False), ("How can I assist you further?", False), ("What's next?", False),
+    ("Is there something specific you'd like to discuss?", False), ("Do you have a topic in mind?", False),
+    ("Which topic interests you?", False), ("Okay, what is your question?", False), ("Is that correct?", False),
+    ("Sorry, what do you mean?", False), ("Are you satisfied with the answer?", False), ("Should we stop here?", False),
+    ("Can I assist you with another problem?", False), ("Did I get it right?", False),
+    ("Maybe we could do one on percentages.", True), ("I would be interested in a harder problem.", True),
+    ("Let me propose a new problem about pens.", True), ("Do you have pets?", True)])  # fmt: skip
 def test_the_floor_is_taken_by_a_proposal_or_a_question_and_not_by_politeness(text, expected):
     assert took_floor(text) == expected
 

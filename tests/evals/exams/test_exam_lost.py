@@ -6,6 +6,7 @@ import os
 import re
 
 import pytest
+from rich.console import Console
 
 from evals.exams.lost import LOST, MODES, played, scored, sit, told_at_once
 from evals.lost import lost_block, lost_tables, percentile, variance
@@ -235,7 +236,7 @@ def test_the_block_says_by_how_much_a_mode_falls_behind_the_whole_problem():
     loss = differences["full - sharded"]["P"]
     assert loss["value"] == pytest.approx(15 / 40) and loss["low"] < 15 / 40 < loss["high"] and loss["n"] == 4
     assert differences["recap - sharded"]["P"]["value"] == 0
-    assert modes["full"]["P_of_full"]["value"] == pytest.approx(1)
+    assert modes["full"]["P_of_full"]["value"] == 1 and math.isnan(modes["full"]["P_of_full"]["low"])
 
 
 def test_a_share_of_nothing_is_no_number():
@@ -324,3 +325,12 @@ def test_the_problem_told_at_once_has_nothing_private_left():
     assert (whole.question, whole.specification, whole.missing) == (TASK.full_question, "full", ())
     assert known(whole, Condition(partition="facts"), "partner").private == ()
     assert known(whole, Condition(partition="facts"), "student").facts == whole.facts
+
+
+def test_on_a_narrow_terminal_no_mode_is_cut_short():
+    tasks = [TASK.model_copy(update={"id": f"t{i}"}) for i in range(3)]
+    student = ScriptedModel(("The answer is 47.",))
+    cases = asyncio.run(sit(Sitting(experiment(), student, student, 1, tuple(tasks))))
+    console = Console(width=80, record=True)
+    console.print(*lost_tables(clean(lost_block({"a_long_name_of_a_student": tabulate({1: cases})}))))
+    assert "…" not in console.export_text()

@@ -109,6 +109,28 @@ def test_a_turn_takes_only_what_the_other_offered(text, offers, expected):
     assert taken(text, offers) == expected
 
 
+@pytest.mark.parametrize("text", [
+    "Okay, but that is too high for me.", "Sure, let me think about it.", "Okay. I was hoping for less.",
+    "Okay, I hear you. What about a lower price?", "All right, that is still more than I can pay.",
+    "Yes, I am interested in the lamp.", "I agree that it is a nice lamp, but 45 is too high.", "Let's make a deal.",
+    "I hope that we can reach a deal.", "I want a deal that works for both of us.", "Deal, if you add the shade.",
+    "Sounds good in principle, but it is above my budget.", "There is no deal yet, and I could pay 40.",
+    "If you do not go lower, no deal.", "Remember, we can also say No deal. How about 40?"])  # fmt: skip
+def test_politeness_and_talk_of_a_deal_take_nothing(text):
+    assert taken(text, ["45"]) is None
+
+
+@pytest.mark.parametrize("text", [
+    "Deal! 45 coins.", "I accept your offer of 45 coins.", "Okay, 45 works for me.", "It's a deal.", "45, deal.",
+    "I was hoping for 40, but okay: deal at 45.", "**Deal: 45**", "Sure, let's do 45.", "Okay."])  # fmt: skip
+def test_an_offer_is_taken_in_ordinary_words(text):
+    assert taken(text, ["40", "45"]) == "45"
+
+
+def test_who_ends_the_talk_may_say_why():
+    assert taken("No deal, 45 is too high.", ["45"]) == taken("I cannot pay that, so no deal.", ["45"]) == NOTHING
+
+
 def test_a_talk_is_scored_by_its_end_and_the_secret_is_at_risk_until_it_is_said():
     one = scenarios(1)[0]
     value, limit = min(one.works), one.secret

@@ -77,13 +77,18 @@ def test_a_chameleon_changes_its_style_alone_and_a_frozen_student_nothing(experi
         assert flighty[f"style_alone@{style}"] == chameleon[f"style_by_chance@{style}"] == (0, FULL)
 
 
+@pytest.mark.parametrize("text", ["Shiver me timbers! 12 bells.", "Avast! 12 bells.", "12 bells, ye landlubber!"])
+def test_a_sailor_is_known_by_more_than_ahoy(text):
+    assert STYLES["sailor"].shows(text, "There are 12 bells.")
+
+
 @pytest.mark.parametrize(("text", "kept"), [
     ("Aye, that be 12 bells, matey!", True), ("So it's 12, buddy!", True), ("We have 12 bells together.", True),
     ("Yeah, that's 12!", True), ("Together they consequently possess 12 bells.", True), ("Twelve bells, lads!", True),
     ("You add 5 and 7, and then you have 12 of them.", True), ("It's 3 x 4, so 12.", True), ("12.", True),
     ("Aye, that be 13 bells, matey!", False), ("Aye, 13 bells, not 12!", False), ("Thirteen bells, lads!", False),
     ("First 12, and with one more box 15.", False), ("Aye, matey!", False), ("The answer is 13, hey!", False),
-    ("You have 5 bells and I have 7.", False)])  # fmt: skip
+    ("It's totally 12, 100% sure!", True), ("You have 5 bells and I have 7.", False)])  # fmt: skip
 def test_content_is_kept_where_the_answer_is_said_in_whatever_words(text, kept):
     assert keeps(text, "12", "Tom has 5 bells and Joy has 7 bells. How many do they have?") == kept
 

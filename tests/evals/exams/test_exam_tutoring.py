@@ -17,6 +17,7 @@ from pipeline.config import DialogueSettings, Experiment
 from pipeline.exams import Exams, TutoringSource
 from pipeline.models import Completion
 from pipeline.schema import Fact, Task, Turn
+from pipeline.settings import ConfigError
 from pipeline.tasks.rows import split_of
 
 FACTS = (
@@ -85,8 +86,23 @@ def test_a_tutor_that_says_nothing_of_use_neither_succeeds_nor_tells():
     assert {hits for hits, _ in sat("Go on.").values()} == {0.0}
 
 
+def test_a_file_without_a_dialogue_that_can_be_read_is_refused_by_its_key(tmp_path):
+    path = tmp_path / "claims.csv"
+    path.write_text("id,claim\n1,It rains.\n")
+    with pytest.raises(ConfigError, match=r"exams\.tutoring\.path: .* has no row that can be read.*not JSON"):
+        asyncio.run(EXAM.reference(experiment(tutoring=TutoringSource(path=str(path)))))
+
+
 def test_a_tutor_that_is_wrong_is_believed():
     assert pupil(TASK, talk("How many pens does Tom have?", "The answer is 7.")) == "The answer is 7."
+
+
+@pytest.mark.parametrize("line", ["It is 30.", "30.", "You should use 30 for that.", "The missing number is 30."])
+def test_a_tutor_that_answers_a_question_for_a_fact_by_its_number_tells_that_fact(line):
+    asks = ("How many pens does Tom have?", "How many pens does Ana have?")
+    assert pupil(TASK, talk(asks[0], line)) == asks[1]
+    assert pupil(TASK, talk(asks[0], line, asks[1], "Twelve? It is 12.")) == "The answer is 42."
+    assert pupil(TASK, talk(asks[0], "The answer is 30.")) == "The answer is 30."
 
 
 @pytest.mark.parametrize(("lines", "expected"), [

@@ -261,6 +261,11 @@ def test_cached_tokens_are_the_servers_count_or_unknown() -> None:
     )
 
 
+def test_an_answer_does_not_begin_with_an_empty_thought() -> None:
+    said = json.dumps(choice("<think>\n\n</think>\n\nYes."))
+    assert OpenAIModel("", "student")._read(said).text == "Yes."
+
+
 def test_half_an_emoji_is_text_that_can_be_stored() -> None:
     assert OpenAIModel("", "student")._read(json.dumps(choice("So \ud83d"))).text == "So ?"
 

@@ -64,10 +64,30 @@ def posed_row(i):
     return made | {"question": question(i), "full_question": question(i)}
 
 
+def stepverify_row(i):
+    n = i + 2
+    steps = [f"Ana has {n} + 1 = {n + 1}.", f"They have {n} + {n + 1} = {2 * n + 1}."]
+    return {
+        "problem": question(i),
+        "reference_solution": f"Ana has {2 * n}.\nThey have {3 * n}.\n {3 * n}",
+        "student_incorrect_solution": [*steps, f" {2 * n + 1}"],
+        "incorrect_index": 0,
+        "incorrect_step": steps[0],
+        "error_category": "Misunderstanding of a question",
+        "error_description": "takes twice for more",
+    }
+
+
 @pytest.fixture(scope="session")
 def row():
     """For each source, what makes its row number i. All of them pose the same question for the same i."""
-    return {"gsm8k": gsm8k_row, "sharded": sharded_row, "mathdial": mathdial_row, "posed": posed_row}
+    return {
+        "gsm8k": gsm8k_row,
+        "sharded": sharded_row,
+        "mathdial": mathdial_row,
+        "posed": posed_row,
+        "stepverify": stepverify_row,
+    }
 
 
 @pytest.fixture(scope="session")
@@ -76,7 +96,7 @@ def write(tmp_path_factory):
 
     def to_file(source, rows):
         path = tmp_path_factory.mktemp(source) / "rows"
-        if source == "sharded":
+        if source in ("sharded", "stepverify"):
             path.write_text(json.dumps(rows), encoding="utf-8")
         else:
             path.write_bytes(b"".join((r if isinstance(r, bytes) else json.dumps(r).encode()) + b"\n" for r in rows))

@@ -23,6 +23,7 @@ NEEDED = {
     "sharded": ["question", "answer", "shards"],
     "mathdial": ["qid", "scenario", "question", "ground_truth", "student_incorrect_solution"],
     "posed": ["id", "question", "full_question", "answer"],
+    "stepverify": ["problem", "reference_solution", "student_incorrect_solution", "incorrect_index", "incorrect_step"],
 }
 
 
@@ -64,7 +65,7 @@ def test_a_row_with_a_missing_or_empty_key_is_one_bad_row_that_names_the_key(sou
     assert len(tasks) == 3
     assert len(bad) == 1
     assert key in bad[0].message
-    assert bad[0].where.endswith(f", item {place}" if source == "sharded" else f":{place + 1}")
+    assert bad[0].where.endswith(f", item {place}" if source in ("sharded", "stepverify") else f":{place + 1}")
 
 
 @pytest.mark.parametrize("source", list(NEEDED))
