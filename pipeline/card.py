@@ -200,7 +200,7 @@ def card(experiment: Experiment, condition: str, dialogues: Iterable[Dialogue], 
         rows=rows[format],
         counts=_counts(axes, dialogues, rows[format]),
         others=[(one, rows[one], ALSO[one]) for one in rows if one != format],
-        limits=_limits(experiment, axes),
+        limits=_limits(experiment, condition),
         views=_views(experiment, axes, dialogues),
         config=dump(experiment.model_copy(update=here)),
     )
@@ -319,8 +319,8 @@ def _wilson(hits: int, n: int) -> str:
     return f"{hits / n:.3f} [{low:.3f}, {high:.3f}] ({hits} of {n})"
 
 
-def _limits(experiment: Experiment, axes: Condition) -> list[str]:
-    limits = []
+def _limits(experiment: Experiment, condition: str) -> list[str]:
+    axes, limits = experiment.conditions[condition], list[str]()
     if axes.voice != "human":
         limits.append("The partner is simulated. What a student learns from it need not hold with people.")
     if axes.pass_rate != (0, 1):
@@ -339,6 +339,13 @@ def _limits(experiment: Experiment, axes: Condition) -> list[str]:
                 "Plumbing: what this condition does in the embedded world is the corpus author's choice. "
                 "No claim rests on it."
             )
+    if any(source == "code" for source, _ in experiment.stretches(condition)):
+        limits.append(
+            "Programs are right where they pass their tests. A partner gives one away where its own passes; one told "
+            "in words or pieces, and false conventions, are not measured: those rules read numbers. A convention "
+            "counts as asked for by its topics' words, with no measured precision or recall, and as told nearly word "
+            "for word."
+        )
     if axes.voice == "human":
         limits.append("The student of MathDial is itself a language model that plays a confused pupil.")
         limits.append("The teacher also read the student's wrong solution, which nobody says and no view shows.")

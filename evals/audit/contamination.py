@@ -23,6 +23,8 @@ from pipeline.tasks import exam_tasks
 from pipeline.tasks.rows import RowError, json_lines
 
 MOST_NEAR = 0.01
+# Where the question stands in rows of HumanEval's and MBPP's shape, told by a key that they have.
+QUESTIONS = {"entry_point": "prompt", "test_list": "text"}
 
 
 class Asked(NamedTuple):
@@ -84,7 +86,8 @@ def _known(name: str, splits: dict[str, dict[str, Asked]]) -> list[Finding]:
         Asked(where.rpartition("/")[2], row[key])
         for where, row in rows
         if not isinstance(row, RowError) and isinstance(row, dict)
-        for key in [key for key in ("question", "prompt", "text") if isinstance(row.get(key), str)][:1]
+        for key in [next((key for sign, key in QUESTIONS.items() if sign in row), "question")]
+        if isinstance(row.get(key), str)
     )
     if not tests:
         raise ConfigError(f"audit.known_tests: {name}: none of its lines is a mapping with a text `question`.")

@@ -211,10 +211,12 @@ def test_a_few_talks_are_held_against_what_chance_gives_and_not_against_the_end_
     assert found.verdict == "fail" and found.rate is not None and found.rate.n == 12 and found.bar == 0.02
 
 
-def test_a_question_of_a_known_test_set_is_found_and_shown(tmp_path: Path) -> None:
+@pytest.mark.parametrize("key", ["question", "prompt", "text"])
+def test_a_question_of_a_known_test_set_is_found_and_shown(tmp_path: Path, key: str) -> None:
     rows = [row(i) for i in range(20)]
     known = tmp_path / "test.jsonl"
-    known.write_text(json.dumps({"question": f"  {rows[7]['question']}", "answer": "1"}) + "\n")
+    shape = {"question": {"answer": "1"}, "prompt": {"entry_point": "f"}, "text": {"test_list": []}}[key]
+    known.write_text(json.dumps({key: f"  {rows[7]['question']}"} | shape) + "\n")
     checks = audited(tmp_path, rows, known_tests=[str(known)])
     assert red(checks) == {"contamination"}
     (found,) = [one for one in checks["contamination"].findings if one.verdict == "fail"]

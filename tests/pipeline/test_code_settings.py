@@ -13,6 +13,7 @@ from evals.metrics import check_metrics
 from maieutic import app
 from pipeline import sandbox
 from pipeline.build import jobs
+from pipeline.card import card
 from pipeline.checks import CHECKER
 from pipeline.config import Experiment, load
 from pipeline.models import Completion
@@ -165,3 +166,10 @@ def test_unsafe_is_typed_and_no_key_of_a_config(tmp_path):
     CHECKER.unsafe = False
     CliRunner().invoke(app, ["preview", str(path), "--unsafe", "--set", "name"])
     assert CHECKER.unsafe
+
+
+def test_the_card_says_what_is_not_measured_of_programs_and_of_numbers_says_nothing_of_it():
+    conditions = {"math": {"partition": "facts", "sources": ["embedded"]}, "code": {"partition": "facts"}}
+    made = experiment(BOTH, conditions)
+    told = {name: "pass their tests" in card(made, name, [], {"sft": 0}) for name in conditions}
+    assert told == {"math": False, "code": True}

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evals.audit.outside import view_changed
-from pipeline.partition import PARTITIONS, Condition
+from pipeline.partition import PARTITIONS, WHERE, Condition
 from pipeline.programs import fenced, program, prose
 from pipeline.schema import Check, Dialogue, Example, Tests, Turn
 from pipeline.tasks.code_world import code_tasks
@@ -16,7 +16,12 @@ from pipeline.view import printed, privileged, verdict, view
 TASKS = list(itertools.islice(code_tasks("train", "underspecified"), 12)) + list(
     itertools.islice(code_tasks("train", "full"), 12)
 )
-ROWS = [Condition(partition=name) for name in PARTITIONS if name not in ("jigsaw", "misled", "script")]
+# Those that code tasks can be played in (pipeline.methods.check_code).
+ROWS = [
+    Condition(partition=name)
+    for name, row in PARTITIONS.items()
+    if name not in ("jigsaw", "misled", "script") and WHERE not in (row.partner or ())
+]
 BLIND = [(c, "student") for c in ROWS if c.partition != "mindreader"] + [
     (c, "partner") for c in ROWS if c.partition in ("symmetric", "verifier", "facts")
 ]
