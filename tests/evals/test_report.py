@@ -79,8 +79,10 @@ def test_beside_each_rate_that_a_labeller_makes_stands_how_far_it_agrees_with_pe
     question = next(one for one in labelled_by("ask_needed") if one.corpus == "mrda")
     shown = "/".join(f"{rate[0]:.2f}".removeprefix("0") for rate in (question.precision, question.recall, question.f1))
     rows = {row.split("<")[0]: row for row in page.split("<tr><td>")[1:]}
-    assert f"mrda {shown}" in rows["ask_needed"]
-    assert "mathdial, dialogues solved –/.06/–" in rows["harmful_flip"].split("</td>")[0]
+    beside = {name: row.split("</td>")[0] for name, row in rows.items()}
+    assert f"mrda {shown}" in beside["ask_skill"] and "mathdial, dialogues solved –/.06/–" in beside["first_accuracy"]
+    assert "labels as above" in beside["ask_needed"]  # the same labels make it, and a hover shows them
+    assert f"mrda, n {question.n}" in beside["ask_needed"]
     for written in (page, (run / "report.md").read_text()):
         assert "leak by rules on mrbench, replies with a gold, n 28: precision 1.00" in written
     assert f"question by rules on mrda, n {question.n}: precision {question.precision[0]:.2f}" in page
