@@ -2,7 +2,7 @@
 
 The namespaces of `pipeline.sandbox` do most of the work. Refused here is what they leave open: sockets of families
 that no network namespace separates (vsock reaches the host of a virtual machine), memory that no rlimit counts (memfd,
-System V, message queues), namespaces within, and interfaces with a long record of kernel bugs.
+System V, message queues, attributes of files), namespaces within, and interfaces with a long record of kernel bugs.
 Format: linux/filter.h, linux/seccomp.h; numbers: asm/unistd_64.h and asm-generic/unistd.h.
 """
 
@@ -23,6 +23,10 @@ REFUSED = {
     "mq_open":            (240, 180),
     "memfd_create":       (319, 279),
     "memfd_secret":       (447, 447),
+    "setxattr":           (188, 5),
+    "lsetxattr":          (189, 6),
+    "fsetxattr":          (190, 7),
+    "setxattrat":         (463, 463),
     "unshare":            (272, 97),
     "setns":              (308, 268),
     "mount":              (165, 40),
