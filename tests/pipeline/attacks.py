@@ -33,6 +33,11 @@ for top, folders, files in os.walk('/'):
     for name in files:
         attempt('seen', lambda: open(os.path.join(top, name), errors='ignore').read().index('tiger-8136'))
 """,
+    "what others have installed": """
+import glob
+got += [name for top in ('/usr', '/python') for name in glob.glob(top + '/lib*/python3*/*-packages/*')]
+got += [name for name in glob.glob('/lib*/python3*/*-packages/*')]
+""",
     "the hidden tests": """
 import gc, sys
 def strings(start):
@@ -78,6 +83,9 @@ size = sum(os.path.getsize('/tmp/' + name) for name in os.listdir('/tmp'))
 got += [size] if size > 2 << 20 else []
 attempt('large', lambda: open('/tmp/0', 'wb').truncate(3 << 20))
 attempt('memfd', lambda: os.memfd_create('x'))
+for name in ('user.a', 'user.b'):
+    attempt('attribute', lambda: os.setxattr('/tmp', name, bytes(60000)) or name)
+    attempt('attribute of a descriptor', lambda: os.setxattr(os.open('/tmp/0', 0), name, bytes(60000)) or name)
 """,
     "sockets": """
 import socket
