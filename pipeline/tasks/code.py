@@ -131,7 +131,10 @@ def _mbpp(row: dict[str, Any]) -> tuple[str, str, Tests]:
     said = [node for one in asserts for node in _parsed(one, "an assertion").body]
     if not said or not all(isinstance(node, ast.Assert) for node in said):
         raise RowError("'test_list' holds what is no assertion")
-    setup = row.get("test_setup_code") or "\n".join(row.get("test_imports") or [])
+    imports = row.get("test_imports") or []
+    if not isinstance(imports, list) or not all(isinstance(one, str) for one in imports):
+        raise RowError("'test_imports' is no list of lines")
+    setup = row.get("test_setup_code") or "\n".join(imports)
     script = "\n".join([*([setup] if setup else []), *asserts]) + "\n"
     shown = _example(asserts[0], entry)
     question = f"{text}\nName the function `{entry}`. For example:\n{asserts[0].strip()}"

@@ -73,6 +73,7 @@ BAD = {
     "assert nothing": HUMAN_EVAL | {"test": "def check(candidate):\n    candidate(5)\n"},
     "define 'check' themselves": {key: value.replace("halve", "check") for key, value in HUMAN_EVAL.items()},
     "define 'double' themselves": MBPP | {"test_setup_code": "def double(n): return 2 * n"},
+    "'test_imports' is no list": MBPP | {"test_imports": "import math"},
     "what prepares the tests is not Python": MBPP | {"test_setup_code": "import ("},
     "neither 'entry_point' nor": {"question": "Double it."},
     "not JSON": "{",
