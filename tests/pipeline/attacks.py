@@ -124,6 +124,12 @@ library = ctypes.CDLL(None, use_errno=True)
 attempt('unshare', lambda: 1 / (library.unshare(0x10000000) == 0))
 clone = 56 if platform.machine() == 'x86_64' else 220
 attempt('clone', lambda: 1 / (library.syscall(clone, 0x10000011, 0, 0, 0, 0) >= 0))
+attempt('huge pages in pipes', lambda: 1 / (library.vmsplice(os.pipe()[1], None, 0, 0) == 0))
+import mmap
+area = mmap.mmap(-1, 4 << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+attempt('huge pages', lambda: area.madvise(14))
+area[:] = bytes(4 << 20)
+attempt('huge pages at once', lambda: area.madvise(25))
 attempt('ptrace', lambda: 1 / (library.ptrace(0, 0, 0, 0) >= 0))
 attempt('shmget', lambda: 1 / (library.shmget(0, 1 << 20, 0o1600) >= 0))
 attempt('msgget', lambda: 1 / (library.msgget(0, 0o1600) >= 0))
