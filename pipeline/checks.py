@@ -61,9 +61,8 @@ class Checker:
         public = _calls(tests.public, True)
         if not tests.script:
             return await sandbox.verdict(code, [*public, *_calls(tests.hidden, False)], self.limits, self.unsafe)
-        # Not of the entry alone: assertions may use what else the program defines (HumanEval's do). They alone decide,
-        # since docstrings hold mistakes; its examples tell what is wrong.
-        said = await sandbox.verdict(code, tests.script, self.limits, self.unsafe)
+        # Assertions alone decide, since docstrings hold mistakes; their examples tell what is wrong.
+        said = await sandbox.verdict(code, tests.script, self.limits, self.unsafe, entry=tests.entry)
         if said.outcome == "passed" or not public:
             return said
         shown = await sandbox.verdict(code, public, self.limits, self.unsafe)

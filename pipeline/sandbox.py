@@ -102,9 +102,10 @@ async def verdict(
     """Run `tests` against `code`.
 
     `tests` as text is Python: every assertion and every call at its top level is a test (HumanEval: its `test`, then
-    `check(NAME)`; MBPP: the list of asserts). `entry` names the function that is the code's; without it, every name
-    that the tests use and do not define. Only calls with plain data, and their values, pass between code and tests.
-    `public` allows `printed` to quote such tests. `unsafe` runs both processes without containment.
+    `check(NAME)`; MBPP: the list of asserts). Every name that they use and do not define is the code's, and so is
+    `entry`, which may be the name of a function of Python's own. Only calls with plain data, and their values, pass
+    between code and tests. `public` allows `printed` to quote such tests. `unsafe` runs both processes without
+    containment.
     Raises ContainmentMissing, ContainmentFailed, and ValueError for tests that cannot be asked.
     """
     if not unsafe:
@@ -131,14 +132,14 @@ def _job(code: str, tests: str | Sequence[Call], entry: str, public: bool) -> tu
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise ValueError(f"tests that are not Python: {error}") from None
     asserted = [each for each in body if is_test(each)]
-    names = [entry] if entry else _unbound(body)
+    names = _unbound(body) | ({entry} if entry else set())
     if not asserted or not names:
         raise ValueError("tests that assert nothing, or call nothing that the code is to define")
     told = [f"{ast.unparse(each)}: " if public else None for each in asserted]
-    return packed({"code": code, "calls": None, "tests": tests, "names": names}), told
+    return packed({"code": code, "calls": None, "tests": tests, "names": sorted(names)}), told
 
 
-def _unbound(body: list[ast.stmt]) -> list[str]:
+def _unbound(body: list[ast.stmt]) -> set[str]:
     """Names that are used and not bound anywhere in the tests."""
     used, bound = set(), set(dir(builtins))
     for node in ast.walk(ast.Module(body, [])):
@@ -155,7 +156,7 @@ def _unbound(body: list[ast.stmt]) -> list[str]:
                 bound.add((node.asname or node.name).partition(".")[0])
             case ast.ExceptHandler():
                 bound.add(node.name or "")
-    return sorted(used - bound)
+    return used - bound
 
 
 def _run(job: str, told: list[str | None], limits: Limits, unsafe: bool, stop: threading.Event) -> Verdict:

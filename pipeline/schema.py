@@ -114,7 +114,8 @@ class Task(Record):
     answer: str = Field(min_length=1)
     solution: str = ""
     steps: tuple[Step, ...] = ()  # of an expert, where the source has them
-    draft: Draft | None = None  # a wrong solution that `question` shows; what was found in it is a verifier's
+    # A wrong solution that `question` shows; what was found in it is a verifier's. Not stored where there is none.
+    draft: Draft | None = Field(default=None, exclude_if=lambda draft: draft is None)
     wrong_answer: str = ""  # a plausible false key, for partners that are misled
     kind: str = ""
     stratum: str = ""

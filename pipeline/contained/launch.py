@@ -184,6 +184,11 @@ def _walls(tmp_mb: int) -> list[str]:
             words += ["--ro-bind", str(python / name), f"/python/{name}"]
     interpreter = python / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}"
     words += ["--ro-bind", str(interpreter), "/python/bin/python3"]
+    system = [(Path(folder), folder) for folder in ("/usr/lib", "/usr/lib64") if not Path(folder).is_symlink()]
+    for outside, inside in (*system, *((python / name, f"/python/{name}") for name in ("lib", "lib64"))):
+        for packages in outside.glob("python3*/*-packages"):  # may hold the problems of a benchmark, with solutions
+            hidden = f"{inside}/{packages.relative_to(outside)}"
+            words += ["--tmpfs", hidden, "--remount-ro", hidden]
     words += ["--ro-bind", _package(), PACKAGE, "--dev-bind", "/dev/null", "/dev/null"]
     words += ["--perms", "1777", "--size", str(tmp_mb << 20), "--tmpfs", "/tmp"]
     return [*words, "--remount-ro", "/"]

@@ -2,7 +2,8 @@
 
 The namespaces of `pipeline.sandbox` do most of the work. Refused here is what they leave open: sockets of families
 that no network namespace separates (vsock reaches the host of a virtual machine), memory that no rlimit counts (memfd,
-System V, message queues), namespaces within, and interfaces with a long record of kernel bugs.
+System V, message queues, attributes of files, pages lent to pipes, huge pages of which little stays mapped), namespaces
+within, and interfaces with a long record of kernel bugs.
 Format: linux/filter.h, linux/seccomp.h; numbers: asm/unistd_64.h and asm-generic/unistd.h.
 """
 
@@ -13,6 +14,8 @@ import struct
 
 ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 CLONE = {"x86_64": 56, "aarch64": 220}
+MADVISE = {"x86_64": 28, "aarch64": 233}
+HUGE, COLLAPSE = 14, 25  # MADV_HUGEPAGE, MADV_COLLAPSE
 NEW_NAMESPACES = 0x7E020000  # CLONE_NEWNS | NEWCGROUP | NEWUTS | NEWIPC | NEWUSER | NEWPID | NEWNET
 REFUSED = {
     #                     x86_64  aarch64
@@ -23,6 +26,12 @@ REFUSED = {
     "mq_open":            (240, 180),
     "memfd_create":       (319, 279),
     "memfd_secret":       (447, 447),
+    "vmsplice":           (278, 75),
+    "process_madvise":    (440, 440),
+    "setxattr":           (188, 5),
+    "lsetxattr":          (189, 6),
+    "fsetxattr":          (190, 7),
+    "setxattrat":         (463, 463),
     "unshare":            (272, 97),
     "setns":              (308, 268),
     "mount":              (165, 40),
@@ -52,7 +61,7 @@ X32 = 0x40000000  # on x86_64 every call has a second number
 
 LOAD, EQUAL, AT_LEAST, ANY_OF, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 ALLOW, REFUSE, KILL = 0x7FFF0000, 0x00050000, 0x80000000
-NUMBER, ARCHITECTURE, FIRST_ARGUMENT = 0, 4, 16
+NUMBER, ARCHITECTURE, FIRST_ARGUMENT, THIRD_ARGUMENT = 0, 4, 16, 32
 
 
 def seccomp_filter(machine: str) -> bytes:
@@ -73,6 +82,12 @@ def seccomp_filter(machine: str) -> bytes:
     lines += [
         (EQUAL, 0, 1, CLONE3),
         (RETURN, 0, 0, REFUSE | errno.ENOSYS),
+        (EQUAL, 0, 5, MADVISE[machine]),
+        (LOAD, 0, 0, THIRD_ARGUMENT),
+        (EQUAL, 1, 0, HUGE),
+        (EQUAL, 0, 1, COLLAPSE),
+        (RETURN, 0, 0, REFUSE | errno.EPERM),
+        (RETURN, 0, 0, ALLOW),
         (EQUAL, 0, 3, CLONE[machine]),
         (LOAD, 0, 0, FIRST_ARGUMENT),
         (ANY_OF, 0, 1, NEW_NAMESPACES),

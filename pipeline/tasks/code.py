@@ -5,8 +5,9 @@ shape, told by their keys (Chen et al., arXiv 2107.03374; Austin et al., arXiv 2
 - task_id, prompt, entry_point, canonical_solution, test: `test` defines check(candidate), which the function is given;
   the examples of its docstring are public;
 - task_id, text (or prompt), code, test_list: assertions, of which the question shows the first, and all decide.
-A reference solution that does not parse, or defines no function that the tests call, makes its row a BadRow; whether
-it passes its own tests is not looked at here, since that would run it.
+A reference solution that does not parse, or defines no function that the tests call, and tests that assert nothing or
+define that function themselves, make a row a BadRow; whether the reference passes its own tests is not looked at here,
+since that would run it.
 
     maieutic preview configs/code_qwen3_0.6b.yaml
 """
@@ -15,10 +16,12 @@ from __future__ import annotations
 
 import ast
 import doctest
+import symtable
 from collections.abc import Iterator
 from typing import Any
 
 from pipeline.config import Tasks
+from pipeline.contained.wire import packed
 from pipeline.programs import fenced
 from pipeline.schema import Example, Specification, Task, Tests, digest
 from pipeline.settings import ConfigError
@@ -65,6 +68,7 @@ def task(row: dict[str, Any]) -> Task:
         raise RowError(f"neither 'entry_point' nor 'test_list'; found {', '.join(sorted(row)) or 'no keys'}")
     if tests.entry not in _functions(reference, "the reference solution"):
         raise RowError(f"the reference solution does not define {tests.entry!r}")
+    _decides(tests)
     return Task(
         id=f"code-{digest(' '.join(question.split()))}",  # a question about "(" is another one than about "<"
         source="code",
@@ -78,11 +82,23 @@ def task(row: dict[str, Any]) -> Task:
     )
 
 
+def _decides(tests: Tests) -> None:
+    """Raises RowError for tests that a program of no use would pass, or that cannot be run."""
+    body = _parsed(tests.script, "what prepares the tests").body
+    names = symtable.symtable(tests.script, "<tests>", "exec")
+    named = [names.lookup(tests.entry)] if tests.entry in names.get_identifiers() else []
+    if any(name.is_assigned() or name.is_imported() for name in named):  # a definition assigns, too
+        raise RowError(f"the tests define {tests.entry!r} themselves, and would never call the program's")
+    if not any(isinstance(node, ast.Assert | ast.Raise) for each in body for node in ast.walk(each)):
+        raise RowError("the tests assert nothing")
+
+
 def _human_eval(row: dict[str, Any]) -> tuple[str, str, Tests]:
     prompt, entry, test = (_raw(row, key) for key in ("prompt", "entry_point", "test"))
     entry = entry.strip()
-    if "check" not in _functions(test, "'test'"):
-        raise RowError("'test' does not define check(candidate)")
+    body = _parsed(test, "'test'").body
+    if not any(isinstance(node, ast.FunctionDef) and node.name == "check" for node in body):
+        raise RowError("'test' does not define check(candidate), or defines it as async, which nobody would await")
     script = f"{test.strip()}\n\ncheck({entry})\n"
     question = f"Write this Python function, whole and without changing its name.\n{fenced(prompt)}"
     reference = (prompt + _raw(row, "canonical_solution")).strip()
@@ -115,7 +131,10 @@ def _mbpp(row: dict[str, Any]) -> tuple[str, str, Tests]:
     said = [node for one in asserts for node in _parsed(one, "an assertion").body]
     if not said or not all(isinstance(node, ast.Assert) for node in said):
         raise RowError("'test_list' holds what is no assertion")
-    setup = row.get("test_setup_code") or "\n".join(row.get("test_imports") or [])
+    imports = row.get("test_imports") or []
+    if not isinstance(imports, list) or not all(isinstance(one, str) for one in imports):
+        raise RowError("'test_imports' is no list of lines")
+    setup = row.get("test_setup_code") or "\n".join(imports)
     script = "\n".join([*([setup] if setup else []), *asserts]) + "\n"
     shown = _example(asserts[0], entry)
     question = f"{text}\nName the function `{entry}`. For example:\n{asserts[0].strip()}"
@@ -164,7 +183,7 @@ def _example(assertion: str, entry: str) -> Example | None:
 
 def _plain(node: ast.expr) -> bool:
     try:
-        ast.literal_eval(node)
+        packed(ast.literal_eval(node))  # an ellipsis is a literal, too
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return False
     return True

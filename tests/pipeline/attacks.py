@@ -33,6 +33,11 @@ for top, folders, files in os.walk('/'):
     for name in files:
         attempt('seen', lambda: open(os.path.join(top, name), errors='ignore').read().index('tiger-8136'))
 """,
+    "what others have installed": """
+import glob
+got += [name for top in ('/usr', '/python') for name in glob.glob(top + '/lib*/python3*/*-packages/*')]
+got += [name for name in glob.glob('/lib*/python3*/*-packages/*')]
+""",
     "the hidden tests": """
 import gc, sys
 def strings(start):
@@ -78,6 +83,9 @@ size = sum(os.path.getsize('/tmp/' + name) for name in os.listdir('/tmp'))
 got += [size] if size > 2 << 20 else []
 attempt('large', lambda: open('/tmp/0', 'wb').truncate(3 << 20))
 attempt('memfd', lambda: os.memfd_create('x'))
+for name in ('user.a', 'user.b'):
+    attempt('attribute', lambda: os.setxattr('/tmp', name, bytes(60000)) or name)
+    attempt('attribute of a descriptor', lambda: os.setxattr(os.open('/tmp/0', 0), name, bytes(60000)) or name)
 """,
     "sockets": """
 import socket
@@ -116,6 +124,12 @@ library = ctypes.CDLL(None, use_errno=True)
 attempt('unshare', lambda: 1 / (library.unshare(0x10000000) == 0))
 clone = 56 if platform.machine() == 'x86_64' else 220
 attempt('clone', lambda: 1 / (library.syscall(clone, 0x10000011, 0, 0, 0, 0) >= 0))
+attempt('huge pages in pipes', lambda: 1 / (library.vmsplice(os.pipe()[1], None, 0, 0) == 0))
+import mmap
+area = mmap.mmap(-1, 4 << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+attempt('huge pages', lambda: area.madvise(14))
+area[:] = bytes(4 << 20)
+attempt('huge pages at once', lambda: area.madvise(25))
 attempt('ptrace', lambda: 1 / (library.ptrace(0, 0, 0, 0) >= 0))
 attempt('shmget', lambda: 1 / (library.shmget(0, 1 << 20, 0o1600) >= 0))
 attempt('msgget', lambda: 1 / (library.msgget(0, 0o1600) >= 0))

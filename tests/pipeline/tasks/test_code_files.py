@@ -1,10 +1,12 @@
 """Files and data sets of functions with unit tests, in the two shapes that are common."""
 
+import asyncio
 import json
 
 import pytest
 
 from pipeline.config import Tasks
+from pipeline.sandbox import verdict
 from pipeline.settings import ConfigError
 from pipeline.tasks import load_tasks
 from pipeline.tasks.code import read
@@ -23,6 +25,11 @@ MBPP = {
     "test_list": ["assert double(2) == 4", "assert double(-1) == -2"],
     "test_setup_code": "",
 }
+ELLIPSIS = MBPP | {
+    "code": "def same(x):\n    return x",
+    "test_list": ["assert same(...) == ...", "assert same(1) == 1"],
+}
+WRONG = "def sum(a, b):\n    return 0"
 FULL = {"full": 10}
 
 
@@ -62,6 +69,12 @@ BAD = {
     "'prompt' is missing": {k: v for k, v in HUMAN_EVAL.items() if k != "prompt"},
     "no list of assertions": MBPP | {"test_list": "assert double(2) == 4"},
     "none of the functions": MBPP | {"test_list": ["assert triple(2) == 6"]},
+    "defines it as async": HUMAN_EVAL | {"test": "async def check(candidate):\n    assert candidate(5) == 3\n"},
+    "assert nothing": HUMAN_EVAL | {"test": "def check(candidate):\n    candidate(5)\n"},
+    "define 'check' themselves": {key: value.replace("halve", "check") for key, value in HUMAN_EVAL.items()},
+    "define 'double' themselves": MBPP | {"test_setup_code": "def double(n): return 2 * n"},
+    "'test_imports' is no list": MBPP | {"test_imports": "import math"},
+    "what prepares the tests is not Python": MBPP | {"test_setup_code": "import ("},
     "neither 'entry_point' nor": {"question": "Double it."},
     "not JSON": "{",
 }
@@ -98,3 +111,17 @@ def test_a_data_set_is_read_like_a_file(tmp_path):
 def test_rows_with_unit_tests_are_full_only(tmp_path):
     with pytest.raises(ConfigError, match="underspecified"):
         read(Tasks(source="code", path=str(written(tmp_path, MBPP))))
+
+
+def test_an_example_is_kept_as_a_call_only_where_it_is_plain_data(tmp_path):
+    [task], bad = read(settings(written(tmp_path, ELLIPSIS)))
+    assert not bad and not task.tests.public
+
+
+def test_a_reference_with_the_name_of_a_function_of_pythons_passes_and_another_program_fails(tmp_path):
+    row = MBPP | {"code": "def sum(a, b):\n    return a + b", "test_list": ["assert sum(1, 2) == 3"]}
+    [task], _ = read(settings(written(tmp_path, row)))
+    said = [
+        asyncio.run(verdict(code, task.tests.script, unsafe=True, entry=task.entry)) for code in (task.answer, WRONG)
+    ]
+    assert [got.outcome for got in said] == ["passed", "failed"]
