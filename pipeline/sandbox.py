@@ -37,6 +37,7 @@ __all__ = ["Call", "ContainmentFailed", "ContainmentMissing", "Limits", "Verdict
 START = 60.0  # seconds that the two processes may take to start, on a machine under load
 TOLD = 3  # failing tests that are told
 LONGEST = 1 << 16  # bytes of one line of the judge's
+LONGEST_PROGRAM = 1_000_000  # characters
 Outcome = Literal["passed", "failed", "error", "time", "memory", "output", "crash"]
 
 
@@ -111,6 +112,8 @@ async def verdict(
     if not unsafe:
         await asyncio.to_thread(check)
     job, told = _job(code, tests, entry, public)
+    if len(code) > LONGEST_PROGRAM:  # unpacking it would use up the judge's memory, and the judge is not at fault
+        return Verdict("error", 0, len(told), f"The program is longer than {LONGEST_PROGRAM:,} characters.", 0.0)
     stop = threading.Event()
     try:
         return await asyncio.to_thread(_run, job, told, limits, unsafe, stop)

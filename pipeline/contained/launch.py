@@ -53,7 +53,10 @@ def check() -> None:
         user, besides = becomes()
         numbers = map(str, (60, 256, 1 + besides, 1, user))
         process = start("solver", [*numbers], 1, (subprocess.DEVNULL, subprocess.DEVNULL, subprocess.PIPE))
-        _, told = process.communicate(timeout=60)
+        try:
+            _, told = process.communicate(timeout=60)
+        finally:
+            process.kill()  # where it did not end; it takes all that it contains with it
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ContainmentMissing(f"bubblewrap does not work here: {error}") from None
     if process.returncode:

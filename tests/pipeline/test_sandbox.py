@@ -60,6 +60,11 @@ def test_code_that_does_not_load_is_an_error(code, unsafe):
     assert found(code, [Call("f", (), None)], unsafe)[:3] == ("error", 0, 1)
 
 
+def test_a_program_too_long_to_be_read_is_its_own_error():
+    said = asyncio.run(verdict("#" * 30_000_000, [Call("f", (1,), 1)], unsafe=True))
+    assert (said.outcome, said.passed, said.total) == ("error", 0, 1)
+
+
 def test_what_was_found_before_a_limit_is_kept(unsafe):
     code = "def f(x):\n    while x > 1: pass\n    return x"
     got = found(code, [Call("f", (1,), 1), Call("f", (2,), 2), Call("f", (1,), 1)], unsafe, Limits(seconds=0.5))
