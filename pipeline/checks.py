@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import os
+from collections.abc import Iterable
 from typing import Any
 
 from pipeline import sandbox
@@ -91,6 +92,13 @@ async def checked(task: Task, turn: Turn) -> Turn:
         return turn
     code = attempt(turn.text, entry=task.entry)
     return turn if code is None else turn.model_copy(update={"check": await CHECKER.check(task, code)})
+
+
+async def failing(tasks: Iterable[Task]) -> list[str]:
+    """Ids of the tasks whose own reference does not pass their tests: nobody can solve them."""
+    ours = [task for task in tasks if task.tests is not None]
+    found = await asyncio.gather(*(CHECKER.check(task, task.answer) for task in ours))
+    return [task.id for task, check in zip(ours, found, strict=True) if not check.passed]
 
 
 def allow_unsafe() -> None:

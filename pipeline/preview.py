@@ -17,7 +17,7 @@ from rich.table import Table
 
 from pipeline.build import jobs, play_job
 from pipeline.casting import Casting
-from pipeline.checks import can_run
+from pipeline.checks import can_run, failing
 from pipeline.config import Experiment
 from pipeline.ledger import has_ledger
 from pipeline.progress import console, say
@@ -51,6 +51,13 @@ def show(experiment: Experiment, exam_answers: int) -> None:
     console.print(_costs(experiment, tasks, shown, exam_answers))
     if bad:
         say(f"{len(bad)} rows cannot be read and become failures; the first: {bad[0].where}: {bad[0].message}")
+    # Those of the embedded source are held against their tests by the tests of this project.
+    loaded = [task for task in tasks if task.kind == "loaded"]
+    if unsolvable := asyncio.run(failing(loaded)):
+        say(
+            f"{len(unsolvable)} of {len(loaded)} references fail their own tests: {', '.join(unsolvable)}. Nobody can "
+            "solve these tasks: leave their rows out"
+        )
 
 
 async def _perform(experiment: Experiment, tasks: list[Task]) -> dict[str, Dialogue | Failure]:

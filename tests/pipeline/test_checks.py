@@ -10,7 +10,7 @@ from pipeline.acts import asked
 from pipeline.answers import NotChecked, is_right
 from pipeline.breaches import breaches
 from pipeline.build import build
-from pipeline.checks import CHECKER, checked
+from pipeline.checks import CHECKER, checked, failing
 from pipeline.config import Experiment
 from pipeline.episode import Cast, play
 from pipeline.models import Completion
@@ -222,3 +222,8 @@ def test_dialogues_about_numbers_are_stored_as_they_were(tmp_path):
 def test_a_worth_of_a_check_survives_a_round_trip():
     turn = Turn(party="student", text="x", check=Check(outcome="failed", printed="0 of 2 tests passed."))
     assert Turn.model_validate_json(turn.model_dump_json()) == turn
+
+
+def test_a_task_whose_own_reference_fails_its_tests_is_named():
+    broken = FULL.model_copy(update={"id": "broken", "answer": f"def {FULL.entry}(*args):\n    return None"})
+    assert asyncio.run(failing([FULL, broken, UNDER])) == ["broken"]
