@@ -43,8 +43,10 @@ async def play(society: Society, seed: int, world: World, model: Model | None = 
             for place, one in enumerate(society.inject, start=len(world.vectors) - len(society.inject)):
                 if one.step == t:
                     await _inject(agents, one.share, place, n, rng)
-            k = np.clip(at(society.k, t - 1) + gained_k, 0, n)
+            k = np.clip(at(society.k, t - 1) + gained_k, 0, n - 1)
             p = np.clip(at(society.p, t - 1) + gained_p, 0, 1)
+            # What would lie beyond the ends is not saved up: else the next loss would move nothing.
+            gained_k, gained_p = k - at(society.k, t - 1), p - at(society.p, t - 1)
             points = points_of(agents.said, agents.where())
             if approximate and (t - 1) % MEASURED_EVERY == 0 and k.max():
                 errors.append(missed(points, int(k.max())))

@@ -140,6 +140,17 @@ def test_who_keeps_its_answer_hears_nobody_where_k_adapts_down():
     assert (found.where[2][still] == found.where[1][still]).all()
 
 
+def test_what_lies_beyond_the_ends_of_p_is_not_saved_up():
+    """p is 0 while an answer stays, and 1 after a step that changed it, however long it had stayed before."""
+    found = played(society(n=20, k=19, p=0.0, adapt={"p": -1}, steps=40)).where
+    changed = 0
+    for before, now, then in zip(found, found[1:], found[2:], strict=False):
+        for i in np.flatnonzero((now != before).any(axis=1)):
+            assert (np.delete(now, i, axis=0) == then[i]).all(axis=1).any()  # it mirrors
+            changed += 1
+    assert changed > 20
+
+
 def test_silos_are_the_nearest_of_centres_that_never_move():
     from pipeline.society.world import world_of
 
