@@ -40,7 +40,7 @@ class Knowledge(Section):
 class Injection(Section):
     """An item from outside that a share of the agents, drawn at random, receives before a step."""
 
-    step: int = Field(ge=1)
+    step: NonNegativeInt  # the first is 0, as in the schedules of k and p
     share: Probability
     text: str = Field(min_length=1)  # of kind proxy: the name of a topic, half way between it and the query
 
@@ -64,7 +64,7 @@ class Society(Section):
     repeats: tuple[Seed, ...] = tuple(range(10))  # seeds; each draws its own knowledge, the same for all cells
     kind: Literal["proxy", "retrieval", "chat"] = "proxy"
     n: int = Field(default=30, ge=1)  # agents
-    steps: NonNegativeInt = 80  # T
+    steps: int = Field(default=80, ge=1)  # T
     k: Range = 5  # neighbours whom an agent may hear; 0: none
     p: Chance = 0.5  # chance that it mirrors the one that it hears; otherwise it is given an item
     gives: Literal["any", "nearest"] = "any"  # which item of the other's: one at random, or that nearest to the query
@@ -102,6 +102,8 @@ class Society(Section):
                 raise ValueError(f"{key!r} cannot be swept. Known: {', '.join(SWEPT)}")
             if not values:
                 raise ValueError(f"{key}: no values. Give at least one, such as {key}: [1]")
+            if len(set(map(repr, values))) < len(values):
+                raise ValueError(f"{key}: {list(values)} has a value twice. Give each once; repeats are seeds")
         return sweep
 
     @model_validator(mode="after")
@@ -116,6 +118,16 @@ class Society(Section):
             raise ValueError("knowledge.path: kind proxy draws its knowledge. Set kind: retrieval, or leave path out")
         if self.views > self.knowledge.items:
             raise ValueError(f"views: {self.views} answers need as many items. Raise knowledge.items, or lower views")
+        if "embedder" in self.sweep and "proxy" in self.sweep.get("kind", (self.kind,)):
+            raise ValueError("sweep.embedder: kind proxy embeds nothing. Set kind: retrieval, or leave embedder out")
+        times = [one.step for one in self.inject]
+        for values in (self.k, self.p):
+            times += [step for step, _ in values] if isinstance(values, tuple) else []
+        if "steps" not in self.sweep and max(times, default=0) >= self.steps:
+            raise ValueError(
+                f"k, p, inject: step {max(times)} never comes, the last of {self.steps} steps is {self.steps - 1}. "
+                "Raise steps, or name an earlier one"
+            )
         for values in (self.k, self.p):
             if isinstance(values, tuple) and (not values or values[0][0] != 0 or list(values) != sorted(values)):
                 raise ValueError("k, p: a schedule is [step, value] pairs in order, the first at step 0")

@@ -41,7 +41,7 @@ async def play(society: Society, seed: int, world: World, model: Model | None = 
     for t in range(society.steps + 1):
         if t:
             for place, one in enumerate(society.inject, start=len(world.vectors) - len(society.inject)):
-                if one.step == t:
+                if one.step == t - 1:
                     await _inject(agents, one.share, place, n, rng)
             k = np.clip(at(society.k, t - 1) + gained_k, 0, n - 1)
             p = np.clip(at(society.p, t - 1) + gained_p, 0, 1)

@@ -107,12 +107,24 @@ def test_a_large_society_keeps_its_embeddings_only_where_asked(tmp_path):
         ({"kind": "retrieval", "embedder": "/nowhere"}, "embedder: '/nowhere' could not be loaded"),
         ({"views": 9}, "views: 9"),
         ({"repeats": []}, "repeats: "),
+        ({"steps": 0}, "steps: Input should be greater than or equal to 1"),
+        ({"inject": [{"step": 4, "share": 1, "text": "rose"}]}, "step 4 never comes, the last of 4 steps is 3"),
+        ({"k": [[0, 1], [9, 2]]}, "step 9 never comes"),
+        ({"sweep": {"embedder": ["installed", "other"]}}, "sweep.embedder: kind proxy embeds nothing"),
+        ({"sweep": {"k": [5, 5]}}, "k: [5, 5] has a value twice"),
     ],
 )
 def test_a_config_that_cannot_be_played_is_told_what_to_mend(tmp_path, changes, told):
     with pytest.raises(ConfigError) as error:
         play_society(config(tmp_path, **changes))
     assert told in str(error.value)
+
+
+def test_a_swept_value_that_fits_nothing_is_told_without_the_whole_config(tmp_path):
+    with pytest.raises(ConfigError) as error:
+        play_society(config(tmp_path, sweep={"views": [9]}))
+    assert str(error.value).startswith("sweep: views: 9 answers need as many items")
+    assert "engine" not in str(error.value)
 
 
 @given(st.lists(st.tuples(st.integers(1, 50), st.integers(0, 9)), max_size=4), st.integers(0, 60))

@@ -115,7 +115,7 @@ def test_more_verifiers_are_the_same_ones_and_others():
 
 
 def test_an_injected_item_reaches_the_share_of_agents_and_changes_what_they_say():
-    inject = [{"step": 3, "share": 0.5, "text": "rose"}]
+    inject = [{"step": 2, "share": 0.5, "text": "rose"}]
     without, with_it = (played(society(k=0, steps=4, inject=each)) for each in ([], inject))
     moved = (with_it.where[3] != with_it.where[2]).any(axis=1)
     assert (with_it.where[2] == with_it.where[0]).all()
@@ -130,6 +130,13 @@ def test_k_and_p_follow_their_schedules():
     began = {tuple(row) for row in copies.where[0].tolist()}
     assert all({tuple(row) for row in now.tolist()} <= began for now in copies.where[:11])
     assert not {tuple(row) for row in copies.where[-1].tolist()} <= began
+
+
+def test_an_injection_and_a_schedule_count_steps_alike():
+    late = played(society(k=[[0, 0], [10, 5]], p=0.0, steps=15))
+    told = played(society(k=0, inject=[{"step": 10, "share": 1.0, "text": "rose"}], steps=15))
+    for found in (late, told):
+        assert (found.where[:11] == found.where[0]).all() and (found.where[11] != found.where[0]).any()
 
 
 def test_who_keeps_its_answer_hears_nobody_where_k_adapts_down():
