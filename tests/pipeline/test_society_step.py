@@ -10,6 +10,7 @@ from small_society import agents, played, society
 
 from pipeline.society.neighbours import points_of
 from pipeline.society.step import step
+from pipeline.society.world import world_of
 
 
 def one_step(made, k, p, noise=0.0, seed=4):
@@ -132,6 +133,13 @@ def test_k_and_p_follow_their_schedules():
     assert not {tuple(row) for row in copies.where[-1].tolist()} <= began
 
 
+def test_noise_brings_in_no_item_from_outside():
+    """Where nobody is left to receive it, the item from outside, which all would answer with, is never said."""
+    one = society(n=20, k=19, p=0.0, noise=1.0, steps=60, inject=[{"step": 59, "share": 0.0, "text": "rose"}])
+    outside = world_of(one, 1).vectors[-1]
+    assert not (played(one).where == outside).all(axis=-1).any()
+
+
 def test_an_injection_and_a_schedule_count_steps_alike():
     late = played(society(k=[[0, 0], [10, 5]], p=0.0, steps=15))
     told = played(society(k=0, inject=[{"step": 10, "share": 1.0, "text": "rose"}], steps=15))
@@ -159,8 +167,6 @@ def test_what_lies_beyond_the_ends_of_p_is_not_saved_up():
 
 
 def test_silos_are_the_nearest_of_centres_that_never_move():
-    from pipeline.society.world import world_of
-
     one = society(steps=5)
     found, centres = played(one), world_of(one, 1).centres
     away = np.linalg.norm(found.where[:, :, None] - centres, axis=-1)
