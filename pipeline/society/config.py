@@ -6,6 +6,7 @@ maieutic society configs/mirroring.yaml --set 'sweep.k=[1, 5]'
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -14,7 +15,7 @@ from pydantic import Field, NonNegativeInt, field_validator, model_validator
 
 from pipeline.config import Engine
 from pipeline.schema import digest
-from pipeline.settings import Section
+from pipeline.settings import ConfigError, Section
 from pipeline.sources import Seed
 
 Probability = Annotated[float, Field(ge=0, le=1)]
@@ -35,6 +36,13 @@ class Knowledge(Section):
     focus: Probability = 0.8  # chance that an item is of the agent's own topic; otherwise it is of any
     dimensions: int = Field(default=8, ge=2)  # of the mixture
     spread: float = Field(default=0.35, gt=0)  # of its components, where their means are 1 apart from the centre
+
+    def text(self) -> str:
+        """The contents of `path`. Raises ConfigError."""
+        path = Path(os.path.expandvars(self.path))
+        if not path.is_file():
+            raise ConfigError(f"knowledge.path: {str(path)!r}: no such file. Expected JSON Lines of text and claim")
+        return path.read_text(encoding="utf-8")
 
 
 class Injection(Section):
@@ -141,8 +149,10 @@ class Society(Section):
             yield from ((society, seed) for seed in self.repeats)
 
     def cell_id(self, seed: int) -> str:
-        """Names what is played by all that shapes it."""
+        """Names what is played by all that shapes it, a file of knowledge by its contents. Raises ConfigError."""
         shaping = self.model_dump(mode="json", exclude={"name", "out", "repeats", "sweep", "where", "engine"})
+        if self.knowledge.path:
+            shaping["knowledge"]["path"] = digest(self.knowledge.text())
         return digest(shaping, self.engine.kind if self.kind == "chat" else "", seed)
 
 

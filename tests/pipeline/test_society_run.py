@@ -155,6 +155,17 @@ def test_knowledge_of_ones_own_is_read_and_bad_rows_are_counted(tmp_path, capsys
 
 
 @needs_minilm
+def test_knowledge_that_has_changed_is_played_anew(tmp_path):
+    changes = {"kind": "retrieval", "knowledge": own_knowledge(tmp_path), "sweep": {}, "repeats": [3]}
+    play_society(config(tmp_path, **changes))
+    own = tmp_path / "own.jsonl"
+    own.write_text(own.read_text().replace("Oak", "Ash"))
+    out = play_society(config(tmp_path, **changes))
+    (row,) = read(out / "society" / "cells.jsonl", Cell)
+    assert row.topics == ["Ash", "Elm"]
+
+
+@needs_minilm
 def test_agents_that_retrieve_play_as_the_proxy_does(tmp_path):
     found = played(society(kind="retrieval", knowledge={"topics": 3, "items": 4}, k=11, steps=5))
     assert found.where.shape == (6, 12, 384)
