@@ -175,8 +175,8 @@ def experiments(sweep: Sweep) -> list[Experiment]:
 
 
 def smallest_q(wrong: Mapping[float, Rate], bar: float) -> float | None:
-    """The smallest q from which on the share of runs that end in a wrong single silo stays below `bar` by its whole
-    interval; None where there is none. `wrong` is that share by q."""
+    """The smallest q from which on the share of runs that end wrong stays below `bar` by its whole interval; None where
+    there is none. `wrong` is that share by q."""
     best = None
     for q in sorted(wrong, reverse=True):
         if not wrong[q].high < bar:

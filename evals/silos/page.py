@@ -97,7 +97,10 @@ def _group(name: str, settings: Sequence[list[Played]]) -> Json:
             {
                 "where": where,
                 "rows": some,
-                "smallest": smallest_q({row["setting"]["q"]: Rate(**row["wrong_single"]) for row in some}, BAR),
+                **{
+                    name: smallest_q({row["setting"]["q"]: Rate(**row[of]) for row in some}, BAR)
+                    for name, of in (("smallest", "wrong_single"), ("smallest_by_largest", "wrong_largest"))
+                },
                 "repeats": min(row["repeats"] for row in some),
             }
             for where, some in qs.items()

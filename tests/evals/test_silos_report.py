@@ -184,6 +184,16 @@ def test_the_page_has_every_group_and_no_outside_address_and_a_second_time_is_th
     assert (page.parent / "report.json").read_text() == figures
 
 
+def test_the_smallest_q_is_asked_of_the_largest_silo_too(tmp_path):
+    """A quarter of the agents that stay right rule out a wrong single silo, not a largest one that is wrong."""
+    for q, ids in ((0.0, [1] * 4), (0.25, [0, 1, 1, 1]), (0.5, [0, 0, 0, 1])):
+        write_cells(tmp_path, {(5, 0.5): held(ids)}, repeats=80, q=q)
+    page = write_society_report(tmp_path)
+    (found,) = json.loads((page.parent / "report.json").read_text())["groups"][0]["verifiers"]
+    assert (found["smallest"], found["smallest_by_largest"]) == (0.25, 0.5)
+    assert "the same of largest silos that are wrong" in page.read_text()
+
+
 def test_one_step_one_repeat_and_one_setting_still_make_a_page(tmp_path):
     text = write_society_report(write_cells(tmp_path, {(1, 0.0): held([0, 1], steps=1)}, repeats=1)).read_text()
     assert "no sweep of k and p" in text and "nan" not in re.sub(r"<[^>]*>", "", text)
