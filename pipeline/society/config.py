@@ -122,6 +122,8 @@ class Society(Section):
             raise ValueError("model: chat agents need one, a directory or a hub name. Or set engine.kind: scripted")
         if self.factual is None and (self.q or "q" in self.sweep):
             raise ValueError("q: verifiers need a query that has a right answer. Set factual.gold, or q: 0")
+        if self.q and not round(self.q * self.n):
+            raise ValueError(f"q: {self.q:g} of {self.n} agents is nobody. Set q: 0, or at least {1 / self.n:.3f}")
         if self.kind == "proxy" and self.knowledge.path:
             raise ValueError("knowledge.path: kind proxy draws its knowledge. Set kind: retrieval, or leave path out")
         if self.views > self.knowledge.items:

@@ -107,6 +107,8 @@ def test_a_large_society_keeps_its_embeddings_only_where_asked(tmp_path):
         ({"kind": "retrieval", "embedder": "/nowhere"}, "embedder: '/nowhere' could not be loaded"),
         ({"views": 9}, "views: 9"),
         ({"repeats": []}, "repeats: "),
+        ({"factual": {"gold": "rose"}, "q": 0.05}, "q: 0.05 of 8 agents is nobody. Set q: 0, or at least 0.125"),
+        ({"factual": {"gold": "rose"}, "sweep": {"q": [0, 0.05]}}, "sweep: q: 0.05 of 8 agents is nobody"),
         ({"steps": 0}, "steps: Input should be greater than or equal to 1"),
         ({"inject": [{"step": 4, "share": 1, "text": "rose"}]}, "step 4 never comes, the last of 4 steps is 3"),
         ({"k": [[0, 1], [9, 2]]}, "step 9 never comes"),
