@@ -129,11 +129,12 @@ def claims(sweep: Sweep) -> list[Claim]:
                 0,
             ),
         )
-        add(
-            "Large k with small p favours global consensus.",
-            above(f"share with a single silo at {_at(large, low)}", share(sweep, (large, low), one_silo), HALF),
-        )
-    if low < high and there((large, high)):
+        if low < high or low == 0:  # else the only p there is may be a large one
+            add(
+                "Large k with small p favours global consensus.",
+                above(f"share with a single silo at {_at(large, low)}", share(sweep, (large, low), one_silo), HALF),
+            )
+    if small < large and low < high and there((large, high)):
         add(
             "Large k with large p leaves fragments.",
             above(f"share with several silos at {_at(large, high)}", share(sweep, (large, high), several), HALF),
@@ -174,8 +175,8 @@ def experiments(sweep: Sweep) -> list[Experiment]:
 
 
 def smallest_q(wrong: Mapping[float, Rate], bar: float) -> float | None:
-    """The smallest q from which on the share of runs that end in a wrong single silo stays below `bar` by its whole
-    interval; None where there is none. `wrong` is that share by q."""
+    """The smallest q from which on the share of runs that end wrong stays below `bar` by its whole interval; None where
+    there is none. `wrong` is that share by q."""
     best = None
     for q in sorted(wrong, reverse=True):
         if not wrong[q].high < bar:

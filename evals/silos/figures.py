@@ -170,7 +170,9 @@ def verifiers(panels: Sequence[tuple[str, Sequence[Json]]], bar: float) -> str:
         figure.supxlabel("q, share of agents that hold a verifier", fontsize=10, color=MUTED)
         figure.supylabel("share", fontsize=10, color=MUTED)
         handles, labels = grid[0, 0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside upper left", ncols=3, frameon=False, labelcolor=INK)
+        figure.legend(
+            handles, labels, loc="outside upper left", ncols=3 if columns > 1 else 1, frameon=False, labelcolor=INK
+        )
         return svg(figure)
 
 

@@ -74,28 +74,33 @@ def _group(name: str, settings: Sequence[list[Played]]) -> Json:
     sweep: Sweep = {(some[0].cell.k, some[0].cell.p): some for some in settings}
     if len(sweep) < len(settings):  # several q at one (k, p)
         sweep = {}
+    moves = {"k", "p", "adapt"} & settings[0][0].cell.varies.keys()  # so that no k or p is its whole story
+    held: Sweep = {} if moves else sweep
     qs = {
         f"k = {k}, p = {p:g}": [row for row in rows if (row["setting"]["k"], row["setting"]["p"]) == (k, p)]
         for k, p in dict.fromkeys((row["setting"]["k"], row["setting"]["p"]) for row in rows if "right" in row)
     }
     # Where everybody always mirrors no item is ever passed on: a voter model, which may be another world.
-    below_1 = {point: some for point, some in sweep.items() if point[1] < 1}
-    if len({p for _, p in below_1}) < 2 or len(below_1) == len(sweep):
+    below_1 = {point: some for point, some in held.items() if point[1] < 1}
+    if len({p for _, p in below_1}) < 2 or len(below_1) == len(held):
         below_1 = {}
     report = {
         "name": name,
         "settings": rows,
-        "claims": [_plain(claim) for claim in (claims(sweep) if sweep else [])],
+        "claims": [_plain(claim) for claim in (claims(held) if held else [])],
         "claims_below_1": [_plain(claim) for claim in (claims(below_1) if below_1 else [])],
         "experiments": [
             one._asdict() | {"change": {metric: rate._asdict() for metric, rate in one.change.items()}}
-            for one in (experiments(sweep) if sweep else [])
+            for one in (experiments(held) if held else [])
         ],
         "verifiers": [
             {
                 "where": where,
                 "rows": some,
-                "smallest": smallest_q({row["setting"]["q"]: Rate(**row["wrong_single"]) for row in some}, BAR),
+                **{
+                    name: smallest_q({row["setting"]["q"]: Rate(**row[of]) for row in some}, BAR)
+                    for name, of in (("smallest", "wrong_single"), ("smallest_by_largest", "wrong_largest"))
+                },
                 "repeats": min(row["repeats"] for row in some),
             }
             for where, some in qs.items()

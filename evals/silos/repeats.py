@@ -23,6 +23,9 @@ from pipeline.settings import ConfigError
 from pipeline.store import read
 
 Array = np.ndarray
+# Told of a group where it is another value; and where it is there at all.
+USUAL = {"noise": 0, "views": 1, "queries": 1, "gives": "any", "neighbours": "exact"}
+MOVING = ("k", "p", "adapt", "inject")
 OWN = {"id", "repeat", "seed", "neighbour_error", "topics"}  # what repeats of a setting may differ in
 
 
@@ -41,6 +44,7 @@ class Cell(BaseModel):
     seed: int
     q: float | None = None
     neighbour_error: float = 0.0
+    varies: dict[str, Any] = {}  # schedules, adaptation and injections, where there are any
     topics: tuple[str, ...] = ()  # what each silo is about, by id
 
     @property
@@ -193,15 +197,22 @@ def _curve(values: Array) -> dict[str, list[float]]:
 
 
 def groups(settings: Iterable[list[Played]]) -> dict[str, list[list[Played]]]:
-    """The settings of each group, by a name that tells what sets the groups apart: all but k, p and q."""
+    """The settings of each group, by a name that tells what is unusual or sets groups apart: all but k, p and q.
+
+    A k or p that is told there changes over time.
+    """
     settings = list(settings)
     rest = [
-        {key: value for key, value in some[0].cell.setting.items() if key not in ("k", "p", "q")} for some in settings
+        {key: value for key, value in some[0].cell.setting.items() if key not in ("k", "p", "q", "varies")}
+        | some[0].cell.varies
+        for some in settings
     ]
     differ = [
         key
         for key in dict.fromkeys(key for one in rest for key in one)
-        if len({repr(one.get(key)) for one in rest}) > 1
+        if key in MOVING
+        or len({repr(one.get(key)) for one in rest}) > 1
+        or any(one.get(key) != usual for one in rest if (usual := USUAL.get(key)) is not None)
     ]
     found: dict[str, list[list[Played]]] = {}
     for some, one in zip(settings, rest, strict=True):

@@ -6,6 +6,7 @@ maieutic society configs/mirroring.yaml --set 'sweep.k=[1, 5]'
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -14,7 +15,7 @@ from pydantic import Field, NonNegativeInt, field_validator, model_validator
 
 from pipeline.config import Engine
 from pipeline.schema import digest
-from pipeline.settings import Section
+from pipeline.settings import ConfigError, Section
 from pipeline.sources import Seed
 
 Probability = Annotated[float, Field(ge=0, le=1)]
@@ -36,11 +37,18 @@ class Knowledge(Section):
     dimensions: int = Field(default=8, ge=2)  # of the mixture
     spread: float = Field(default=0.35, gt=0)  # of its components, where their means are 1 apart from the centre
 
+    def text(self) -> str:
+        """The contents of `path`. Raises ConfigError."""
+        path = Path(os.path.expandvars(self.path))
+        if not path.is_file():
+            raise ConfigError(f"knowledge.path: {str(path)!r}: no such file. Expected JSON Lines of text and claim")
+        return path.read_text(encoding="utf-8")
+
 
 class Injection(Section):
     """An item from outside that a share of the agents, drawn at random, receives before a step."""
 
-    step: int = Field(ge=1)
+    step: NonNegativeInt  # the first is 0, as in the schedules of k and p
     share: Probability
     text: str = Field(min_length=1)  # of kind proxy: the name of a topic, half way between it and the query
 
@@ -64,7 +72,7 @@ class Society(Section):
     repeats: tuple[Seed, ...] = tuple(range(10))  # seeds; each draws its own knowledge, the same for all cells
     kind: Literal["proxy", "retrieval", "chat"] = "proxy"
     n: int = Field(default=30, ge=1)  # agents
-    steps: NonNegativeInt = 80  # T
+    steps: int = Field(default=80, ge=1)  # T
     k: Range = 5  # neighbours whom an agent may hear; 0: none
     p: Chance = 0.5  # chance that it mirrors the one that it hears; otherwise it is given an item
     gives: Literal["any", "nearest"] = "any"  # which item of the other's: one at random, or that nearest to the query
@@ -102,6 +110,8 @@ class Society(Section):
                 raise ValueError(f"{key!r} cannot be swept. Known: {', '.join(SWEPT)}")
             if not values:
                 raise ValueError(f"{key}: no values. Give at least one, such as {key}: [1]")
+            if len(set(map(repr, values))) < len(values):
+                raise ValueError(f"{key}: {list(values)} has a value twice. Give each once; repeats are seeds")
         return sweep
 
     @model_validator(mode="after")
@@ -112,10 +122,22 @@ class Society(Section):
             raise ValueError("model: chat agents need one, a directory or a hub name. Or set engine.kind: scripted")
         if self.factual is None and (self.q or "q" in self.sweep):
             raise ValueError("q: verifiers need a query that has a right answer. Set factual.gold, or q: 0")
+        if self.q and not round(self.q * self.n):
+            raise ValueError(f"q: {self.q:g} of {self.n} agents is nobody. Set q: 0, or at least {1 / self.n:.3f}")
         if self.kind == "proxy" and self.knowledge.path:
             raise ValueError("knowledge.path: kind proxy draws its knowledge. Set kind: retrieval, or leave path out")
         if self.views > self.knowledge.items:
             raise ValueError(f"views: {self.views} answers need as many items. Raise knowledge.items, or lower views")
+        if "embedder" in self.sweep and "proxy" in self.sweep.get("kind", (self.kind,)):
+            raise ValueError("sweep.embedder: kind proxy embeds nothing. Set kind: retrieval, or leave embedder out")
+        times = [one.step for one in self.inject]
+        for values in (self.k, self.p):
+            times += [step for step, _ in values] if isinstance(values, tuple) else []
+        if "steps" not in self.sweep and max(times, default=0) >= self.steps:
+            raise ValueError(
+                f"k, p, inject: step {max(times)} never comes, the last of {self.steps} steps is {self.steps - 1}. "
+                "Raise steps, or name an earlier one"
+            )
         for values in (self.k, self.p):
             if isinstance(values, tuple) and (not values or values[0][0] != 0 or list(values) != sorted(values)):
                 raise ValueError("k, p: a schedule is [step, value] pairs in order, the first at step 0")
@@ -129,8 +151,10 @@ class Society(Section):
             yield from ((society, seed) for seed in self.repeats)
 
     def cell_id(self, seed: int) -> str:
-        """Names what is played by all that shapes it."""
+        """Names what is played by all that shapes it, a file of knowledge by its contents. Raises ConfigError."""
         shaping = self.model_dump(mode="json", exclude={"name", "out", "repeats", "sweep", "where", "engine"})
+        if self.knowledge.path:
+            shaping["knowledge"]["path"] = digest(self.knowledge.text())
         return digest(shaping, self.engine.kind if self.kind == "chat" else "", seed)
 
 

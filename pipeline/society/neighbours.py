@@ -1,7 +1,8 @@
 """Who hears whom: one of the k agents whose answers lie nearest, ties broken at random.
 
-Agents that gave the same answer lie on one point, and a society that agrees has few points. So neighbours are sought
-among points, and an agent of that rank is drawn on the point: the same distribution as among agents, at less cost.
+Agents whose answers lie on one place are on one point, as all are that gave the same answer, and a society that agrees
+has few points. So neighbours are sought among points, and an agent of that rank is drawn on the point: the same
+distribution as among agents, at less cost.
 """
 
 from __future__ import annotations
@@ -27,12 +28,14 @@ class Points(NamedTuple):
 
 
 def points_of(said: np.ndarray, where: np.ndarray) -> Points:
-    """`said` (n, ...) tells which answers are the same one; `where` is (n, d)."""
+    """`said` (n, ...) tells which answers are the same one, so that few places are compared; `where` is (n, d)."""
     rows = said.reshape(len(said), -1)
     whole = rows[:, 0] if rows.shape[1] == 1 else rows
-    _, first, of, size = np.unique(whole, axis=0, return_index=True, return_inverse=True, return_counts=True)
-    of = of.reshape(-1)
-    return Points(where[first], of, size, np.argsort(of, kind="stable"), np.cumsum(size) - size)
+    _, first, of = np.unique(whole, axis=0, return_index=True, return_inverse=True)
+    places, place = np.unique(where[first], axis=0, return_inverse=True)
+    of = place.reshape(-1)[of.reshape(-1)]
+    size = np.bincount(of)
+    return Points(places, of, size, np.argsort(of, kind="stable"), np.cumsum(size) - size)
 
 
 def choose(points: Points, k: np.ndarray, approximate: bool, rng: np.random.Generator) -> np.ndarray:
@@ -81,7 +84,7 @@ def near(where: np.ndarray, asked: np.ndarray, most: int, approximate: bool) -> 
     else:
         found = NearestNeighbors(n_neighbors=many, algorithm="brute").fit(where).kneighbors(where[asked])[1]
     others = found.reshape(len(asked), many) != asked[:, None]
-    others[others.all(axis=1), -1] = False  # others lie on the very same place, and itself was not among those found
+    others[others.all(axis=1), -1] = False  # itself was not found, since distances are rounded or approximate
     return found.reshape(len(asked), many)[others].reshape(len(asked), many - 1)
 
 

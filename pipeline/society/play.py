@@ -37,18 +37,21 @@ async def play(society: Society, seed: int, world: World, model: Model | None = 
     centres = cKDTree(np.tile(world.centres, (1, len(world.queries))))
     where, flat, silo, right, errors = [], [], [], [], []
     gained_k, gained_p = np.zeros(n, np.int64), np.zeros(n)
+    inside = len(world.vectors) - len(society.inject)  # noise brings in nothing from outside
     await agents.answer(np.arange(n))
     for t in range(society.steps + 1):
         if t:
-            for place, one in enumerate(society.inject, start=len(world.vectors) - len(society.inject)):
-                if one.step == t:
+            for place, one in enumerate(society.inject, start=inside):
+                if one.step == t - 1:
                     await _inject(agents, one.share, place, n, rng)
-            k = np.clip(at(society.k, t - 1) + gained_k, 0, n)
+            k = np.clip(at(society.k, t - 1) + gained_k, 0, n - 1)
             p = np.clip(at(society.p, t - 1) + gained_p, 0, 1)
+            # What would lie beyond the ends is not saved up: else the next loss would move nothing.
+            gained_k, gained_p = k - at(society.k, t - 1), p - at(society.p, t - 1)
             points = points_of(agents.said, agents.where())
             if approximate and (t - 1) % MEASURED_EVERY == 0 and k.max():
                 errors.append(missed(points, int(k.max())))
-            heard = await step(agents, points, k, p, society.noise, len(world.vectors), approximate, rng)
+            heard = await step(agents, points, k, p, society.noise, inside, approximate, rng)
             gained_k += np.where(heard.changed, -society.adapt.k, society.adapt.k)
             gained_p += np.where(heard.changed, -society.adapt.p, society.adapt.p)
         now = agents.where()

@@ -66,9 +66,10 @@ def _cells(society: Society) -> list[tuple[Society, int]]:
         return list(society.cells())
     except ValidationError as error:
         first = error.errors()[0]
-        raise ConfigError(
-            f"sweep: {'.'.join(map(str, first['loc']))}: {first['msg']} (found {first['input']!r})"
-        ) from None
+        told = first["msg"].removeprefix("Value error, ")
+        if where := ".".join(map(str, first["loc"])):
+            told = f"{where}: {told} (found {first['input']!r})"
+        raise ConfigError(f"sweep: {told}") from None
 
 
 async def _play_missing(society: Society, cells: list[tuple[Society, int]]) -> None:

@@ -28,7 +28,7 @@ async def step(
     approximate: bool,
     rng: np.random.Generator,
 ) -> Heard:
-    """`k` and `p` are (n,), of each agent its own; `items` is how many there are in all, for what noise makes of one.
+    """`k` and `p` are (n,), of each agent its own; noise makes one of the first `items` items of one that is given.
 
     As many random numbers are drawn whatever happens. Raises what the agents' model raises.
     """

@@ -6,10 +6,8 @@ All cells of one repeat with as many agents have the same world, so that they di
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from functools import lru_cache
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -146,16 +144,15 @@ class Item(Section):
     claim: str = Field(min_length=1)
 
 
-@lru_cache(maxsize=4)
 def read_knowledge(knowledge: Knowledge) -> list[tuple[str, str]]:
     """(text, claim) of each item; rows that are none are counted and left out. Raises ConfigError."""
-    if not knowledge.path:
-        return sayings(knowledge.topics)
-    path = Path(os.path.expandvars(knowledge.path))
-    if not path.is_file():
-        raise ConfigError(f"knowledge.path: {str(path)!r}: no such file. Expected JSON Lines of text and claim")
+    return _items(knowledge.path, knowledge.text()) if knowledge.path else sayings(knowledge.topics)
+
+
+@lru_cache(maxsize=4)
+def _items(path: str, text: str) -> list[tuple[str, str]]:
     items, bad = list[Item](), list[str]()
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+    for number, line in enumerate(text.splitlines(), start=1):
         try:
             items.append(Item.model_validate(json.loads(line)))
         except (ValueError, ValidationError) as error:
@@ -163,7 +160,7 @@ def read_knowledge(knowledge: Knowledge) -> list[tuple[str, str]]:
     if bad:
         say(f"{path}: {len(bad)} of {len(bad) + len(items)} rows are no items and left out; the first: {bad[0]}")
     if not items:
-        raise ConfigError(f"knowledge.path: {str(path)!r} holds no item. Expected JSON Lines of text and claim")
+        raise ConfigError(f"knowledge.path: {path!r} holds no item. Expected JSON Lines of text and claim")
     return [(item.text, item.claim) for item in items]
 
 

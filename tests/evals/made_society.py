@@ -19,7 +19,7 @@ def write_cells(out: Path, settings: dict[tuple[int, float], Ids], repeats: int 
                 rng = np.random.default_rng([k, int(100 * p), repeat])
                 silo = ids(rng).astype(np.int32)
                 name = f"k{k}-p{p}-r{repeat}" + "".join(
-                    f"-{key}{value}" for key, value in more.items() if key != "kind"
+                    f"-{key}{value}" for key, value in more.items() if key not in ("kind", "varies")
                 )
                 flat = np.stack([np.cos(silo), np.sin(silo)], axis=2) + 0.1 * rng.normal(size=(*silo.shape, 2))
                 arrays = {"silo": silo, "flat": flat.astype(np.float32)}

@@ -52,10 +52,10 @@ def test_claims_are_asked_only_where_the_sweep_has_their_points(tmp_path):
     assert said(write_cells(tmp_path / "a", {(5, 0.5): ONE})) == {}
     only_k = write_cells(tmp_path / "b", {(1, 0.0): THREE, (5, 0.0): ONE}, repeats=30)
     assert list(said(only_k)) == ["Small k favours local consensus.", "Large k with small p favours global consensus."]
-    assert list(said(write_cells(tmp_path / "c", {(1, 0.0): THREE, (1, 1.0): THREE}))) == [
-        "Large k with large p leaves fragments.",
-        "With k = 1 mirroring hardly matters.",
-    ]
+    only_p = write_cells(tmp_path / "c", {(1, 0.0): THREE, (1, 1.0): THREE})
+    assert list(said(only_p)) == ["With k = 1 mirroring hardly matters."]
+    at_p_1 = write_cells(tmp_path / "d", {(1, 1.0): THREE, (5, 1.0): ONE})
+    assert list(said(at_p_1)) == ["Small k favours local consensus."]
 
 
 def test_the_first_experiments_are_the_lines_k_1_and_p_0(tmp_path):
@@ -137,6 +137,28 @@ def test_settings_that_differ_in_more_than_k_p_and_q_are_groups_of_their_own(tmp
     }
 
 
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"noise": 0.1}, "noise = 0.1"),
+        ({"gives": "nearest"}, "gives = nearest"),
+        ({"gives": "any", "noise": 0.0, "varies": {}}, ""),
+        ({"varies": {"inject": [{"step": 4, "text": "rose"}]}}, "inject = [{'step': 4, 'text': 'rose'}]"),
+    ],
+)
+def test_a_group_by_itself_is_told_by_what_is_unusual_of_it(tmp_path, changes, told):
+    found = groups(by_setting(measured(write_cells(tmp_path, AS_THE_PAPER, **changes))))
+    assert list(found) == ["proxy, n = 6, T = 12" + (f", {told}" if told else "")]
+
+
+@pytest.mark.parametrize("varies", [{"k": [[0, 1], [6, 5]]}, {"p": [[0, 1], [6, 0]]}, {"adapt": {"k": 1, "p": 0.0}}])
+def test_no_claim_on_k_and_p_is_held_against_those_that_change_over_time(tmp_path, varies):
+    page = write_society_report(write_cells(tmp_path, AS_THE_PAPER, varies=varies))
+    (group,) = json.loads((page.parent / "report.json").read_text())["groups"]
+    assert group["claims"] == group["claims_below_1"] == group["experiments"] == []
+    assert f"T = 12, {next(iter(varies))} = " in group["name"] and "Phase diagram" in page.read_text()
+
+
 def test_the_page_has_every_group_and_no_outside_address_and_a_second_time_is_the_same(tmp_path):
     write_cells(tmp_path, AS_THE_PAPER)
     for q in (0.0, 0.2):
@@ -160,6 +182,16 @@ def test_the_page_has_every_group_and_no_outside_address_and_a_second_time_is_th
     assert report["groups"][1]["verifiers"][0]["smallest"] is None
     assert write_society_report(tmp_path).read_text() == text
     assert (page.parent / "report.json").read_text() == figures
+
+
+def test_the_smallest_q_is_asked_of_the_largest_silo_too(tmp_path):
+    """A quarter of the agents that stay right rule out a wrong single silo, not a largest one that is wrong."""
+    for q, ids in ((0.0, [1] * 4), (0.25, [0, 1, 1, 1]), (0.5, [0, 0, 0, 1])):
+        write_cells(tmp_path, {(5, 0.5): held(ids)}, repeats=80, q=q)
+    page = write_society_report(tmp_path)
+    (found,) = json.loads((page.parent / "report.json").read_text())["groups"][0]["verifiers"]
+    assert (found["smallest"], found["smallest_by_largest"]) == (0.25, 0.5)
+    assert "the same of largest silos that are wrong" in page.read_text()
 
 
 def test_one_step_one_repeat_and_one_setting_still_make_a_page(tmp_path):

@@ -107,12 +107,26 @@ def test_a_large_society_keeps_its_embeddings_only_where_asked(tmp_path):
         ({"kind": "retrieval", "embedder": "/nowhere"}, "embedder: '/nowhere' could not be loaded"),
         ({"views": 9}, "views: 9"),
         ({"repeats": []}, "repeats: "),
+        ({"factual": {"gold": "rose"}, "q": 0.05}, "q: 0.05 of 8 agents is nobody. Set q: 0, or at least 0.125"),
+        ({"factual": {"gold": "rose"}, "sweep": {"q": [0, 0.05]}}, "sweep: q: 0.05 of 8 agents is nobody"),
+        ({"steps": 0}, "steps: Input should be greater than or equal to 1"),
+        ({"inject": [{"step": 4, "share": 1, "text": "rose"}]}, "step 4 never comes, the last of 4 steps is 3"),
+        ({"k": [[0, 1], [9, 2]]}, "step 9 never comes"),
+        ({"sweep": {"embedder": ["installed", "other"]}}, "sweep.embedder: kind proxy embeds nothing"),
+        ({"sweep": {"k": [5, 5]}}, "k: [5, 5] has a value twice"),
     ],
 )
 def test_a_config_that_cannot_be_played_is_told_what_to_mend(tmp_path, changes, told):
     with pytest.raises(ConfigError) as error:
         play_society(config(tmp_path, **changes))
     assert told in str(error.value)
+
+
+def test_a_swept_value_that_fits_nothing_is_told_without_the_whole_config(tmp_path):
+    with pytest.raises(ConfigError) as error:
+        play_society(config(tmp_path, sweep={"views": [9]}))
+    assert str(error.value).startswith("sweep: views: 9 answers need as many items")
+    assert "engine" not in str(error.value)
 
 
 @given(st.lists(st.tuples(st.integers(1, 50), st.integers(0, 9)), max_size=4), st.integers(0, 60))
@@ -140,6 +154,17 @@ def test_knowledge_of_ones_own_is_read_and_bad_rows_are_counted(tmp_path, capsys
     of = world.claims[world.held]
     assert (of == of[:, :1]).all() and (of[:, 0] == 0).sum() == 6
     assert all(len(set(row)) == 4 for row in world.held.tolist())
+
+
+@needs_minilm
+def test_knowledge_that_has_changed_is_played_anew(tmp_path):
+    changes = {"kind": "retrieval", "knowledge": own_knowledge(tmp_path), "sweep": {}, "repeats": [3]}
+    play_society(config(tmp_path, **changes))
+    own = tmp_path / "own.jsonl"
+    own.write_text(own.read_text().replace("Oak", "Ash"))
+    out = play_society(config(tmp_path, **changes))
+    (row,) = read(out / "society" / "cells.jsonl", Cell)
+    assert row.topics == ["Ash", "Elm"]
 
 
 @needs_minilm

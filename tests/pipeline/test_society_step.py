@@ -10,6 +10,7 @@ from small_society import agents, played, society
 
 from pipeline.society.neighbours import points_of
 from pipeline.society.step import step
+from pipeline.society.world import world_of
 
 
 def one_step(made, k, p, noise=0.0, seed=4):
@@ -115,7 +116,7 @@ def test_more_verifiers_are_the_same_ones_and_others():
 
 
 def test_an_injected_item_reaches_the_share_of_agents_and_changes_what_they_say():
-    inject = [{"step": 3, "share": 0.5, "text": "rose"}]
+    inject = [{"step": 2, "share": 0.5, "text": "rose"}]
     without, with_it = (played(society(k=0, steps=4, inject=each)) for each in ([], inject))
     moved = (with_it.where[3] != with_it.where[2]).any(axis=1)
     assert (with_it.where[2] == with_it.where[0]).all()
@@ -132,6 +133,20 @@ def test_k_and_p_follow_their_schedules():
     assert not {tuple(row) for row in copies.where[-1].tolist()} <= began
 
 
+def test_noise_brings_in_no_item_from_outside():
+    """Where nobody is left to receive it, the item from outside, which all would answer with, is never said."""
+    one = society(n=20, k=19, p=0.0, noise=1.0, steps=60, inject=[{"step": 59, "share": 0.0, "text": "rose"}])
+    outside = world_of(one, 1).vectors[-1]
+    assert not (played(one).where == outside).all(axis=-1).any()
+
+
+def test_an_injection_and_a_schedule_count_steps_alike():
+    late = played(society(k=[[0, 0], [10, 5]], p=0.0, steps=15))
+    told = played(society(k=0, inject=[{"step": 10, "share": 1.0, "text": "rose"}], steps=15))
+    for found in (late, told):
+        assert (found.where[:11] == found.where[0]).all() and (found.where[11] != found.where[0]).any()
+
+
 def test_who_keeps_its_answer_hears_nobody_where_k_adapts_down():
     """k starts at 1 and falls by one at a step that leaves an answer as it was."""
     found = played(society(k=1, p=0.0, adapt={"k": -1}, steps=12))
@@ -140,9 +155,18 @@ def test_who_keeps_its_answer_hears_nobody_where_k_adapts_down():
     assert (found.where[2][still] == found.where[1][still]).all()
 
 
-def test_silos_are_the_nearest_of_centres_that_never_move():
-    from pipeline.society.world import world_of
+def test_what_lies_beyond_the_ends_of_p_is_not_saved_up():
+    """p is 0 while an answer stays, and 1 after a step that changed it, however long it had stayed before."""
+    found = played(society(n=20, k=19, p=0.0, adapt={"p": -1}, steps=40)).where
+    changed = 0
+    for before, now, then in zip(found, found[1:], found[2:], strict=False):
+        for i in np.flatnonzero((now != before).any(axis=1)):
+            assert (np.delete(now, i, axis=0) == then[i]).all(axis=1).any()  # it mirrors
+            changed += 1
+    assert changed > 20
 
+
+def test_silos_are_the_nearest_of_centres_that_never_move():
     one = society(steps=5)
     found, centres = played(one), world_of(one, 1).centres
     away = np.linalg.norm(found.where[:, :, None] - centres, axis=-1)
