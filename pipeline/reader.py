@@ -21,7 +21,7 @@ from typing import NamedTuple
 from pipeline.acts import attempt
 from pipeline.leaks import numbers_told
 from pipeline.models import Completion, ContextOverflow, EngineError, Model, Sampling
-from pipeline.schema import Dialogue, digest
+from pipeline.schema import digest
 from pipeline.sums import in_signs, placed_sums, sums
 from pipeline.verify import equal
 from pipeline.view import Message
@@ -85,13 +85,6 @@ async def leak_functional(
 def _share(right: Sequence[float]) -> float:
     kept = [one for one in right if not math.isnan(one)]
     return sum(kept) / len(kept) if kept else math.nan
-
-
-async def leak_of(reader: Model, dialogue: Dialogue, samples: int = 8, max_tokens: int = 256) -> Reading:
-    """`leak_functional` of all partner turns of a dialogue, ours or imported, given what its student could read."""
-    turns = [turn.text for turn in dialogue.turns if turn.party == "partner"]
-    task = dialogue.task
-    return await leak_functional(reader, task.question, turns, task.answer, samples, max_tokens, dialogue.seed)
 
 
 def prompt(question: str, heard: Sequence[str]) -> list[Message]:

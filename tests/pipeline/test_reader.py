@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.models import Completion, EngineError
-from pipeline.reader import HEARD, RuleReader, leak_functional, leak_of, worked_out
-from pipeline.schema import Dialogue, Turn
+from pipeline.reader import HEARD, RuleReader, leak_functional, worked_out
 
 QUESTION = "Ana has some pens and buys 12. How many pens does she have?"
 
@@ -89,13 +88,3 @@ def test_the_reader_by_rule_knows_nothing_alone_and_reads_every_answer(turns, go
     reading = leak(RuleReader(), turns, str(gold), samples=1)
     assert (reading.alone, reading.given) == (0, 1)
     assert reading.leak in (0, 1)
-
-
-def test_only_the_partners_turns_of_a_dialogue_are_read(full):
-    def talk(student, partner):
-        turns = (Turn(party="student", text=student), Turn(party="partner", text=partner))
-        task = full[0].model_copy(update={"answer": "32"})
-        return Dialogue(id="d", task=task, condition="c", axes={}, seed=1, turns=turns, stop="turn_cap")
-
-    assert asyncio.run(leak_of(RuleReader(), talk("20 + 12?", "Hm."))).leak == 0
-    assert asyncio.run(leak_of(RuleReader(), talk("Hm.", "20 + 12?"))).leak == 1
