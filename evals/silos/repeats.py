@@ -13,44 +13,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
 from scipy.stats import t as student_t
 
 from evals.audit.finding import wilson
 from evals.silos.measure import BEHAVIOURS, Behaviour, behaviour, entropy, long_run, silos, sizes, stability
 from evals.stats import Rate
 from pipeline.settings import ConfigError
+from pipeline.society.run import Cell
 from pipeline.store import read
 
 Array = np.ndarray
 # Told of a group where it is another value; and where it is there at all.
 USUAL = {"noise": 0, "views": 1, "queries": 1, "gives": "any", "neighbours": "exact"}
 MOVING = ("k", "p", "adapt", "inject")
-OWN = {"id", "repeat", "seed", "neighbour_error", "topics"}  # what repeats of a setting may differ in
-
-
-class Cell(BaseModel):
-    """A row of cells.jsonl. What else the config varies are further keys; equal over the repeats of a setting."""
-
-    model_config = ConfigDict(extra="allow", frozen=True)
-
-    id: str
-    k: int  # of a schedule its first value
-    p: float
-    n: int
-    steps: int
-    kind: str
-    repeat: int
-    seed: int
-    q: float | None = None
-    neighbour_error: float = 0.0
-    varies: dict[str, Any] = {}  # schedules, adaptation and injections, where there are any
-    topics: tuple[str, ...] = ()  # what each silo is about, by id
-
-    @property
-    def setting(self) -> dict[str, Any]:
-        """All that its repeats share."""
-        return {key: value for key, value in self.model_dump().items() if key not in OWN and value is not None}
 
 
 class Played(NamedTuple):

@@ -17,20 +17,23 @@ from typing import Any
 
 import numpy as np
 import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from pipeline.models import open_model
 from pipeline.progress import say, stage
 from pipeline.rundir import writing
+from pipeline.schema import Record
 from pipeline.settings import ConfigError, read_as
 from pipeline.society.config import Society, at
 from pipeline.society.play import Played, play
 from pipeline.society.world import World, world_of
 from pipeline.store import Appender, read, rewrite
 
+OWN = {"id", "repeat", "seed", "neighbour_error", "topics"}  # what repeats of a setting may differ in
 
-class Cell(BaseModel):
-    """A row of cells.jsonl."""
+
+class Cell(Record):
+    """A row of cells.jsonl: one society."""
 
     id: str
     k: int  # of a schedule its first value
@@ -40,17 +43,22 @@ class Cell(BaseModel):
     kind: str
     repeat: int  # place of the seed in the config
     seed: int
-    q: float | None  # share of agents with a verifier; None: the query has no right answer
-    noise: float
-    views: int
-    queries: int
-    gives: str
-    embedder: str | None  # None: a proxy has none
-    neighbours: str
-    neighbour_error: float
-    varies: dict[str, Any]  # schedules, adaptation and injections, where there are any
-    gold: str | None
-    topics: list[str]  # by silo id
+    q: float | None = None  # share of agents with a verifier; None: the query has no right answer
+    noise: float = 0.0
+    views: int = 1
+    queries: int = 1
+    gives: str = "any"
+    embedder: str | None = None  # None: a proxy has none
+    neighbours: str = "exact"
+    neighbour_error: float = 0.0
+    varies: dict[str, Any] = {}  # schedules, adaptation and injections, where there are any
+    gold: str | None = None
+    topics: tuple[str, ...] = ()  # what each silo is about, by id
+
+    @property
+    def setting(self) -> dict[str, Any]:
+        """All that its repeats share."""
+        return {key: value for key, value in self.model_dump().items() if key not in OWN and value is not None}
 
 
 def play_society(config: Path, overrides: tuple[str, ...] = ()) -> Path:

@@ -164,7 +164,7 @@ def test_knowledge_that_has_changed_is_played_anew(tmp_path):
     own.write_text(own.read_text().replace("Oak", "Ash"))
     out = play_society(config(tmp_path, **changes))
     (row,) = read(out / "society" / "cells.jsonl", Cell)
-    assert row.topics == ["Ash", "Elm"]
+    assert row.topics == ("Ash", "Elm")
 
 
 @needs_minilm
