@@ -168,11 +168,6 @@ def as_understood(experiment: Experiment) -> Experiment:
     return experiment.model_copy(update={"engine": experiment.engine.model_copy(update={"kind": "scripted"})})
 
 
-def reads_tasks(experiment: Experiment) -> bool:
-    """Whether the student knows the words of the config's tasks."""
-    return experiment.tasks.source == "embedded" or not needs_real_model(experiment)
-
-
 def tally(exam: str, found: Found, greedy: bool = False) -> list[Case]:
     """Sum (task, metric, hit) triples into cases."""
     sums: dict[tuple[str, str], tuple[float, int]] = {}

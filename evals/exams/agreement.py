@@ -135,6 +135,7 @@ AGREEMENT = Exam(
     METRICS,
     _ratios,
     _answers,
+    of_tasks=True,
     composites={
         "gain_self": {"final_right@self": 1, "final_right@solo": -1},
         "gain_cross": {"final_right@cross": 1, "final_right@solo": -1},

@@ -21,7 +21,7 @@ The embedded base reads all of it: its corpus has episodes after which nobody sa
 from __future__ import annotations
 
 from evals.exams.exam import Exam
-from evals.sitting import Case, Sitting, reads_tasks, tally
+from evals.sitting import Case, Sitting, tally
 from pipeline.answers import is_right
 from pipeline.config import Experiment
 from pipeline.episode import Cast, play
@@ -33,9 +33,7 @@ SOLO = Condition(partition="solo")
 
 
 async def sit(sitting: Sitting) -> list[Case]:
-    """A case for each full task and each helped one; none where the student knows the embedded world alone."""
-    if not reads_tasks(sitting.experiment):
-        return []
+    """A case for each full task and each helped one."""
     samples = range(sitting.experiment.exams.episodes)
     asked = {"": _whole(sitting.tasks), "@helped": helped(sitting.experiment)}
     found = await sitting.all(
@@ -72,14 +70,10 @@ def _whole(tasks: tuple[Task, ...] | list[Task]) -> list[Task]:
 
 
 def _ratios(experiment: Experiment) -> set[str]:
-    if not reads_tasks(experiment):
-        return set()
     return {"alone_accuracy", *(["alone_accuracy@helped"] if experiment.exams.helped else [])}
 
 
 def _answers(experiment: Experiment, tasks: list[Task]) -> int:
-    if not reads_tasks(experiment):
-        return 0
     return (len(_whole(tasks)) + len(helped(experiment))) * experiment.exams.episodes * experiment.exam_turns
 
 
@@ -91,4 +85,5 @@ ALONE = Exam(
     },
     _ratios,
     _answers,
+    of_tasks=True,
 )

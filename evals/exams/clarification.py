@@ -210,6 +210,7 @@ CLARIFICATION = Exam(
     METRICS,
     _ratios,
     _answers,
+    of_tasks=True,
     reference=_reference,
     composites={"ask_value": {"ask_due": 1, "ask_undue": -1}},
 )

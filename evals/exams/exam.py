@@ -31,13 +31,15 @@ class Exam(NamedTuple):
     ratios: Callable[[Experiment], set[str]]
     answers: Callable[[Experiment, list[Task]], int]  # that one student is asked for, at most
     real: bool = False  # the embedded base cannot understand what is said in it
+    of_tasks: bool = False  # what is said in it are the config's tasks: an embedded base reads the embedded ones alone
     reference: Callable[[Experiment], Awaitable[list[Reference]]] | None = None
     composites: dict[str, dict[str, float]] = {}  # metrics that are signed sums of others: name: {ratio: weight}
 
 
 def sits(exam: Exam, experiment: Experiment) -> bool:
     """Whether the config's student is asked anything in it."""
-    return not (exam.real and needs_real_model(experiment))
+    beyond = exam.real or (exam.of_tasks and experiment.tasks.source != "embedded")
+    return not (beyond and needs_real_model(experiment))
 
 
 def asked(exam: Exam, experiment: Experiment) -> set[str]:

@@ -34,7 +34,7 @@ from __future__ import annotations
 import random
 
 from evals.exams.exam import Exam
-from evals.sitting import OPENING, Case, Sitting, reads_tasks, tally
+from evals.sitting import OPENING, Case, Sitting, tally
 from pipeline.acts import attempt
 from pipeline.config import Experiment
 from pipeline.episode import speak, stream
@@ -49,8 +49,6 @@ SCORES = ("lost_final", "lost_any")
 
 async def sit(sitting: Sitting) -> list[Case]:
     """Cases whose hits are right talks and whose n is N, for each task, score and mode."""
-    if not reads_tasks(sitting.experiment):
-        return []
     tasks = [task for task in sitting.tasks if task.missing]
     samples = range(sitting.experiment.exams.lost.samples)
     found = await sitting.all([_sample(sitting, task, sample) for task in tasks for sample in samples])
@@ -109,12 +107,12 @@ async def played(sitting: Sitting, task: Task, sample: int) -> dict[str, list[Tu
 
 
 def _ratios(experiment: Experiment) -> set[str]:
-    return {f"{score}@{mode}" for score in SCORES for mode in MODES} if reads_tasks(experiment) else set()
+    return {f"{score}@{mode}" for score in SCORES for mode in MODES}
 
 
 def _answers(experiment: Experiment, tasks: list[Task]) -> int:
     each = sum(2 * len(task.missing) + 3 for task in tasks if task.missing)
-    return each * experiment.exams.lost.samples if reads_tasks(experiment) else 0
+    return each * experiment.exams.lost.samples
 
 
 LOST = Exam(
@@ -129,5 +127,6 @@ LOST = Exam(
     },
     _ratios,
     _answers,
+    of_tasks=True,
     composites={"lost_loss": {"lost_final@full": 1, "lost_final@sharded": -1}},
 )

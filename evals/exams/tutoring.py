@@ -235,4 +235,4 @@ METRICS = {
     "tutor_telling": "the student as tutor has told the answer in k turns, before its pupil said it / episodes",
     "tutor_reached": "the pupil has said the right answer after k turns, and was not told it / episodes",
 }
-EXAM = Exam(sit, METRICS, ratios, answers, reference=reference)
+EXAM = Exam(sit, METRICS, ratios, answers, of_tasks=True, reference=reference)

@@ -151,6 +151,7 @@ UPDATING = Exam(
     METRICS,
     _ratios,
     _answers,
+    of_tasks=True,
     reference=reference,
     composites={
         "update_confirm": {"keeps_confirmed": 1, "keeps_confirmed_null": -1},

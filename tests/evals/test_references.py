@@ -8,9 +8,11 @@ from rich.console import Console
 
 from evals.cost import most_answers
 from evals.examine import unasked
+from evals.exams.exam import asked
 from evals.exams.table import EXAMS
 from evals.metrics import COMPOSITES, check_metrics, measured
 from evals.references import needing, references_table
+from evals.sitting import as_understood
 from pipeline.config import Experiment
 from pipeline.settings import ConfigError
 from pipeline.tasks import exam_tasks
@@ -65,6 +67,15 @@ def test_an_exam_that_is_not_sat_costs_and_measures_nothing(name):
     tasks, _ = exam_tasks(base)
     assert most_answers(base, tasks, 0) == 0 < most_answers(real, tasks, 0)
     assert measured(base) == {"unanswered"} < measured(real)
+
+
+@pytest.mark.parametrize("name", ["lost", "alone", "agreement", "updating", "clarification", "tutoring"])
+def test_an_exam_of_the_configs_tasks_is_sat_by_a_base_that_reads_them(name):
+    ours = experiment(name)
+    others = ours.model_copy(update={"tasks": ours.tasks.model_copy(update={"source": "sharded"})})
+    assert asked(EXAMS[name], ours) and not asked(EXAMS[name], others)
+    assert needing(EXAMS[name], others) == ["all of it"] != needing(EXAMS[name], ours)
+    assert asked(EXAMS[name], as_understood(others)) == asked(EXAMS[name], as_understood(ours))
 
 
 def test_what_needs_a_real_model_is_named_by_scope_or_metric(tmp_path):

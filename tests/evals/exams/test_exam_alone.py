@@ -73,14 +73,6 @@ def test_nobody_says_anything_of_use():
     assert student.heard and student.heard <= set(WORDINGS["exam"]["go_on"])
 
 
-def test_the_embedded_base_is_not_asked_on_real_problems():
-    real = {"tasks": {"source": "gsm8k"}, "engine": {"kind": "transformers"}}
-    real["conditions"] = {"key": {"partition": "key"}}
-    assert cases(Heard(), **real) == []
-    assert ALONE.ratios(experiment(**real)) == set() and ALONE.answers(experiment(**real), [FULL]) == 0
-    assert ALONE.ratios(experiment()) == {"alone_accuracy"}
-
-
 BOTH = {
     "tasks": {"train": {"full": 8, "underspecified": 8}, "per_condition": 8},
     "conditions": {

@@ -12,7 +12,7 @@ from evals.exams.lost import LOST, MODES, played, scored, sit, told_at_once
 from evals.lost import lost_block, lost_tables, percentile, variance
 from evals.metrics import parts
 from evals.pages import environment
-from evals.sitting import Case, Sitting, reads_tasks
+from evals.sitting import Case, Sitting
 from evals.stats import tabulate
 from evals.summary import clean
 from pipeline.config import Experiment
@@ -190,14 +190,6 @@ def test_metrics_and_costs_are_those_that_the_exam_has():
     assert found.keys() == LOST.ratios(experiment())
     assert parts("lost_loss") == {"lost_final@full": 1, "lost_final@sharded": -1}
     assert len(student.asked) == LOST.answers(experiment(), [TASK, WHOLE])
-
-
-def test_the_embedded_base_is_not_asked_on_real_problems():
-    real = {"tasks": {"source": "sharded"}, "engine": {"kind": "transformers"}}
-    student = Adder(everything)
-    assert not reads_tasks(experiment(**real)) and reads_tasks(experiment(engine={"kind": "transformers"}))
-    assert asyncio.run(sit(sitting(student, **real))) == [] and student.asked == []
-    assert LOST.ratios(experiment(**real)) == set() and LOST.answers(experiment(**real), [TASK]) == 0
 
 
 @pytest.mark.parametrize(
