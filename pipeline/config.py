@@ -15,8 +15,9 @@ from typing import Any, Literal
 import yaml
 from pydantic import Field, NonNegativeInt, field_validator, model_validator
 
+from pipeline.code_settings import check_code, check_exams
 from pipeline.exams import Exams
-from pipeline.methods import check_code, check_exams, check_method
+from pipeline.methods import check_method
 from pipeline.partition import WHERE, Condition, Method
 from pipeline.schema import Specification, digest
 from pipeline.settings import Section, read_as

@@ -36,6 +36,7 @@ from typing import Any, NamedTuple
 
 from evals.exams.exam import Exam, Reference
 from evals.exams.items import items, shown
+from evals.exams.known import references
 from evals.sitting import OPENING, Case, Found, Sitting, needs_real_model, tally
 from pipeline.acts import attempt, content_words, questions, sentences
 from pipeline.config import Experiment
@@ -174,7 +175,7 @@ async def _reference(experiment: Experiment) -> list[Reference]:
     shown("clarification", asked, bad)
     if needs_real_model(experiment):
         say("clarification: the file's requests need a real model; the embedded base is not asked them")
-    found = []
+    found: list[Reference] = []
     for who, student in {
         "a script that always asks": _Scripted({item.text for item in asked}),
         "a script that never asks": _Scripted(set()),
@@ -183,9 +184,8 @@ async def _reference(experiment: Experiment) -> list[Reference]:
     }.items():
         sitting = Sitting(experiment, student, student, 0, ())
         hits = [hit for item in asked for hit in await _request(sitting, item, settings.needless)]
-        for metric in (f"ask_due{FILE}", f"ask_undue{FILE}"):
-            drawn = [hit for _, of, hit in hits if of == metric]
-            found.append(Reference(metric, who, sum(drawn) / len(drawn), math.nan, math.nan, len(drawn)))
+        named = [f"ask_due{FILE}", f"ask_undue{FILE}"]
+        found += references(tally("clarification", hits), who, named, exact=True)
     return found
 
 

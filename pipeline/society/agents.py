@@ -50,6 +50,18 @@ class Agents(Protocol):
         ...
 
 
+def say(agents: Agents, verifiers: np.ndarray, who: np.ndarray, found: np.ndarray, is_right: np.ndarray) -> None:
+    """Each of `who` says what it found, but for verifiers that would give up a right answer for another."""
+    worse = verifiers[who] & agents.right()[who] & ~np.all(is_right[found], axis=(1, 2))
+    agents.said[who[~worse]] = found[~worse]
+
+
+def adopt(agents: Agents, verifiers: np.ndarray, to: np.ndarray, of: np.ndarray) -> None:
+    """Each of `to` says what its `of` says, but for verifiers that hear a wrong answer."""
+    take = ~verifiers[to] | agents.right()[of]
+    agents.said[to[take]] = agents.said[of[take]]
+
+
 def _first(worth: np.ndarray) -> np.ndarray:
     """What sorting would put first, without sorting."""
     return worth.argmax(axis=-1)[..., None]
@@ -72,8 +84,7 @@ class Retrieval:
 
     async def answer(self, who: np.ndarray) -> None:
         found = self.retrieved(who)
-        worse = self.verifiers[who] & self.right()[who] & ~np.all(self.is_right[found], axis=(1, 2))
-        self.said[who[~worse]] = found[~worse]
+        say(self, self.verifiers, who, found, self.is_right)
 
     def retrieved(self, who: np.ndarray) -> np.ndarray:
         """(who, Q, views) of each agent's items those nearest to each query, the nearest first."""
@@ -85,8 +96,7 @@ class Retrieval:
         return np.take_along_axis(np.broadcast_to(held[:, None], worth.shape), best, axis=-1)
 
     def adopt(self, to: np.ndarray, of: np.ndarray) -> None:
-        take = ~self.verifiers[to] | self.right()[of]
-        self.said[to[take]] = self.said[of[take]]
+        adopt(self, self.verifiers, to, of)
 
     def receive(self, to: np.ndarray, items: np.ndarray) -> None:
         new = ~(self.held[to] == items[:, None]).any(axis=1)

@@ -10,7 +10,7 @@ import numpy as np
 
 from pipeline.models import Model, Sampling
 from pipeline.schema import digest
-from pipeline.society.agents import Retrieval
+from pipeline.society.agents import Retrieval, adopt, say
 from pipeline.view import Message
 
 SYSTEM = "You answer in one short sentence. You speak for yourself, and rely on what you know."
@@ -58,8 +58,7 @@ class Chat:
         self.known.update(zip(new, (task.result() for task in tasks), strict=True))
         self._enter([self.known[key] for key in new])
         said = np.array([self.table[self.known[key]] for key in asked], np.int32).reshape(found.shape)
-        worse = self.finder.verifiers[who] & self.right()[who] & ~np.all(self.is_right[said], axis=(1, 2))
-        self.said[who[~worse]] = said[~worse]
+        say(self, self.finder.verifiers, who, said, self.is_right)
 
     async def _complete(self, key: tuple[int, ...], gate: asyncio.Semaphore) -> str:
         query, item = self.queries[key[0]], self.finder.world.texts[key[1]]
@@ -86,8 +85,7 @@ class Chat:
         return named == {self.gold}
 
     def adopt(self, to: np.ndarray, of: np.ndarray) -> None:
-        take = ~self.finder.verifiers[to] | self.right()[of]
-        self.said[to[take]] = self.said[of[take]]
+        adopt(self, self.finder.verifiers, to, of)
 
     def receive(self, to: np.ndarray, items: np.ndarray) -> None:
         self.finder.receive(to, items)

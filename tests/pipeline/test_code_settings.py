@@ -11,7 +11,6 @@ from typer.testing import CliRunner
 from evals.examine import examine, results_path
 from evals.metrics import check_metrics
 from maieutic import app
-from pipeline import sandbox
 from pipeline.build import jobs
 from pipeline.card import card
 from pipeline.checks import CHECKER
@@ -27,15 +26,7 @@ CODE = {"source": "code", "train": {"full": 3, "underspecified": 3}, "exam": {"f
 BOTH = CODE | {"source": "embedded", "second": CODE}
 
 
-@pytest.fixture(autouse=True)
-def programs_of_ours():
-    """All programs here are the tests' own: where this machine cannot contain them, they may run without."""
-    try:
-        sandbox.check()
-    except sandbox.ContainmentMissing:
-        CHECKER.unsafe = True
-    yield
-    CHECKER.unsafe = False
+pytestmark = pytest.mark.usefixtures("programs_of_ours")
 
 
 def experiment(tasks=CODE, conditions=None, **more) -> Experiment:
