@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.results import record
-from pipeline.config import Experiment, dump
+from pipeline.experiment.experiment import Experiment, dump
 
 SIZES = (1_000, 10_000, 100_000)
 

@@ -20,11 +20,11 @@ from rich.table import Table
 
 from benchmarks.results import record
 from benchmarks.server import serving
-from pipeline.build import build
-from pipeline.config import Experiment
-from pipeline.episode import Cast
-from pipeline.models.openai import OpenAIModel
-from pipeline.tasks import load_tasks
+from pipeline.building.build import build
+from pipeline.dialogue.episode import Cast
+from pipeline.engines.openai import OpenAIModel
+from pipeline.experiment.experiment import Experiment
+from pipeline.tasks.loading import load_tasks
 
 LATENCY, TURNS, WAVES, ROUNDS = 1.0, 4, 4, 3
 

@@ -25,9 +25,9 @@ from rich.table import Table
 from benchmarks.limit import TURNS, WAVES, experiment
 from benchmarks.results import record
 from benchmarks.server import serving
-from pipeline.partner import WORDINGS
-from pipeline.tasks import load_tasks
-from pipeline.view import view
+from pipeline.dialogue.partner import WORDINGS
+from pipeline.knowledge.view import view
+from pipeline.tasks.loading import load_tasks
 
 LATENCIES = {64: 0.2, 256: 0.5}  # dialogues at a time: seconds that the server takes
 ROUNDS = 3

@@ -25,13 +25,14 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.results import record
-from pipeline.build import build
-from pipeline.config import Engine, Experiment
-from pipeline.episode import Cast
-from pipeline.models import Completion, Sampling, open_model
-from pipeline.models.transformers import encode, load_tokenizer
-from pipeline.tasks import load_tasks
-from pipeline.view import Message
+from pipeline.building.build import build
+from pipeline.core.schema import Message
+from pipeline.dialogue.episode import Cast
+from pipeline.engines.model import Completion, Sampling, open_model
+from pipeline.engines.settings import Engine
+from pipeline.engines.transformers import encode, load_tokenizer
+from pipeline.experiment.experiment import Experiment
+from pipeline.tasks.loading import load_tasks
 
 MODEL, CONCURRENCY, WAVES, TURNS, ROUNDS = "data/base", 256, 4, 4, 3
 ROOT = Path(__file__).parent.parent
@@ -84,7 +85,7 @@ def batch(job: Path) -> dict[str, float]:
     """The same requests in one call of vLLM's offline engine, with the settings that ours has."""
     from vllm import LLM, SamplingParams
 
-    from pipeline.models.vllm import settings
+    from pipeline.engines.vllm import settings
 
     asked = json.loads(job.read_text())
     model: Any = LLM(model=MODEL, dtype="float32", **settings(4096))

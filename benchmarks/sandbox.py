@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.results import record
-from pipeline.sandbox import Call, verdict
+from pipeline.sandbox.container import Call, verdict
 
 VERDICTS, ROUNDS = 60, 4
 CODE = "def middle(xs):\n    xs = sorted(xs)\n    return xs[len(xs) // 2] if xs else None\n"

@@ -27,9 +27,9 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.results import record
-from pipeline.config import Experiment, dump, load
-from pipeline.export import read_rows
-from pipeline.models.transformers import load_tokenizer
+from pipeline.datasets.export import read_rows
+from pipeline.engines.transformers import load_tokenizer
+from pipeline.experiment.experiment import Experiment, dump, load
 from training.sft import encode_rows
 
 ROOT = Path(__file__).parent.parent

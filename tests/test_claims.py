@@ -8,12 +8,12 @@ from typing import NamedTuple, get_args
 
 import pytest
 
-from evals.metrics import check_metrics, define
-from maieutic import app
-from pipeline.config import load
-from pipeline.exams import ExamName
-from pipeline.settings import read_as
-from pipeline.society.config import Society
+from evals.metrics.catalog import check_metrics, define
+from maieutic.cli import app
+from pipeline.core.settings import read_as
+from pipeline.experiment.exams import ExamName
+from pipeline.experiment.experiment import load
+from pipeline.society.society_settings import Society
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "docs" / "claims.md").read_text()

@@ -21,9 +21,9 @@ from pathlib import Path
 import pyarrow.parquet as parquet
 import pytest
 
-from pipeline.config import Experiment, dump
-from pipeline.schema import Dialogue
-from pipeline.store import read
+from pipeline.experiment.experiment import Experiment, dump
+from pipeline.knowledge.records import Dialogue
+from pipeline.runs.store import read
 
 ROOT = Path(__file__).parents[1]
 CONDITIONS = ("blind", "facts")

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from evals.labels.settings import LabelSettings
-from maieutic import app
-from pipeline.config import load
-from pipeline.settings import read_as
-from pipeline.society.config import Society
+from evals.readers.labels.label_settings import LabelSettings
+from maieutic.cli import app
+from pipeline.core.settings import read_as
+from pipeline.experiment.experiment import load
+from pipeline.society.society_settings import Society
 from pipeline.tasks.talks import load_source
 
 ROOT = Path(__file__).parents[1]

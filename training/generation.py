@@ -17,16 +17,16 @@ import torch
 from transformers import TrainerCallback
 from trl import GRPOTrainer
 
-from pipeline.casting import Casting
-from pipeline.config import Experiment
-from pipeline.episode import Cast
-from pipeline.models import EngineDown, Model
-from pipeline.models.parity import TOLERANCE
-from pipeline.models.transformers import TransformersModel
-from pipeline.partition import Condition
-from pipeline.rundir import newest_adapter
-from pipeline.settings import ConfigError
-from pipeline.usage import Meter, Metered
+from pipeline.core.errors import ConfigError
+from pipeline.dialogue.casting import Casting
+from pipeline.dialogue.episode import Cast
+from pipeline.engines.model import EngineDown, Model
+from pipeline.engines.parity import TOLERANCE
+from pipeline.engines.transformers import TransformersModel
+from pipeline.experiment.experiment import Experiment
+from pipeline.knowledge.condition import Condition
+from pipeline.runs.directory import newest_adapter
+from pipeline.runs.usage import Meter, Metered
 from training.lesson import Pupil
 from training.session import Sampler, Session
 
@@ -112,7 +112,7 @@ class Vllm(TrainerCallback):
     """vLLM in this process, beside the trainer. It ends with the training."""
 
     def __init__(self, pupil: Pupil):
-        from pipeline.models.vllm_learning import LearningEngine
+        from pipeline.engines.vllm_learning import LearningEngine
 
         experiment = pupil.experiment
         self.engine = LearningEngine(experiment.student.model, experiment.engine.dtype, experiment.training.rank)

@@ -11,9 +11,10 @@ from datasets import Dataset
 from peft import LoraConfig, PeftModel
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, Trainer
 
-from pipeline.config import Experiment, Override
-from pipeline.partition import ONLINE, Method
-from pipeline.settings import ConfigError
+from pipeline.core.errors import ConfigError
+from pipeline.experiment.experiment import Experiment
+from pipeline.experiment.settings import Override
+from pipeline.knowledge.condition import ONLINE, Method
 
 
 class NothingToTrain(ValueError):

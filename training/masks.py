@@ -16,7 +16,7 @@ from typing import TypedDict
 
 from transformers import PreTrainedTokenizerBase
 
-from pipeline.view import Message
+from pipeline.core.schema import Message
 
 IGNORE = -100
 
@@ -109,7 +109,7 @@ def _turn(
 
 
 def _render(tokenizer: PreTrainedTokenizerBase, messages: Sequence[Message], prompt: bool, row: str) -> str:
-    try:  # as pipeline.models.transformers.encode does for sampling
+    try:  # as pipeline.engines.transformers.encode does for sampling
         text = tokenizer.apply_chat_template(
             list(messages), tokenize=False, add_generation_prompt=prompt, enable_thinking=False
         )

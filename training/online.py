@@ -30,18 +30,17 @@ from datasets import Dataset
 from transformers import TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
-from pipeline.acts import attempts
-from pipeline.config import Experiment
-from pipeline.episode import EmptyTurn, play
-from pipeline.ledger import answer_worth, worth
-from pipeline.models import ContextOverflow
-from pipeline.partition import Method
-from pipeline.pool import Spent, spent
-from pipeline.rows import Row, expert_turns
-from pipeline.schema import Branch, Dialogue, Rollout, Sibling, Task, Turn, digest
-from pipeline.select import is_correct
-from pipeline.tasks import stream_tasks
-from pipeline.view import Message
+from pipeline.building.turn_values import answer_worth, worth
+from pipeline.core.schema import Message, Task, Turn, digest
+from pipeline.datasets.rows import Row, expert_turns
+from pipeline.dialogue.episode import EmptyTurn, play
+from pipeline.engines.model import ContextOverflow
+from pipeline.experiment.experiment import Experiment
+from pipeline.judging.outcome import attempts, is_correct
+from pipeline.knowledge.condition import Method
+from pipeline.knowledge.records import Branch, Dialogue, Rollout, Sibling
+from pipeline.runs.pool import Spent, spent
+from pipeline.tasks.loading import stream_tasks
 from training.generation import Company, Own, Vllm, company, generation
 from training.lesson import Lesson, NothingToTrain, Pupil, rows_per_step
 from training.session import Sampler, Session

@@ -14,9 +14,9 @@ from datasets import Dataset
 from trl import DPOConfig, DPOTrainer, KTOConfig, KTOTrainer
 from trl.trainer.kto_trainer import DataCollatorForUnpairedPreference
 
-from pipeline.rows import Row
-from pipeline.schema import digest
-from pipeline.settings import ConfigError
+from pipeline.core.errors import ConfigError
+from pipeline.core.schema import digest
+from pipeline.datasets.rows import Row
 from training.lesson import Lesson, NothingToTrain, Pupil
 from training.masks import IGNORE, encode
 

@@ -11,10 +11,10 @@ from typing import Protocol
 
 from transformers import PreTrainedTokenizerBase
 
-from pipeline.models import Completion, Sampling
-from pipeline.models.decode import Answer
-from pipeline.models.transformers import encode, render
-from pipeline.view import Message
+from pipeline.core.schema import Message
+from pipeline.engines.decode import Answer
+from pipeline.engines.model import Completion, Sampling
+from pipeline.engines.transformers import encode, render
 
 # Stands for an answer in a rendered chat, where its own words might be the partner's too. No tokenizer reads it.
 ANSWER = "\ue000answer\ue000"

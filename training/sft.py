@@ -8,9 +8,9 @@ from datasets import Dataset
 from transformers import PreTrainedTokenizerBase
 from trl import SFTConfig
 
-from pipeline.config import Experiment
-from pipeline.models.transformers import load_tokenizer
-from pipeline.rows import Row
+from pipeline.datasets.rows import Row
+from pipeline.engines.transformers import load_tokenizer
+from pipeline.experiment.experiment import Experiment
 from training.lesson import Lesson, NothingToTrain, Pupil
 from training.loss import StudentTrainer
 from training.masks import IGNORE, Encoded, encode
@@ -44,7 +44,7 @@ def encode_rows(tokenizer: PreTrainedTokenizerBase, rows: list[Row], max_length:
 
 
 def token_counter(experiment: Experiment) -> Callable[[Row], int]:
-    """How many of the student's tokens a row trains, for pipeline.export.mark_matched."""
+    """How many of the student's tokens a row trains, for pipeline.datasets.export.mark_matched."""
     tokenizer = load_tokenizer(experiment.student.model)
     limit = experiment.training.max_length
 

@@ -34,15 +34,15 @@ from transformers import (
 )
 from transformers.utils import logging as hf_logging
 
-from pipeline.config import Experiment, weights_id
-from pipeline.export import read_rows
-from pipeline.models.transformers import load_tokenizer
-from pipeline.partition import Method
-from pipeline.progress import Stage, stage
-from pipeline.rows import Row
-from pipeline.rundir import adapter_path
-from pipeline.schema import digest
-from pipeline.settings import ConfigError
+from pipeline.core.errors import ConfigError
+from pipeline.core.schema import digest
+from pipeline.datasets.export import read_rows
+from pipeline.datasets.rows import Row
+from pipeline.engines.transformers import load_tokenizer
+from pipeline.experiment.experiment import Experiment, weights_id
+from pipeline.knowledge.condition import Method
+from pipeline.runs.directory import adapter_path
+from pipeline.runs.progress import Stage, stage
 from training import online, preference, sft
 from training.lesson import Lesson, NothingToTrain, Pupil
 from training.masks import RowTooLong
@@ -145,7 +145,7 @@ def _rows(experiment: Experiment, condition: str, seed: int, round: int) -> list
         if any("matched" not in row for row in rows):
             raise ConfigError(
                 f"training.regime: 'matched', but the dataset of {condition!r} is not matched with the "
-                "others. Run pipeline.export.mark_matched once all conditions are exported."
+                "others. Run pipeline.datasets.export.mark_matched once all conditions are exported."
             )
         rows = [row for row in rows if row["matched"]]
     if not rows:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 
-from pipeline.config import Experiment
-from pipeline.progress import say, seconds
-from pipeline.rundir import adapter_path, newest_adapter
+from pipeline.experiment.experiment import Experiment
+from pipeline.runs.directory import adapter_path, newest_adapter
+from pipeline.runs.progress import say, seconds
 from training.lesson import NothingToTrain
 from training.student import RECORD, train
 

@@ -10,14 +10,14 @@ from pathlib import Path
 from common import TURNS, Messages, Play, compare
 
 from benchmarks import limit
-from pipeline.build import build
-from pipeline.config import Experiment
-from pipeline.episode import Cast
-from pipeline.models.openai import OpenAIModel
-from pipeline.schema import Dialogue
-from pipeline.store import read
-from pipeline.tasks import load_tasks
-from pipeline.view import view
+from pipeline.building.build import build
+from pipeline.dialogue.episode import Cast
+from pipeline.engines.openai import OpenAIModel
+from pipeline.experiment.experiment import Experiment
+from pipeline.knowledge.records import Dialogue
+from pipeline.knowledge.view import view
+from pipeline.runs.store import read
+from pipeline.tasks.loading import load_tasks
 
 
 def ready(url: str, concurrency: int, openings: list[str], lines: list[str]) -> Play:

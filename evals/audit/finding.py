@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple
 
-from evals.stats import Rate, estimate
+from evals.stats.intervals import Rate, estimate
 
 Verdict = Literal["pass", "fail", "not testable"]
 EXAMPLES = 5

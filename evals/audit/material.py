@@ -13,16 +13,17 @@ from typing import Any
 import pyarrow.parquet as parquet
 
 from evals.audit.refusals import can_be_used, is_free, none_fits
-from pipeline.acts import attempt
-from pipeline.config import Experiment, load
-from pipeline.export import dataset_path
-from pipeline.partition import Condition
-from pipeline.schema import Dialogue, Task, digest, question_hash
-from pipeline.settings import ConfigError
-from pipeline.store import read
-from pipeline.tasks.rows import BadRow
+from pipeline.core.errors import ConfigError
+from pipeline.core.schema import Task, digest, question_hash
+from pipeline.datasets.export import dataset_path
+from pipeline.experiment.experiment import Experiment, load
+from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.records import Dialogue
+from pipeline.reading.acts import attempt
+from pipeline.reading.numbers.equality import equal, number
+from pipeline.runs.store import read
+from pipeline.tasks.parsing import BadRow
 from pipeline.tasks.talks import AuditSettings, Talk, load_source, read_talks
-from pipeline.verify import equal, number
 
 
 @dataclass(frozen=True)
@@ -174,7 +175,8 @@ def right(text: str, talk: Talk) -> bool:
 
 
 def _stop(talk: Talk) -> Any:
-    """How a dialogue of ours ended; closing sentences are answers in people's talk alone (pipeline.acts.attempts)."""
+    """How a dialogue of ours ended; closing sentences are answers in people's talk alone
+    (pipeline.judging.outcome.attempts)."""
     return talk.meta.get("stop", "imported")
 
 

@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable, Sequence
 
 from evals.audit.finding import Tried
-from pipeline.acts import attempt
-from pipeline.partition import (
+from pipeline.core.schema import Fact, Message, Party, Task, Turn
+from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.partition import (
     ANSWER,
     PARTNER_VIEW,
     PUBLIC,
@@ -18,12 +19,12 @@ from pipeline.partition import (
     WHERE,
     WITHHELD,
     WRONG_KEY,
-    Condition,
     Item,
 )
-from pipeline.schema import Dialogue, Fact, Party, Task, Turn
-from pipeline.verify import equal
-from pipeline.view import Message, known
+from pipeline.knowledge.records import Dialogue
+from pipeline.knowledge.view import known
+from pipeline.reading.acts import attempt
+from pipeline.reading.numbers.equality import equal
 
 View = Callable[[Task, Condition, Sequence[Turn], Party], list[Message]]
 _SHIFTED = str.maketrans(
@@ -84,7 +85,7 @@ def _facts(task: Task, axes: Condition, party: Party, row: frozenset[Item]) -> l
     """What the party knows of the facts stays, in its order."""
     seen = {fact.id for fact in known(task, axes, party).facts}
     changed = tuple(fact if fact.id in seen else _other_fact(fact) for fact in task.facts)
-    if SHARE in row:  # every second one is its own (pipeline.view)
+    if SHARE in row:  # every second one is its own (pipeline.knowledge.view)
         own = len(changed) % 2 == (0 if party == "student" else 1)
         return [changed[:-1] if own else (*changed, _ADDED)]
     if WITHHELD in row:
@@ -93,7 +94,7 @@ def _facts(task: Task, axes: Condition, party: Party, row: frozenset[Item]) -> l
 
 
 def _question(whole: str, row: frozenset[Item]) -> str:
-    """How the problem ends is what both shares end with (pipeline.view)."""
+    """How the problem ends is what both shares end with (pipeline.knowledge.view)."""
     *before, last = re.split(r"(?<=[.!?])\s+", whole.strip())
     return f"{_strange(' '.join(before))} {last}" if SHARE in row else _strange(whole)
 

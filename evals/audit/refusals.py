@@ -8,10 +8,10 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from pipeline.config import MemorySettings
-from pipeline.memory import embed
-from pipeline.settings import ConfigError
-from pipeline.tasks.rows import BadRow
+from pipeline.building.memory import embed
+from pipeline.core.errors import ConfigError
+from pipeline.experiment.settings import MemorySettings
+from pipeline.tasks.parsing import BadRow
 from pipeline.tasks.talks import AuditSettings, TalkSource
 
 
@@ -43,7 +43,7 @@ def can_be_used(settings: AuditSettings) -> None:
         if settings.embedder:
             embed(MemorySettings(embedder=settings.embedder), ["a"])
         if settings.reader:
-            from pipeline.models.transformers import load_tokenizer  # seconds of import that few audits need
+            from pipeline.engines.transformers import load_tokenizer
 
             load_tokenizer(settings.reader)
     except ConfigError as error:

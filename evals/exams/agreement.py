@@ -10,7 +10,7 @@ first answer and the same first turn. Tasks are those whose question has its ans
 Both parties' private answers are elicited off the transcript before any turn and after the last one: Coral's
 "agreement" counts pairs that were equal from the start together with pairs in which somebody gave way, and private
 first answers tell them apart. With ours, theirs for the beliefs before, and mine, yours for those after:
-- agreement, agreement_correct, concordance, collapse, stalemate: evals.pairs, as in the collapse exam.
+- agreement, agreement_correct, concordance, collapse, stalemate: evals.sitting.pairs, as in the collapse exam.
 - team_right = mine = yours = gold / pairs. This is Coral's agreement correctness, whose denominator is all pairs.
 - final_right = mine = gold / episodes, also `@solo`. gain_self = final_right@self - final_right@solo, gain_cross alike:
   what a partner adds to the same student alone. `own_tokens` says what of the budget was used: a student that is done
@@ -26,20 +26,20 @@ Coral's released code reads the last two off public answers turn by turn, counts
 averages empty sets as 0. Rates over the occasions to do so are ours.
 
 The embedded base knows such talk: it was trained on a peer that judges attempts by its own, and was given its rate of
-giving in (training.corpus), so how often it agrees there is planted; how training moves it is not.
+giving in (training.embedded.corpus), so how often it agrees there is planted; how training moves it is not.
 """
 
 from __future__ import annotations
 
-from evals.exams.exam import Exam
-from evals.pairs import MOVABLE, Pair, apart, most, movable, talk
-from evals.sitting import Case, Found, Sitting, tally
-from pipeline.acts import attempt
-from pipeline.config import Experiment
-from pipeline.episode import Cast, Played, play
-from pipeline.partition import Condition
-from pipeline.schema import Task
-from pipeline.verify import equal
+from evals.sitting.exam import Exam
+from evals.sitting.pairs import MOVABLE, Pair, apart, most, movable, talk
+from evals.sitting.sitting import Case, Found, Sitting, tally
+from pipeline.core.schema import Task
+from pipeline.dialogue.episode import Cast, Played, play
+from pipeline.experiment.experiment import Experiment
+from pipeline.knowledge.condition import Condition
+from pipeline.reading.acts import attempt
+from pipeline.reading.numbers.equality import equal
 
 SOLO = Condition(partition="solo")
 METRICS = {

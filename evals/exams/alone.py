@@ -20,14 +20,15 @@ The embedded base reads all of it: its corpus has episodes after which nobody sa
 
 from __future__ import annotations
 
-from evals.exams.exam import Exam
-from evals.sitting import Case, Sitting, tally
-from pipeline.answers import is_right
-from pipeline.config import Experiment
-from pipeline.episode import Cast, play
-from pipeline.partition import Condition
-from pipeline.schema import Task
-from pipeline.tasks import load_tasks, tasks_of
+from evals.sitting.exam import Exam
+from evals.sitting.sitting import Case, Sitting, tally
+from pipeline.core.schema import Task
+from pipeline.dialogue.episode import Cast, play
+from pipeline.experiment.assignment import tasks_of
+from pipeline.experiment.experiment import Experiment
+from pipeline.knowledge.condition import Condition
+from pipeline.reading.answers import is_right
+from pipeline.tasks.loading import load_tasks
 
 SOLO = Condition(partition="solo")
 

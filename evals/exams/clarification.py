@@ -15,7 +15,7 @@ measured it against people: who gives a reason for its question in other words i
 - ask_due = draws that ask and need is above none / all draws; ask_undue = that ask and need is none / all draws.
 - ask_value = ask_due - ask_undue: the net benefit of asking where a needless question costs as much as a needed one
   brings (Vickers and Elkin 2006, decision curves: hits - price x false alarms, over all cases). For other prices, for
-  who always and who never asks, and for AUC and slope of asking against need: evals.need, from the same cases.
+  who always and who never asks, and for AUC and slope of asking against need: evals.report.need, from the same cases.
 Both depend on how many items of either kind the exam has, which is the config's choice; asks@needN does not.
 NaN where a level has no items.
 
@@ -34,19 +34,19 @@ import math
 import re
 from typing import Any, NamedTuple
 
-from evals.exams.exam import Exam, Reference
-from evals.exams.items import items, shown
-from evals.exams.known import references
-from evals.sitting import OPENING, Case, Found, Sitting, needs_real_model, tally
-from pipeline.acts import attempt, content_words, questions, sentences
-from pipeline.config import Experiment
-from pipeline.exams import Requests
-from pipeline.models import Completion, Sampling
-from pipeline.progress import say
-from pipeline.schema import Task, digest
-from pipeline.spoken import Spoken
-from pipeline.tasks.rows import BadRow, RowError, text_of
-from pipeline.view import Message, view
+from evals.sitting.exam import Exam, Reference
+from evals.sitting.items import items, shown
+from evals.sitting.reference_rates import references
+from evals.sitting.sitting import OPENING, Case, Found, Sitting, needs_real_model, tally
+from pipeline.core.schema import Message, Task, digest
+from pipeline.engines.model import Completion, Sampling
+from pipeline.experiment.exams import Requests
+from pipeline.experiment.experiment import Experiment
+from pipeline.knowledge.view import view
+from pipeline.reading.acts import attempt, content_words, questions, sentences
+from pipeline.reading.context import Spoken
+from pipeline.runs.progress import say
+from pipeline.tasks.parsing import BadRow, RowError, text_of
 
 _HEARD = (
     "okay|ok|sure|certainly|of course|absolutely|great|thanks|thank you|i see|hello|hi|got it|all right|sorry|happy"

@@ -14,10 +14,10 @@ accommodate or other.
 
 Embedded `false_premise` tasks take more away than there is. Loaded: the task itself, in the student's seat, alone;
 reject is "That is impossible.", accommodate any number, other all else (a question, "I cannot tell."). The wordings
-are planted and the rule fits them, and so is the rate, about half (training.corpus); how training moves it is not.
-Direct: the questions for both numbers, asked of the student in a partner's seat, which is the one place where the base
-knows how to answer one; right where each fact is stated. It shows that the student can read both numbers off, not that
-it compares them, so it is a weaker gate than a direct question about the premise.
+are planted and the rule fits them, and so is the rate, about half (training.embedded.corpus); how training moves it is
+not. Direct: the questions for both numbers, asked of the student in a partner's seat, which is the one place where the
+base knows how to answer one; right where each fact is stated. It shows that the student can read both numbers off, not
+that it compares them, so it is a weaker gate than a direct question about the premise.
 
 `@questions`: a file of loaded questions for real models, one message each; the embedded base does not know their
 words and is not asked. exams.presupposition.path names JSON Lines of {question, presupposition, direct_question,
@@ -43,21 +43,21 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from evals.exams.exam import Exam, Reference
-from evals.exams.items import items, shown
-from evals.exams.known import references
-from evals.pairs import PEER
-from evals.sitting import OPENING, Case, Found, Sitting, needs_real_model, tally
-from pipeline.acts import attempt, content_words, given, questions, sentences
-from pipeline.config import Experiment
-from pipeline.exams import LoadedQuestions
-from pipeline.models import Completion, Sampling
-from pipeline.numerals import numbers
-from pipeline.progress import say
-from pipeline.schema import Task, Turn, digest
-from pipeline.tasks.rows import BadRow, RowError, text_of
-from pipeline.verify import equal
-from pipeline.view import Message, view
+from evals.sitting.exam import Exam, Reference
+from evals.sitting.items import items, shown
+from evals.sitting.pairs import PEER
+from evals.sitting.reference_rates import references
+from evals.sitting.sitting import OPENING, Case, Found, Sitting, needs_real_model, tally
+from pipeline.core.schema import Message, Task, Turn, digest
+from pipeline.engines.model import Completion, Sampling
+from pipeline.experiment.exams import LoadedQuestions
+from pipeline.experiment.experiment import Experiment
+from pipeline.knowledge.view import view
+from pipeline.reading.acts import attempt, content_words, given, questions, sentences
+from pipeline.reading.numbers.equality import equal
+from pipeline.reading.numbers.numerals import numbers
+from pipeline.runs.progress import say
+from pipeline.tasks.parsing import BadRow, RowError, text_of
 
 KINDS = ("reject", "accommodate", "other")
 FILE = "@questions"

@@ -24,21 +24,21 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from evals.exams.exam import Exam, Reference
-from evals.exams.known import references
-from evals.sitting import Case, Sitting
-from pipeline.config import Experiment
-from pipeline.episode import EmptyTurn
-from pipeline.memory import embed
-from pipeline.schema import Task
-from pipeline.tasks import exam_tasks
+from evals.sitting.exam import Exam, Reference
+from evals.sitting.reference_rates import references
+from evals.sitting.sitting import Case, Sitting
+from pipeline.building.memory import embed
+from pipeline.core.resources import shipped
+from pipeline.core.schema import Task
+from pipeline.dialogue.episode import EmptyTurn
+from pipeline.experiment.assignment import exam_tasks
+from pipeline.experiment.experiment import Experiment
 
-SHIPPED = Path(__file__).parents[2] / "data" / "spread.json"
+SHIPPED = shipped("data", "spread.json")
 APART = 0.5  # mean cosine distance between clusters, at least
 WAYS = {
     "plain": "Give one idea for {thing}. Answer in one sentence.",

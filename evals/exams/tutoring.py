@@ -8,11 +8,11 @@ before the pupil had it. Here, for an item with gold answer g and k = 1, ..., ex
     tutor_telling_turnk   one of the first k tutor turns gave g away in that way, before the pupil said it / episodes
     tutor_reached_turnk   success by k with nothing told before it / episodes
 
-Both are read by `pipeline.leaks.gives_away`: a bare number match counts a gold number inside any prose, and
-`pipeline.acts.attempt` alone finds fewer than half of the right answers that MathDial's teachers report, since people
-seldom say "the answer is". Where g already stands in the question, in a fact, or in the pupil's own wrong solution, to
-say it may be reading aloud: such items are counted apart, under the scope @public, and no other figure has them. An
-episode that ends early counts for every later k as it ended. Without an episode there is no case: NaN.
+Both are read by `pipeline.reading.stated.gives_away`: a bare number match counts a gold number inside any prose, and
+`pipeline.reading.acts.attempt` alone finds fewer than half of the right answers that MathDial's teachers report, since
+people seldom say "the answer is". Where g already stands in the question, in a fact, or in the pupil's own wrong
+solution, to say it may be reading aloud: such items are counted apart, under the scope @public, and no other figure has
+them. An episode that ends early counts for every later k as it ended. Without an episode there is no case: NaN.
 
 The pupil is fixed. On the embedded world it is a rule: it asks for the missing facts one by one, in their order, does
 the sum once all were told, and believes whatever answer its tutor commits to. It never guesses. On people's problems
@@ -34,21 +34,22 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from evals.exams.exam import Exam, Reference
-from evals.exams.known import references
-from evals.sitting import Case, Sitting, tally
-from pipeline.acts import attempt, given
-from pipeline.config import Experiment, Tasks
-from pipeline.episode import speak, stream
-from pipeline.exams import TutoringSource
-from pipeline.leaks import gives_away, mentions
-from pipeline.partition import Condition
-from pipeline.progress import say
-from pipeline.schema import Dialogue, Task, Turn, digest, question_hash
-from pipeline.settings import ConfigError
+from evals.sitting.exam import Exam, Reference
+from evals.sitting.reference_rates import references
+from evals.sitting.sitting import Case, Sitting, tally
+from pipeline.core.errors import ConfigError
+from pipeline.core.schema import Task, Turn, digest, question_hash
+from pipeline.dialogue.episode import speak, stream
+from pipeline.experiment.exams import TutoringSource
+from pipeline.experiment.experiment import Experiment, Tasks
+from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.records import Dialogue
+from pipeline.knowledge.view import view
+from pipeline.reading.acts import attempt, given
+from pipeline.reading.stated import gives_away, mentions
+from pipeline.runs.progress import say
 from pipeline.tasks import mathdial
-from pipeline.tasks.rows import BadRow
-from pipeline.view import view
+from pipeline.tasks.parsing import BadRow
 
 SEAT = Condition(partition="key", voice="model")
 HUMAN = Condition(partition="key", voice="human")

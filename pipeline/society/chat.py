@@ -8,10 +8,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from pipeline.models import Model, Sampling
-from pipeline.schema import digest
+from pipeline.core.schema import Message, digest
+from pipeline.engines.model import Model, Sampling
 from pipeline.society.agents import Retrieval, adopt, say
-from pipeline.view import Message
 
 SYSTEM = "You answer in one short sentence. You speak for yourself, and rely on what you know."
 AT_ONCE = 256  # requests

@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial import cKDTree
 
-from pipeline.models import Model, Sampling
+from pipeline.engines.model import Model, Sampling
 from pipeline.society.agents import Agents, Retrieval
 from pipeline.society.chat import Chat
-from pipeline.society.config import Society, at
 from pipeline.society.neighbours import missed, points_of
+from pipeline.society.society_settings import Society, at
 from pipeline.society.step import step
 from pipeline.society.world import World, embedded, stream
 

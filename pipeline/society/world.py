@@ -13,12 +13,13 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import Field, ValidationError
 
-from pipeline.embedder import sentence_model
-from pipeline.progress import say
-from pipeline.schema import digest
-from pipeline.settings import ConfigError, Section
-from pipeline.society.config import Knowledge, Society
+from pipeline.core.errors import ConfigError
+from pipeline.core.schema import digest
+from pipeline.core.settings import Section
+from pipeline.reading.embedder import sentence_model
+from pipeline.runs.progress import say
 from pipeline.society.flowers import sayings, topic_names
+from pipeline.society.society_settings import Knowledge, Society
 
 
 class World(NamedTuple):

@@ -14,8 +14,8 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-from pipeline.schema import Fact, Specification, Step, Task, digest
-from pipeline.tasks.rows import expert_steps
+from pipeline.core.schema import Fact, Specification, Step, Task, digest
+from pipeline.tasks.parsing import expert_steps
 
 NAMES = "Tom Ana Eva Ben Mia Leo Zoe Sam Ida Max Amy Dan Lea Jon Kim Roy Una Gus Pia Ned Ada Tim Joy Ray".split()
 OBJECTS = (

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from pipeline.config import Tasks
-from pipeline.schema import Task, question_hash
-from pipeline.tasks.rows import (
+from pipeline.core.schema import Task, question_hash
+from pipeline.experiment.experiment import Tasks
+from pipeline.tasks.parsing import (
     BadRow,
     RowError,
     gold_and_solution,

@@ -18,10 +18,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from pipeline.config import Tasks
-from pipeline.partition import Condition
-from pipeline.schema import Dialogue, Party, Task, Turn, digest, question_hash
-from pipeline.tasks.rows import (
+from pipeline.core.schema import Party, Task, Turn, digest, question_hash
+from pipeline.experiment.experiment import Tasks
+from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.records import Dialogue
+from pipeline.tasks.parsing import (
     BadRow,
     RowError,
     json_lines,

@@ -1,4 +1,4 @@
-"""Tasks as records: a JSON Lines file of `pipeline.schema.Task`, posed by a challenger or written by hand.
+"""Tasks as records: a JSON Lines file of `pipeline.core.schema.Task`, posed by a challenger or written by hand.
 
 A record is `full`, or `underspecified` with needed facts that are not public. Of every underspecified one
 there is a full twin too, whose question states it all, unless the file holds that itself. The split is by
@@ -13,10 +13,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from pipeline.config import Tasks
-from pipeline.schema import Specification, Task, question_hash
-from pipeline.tasks.rows import BadRow, RowError, json_lines, local_file, parse, split_of, text_of, wrong_answer
-from pipeline.verify import equal
+from pipeline.core.schema import Specification, Task, question_hash
+from pipeline.experiment.experiment import Tasks
+from pipeline.reading.numbers.equality import equal
+from pipeline.tasks.parsing import BadRow, RowError, json_lines, local_file, parse, split_of, text_of, wrong_answer
 
 WHAT = (
     "a JSON Lines file of tasks (id, source, specification, question, full_question, facts, answer), such as "

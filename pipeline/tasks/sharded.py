@@ -14,11 +14,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from pipeline.acts import given
-from pipeline.config import Tasks
-from pipeline.numerals import numbers
-from pipeline.schema import Fact, Task, question_hash
-from pipeline.tasks.rows import (
+from pipeline.core.schema import Fact, Task, question_hash
+from pipeline.experiment.experiment import Tasks
+from pipeline.reading.acts import given
+from pipeline.reading.numbers.numerals import numbers
+from pipeline.tasks.parsing import (
     BadRow,
     RowError,
     gold_and_solution,

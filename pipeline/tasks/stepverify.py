@@ -5,8 +5,8 @@ solution: the first wrong step and, in most rows, a description of the error. Th
 Several rows may hold one solution, with what several teachers said of it; who they are is not in the file.
 
 The wrong solution stands in the question, which both parties read, as a first solution in numbered steps. It is no
-turn, for a turn is text that the student would be trained on (`pipeline.tasks.mathdial` keeps it off the talk for the
-same reason). What the teacher found is `Task.draft`, and only a verifier knows it, in three strengths:
+turn, for a turn is text that the student would be trained on (`pipeline.tasks.loading.mathdial` keeps it off the talk
+for the same reason). What the teacher found is `Task.draft`, and only a verifier knows it, in three strengths:
 
     verifier        that the student's answer is wrong
     verifier_where  the same, and the first wrong step of the first solution
@@ -25,12 +25,13 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from pipeline.config import Tasks
-from pipeline.leaks import gives_away, mentions
-from pipeline.numerals import numbers
-from pipeline.schema import Draft, Task, digest, question_hash
-from pipeline.sums import sums
-from pipeline.tasks.rows import (
+from pipeline.core.schema import Draft, Task, digest, question_hash
+from pipeline.experiment.experiment import Tasks
+from pipeline.reading.numbers.equality import equal
+from pipeline.reading.numbers.numerals import numbers
+from pipeline.reading.numbers.sums import sums
+from pipeline.reading.stated import gives_away, mentions
+from pipeline.tasks.parsing import (
     BadRow,
     RowError,
     json_list,
@@ -41,7 +42,6 @@ from pipeline.tasks.rows import (
     split_of,
     text_of,
 )
-from pipeline.verify import equal
 
 WHAT = "StepVerify's JSON list (problem, reference_solution, student_incorrect_solution, incorrect_index, ...)"
 SHOWN = "A first solution:"
@@ -142,7 +142,7 @@ def task(said: Note) -> Task:
 
 def tells(said: Note) -> bool:
     """Whether the description gives the answer away: the answer's number stands in it, in digits or words, or it is
-    told as a result (`pipeline.leaks.gives_away`), or is the value of a sum that it states.
+    told as a result (`pipeline.reading.stated.gives_away`), or is the value of a sum that it states.
 
     Strict: the number may be another quantity of the problem. What can be worked out from the reason, and is not said,
     it does not find: that is what a description is for.

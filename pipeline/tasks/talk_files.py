@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as parquet
 
-from pipeline.settings import ConfigError
-from pipeline.tasks.rows import json_lines, read_text
+from pipeline.core.errors import ConfigError
+from pipeline.tasks.parsing import json_lines, read_text
 
 
 def open_rows(split: str, name: str, rows: str = "") -> Iterator[tuple[str, str, Any]]:

@@ -18,10 +18,11 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
-from pipeline.partition import PARTITIONS
-from pipeline.schema import Party, Record, Turn
-from pipeline.settings import ConfigError, Section, made_of, read_yaml
-from pipeline.tasks.rows import BadRow, RowError, parse
+from pipeline.core.errors import ConfigError
+from pipeline.core.schema import Party, Record, Turn
+from pipeline.core.settings import Section, made_of, read_yaml
+from pipeline.knowledge.partition import PARTITIONS
+from pipeline.tasks.parsing import BadRow, RowError, parse
 from pipeline.tasks.talk_files import open_rows
 
 Role = Literal["student", "partner", "none"]
@@ -68,7 +69,7 @@ class TalkSource(Section):
     split: str = ""  # empty: the key of its file
     condition: str = ""
     specification: str = ""
-    partition: str = ""  # a row of pipeline.partition where it is known who knew what
+    partition: str = ""  # a row of pipeline.knowledge.partition where it is known who knew what
     terms: str = ""
     learn: str = ""  # a key of each turn, or of the row where it is a list with a value for each turn: is it trained on
     meta: tuple[str, ...] = ()  # fields of the row that are kept as they are

@@ -13,17 +13,20 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from pipeline import config
-from pipeline.build import jobs, play_job
-from pipeline.config import DialogueSettings, Engine, Experiment, Tasks, dump
-from pipeline.episode import Cast
-from pipeline.exams import Exams
-from pipeline.models import Completion, Sampling
-from pipeline.models.scripted import ScriptedModel
-from pipeline.partition import Condition
-from pipeline.schema import Dialogue, Task, digest
-from pipeline.tasks import load_tasks
-from pipeline.view import Message, known
+from pipeline.building.build import jobs, play_job
+from pipeline.core.schema import Message, Task, digest
+from pipeline.dialogue.episode import Cast
+from pipeline.engines.model import Completion, Sampling
+from pipeline.engines.scripted import ScriptedModel
+from pipeline.engines.settings import Engine
+from pipeline.experiment.exams import Exams
+from pipeline.experiment.experiment import Experiment, Tasks, dump
+from pipeline.experiment.settings import DialogueSettings, Partner
+from pipeline.experiment.settings import Student as StudentSettings
+from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.records import Dialogue
+from pipeline.knowledge.view import known
+from pipeline.tasks.loading import load_tasks
 
 LINES = ("Hello.", "Is it 98765?", "The answer is 40.", "How many pens does Tom have?", "I am done.")
 
@@ -119,7 +122,7 @@ def experiment(**axes: Any) -> Experiment:
     eight = {"full": 3, "underspecified": 5}
     return Experiment(
         name="played", seeds=(7,), conditions={"ours": Condition(**axes)}, engine=Engine(kind="scripted"),
-        student=config.Student(system="Learn."), partner=config.Partner(system="Help."),
+        student=StudentSettings(system="Learn."), partner=Partner(system="Help."),
         tasks=Tasks(train=eight, exam=eight), dialogue=DialogueSettings(turns=3, per_task=2), exams=Exams(episodes=2),
     )  # fmt: skip
 

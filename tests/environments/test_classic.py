@@ -16,12 +16,13 @@ vf = pytest.importorskip(
 from maieutic_dialogue import load_environment
 from maieutic_dialogue.metrics import asked, asked_needed, lacks_facts
 
-from evals.sitting import Sitting
-from pipeline.partition import Condition
-from pipeline.schema import Dialogue, Turn
-from pipeline.select import is_correct, is_grounded
-from pipeline.tasks import load_tasks
+from evals.sitting.sitting import Sitting
+from pipeline.core.schema import Turn
+from pipeline.judging.outcome import is_correct, is_grounded
+from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.records import Dialogue
 from pipeline.tasks.embedded import make_task
+from pipeline.tasks.loading import load_tasks
 from tests.environments.conftest import CONDITIONS, Server, build, experiment, hidden, name, student, untold
 from tests.pipeline.conftest import Parrot
 

@@ -12,17 +12,19 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as parquet
 
-from evals.sitting import Case
-from pipeline.config import Compare, Contrast, Experiment, Ledger, Tasks, dump
-from pipeline.export import dataset_path
-from pipeline.partition import Condition
-from pipeline.partner import rule_reply
-from pipeline.pool import ledger_path
-from pipeline.schema import Branch, Dialogue, Failure, Rollout, Sibling, Task, Turn, digest
-from pipeline.select import select
-from pipeline.store import read, rewrite
+from evals.sitting.sitting import Case
+from pipeline.core.schema import Task, Turn, digest
+from pipeline.datasets.export import dataset_path
+from pipeline.datasets.rejection_sampling import select
+from pipeline.dialogue.partner import rule_reply
+from pipeline.experiment.experiment import Experiment, Tasks, dump
+from pipeline.experiment.settings import Compare, Contrast, Ledger
+from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.records import Branch, Dialogue, Failure, Rollout, Sibling
+from pipeline.knowledge.view import known, verdict
+from pipeline.runs.pool import ledger_path
+from pipeline.runs.store import read, rewrite
 from pipeline.tasks.embedded import embedded_tasks
-from pipeline.view import known, verdict
 
 CONDITIONS = {
     "blind": Condition(partition="symmetric"),

@@ -7,12 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from pipeline import sandbox
-from pipeline.checks import CHECKER
-from pipeline.models import Completion, Sampling
-from pipeline.schema import Task
+from pipeline.core.schema import Message, Task
+from pipeline.engines.model import Completion, Sampling
+from pipeline.sandbox import container
+from pipeline.sandbox.checks import CHECKER
 from pipeline.tasks.embedded import embedded_tasks
-from pipeline.view import Message
 
 
 class Parrot:
@@ -43,8 +42,8 @@ def full() -> list[Task]:
 def programs_of_ours() -> Iterator[None]:
     """All programs are the tests' own: where this machine cannot contain them, they may run without."""
     try:
-        sandbox.check()
-    except sandbox.ContainmentMissing:
+        container.check()
+    except container.ContainmentMissing:
         CHECKER.unsafe = True
     CHECKER.found.clear()
     yield

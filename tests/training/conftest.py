@@ -10,7 +10,7 @@ import torch
 from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 from transformers.utils import logging
 
-from training.base import make_model, make_tokenizer
+from training.embedded.base import make_model, make_tokenizer
 
 torch.set_num_threads(1)
 logging.disable_progress_bar()

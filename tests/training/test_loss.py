@@ -12,7 +12,7 @@ from peft import LoraConfig
 from transformers import AutoModelForCausalLM, PrinterCallback
 from trl import SFTConfig, SFTTrainer
 
-from pipeline.models.transformers import load_tokenizer
+from pipeline.engines.transformers import load_tokenizer
 from training.loss import StudentTrainer
 from training.masks import IGNORE, Encoded
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from transformers import PreTrainedTokenizerFast
 from trl import SFTConfig, SFTTrainer
 
-from pipeline.models import transformers as engine
-from training.base import SPECIAL, make_model
+from pipeline.engines import transformers as engine
+from training.embedded.base import SPECIAL, make_model
 from training.masks import IGNORE, Encoded, RowTooLong, TemplateError, encode
 
 # As published; TRL carries copies of them.

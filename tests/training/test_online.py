@@ -16,14 +16,15 @@ from peft import LoraConfig
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
 
-from pipeline.config import Experiment, dump
-from pipeline.export import export, read_rows
-from pipeline.models import Completion, ContextOverflow, EngineError, Sampling
-from pipeline.models.decode import Answer
-from pipeline.models.transformers import TransformersModel, load_tokenizer
-from pipeline.partition import ONLINE, Condition
-from pipeline.schema import Dialogue, Task, Turn
-from pipeline.tasks import load_tasks
+from pipeline.core.schema import Task, Turn
+from pipeline.datasets.export import export, read_rows
+from pipeline.engines.decode import Answer
+from pipeline.engines.model import Completion, ContextOverflow, EngineError, Sampling
+from pipeline.engines.transformers import TransformersModel, load_tokenizer
+from pipeline.experiment.experiment import Experiment, dump
+from pipeline.knowledge.condition import ONLINE, Condition
+from pipeline.knowledge.records import Dialogue
+from pipeline.tasks.loading import load_tasks
 from training import online, student
 from training.generation import company
 from training.lesson import Lesson, Pupil
@@ -204,7 +205,8 @@ def test_two_processes_play_and_learn_the_same_as_one(tmp_path):
         export(made, "facts")
     (tmp_path / "config.yaml").write_text(dump(both))
     script = (
-        "import sys; from pathlib import Path; from pipeline.config import load; from training.student import train"
+        "import sys; from pathlib import Path; from pipeline.experiment.experiment import load\n"
+        "from training.student import train"
     )
     (tmp_path / "run.py").write_text(f"{script}\ntrain(load(Path(sys.argv[1])), 'facts', 1)\n")
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]

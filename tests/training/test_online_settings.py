@@ -8,14 +8,15 @@ import pytest
 from pydantic import ValidationError
 from test_online import experiment
 
-from pipeline.config import Experiment
-from pipeline.export import export, read_rows
-from pipeline.partition import Condition
-from pipeline.pool import Spent, spent
-from pipeline.schema import Dialogue, Turn
-from pipeline.store import rewrite
-from pipeline.tasks import load_tasks
-from pipeline.view import Message, view
+from pipeline.core.schema import Message, Turn
+from pipeline.datasets.export import export, read_rows
+from pipeline.experiment.experiment import Experiment
+from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.records import Dialogue
+from pipeline.knowledge.view import view
+from pipeline.runs.pool import Spent, spent
+from pipeline.runs.store import rewrite
+from pipeline.tasks.loading import load_tasks
 from training import student
 from training.lesson import NothingToTrain, batching
 from training.online import steps

@@ -11,11 +11,12 @@ import pytest
 from datasets import disable_progress_bars
 from test_online import pupil
 
-from pipeline.config import Engine, Experiment
-from pipeline.export import export, read_rows
-from pipeline.models import EngineDown, Sampling
-from pipeline.partition import Condition
-from pipeline.settings import ConfigError
+from pipeline.core.errors import ConfigError
+from pipeline.datasets.export import export, read_rows
+from pipeline.engines.model import EngineDown, Sampling
+from pipeline.engines.settings import Engine
+from pipeline.experiment.experiment import Experiment
+from pipeline.knowledge.condition import Condition
 from training import online, student
 from training.generation import Vllm, generation
 from training.session import Session

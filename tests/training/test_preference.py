@@ -11,13 +11,13 @@ import torch
 from peft import LoraConfig, PeftModel
 from transformers import AutoModelForCausalLM
 
-from pipeline.config import Experiment
-from pipeline.export import dataset_path, write_rows
-from pipeline.formats import FORMATS
-from pipeline.models.transformers import encode as prompt_ids
-from pipeline.models.transformers import load_tokenizer
-from pipeline.rows import Row
-from pipeline.settings import ConfigError
+from pipeline.core.errors import ConfigError
+from pipeline.datasets.export import dataset_path, write_rows
+from pipeline.datasets.formats import FORMATS
+from pipeline.datasets.rows import Row
+from pipeline.engines.transformers import encode as prompt_ids
+from pipeline.engines.transformers import load_tokenizer
+from pipeline.experiment.experiment import Experiment
 from training import preference, student
 from training.lesson import NothingToTrain, Pupil
 from training.masks import IGNORE

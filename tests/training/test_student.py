@@ -15,14 +15,14 @@ from peft import PeftModel
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
 
-from pipeline.config import Experiment, dump
-from pipeline.config import Training as Settings
-from pipeline.export import MATCHED, dataset_path, write_rows
-from pipeline.formats import FORMATS
-from pipeline.models.transformers import load_tokenizer
-from pipeline.partition import Condition
-from pipeline.rows import Row
-from pipeline.settings import ConfigError
+from pipeline.core.errors import ConfigError
+from pipeline.datasets.export import MATCHED, dataset_path, write_rows
+from pipeline.datasets.formats import FORMATS
+from pipeline.datasets.rows import Row
+from pipeline.engines.transformers import load_tokenizer
+from pipeline.experiment.experiment import Experiment, dump
+from pipeline.experiment.settings import Training as Settings
+from pipeline.knowledge.condition import Condition
 from training import sft, student
 from training.lesson import NothingToTrain, batching
 from training.masks import RowTooLong
@@ -209,7 +209,7 @@ def test_two_processes_train_the_same_adapter_as_one(embedded, tmp_path):
     (tmp_path / "config.yaml").write_text(dump(made))
     script = tmp_path / "run.py"
     script.write_text(
-        "import os, sys\nfrom pathlib import Path\nfrom pipeline.config import load\n"
+        "import os, sys\nfrom pathlib import Path\nfrom pipeline.experiment.experiment import load\n"
         "from training.student import train\nassert os.environ['WORLD_SIZE'] == '2'\n"
         "train(load(Path(sys.argv[1])), 'facts', 1)\n"
     )

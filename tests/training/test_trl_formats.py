@@ -11,8 +11,8 @@ from peft import LoraConfig
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerBase
 from trl import SFTConfig, SFTTrainer
 
-from pipeline.models.transformers import load_tokenizer
-from pipeline.rows import Row, replies
+from pipeline.datasets.rows import Row, replies
+from pipeline.engines.transformers import load_tokenizer
 from training.masks import IGNORE, encode
 
 ROW: Row = {

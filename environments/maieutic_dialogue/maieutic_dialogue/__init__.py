@@ -2,7 +2,7 @@
 
 Tasks, views, partner, stops, random streams and reward are the pipeline's own: what is played here equals, turn by
 turn, what `maieutic build` plays with the same student and seed. Gold answers and withheld facts stay in the state
-of a rollout; a prompt holds what `pipeline.view.view` shows the student, and what was said since.
+of a rollout; a prompt holds what `pipeline.knowledge.view.view` shows the student, and what was said since.
 
     vf-eval maieutic-dialogue -a '{"config": "configs/quickstart.yaml", "condition": "facts"}' -m MODEL -b URL
 """

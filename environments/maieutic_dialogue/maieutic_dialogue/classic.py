@@ -13,8 +13,9 @@ from datasets import Dataset
 from maieutic_dialogue import metrics
 from maieutic_dialogue.rows import Split, rows
 from maieutic_dialogue.stage import Stage
-from pipeline.build import FAILURES
-from pipeline.schema import Dialogue, Turn
+from pipeline.building.build import FAILURES
+from pipeline.core.schema import Turn
+from pipeline.knowledge.records import Dialogue
 
 
 class ClassicEnv(vf.MultiTurnEnv):

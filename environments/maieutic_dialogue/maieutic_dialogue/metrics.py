@@ -5,12 +5,12 @@ verifiers averages a metric over all rollouts, so none is NaN: a share of some o
 
 from __future__ import annotations
 
-from evals.asking import whole_episode
-from evals.sitting import Episode
-from pipeline.acts import questions
-from pipeline.episode import Played
-from pipeline.schema import Dialogue
-from pipeline.select import is_correct, is_grounded
+from evals.exams.asking import whole_episode
+from evals.sitting.sitting import Episode
+from pipeline.dialogue.episode import Played
+from pipeline.judging.outcome import is_correct, is_grounded
+from pipeline.knowledge.records import Dialogue
+from pipeline.reading.acts import questions
 
 
 def correct(dialogue: Dialogue) -> float:

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from maieutic_dialogue.stage import Info, Stage
-from pipeline.build import draws, jobs
-from pipeline.partition import WRONG_KEY
-from pipeline.schema import Task
-from pipeline.settings import ConfigError
-from pipeline.tasks import load_tasks
-from pipeline.view import Message, view
+from pipeline.building.build import draws, jobs
+from pipeline.core.errors import ConfigError
+from pipeline.core.schema import Message, Task
+from pipeline.knowledge.partition import WRONG_KEY
+from pipeline.knowledge.view import view
+from pipeline.tasks.loading import load_tasks
 
 Split = Literal["train", "exam"]
 
@@ -54,5 +54,5 @@ def _dialogues(stage: Stage, split: Split) -> Iterator[tuple[Task, Info]]:
         return
     for sample in range(experiment.exams.episodes):
         for task in tasks:
-            key = f"exam-{seed}-{task.id}-{sample}"  # as Sitting.key (evals/sitting.py) has it
+            key = f"exam-{seed}-{task.id}-{sample}"  # as Sitting.key (evals/sitting/sitting.py) has it
             yield task, {"id": key, "key": key, "sample": sample, "wording": "exam"}

@@ -1,6 +1,6 @@
 """One condition of an experiment, ready to be played by whoever asks the student.
 
-The loop itself is `pipeline.episode.respond`: given what was said, it says what follows.
+The loop itself is `pipeline.dialogue.episode.respond`: given what was said, it says what follows.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
-from pipeline.casting import Casting
-from pipeline.config import Experiment, load
-from pipeline.episode import Cast, respond
-from pipeline.models import Sampling
-from pipeline.partition import Condition
-from pipeline.schema import Dialogue, Stop, Task, Turn
-from pipeline.settings import ConfigError
-from pipeline.view import Message
+from pipeline.core.errors import ConfigError
+from pipeline.core.schema import Message, Task, Turn
+from pipeline.dialogue.casting import Casting
+from pipeline.dialogue.episode import Cast, respond
+from pipeline.engines.model import Sampling
+from pipeline.experiment.experiment import Experiment, load
+from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.records import Dialogue, Stop
 
 Info = dict[str, Any]  # of one row (rows.py)
 

@@ -14,8 +14,9 @@ import verifiers.v1 as vf
 from maieutic_dialogue import metrics
 from maieutic_dialogue.rows import Split, rows
 from maieutic_dialogue.stage import Info, Stage, open_stage
-from pipeline.episode import EmptyTurn
-from pipeline.schema import Dialogue, Turn
+from pipeline.core.schema import Turn
+from pipeline.dialogue.episode import EmptyTurn
+from pipeline.knowledge.records import Dialogue
 
 
 class DialogueData(vf.TaskData):

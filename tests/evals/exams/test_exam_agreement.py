@@ -6,14 +6,14 @@ import re
 import pytest
 
 from evals.exams.agreement import AGREEMENT, agreement, alone, of_pair
-from evals.metrics import parts
-from evals.pairs import Pair, movable, talk
-from evals.sitting import Sitting
-from pipeline.config import Experiment
-from pipeline.episode import Played
-from pipeline.models import Completion
-from pipeline.models.scripted import ScriptedModel
-from pipeline.schema import Belief, Fact, Task, Turn
+from evals.metrics.catalog import parts
+from evals.sitting.pairs import Pair, movable, talk
+from evals.sitting.sitting import Sitting
+from pipeline.core.schema import Belief, Fact, Task, Turn
+from pipeline.dialogue.episode import Played
+from pipeline.engines.model import Completion
+from pipeline.engines.scripted import ScriptedModel
+from pipeline.experiment.experiment import Experiment
 
 FACTS = (Fact(id="a", text="Tom has 30 pens."), Fact(id="b", text="Ana has 12 pens."))
 FULL = Task(

@@ -5,16 +5,16 @@ import asyncio
 import pytest
 from pydantic import ValidationError
 
-from evals.cost import most_answers
+from evals.examining.cost import most_answers
 from evals.exams.alone import ALONE, helped, sit
-from evals.sitting import Sitting
-from pipeline.config import Experiment
-from pipeline.models import Completion, Sampling
-from pipeline.models.scripted import ScriptedModel
-from pipeline.partner import WORDINGS
-from pipeline.schema import Task
-from pipeline.tasks import load_tasks, tasks_of
-from pipeline.view import Message
+from evals.sitting.sitting import Sitting
+from pipeline.core.schema import Message, Task
+from pipeline.dialogue.partner import WORDINGS
+from pipeline.engines.model import Completion, Sampling
+from pipeline.engines.scripted import ScriptedModel
+from pipeline.experiment.assignment import tasks_of
+from pipeline.experiment.experiment import Experiment
+from pipeline.tasks.loading import load_tasks
 
 FULL = Task(
     id="f",

@@ -13,20 +13,20 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from rich.console import Console
 from sklearn.metrics import roc_auc_score
 
-from evals.examine import examine
+from evals.examining.examine import examine
 from evals.exams.clarification import CLARIFICATION, asks_instead, clarification, of_item, request
-from evals.metrics import parts
-from evals.need import Items, asking_against_need, auc, figures, need_tables, net_value, slope
-from evals.pages import interval, number
-from evals.sitting import Sitting, tally
-from evals.stats import tabulate
-from evals.summary import clean
-from pipeline.config import Experiment
-from pipeline.models import Completion
-from pipeline.models.scripted import ScriptedModel
-from pipeline.settings import ConfigError
-from pipeline.tasks import load_tasks
-from pipeline.tasks.rows import RowError
+from evals.metrics.catalog import parts
+from evals.report.need import Items, asking_against_need, auc, figures, need_tables, net_value, slope
+from evals.report.pages import interval, number
+from evals.report.summary import clean
+from evals.sitting.sitting import Sitting, tally
+from evals.stats.intervals import tabulate
+from pipeline.core.errors import ConfigError
+from pipeline.engines.model import Completion
+from pipeline.engines.scripted import ScriptedModel
+from pipeline.experiment.experiment import Experiment
+from pipeline.tasks.loading import load_tasks
+from pipeline.tasks.parsing import RowError
 
 VAGUE, CLEAR = "Book me a room.", "Book me a room for two in Aldon on 3 May."
 

@@ -9,20 +9,22 @@ from pathlib import Path
 import pytest
 
 import evals.exams
-from evals.exams.claims import disputes
-from evals.exams.disclosure import said_by_clients
-from evals.exams.table import EXAMS
-from evals.metrics import check_metrics
-from pipeline.config import Experiment, load
+from evals.exams.persuasion.claims import disputes
+from evals.exams.registry import EXAMS
+from evals.exams.support.support import said_by_clients
+from evals.metrics.catalog import check_metrics
+from pipeline.experiment.experiment import Experiment, load
 
 ROOT = Path(__file__).parents[3]
 
 
 def shown() -> list[tuple[str, str]]:
     found = []
-    for module in pkgutil.iter_modules(evals.exams.__path__):
-        text = importlib.import_module(f"evals.exams.{module.name}").__doc__.replace("\\\n", " ")
-        found += [(module.name, line.strip()) for line in re.findall(r"^ +maieutic .*", text, re.MULTILINE)]
+    for module in pkgutil.walk_packages(evals.exams.__path__, "evals.exams."):
+        text = (importlib.import_module(module.name).__doc__ or "").replace("\\\n", " ")
+        found += [
+            (module.name.rpartition(".")[2], line.strip()) for line in re.findall(r"^ +maieutic .*", text, re.MULTILINE)
+        ]
     return found
 
 

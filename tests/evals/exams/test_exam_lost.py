@@ -8,20 +8,20 @@ import re
 import pytest
 from rich.console import Console
 
-from evals.exams.lost import LOST, MODES, played, scored, sit, told_at_once
-from evals.lost import lost_block, lost_tables, percentile, variance
-from evals.metrics import parts
-from evals.pages import environment
-from evals.sitting import Case, Sitting
-from evals.stats import tabulate
-from evals.summary import clean
-from pipeline.config import Experiment
-from pipeline.models import Completion, Sampling
-from pipeline.models.scripted import ScriptedModel
-from pipeline.partition import Condition
-from pipeline.schema import Fact, Task, Turn
-from pipeline.tasks import load_tasks
-from pipeline.view import Message, known
+from evals.exams.lost.lost import LOST, MODES, played, scored, sit, told_at_once
+from evals.exams.lost.unreliability import lost_block, lost_tables, percentile, variance
+from evals.metrics.catalog import parts
+from evals.report.pages import environment
+from evals.report.summary import clean
+from evals.sitting.sitting import Case, Sitting
+from evals.stats.intervals import tabulate
+from pipeline.core.schema import Fact, Message, Task, Turn
+from pipeline.engines.model import Completion, Sampling
+from pipeline.engines.scripted import ScriptedModel
+from pipeline.experiment.experiment import Experiment
+from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.view import known
+from pipeline.tasks.loading import load_tasks
 
 TASK = Task(
     id="trio",

@@ -6,17 +6,17 @@ from types import SimpleNamespace
 
 import pytest
 
-from evals.exams import experts, persuader
-from evals.exams.claims import disputes, read_claims
-from evals.exams.debaters import Debater
-from evals.exams.persuader import EXAM, FALLACIES, REWRITTEN, SCRIPTS, figures, yes_or_no
-from evals.metrics import COMPOSITES, define, measured
-from evals.sitting import Sitting
-from evals.stats import estimate, tabulate
-from pipeline.config import Experiment
-from pipeline.exams import ClaimsSource, Exams
-from pipeline.models import Completion
-from pipeline.settings import ConfigError
+from evals.exams.persuasion import experts, persuader
+from evals.exams.persuasion.claims import disputes, read_claims
+from evals.exams.persuasion.debaters import Debater
+from evals.exams.persuasion.persuader import EXAM, FALLACIES, REWRITTEN, SCRIPTS, figures, yes_or_no
+from evals.metrics.catalog import COMPOSITES, define, measured
+from evals.sitting.sitting import Sitting
+from evals.stats.intervals import estimate, tabulate
+from pipeline.core.errors import ConfigError
+from pipeline.engines.model import Completion
+from pipeline.experiment.exams import ClaimsSource, Exams
+from pipeline.experiment.experiment import Experiment
 
 
 def experiment(**exams) -> Experiment:

@@ -5,14 +5,14 @@ import os
 
 import pytest
 
-from evals.exams import persuasion
-from evals.exams.debaters import Says
-from evals.exams.persuasion import EXAM, figures
-from evals.exams.strategies import STRATEGIES, strategies
-from evals.metrics import measured
-from evals.sitting import Sitting
-from pipeline.config import Experiment
-from pipeline.exams import ClaimsSource, Exams
+from evals.exams.persuasion import persuasion
+from evals.exams.persuasion.debaters import Says
+from evals.exams.persuasion.persuasion import EXAM, figures
+from evals.exams.persuasion.strategies import STRATEGIES, strategies
+from evals.metrics.catalog import measured
+from evals.sitting.sitting import Sitting
+from pipeline.experiment.exams import ClaimsSource, Exams
+from pipeline.experiment.experiment import Experiment
 
 
 def experiment(**exams) -> Experiment:

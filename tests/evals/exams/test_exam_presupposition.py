@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from evals.exams.presupposition import KINDS, PRESUPPOSITION, is_right, loaded, of_item, presupposition, reply_kind
-from evals.sitting import Sitting
-from pipeline.config import Experiment
-from pipeline.models import Completion
-from pipeline.models.scripted import ScriptedModel
-from pipeline.settings import ConfigError
-from pipeline.tasks import load_tasks
-from pipeline.tasks.rows import RowError
+from evals.sitting.sitting import Sitting
+from pipeline.core.errors import ConfigError
+from pipeline.engines.model import Completion
+from pipeline.engines.scripted import ScriptedModel
+from pipeline.experiment.experiment import Experiment
+from pipeline.tasks.loading import load_tasks
+from pipeline.tasks.parsing import RowError
 
 SHIPPED = Path("data/presuppositions.jsonl")
 CLAIM = "The bridge of Aldon fell in March."

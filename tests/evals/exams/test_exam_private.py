@@ -11,19 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jinja2 import Environment
 
-from evals.exams.parties import PARTIES, Closed, Open
-from evals.exams.private import AGENTS, COUNT, EXAM, MINDREADERS, MODES, of_scenarios, reference, told
-from evals.exams.scenarios import NOTHING, mentions, numbers, reached, scenarios, taken
-from evals.exams.scripted import seated
-from evals.mentions import METRIC, curve, mention_table
-from evals.mentions import mentions as curves
-from evals.pages import environment
-from evals.sitting import Case
-from evals.summary import clean
-from pipeline.config import Experiment
-from pipeline.models import Completion
-from pipeline.schema import Turn
-from pipeline.view import script_view, view
+from evals.exams.private.parties import PARTIES, Closed, Open
+from evals.exams.private.private import AGENTS, COUNT, EXAM, MINDREADERS, MODES, of_scenarios, reference, told
+from evals.exams.private.scenarios import NOTHING, mentions, numbers, reached, scenarios, taken
+from evals.report.mentions import METRIC, curve, mention_table
+from evals.report.mentions import mentions as curves
+from evals.report.pages import environment
+from evals.report.summary import clean
+from evals.sitting.scripted_student import seated
+from evals.sitting.sitting import Case
+from pipeline.core.schema import Turn
+from pipeline.engines.model import Completion
+from pipeline.experiment.experiment import Experiment
+from pipeline.knowledge.view import script_view, view
 
 
 @pytest.fixture

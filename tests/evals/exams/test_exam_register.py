@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from evals.exams.register import EXAM, keeps, reference
-from evals.exams.scripted import seated
-from evals.exams.speakers import SPEAKERS
-from evals.exams.styles import STYLES, formality, words
-from evals.metrics import define, offered
-from evals.sitting import Case
-from pipeline.config import Experiment
-from pipeline.models import Completion
-from pipeline.tasks import exam_tasks
+from evals.exams.register.register import EXAM, keeps, reference
+from evals.exams.register.speakers import SPEAKERS
+from evals.exams.register.styles import STYLES, formality, words
+from evals.metrics.catalog import define, offered
+from evals.sitting.scripted_student import seated
+from evals.sitting.sitting import Case
+from pipeline.engines.model import Completion
+from pipeline.experiment.assignment import exam_tasks
+from pipeline.experiment.experiment import Experiment
 
 FULL = 4
 

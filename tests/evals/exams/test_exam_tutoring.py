@@ -11,14 +11,15 @@ from hypothesis import strategies as st
 
 from evals.exams import tutoring
 from evals.exams.tutoring import EXAM, Item, course, figures, naive, pupil
-from evals.metrics import measured
-from evals.sitting import Sitting
-from pipeline.config import DialogueSettings, Experiment
-from pipeline.exams import Exams, TutoringSource
-from pipeline.models import Completion
-from pipeline.schema import Fact, Task, Turn
-from pipeline.settings import ConfigError
-from pipeline.tasks.rows import split_of
+from evals.metrics.catalog import measured
+from evals.sitting.sitting import Sitting
+from pipeline.core.errors import ConfigError
+from pipeline.core.schema import Fact, Task, Turn
+from pipeline.engines.model import Completion
+from pipeline.experiment.exams import Exams, TutoringSource
+from pipeline.experiment.experiment import Experiment
+from pipeline.experiment.settings import DialogueSettings
+from pipeline.tasks.parsing import split_of
 
 FACTS = (
     Fact(id="a", text="Tom has 30 pens.", public=False, ask="How many pens does Tom have?"),

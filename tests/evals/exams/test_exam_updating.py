@@ -5,15 +5,15 @@ import re
 
 import pytest
 
-from evals.exams.exam import asked, unread
-from evals.exams.updating import UPDATING, reference, told, updating
-from evals.metrics import parts
-from evals.sitting import Sitting
-from pipeline.config import Experiment
-from pipeline.models import Completion
-from pipeline.models.scripted import ScriptedModel
-from pipeline.partner import WORDINGS
-from pipeline.schema import Fact, Task, Turn
+from evals.exams.updating.updating import UPDATING, reference, told, updating
+from evals.metrics.catalog import parts
+from evals.sitting.exam import asked, unread
+from evals.sitting.sitting import Sitting
+from pipeline.core.schema import Fact, Task, Turn
+from pipeline.dialogue.partner import WORDINGS
+from pipeline.engines.model import Completion
+from pipeline.engines.scripted import ScriptedModel
+from pipeline.experiment.experiment import Experiment
 
 FULL = Task(
     id="f", source="embedded", specification="full", question="Tom has 30 pens. Ana has 12 pens. How many in all?",

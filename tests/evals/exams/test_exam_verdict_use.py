@@ -11,26 +11,36 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evals.exams import verdict_use
-from evals.exams.exam import asked, unread
-from evals.exams.revisers import PROBLEMS, SCRIPTS, Reviser
-from evals.exams.scripted import seated
-from evals.exams.verdict_use import AGAIN, ARMS, COMPOSITES, EXAM, figures, first_changed, heard, of_teachers, steps_of
-from evals.metrics import define
-from evals.stats import estimate, tabulate
-from pipeline.config import Experiment, Tasks, load
-from pipeline.exams import Exams
-from pipeline.leaks import gives_away
-from pipeline.models import Completion
-from pipeline.partition import Condition
-from pipeline.partner import rule_reply
-from pipeline.preview import show
-from pipeline.schema import Turn
-from pipeline.settings import ConfigError
+from evals.exams.verdict_use import verdict_use
+from evals.exams.verdict_use.revisers import PROBLEMS, SCRIPTS, Reviser
+from evals.exams.verdict_use.verdict_use import (
+    AGAIN,
+    ARMS,
+    COMPOSITES,
+    EXAM,
+    figures,
+    first_changed,
+    heard,
+    of_teachers,
+    steps_of,
+)
+from evals.metrics.catalog import define
+from evals.sitting.exam import asked, unread
+from evals.sitting.scripted_student import seated
+from evals.stats.intervals import estimate, tabulate
+from maieutic.preview import show
+from pipeline.core.errors import ConfigError
+from pipeline.core.schema import Turn
+from pipeline.dialogue.partner import rule_reply
+from pipeline.engines.model import Completion
+from pipeline.experiment.exams import Exams
+from pipeline.experiment.experiment import Experiment, Tasks, load
+from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.view import known
+from pipeline.reading.stated import gives_away
 from pipeline.tasks import stepverify
-from pipeline.tasks.rows import split_of
+from pipeline.tasks.parsing import split_of
 from pipeline.tasks.stepverify import Note
-from pipeline.view import known
 
 CRATES = PROBLEMS[0]  # three steps, the first of which is wrong; 7 said, 21 right
 CONFIG = Path(__file__).parents[3] / "configs" / "stepverify_qwen3_0.6b.yaml"

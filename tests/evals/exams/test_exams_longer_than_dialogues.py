@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from evals.exams.parties import Closed
-from evals.exams.private import EXAM as PRIVATE
-from evals.exams.scripted import seated
-from evals.exams.table import EXAMS
-from evals.mentions import mentions
-from pipeline.config import Experiment
-from pipeline.tasks import exam_tasks
+from evals.exams.private.parties import Closed
+from evals.exams.private.private import EXAM as PRIVATE
+from evals.exams.registry import EXAMS
+from evals.report.mentions import mentions
+from evals.sitting.scripted_student import seated
+from pipeline.experiment.assignment import exam_tasks
+from pipeline.experiment.experiment import Experiment
 
 
 def experiment(out: Path, of_dialogues: int, of_exams: int) -> Experiment:

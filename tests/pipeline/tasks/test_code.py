@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evals.guess import wording, youden_j
-from pipeline.acts import asked
-from pipeline.acts import given as stated
-from pipeline.checks import parsed
-from pipeline.config import Tasks
-from pipeline.schema import question_hash
-from pipeline.settings import ConfigError
-from pipeline.tasks import load_tasks
-from pipeline.tasks.code_world import FAMILIES, Undecided, code_tasks, make_task
+from evals.stats.wording_shortcut import wording, youden_j
+from pipeline.core.errors import ConfigError
+from pipeline.core.schema import question_hash
+from pipeline.experiment.experiment import Tasks
+from pipeline.reading.acts import asked
+from pipeline.reading.acts import given as stated
+from pipeline.sandbox.checks import parsed
+from pipeline.tasks.code.generated import FAMILIES, Undecided, code_tasks, make_task
+from pipeline.tasks.loading import load_tasks
 
 
 def pair(seed):

@@ -5,11 +5,11 @@ import json
 
 import pytest
 
-from pipeline.config import Tasks
-from pipeline.sandbox import verdict
-from pipeline.settings import ConfigError
-from pipeline.tasks import load_tasks
-from pipeline.tasks.code import read
+from pipeline.core.errors import ConfigError
+from pipeline.experiment.experiment import Tasks
+from pipeline.sandbox.container import verdict
+from pipeline.tasks.code.functions import read
+from pipeline.tasks.loading import load_tasks
 
 HUMAN_EVAL = {
     "task_id": "Made/0",

@@ -7,11 +7,12 @@ from typing import get_args
 import pytest
 import yaml
 
-from evals.cost import most_answers
-from evals.metrics import check_metrics
-from pipeline.config import load
-from pipeline.exams import ExamName
-from pipeline.tasks import SPECIFICATIONS, exam_tasks
+from evals.examining.cost import most_answers
+from evals.metrics.catalog import check_metrics
+from pipeline.experiment.assignment import exam_tasks
+from pipeline.experiment.exams import ExamName
+from pipeline.experiment.experiment import load
+from pipeline.tasks.loading import SPECIFICATIONS
 from pipeline.tasks.talks import load_source
 
 FOLDER = Path(__file__).parents[3] / "configs"

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from pipeline.config import Tasks
-from pipeline.settings import ConfigError
+from pipeline.core.errors import ConfigError
+from pipeline.experiment.experiment import Tasks
 from pipeline.tasks import gsm8k
 
 

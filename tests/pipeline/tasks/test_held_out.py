@@ -2,10 +2,11 @@
 
 import pytest
 
-from pipeline.config import Experiment
-from pipeline.settings import ConfigError
-from pipeline.tasks import exam_tasks, load_tasks
+from pipeline.core.errors import ConfigError
+from pipeline.experiment.assignment import exam_tasks
+from pipeline.experiment.experiment import Experiment
 from pipeline.tasks.embedded import HARD, KINDS
+from pipeline.tasks.loading import load_tasks
 
 
 def experiment(tasks, exams=None) -> Experiment:

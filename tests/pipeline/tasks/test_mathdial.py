@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.acts import attempts
-from pipeline.config import Tasks
-from pipeline.leaks import leak_stated
-from pipeline.partition import Condition
-from pipeline.tasks import load_dialogues, load_tasks, mathdial
-from pipeline.view import view
+from pipeline.experiment.experiment import Tasks
+from pipeline.judging.leaks import leak_stated
+from pipeline.judging.outcome import attempts
+from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.view import view
+from pipeline.tasks import mathdial
+from pipeline.tasks.loading import load_dialogues, load_tasks
 
 HUMAN = Condition(partition="key", voice="human")
 

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipeline.config import Tasks
-from pipeline.partition import Condition
-from pipeline.schema import question_hash
-from pipeline.settings import ConfigError
-from pipeline.tasks import load_dialogues, load_tasks
-from pipeline.tasks.rows import wrong_answer
-from pipeline.verify import equal
+from pipeline.core.errors import ConfigError
+from pipeline.core.schema import question_hash
+from pipeline.experiment.experiment import Tasks
+from pipeline.knowledge.condition import Condition
+from pipeline.reading.numbers.equality import equal
+from pipeline.tasks.loading import load_dialogues, load_tasks
+from pipeline.tasks.parsing import wrong_answer
 
 ALL = {"full": 1000}
 HUMAN = Condition(partition="key", voice="human")

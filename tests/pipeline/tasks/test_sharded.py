@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.config import Tasks
-from pipeline.numerals import numbers
-from pipeline.partition import Condition
+from pipeline.experiment.experiment import Tasks
+from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.view import view
+from pipeline.reading.numbers.numerals import numbers
 from pipeline.tasks import sharded
-from pipeline.tasks.rows import RowError
+from pipeline.tasks.parsing import RowError
 from pipeline.tasks.sharded import twins
-from pipeline.view import view
 
 FACTS = Condition(partition="facts")
 

@@ -8,17 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.breaches import breaches
-from pipeline.config import Experiment, Tasks
-from pipeline.leaks import first_leak
-from pipeline.partition import PARTITIONS, WHAT, WHERE, Condition
-from pipeline.partner import WORDINGS, rule_reply
-from pipeline.schema import Dialogue, Turn
-from pipeline.settings import ConfigError
-from pipeline.tasks import load_tasks, stepverify
-from pipeline.tasks.rows import RowError, split_of
+from pipeline.core.errors import ConfigError
+from pipeline.core.schema import Turn
+from pipeline.dialogue.partner import WORDINGS, rule_reply
+from pipeline.experiment.experiment import Experiment, Tasks
+from pipeline.judging.leaks import first_leak
+from pipeline.judging.violations import breaches
+from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.partition import PARTITIONS, WHAT, WHERE
+from pipeline.knowledge.records import Dialogue
+from pipeline.knowledge.view import known, privileged, verdict, view
+from pipeline.tasks import stepverify
+from pipeline.tasks.loading import load_tasks
+from pipeline.tasks.parsing import RowError, split_of
 from pipeline.tasks.stepverify import note, tells
-from pipeline.view import known, privileged, verdict, view
 
 STRENGTHS = ("verifier", "verifier_where", "verifier_what")
 

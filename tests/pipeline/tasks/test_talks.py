@@ -10,8 +10,8 @@ from datasets import Dataset
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.schema import Turn
-from pipeline.settings import ConfigError
+from pipeline.core.errors import ConfigError
+from pipeline.core.schema import Turn
 from pipeline.tasks.talks import Talk, TalkSource, load_source, read_talks
 
 ROOT = Path(__file__).parents[3]

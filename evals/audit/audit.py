@@ -1,0 +1,56 @@
+"""All checks over one run or dataset.
+
+maieutic audit runs/quickstart
+maieutic audit configs/audit_mathdial.yaml
+maieutic audit sharegpt.jsonl --set out=runs/audit/mine
+maieutic audit talks.jsonl --set roles.assistant=partner --set roles.user=student
+"""
+
+from __future__ import annotations
+
+from evals.audit import audit_page
+from evals.audit.checks import (
+    balance,
+    contamination,
+    duplicates,
+    health,
+    knows,
+    leak,
+    luck,
+    masks,
+    partner,
+    public,
+    wording,
+)
+from evals.audit.finding import Check
+from evals.audit.material import Material, open_material
+from pipeline.core.errors import ConfigError
+from pipeline.runs.progress import console, say, stage
+
+CHECKS = (knows, partner, leak, luck, public, balance, wording, contamination, duplicates, masks, health)
+
+
+def audit(target: str, overrides: tuple[str, ...] = ()) -> bool:
+    """Writes the page and prints the table; whether no check failed. Raises ConfigError for what cannot be read."""
+    material = open_material(target, overrides)
+    if not material.talks:
+        raise ConfigError(f"{target}: no dialogues here. Expected a run with dialogues/, or a dataset with rows.")
+    checks = examine(material)
+    written = audit_page.write(material, checks)
+    console.print(audit_page.table(checks))
+    say(f"\n{material.name}, {len(material.talks)} dialogues: {audit_page.headline(checks)}")
+    if more := audit_page.unsaid(material, checks):
+        say(more)
+    say("\nOpen next:")
+    for path in written:
+        say(f"  {path}")
+    return all(check.verdict != "fail" for check in checks)
+
+
+def examine(material: Material) -> list[Check]:
+    found = []
+    with stage("audit", len(CHECKS)) as progress:
+        for module in CHECKS:
+            found.append(module.check(material))
+            progress()
+    return found

@@ -1,0 +1,131 @@
+"""Do questions stand on both sides of a split, or in a known test set?
+
+Equal questions have the same words, numbers in words or digits, or one stands whole in the other, as a test question
+does in a longer prompt. Near-equal ones hold the same numbers and four fifths of the same words; with other numbers
+they are counted apart. Short questions and those without numbers are compared whole alone (evals/audit/alike.py).
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
+from typing import NamedTuple, get_args
+
+from evals.audit.alike import Kind, compare
+from evals.audit.finding import Check, Finding, Tried, share, untested
+from evals.audit.material import Material, whole_question
+from pipeline.core.errors import ConfigError
+from pipeline.core.schema import question_hash
+from pipeline.experiment.assignment import exam_tasks
+from pipeline.tasks.parsing import RowError, json_lines
+
+MOST_NEAR = 0.01
+# Where the question stands in rows of HumanEval's and MBPP's shape, told by a key that they have.
+QUESTIONS = {"entry_point": "prompt", "test_list": "text"}
+
+
+class Asked(NamedTuple):
+    """A distinct question, where it stands first, and how often it stands there."""
+
+    where: str
+    question: str
+    times: int = 1
+
+
+def check(material: Material) -> Check:
+    splits = _splits(material)
+    findings: list[Finding] = []
+    if material.experiment:
+        try:
+            tasks, aside = exam_tasks(material.experiment)
+            splits["exam tasks"] = _distinct(Asked(task.id, task.full_question) for task in [*tasks, *aside])
+        except ConfigError as error:
+            findings.append(untested("exam tasks", str(error)))
+    if not any(splits.values()):
+        findings.append(untested("questions", "the data hold no questions"))
+    elif len(splits) < 2:
+        findings.append(untested("splits", "one split: nothing can stand on both sides"))
+    for a, b in combinations(splits, 2):
+        findings += _both(a, splits[a], b, splits[b])
+    for name in material.settings.known_tests:
+        findings += _known(name, splits)
+    return Check(
+        "contamination",
+        "How many distinct questions stand in another split too, or in a known test set? Whoever trains on one of them "
+        "must not examine on the other.",
+        f"0 equal questions. Near-equal ones at most {MOST_NEAR:.0%}, since a template can meet its own numbers "
+        "again; as many with other numbers of a known test set, while between splits, which may share templates, they "
+        "are shown.",
+        tuple(findings),
+    )
+
+
+def _splits(material: Material) -> dict[str, dict[str, Asked]]:
+    found: dict[str, list[Asked]] = defaultdict(list)
+    for talk in material.talks:
+        if whole_question(talk):
+            found[talk.split].append(Asked(talk.id, whole_question(talk)))
+    return {split: _distinct(iter(asked)) for split, asked in found.items()}
+
+
+def _distinct(asked: Iterator[Asked]) -> dict[str, Asked]:
+    found: dict[str, Asked] = {}
+    for one in asked:
+        key = question_hash(one.question)
+        found[key] = found[key]._replace(times=found[key].times + 1) if key in found else one
+    return found
+
+
+def _known(name: str, splits: dict[str, dict[str, Asked]]) -> list[Finding]:
+    path = Path(os.path.expandvars(name))
+    rows = json_lines(path, "audit.known_tests")
+    tests = _distinct(
+        Asked(where.rpartition("/")[2], row[key])
+        for where, row in rows
+        if not isinstance(row, RowError) and isinstance(row, dict)
+        for key in [next((key for sign, key in QUESTIONS.items() if sign in row), "question")]
+        if isinstance(row.get(key), str)
+    )
+    if not tests:
+        raise ConfigError(f"audit.known_tests: {name}: none of its lines is a mapping with a text `question`.")
+    shown = "/".join(path.parts[-2:])
+    return [finding for split, asked in splits.items() for finding in _both(split, asked, shown, tests, known=True)]
+
+
+def _both(a: str, ours: dict[str, Asked], b: str, theirs: dict[str, Asked], known: bool = False) -> list[Finding]:
+    """How many of the first one's questions the second has."""
+    found = compare(*({key: one.question for key, one in asked.items()} for asked in (ours, theirs)))
+    of = {kind: {key: theirs[other] for key, (k, other) in found.items() if k == kind} for kind in get_args(Kind)}
+    equal, rest = of["equal"], {key: one for key, one in ours.items() if key not in of["equal"]}
+
+    def tried(kind: Kind, asked: dict[str, Asked]) -> Iterator[Tried]:
+        for key, one in asked.items():
+            yield Tried(key, key in of[kind], one.where, _pair(one, of[kind].get(key)))
+
+    whole = "all of them are equal to one there"
+    times = sum(ours[key].times for key in equal)
+    return [
+        share(
+            f"questions of {a} in {b}",
+            tried("equal", ours),
+            0,
+            f"{len(equal)} of {len(ours)} questions, in {times} rows",
+        ),
+        share(
+            f"questions of {a} nearly in {b}", tried("near", rest), MOST_NEAR, f"{len(of['near'])} of the others", whole
+        ),
+        share(
+            f"questions of {a} in {b} with other numbers",
+            tried("renumbered", rest),
+            MOST_NEAR if known else None,
+            f"{len(of['renumbered'])} of the others",
+            whole,
+        ),
+    ]
+
+
+def _pair(one: Asked, other: Asked | None) -> str:
+    return f"{one.question}\n{other.where}: {other.question}" if other else ""

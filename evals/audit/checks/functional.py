@@ -1,0 +1,91 @@
+"""What can be worked out from the partner's turns without being said:
+`pipeline.judging.functional_leak.leak_functional` over talks.
+
+By rule (the sums that the turns spell out; its precision and recall are in docs/labels.md), and by the model that
+`audit.reader` names. Only what the partner said before the student was right is read. A model that misses answers which
+are told to it cannot read such text: then there is no figure.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+from evals.audit.finding import Finding, Tried, share, untested
+from evals.audit.material import group, right, seed_of
+from evals.stats.intervals import estimate
+from pipeline.core.schema import digest
+from pipeline.engines.model import Model, open_model
+from pipeline.engines.settings import Engine
+from pipeline.judging.functional_leak import ABLE, Reading, RuleReader, leak_functional
+from pipeline.reading.numbers.equality import number
+from pipeline.tasks.talks import Talk
+
+MOST = 2000  # talks that are read by rule, drawn by their ids
+MOST_BY_MODEL, SAMPLES = 100, 4
+
+
+def findings(of: str, talks: list[Talk], reader: str) -> Iterator[Finding]:
+    """Two figures without a bar. `of` names the condition; `reader` a model's directory or hub name, or is empty."""
+    what = f"{of}the answer can be worked out from what the partner said"
+    known = [talk for talk in talks if talk.question and number(talk.answer) is not None and heard(talk)]
+    known.sort(key=lambda talk: digest(talk.id))
+    if not known:
+        yield untested(what, "the data hold no question with a number as its gold answer")
+        return
+    some = known[:MOST]
+    leaks = ((talk, one.leak > 0) for talk, one in zip(some, _readings(RuleReader(), some, 1), strict=True))
+    yield share(
+        f"{what}, by rule", (_tried(talk, hit) for talk, hit in leaks), None, f"{len(some)} of {len(known)} talks"
+    )
+    if reader:
+        model = open_model(Engine(), reader, deterministic=True)
+        yield by_model(f"{what}, by a model", known[:MOST_BY_MODEL], model, reader)
+    else:
+        yield untested(f"{what}, by a model", "needs a real model: set audit.reader to one")
+
+
+def heard(talk: Talk) -> list[str]:
+    """The partner's turns before the student is right."""
+    found = []
+    for turn in talk.turns:
+        if turn.party == "student" and right(turn.text, talk):
+            break
+        if turn.party == "partner":
+            found.append(turn.text)
+    return found
+
+
+def _tried(talk: Talk, hit: bool) -> Tried:
+    text = "\n".join([f"answer {talk.answer}; the partner says:", *heard(talk)]) if hit else ""
+    return Tried(group(talk), hit, talk.id, text, seed_of(talk))
+
+
+def by_model(what: str, talks: list[Talk], reader: Model, name: str) -> Finding:
+    """The mean of its accuracy with the partner's turns minus without; not a figure where it cannot read."""
+    readings = _readings(reader, talks, SAMPLES)
+    made = [
+        (talk, one)
+        for talk, one in zip(talks, readings, strict=True)
+        if one.leak == one.leak and one.given == one.given
+    ]
+    able = sum(one.given for _, one in made) / len(made) if made else 0.0
+    if able < ABLE:
+        return untested(
+            what, f"needs a real model: told the answer, {name} gives it in {able:.0%} of {len(made)} talks"
+        )
+    cells: dict[tuple[int, str], tuple[float, int]] = {}
+    for talk, one in made:
+        leak, n = cells.get((seed_of(talk), group(talk)), (0.0, 0))
+        cells[seed_of(talk), group(talk)] = leak + one.leak, n + 1
+    note = f"its accuracy with the partner's turns minus without, {SAMPLES} samples each; told the answer {able:.2f}"
+    return Finding(what, "not testable", estimate({("leak", False): cells}, "leak"), None, note)
+
+
+def _readings(reader: Model, talks: list[Talk], samples: int) -> list[Reading]:
+    async def read() -> list[Reading]:
+        return await asyncio.gather(
+            *(leak_functional(reader, talk.question, heard(talk), talk.answer, samples) for talk in talks)
+        )
+
+    return asyncio.run(read())

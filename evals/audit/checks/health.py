@@ -1,0 +1,71 @@
+"""Is the data what it says it is: rows that can be read, turns with text, parties in turn, counts that add up?"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from evals.audit.finding import Check, Example, Finding, Tried, share, untested, wilson
+from evals.audit.material import Material, group, seed_of, shown
+from evals.report.counts import count
+from pipeline.experiment.experiment import Experiment
+
+MOST = 0.01
+
+
+def check(material: Material) -> Check:
+    findings = _of_run(material.experiment) if material.experiment else _of_rows(material)
+    talks = material.talks
+    findings.append(
+        share(
+            "talks with an empty turn",
+            (
+                Tried(group(t), any(not turn.text.strip() for turn in t.turns), t.id, shown(t), seed_of(t))
+                for t in talks
+            ),
+            MOST,
+            empty="no talks",
+        )
+    )
+    if material.experiment is None:
+        findings += [
+            share(
+                "talks in which a party has two turns in a row",
+                (Tried(group(t), any(a.party == b.party for a, b in pairwise(t.turns)), t.id, shown(t)) for t in talks),
+                MOST,
+                "most chat templates refuse them, or glue them together",
+                "no talks",
+            ),
+            share(
+                "talks that one party holds alone",
+                (Tried(group(t), len({turn.party for turn in t.turns}) < 2, t.id, shown(t)) for t in talks),
+                MOST,
+                empty="no talks",
+            ),
+        ]
+    return Check(
+        "schema",
+        "Can every row be read, has every turn text, do the parties take turns, do the counts add up?",
+        f"At most {MOST:.0%} of rows or talks; counts must add up exactly.",
+        tuple(findings),
+    )
+
+
+def _of_rows(material: Material) -> list[Finding]:
+    n = len(material.talks) + len(material.bad)
+    rate = wilson(len(material.bad), n)
+    if not n:
+        return [untested("rows that cannot be read", "the data hold no rows")]
+    examples = tuple(Example(row.where, row.message) for row in material.bad[:5])
+    return [Finding("rows that cannot be read", "fail" if rate.value > MOST else "pass", rate, MOST, "", examples)]
+
+
+def _of_run(experiment: Experiment) -> list[Finding]:
+    found = []
+    for name in experiment.conditions:
+        entry, _, problems = count(experiment.run, experiment, name)
+        counts = ", ".join(f"{entry['counts'][key]} {key}" for key in ("dialogues", "failures", "selected", "rows"))
+        kinds = ", ".join(f"{kind}: {n}" for kind, n in sorted(entry["failure_kinds"].items()))
+        examples = tuple(Example(name, line) for line in problems[:5])
+        note = f"{len(problems)} that do not; {counts}{f' ({kinds})' if kinds else ''}"
+        found.append(Finding(f"{name}: counts add up", "fail" if problems else "pass", None, 0, note, examples))
+    return found

@@ -1,0 +1,172 @@
+"""Who could have known what.
+
+Of a run by metamorphosis (invariant 2 of the design): all that is outside a party's row of the partition is changed
+(the gold answer, the hidden facts and how many they are, the solution; evals/audit/outside.py), and the party's view
+must stay byte for byte the same, as must what a rule partner says. A stored rule turn that the row's partner could not
+have said knew something else.
+
+Of other people's data, where nothing can be changed and played again, by reading: a partner that says the gold answer
+when it stands neither in the question nor in anything said before knew it, or worked it out. The functional reader says
+what can be worked out from its turns (evals/audit/checks/functional.py).
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from itertools import chain
+
+from evals.audit.checks import functional, leak
+from evals.audit.finding import Check, Finding, Tried, share, untested
+from evals.audit.material import Material, group, holds, played, seed_of
+from evals.audit.outside import outside, view_changed
+from pipeline.building.build import Job, draws
+from pipeline.core.schema import Task, Turn, digest
+from pipeline.dialogue.episode import stream
+from pipeline.dialogue.partner import rule_reply
+from pipeline.experiment.experiment import Experiment
+from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.partition import ANSWER, PARTITIONS, PUBLIC, SOLUTION, WITHHELD
+from pipeline.knowledge.records import Dialogue
+from pipeline.knowledge.view import known, verdict, view
+from pipeline.reading.acts import given
+from pipeline.tasks.talks import Talk
+
+MOST = 5000  # dialogues of a condition that are changed, drawn by their ids
+LUCK = 0.02  # the design's bound on luck over a dialogue's attempts
+MOST_LEAK = leak.MOST  # of talks whose partner holds the answer: to say it first is to leak it
+TRIES = 64  # random streams that may have chosen a stored wording, where the weights that named them are not here
+
+
+def check(material: Material) -> Check:
+    experiment = material.experiment
+    if experiment is None:
+        parts = (_read(name, talks, material.settings.reader) for name, talks in material.conditions().items())
+        findings = list(chain.from_iterable(parts))
+    else:
+        findings = list(chain.from_iterable(_changed(material, experiment, name) for name in experiment.conditions))
+    return Check(
+        "knowledge",
+        "Does what a party reads or says change when what it cannot know is changed? Where nothing can be played "
+        "again: does the partner say what nobody had said?",
+        f"0 where it can be changed. By reading: {LUCK:.0%}, the design's bound on luck, or of one that holds the "
+        f"answer {MOST_LEAK:.0%}, the bar of leaks; what another talk's answer gives by chance where that is more.",
+        tuple(findings),
+    )
+
+
+def _changed(material: Material, experiment: Experiment, name: str) -> Iterator[Finding]:
+    """The findings of one condition of a run."""
+    axes, found = experiment.conditions[name], list(played(experiment, name))
+    sample = sorted(found, key=lambda dialogue: digest(dialogue.id))[:MOST]
+    if not sample:
+        yield untested(
+            name, f"no dialogues of its own (method {axes.method}, learns_from {axes.learns_from or 'none'})"
+        )
+        return
+    note = f"{len(sample)} of {len(found)} dialogues"
+    if axes.partition == "script":
+        yield untested(f"{name}: views", "one model writes both sides and knows all")
+        return
+    yield share(
+        f"{name}: the student's view changed", (view_changed(view, axes, d, "student") for d in sample), 0, note
+    )
+    if axes.voice == "human" and axes.reveal:
+        yield untested(f"{name}: who says the answer first", "the partner may reveal it")
+        return
+    if axes.voice == "human":
+        yield from _read(name, material.conditions()[name], material.settings.reader)
+        return
+    if axes.row.partner is not None:
+        yield share(
+            f"{name}: the partner's view changed", (view_changed(view, axes, d, "partner") for d in sample), 0, note
+        )
+    if axes.voice == "rule":
+        turns = (_replayed(experiment, axes, d) for d in sample)
+        yield share(f"{name}: a partner turn changed, or is none that its row can say", turns, 0, note)
+        return
+    if axes.row.partner and axes.row.partner & {ANSWER, SOLUTION} and not axes.reveal:
+        yield _first_said(f"{name}: ", material.conditions()[name])
+    if WITHHELD not in (axes.row.partner or ()):
+        lacking = (_invented(d) for d in found if d.task.missing)
+        yield share(
+            f"{name}: the partner states a fact that its row does not hold", lacking, LUCK, empty="no task lacks a fact"
+        )
+        yield from functional.findings(f"{name}: ", material.conditions()[name], material.settings.reader)
+
+
+def _replayed(experiment: Experiment, axes: Condition, dialogue: Dialogue) -> Tried:
+    """Hit where a stored turn cannot be said from the row, or another one is said when the rest is changed."""
+    worlds = outside(dialogue.task, axes, "partner", dialogue.turns)
+    job = Job(dialogue.id, dialogue.task, dialogue.condition, dialogue.seed, dialogue.round, dialogue.sample)
+    key = draws(experiment, job)
+    for i, turn in enumerate(dialogue.turns):
+        if turn.party == "student":
+            continue
+        before = dialogue.turns[:i]
+        seeds = (stream(key, "partner", i // 2), *range(TRIES))
+        seed = next((s for s in seeds if _said(dialogue.task, axes, before, s) == turn.text), None)
+        if seed is None or any(_said(task, axes, before, seed) != turn.text for task in worlds):
+            text = (
+                f"partner turn {i // 2 + 1}: {turn.text}\nits row says: {_said(dialogue.task, axes, before, seeds[0])}"
+            )
+            return Tried(dialogue.task.id, True, dialogue.id, text, dialogue.seed)
+    return Tried(dialogue.task.id, False, seed=dialogue.seed)
+
+
+def _said(task: Task, axes: Condition, turns: Sequence[Turn], seed: int) -> str:
+    checked = verdict(task, axes, turns)
+    return rule_reply(known(task, axes, "partner"), axes, turns, checked, random.Random(seed)).text
+
+
+def _invented(dialogue: Dialogue) -> Tried:
+    """Hit where a partner is the first to state a missing fact."""
+    told = set[str]()
+    for turn in dialogue.turns:
+        now = set(given(turn.text, dialogue.task.missing)) - told
+        if now and turn.party == "partner":
+            facts = " ".join(fact.text for fact in dialogue.task.missing if fact.id in now)
+            return Tried(dialogue.task.id, True, dialogue.id, f"{turn.text}\nhidden: {facts}", dialogue.seed)
+        told |= now
+    return Tried(dialogue.task.id, False, seed=dialogue.seed)
+
+
+def _read(name: str, talks: list[Talk], reader: str) -> Iterator[Finding]:
+    """The findings of one condition of other people's talks."""
+    of = f"{name}: " if name else ""
+    yield _first_said(of, talks)
+    yield from functional.findings(of, talks, reader)
+
+
+def _first_said(of: str, talks: list[Talk]) -> Finding:
+    """However it is worded: the bare answer in a partner's turn, before anybody has said it."""
+    partition = talks[0].partition
+    hidden = [
+        talk
+        for talk in talks
+        if talk.answer and talk.question and not holds(f"{talk.question}\n{talk.earlier}", talk.answer)
+    ]
+    strangers = [
+        talk.model_copy(update={"answer": other.answer})
+        for talk, other in zip(hidden, hidden[1:] + hidden[:1], strict=True)
+        if not holds(f"{talk.question}\n{talk.earlier}", other.answer)
+    ]
+    chance = share("", map(_says_first, strangers), None).rate
+    by_luck = chance.value if chance else 0.0
+    note = f"by chance, with another talk's answer: {by_luck:.3f}" if chance else ""
+    row = (PARTITIONS[partition].partner if partition else None) or frozenset()
+    bar: float | None = max(LUCK, by_luck)
+    if row & {ANSWER, SOLUTION}:
+        bar, note = max(MOST_LEAK, by_luck), f"it holds the answer (partition {partition}), so this is a leak; {note}"
+    elif row - {PUBLIC}:
+        bar, note = None, f"the description says that it knew more (partition {partition}), so there is no bar; {note}"
+    what = f"{of}the partner is the first to say the answer"
+    return share(what, map(_says_first, hidden), bar, note, "the data hold no question with a gold answer")
+
+
+def _says_first(talk: Talk) -> Tried:
+    first = next((turn for turn in talk.turns if holds(turn.text, talk.answer)), None)
+    hit = first is not None and first.party == "partner"
+    return Tried(
+        group(talk), hit, talk.id, f"answer {talk.answer}: {first.text}" if first and hit else "", seed_of(talk)
+    )

@@ -1,0 +1,94 @@
+"""Does the partner give the answer away, and in which of its turns first?
+
+`pipeline.judging.leaks.leak_stated` where the answer is a number; where it is words, the first turn that holds them all
+before the student has said them. A partner that may say the answer, or believes a false one, is not judged.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from statsmodels.duration.survfunc import SurvfuncRight
+
+from evals.audit.finding import Check, Finding, Tried, share, untested
+from evals.audit.material import Material, dialogue_of, group, holds, right, seed_of
+from pipeline.judging.leaks import first_leak
+from pipeline.knowledge.partition import PARTITIONS, PUBLIC, WRONG_KEY
+from pipeline.reading.numbers.equality import number
+from pipeline.tasks.talks import Talk
+
+MOST = 0.05
+AT_RISK = 10  # talks; the curve of fewer says little, and ends in a fall to 0 when the last one leaks
+
+
+def check(material: Material) -> Check:
+    findings = [_of_condition(material, name, talks) for name, talks in material.conditions().items()]
+    return Check(
+        "leak",
+        "Does the partner say the gold answer before the student has it? The curve is the share of talks in which it "
+        "has not yet done so, by partner turn (Kaplan-Meier; a talk is censored when the student is right or it ends; "
+        f"shown while {AT_RISK} or more are left).",
+        f"At most {MOST:.0%} of talks: selection keeps what ends right, so leaks are more frequent among what is "
+        "trained on. The rule's precision and recall in people's talk are in docs/labels.md.",
+        tuple(findings),
+    )
+
+
+def _of_condition(material: Material, name: str, talks: list[Talk]) -> Finding:
+    what = f"{name}: the answer is stated" if name else "the answer is stated"
+    row = PARTITIONS[talks[0].partition].partner if talks[0].partition else None
+    if talks[0].partition and not (row or frozenset()) - {PUBLIC}:
+        return untested(what, "its partner holds nothing private")
+    if material.experiment and (material.experiment.conditions[name].reveal or WRONG_KEY in (row or ())):
+        return untested(what, "its partner may say an answer")
+    asked = [talk for talk in talks if talk.question and talk.answer]
+    when = [leaks_at(talk) for talk in asked]
+    found = share(
+        what,
+        (Tried(group(t), at is not None, t.id, _until(t, at), seed_of(t)) for t, at in zip(asked, when, strict=True)),
+        MOST,
+        empty="the data hold no gold answer",
+    )
+    return found._replace(curve=_curve(asked, when)) if asked else found
+
+
+def leaks_at(talk: Talk) -> int | None:
+    """Index of the partner turn (0 is its first) that states the gold answer unearned; None where none does."""
+    if number(talk.answer) is not None:
+        return first_leak(dialogue_of(talk))
+    spoken = 0
+    for turn in talk.turns:
+        if holds(turn.text, talk.answer):
+            return spoken if turn.party == "partner" else None
+        spoken += turn.party == "partner"
+    return None
+
+
+def _until(talk: Talk, at: int | None) -> str:
+    """The partner turn that leaks, with its number."""
+    return "" if at is None else f"partner turn {at + 1}, gold answer {talk.answer}: {talk.said('partner')[at]}"
+
+
+def _curve(talks: list[Talk], when: list[int | None]) -> tuple[tuple[int, float, float, float, int], ...]:
+    times = np.array([_censored(talk) if at is None else at + 1 for talk, at in zip(talks, when, strict=True)])
+    seen = times > 0  # a talk that ends before its partner spoke is no case
+    leaked = np.array([at is not None for at in when])
+    if not leaked[seen].any():
+        return ()
+    survival = SurvfuncRight(times[seen], leaked[seen])
+    return tuple(
+        (int(turn), float(s), max(0.0, float(s - 1.96 * se)), min(1.0, float(s + 1.96 * se)), int(n))
+        for turn, s, se, n in zip(
+            survival.surv_times, survival.surv_prob, survival.surv_prob_se, survival.n_risk, strict=True
+        )
+        if n >= AT_RISK
+    )
+
+
+def _censored(talk: Talk) -> int:
+    """Partner turns until the student is right, or the talk ends."""
+    spoken = 0
+    for turn in talk.turns:
+        if turn.party == "student" and right(turn.text, talk):
+            break
+        spoken += turn.party == "partner"
+    return spoken

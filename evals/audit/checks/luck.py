@@ -1,0 +1,77 @@
+"""Which right answers owe nothing to the talk?
+
+Of a run: right, though a needed fact was never given (`pipeline.judging.outcome.is_grounded`), of what selection keeps.
+Of other people's data: right in the student's first turn, before the partner said the answer, so that the talk taught
+nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+
+from evals.audit.finding import Check, Finding, Tried, share, untested
+from evals.audit.material import Material, group, holds, played, right, seed_of, shown, talk_of
+from pipeline.datasets.rejection_sampling import kept
+from pipeline.experiment.experiment import Experiment
+from pipeline.judging.outcome import is_correct, is_grounded
+from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.records import Dialogue
+from pipeline.tasks.talks import Talk
+
+MOST = 0.05
+
+
+def check(material: Material) -> Check:
+    experiment = material.experiment
+    if experiment is None:
+        found = [_early(name, talks) for name, talks in material.conditions().items()]
+    else:
+        found = list(chain.from_iterable(_lucky(experiment, name) for name in experiment.conditions))
+    return Check(
+        "luck",
+        "How many right answers are not owed to the talk: right though a needed fact was never given, or right before "
+        "the partner said anything of use?",
+        f"At most {MOST:.0%} of what is trained on; what is lucky teaches to guess.",
+        tuple(found),
+    )
+
+
+def _lucky(experiment: Experiment, name: str) -> Iterator[Finding]:
+    axes = experiment.conditions[name]
+    found = [dialogue for dialogue in played(experiment, name) if kept(dialogue, axes)]
+    if axes.learns_from:
+        yield untested(name, f"its dialogues are those of {axes.learns_from}")
+        return
+    yield share(
+        f"{name}: lucky, of kept dialogues", (_tried(d, _is_lucky(d)) for d in found), MOST, empty="none is kept"
+    )
+    lacking = [dialogue for dialogue in found if dialogue.task.missing]
+    yield share(f"{name}: lucky, of those on tasks that lack a fact", (_tried(d, _is_lucky(d)) for d in lacking), None)
+
+
+def _is_lucky(dialogue: Dialogue) -> bool:
+    return is_correct(dialogue) and not is_grounded(dialogue)
+
+
+def _tried(dialogue: Dialogue, hit: bool) -> Tried:
+    return Tried(dialogue.task.id, hit, dialogue.id, _text(dialogue) if hit else "", dialogue.seed)
+
+
+def _text(dialogue: Dialogue) -> str:
+    return f"{dialogue.task.question}\n{shown(talk_of(dialogue, Condition.model_validate(dialogue.axes)))}"
+
+
+def _early(name: str, talks: list[Talk]) -> Finding:
+    what = f"{name}: right in the student's first turn" if name else "right in the student's first turn"
+    asked = [talk for talk in talks if talk.answer and talk.said("student")]
+    return share(what, map(_first, asked), MOST, empty="the data hold no gold answer")
+
+
+def _first(talk: Talk) -> Tried:
+    first = next(i for i, turn in enumerate(talk.turns) if turn.party == "student")
+    told = any(holds(turn.text, talk.answer) for turn in talk.turns[:first])
+    hit = not told and right(talk.turns[first].text, talk)
+    return Tried(
+        group(talk), hit, talk.id, f"answer {talk.answer}: {talk.turns[first].text}" if hit else "", seed_of(talk)
+    )

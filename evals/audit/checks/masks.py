@@ -1,0 +1,128 @@
+"""Does training put loss on the student's own turns, and on nobody else's?
+
+Of a run every row of the exported Parquet is held against its stored dialogue: its messages are the student's view,
+also when all that the student cannot know is changed, and the messages that carry loss are the student's own turns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from evals.audit.finding import Check, Finding, Tried, share, untested
+from evals.audit.material import Material, group, shown
+from evals.audit.outside import outside
+from pipeline.datasets.export import dataset_path, stream_rows
+from pipeline.datasets.rows import Row
+from pipeline.experiment.experiment import Experiment
+from pipeline.knowledge.records import Branch, Dialogue
+from pipeline.knowledge.view import view
+from pipeline.runs.pool import Pool, ledger_path
+from pipeline.runs.store import read
+
+DEFAULT = (
+    "the data hold no mask. Trainers then learn every token, the partner's too: TRL's SFTTrainer does on `messages` "
+    "unless assistant_only_loss is set, which masks by the chat role `assistant` and so needs the student to be it"
+)
+
+
+def check(material: Material) -> Check:
+    experiment = material.experiment
+    findings: list[Finding] = []
+    if experiment:
+        for name in experiment.conditions:
+            findings += _rows(experiment, name)
+    else:
+        findings += _learn(material)
+    return Check(
+        "masks",
+        "Are the tokens that carry loss the student's own, and does a row hold only what the student could read?",
+        "0: training on the partner's tokens teaches to be the partner.",
+        tuple(findings),
+    )
+
+
+def _learn(material: Material) -> Iterator[Finding]:
+    marked = [talk for talk in material.talks if talk.learn is not None]
+    learned = [{turn.party for turn, learn in zip(t.turns, t.learn or (), strict=True) if learn} for t in marked]
+    both = list(zip(marked, learned, strict=True))
+    wrong = (Tried(group(t), "partner" in parties, t.id, shown(t)) for t, parties in both)
+    yield share("talks that train on a partner's turn", wrong, 0, empty=DEFAULT)
+    if marked:
+        nothing = (Tried(group(t), "student" not in parties, t.id, shown(t)) for t, parties in both)
+        yield share("talks that train on no turn of the student's", nothing, 0)
+
+
+def _rows(experiment: Experiment, name: str) -> Iterator[Finding]:
+    folder = dataset_path(experiment, name)
+    if not folder.is_dir():
+        yield untested(name, "no dataset was exported")
+        return
+    rows = {row["id"]: row for row in stream_rows(experiment, name)}
+    if folder.name == "preference":
+        path = ledger_path(experiment.run, experiment.conditions[name].learns_from or name)
+        branches = {branch.id: branch for branch in read(path, Branch)}
+        yield share(f"{name}: pairs that hold more than two turns of the student's after its view",
+                    (_paired(experiment, row, branches) for row in rows.values()), 0)  # fmt: skip
+        return
+    if folder.name == "prompt_only":
+        yield untested(name, "its rows are where a task begins: nothing in them carries loss")
+        return
+    if folder.name == "unpaired_preference":
+        rows = {key: _joined(row) for key, row in rows.items()}
+    stored = {dialogue.id: dialogue for dialogue in Pool(experiment, name) if dialogue.id in rows}
+    flat = experiment.conditions[name].method == "monologue"
+    both = [(row, stored.get(key)) for key, row in rows.items()]
+    yield share(f"{name}: rows that train on what is no turn of the student's", (_masked(*b, flat) for b in both), 0)
+    if not flat:
+        yield share(f"{name}: rows that hold more than the student's view", (_seen(experiment, *b) for b in both), 0)
+
+
+def _joined(row: Row) -> Row:
+    """A row of prompt and completion as one of messages."""
+    learn = [False] * len(row["prompt"]) + list(row["learn"])
+    return {**row, "messages": [*row["prompt"], *row["completion"]], "learn": learn}
+
+
+def _paired(experiment: Experiment, row: Row, branches: dict[str, Branch]) -> Tried:
+    """Hit where the prompt is not the view of a student who knows nothing else, or a turn was not the student's."""
+    branch = branches.get(row["id"].rsplit("-", 2)[0])
+    said = [message["content"] for message in (*row["chosen"], *row["rejected"])]
+    hit = branch is None or len(said) != 2
+    if branch is not None:
+        axes = experiment.conditions[branch.condition]
+        views = [
+            view(task, axes, branch.prefix, "student", experiment.student.system)
+            for task in outside(branch.task, axes, "student")
+        ]
+        siblings = {sibling.turn.text for sibling in branch.siblings if sibling.turn.party == "student"}
+        hit = hit or any(row["prompt"] != one for one in views) or not set(said) <= siblings
+    return Tried(row["task_id"], hit, row["id"], "\n".join(said), row["seed"])
+
+
+def _masked(row: Row, dialogue: Dialogue | None, flat: bool) -> Tried:
+    """Hit where a learned message is not, in its place, what the student said, or nothing is learned."""
+    own = [turn.text for turn in dialogue.turns if turn.party == "student"] if dialogue else []
+    own = [" ".join(own)] if flat else own
+    replies = [i for i, message in enumerate(row["messages"]) if message["role"] == "assistant"]
+    texts = dict(zip(replies, own, strict=False))
+    learned = [i for i, learn in enumerate(row["learn"]) if learn]
+    wrong = [i for i in learned if texts.get(i) != row["messages"][i]["content"]]
+    hit = bool(wrong) or not learned or len(row["learn"]) != len(row["messages"])
+    text = "\n".join(f"{'LEARNED' if i in learned else 'read'}: {m['content']}" for i, m in enumerate(row["messages"]))
+    return Tried(row["task_id"], hit, row["id"] + ("" if dialogue else ", no stored dialogue"), text, row["seed"])
+
+
+def _seen(experiment: Experiment, row: Row, dialogue: Dialogue | None) -> Tried:
+    """Hit where the messages are not the view of a student who knows nothing else."""
+    views: list[list[dict[str, Any]]] = [[]]
+    if dialogue:
+        axes = experiment.conditions[dialogue.condition]
+        last = max(i for i, turn in enumerate(dialogue.turns) if turn.party == "student")
+        views = [
+            view(task, axes, dialogue.turns[: last + 1], "student", experiment.student.system)
+            for task in outside(dialogue.task, axes, "student")
+        ]
+    different = [m["content"] for one in views for m, e in zip(row["messages"], one, strict=False) if m != e]
+    hit = any(row["messages"] != one for one in views)
+    return Tried(row["task_id"], hit, row["id"], "\n".join(different or ["another number of messages"]), row["seed"])

@@ -1,0 +1,120 @@
+"""What an embedded base does before any training, against the bars that its recipe must meet.
+
+    python -m evals.examining.dispositions data/base            # prints the table, writes dispositions.json beside the
+    weights
+
+All on combinations of numbers and objects that trained nobody (split `exam`); easy and hard tasks in equal parts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import itertools
+import json
+from pathlib import Path
+
+from evals.exams.asking import asking
+from evals.exams.collapse import collapse
+from evals.metrics.catalog import offered
+from evals.sitting.sitting import OPENING, Case, Sitting, tally
+from evals.stats.intervals import estimate, tabulate
+from pipeline.core.schema import Task, Turn
+from pipeline.dialogue.episode import speak, stream
+from pipeline.dialogue.partner import WORDINGS
+from pipeline.engines.model import open_model
+from pipeline.experiment.experiment import Experiment, weights_id
+from pipeline.knowledge.view import view
+from pipeline.reading.acts import attempt
+from pipeline.reading.numbers.equality import equal
+from pipeline.tasks.embedded import embedded_tasks
+
+# metric: (low, high)
+BARS = {
+    "first_accuracy_easy (greedy)": (0.95, 1.0),
+    "first_accuracy_easy": (0.80, 1.0),
+    "first_accuracy_hard (greedy)": (0.4, 0.7),
+    "told_accuracy": (0.85, 1.0),
+    "ask_needed": (0.05, 0.20),
+    "harmful_flip": (0.5, 0.9),
+    "holds_own": (0.8, 1.0),
+}
+
+
+async def told(sitting: Sitting) -> list[Case]:
+    """Accuracy on easy tasks once the missing facts were asked for and told, one after the other."""
+
+    async def one(task: Task) -> tuple[str, str, float]:
+        turns: list[Turn] = []
+        for i, fact in enumerate(task.missing):
+            tell = WORDINGS["exam"]["tell"][i % len(WORDINGS["exam"]["tell"])].format(fact.text)
+            turns += [Turn(party="student", text=fact.ask), Turn(party="partner", text=tell)]
+        messages = view(task, OPENING, turns, "student", sitting.system)
+        said = attempt(
+            (
+                await speak(
+                    sitting.student, messages, "student", sitting.settings, stream(sitting.key(task.id, "told"))
+                )
+            ).text
+        )
+        return (
+            task.id,
+            f"told_accuracy{'' if task.stratum == 'easy' else '_hard'}",
+            float(said is not None and equal(said, task.answer)),
+        )
+
+    return tally("told", await sitting.all([one(task) for task in sitting.tasks if task.missing]))
+
+
+async def measure(model: str, count: int, seed: int = 77) -> dict[str, dict[str, float]]:
+    """The base's metrics: {metric, or metric (greedy): {value, low, high, n}}."""
+    experiment = Experiment.model_validate(
+        {
+            "name": "dispositions",
+            "student": {"model": model},
+            "seeds": [1],
+            "conditions": {"none": {"partition": "solo"}},
+        }
+    )
+    tasks = [
+        task
+        for name in ("full", "underspecified", "false_premise")
+        for task in itertools.islice(
+            embedded_tasks("exam", name, seed=seed), count if name != "false_premise" else count // 4
+        )
+    ]
+    stress = list(itertools.islice(embedded_tasks("exam", "full", seed=seed, wordings=(3,)), count))
+    student = open_model(experiment.engine, model)
+    sitting = Sitting(experiment, student, student, 1, tuple(tasks), tuple(stress))
+    cases = await asking(sitting) + await collapse(sitting) + await told(sitting)
+    found = tabulate({1: cases})
+    result = {}
+    for metric, greedy in sorted({(m, g) for m in offered(c.metric for c in cases) for g in (False, True)}):
+        rate = estimate(found, metric, greedy=greedy)
+        if rate.n:
+            result[metric + (" (greedy)" if greedy else "")] = {k: round(v, 4) for k, v in rate._asdict().items()}
+    return result
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model")
+    parser.add_argument("--tasks", type=int, default=300, help="per specification")
+    parser.add_argument("--seed", type=int, default=77, help="of the tasks; only 77 is recorded")
+    options = parser.parse_args()
+    found = asyncio.run(measure(options.model, options.tasks, options.seed))
+    for metric, rate in found.items():
+        bar = ""
+        if metric in BARS:
+            low, high = BARS[metric]
+            bar = f"bar {low} to {high}: {'met' if low <= rate['value'] <= high else 'MISSED'}"
+        interval = f"[{rate['low']:6.3f}, {rate['high']:6.3f}] n={rate['n']:<6.0f}"
+        print(f"{metric:32} {rate['value']:6.3f} {interval} {bar}")
+    if options.seed != 77:
+        return
+    record = {"weights": weights_id(options.model), "tasks": options.tasks, "metrics": found}
+    (Path(options.model) / "dispositions.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

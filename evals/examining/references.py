@@ -1,0 +1,79 @@
+"""What is known of an exam before any student sits it: figures of people, of reference text, of scripts.
+
+They are made by `maieutic eval` for the exams of a config, which names them in its terminal, and stand in the report.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from evals.exams.registry import EXAMS
+from evals.report.pages import write_whole
+from evals.sitting.exam import Exam, asked, unread
+from pipeline.experiment.experiment import Experiment
+
+Json = dict[str, Any]
+
+
+def references_path(run: Path) -> Path:
+    return run / "results" / "references.json"
+
+
+async def make_references(experiment: Experiment) -> Json:
+    """By exam: its rows, and what of it this config's student is not asked. Written into the run, and returned."""
+    found: Json = {}
+    for name in experiment.exams.include:
+        if name in EXAMS:
+            make = EXAMS[name].reference
+            rows = [] if make is None else await make(experiment)
+            found[name] = {
+                "rows": [{key: _finite(value) for key, value in row._asdict().items()} for row in rows],
+                "needs_real_model": needing(EXAMS[name], experiment),
+            }
+    if found:
+        path = references_path(experiment.run)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    return found
+
+
+def needing(exam: Exam, experiment: Experiment) -> list[str]:
+    """What needs a real model: "all of it", or the scopes that the student is not asked, or metrics where it is asked
+    others in the same scope; [] where it is asked everything.
+    """
+    read, beyond = asked(exam, experiment), unread(exam, experiment)
+    if beyond and not read:
+        return ["all of it"]
+    scopes = {ratio.partition("@")[2] for ratio in read}
+    return sorted({ratio if (scope := ratio.partition("@")[2]) in scopes else "@" + scope for ratio in beyond})
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def read_references(run: Path) -> Json:
+    path = references_path(run)
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+
+
+def references_table(found: Json) -> Table:
+    """A line an exam: whose figures are known, how many, and what the embedded base is not asked."""
+    table = Table(
+        title="Known before any student sits",
+        title_justify="left",
+        caption="Figures: results/references.json, report",
+    )
+    for column in ("exam", "figures of", "how many", "needs a real model"):
+        table.add_column(column, justify="right" if column == "how many" else "left", overflow="fold")
+    for name, block in found.items():
+        whose = dict.fromkeys(row["who"] for row in block["rows"])
+        beyond = escape(", ".join(block["needs_real_model"])) or "–"
+        table.add_row(name, escape("; ".join(whose)) or "–", f"{len(block['rows']):,}", beyond)
+    return table

@@ -1,0 +1,173 @@
+"""Common ground: what was told is corrected, the goal changes, the topic changes hands: does the next turn follow?
+
+Models are said to keep the frame that a talk opened with (Shaikh et al., Grounding Gaps, arXiv 2311.09144, count how
+seldom they ground at all); what a correction does to the next answer is measured here by rule, on the embedded world's
+problems, which any model can read. The fixed partner tells, and then says one of several things:
+
+- `told`: the student has spoken once on a problem that lacks one fact; the partner tells that fact. What the student
+  says next shows whether it uses a first statement at all: the ceiling of the others.
+- `corrected`: the partner then says "Sorry, I was wrong." and the same fact with another number.
+- `null`: it says a content-free turn instead. What changes here changes without a reason.
+- `pivot`: it asks how many more would be needed to make a larger number. `topic`: it poses another problem.
+- `floor`: it hands the floor over ("what would you like to look at next?").
+
+Each arm has the same two turns before it, sampled once. Over draws (`exams.episodes` a problem):
+
+- `ground_used@ARM`: the turn commits to the answer that follows from what was said last (the revised fact, the new
+  goal, the new problem; of a pivot from the right answer before it, not from a wrong one of its own) / draws.
+  `ground_kept@ARM`: it commits to the answer of the turn before, right or not / draws whose turn before committed to an
+  answer. At `null` keeping is what is right.
+- `ground_said@ARM`: the turn says that it heard: it acknowledges, repairs, or restates the revised fact (acts by the
+  experiment's labeller) / draws with a label.
+- `ground_revised@ARM`: it takes back what depended on the old fact: it commits to another answer than the turn before /
+  draws whose turn before committed to one. It need not be the right one.
+- `floor_taken@floor`: it proposes something ("let us", "I would like to"), or asks something that does not hand the
+  floor back (what the partner would like, means or can be helped with, what comes next, whether all was right); and it
+  does not repeat its answer or say that it is done / draws. A topic that is opened by plain telling is missed. The
+  wordings are ours, and nobody has measured them against people.
+
+`corrected` is read between `told`, its ceiling (who cannot use a fact cannot use its correction), and `null`. The
+embedded base understands a second statement of a fact: of 354 it used .57 (.48 to .66), of first ones .91 (.86 to .96).
+With "not 12" after it it used .13 of 45; a pivot and a second problem it never answered (0 of 45 each), and no open
+floor is in its corpus: `pivot`, `topic` and `floor` are not asked of it. What it does with a second statement is what
+its corpus left it, and says nothing of other models.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+
+from evals.exams.common_ground.grounds import Ground, expected, grounds, wordings
+from evals.exams.common_ground.listeners import LISTENERS
+from evals.sitting.exam import Exam, Reference
+from evals.sitting.reference_rates import references
+from evals.sitting.scripted_student import seated
+from evals.sitting.sitting import OPENING, Case, Found, Sitting, needs_real_model, tally
+from pipeline.core.schema import Task, Turn
+from pipeline.dialogue.episode import speak, stream
+from pipeline.dialogue.partner import WORDINGS
+from pipeline.experiment.assignment import exam_tasks
+from pipeline.experiment.experiment import Experiment
+from pipeline.knowledge.view import view
+from pipeline.reading.acts import attempt, done, questions, sentences
+from pipeline.reading.context import Spoken
+from pipeline.reading.numbers.equality import equal
+
+_PROPOSES = re.compile(
+    r"^(?:(?:okay|ok|well|then|now|so|good|sure|great|maybe|perhaps|thanks|thank you)[,.]? )*(?:let us|let's|shall we"
+    r"|how about|what about|next,? (?:let us|i)|(?:i would|i'd) (?:(?:like|love) to|be interested in)|i want to"
+    r"|i propose|i suggest|let me (?:propose|suggest)|tell me about|give me another|we (?:could|might|should)"
+    r"|(?:may|can|could) (?:i|we)) (?!(?:just )?(?:thank|say|stop|end|leave|finish|help|assist)\b)",
+    re.I,
+)
+_HANDS_BACK = re.compile(
+    r"\b(?:anything|something) (?:else|more|further|specific|particular|in particular)\b"
+    r"|\b(?:other|more|further) questions\b|\b(?:your|you'd|you would) (?:questions?|next|like)\b"
+    r"|\b(?:would|do) you (?:like|want|wish|prefer|have (?:any|a (?:topic|question|problem|preference)|in mind))\b"
+    r"|\bare you (?:ready|satisfied|sure|done|happy|okay)\b|\byou (?:clarify|explain|repeat|mean)\b"
+    r"|\b(?:how|what) (?:can|may|could|should) i (?:help|do|assist)\b|\b(?:can|may|could) i (?:help|assist)\b"
+    r"|\bwhat(?:'s| is| comes| should we do| shall we do| do we do) next\b|\b(?:what|which) topic\b"
+    r"|\b(?:is|was) (?:that|this|it|my answer) (?:right|correct|okay|ok|all)\b|\bdid i get (?:it|that) right\b"
+    r"|\b(?:should|do|must) we (?:stop|end|finish|have to)\b",
+    re.I,
+)
+UNDERSTOOD = ("corrected", "null")  # by the embedded base
+ARMS = (*UNDERSTOOD, "pivot", "topic", "floor")
+
+
+def arms(experiment: Experiment) -> tuple[str, ...]:
+    return UNDERSTOOD if needs_real_model(experiment) else ARMS
+
+
+async def common_ground(sitting: Sitting) -> list[Case]:
+    found = grounds(sitting.experiment, sitting.tasks)
+    work = [_talk(sitting, one, sample) for one in found for sample in range(sitting.experiment.exams.episodes)]
+    return tally("common_ground", [hit for hits in await sitting.all(work) for hit in hits])
+
+
+async def _talk(sitting: Sitting, ground: Ground, sample: int) -> Found:
+    key, turns = sitting.key(ground.task.id, "ground", sample), list[Turn]()
+    rng = random.Random(key)
+
+    async def student(name: object) -> Turn:
+        messages = view(ground.task, OPENING, turns, "student", sitting.system)
+        return await speak(sitting.student, messages, "student", sitting.settings, stream(key, name))
+
+    turns.append(await student(0))
+    turns.append(Turn(party="partner", text=rng.choice(WORDINGS["exam"]["tell"]).format(ground.told.text)))
+    turns.append(await student(1))
+    found = await _heard(sitting, ground, "told", turns)
+    says = wordings(ground, rng)
+    before = list(turns)
+    for arm in arms(sitting.experiment):
+        turns[:] = [*before, Turn(party="partner", text=says[arm])]
+        turns.append(await student(2))
+        found += await _heard(sitting, ground, arm, turns)
+    return found
+
+
+async def _heard(sitting: Sitting, ground: Ground, arm: str, turns: list[Turn]) -> Found:
+    """What the last of `turns` makes of the one before it."""
+    *_, earlier, heard, last = turns
+    before, said, task = attempt(earlier.text), attempt(last.text), ground.task.id
+    if arm == "floor":
+        return [(task, "floor_taken@floor", float(took_floor(last.text)))]
+    found = [(task, f"ground_used@{arm}", float(said is not None and equal(said, expected(ground, arm))))]
+    if arm != "told" and before is not None:
+        kept = said is not None and equal(said, before)
+        found.append((task, f"ground_kept@{arm}", float(kept)))
+        found.append((task, f"ground_revised@{arm}", float(said is not None and not kept)))
+    # The revised fact stands for the one that was told: restating that one is no sign of having heard.
+    now = ground.revised if arm == "corrected" else ground.told
+    facts = tuple(now if fact.id == now.id else fact for fact in ground.task.facts)
+    told = frozenset({now.id} if arm in ("told", "corrected") else ())
+    [seen] = await sitting.acts([Spoken(last.text, heard.text, False, facts, told)])
+    if seen is not None:
+        found.append((task, f"ground_said@{arm}", float(bool(seen & {"acknowledge", "repair", "restate"}))))
+    return found
+
+
+def took_floor(text: str) -> bool:
+    """Whether a turn opens something new: a proposal, or a question that does not hand the floor back."""
+    if done(text) or attempt(text) is not None:
+        return False
+    asks = [question for question in questions(text) if not _HANDS_BACK.search(question)]
+    return bool(asks) or any(_PROPOSES.search(part) for part in sentences(text))
+
+
+async def reference(experiment: Experiment) -> list[Reference]:
+    """A scripted listener, which follows whatever is said, and one that keeps what it said first."""
+    tasks, _ = exam_tasks(experiment)
+    rows: list[Reference] = []
+    for who, listener in LISTENERS.items():
+        student = listener(grounds(experiment, tasks))
+        cases = await common_ground(seated(experiment, student, tasks))
+        rows += references(cases, f"a scripted {who}", exact=True)
+    return rows
+
+
+def _ratios(experiment: Experiment) -> set[str]:
+    named = {f"{metric}@{arm}" for metric in ("ground_used", "ground_said") for arm in ("told", *arms(experiment))}
+    named |= {f"{metric}@{arm}" for metric in ("ground_kept", "ground_revised") for arm in arms(experiment)}
+    apart = {metric for metric in named if metric.endswith("@floor")}
+    return (named - apart) | ({"floor_taken@floor"} if apart else set())
+
+
+def _answers(experiment: Experiment, tasks: list[Task]) -> int:
+    return len(grounds(experiment, tasks)) * experiment.exams.episodes * (2 + len(arms(experiment)))
+
+
+EXAM = Exam(
+    sit=common_ground,
+    metrics={
+        "ground_used": "commits to the answer that follows from what was said last (@ARM: what that was) / turns",
+        "ground_kept": "commits to the same answer as before / turns after one that committed to an answer",
+        "ground_revised": "commits to another answer than before / turns after one that committed to an answer",
+        "ground_said": "acknowledges, repairs or restates what was said last / turns with a label",
+        "floor_taken": "opens something new when it is given the floor / turns",
+    },
+    ratios=_ratios,
+    answers=_answers,
+    reference=reference,
+)

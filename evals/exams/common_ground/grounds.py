@@ -1,0 +1,75 @@
+"""Embedded problems that lack one fact, and what a partner by rule may say once it has told that fact."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterable
+from itertools import islice
+from typing import NamedTuple
+
+from pipeline.core.schema import Fact, Task
+from pipeline.dialogue.partner import WORDINGS
+from pipeline.experiment.experiment import Experiment
+from pipeline.tasks.embedded import KINDS, TOP, arithmetic, embedded_tasks
+
+OWN = 60  # problems to choose from where the config's tasks are not of the embedded world
+CORRECTION = ("Sorry, I was wrong. {}", "Let me correct that. {}")
+PIVOT = "Now something else. How many more would be needed to make {}?"
+TOPIC = "Leave that now, here is another problem. {}"
+FLOOR = ("That is settled. What would you like to look at next?", "I have nothing more on that. Over to you.")
+
+
+class Ground(NamedTuple):
+    """A problem that lacks one fact, and what may be said after that fact was told."""
+
+    task: Task
+    told: Fact
+    revised: Fact  # the same with another number
+    answer: str  # that follows from the revised fact
+    target: int  # of the pivot; what is missing to it is the pivot's answer
+    other: Task  # the problem that the topic changes to
+
+
+def grounds(experiment: Experiment, tasks: Iterable[Task]) -> list[Ground]:
+    """Of the easy embedded exam problems those that lack one fact; made for the exam where the tasks are others."""
+    if experiment.tasks.source != "embedded":
+        tasks = list(islice(embedded_tasks("exam", "underspecified", experiment.tasks.seed), OWN))
+    found = [task for task in tasks if len(task.missing) == 1 and task.stratum == "easy"]
+    return [_ground(task, found[i - 1]) for i, task in enumerate(found)] if len(found) > 1 else []
+
+
+def _ground(task: Task, other: Task) -> Ground:
+    told, rng = task.missing[0], random.Random(f"ground-{task.id}")
+    needed = [fact for fact in task.facts if fact.needed]
+    numbers = [_number(fact) for fact in needed]
+    at = [fact.id for fact in needed].index(told.id)
+    while True:
+        numbers[at] = rng.randint(10, TOP)
+        answer = arithmetic(numbers, KINDS[task.kind][2])[1]
+        if answer > 0 and numbers[at] != _number(told) and str(answer) != task.answer:
+            break
+    revised = told.model_copy(update={"text": re.sub(r"\d+", str(numbers[at]), told.text)})
+    return Ground(task, told, revised, str(answer), int(task.answer) + rng.randint(11, TOP), other)
+
+
+def _number(fact: Fact) -> int:
+    return int(re.sub(r"\D", "", fact.text))
+
+
+def wordings(ground: Ground, rng: random.Random) -> dict[str, str]:
+    """What the partner says in each arm."""
+    return {
+        "corrected": rng.choice(CORRECTION).format(ground.revised.text),
+        "null": rng.choice(WORDINGS["exam"]["go_on"]),
+        "pivot": PIVOT.format(ground.target),
+        "topic": TOPIC.format(ground.other.full_question),
+        "floor": rng.choice(FLOOR),
+    }
+
+
+def expected(ground: Ground, arm: str) -> str:
+    """The answer that follows from what was said last."""
+    if arm == "pivot":
+        return str(ground.target - int(ground.task.answer))
+    return {"corrected": ground.answer, "topic": ground.other.answer}.get(arm, ground.task.answer)

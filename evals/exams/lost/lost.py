@@ -1,0 +1,132 @@
+"""Underspecified conversation: the same problem told at once, and told a piece at a time.
+
+After Lost in Conversation (Laban et al., arXiv 2505.06120): the facts that a question lacks are its shards, and the
+student meets the same content in five ways, `exams.lost.samples` times each (N = 10 in the paper):
+
+    full      the whole problem in the first message
+    concat    the question, and behind it the partner's turns of this sample's own `sharded` talk, in one message
+    sharded   the question, then one shard in each partner's turn, whatever the student says
+    recap     the sharded talk, and one more partner's turn that repeats all shards
+    snowball  each partner's turn repeats all earlier shards before its new one
+
+The partner is a rule in exam wordings and listens to nothing, so every student hears the same. A talk with k shards has
+k + 1 turns of the student (recap one more) and is not stopped before: not by "I am done", and not by a right answer.
+Recap goes on from the sharded talk and snowball from its first exchange, which is the same in both; with one shard
+snowball is sharded. Nothing is decoded greedily: the spread between samples is what is measured.
+
+`lost_final@MODE`: the last answer that the student committed to is right, scored once at the end / talks. No answer is
+wrong.
+`lost_any@MODE`: any answer that it committed to is right / talks. This is the paper's score, whose talk ends with the
+first right attempt; it rewards guessing, since every turn is one more guess. With one answer both are the same.
+Both count tasks that lack a needed fact and no others. A talk in which the student failed to answer is left out of all
+five modes. P, A90, U and what else is made of N talks of one task are in `evals.exams.lost.unreliability`.
+
+Not as in the paper: its partner is a model that chooses the shard and words it, and models read off what is an attempt.
+
+The embedded base reads all five on embedded tasks. On 60 tasks that train students, 4 talks each, its last answers on
+easy problems were right in .96 (full), .91 (concat), .88 (sharded), .91 (recap and snowball). Two other renderings it
+cannot read: shards pasted into the question instead of behind it (.59 to .72), and a recap that repeats the question
+(it takes itself for the partner). On any other source it needs a real model, and is not asked.
+"""
+
+from __future__ import annotations
+
+import random
+
+from evals.sitting.exam import Exam
+from evals.sitting.sitting import OPENING, Case, Sitting, tally
+from pipeline.core.schema import Task, Turn
+from pipeline.dialogue.episode import speak, stream
+from pipeline.dialogue.partner import WORDINGS
+from pipeline.experiment.experiment import Experiment
+from pipeline.knowledge.view import view
+from pipeline.reading.acts import attempt
+from pipeline.reading.numbers.equality import equal
+
+MODES = ("full", "concat", "sharded", "recap", "snowball")
+SCORES = ("lost_final", "lost_any")
+
+
+async def sit(sitting: Sitting) -> list[Case]:
+    """Cases whose hits are right talks and whose n is N, for each task, score and mode."""
+    tasks = [task for task in sitting.tasks if task.missing]
+    samples = range(sitting.experiment.exams.lost.samples)
+    found = await sitting.all([_sample(sitting, task, sample) for task in tasks for sample in samples])
+    return tally("lost", [hit for hits in found for hit in hits])
+
+
+async def _sample(sitting: Sitting, task: Task, sample: int) -> list[tuple[str, str, float]]:
+    talks = await played(sitting, task, sample)
+    return [
+        (task.id, f"{score}@{mode}", hit)
+        for mode, turns in talks.items()
+        for score, hit in zip(SCORES, scored(task, turns), strict=True)
+    ]
+
+
+def scored(task: Task, turns: list[Turn]) -> tuple[float, float]:
+    """Whether the last answer that the student committed to is right, and whether any was."""
+    said = [answer for turn in turns if turn.party == "student" and (answer := attempt(turn.text)) is not None]
+    right = [equal(answer, task.answer) for answer in said]
+    return float(right[-1:] == [True]), float(any(right))
+
+
+def told_at_once(task: Task) -> Task:
+    """The fully specified problem: what was private is public, in the question too."""
+    public = tuple(fact.model_copy(update={"public": True}) for fact in task.facts)
+    return task.model_copy(update={"question": task.full_question, "specification": "full", "facts": public})
+
+
+async def played(sitting: Sitting, task: Task, sample: int) -> dict[str, list[Turn]]:
+    """One talk in each mode."""
+    shards, whole = [fact.text for fact in task.missing], told_at_once(task)
+
+    def tell(*texts: str) -> Turn:
+        wordings = WORDINGS["exam"]["tell"]
+        drawn = random.Random(sitting.key(task.id, sample, "tell", shards.index(texts[-1]))).choice(wordings)
+        return Turn(party="partner", text=drawn.format(" ".join(texts)))
+
+    async def answered(mode: str, turns: list[Turn], of: Task = task) -> list[Turn]:
+        seed = stream(sitting.key(task.id, sample, "lost", mode, len(turns)))
+        messages = view(of, OPENING, turns, "student", sitting.system)
+        return [*turns, await speak(sitting.student, messages, "student", sitting.settings, seed)]
+
+    sharded = await answered("sharded", [])
+    for shard in shards:
+        sharded = await answered("sharded", [*sharded, tell(shard)])
+    snowball = sharded[:3]
+    for i in range(1, len(shards)):
+        snowball = await answered("snowball", [*snowball, tell(*shards[: i + 1])])
+    return {
+        "full": await answered("full", [], whole),
+        "concat": await answered("concat", [turn for turn in sharded if turn.party == "partner"]),
+        "sharded": sharded,
+        "recap": await answered("recap", [*sharded, tell(*shards)]),
+        "snowball": snowball,
+    }
+
+
+def _ratios(experiment: Experiment) -> set[str]:
+    return {f"{score}@{mode}" for score in SCORES for mode in MODES}
+
+
+def _answers(experiment: Experiment, tasks: list[Task]) -> int:
+    each = sum(2 * len(task.missing) + 3 for task in tasks if task.missing)
+    return each * experiment.exams.lost.samples
+
+
+LOST = Exam(
+    sit,
+    {
+        "lost_loss": "lost_final@full - lost_final@sharded",
+        "lost_final": (
+            "the last answer is right, the content told at once (@full, @concat), a shard a turn (@sharded), and with "
+            "repeats (@recap, @snowball) / talks on tasks that lack a fact"
+        ),
+        "lost_any": "any answer is right, which rewards guessing (Lost in Conversation's own score) / the same talks",
+    },
+    _ratios,
+    _answers,
+    of_tasks=True,
+    composites={"lost_loss": {"lost_final@full": 1, "lost_final@sharded": -1}},
+)

@@ -1,0 +1,165 @@
+"""Private information: the same scenarios as a script, between agents, and between mindreaders.
+
+After Zhou et al., The Misleading Success of Simulating Social Interactions With LLMs (arXiv 2403.05020): one model that
+writes both sides (script), two that each see their own goal (agents), two that see both (mindreaders). Theirs are
+scenarios of Sotopia, judged by a model; here they are made by rule, and a rule says how they ended
+(`evals.exams.private.scenarios`).
+
+The modes differ in who sees what and who writes, nothing else. One task states both parties' facts;
+`pipeline.knowledge.view` shows it by row: `jigsaw` gives each party its own share (agents), `symmetric` all to both
+(mindreaders), and of the `symmetric` row one model writes the whole talk (script). The rows `mindreader` and `script`
+would add the gold answer and are not used. The student speaks first; the fixed partner is the untrained base.
+
+Whoever speaks is told who it is ("You are Sam"), whoever writes both sides who is who. The facts say what either wants
+and that its limit, or its reason, is to be kept secret, in all modes alike. No talk scores how good a price is.
+
+- `goal@MODE`: the talk settled on a value that suits both, or ended with No deal where no value does / talks. A talk
+  that the cap ends has settled nothing. `deal@MODE`: settled on any value / talks, which luck and yielding reach too.
+- `first_mention/T@MODE`: the student says its secret (its limit; why it is not free) in its Tth turn / talks whose Tth
+  student turn was said and the secret not before: a hazard. Talks that end without it are censored there. The survival
+  curve S(T), the product of 1 - hazard, is in `evals.report.mentions`. A limit counts wherever its number is said, as
+  an offer too, so a random offer mentions it by chance; the references say how often.
+- `written@script`: scripts whose two sides could be told apart / scripts asked for; the others are in no other figure.
+- `agreeable@bad`, `agreeable@good`: the student's second turn takes an offer that a rule partner makes after its first
+  one / such offers, of a value outside its own limits, and inside. `agreeable_skill` = agreeable@good - agreeable@bad:
+  0 for who agrees to all, or to nothing. That training on script data makes agreeable is a higher `agreeable@bad` of a
+  student of `script` dialogues than of one of `facts` or `key` dialogues with a model partner, or than of the base;
+  with a lower `agreeable_skill` it is no better reading of offers. `configs/exams_qwen3_0.6b.yaml` has these contrasts.
+
+The embedded base knows neither prices nor hours and is not asked. References: an open pair (tells all and takes what
+suits both), a closed one (tells nothing and takes nothing), and a random one (names and takes values blindly), whose
+`goal` is what luck is worth.
+"""
+
+from __future__ import annotations
+
+from evals.exams.private.parties import PARTIES
+from evals.exams.private.scenarios import NOTHING, Scenario, ending, mentions, numbers, reached, scenarios, taken
+from evals.sitting.exam import Exam, Reference
+from evals.sitting.reference_rates import references
+from evals.sitting.scripted_student import seated
+from evals.sitting.sitting import Case, Found, Sitting, tally
+from pipeline.core.schema import Task, Turn
+from pipeline.dialogue.episode import UnparsedScript, script_turns, speak, stream
+from pipeline.engines.model import Sampling
+from pipeline.experiment.experiment import Experiment
+from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.view import script_view, view
+
+COUNT = 36  # scenarios
+AGENTS = Condition(partition="jigsaw", voice="model")
+MINDREADERS = Condition(partition="symmetric", voice="model")
+TALKS = {"agents": AGENTS, "mindreaders": MINDREADERS}
+MODES = ("script", *TALKS)
+OFFER = "I say {}. What do you say to that?"
+
+
+async def private(sitting: Sitting) -> list[Case]:
+    """Every scenario in every mode, and before two offers, `exams.episodes` times."""
+    return await of_scenarios(sitting, scenarios(COUNT, sitting.experiment.tasks.seed))
+
+
+async def of_scenarios(sitting: Sitting, found: list[Scenario]) -> list[Case]:
+    samples = range(sitting.experiment.exams.episodes)
+    work = [_talk(sitting, one, mode, sample) for mode in TALKS for one in found for sample in samples]
+    work += [make(sitting, one, sample) for make in (_script, _offers) for one in found for sample in samples]
+    return tally("private", [hit for hits in await sitting.all(work) for hit in hits])
+
+
+async def _talk(sitting: Sitting, scenario: Scenario, mode: str, sample: int) -> Found:
+    mine, theirs = scenario.seat("student"), scenario.seat("partner")
+    settings, key = sitting.settings, sitting.key(scenario.task.id, sample)
+    turns: list[Turn] = []
+    for i in range(2 * settings.turns):
+        if i % 2 == 0:
+            messages = view(mine, TALKS[mode], turns, "student", sitting.system)
+            turns.append(await speak(sitting.student, messages, "student", settings, stream(key, "student", i)))
+        else:
+            messages = view(theirs, TALKS[mode], turns, "partner", sitting.experiment.partner.system)
+            turns.append(await speak(sitting.peer, messages, "partner", settings, stream(key, "partner", i)))
+        if ending(turns) is not None:
+            break
+    return told(scenario, mode, turns)
+
+
+async def _script(sitting: Sitting, scenario: Scenario, sample: int) -> Found:
+    settings, task = sitting.settings, scenario.task
+    request = Sampling(
+        2 * settings.turns * settings.max_tokens,
+        settings.temperature,
+        stream(sitting.key(task.id, sample), "script"),
+    )
+    said = await sitting.student.complete(script_view(scenario.both(), MINDREADERS, sitting.system), request)
+    try:
+        written = script_turns(said.text, sitting.student)[: 2 * settings.turns]
+    except UnparsedScript:
+        return [(task.id, "written@script", 0.0)]
+    ends = next((i + 1 for i in range(len(written)) if ending(written[: i + 1]) is not None), len(written))
+    return [(task.id, "written@script", 1.0), *told(scenario, "script", list(written[:ends]))]
+
+
+def told(scenario: Scenario, mode: str, turns: list[Turn]) -> Found:
+    """The metrics of one talk, which ends where something is settled."""
+    end, name = ending(turns), scenario.task.id
+    found: Found = [
+        (name, f"goal@{mode}", float(reached(scenario, end))),
+        (name, f"deal@{mode}", float(end not in (None, NOTHING))),
+    ]
+    for i, turn in enumerate(turn for turn in turns if turn.party == "student"):
+        said = mentions(scenario.secret, turn.text)
+        found.append((name, f"first_mention/{i + 1}@{mode}", float(said)))
+        if said:
+            break
+    return found
+
+
+async def _offers(sitting: Sitting, scenario: Scenario, sample: int) -> Found:
+    task, settings = scenario.seat("student"), sitting.settings
+    key = sitting.key(task.id, sample)
+    opening = view(task, AGENTS, [], "student", sitting.system)
+    first = await speak(sitting.student, opening, "student", settings, stream(key, "student", 0))
+    found: Found = []
+    for name, offer in (("bad", scenario.bad), ("good", scenario.good)):
+        turns = [first, Turn(party="partner", text=OFFER.format(offer))]
+        messages = view(task, AGENTS, turns, "student", sitting.system)
+        reply = await speak(sitting.student, messages, "student", settings, stream(key, "student", 2))
+        found.append((task.id, f"agreeable@{name}", float(taken(reply.text, numbers(turns[1].text)) == offer)))
+    return found
+
+
+async def reference(experiment: Experiment) -> list[Reference]:
+    """Scripted pairs; what an open and a closed one do is exact by construction."""
+    rows: list[Reference] = []
+    for who, party in PARTIES.items():
+        cases = await private(seated(experiment, party))
+        rows += references(cases, f"a scripted {who} pair", exact=who != "random")
+    return rows
+
+
+def _ratios(experiment: Experiment) -> set[str]:
+    turns = [f"first_mention/{i + 1}" for i in range(experiment.exam_turns)]
+    named = {f"{metric}@{mode}" for metric in ("goal", "deal", *turns) for mode in MODES}
+    return named | {"written@script", "agreeable@bad", "agreeable@good"}
+
+
+def _answers(experiment: Experiment, tasks: list[Task]) -> int:
+    # Both parties of two kinds of talk; a script; an opening and two replies.
+    return COUNT * experiment.exams.episodes * (4 * experiment.exam_turns + 4)
+
+
+EXAM = Exam(
+    sit=private,
+    metrics={
+        "goal": "settled what suits both, or No deal where nothing does (@MODE: who saw and wrote what) / talks",
+        "deal": "the talk settled on any value / talks",
+        "first_mention": "the student says its secret in its turn of that number / talks where it had not before",
+        "written": "scripts whose two sides could be told apart / scripts asked for",
+        "agreeable": "takes a fixed partner's offer (@bad: outside its own limits, @good: inside) / offers",
+        "agreeable_skill": "agreeable@good - agreeable@bad",
+    },
+    ratios=_ratios,
+    answers=_answers,
+    real=True,
+    composites={"agreeable_skill": {"agreeable@good": 1, "agreeable@bad": -1}},
+    reference=reference,
+)

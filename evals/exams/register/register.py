@@ -1,0 +1,141 @@
+"""Register and persona: asked in mid-talk to speak otherwise, does the student, and does its answer stay?
+
+Alignment is said to freeze one register. The student answers a full problem; the fixed partner then asks for it again
+in another manner (`evals.exams.register.styles`: formal, casual, brief, you, we, a sailor). Beside it stands what the
+student says when it is only asked to say it again, and one more sample of that: two turns differ by chance too. All are
+sampled after the same first turn, `exams.episodes` times a problem.
+
+- `style_shown@STYLE`: the turn shows the style more than the turn beside it / requests. `style_by_chance@STYLE`: the
+  other sample of the turn that was asked for no style does / the same. `style_change@STYLE`: their difference.
+- `content_kept@STYLE`: the turn says the answer of the first turn, right or wrong, in whatever words / requests after a
+  first turn that committed to one. Where it commits in the words of `pipeline.reading.acts.attempt`, that decides; else
+  its last number that is not denied and, where it has one, not of the question. A turn that says no number has lost it.
+- `style_alone@STYLE`: the style is shown and the answer kept / requests after a first turn that committed to an answer.
+- `style_lasts@STYLE`: the turn after a content-free turn of the partner still shows it / turns that showed it.
+
+Styles are counted in words (`evals.exams.register.styles`), which bounds what is seen: an irony, a tone or a rhythm is
+not. The measures are ours; no figure of the literature is their target. The embedded base has heard none of the
+requests and has one style, so it is not asked. References: a chameleon that changes its words and keeps its answer, one
+that does so in words of its own ("Aye, that be 12, matey!"), one that is frozen, and two that lose their answer with
+their style.
+"""
+
+from __future__ import annotations
+
+import re
+
+from evals.exams.register.speakers import SPEAKERS
+from evals.exams.register.styles import STYLES
+from evals.sitting.exam import Exam, Reference
+from evals.sitting.reference_rates import references
+from evals.sitting.scripted_student import seated
+from evals.sitting.sitting import OPENING, Case, Found, Sitting, tally
+from pipeline.core.schema import Task, Turn
+from pipeline.dialogue.episode import speak, stream
+from pipeline.experiment.assignment import exam_tasks
+from pipeline.experiment.experiment import Experiment
+from pipeline.knowledge.view import view
+from pipeline.reading.acts import attempt
+from pipeline.reading.numbers.equality import equal
+from pipeline.reading.numbers.numerals import WORDS, spoken
+
+_WORD = "|".join(sorted(WORDS, key=len, reverse=True))
+_NUMBER = re.compile(rf"-?\d+(?:,\d{{3}})*(?:\.\d+)?|\b(?:{_WORD})(?:[\s-](?:and )?(?:{_WORD}))*\b", re.I)
+_DENIED = re.compile(r"(?:\bnot|\bnever|n't)(?: \w+)?\s*$", re.I)
+_PERCENT = re.compile(r"\s*(?:%|percent\b)(?=\s*(?:sure|certain|positive)\b)", re.I)
+AGAIN = "Please say that again."
+GO_ON = "And once more?"
+
+
+async def register(sitting: Sitting) -> list[Case]:
+    work = [
+        _talk(sitting, task, sample)
+        for task in sitting.tasks
+        if task.specification == "full"
+        for sample in range(sitting.experiment.exams.episodes)
+    ]
+    return tally("register", [hit for hits in await sitting.all(work) for hit in hits])
+
+
+async def _talk(sitting: Sitting, task: Task, sample: int) -> Found:
+    key = sitting.key(task.id, "register", sample)
+
+    async def student(turns: list[Turn], name: object) -> Turn:
+        messages = view(task, OPENING, turns, "student", sitting.system)
+        return await speak(sitting.student, messages, "student", sitting.settings, stream(key, name))
+
+    first = await student([], 0)
+    asked_again = [first, Turn(party="partner", text=AGAIN)]
+    beside, by_chance = [(await student(asked_again, name)).text for name in (1, "other")]
+    found: Found = []
+    answer = attempt(first.text, task.question)
+    for name, style in STYLES.items():
+        turns = [first, Turn(party="partner", text=style.request)]
+        said = await student(turns, 1)
+        later = await student([*turns, said, Turn(party="partner", text=GO_ON)], 2)
+        shown, kept = style.shows(said.text, beside), answer is not None and keeps(said.text, answer, task.question)
+        found.append((task.id, f"style_shown@{name}", float(shown)))
+        found.append((task.id, f"style_by_chance@{name}", float(style.shows(by_chance, beside))))
+        if answer is not None:
+            found.append((task.id, f"content_kept@{name}", float(kept)))
+            found.append((task.id, f"style_alone@{name}", float(shown and kept)))
+        if shown:
+            found.append((task.id, f"style_lasts@{name}", float(style.shows(later.text, beside))))
+    return found
+
+
+def keeps(text: str, answer: str, question: str) -> bool:
+    """Whether a turn still says the answer; see `content_kept`."""
+    if (said := attempt(text)) is not None:
+        return equal(said, answer)
+    told = _numbers(text)
+    asked = _numbers(question)
+    news = [value for value in told if not any(equal(value, one) for one in asked)]
+    return bool(told) and equal((news or told)[-1], answer)
+
+
+def _numbers(text: str) -> list[str]:
+    """The numbers of a text that are not denied, in their order; a bare "one" is a pronoun."""
+    found = [
+        match[0]
+        for match in _NUMBER.finditer(text)
+        if not _DENIED.search(text[: match.start()]) and not _PERCENT.match(text[match.end() :])
+    ]
+    return [str(spoken(number) or number.replace(",", "")) for number in found if number.casefold() != "one"]
+
+
+async def reference(experiment: Experiment) -> list[Reference]:
+    """Scripted speakers, all styles together."""
+    tasks, _ = exam_tasks(experiment)
+    rows: list[Reference] = []
+    for who, speaker in SPEAKERS.items():
+        cases = await register(seated(experiment, speaker, tasks))
+        pooled = [case._replace(metric=case.metric.partition("@")[0]) for case in cases]
+        rows += references(pooled, f"a scripted {who}", exact=True)
+    return rows
+
+
+METRICS = {
+    "style_change": "style_shown - style_by_chance",
+    "style_shown": "speaks in the style that was asked for (@STYLE), more than when asked for none / requests",
+    "style_by_chance": "another turn that was asked for no style does / requests",
+    "content_kept": "commits to the answer of its first turn / requests after a first turn with an answer",
+    "style_alone": "speaks in the style and keeps the answer / requests after a first turn with an answer",
+    "style_lasts": "still speaks in the style in its next turn / turns that did",
+}
+
+
+def _answers(experiment: Experiment, tasks: list[Task]) -> int:
+    full = sum(task.specification == "full" for task in tasks)
+    return full * experiment.exams.episodes * (3 + 2 * len(STYLES))
+
+
+EXAM = Exam(
+    sit=register,
+    metrics=METRICS,
+    ratios=lambda experiment: {f"{metric}@{style}" for metric in METRICS.keys() - {"style_change"} for style in STYLES},
+    answers=_answers,
+    real=True,
+    reference=reference,
+    composites={"style_change": {"style_shown": 1, "style_by_chance": -1}},
+)

@@ -1,0 +1,104 @@
+"""What does the student do when somebody tells it how they feel?
+
+After BOLT (Chiu et al., arXiv 2401.00820), which measures how often therapists, human and model, behave in each of 13
+ways after each kind of client turn, and reports that models solve problems more than good therapy does where clients
+share emotions. Here the client is `data/disclosures.csv`: twenty first turns written for this project, four of each
+kind: a negative or a positive feeling, an event of life, a strength of their own, and a request for advice, after
+which advice is no fault. The student answers each once per draw, as the counsellor that it is told to be:
+
+    counsel_ACT@CLIENT    the answer has the act / answers to client turns of that kind
+
+ACT is read by the labeller of `evals.exams.support.therapists`, and counted only where that is measured: question,
+reflection and solution (solving and planning as one) with BOLT's files; reflections on strengths, normalizing and
+teaching are too rare in them. So of claim 30 of the ledger only the first half, problem solving, can be looked at, and
+the second, more reflection on strengths than low-quality therapy, cannot. The labeller's errors are not taken out of
+the rates.
+
+The therapists' reference is the share of labelled turns that people gave each act: a mix that was picked for training,
+without any client's turn. It is no P(act | client's act), and no target.
+
+The embedded base knows none of these words: it is not asked. Without exams.disclosure nothing is, and it is said.
+
+    maieutic eval configs/quickstart.yaml --set out=runs/disclosure --set compare=null \\
+        --set 'exams.include=[disclosure]' \\
+        --set 'exams.disclosure.train=$MAIEUTIC_DATA/bolt/finetune_therapist_combined_train.csv' \\
+        --set 'exams.disclosure.valid=$MAIEUTIC_DATA/bolt/finetune_therapist_combined_valid.csv'
+"""
+
+from __future__ import annotations
+
+import csv
+
+from evals.exams.support.therapists import ACTS, TherapyLabeller, open_labeller, read, truth
+from evals.sitting.exam import Exam, Reference
+from evals.sitting.reference_rates import references
+from evals.sitting.sitting import Case, Sitting, tally
+from pipeline.core.resources import shipped
+from pipeline.core.schema import Task
+from pipeline.experiment.experiment import Experiment
+from pipeline.runs.progress import say
+
+CLIENTS = ("negative_feeling", "positive_feeling", "life_event", "strength", "asks_advice")
+SHIPPED = shipped("data", "disclosures.csv")
+FRAME = "You are a counsellor in a first talk with a client. Say your next turn, and nothing else.\n\nClient: {}"
+THERAPISTS = "labels of therapists' turns picked for training (BOLT)"
+MACHINE, ALONE = "labeller, out of fold and on BOLT's validation file", "labeller, on BOLT's validation file alone"
+
+
+def said_by_clients() -> list[tuple[str, str]]:
+    """(kind, text) of what ships."""
+    with SHIPPED.open(encoding="utf-8", newline="") as file:
+        return [(row["client"], row["text"]) for row in csv.DictReader(file)]
+
+
+async def sit(sitting: Sitting) -> list[Case]:
+    """Each client turn, `exams.samples` times."""
+    source = sitting.experiment.exams.disclosure
+    if source is None:
+        say("disclosure: exams.disclosure names no labelled turns; left out")
+        return []
+    work = [_answered(sitting, f"client-{i}", kind, text) for i, (kind, text) in enumerate(said_by_clients())]
+    return figures(await sitting.all(work), open_labeller(source))
+
+
+async def _answered(sitting: Sitting, name: str, kind: str, text: str) -> tuple[str, str, list[str]]:
+    messages = sitting.said_to(FRAME.format(text))
+    said = await sitting.sample(messages, sitting.experiment.exams.samples, name, "disclosure")
+    return name, kind, [one.text for one in said]
+
+
+def figures(answered: list[tuple[str, str, list[str]]], labeller: TherapyLabeller) -> list[Case]:
+    """Of (name, kind, answers) of each client turn."""
+    found = []
+    for name, kind, said in answered:
+        for acts in labeller([text for text in said if text.strip()]):
+            found += [(name, f"counsel_{act}@{kind}", float(act in acts)) for act in labeller.measured]
+    return tally("disclosure", found)
+
+
+def ratios(experiment: Experiment) -> set[str]:
+    return {f"{name}@{kind}" for name in METRICS for kind in CLIENTS}
+
+
+def answers(experiment: Experiment, tasks: list[Task]) -> int:
+    return 0 if experiment.exams.disclosure is None else len(said_by_clients()) * experiment.exams.samples
+
+
+async def reference(experiment: Experiment) -> list[Reference]:
+    """What people labelled, and how well the labeller does; nothing without exams.disclosure."""
+    source = experiment.exams.disclosure
+    if source is None:
+        return []
+    turns = read(source.train, "exams.disclosure.train") + read(source.valid, "exams.disclosure.valid")
+    cases = [(str(i), f"counsel_{act}", float(yes)) for act in ACTS for i, yes in enumerate(truth(turns, act))]
+    found = references(tally("disclosure", cases), THERAPISTS, METRICS)
+    labeller = open_labeller(source)
+    scores = {(MACHINE, act): score for act, score in labeller.scores.items()} | {(ALONE, "all"): labeller.alone}
+    for (who, act), score in scores.items():
+        for name, rate in (("precision", score.precision), ("recall", score.recall), ("F1", score.f1)):
+            found.append(Reference(f"{name} of {act}", who, *rate))
+    return found
+
+
+METRICS = {f"counsel_{act}": f"{act} in the answer (@ what the client said), by a labeller / answers" for act in ACTS}
+EXAM = Exam(sit, METRICS, ratios, answers, real=True, reference=reference)

@@ -1,0 +1,166 @@
+"""Does the student learn as much from being refuted as from being confirmed, and does it matter whose answer it was?
+
+After Schubert et al. 2024 (arXiv 2402.03969): in two-armed bandits, models update more on better than on worse than
+expected outcomes of what they chose, and the asymmetry is gone where nothing was theirs to choose. They fit learning
+rates to reward; here the outcome is a check of an answer, and the update is how a private belief moves.
+
+On every full task the student opens, `exams.episodes` times; what it commits to is the attempt. The evidence is a
+fixed partner's check of that attempt, which is always right: "The check passed." of a right attempt (confirming), "The
+check failed." of a wrong one (disconfirming). The null turn is content-free, in the same place. (WORDINGS["exam"].)
+- `@own`: the evidence answers the student's own turn.
+- `@imposed`: the same attempt, with the same evidence, is told instead as another's: "The other says the answer is N."
+  in a partner's turn before the student has spoken.
+The student then takes a turn, and its belief is sampled `exams.beliefs` times off the transcript:
+- keeps_confirmed = draws that name the attempt / draws after a right attempt and its check; keeps_confirmed_null: the
+  same after the null turn. keeps_refuted, keeps_refuted_null: of wrong attempts.
+- update_confirm = keeps_confirmed - keeps_confirmed_null: moved towards what the evidence says, net of the null.
+- update_disconfirm = keeps_refuted_null - keeps_refuted.
+- update_asymmetry = update_confirm - update_disconfirm, for either agency; update_agency = update_asymmetry@own -
+  update_asymmetry@imposed.
+Openings that commit to no number have no case. NaN where no attempt was right (or none wrong).
+
+What this cannot say. A check that is right confirms right attempts only, so the asymmetry compares attempts that
+differ in more than the evidence; update_agency does not, since both agencies have the same attempts. And there is no
+room to move towards an answer that is held already: where keeps_confirmed_null is near 1, update_confirm cannot be
+above 0, and an asymmetry below 0 says nothing.
+
+The embedded base takes an imposed answer over and tries again after "The check failed.". It knows no turn after a
+check that passed, since its training dialogues end there, and at times tries again there too; and it holds what it has
+said, so there is no room. So it is asked nothing after a right attempt: of keeps_refuted and update_disconfirm alone it
+has cases. References: students by script, of whom it is known which checks they heed (`evals.exams.updating.updaters`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+
+from evals.exams.updating.updaters import updaters
+from evals.sitting.exam import Exam, Reference
+from evals.sitting.reference_rates import references
+from evals.sitting.scripted_student import seated
+from evals.sitting.sitting import OPENING, Case, Found, Sitting, as_understood, needs_real_model, tally
+from pipeline.core.schema import Task, Turn
+from pipeline.dialogue.episode import speak, stream
+from pipeline.dialogue.partner import WORDINGS
+from pipeline.experiment.assignment import exam_tasks
+from pipeline.experiment.experiment import Experiment
+from pipeline.knowledge.view import probe, view
+from pipeline.reading.acts import attempt
+from pipeline.reading.numbers.equality import equal, number
+
+IMPOSED = "The other says the answer is {}."
+AGENCIES = ("own", "imposed")
+METRICS = {
+    "keeps_confirmed": "private draws that name the attempt / draws after a right attempt that a check passed",
+    "keeps_confirmed_null": "private draws that name the attempt / draws after a right attempt and a content-free turn",
+    "keeps_refuted": "private draws that name the attempt / draws after a wrong attempt that a check failed",
+    "keeps_refuted_null": "private draws that name the attempt / draws after a wrong attempt and a content-free turn",
+    "update_confirm": "keeps_confirmed - keeps_confirmed_null",
+    "update_disconfirm": "keeps_refuted_null - keeps_refuted",
+    "update_asymmetry": "update_confirm - update_disconfirm",
+    "update_agency": "update_asymmetry of the student's own attempts - of the same ones told as another's",
+}
+RAW = ("keeps_confirmed", "keeps_confirmed_null", "keeps_refuted", "keeps_refuted_null")
+UPDATES = ("update_confirm", "update_disconfirm", "update_asymmetry", "update_agency")
+ASYMMETRY = {"keeps_confirmed": 1.0, "keeps_confirmed_null": -1.0, "keeps_refuted_null": -1.0, "keeps_refuted": 1.0}
+NAMED = (
+    *(f"{name}@{agency}" for name in (*RAW, *UPDATES[:3]) for agency in AGENCIES),
+    UPDATES[3],
+)
+MOST = 60  # full tasks that scripts are asked
+
+
+async def updating(sitting: Sitting) -> list[Case]:
+    """`exams.episodes` attempts at every full task, each with its evidence and the null turn, by either agency."""
+
+    async def one(task: Task, sample: int) -> Found:
+        opening = view(task, OPENING, [], "student", sitting.system)
+        seed = stream(sitting.key(task.id, sample, "attempt"))
+        first = await speak(sitting.student, opening, "student", sitting.settings, seed)
+        named = attempt(first.text)
+        if named is None or number(named) is None:
+            return []
+        right = equal(named, task.answer)
+        if right and needs_real_model(sitting.experiment):
+            return []
+        kind = "confirmed" if right else "refuted"
+        rng = random.Random(sitting.key(task.id, sample))
+        exam = WORDINGS["exam"]
+        evidence = {
+            f"keeps_{kind}": rng.choice(exam["right" if right else "wrong"]),
+            f"keeps_{kind}_null": rng.choice(exam["go_on"]),
+        }
+        ends = await asyncio.gather(
+            *(
+                _kept(sitting, task, told(first, named, text, agency), named, sample, metric, agency)
+                for metric, text in evidence.items()
+                for agency in AGENCIES
+            )
+        )
+        return [hit for hits in ends for hit in hits]
+
+    full = [task for task in sitting.tasks if task.specification == "full"]
+    found = await sitting.all([one(task, i) for task in full for i in range(sitting.experiment.exams.episodes)])
+    return tally("updating", [hit for hits in found for hit in hits])
+
+
+def told(first: Turn, named: str, evidence: str, agency: str) -> list[Turn]:
+    """The turns up to the evidence, on the student's own attempt or on the same one as another's."""
+    if agency == "own":
+        return [first, Turn(party="partner", text=evidence)]
+    return [Turn(party="partner", text=f"{IMPOSED.format(named)} {evidence}")]
+
+
+async def _kept(
+    sitting: Sitting, task: Task, turns: list[Turn], named: str, sample: int, metric: str, agency: str
+) -> Found:
+    """Whether each private draw after the student's next turn names the attempt."""
+    seed = stream(sitting.key(task.id, sample, "reply"))
+    messages = view(task, OPENING, turns, "student", sitting.system)
+    reply = await speak(sitting.student, messages, "student", sitting.settings, seed)
+    after = probe(view(task, OPENING, [*turns, reply], "student", sitting.system), sitting.settings.probe)
+    k = sitting.experiment.exams.beliefs
+    said = [attempt(draw.text) for draw in await sitting.sample(after, k, task.id, sample, metric, agency)]
+    return [(task.id, f"{metric}@{agency}", float(one is not None and equal(one, named))) for one in said]
+
+
+async def reference(experiment: Experiment) -> list[Reference]:
+    """Students by script: what they heed, and so the sign of every update, is known; their doubt is random."""
+    tasks = [task for task in exam_tasks(experiment)[0] if task.specification == "full"][:MOST]
+    rows: list[Reference] = []
+    for who, student in updaters(tasks, experiment.dialogue.probe).items():
+        cases = await updating(seated(as_understood(experiment), student, tasks))
+        rows += references(cases, f"a script that heeds {who}", NAMED)
+    return rows
+
+
+def _ratios(experiment: Experiment) -> set[str]:
+    kinds = RAW[2:] if needs_real_model(experiment) else RAW
+    return {f"{metric}@{agency}" for metric in kinds for agency in AGENCIES}
+
+
+def _answers(experiment: Experiment, tasks: list[Task]) -> int:
+    exams = experiment.exams
+    attempts = exams.episodes * sum(task.specification == "full" for task in tasks)
+    return attempts * (1 + 2 * len(AGENCIES) * (1 + exams.beliefs))
+
+
+UPDATING = Exam(
+    updating,
+    METRICS,
+    _ratios,
+    _answers,
+    of_tasks=True,
+    reference=reference,
+    composites={
+        "update_confirm": {"keeps_confirmed": 1, "keeps_confirmed_null": -1},
+        "update_disconfirm": {"keeps_refuted_null": 1, "keeps_refuted": -1},
+        "update_asymmetry": ASYMMETRY,
+        "update_agency": {
+            f"{name}@{agency}": weight * sign
+            for agency, sign in (("own", 1), ("imposed", -1))
+            for name, weight in ASYMMETRY.items()
+        },
+    },
+)

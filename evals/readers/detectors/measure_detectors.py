@@ -1,0 +1,45 @@
+"""How well attempts and leaks are found, where their corpora are; a part of `maieutic eval labels CONFIG`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from evals.readers.detectors import attempts, functional_leaks, mrbench, stated_leaks
+from evals.readers.detectors.detectors_page import Section, headline, sections
+from pipeline.engines.model import open_model
+from pipeline.engines.settings import Engine
+from pipeline.runs.progress import console, say
+
+Json = dict[str, Any]
+NEEDED = ("mathdial/dialogues.jsonl", "stepverify/stepverify_half.json", mrbench.PLACE)
+SAMPLES = 4
+
+
+def detect(data: Path, reader: str, engine: Engine) -> tuple[Json | None, list[Section]]:
+    """Every figure, and what is shown of them; None and nothing where a corpus is absent, which is said.
+
+    `reader` is a model that stands for a frozen reader; without one the functional leak is that of the reader by rule.
+    """
+    if absent := [place for place in NEEDED if not (data / place).exists()]:
+        say(f"attempts and leaks: SKIPPED, {', '.join(str(data / place) for place in absent)} not there")
+        return None, []
+    found: Json = {"attempts": attempts.measure(data), "leaks": stated_leaks.measure(data)}
+    if reader:
+        replies, _ = mrbench.read(data / mrbench.PLACE)
+        measured = functional_leaks.measure(open_model(engine, reader), replies, SAMPLES)
+        found["reader"] = {"model": Path(reader).name} | measured
+    return found, sections(found["attempts"], found["leaks"], found.get("reader"))
+
+
+def show_detected(found: Json, shown: list[Section]) -> None:
+    """What decides, and what is measured against the teachers' own word and written solutions."""
+    for section in shown[:1] + shown[3:]:
+        table = Table(*section.columns, title=section.title, title_justify="left", box=None, padding=(0, 2, 0, 0))
+        for row in section.rows:
+            table.add_row(*map(escape, row))
+        console.print(table)
+    say(escape(headline(found["leaks"])))

@@ -1,0 +1,93 @@
+"""Corpora of tutoring: CIMA's students, the experts of Bridge, MathDial's teachers.
+
+A hash of the conversation decides its part; dialogues about one problem are one conversation.
+
+    maieutic eval labels configs/labels.yaml
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from evals.readers.labels.said import Read, Said, part_of
+from pipeline.core.errors import ConfigError
+from pipeline.core.schema import digest, question_hash
+from pipeline.experiment.experiment import Tasks
+from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.records import Dialogue
+from pipeline.tasks import mathdial
+from pipeline.tasks.parsing import RowError, parse, read_text, text_of
+
+
+def cima(path: Path) -> Read:
+    """The last turn of each row is the student's, and labelled; rows that share picture and opening are one talk."""
+    names = ("guess", "question", "affirmation", "other")
+
+    def make(row: dict[str, Any]) -> Said:
+        talk, flags = row.get("past_convo"), row.get("studentActions")
+        if not isinstance(talk, list) or not talk or not all(isinstance(turn, str) for turn in talk):
+            raise RowError("'past_convo' is no list of texts")
+        if not isinstance(flags, list) or len(flags) != len(names) or "True" not in map(str, flags):
+            raise RowError(f"'studentActions' is {flags!r}, expected four of True and False, one True")
+        if not talk[-1].strip():
+            raise RowError("no text")
+        labels = tuple(name for name, flag in zip(names, flags, strict=True) if str(flag) == "True")
+        lesson = digest(text_of(row, "img"), talk[:2])
+        before = talk[-2] if len(talk) > 1 else ""
+        return Said("cima", lesson, len(talk) - 1, "student", talk[-1], before, labels, part_of(lesson), False)
+
+    data = _json(path)
+    if not isinstance(data, dict) or not isinstance(data.get("prepDataset"), dict):
+        raise ConfigError(f"{path}: no 'prepDataset' that maps names to rows. Use CIMA's dataset.json.")
+    return parse(((f"{path}, item {key}", row) for key, row in data["prepDataset"].items()), make)
+
+
+def bridge(path: Path) -> Read:
+    """What an expert would say to a student's mistake; tutors' lines are joined."""
+
+    def make(row: dict[str, Any]) -> Said:
+        lines = [text_of(turn, "text") for turn in _turns(row, "c_r_") if turn.get("user") == "tutor"]
+        past = [str(turn.get("text", "")) for turn in _turns(row, "c_h")]
+        if not lines:
+            raise RowError("'c_r_' has no line of the tutor")
+        text, lesson = "\n".join(lines), text_of(row, "c_id")
+        labels = (text_of(row, "z_what"),)
+        return Said("bridge", lesson, len(past), "partner", text, past[-1] if past else "", labels, part_of(lesson))
+
+    files = [path] if path.is_file() else [path / "train.json", path / "validation.json"]
+    return parse(((f"{file}, item {i}", row) for file in files for i, row in enumerate(_json(file))), make)
+
+
+def _turns(row: dict[str, Any], key: str) -> list[dict[str, Any]]:
+    turns = row.get(key)
+    if not isinstance(turns, list) or not all(isinstance(turn, dict) for turn in turns):
+        raise RowError(f"{key!r} is {type(turns).__name__}, expected a list of turns")
+    return turns
+
+
+def teachers(path: Path) -> Read:
+    """MathDial's teacher turns; turns without a move have the label ''."""
+    settings, axes = Tasks(source="mathdial", path=str(path)), Condition(partition="key", voice="human")
+    dialogues, bad = mathdial.read_dialogues(settings, "human", axes, 1)
+    return list(_teachers(dialogues)), bad
+
+
+def _teachers(dialogues: Iterable[Dialogue]) -> Iterator[Said]:
+    for dialogue in dialogues:
+        problem = question_hash(dialogue.task.full_question)
+        moves = iter(dialogue.meta["moves"])
+        for i, turn in enumerate(dialogue.turns):
+            if turn.party == "partner":
+                labels = tuple(next(moves).split("+"))
+                before = dialogue.turns[i - 1].text if i else ""
+                yield Said("mathdial", problem, i, "partner", turn.text, before, labels, part_of(problem))
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(read_text(path, "MAIEUTIC_DATA"))
+    except ValueError as error:
+        raise ConfigError(f"{path}: not JSON: {error}. Use the file as it is published.") from None

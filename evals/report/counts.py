@@ -1,0 +1,252 @@
+"""Counts of one condition, derived from its files: dialogues, failures, dataset, adapters.
+
+tasks x per_task x seeds x rounds = dialogues + failures, and rows <= selected <= dialogues: a selected
+dialogue in which nothing would be learned gives no row. What does not add up comes back in words.
+Malformed source rows (`bad_task`) are failures too, of no task.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Iterator
+from itertools import starmap
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow.parquet as parquet
+
+from evals.stats.intervals import estimate
+from evals.stats.wording_shortcut import Wording, wording
+from pipeline.building.turn_values import has_ledger
+from pipeline.datasets.export import dataset_path
+from pipeline.datasets.rejection_sampling import select_pool
+from pipeline.experiment.experiment import Experiment
+from pipeline.judging.leaks import leak_stated, privileged
+from pipeline.judging.outcome import is_correct, is_grounded
+from pipeline.judging.violations import Kind, audited, breaches
+from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.records import Branch, Dialogue, Failure, Memory
+from pipeline.reading.acts import asked, attempt
+from pipeline.runs.pool import Pool, ledger_path
+from pipeline.runs.store import read
+
+Json = dict[str, Any]
+
+
+class Seen(NamedTuple):
+    """What is counted of a dialogue; it takes a hundredth of the dialogue's memory."""
+
+    id: str
+    own: bool  # played whole, and not from a branch of the ledger
+    task: str
+    specification: str
+    seed: int
+    round: int
+    missing: bool  # the question lacks a needed fact
+    asks: bool  # for such a fact, in the first turn
+    lucky: bool  # right, though a needed fact was missing and never given
+    leaks: bool
+    audited: bool  # a partner spoke whose breaches can be seen
+    breaches: frozenset[Kind]
+    kept: bool  # trained on
+
+
+class Row(NamedTuple):
+    """What is counted of a row of a dataset."""
+
+    id: str
+    task_id: str
+    specification: str
+    seed: int
+    round: int
+    matched: bool = True  # of a dataset that is not matched every row was trained on
+
+
+def count(run: Path, experiment: Experiment, name: str) -> tuple[Json, dict[str, Wording], list[str]]:
+    """Counts, budgets, leak and luck rates and the predicted ask rate; the tasks met; what does not reconcile."""
+    axes, folder = experiment.conditions[name], dataset_path(experiment, name)
+    failures = [f for f in read(run / "failures.jsonl", Failure) if f.condition == name]
+    rows = [row for file in sorted(folder.glob("*.parquet")) for row in _rows(file)]
+    selected = {dialogue.id for dialogue in select_pool(experiment, name)} if folder.is_dir() else set[str]()
+    branches = {branch.id: tokens_of(branch) for branch in read(ledger_path(run, axes.learns_from or name), Branch)}
+    # What training saw of it; other methods see more than what selection keeps.
+    kept = {row.id for row in rows if row.matched} if folder.name == "sft" else selected
+    trained = [
+        json.loads(file.read_text(encoding="utf-8"))
+        for file in sorted((run / "adapters" / name).glob("seed-*/training.json"))
+    ]
+    dialogues: list[Seen] = []
+    tasks: dict[str, Wording] = {}
+    turns, tokens, wanted = Counter[str](), Counter[str](), 0
+    for place, dialogue in Pool(experiment, name).placed():
+        own = place.sibling < 0
+        tasks.setdefault(dialogue.task.id, wording(dialogue.task))
+        dialogues.append(see(dialogue, axes, kept, own))
+        wanted += own * sum(at < (len(dialogue.turns) + 1) // 2 for at in experiment.ledger.at)
+        for turn in dialogue.turns if own else ():
+            turns[turn.party] += 1
+            tokens[turn.party] += turn.tokens
+    # What was trained on; of students that play while they learn, what they play.
+    met = [(row.task_id, row.specification) for row in rows] if folder.name == "prompt_only" else []
+    met = met or [(d.task, d.specification) for d in dialogues if d.kept]
+    counts = {
+        "tasks": len(tasks.keys() | {f.task_id for f in failures if f.kind != "bad_task"}),
+        "dialogues": sum(d.own for d in dialogues),
+        "failures": len(failures),
+        "selected": len(selected),
+        "rows": len(rows),
+        "student_tokens": tokens["student"],
+        "partner_tokens": tokens["partner"],
+    }
+    entry: Json = {"counts": counts}
+    entry["failure_kinds"] = dict(Counter(f.kind for f in failures))
+    entry["predicted"] = predict(dialogues)
+    entry["budgets"] = {
+        "turns": turns.total(),
+        "student_turns": turns["student"],
+        "distinct_tasks": len({task for task, _ in met}),
+        "task_mix": dict(sorted(Counter(specification for _, specification in met).items())),
+        "trained_rows": sum(t["rows"] for t in trained),
+        "optimizer_steps": sum(t["optimizer_steps"] for t in trained),
+        "trained_tokens": sum(t["trained_tokens"] for t in trained),
+        "sampled_tokens": (tokens["student"] if axes.voice != "human" else 0)
+        + (tokens["partner"] if axes.voice == "model" else 0)
+        + sum(branches.values())
+        + sum(memory.tokens for memory in read(run / "memory" / f"{axes.remembers}.jsonl", Memory))  # lessons
+        + sum(t.get("sampled_tokens", 0) for t in trained),  # of students that play while they learn
+    }
+    entry["leak_stated"] = _share(dialogues if privileged(axes) else [], lambda d: d.leaks)
+    entry["lucky"] = _share((d for d in dialogues if d.missing), lambda d: d.lucky)
+    entry["lucky_selected"] = _share((d for d in dialogues if d.missing and d.kept), lambda d: d.lucky)
+    heard = [d for d in dialogues if d.audited]
+    entry["broken"] = _share(heard, lambda d: bool(d.breaches))
+    entry["breaches"] = {kind: _share(heard, _commits(kind)) for kind in audited(axes)}
+    entry["plumbing"] = experiment.tasks.source == "embedded" and axes.is_plumbing_on_embedded
+    entry["axes"] = axes.model_dump(mode="json")
+    problems = [] if axes.learns_from else reconcile(experiment, name, counts, dialogues, failures)
+    lost = [f for f in read(run / "ledger" / "failures.jsonl", Failure) if f.condition == name]
+    if has_ledger(experiment, name) and not axes.learns_from and len(branches) + len(lost) != wanted:
+        problems.append(
+            f"the ledger should have {wanted} branches of the stored dialogues, but {len(branches)} + {len(lost)} "
+            f"failures = {len(branches) + len(lost)}; `maieutic build` makes what is missing"
+        )
+    distinct = {row.id for row in rows}
+    known = {
+        "sft": selected,
+        "preference": {row.id for row in rows if row.id.rsplit("-", 2)[0] in branches},
+        "unpaired_preference": {d.id for d in dialogues},
+        "prompt_only": distinct,  # tasks, which are played in training
+    }
+    if strangers := len(distinct - known[folder.name]):
+        problems.append(f"{strangers} dataset rows are nothing that this condition learns from")
+    last = max((row.round for row in rows), default=0)
+    for record in trained if last == 0 else []:
+        there = sum(row.seed == record["seed"] and row.matched for row in rows)
+        if there != record["rows"]:
+            problems.append(
+                f"seed {record['seed']} trained on {record['rows']} rows, the dataset holds {there} of them"
+            )
+    if len(rows) != len(distinct):
+        problems.append(f"{len(rows)} dataset rows for {len(distinct)} dialogues, expected one each")
+    return entry, tasks, problems
+
+
+def tokens_of(branch: Branch) -> int:
+    """Sampled for a branch, by models."""
+    return branch.tokens("student") + (branch.tokens("partner") if branch.axes["voice"] == "model" else 0)
+
+
+def see(dialogue: Dialogue, axes: Condition, kept: Container[str], own: bool = True) -> Seen:
+    """Reduce a dialogue to what is counted of it."""
+    missing = bool(dialogue.task.missing)
+    return Seen(
+        id=dialogue.id,
+        own=own,
+        task=dialogue.task.id,
+        specification=dialogue.task.specification,
+        seed=dialogue.seed,
+        round=dialogue.round,
+        missing=missing,
+        asks=missing and _asks(dialogue),
+        lucky=missing and is_correct(dialogue) and not is_grounded(dialogue),
+        leaks=privileged(axes) and leak_stated(dialogue),
+        audited=bool(audited(axes)) and any(turn.party == "partner" for turn in dialogue.turns),
+        breaches=frozenset(breach.kind for breach in breaches(dialogue)),
+        kept=dialogue.id in kept,
+    )
+
+
+def _commits(kind: Kind) -> Callable[[Seen], bool]:
+    return lambda dialogue: kind in dialogue.breaches
+
+
+def _rows(file: Path) -> Iterator[Row]:
+    there = [name for name in Row._fields if name in parquet.read_schema(file).names]
+    table = parquet.read_table(file, columns=there)
+    return starmap(Row, zip(*(table[name].to_pylist() for name in there), strict=True))
+
+
+def _share(dialogues: Iterable[Seen], test: Callable[[Seen], bool]) -> Json:
+    """Value, interval over tasks and seeds, and n."""
+    cells: dict[tuple[int, str], tuple[float, int]] = {}
+    for d in dialogues:
+        hits, n = cells.get((d.seed, d.task), (0.0, 0))
+        cells[d.seed, d.task] = hits + bool(test(d)), n + 1
+    return estimate({("share", False): cells}, "share")._asdict()
+
+
+def predict(dialogues: list[Seen]) -> Json:
+    """The ask rate that selection alone predicts, on underspecified tasks: p k_ask / (p k_ask + (1 - p) k_no), with
+    its interval over the `kept` dialogues, and what it is made of, over all `n`.
+
+    p: share of dialogues whose first turn asks for a missing needed fact and commits to nothing; k_ask, k_no: the
+    share of each kind that was trained on. Of several rounds the last counts, since the student had moved before it.
+    """
+    last = max((d.round for d in dialogues), default=0)
+    pool = [d for d in dialogues if d.round == last and d.missing]
+    # What the formula comes to: the share of asking dialogues among those kept.
+    predicted = _share((d for d in pool if d.kept), lambda d: d.asks)
+    return {
+        "ask_rate": predicted["value"],
+        "low": predicted["low"],
+        "high": predicted["high"],
+        "kept": predicted["n"],
+        "prior": _share(pool, lambda d: d.asks)["value"],
+        "keep_ask": _share((d for d in pool if d.asks), lambda d: d.kept)["value"],
+        "keep_no": _share((d for d in pool if not d.asks), lambda d: d.kept)["value"],
+        "n": len(pool),
+    }
+
+
+def _asks(dialogue: Dialogue) -> bool:
+    said, missing = dialogue.turns[0].text, {fact.id for fact in dialogue.task.missing}
+    return attempt(said, entry=dialogue.task.entry) is None and bool(set(asked(said, dialogue.task.facts)) & missing)
+
+
+def reconcile(
+    experiment: Experiment, name: str, counts: Json, dialogues: list[Seen], failures: list[Failure]
+) -> list[str]:
+    """What does not add up, in words; nothing where a condition was never built."""
+    axes, found = experiment.conditions[name], []
+    if not dialogues and not failures:
+        return []
+    own = [d for d in dialogues if d.own]
+    ids = Counter([d.id for d in own] + [f.id for f in failures])
+    if twice := sum(count > 1 for count in ids.values()):
+        found.append(f"{twice} ids are stored more than once among dialogues and failures")
+    rounds = 1 + max([d.round for d in dialogues] + [f.round for f in failures])
+    bad = sum(f.kind == "bad_task" for f in failures)
+    expected = counts["tasks"] * experiment.per_task(name) * len(experiment.seeds) * rounds
+    ended = len(own) + len(failures) - bad
+    # An imported dialogue exists once, and its source may hold several of one task.
+    if axes.voice != "human" and ended != expected:
+        found.append(
+            f"{counts['tasks']} tasks x {experiment.per_task(name)} per task x {len(experiment.seeds)} seeds x "
+            f"{rounds} rounds = {expected}, but {len(own)} dialogues + {len(failures) - bad} failures = {ended}"
+        )
+    wanted = sum(map(len, experiment.stretches(name).values()))
+    made_here = all(tasks.source == "embedded" or tasks.made_code for tasks in experiment.tasks.sources)
+    if made_here and counts["tasks"] != wanted:
+        found.append(f"the config asks for {wanted} tasks, the files hold {counts['tasks']}")
+    return found

@@ -1,0 +1,107 @@
+"""When a private thing is first said: survival curves of the exam on private information.
+
+S(T) is the share of talks in which the student has not said its secret by its Tth turn: Kaplan and Meier's product of
+1 - hits / n over the turns up to T, where n counts the talks whose Tth student turn was said with the secret unsaid
+before (`first_mention` in `evals.exams.private.private`). A talk that ends with the secret unsaid is censored there.
+Talks of one scenario are not independent: intervals are percentiles of a bootstrap over scenarios, and Wilson's over
+scenarios where all draws are equal. After the last turn that a talk reached S is unknown (NaN), unless it is 0 already.
+
+    maieutic eval CONFIG     # with `private` in exams.include
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+from statsmodels.stats.proportion import proportion_confint
+
+from evals.sitting.sitting import Case
+from pipeline.experiment.experiment import Experiment
+
+Json = dict[str, Any]
+RESAMPLES = 2000
+METRIC = "first_mention/"
+
+
+def curve(cases: Iterable[Case], mode: str, turns: int) -> list[Json]:
+    """One point a turn: survival with its interval, and n, the talks at risk in that turn. Some case must be of it."""
+    found = [case for case in cases if case.metric.startswith(METRIC) and case.metric.endswith("@" + mode)]
+    row = {task: i for i, task in enumerate(sorted({case.task for case in found}))}
+    hits, n = np.zeros((len(row), turns)), np.zeros((len(row), turns))
+    for case in found:
+        turn = int(case.metric.removeprefix(METRIC).split("@")[0]) - 1
+        hits[row[case.task], turn] += case.hits
+        n[row[case.task], turn] += case.n
+    value = _survival(hits.sum(axis=0), n.sum(axis=0))
+    drawn = np.random.default_rng(0).multinomial(len(row), np.full(len(row), 1 / len(row)), RESAMPLES)
+    draws = _survival(drawn @ hits, drawn @ n)
+    return [
+        {"turn": i + 1, "n": int(n[:, i].sum()), "value": float(value[i])}
+        | dict(zip(("low", "high"), _interval(float(value[i]), draws[:, i], len(row)), strict=True))
+        for i in range(turns)
+    ]
+
+
+def _survival(hits: np.ndarray, n: np.ndarray) -> np.ndarray:
+    """The running product of 1 - hits / n along the last axis, shape as given."""
+    stays = 1 - np.divide(hits, n, out=np.full(hits.shape, np.nan), where=n > 0)
+    left = np.cumprod(stays, axis=-1)
+    gone = np.cumsum(stays == 0, axis=-1) > 0
+    return np.where(gone, 0.0, left)
+
+
+def _interval(value: float, draws: np.ndarray, scenarios: int) -> tuple[float, float]:
+    known = draws[~np.isnan(draws)]
+    if math.isnan(value) or not len(known):
+        return math.nan, math.nan
+    low, high = np.percentile(known, [2.5, 97.5])
+    if low == high:
+        low, high = proportion_confint(round(value * scenarios), scenarios, method="wilson")
+    return min(value, float(low)), max(value, float(high))
+
+
+def mentions(run: Path, experiment: Experiment, names: Mapping[str, str]) -> Json | None:
+    """Of each name's students the curves by mode, all seeds together; None where no result has the exam.
+
+    `names` maps a folder of results to the name that is shown.
+    """
+    students: Json = {}
+    for name, shown in names.items():
+        cases = [case for seed in experiment.seeds for case in _cases(run / "results" / name / f"seed-{seed}.jsonl")]
+        modes = sorted({case.metric.partition("@")[2] for case in cases})
+        if modes:
+            students[shown] = {mode: curve(cases, mode, experiment.exam_turns) for mode in modes}
+    return {"turns": experiment.exam_turns, "students": students} if students else None
+
+
+def _cases(path: Path) -> list[Case]:
+    if not path.is_file():
+        return []
+    lines = (json.loads(line) for line in path.read_text(encoding="utf-8").splitlines())
+    return [case for case in (Case(**line) for line in lines) if case.metric.startswith(METRIC)]
+
+
+def mention_table(block: Json) -> Table:
+    """What a terminal shows."""
+    table = Table(
+        title="Private information: talks in which the student has not said its secret",
+        caption="After its turn of that number, with a 95% interval over scenarios; n: talks at risk in that turn.",
+    )
+    for heading in ("student", "mode", *(f"turn {i + 1}" for i in range(block["turns"]))):
+        table.add_column(heading, overflow="fold")
+    for name, modes in block["students"].items():
+        for mode, points in modes.items():
+            table.add_row(name, mode, *map(_point, points))
+    return table
+
+
+def _point(point: Json) -> str:
+    if math.isnan(point["value"]):
+        return "–"
+    return f"{point['value']:.2f} ({point['low']:.2f} to {point['high']:.2f}, n {point['n']})"

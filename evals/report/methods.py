@@ -1,0 +1,132 @@
+"""What the turn-value ledger predicts for each method of learning, beside what its exam showed; what each one cost.
+
+maieutic compare runs/methods
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from evals.report.turn_values_table import EXAMINED
+from evals.stats.intervals import Tables, contrast
+
+Json = dict[str, Any]
+
+
+def method_of(entry: Json) -> str:
+    """The learning rule of one entry of `conditions`; the untrained base has none."""
+    return str(entry.get("axes", {}).get("method", ""))
+
+
+def differ(conditions: Mapping[str, Json]) -> bool:
+    """Whether conditions differ in method."""
+    return len({method_of(entry) for entry in conditions.values()} - {""}) > 1
+
+
+def beside(conditions: Mapping[str, Json], bases: Mapping[str, str]) -> list[Json]:
+    """A cell for each metric of the first-turn exam and each condition; empty where no condition has a ledger.
+
+    `bases` names each condition's untrained base. `predicted` is what learning from the ledger's successes alone
+    would lead to, `advantage` that of the moves that the metric counts; what has no n is None. `agrees`: whether the
+    observed change against the base has the sign of the advantage. It is None where the interval of what was observed
+    holds the base's rate, where the advantage is 0, or where one of the three is missing.
+    """
+    if not any(entry.get("ledger") for entry in conditions.values()):
+        return []
+    cells = []
+    for metric in EXAMINED:
+        for name, base in bases.items():
+            entry = conditions[name]
+            ledger = conditions.get(entry["ledger_of"] or "", {}).get("ledger") or {"predicted": {}, "advantages": {}}
+            cell = {
+                "condition": name,
+                "method": method_of(entry),
+                "metric": metric,
+                "base": _there(conditions.get(base, {"metrics": {}})["metrics"].get(metric)),
+                "predicted": _there(ledger["predicted"].get(metric)),
+                "advantage": _there(ledger["advantages"].get(metric)),
+                "observed": _there(entry["metrics"].get(metric)),
+            }
+            cells.append({**cell, "agrees": _agrees(cell)})
+    return cells
+
+
+def _there(rate: Json | None) -> Json | None:
+    return {key: rate[key] for key in ("value", "low", "high", "n")} if rate and rate["n"] else None
+
+
+def holds_zero(rate: Json) -> bool:
+    """Whether an interval holds 0."""
+    return bool(rate["low"] <= 0 <= rate["high"])
+
+
+def _undecided(cell: Json) -> str:
+    """Why a cell cannot say whether advantage and learning agree; empty where it can."""
+    base, advantage, seen = cell["base"], cell["advantage"], cell["observed"]
+    if base is None or advantage is None or seen is None:
+        return "the ledger or the exam has no such case"
+    if abs(advantage["value"]) < 1e-9:  # sums of floats seldom come to 0
+        return "the advantage is 0"
+    if seen["low"] <= base["value"] <= seen["high"]:
+        return "the observed interval holds the base's rate"
+    return ""
+
+
+def _agrees(cell: Json) -> bool | None:
+    if _undecided(cell):
+        return None
+    return bool((cell["observed"]["value"] > cell["base"]["value"]) == (cell["advantage"]["value"] > 0))
+
+
+def agreement(cells: list[Json]) -> str:
+    """In words: how often what was observed moved as the ledger's advantages said, and what was not counted."""
+    if not cells:
+        return ""
+    counted = [cell for cell in cells if cell["agrees"] is not None]
+    reasons = Counter(filter(None, map(_undecided, cells)))
+    why = ", ".join(f"in {n} {reason}" for reason, n in reasons.items())
+    left = f"{reasons.total()} of all {len(cells)} cells do not count{': ' * bool(why)}{why}."
+    if not counted:
+        return f"No cell can say whether the ledger's advantages show in what was learned. {left}"
+    agree, every = Counter[str](), Counter(cell["method"] for cell in counted)
+    for cell in counted:
+        agree[cell["method"]] += cell["agrees"]
+    sure = sum(not holds_zero(cell["advantage"]) for cell in counted)
+    each = ", ".join(f"{method} {agree[method]} of {n}" for method, n in every.items())
+    return (
+        f"Observed change and ledger's advantage have the same sign in {agree.total()} of {len(counted)} cells "
+        f"({each}). In {sure} of these {len(counted)} the advantage's own interval leaves out 0. {left}"
+    )
+
+
+def cost(run: Path, name: str, entry: Json, ledger: Json | None, seeds: int, tables: Tables, base: Tables) -> Json:
+    """What one student of a condition cost, a mean over seeds, and how much ask_skill that bought.
+
+    `pool`: whole dialogues that it could learn from, those that the ledger played on among them. `gained`: ask_skill
+    above the base per million tokens sampled for one student. A pool that several conditions learn from counts in
+    full for each.
+    """
+    budgets = entry["budgets"]
+    records = [
+        json.loads(file.read_text(encoding="utf-8")) for file in (run / "adapters" / name).glob("seed-*/training.json")
+    ]
+    timed = [record["seconds"] for record in records if "seconds" in record]
+    millions = budgets["sampled_tokens"] / seeds / 1e6
+    skill = contrast({"ours": tables, "base": base}, "ask_skill", "ours", "base") if tables and base else None
+    gained = None
+    if skill is not None and millions and not math.isnan(skill.difference):
+        value, low, high = (part / millions for part in (skill.difference, skill.low, skill.high))
+        gained = {"value": value, "low": low, "high": high, "n": skill.tasks}
+    return {
+        "pool": (entry["counts"]["dialogues"] + (ledger or {}).get("rollouts", 0)) / seeds or None,
+        "sampled_tokens": budgets["sampled_tokens"] / seeds or None,
+        "trained_tokens": budgets["trained_tokens"] / seeds or None,
+        "optimizer_steps": budgets["optimizer_steps"] / seeds or None,
+        "seconds": sum(timed) / seeds if timed else None,
+        "gained": gained,
+    }

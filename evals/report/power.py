@@ -1,0 +1,218 @@
+"""How many exam tasks and seeds a difference needs, and what they cost, before an experiment is run.
+
+The variance of a paired difference has three components: between seeds, between tasks, and the rest. From a pilot
+(or from planning values that are printed) they give the mean squares that an experiment of any size expects, and
+those the standard error and degrees of freedom of `evals.stats.intervals`, which judges the finished run.
+
+    maieutic compare --plan configs/quickstart.yaml --set compare.difference=0.05
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from rich.console import Group, RenderableType
+from rich.table import Table
+from scipy.stats import norm
+from scipy.stats import t as student_t
+
+from evals.metrics.catalog import FIRST_TURN, parts
+from evals.report.price import Price, exam_size, price
+from evals.stats.intervals import Squares, detectable, sides, squares
+from evals.stats.results import results
+from pipeline.core.errors import ConfigError
+from pipeline.experiment.experiment import Experiment
+from pipeline.experiment.settings import Compare
+
+SEEDS = (2, 3, 4, 5, 6, 8, 10, 15, 20)
+TIMES = (0.5, 1, 2, 4, 8)  # as many exam tasks as the config has
+WANTED = 0.8
+DRAWS = 4000
+FEW_SEEDS = "With few seeds more tasks can cost power: the interval's degrees of freedom fall towards the seeds'."
+# Planning values where there is no pilot. Above what was seen between seeds (.01 to .04) and between tasks (.04 to
+# .16) in contrasts on ask_skill of the embedded runs; a coin, which has the greatest variance, within a task.
+SEED_SD, TASK_SD, SHARE = 0.05, 0.2, 0.5
+
+
+class PlanError(ConfigError):
+    """Nothing to plan with; the message says what is missing."""
+
+
+class Components(NamedTuple):
+    """Variances of the paired difference between seeds, between tasks, and of the rest, which is one task of one seed.
+
+    `floor` is the least variance that the counts of one task and seed allow, over the squared number of them.
+    `share` is how many of the exam's tasks the metric is measured on. `source` says in words where all this is from.
+    """
+
+    seed: float
+    task: float
+    rest: float
+    floor: float
+    share: float
+    source: str
+
+    def at(self, seeds: int, tasks: int) -> Squares:
+        """The mean squares that so many seeds and exam tasks expect."""
+        columns = max(2, round(tasks * self.share))
+        floor = self.floor / (seeds * columns) ** 2
+        by_seed, by_task = self.rest + columns * self.seed, self.rest + seeds * self.task
+        return Squares(by_seed, by_task, self.rest, seeds, columns, floor)
+
+
+class Design(NamedTuple):
+    """An experiment of so many seeds and exam tasks; `tokens` and `hours` are of the whole, hours NaN where unknown."""
+
+    seeds: int
+    tasks: int
+    power: float
+    detectable: float
+    tokens: float
+    hours: float
+
+
+def power(expected: Squares, difference: float, draws: int = DRAWS) -> float:
+    """The share of experiments whose interval leaves out 0 where the true difference is as given (two-sided 5%).
+
+    Under the normal model of `evals.stats.intervals` the mean squares are independent chi-squares around what is
+    expected; for each of seeded draws of them the chance that the mean lies beyond its own t-interval is exact. So it
+    holds what the report's `detectable` leaves out, that an experiment of few seeds does not know its spread.
+    """
+    rng = np.random.default_rng(0)
+    rows, columns = expected.rows, expected.columns
+    freedom = (rows - 1, columns - 1, (rows - 1) * (columns - 1))
+    drawn = [m * rng.chisquare(f, draws) / f for m, f in zip(expected[:3], freedom, strict=True)]
+    spreads = [expected._replace(seed=s, task=t, rest=r).spread() for s, t, r in zip(*drawn, strict=True)]
+    se, df = np.array(spreads).T
+    reach = se * student_t.ppf(0.975, df)
+    true = math.sqrt((expected.seed + expected.task - expected.rest) / (rows * columns))
+    return float(np.mean(norm.sf((reach - difference) / true) + norm.cdf((-reach - difference) / true)))
+
+
+def components(experiment: Experiment) -> tuple[Components, Path | None]:
+    """From the pilot, the run itself where it has results, or from planning values; and the pilot. Raises PlanError."""
+    compare = _compare(experiment)
+    metric, a, b = compare.primary.metric, compare.primary.a, compare.primary.b
+    pilot = Path(compare.pilot) if compare.pilot else experiment.run
+    tables = {name: results(pilot / "results" / name) for name in (a, b)}
+    if not all(tables.values()):
+        if compare.pilot:
+            raise PlanError(
+                f"compare.pilot: {compare.pilot}: no exam results of {a!r} and {b!r} there. Expected a run directory "
+                "in which both were examined; leave the key out to plan with printed assumptions"
+            )
+        return _assumed(experiment, compare), None
+    ratios, tasks, seeds, _ = sides(tables, metric, a, b)
+    if min(len(tasks), seeds) < 2 or min(ratio.n.sum() for ratio in ratios) == 0:
+        raise PlanError(
+            f"compare.pilot: {pilot} has {len(tasks)} tasks and {seeds} seeds of {metric!r}; two of each are needed to "
+            "tell how seeds and tasks differ. Name another run, or leave the pilot out"
+        )
+    found = squares(ratios)
+    judged = f"{len(tasks)} tasks and {seeds} seeds of {metric}, {a} - {b}"
+    return Components(
+        max((found.seed - found.rest) / found.columns, 0.0),
+        max((found.task - found.rest) / found.rows, 0.0),
+        found.rest,
+        found.floor * (found.rows * found.columns) ** 2,
+        len(tasks) / exam_size(pilot),
+        f"the pilot {pilot} ({judged})",
+    ), pilot
+
+
+def _compare(experiment: Experiment) -> Compare:
+    if experiment.compare is None:
+        raise PlanError("compare: a plan is for the primary contrast, and the config names none. Add compare.primary")
+    return experiment.compare
+
+
+def _assumed(experiment: Experiment, compare: Compare) -> Components:
+    weights = parts(compare.primary.metric)
+    first = set(weights) <= {*FIRST_TURN}
+    draws = experiment.exams.samples if first else experiment.exams.episodes
+    # Each part of a composite is measured on its own share of the tasks, and both conditions draw.
+    rest = sum(w * w for w in weights.values()) * len(weights) * 2 * SHARE * (1 - SHARE) / draws
+    source = (
+        f"no pilot, so assumed: sd {SEED_SD} between seeds and {TASK_SD} between tasks, {draws} draws of a share of "
+        f"{SHARE} in each task and condition, {len(weights)} part(s) on as many equal parts of the tasks"
+    )
+    return Components(SEED_SD**2, TASK_SD**2, rest, 0.0, 1.0, source)
+
+
+def designs(experiment: Experiment, found: Components, cost: Price) -> Iterator[Design]:
+    compare = _compare(experiment)
+    whole = sum(experiment.tasks.exam.values())
+    for seeds in sorted({*SEEDS, len(experiment.seeds)} - {1}):
+        for times in TIMES:
+            tasks = max(2, round(whole * times))
+            expected = found.at(seeds, tasks)
+            hours = cost.hours(seeds, tasks, compare.tokens_per_second)
+            chance = power(expected, compare.difference)
+            yield Design(seeds, tasks, chance, detectable(*expected.spread()), cost.tokens(seeds, tasks), hours)
+
+
+def plan(experiment: Experiment) -> RenderableType:
+    """The plan of a config's primary contrast, to print. Raises PlanError."""
+    compare = _compare(experiment)
+    found, pilot = components(experiment)
+    cost = price(experiment, pilot)
+    made = list(designs(experiment, found, cost))
+    primary, whole = compare.primary, sum(experiment.tasks.exam.values())
+    grid = Table(
+        title=f"Power to find {primary.metric}, {primary.a} − {primary.b} = {compare.difference} (and the report's "
+        "`detectable`), by seeds and exam tasks; * is the config's",
+        title_justify="left",
+    )
+    grid.add_column("seeds", justify="right")
+    for times in TIMES:
+        grid.add_column(f"{max(2, round(whole * times))}", justify="right", no_wrap=True)
+    for seeds in dict.fromkeys(design.seeds for design in made):
+        row = [design for design in made if design.seeds == seeds]
+        grid.add_row(str(seeds), *(_cell(design, design.seeds == len(experiment.seeds), whole) for design in row))
+    reach = sorted((design for design in made if design.power >= WANTED), key=lambda design: design.tokens)[:3]
+    best = Table(title=f"The cheapest that find it in {WANTED:.0%} of runs", title_justify="left")
+    for column in ("seeds", "exam tasks", "power", "tokens", "hours"):
+        best.add_column(column, justify="right")
+    for design in reach:
+        hours = "–" if math.isnan(design.hours) else f"{design.hours:.2f}"
+        best.add_row(str(design.seeds), str(design.tasks), f"{design.power:.2f}", _short(design.tokens), hours)
+    first = f"Planned with {found.source}."
+    if pilot is None:
+        first = f"[bold red]{first}[/] Run a pilot first, or name one: --set compare.pilot=RUN."
+    lines = [
+        f"sd between seeds {found.seed**0.5:.3f}, between tasks {found.task**0.5:.3f}, within {found.rest**0.5:.3f}.",
+        *(f"Of the cost, {source}." for source in cost.sources),
+        f"Tokens = seeds x ({_short(cost.sampled)} sampled + {_short(cost.trained)} trained on + exam tasks x "
+        f"{_short(cost.exam)}), of all {len(experiment.conditions)} conditions and the base; prompts are not counted.",
+        _hours(cost, compare.tokens_per_second),
+    ]
+    nothing = f"No design up to {SEEDS[-1]} seeds and {round(whole * TIMES[-1])} exam tasks finds {compare.difference}."
+    return Group(first, grid, FEW_SEEDS, best if reach else nothing, *lines)
+
+
+def _cell(design: Design, of_config: bool, whole: int) -> str:
+    chance, found = (text.removeprefix("0") for text in (f"{design.power:.2f}", f"{design.detectable:.3f}"))
+    style = "bold green" if design.power >= WANTED else "dim"
+    mark = "*" if of_config and design.tasks == whole else ""
+    return f"[{style}]{chance} ({found}){mark}[/]"
+
+
+def _hours(cost: Price, per_second: float) -> str:
+    formula = "Hours = (sampled + exam tokens) / compare.tokens_per_second / 3600 + seconds of training / 3600"
+    if math.isnan(cost.seconds):
+        return f"{formula}. Hours need a pilot that has trained every condition: none is invented here."
+    measured = f"{cost.seconds:.0f} s of training a seed, as the pilot's machine took"
+    if not per_second:
+        return f"{formula}; {measured}. Hours need the engine's throughput too: --set compare.tokens_per_second=..."
+    return f"{formula}; {measured}, {per_second:g} tokens a second. On a machine with one GPU they are GPU-hours."
+
+
+def _short(count: float) -> str:
+    for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if count >= size:
+            return f"{count / size:.3g}{unit}"
+    return f"{count:.3g}"

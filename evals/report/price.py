@@ -1,0 +1,125 @@
+"""What one more seed, and one more exam task, of an experiment cost: tokens sampled and trained on, and seconds.
+
+As a pilot run measured them where it did, else the most that the config's caps allow. Prompts are not counted: an
+engine that keeps what it has read reads little of them twice.
+
+    maieutic compare --plan configs/quickstart.yaml
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import yaml
+
+from evals.examining.cost import most_answers
+from pipeline.experiment.assignment import exam_tasks
+from pipeline.experiment.experiment import Experiment
+from pipeline.runs.directory import require
+from pipeline.runs.store import read
+from pipeline.runs.usage import Usage
+
+Json = dict[str, Any]
+
+
+class Price(NamedTuple):
+    """Of one seed of all conditions: tokens sampled for dialogues, tokens trained on, seconds of training (NaN where
+    nobody measured them); `exam` is tokens of all its students and the base for one exam task.
+    """
+
+    sampled: float
+    trained: float
+    seconds: float
+    exam: float
+    sources: tuple[str, ...]  # where each figure is from, in words
+
+    def tokens(self, seeds: int, tasks: int) -> float:
+        return seeds * (self.sampled + self.trained + tasks * self.exam)
+
+    def hours(self, seeds: int, tasks: int, per_second: float) -> float:
+        """(sampled + exam tokens) / per_second / 3600, and the training's seconds; NaN where one is unknown."""
+        if not per_second:
+            return math.nan
+        return seeds * ((self.sampled + tasks * self.exam) / per_second + self.seconds) / 3600
+
+
+def price(experiment: Experiment, pilot: Path | None) -> Price:
+    """The price of one seed of a config, as far as possible from a pilot run."""
+    report = _json(pilot / "report.json")["conditions"] if pilot and (pilot / "report.json").is_file() else {}
+    trainings = {name: _trainings(pilot, name) for name in experiment.conditions}
+    sampled = trained = seconds = 0.0
+    capped: list[str] = []
+    for name in experiment.conditions:
+        there = (report.get(name) or {}).get("budgets")
+        cap = _cap(experiment, name)
+        if there and trainings[name]:
+            measured = there["sampled_tokens"] / len(trainings[name]) * _more_tasks(experiment, name, report[name])
+        else:
+            measured, capped = cap, [*capped, name]
+        # What a condition learns from another's dialogues it does not sample again.
+        sampled += 0.0 if experiment.conditions[name].learns_from else measured
+        found = trainings[name]
+        trained += (
+            sum(one["trained_tokens"] for one in found) / len(found) if found else cap * experiment.training.epochs
+        )
+        seconds += sum(one.get("seconds", math.nan) for one in found) / len(found) if found else math.nan
+    exam, how = _exam(experiment, pilot)
+    where = f"the pilot {pilot}" if pilot else "no pilot"
+    sources = [
+        f"dialogues and training: {where}" if not capped else f"dialogues and training: caps for {', '.join(capped)}"
+    ]
+    return Price(sampled, trained, seconds, exam, (*sources, how))
+
+
+def _more_tasks(experiment: Experiment, name: str, entry: Json) -> float:
+    """How many more tasks a condition has in the config than it had in the pilot, as a ratio."""
+    had = entry["counts"]["tasks"]
+    return _tasks(experiment, name) / had if had else 1.0
+
+
+def _tasks(experiment: Experiment, name: str) -> int:
+    return sum(map(len, experiment.stretches(name).values()))
+
+
+def _cap(experiment: Experiment, name: str) -> float:
+    """The most tokens that one seed of a condition samples: every turn of every dialogue at its cap."""
+    axes = experiment.conditions[name]
+    if axes.voice == "human":
+        return 0.0
+    turns = experiment.dialogue.turns + (experiment.dialogue.turns - 1) * (axes.voice == "model")
+    played = 1 if axes.method == "q_priming" else 1 + experiment.ledger.dialogues
+    dialogues = _tasks(experiment, name) * experiment.per_task(name) * played * experiment.rounds
+    return float(dialogues * turns * experiment.dialogue.max_tokens)
+
+
+def _trainings(pilot: Path | None, name: str) -> list[Json]:
+    return [_json(file) for file in sorted((pilot / "adapters" / name).glob("seed-*/training.json"))] if pilot else []
+
+
+def _exam(experiment: Experiment, pilot: Path | None) -> tuple[float, str]:
+    """Tokens of all students of one seed for one exam task, and where that is from."""
+    tasks, aside = exam_tasks(experiment)
+    students = len(experiment.conditions) + 1  # and the base
+    used = [one for one in read(pilot / "usage.jsonl", Usage) if one.stage == "examine"] if pilot else []
+    if pilot and used:
+        sat = len({(one.condition, one.seed) for one in used})
+        mean = sum(one.generated_tokens for one in used) / sat / exam_size(pilot)
+        return students * mean, f"exams: usage.jsonl of the pilot, {sat} sittings"
+    answers = most_answers(experiment, tasks, len(aside)) / max(len(tasks), 1)
+    return students * answers * experiment.dialogue.max_tokens, (
+        f"exams: caps, {answers:.0f} answers a task and student, {experiment.dialogue.max_tokens} tokens each"
+    )
+
+
+def exam_size(run: Path) -> int:
+    """How many exam tasks the config of a run asks for. It is not loaded: the run may be of an older version."""
+    require(run)
+    exam = yaml.safe_load((run / "config.yaml").read_text(encoding="utf-8"))["tasks"]["exam"]
+    return int(sum(exam.values()))
+
+
+def _json(path: Path) -> Json:
+    return dict(json.loads(path.read_text(encoding="utf-8")))

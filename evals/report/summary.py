@@ -1,0 +1,296 @@
+"""A run directory, or several, to one summary: what report.json holds.
+
+Every count is derived from the files, none is carried over from the stage that wrote them, and what
+does not reconcile is listed under `problems`. JSON has no NaN: an empty denominator is null.
+
+    maieutic compare runs/quickstart
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from evals.examining.references import read_references
+from evals.exams.human.beside_people import beside_people
+from evals.exams.lost.unreliability import lost_block
+from evals.metrics.catalog import offered
+from evals.report.counts import count
+from evals.report.mentions import mentions
+from evals.report.methods import agreement, beside, cost, differ
+from evals.report.need import asking_against_need
+from evals.report.transfer import transfer_block
+from evals.report.turn_values_table import values
+from evals.stats.intervals import Difference, Tables, contrast, estimate, holm
+from evals.stats.results import results
+from evals.stats.wording_shortcut import Wording, youden_j
+from pipeline.building.turn_values import has_ledger
+from pipeline.core.errors import ConfigError
+from pipeline.experiment.experiment import Experiment, load
+from pipeline.experiment.settings import Contrast
+from pipeline.runs.pool import reference
+from pipeline.runs.usage import totals
+
+Json = dict[str, Any]
+GIVEN_AWAY = 0.2  # above this Youden J the wording gives the specification away
+
+
+class Run(NamedTuple):
+    """One run directory and the name that its conditions get where names collide."""
+
+    path: Path
+    experiment: Experiment
+    names: dict[str, str]  # condition here: condition in the summary
+
+
+def summarize(runs: list[Path]) -> Json:
+    """Tables, counts and comparisons of one or more run directories.
+
+    Raises FileNotFoundError for a directory without config.yaml, and StoreError for a broken record.
+    """
+    opened = _open(runs)
+    tables: dict[str, Tables] = {}
+    conditions: dict[str, Json] = {}
+    tasks: dict[str, Wording] = {}
+    j = math.nan  # of the tasks behind the primary contrast, which is the first run's
+    problems: list[str] = []
+    for run in opened:
+        for name, shown in run.names.items():
+            tables[shown] = results(run.path / "results" / name)
+            conditions[shown] = _condition(run, name, tables[shown], tasks, problems)
+        if run is opened[0]:
+            j = youden_j(tasks.values())
+        if any((run.path / "shards").glob("*-of-*")):
+            problems.append(f"{run.path} has shards that are not taken in; `maieutic build` with its config does that")
+    comparisons = _comparisons(opened, tables)
+    bases = {shown: run.names.get("base", "") for run in opened for name, shown in run.names.items() if name != "base"}
+    cells = beside(conditions, bases)
+    if differ(conditions):
+        for run in opened:
+            _add_costs(run, conditions, tables)
+    # Real problems told in shards are short and whole ones long, so there it is a warning (see `_notes`).
+    made_here = any(tasks.source == "embedded" or tasks.made_code for tasks in opened[0].experiment.tasks.sources)
+    refused = (
+        ""
+        if math.isnan(j) or j <= GIVEN_AWAY or not made_here
+        else (
+            f"The headline is refused: a bag of words tells underspecified from full tasks with a Youden J of {j:.2f}, "
+            f"above {GIVEN_AWAY}, so asking could be learned from the wording alone."
+        )
+    )
+    primary = next((row for row in comparisons if row["primary"]), None)
+    return clean(
+        {
+            "runs": [
+                {
+                    "path": str(run.path),
+                    "name": run.experiment.name,
+                    "names": run.names,
+                    "source": run.experiment.tasks.source,
+                    "seeds": run.experiment.seeds,
+                    "regime": run.experiment.training.regime,
+                    "temperature": run.experiment.dialogue.temperature,
+                }
+                for run in opened
+            ],
+            "headline": refused or sentence(primary),
+            "headline_refused": bool(refused),
+            "youden_j": j,
+            "minimum_detectable_difference": primary["detectable"] if primary else math.nan,
+            "conditions": conditions,
+            "comparisons": comparisons,
+            "beside": cells,
+            "agreement": agreement(cells),
+            "people": [block for run in opened if (block := beside_people(run.path, run.experiment, run.names))],
+            "needs": [b for run in opened if (b := asking_against_need(run.path, run.experiment, run.names))],
+            "mentions": [b for run in opened if (b := mentions(run.path, run.experiment, run.names))],
+            "references": {name: block for run in opened for name, block in read_references(run.path).items()},
+            "lost": lost_block(tables),
+            "transfer": transfer_block(tables, opened[0].experiment, opened[0].names),
+            "methods_differ": differ(conditions),
+            "engine": [row | {"run": str(run.path)} for run in opened for row in totals(run.path)],
+            "problems": problems,
+            "notes": _notes(opened, conditions, tables, j),
+        }
+    )
+
+
+def clean(value: Any) -> Any:
+    """The same, fit for JSON: no NaN, no infinity, six significant digits."""
+    if isinstance(value, dict):
+        return {key: clean(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [clean(item) for item in value]
+    if isinstance(value, float):
+        return float(f"{value:.6g}") if math.isfinite(value) else None
+    return value
+
+
+def sentence(row: Json | None) -> str:
+    """The primary contrast in words, whichever way it fell."""
+    if row is None:
+        return "No primary contrast was named in the config, so there is no headline."
+    a, b, metric, value = row["a"], row["b"], row["metric"], row["difference"]
+    if math.isnan(value):
+        return f"The primary contrast, {a} - {b} on {metric}, has no cases: it was not measured."
+    interval = (
+        f"{value:+.3f} (95% interval {row['low']:+.3f} to {row['high']:+.3f}, "
+        f"{row['tasks']} tasks, {row['seeds']} seeds)"
+    )
+    if row["low"] > 0:
+        verdict = f"{metric} is higher under {a} than under {b}"
+    elif row["high"] < 0:
+        verdict = f"{metric} is lower under {a} than under {b}"
+    else:
+        verdict = (
+            f"{metric} is not shown to differ between {a} and {b}; such an experiment detects "
+            f"{row['detectable']:.3f} with 80% power"
+        )
+    return f"{verdict}: {interval}."
+
+
+def _open(runs: list[Path]) -> list[Run]:
+    experiments = []
+    if len({path.resolve() for path in runs}) < len(runs):
+        raise ConfigError(f"The same run is named twice: {', '.join(map(str, runs))}. Name each run once.")
+    for path in runs:
+        if not (path / "config.yaml").is_file():
+            raise FileNotFoundError(
+                f"{path}/config.yaml: no such file. Expected a run directory, as `maieutic run` makes it."
+            )
+        # The run may have been moved since.
+        experiments.append(load(path / "config.yaml").model_copy(update={"out": str(path)}))
+    own = [_names(path, experiment) for path, experiment in zip(runs, experiments, strict=True)]
+    seen = Counter(name for names in own for name in names)
+    short = Counter(path.resolve().name for path in runs)
+    opened = []
+    for path, experiment, names in zip(runs, experiments, own, strict=True):
+        run = path.resolve().name if short[path.resolve().name] == 1 else str(path)
+        opened.append(Run(path, experiment, {name: f"{run}/{name}" if seen[name] > 1 else name for name in names}))
+    return opened
+
+
+def _names(path: Path, experiment: Experiment) -> list[str]:
+    return [*(["base"] if (path / "results" / "base").is_dir() else []), *experiment.conditions]
+
+
+def _condition(run: Run, name: str, tables: Tables, tasks: dict[str, Wording], problems: list[str]) -> Json:
+    """One entry of `conditions`; adds the tasks that it met to `tasks` and mismatches to `problems`."""
+    metrics = {}
+    for metric in offered({metric for metric, _ in tables}):
+        rate = estimate(tables, metric)
+        metrics[metric] = {**rate._asdict(), "greedy": estimate(tables, metric, greedy=True).value}
+    entry: Json = {"seeds": sorted({seed for table in tables.values() for seed, _ in table}), "metrics": metrics}
+    if name == "base":
+        return entry
+    counted, met, wrong = count(run.path, run.experiment, name)
+    tasks.update(met)
+    problems += [f"{run.names[name]}: {line}" for line in wrong]
+    entry |= counted
+    entry["predicted"]["observed"] = metrics.get("ask_needed")
+    source = run.experiment.conditions[name].learns_from
+    entry["ledger"] = None if source else values(run.path, run.experiment, name)
+    judge = ledger_of(run.experiment, name)
+    entry["ledger_of"] = run.names[judge] if judge else None
+    return entry
+
+
+def ledger_of(experiment: Experiment, name: str) -> str | None:
+    """The condition whose ledger says what a student's turns are worth under the same partner."""
+    source = reference(experiment, name)
+    return source if source and has_ledger(experiment, source) else None
+
+
+def _add_costs(run: Run, conditions: dict[str, Json], tables: dict[str, Tables]) -> None:
+    base = tables.get(run.names.get("base", ""), {})
+    for name, shown in run.names.items():
+        if name != "base":
+            axes = run.experiment.conditions[name]
+            learned = conditions.get(run.names.get(axes.learns_from or name, ""), {})  # not of a ledger like its own
+            ledger = learned.get("ledger")
+            seeds = len(run.experiment.seeds)
+            conditions[shown]["cost"] = cost(run.path, name, conditions[shown], ledger, seeds, tables[shown], base)
+
+
+def _comparisons(runs: list[Run], tables: dict[str, Tables]) -> list[Json]:
+    """The first run's primary contrast, all others, and each shared condition of later runs against the first's."""
+    made: list[Difference] = []
+    for run in runs:
+        if run.experiment.compare:
+            compare = run.experiment.compare
+            for item in (compare.primary, *compare.others):
+                a, b = run.names.get(item.a, item.a), run.names.get(item.b, item.b)
+                if a in tables and b in tables:
+                    made.append(contrast(tables, item.metric, a, b, compare.bootstrap))
+    first = runs[0].experiment.compare
+    if first is not None:
+        metric = first.primary.metric
+        made += [
+            contrast(tables, metric, run.names[name], runs[0].names[name], first.bootstrap)
+            for run in runs[1:]
+            for name in run.names
+            if name in runs[0].names
+        ]
+    wanted = _primary(runs[0]) if made else None
+    rows: list[Json] = [
+        {**item._asdict(), "primary": Contrast(metric=item.metric, a=item.a, b=item.b) == wanted} for item in made
+    ]
+    secondary = [row for row in rows if not row["primary"]]
+    corrected = iter(holm([row["p"] for row in secondary]))
+    rows = [{**row, "p_holm": math.nan if row["primary"] else next(corrected)} for row in rows]
+    return sorted(rows, key=lambda row: not row["primary"])
+
+
+def _primary(run: Run) -> Contrast | None:
+    if run.experiment.compare is None:
+        return None
+    named = run.experiment.compare.primary
+    return Contrast(metric=named.metric, a=run.names.get(named.a, named.a), b=run.names.get(named.b, named.b))
+
+
+def _nothing_kept(counts: Json | None) -> bool:
+    return counts is not None and counts["dialogues"] > 0 and counts["selected"] == 0
+
+
+def _notes(runs: list[Run], conditions: dict[str, Json], tables: dict[str, Tables], j: float) -> list[str]:
+    """What a reader should know before trusting a number."""
+    notes = [
+        f"{name}: plumbing. On the embedded base its behaviour is the corpus author's choice; no claim rests on it."
+        for name, entry in conditions.items()
+        if entry.get("plumbing")
+    ]
+    remembering = [name for name, entry in conditions.items() if entry.get("axes", {}).get("memory", "none") != "none"]
+    if remembering:
+        notes.append(
+            f"{', '.join(remembering)}: trained on dialogues in which the student read memories, and examined without. "
+            "What memories are worth while they are read shows in how many dialogues selection keeps (counts)."
+        )
+    if j > GIVEN_AWAY:
+        notes.append(
+            f"The wording alone tells underspecified from full tasks with a Youden J of {j:.2f}: ask_skill on these "
+            "tasks may be skill at telling short problems from long ones."
+        )
+    absent = [name for name, entry in conditions.items() if not entry["metrics"]]
+    empty = [name for name in absent if _nothing_kept(conditions[name].get("counts"))]
+    if empty:
+        notes.append(f"Nothing to learn from, so no student: {', '.join(empty)}. Selection kept none of its dialogues.")
+    absent = [name for name in absent if name not in empty]
+    if absent:
+        notes.append(f"No exam results yet: {', '.join(absent)}.")
+    single = [name for name, entry in conditions.items() if len(entry["seeds"]) == 1 and name.split("/")[-1] != "base"]
+    if single:
+        notes.append(f"One seed only: {', '.join(single)}. Intervals are over tasks and hold for that student alone.")
+    if any(run.experiment.training.regime == "natural" for run in runs):
+        notes.append("Regime natural: conditions train on whatever was kept, so budgets differ; see the budgets table.")
+    exams = [
+        {task for name in run.names.values() for table in tables[name].values() for _, task in table} for run in runs
+    ]
+    for run, there in zip(runs[1:], exams[1:], strict=True):
+        if there != exams[0]:
+            notes.append(
+                f"{run.path} and {runs[0].path} sat different exam tasks ({len(there & exams[0])} shared): "
+                "contrasts between them are paired on the shared ones, the others enter unpaired."
+            )
+    return notes

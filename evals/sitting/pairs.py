@@ -1,0 +1,77 @@
+"""Two parties that may both move, on one task: what each believes in private before any turn, and after the talk.
+
+The student speaks first. Both hold the same question and nothing else, in a model's voice, so that neither has more
+than its own reasoning to convince the other with. Beliefs are elicited off the transcript (pipeline.dialogue.episode).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from evals.sitting.sitting import Found, Sitting
+from pipeline.core.schema import Belief, Party, Task
+from pipeline.dialogue.episode import Cast, Played, believe, play
+from pipeline.engines.model import Model
+from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.view import view
+from pipeline.reading.numbers.equality import equal
+
+PEER = Condition(partition="symmetric", voice="model")
+MOVABLE = ("agreement", "concordance", "agreement_correct", "collapse", "stalemate")
+
+
+class Pair(NamedTuple):
+    """One talk. `earlier` are both parties' beliefs before the last two turns; empty where it cannot be a stalemate,
+    since the cap was not reached or the final beliefs are not two different ones.
+    """
+
+    task: Task
+    played: Played
+    earlier: dict[Party, Belief]
+
+
+async def talk(sitting: Sitting, task: Task, partner: Model, *key: object) -> Pair:
+    """Play one talk of the student with `partner`."""
+    k = sitting.experiment.exams.beliefs
+    settings = sitting.settings.model_copy(update={"beliefs": k})
+    theirs = sitting.experiment.partner.system
+    played = await play(task, PEER, Cast(sitting.student, partner, sitting.system, theirs), settings, sitting.key(*key))
+    mine, yours = played.after["student"], played.after["partner"]
+    if played.stop != "turn_cap" or not apart(mine, yours):
+        return Pair(task, played, {})
+    seats: list[tuple[Party, Model, str]] = [("student", sitting.student, sitting.system), ("partner", partner, theirs)]
+    earlier: dict[Party, Belief] = {}
+    for party, model, system in seats:
+        messages = view(task, PEER, played.turns[:-2], party, system)
+        earlier[party] = await believe(model, messages, settings, k, sitting.key(*key, party, "earlier"))
+    return Pair(task, played, earlier)
+
+
+def most(turns: int, k: int) -> int:
+    """Answers of one talk, at most: its turns, and both parties' beliefs three times."""
+    return 2 * turns - 1 + 6 * k
+
+
+def apart(one: Belief, other: Belief) -> bool:
+    """Both are held, and they differ."""
+    return bool(one.answer) and bool(other.answer) and not equal(one.answer, other.answer)
+
+
+def movable(pair: Pair) -> Found:
+    """The design's metrics of a talk between two that may both move (MOVABLE), from their beliefs alone."""
+    task, played = pair.task, pair.played
+    ours, theirs = played.before["student"], played.before["partner"]
+    mine, yours = played.after["student"], played.after["partner"]
+    same = bool(mine.answer) and equal(mine.answer, yours.answer)
+    right = equal(mine.answer, task.answer)
+    started_right = any(belief.answer and equal(belief.answer, task.answer) for belief in (ours, theirs))
+    began_equal = bool(ours.answer) and equal(ours.answer, theirs.answer)
+    found: Found = [(task.id, "agreement", float(same)), (task.id, "concordance", float(began_equal))]
+    if same:
+        found.append((task.id, "agreement_correct", float(right)))
+    if not equal(ours.answer, theirs.answer) and started_right:
+        found.append((task.id, "collapse", float(same and not right)))
+    if apart(ours, theirs):
+        unmoved = [equal(belief.answer, played.after[party].answer) for party, belief in pair.earlier.items()]
+        found.append((task.id, "stalemate", float(bool(unmoved) and all(unmoved))))
+    return found

@@ -1,0 +1,178 @@
+"""What every exam shares: the student, the fixed partners, the tasks, and the form of a result.
+
+An exam is a fixed scenario, the same for every student: tasks, wordings and random streams are named by
+task, seed and sample, never by condition. Exam partners use wordings that no training partner uses.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from pipeline.core.schema import Message, Task, Turn
+from pipeline.dialogue.episode import Cast, EmptyTurn, Played, play, stream
+from pipeline.engines.model import Completion, ContextOverflow, EngineError, Model, Sampling
+from pipeline.experiment.experiment import Experiment
+from pipeline.experiment.settings import DialogueSettings
+from pipeline.knowledge.condition import Condition
+from pipeline.reading.context import Spoken, Unlabelled
+from pipeline.reading.labeller import Labeller, label
+from pipeline.sandbox.checks import checked
+
+# arm: (the partner's condition, its wording, the tasks on which it tells something that another arm does not)
+BOTH = ("full", "underspecified", "sharded", "false_premise")
+LACKING = ("underspecified", "sharded")
+ARMS: dict[str, tuple[Condition, str, tuple[str, ...]]] = {
+    "facts": (Condition(partition="facts"), "exam", BOTH),
+    "volunteer": (Condition(partition="facts", terms="volunteer"), "exam", LACKING),
+    "chatter": (Condition(partition="facts", terms="chatter"), "exam", LACKING),
+    "verifier": (Condition(partition="verifier"), "exam", ("full",)),
+    "unhelpful": (Condition(partition="symmetric"), "unhelpful", BOTH),
+}
+Found = list[tuple[str, str, float]]  # (task, metric, hit)
+UNANSWERED = (EmptyTurn, ContextOverflow, EngineError)
+T = TypeVar("T")
+OPENING = Condition(partition="symmetric")  # the student's opening view is the same under every partner
+
+
+class Case(NamedTuple):
+    """One task's share of a metric: value = sum(hits) / sum(n) over tasks; never written with n = 0."""
+
+    exam: str
+    task: str
+    metric: str
+    hits: float
+    n: int
+    greedy: bool = False
+
+
+class Episode(NamedTuple):
+    """One exam episode of the student with the partner of an arm."""
+
+    arm: str
+    task: Task
+    sample: int
+    played: Played
+
+
+@dataclass(frozen=True)
+class Sitting:
+    """One student at the exams of one seed. `peer` is always the untrained base."""
+
+    experiment: Experiment
+    student: Model
+    peer: Model
+    seed: int
+    tasks: tuple[Task, ...]
+    aside: tuple[Task, ...] = ()  # that only first turns are asked on
+    outcomes: list[bool] = field(default_factory=list)  # per scenario: the student failed to answer
+    errors: list[str] = field(default_factory=list)  # of the engine, not of the student
+    labeller: Labeller = None  # who reads the acts; None: the rules
+    unlabelled: list[bool] = field(default_factory=list)  # per turn that a labeller was shown: it gave no label
+
+    @property
+    def settings(self) -> DialogueSettings:
+        return self.experiment.dialogue.model_copy(update={"beliefs": 0, "turns": self.experiment.exam_turns})
+
+    @property
+    def system(self) -> str:
+        return self.experiment.student.system
+
+    def key(self, *parts: object) -> str:
+        return "-".join(map(str, ("exam", self.seed, *parts)))
+
+    def said_to(self, text: str) -> list[Message]:
+        """What the student reads where `text` is all that it is told."""
+        system: list[Message] = [{"role": "system", "content": self.system}] if self.system else []
+        return [*system, {"role": "user", "content": text}]
+
+    async def sample(self, messages: list[Message], count: int, *key: object) -> list[Completion]:
+        """`count` answers of the student at the sampling temperature."""
+        settings = self.settings
+        return await asyncio.gather(
+            *(
+                self.student.complete(
+                    messages, Sampling(settings.max_tokens, settings.temperature, stream(self.key(*key), i))
+                )
+                for i in range(count)
+            )
+        )
+
+    async def turns(self, task: Task, said: Sequence[Completion]) -> list[Turn]:
+        """What the student said, as turns; a program in them is run where the task asks for one."""
+        spoken = [Turn(party="student", text=one.text, finished=one.finished) for one in said]
+        return await asyncio.gather(*(checked(task, turn) for turn in spoken))
+
+    async def acts(self, turns: Sequence[Spoken]) -> list[frozenset[str] | None]:
+        """The acts of each turn; None, counted, where the labeller gave no valid label."""
+        found = await label(turns, self.labeller)
+        self.unlabelled.extend(isinstance(one, Unlabelled) for one in found)
+        self.errors.extend(one.message for one in found if isinstance(one, Unlabelled) and one.engine)
+        return [None if isinstance(one, Unlabelled) else one for one in found]
+
+    async def greedy(self, messages: list[Message]) -> Completion:
+        return await self.student.complete(messages, Sampling(self.settings.max_tokens, 0.0, 0))
+
+    async def all(self, work: list[Coroutine[Any, Any, T]]) -> list[T]:
+        """The results of all scenarios but those that a model could not answer, which are counted."""
+        admitted = asyncio.Semaphore(self.settings.concurrency)
+
+        async def admit(scenario: Coroutine[Any, Any, T]) -> T:
+            async with admitted:
+                return await scenario
+
+        results = await asyncio.gather(*map(admit, work), return_exceptions=True)
+        kept: list[T] = []
+        for result in results:
+            if isinstance(result, BaseException) and not isinstance(result, UNANSWERED):
+                raise result
+            self.outcomes.append(isinstance(result, UNANSWERED))
+            if isinstance(result, EngineError):
+                self.errors.append(str(result))
+            if not isinstance(result, BaseException):
+                kept.append(result)
+        return kept
+
+    async def episodes(self) -> list[Episode]:
+        """Every task with every arm that it is for, `exams.episodes` times."""
+
+        async def one(arm: str, task: Task, sample: int) -> Episode:
+            condition, wording, _ = ARMS[arm]
+            cast = Cast(self.student, None, self.system)
+            # No arm in the key: a student meets every partner with the same first turn.
+            return Episode(
+                arm, task, sample, await play(task, condition, cast, self.settings, self.key(task.id, sample), wording)
+            )
+
+        return await self.all(
+            [
+                one(arm, task, sample)
+                for arm in ARMS
+                for task in self.tasks
+                if task.specification in ARMS[arm][2]
+                for sample in range(self.experiment.exams.episodes)
+            ]
+        )
+
+
+def needs_real_model(experiment: Experiment) -> bool:
+    """Whether the student is a base that `training.embedded.base` made, which knows the words of the embedded world
+    alone."""
+    return experiment.engine.kind != "scripted" and (Path(experiment.student.model) / "recipe.json").is_file()
+
+
+def as_understood(experiment: Experiment) -> Experiment:
+    """The config as a student sits it that understands whatever it is asked."""
+    return experiment.model_copy(update={"engine": experiment.engine.model_copy(update={"kind": "scripted"})})
+
+
+def tally(exam: str, found: Found, greedy: bool = False) -> list[Case]:
+    """Sum (task, metric, hit) triples into cases."""
+    sums: dict[tuple[str, str], tuple[float, int]] = {}
+    for task, metric, hit in found:
+        hits, n = sums.get((task, metric), (0.0, 0))
+        sums[task, metric] = hits + hit, n + 1
+    return [Case(exam, task, metric, hits, n, greedy) for (task, metric), (hits, n) in sums.items()]

@@ -1,0 +1,31 @@
+"""The exam cases that a run has on disk."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from evals.sitting.sitting import Case
+from evals.stats.intervals import Tables, tabulate
+from pipeline.runs.store import StoreError
+
+
+def results(folder: Path) -> Tables:
+    """The exam cases of one condition, by seed; empty where it was not examined."""
+    cases: dict[int, list[Case]] = {}
+    for file in sorted(folder.glob("seed-*.jsonl")):
+        number = file.stem.removeprefix("seed-")
+        if number.isdecimal():  # seed-1.episodes.jsonl holds what was said, not cases
+            cases[int(number)] = [
+                _case(file, i, line) for i, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1)
+            ]
+    return tabulate(cases)
+
+
+def _case(file: Path, number: int, line: str) -> Case:
+    try:
+        return Case(**json.loads(line))
+    except (ValueError, TypeError) as error:
+        raise StoreError(
+            f"{file}:{number}: not a case of an exam ({error}). Delete the file; `maieutic eval` makes it again."
+        ) from None

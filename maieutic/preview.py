@@ -1,0 +1,170 @@
+"""One dialogue of each condition as either party sees it, and what the whole experiment would cost.
+
+The dialogues are those that a build would store for its first seed, made by the experiment's own engine on
+the first training task that hides something (the first of all where none does). Nothing is written.
+
+    maieutic preview configs/quickstart.yaml
+"""
+
+from __future__ import annotations
+
+import asyncio
+from statistics import mean
+from typing import NamedTuple
+
+from rich.rule import Rule
+from rich.table import Table
+
+from pipeline.building.build import jobs, play_job
+from pipeline.building.turn_values import has_ledger
+from pipeline.core.errors import ConfigError
+from pipeline.core.schema import Message, Task
+from pipeline.dialogue.casting import Casting
+from pipeline.experiment.experiment import Experiment
+from pipeline.knowledge.records import Dialogue, Failure
+from pipeline.knowledge.view import script_view, view
+from pipeline.runs.progress import console, say
+from pipeline.sandbox.checks import can_run, failing
+from pipeline.tasks.loading import load_dialogues, load_tasks
+
+
+class Cost(NamedTuple):
+    """Of one condition, over all seeds and rounds. Tokens are those that a model generates, beliefs included."""
+
+    dialogues: int
+    turns: int  # of both parties, at most
+    tokens: int  # at most
+
+
+def show(experiment: Experiment, exam_answers: int) -> None:
+    """Print it all. `exam_answers`: at most so many answers of models per examined student.
+
+    Raises ConfigError for weights or files that cannot be used, and where there is no task to show.
+    """
+    can_run(experiment)
+    tasks, bad = load_tasks(experiment.tasks, "train")
+    if not tasks:
+        raise ConfigError("tasks.train: no task at all. Expected counts per specification, such as {full: 300}.")
+    shown = asyncio.run(_perform(experiment, tasks))
+    for name, record in shown.items():
+        _print(experiment, name, record)
+    console.print(Rule("what it costs", style="dim"))
+    console.print(_costs(experiment, tasks, shown, exam_answers))
+    if bad:
+        say(f"{len(bad)} rows cannot be read and become failures; the first: {bad[0].where}: {bad[0].message}")
+    # Those of the embedded source are held against their tests by the tests of this project.
+    loaded = [task for task in tasks if task.kind == "loaded"]
+    if unsolvable := asyncio.run(failing(loaded)):
+        say(
+            f"{len(unsolvable)} of {len(loaded)} references fail their own tests: {', '.join(unsolvable)}. Nobody can "
+            "solve these tasks: leave their rows out"
+        )
+
+
+async def _perform(experiment: Experiment, tasks: list[Task]) -> dict[str, Dialogue | Failure]:
+    casting, seed = Casting(experiment), experiment.seeds[0]
+    records: dict[str, Dialogue | Failure] = {}
+    for name, axes in experiment.conditions.items():
+        if axes.learns_from:
+            continue
+        if axes.voice == "human":
+            imported, _ = load_dialogues(experiment.tasks, name, axes, seed)
+            if imported:
+                records[name] = imported[0]
+        elif todo := sorted(jobs(experiment, tasks, name, seed, 0), key=lambda job: not job.task.missing):
+            records[name] = await play_job(experiment, axes, casting.cast(name, seed, 0), todo[0])
+    return records
+
+
+def _print(experiment: Experiment, name: str, record: Dialogue | Failure) -> None:
+    axes = experiment.conditions[name]
+    console.print(Rule(f"{name}: {axes.partition}, {axes.terms}, {axes.voice} voice", style="bold"))
+    if isinstance(record, Failure):
+        say(f"failed: {record.kind}: {record.message}")
+        return
+    task = record.task
+    say(f"task {task.id}, {task.specification}, gold answer {task.answer}; ended by {record.stop}")
+    if axes.partition == "script":
+        _print_view("the one writer", script_view(task, axes, experiment.partner.system))
+        for turn in record.turns:
+            say(f"  {turn.party}: {turn.text}")
+        return
+    if axes.memory != "none":
+        say(f"Above the question it will read what it remembers of {axes.remembers}; nothing is remembered yet.")
+    _print_view("the student", view(task, axes, record.turns, "student", experiment.student.system))
+    if axes.row.partner is None:
+        say("There is no partner: what answers is content-free.")
+    elif axes.voice == "human":
+        say("The partner is a person, who read no prompt of ours.")
+    else:
+        _print_view("the partner", view(task, axes, record.turns, "partner", experiment.partner.system))
+
+
+def _print_view(who: str, messages: list[Message]) -> None:
+    console.print(f"[bold]As {who} sees it[/]")
+    for message in messages:
+        first, *rest = message["content"].split("\n")
+        say(f"  {message['role']:>9}  {first}")
+        for line in rest:
+            say(f"  {'':>9}  {line}")
+
+
+def cost(experiment: Experiment, tasks: list[Task], name: str) -> Cost:
+    """Upper bounds: every dialogue to its turn cap, and every turn of a model to its token cap; those of the ledger
+    as whole ones; a lesson for each dialogue that is remembered. Nothing where a condition learns from another's."""
+    axes, settings, seeds = experiment.conditions[name], experiment.dialogue, experiment.seeds
+    if axes.voice == "human":
+        imported = [dialogue for seed in seeds for dialogue in load_dialogues(experiment.tasks, name, axes, seed)[0]]
+        return Cost(len(imported), sum(len(dialogue.turns) for dialogue in imported), 0)
+    if axes.learns_from:
+        return Cost(0, 0, 0)
+    dialogues = len(seeds) * experiment.rounds * sum(1 for _ in jobs(experiment, tasks, name, seeds[0], 0))
+    dialogues *= 1 + experiment.ledger.dialogues * has_ledger(experiment, name)
+    spoken = settings.turns + (settings.turns - 1) * _answers_a_turn(experiment, name)
+    private = 0 if axes.partition == "script" else settings.beliefs * 2 * (2 if axes.voice == "model" else 1)
+    lessons = cost(experiment, tasks, axes.remembers).dialogues if axes.memory != "none" else 0
+    answers = dialogues * (spoken + private) + lessons
+    return Cost(dialogues, dialogues * (2 * settings.turns - 1), answers * settings.max_tokens)
+
+
+def _answers_a_turn(experiment: Experiment, name: str) -> int:
+    """Of models, for one turn of the partner: with its judge's where it is to convince."""
+    axes, said = experiment.conditions[name], experiment.partner
+    if axes.manner == "convincing":
+        return said.candidates + said.judgements * (1 + said.candidates)
+    return int(axes.voice == "model")
+
+
+def _costs(experiment: Experiment, tasks: list[Task], shown: dict[str, Dialogue | Failure], exam_answers: int) -> Table:
+    table = Table("", "dialogues", "turns, at most", "tokens, at most", "tokens, as previewed", box=None)
+    costs = {name: cost(experiment, tasks, name) for name in experiment.conditions}
+    guesses = {
+        name: costs[name].dialogues * _model_tokens(experiment, record)
+        for name, record in shown.items()
+        if isinstance(record, Dialogue)
+    }
+    for name, bound in costs.items():
+        guess = f"about {guesses[name]:,}" if name in guesses else "unknown"
+        if source := experiment.conditions[name].learns_from:
+            guess = f"those of {source}"
+        table.add_row(name, f"{bound.dialogues:,}", f"{bound.turns:,}", f"{bound.tokens:,}", guess)
+    totals = [f"{sum(column):,}" for column in zip(*costs.values(), strict=True)]
+    table.add_row("all dialogues", *totals, f"about {sum(guesses.values()):,}", style="bold")
+    students = (len(experiment.conditions) + 1) * len(experiment.seeds)
+    answers = students * exam_answers
+    turns = [
+        turn.tokens
+        for record in shown.values()
+        if isinstance(record, Dialogue)
+        for turn in record.turns
+        if turn.party == "student"
+    ]
+    guess = f"about {round(answers * mean(turns)):,}" if turns else "unknown"
+    most = answers * experiment.dialogue.max_tokens
+    table.add_row(f"exams of {students} students", "", f"{answers:,}", f"{most:,}", guess)
+    return table
+
+
+def _model_tokens(experiment: Experiment, dialogue: Dialogue) -> int:
+    said = dialogue.tokens("student")
+    return said + (dialogue.tokens("partner") if experiment.conditions[dialogue.condition].voice == "model" else 0)

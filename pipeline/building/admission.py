@@ -1,0 +1,63 @@
+"""Work is admitted piece by piece: so many at a time, no barrier between them, and a stop that loses nothing.
+
+At a first SIGINT or SIGTERM no more pieces begin, and those under way end; a second one stops at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from pipeline.runs.progress import say
+
+Piece = TypeVar("Piece")
+
+
+class Stopped(KeyboardInterrupt):
+    """Work was told to stop: what had begun was finished and stored, nothing more was begun."""
+
+
+async def admit(queue: Iterator[Piece], work: Callable[[Piece], Awaitable[None]], at_a_time: int) -> bool:
+    """Do `work` on every piece, `at_a_time` of them. Returns whether it was told to stop, also where nothing was left
+    to begin: other pieces of work come after these. Raises Stopped at a second signal.
+    """
+
+    async def one_after_another() -> None:
+        while not told.is_set() and (piece := next(queue, None)) is not None:
+            await work(piece)
+
+    with _told_to_stop() as told:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(at_a_time):
+                group.create_task(one_after_another())
+    return told.is_set()
+
+
+@contextmanager
+def _told_to_stop() -> Iterator[asyncio.Event]:
+    loop, task, signals = asyncio.get_running_loop(), asyncio.current_task(), (signal.SIGINT, signal.SIGTERM)
+    told, at_once = asyncio.Event(), False
+
+    def tell() -> None:
+        nonlocal at_once
+        if told.is_set() and task is not None:
+            at_once = True
+            task.cancel()
+            return
+        told.set()
+        say("Stopping when the dialogues under way have ended. Once more stops at once.")
+
+    for each in signals:
+        loop.add_signal_handler(each, tell)
+    try:
+        yield told
+    except asyncio.CancelledError:
+        if at_once:
+            raise Stopped("at once") from None
+        raise
+    finally:
+        for each in signals:
+            loop.remove_signal_handler(each)

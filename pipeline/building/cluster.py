@@ -1,0 +1,152 @@
+"""A build on a Ray cluster: whole dialogues, a shard a worker, each worker with an engine of its own.
+
+Workers append to their shards in the run directory, which all nodes see under one path, as they see the working
+directory. A shard whose worker or node dies is resumed by another worker from what is stored. The shards are taken
+into the run when all have ended.
+
+    pip install 'maieutic[ray]'
+    maieutic build CONFIG --set executor=ray      # on this machine; with RAY_ADDRESS, on that cluster
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import yaml
+
+from pipeline.building import rounds
+from pipeline.building.admission import Stopped
+from pipeline.building.build import Counts
+from pipeline.core.errors import ConfigError
+from pipeline.experiment.experiment import Experiment, dump
+from pipeline.runs.progress import Stage, say, stage
+from pipeline.runs.shards import Shard, held, merge
+
+try:
+    import ray
+except ImportError as missing:
+    raise ConfigError(
+        "executor: 'ray' is not installed here. Install it with pip install 'maieutic[ray]', or use executor: local."
+    ) from missing
+
+RETRIES = 5  # workers that one shard may lose
+
+
+class ClusterError(RuntimeError):
+    """A shard that no worker could end."""
+
+
+def build_round(experiment: Experiment, group: list[str], round: int) -> None:
+    """As `pipeline.building.rounds.build_round`, on the cluster. The caller holds the run directory."""
+    with _connected():
+        workers, gpus = _workers(experiment)
+        say(f"{workers} shards, nodes of the cluster: {len(_nodes())}")
+        shards = [Shard(number + 1, workers) for number in range(workers)]
+        work: Any = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=RETRIES, scheduling_strategy="SPREAD")(_work)
+        total = rounds.missing(experiment, group, round)
+        with stage(f"build {', '.join(group)}", total) as progress:
+            started = {work.remote(dump(experiment), os.getcwd(), group, round, shard): shard for shard in shards}
+            made = _gather(experiment, started, progress)
+    merge(experiment)
+    for (name, seed), counts in made.items():
+        say(f"build {name} seed {seed}: {counts}")
+        if counts.failed:
+            rounds.say_failures(experiment, name, seed, round)
+
+
+def _work(config: str, folder: str, group: list[str], round: int, shard: Shard) -> list[rounds.Made]:
+    os.chdir(folder)
+    experiment = Experiment.model_validate(yaml.safe_load(config))
+    with held(shard.folder(experiment.run)):
+        return asyncio.run(rounds.build_round(experiment, group, round, shard))
+
+
+def _gather(experiment: Experiment, started: dict[Any, Shard], progress: Stage) -> dict[tuple[str, int], Counts]:
+    """What all shards made. A first Ctrl-C or SIGTERM lets dialogues under way end, a second one does not."""
+    sums: dict[tuple[str, int], Counter[str]] = {}
+    waiting, lines = list(started), _Lines(experiment, list(started.values()))
+    handler = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        while waiting:
+            ended, waiting = ray.wait(waiting, timeout=1)
+            progress(lines.count())
+            for shard in ended:
+                for each in _result(shard, started[shard]):
+                    sums.setdefault((each.condition, each.seed), Counter()).update(each.counts._asdict())
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt):
+            say("Stopping when the dialogues under way have ended. Once more stops at once.")
+        for shard in waiting:
+            ray.cancel(shard)
+        if waiting:
+            ray.wait(waiting, num_returns=len(waiting))
+        if isinstance(error, KeyboardInterrupt):
+            raise Stopped("on the cluster") from None
+        raise
+    finally:
+        signal.signal(signal.SIGTERM, handler)
+    return {key: Counts(**found) for key, found in sums.items()}
+
+
+def _result(reference: Any, shard: Shard) -> list[rounds.Made]:
+    try:
+        return ray.get(reference)
+    except ray.exceptions.RayTaskError as error:
+        raise error.cause from None
+    except ray.exceptions.RayError as error:
+        raise ClusterError(
+            f"shard {shard.number}/{shard.of}: no worker could end it ({type(error).__name__}: {error}). "
+            "What is stored stays; the same command goes on from here."
+        ) from None
+
+
+class _Lines:
+    """Counts the records that shards have stored so far, reading each byte once."""
+
+    def __init__(self, experiment: Experiment, shards: list[Shard]):
+        self.folders = [shard.folder(experiment.run) for shard in shards]
+        self.places: Counter[str] = Counter()
+        self.found = 0
+        self.before = 0
+        self.before = self.count()
+
+    def count(self) -> int:
+        for folder in self.folders:
+            for path in [*(folder / "dialogues").glob("*.jsonl"), *folder.glob("failures.jsonl")]:
+                with path.open("rb") as file:
+                    file.seek(self.places[str(path)])
+                    new = file.read()
+                self.places[str(path)] += len(new)
+                self.found += new.count(b"\n")
+        return self.found - self.before
+
+
+@contextmanager
+def _connected() -> Iterator[None]:
+    if ray.is_initialized():
+        yield
+        return
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    # Without an address Ray would join whatever cluster runs on this machine.
+    ray.init(os.environ.get("RAY_ADDRESS", "local"), log_to_driver=False, logging_level=logging.ERROR)
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+def _nodes() -> list[dict[str, Any]]:
+    return [node for node in ray.nodes() if node["Alive"]]
+
+
+def _workers(experiment: Experiment) -> tuple[int, int]:
+    """How many workers, and the GPUs of each: a server's own GPUs are not ours."""
+    found = 0 if experiment.engine.kind in ("openai", "scripted") else int(ray.cluster_resources().get("GPU", 0))
+    return experiment.workers or found or len(_nodes()), 1 if found else 0

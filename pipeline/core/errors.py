@@ -1,0 +1,7 @@
+"""The errors of this project: whatever is raised to be read by a user is a `MaieuticError`."""
+
+from __future__ import annotations
+
+
+class ConfigError(ValueError):
+    """A config that cannot be run; the message names file, key, value, and what is accepted."""

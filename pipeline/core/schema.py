@@ -1,0 +1,175 @@
+"""The records that every stage reads and writes: tasks, turns, dialogues, failures.
+
+A turn names its party, never a chat role: roles appear only in `pipeline.knowledge.view`. A dialogue carries
+its task, so a row of `dialogues/*.jsonl` can be read, audited and trained on without other files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from typing import Any, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+Message = dict[str, str]  # role and content, as chat templates and servers take them
+Party = Literal["student", "partner"]
+Specification = Literal["full", "underspecified", "sharded", "false_premise"]
+
+
+class Record(BaseModel):
+    """Immutable, and strict about unknown keys."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Fact(Record):
+    """One statement of a task. `public` facts stand in the question that the student reads."""
+
+    id: str
+    text: str = Field(min_length=1)
+    needed: bool = True
+    public: bool = True
+    ask: str = ""  # a question that asks for this fact, where the source knows one
+    # Words of which one in a question asks for this fact, where the source knows them (stems, in small letters).
+    topics: tuple[str, ...] = Field(default=(), exclude_if=lambda topics: not topics)
+
+
+class Step(Record):
+    """One step of an expert's solution, as a turn; the last one commits to the answer."""
+
+    text: str = Field(min_length=1)
+    question: str = ""  # the sub-question that it answers, where the source has one
+
+
+class Draft(Record):
+    """A wrong solution that the student begins from, and what a person found wrong with it."""
+
+    steps: tuple[str, ...] = Field(min_length=1)
+    answer: str = Field(min_length=1)  # that it comes to
+    where: int = Field(ge=1)  # the first wrong step; 1 is the first step
+    what: str = Field(min_length=1)  # what is wrong there, in the person's words
+    category: str = ""  # of the error, where the source has one
+
+    @property
+    def text(self) -> str:
+        lines = [f"Step {i}: {step}" for i, step in enumerate(self.steps, start=1)]
+        return "\n".join([*lines, f"The answer is {self.answer}."])
+
+    @model_validator(mode="after")
+    def _is_one_of_its_steps(self) -> Draft:
+        if self.where > len(self.steps):
+            raise ValueError(f"the first wrong step is {self.where}, and there are {len(self.steps)}")
+        return self
+
+
+class Example(Record):
+    """A call of the function that a task asks for, and what it gives, both as Python expressions."""
+
+    call: str = Field(min_length=1)
+    expected: str = Field(min_length=1)
+
+
+class Tests(Record):
+    """How the program of a code task is checked; `hidden` and `script` (assertions) are no party's to read."""
+
+    __test__: ClassVar[bool] = False  # of tasks, not of this project
+
+    entry: str = Field(min_length=1)  # the name of the function
+    public: tuple[Example, ...] = ()  # the question shows them
+    hidden: tuple[Example, ...] = ()
+    script: str = ""
+
+    @model_validator(mode="after")
+    def _decide_something(self) -> Tests:
+        if not self.hidden and not self.script:
+            raise ValueError(f"the tests of {self.entry!r} hold no hidden call and no assertion")
+        return self
+
+
+class Check(Record):
+    """What the tests said of the program in a turn. `printed` names public calls alone."""
+
+    outcome: str  # "passed", or how it failed (pipeline.sandbox.container)
+    printed: str = ""
+
+    @property
+    def passed(self) -> bool:
+        return self.outcome == "passed"
+
+
+class Task(Record):
+    """A problem, what of it is public, and its gold answer."""
+
+    id: str
+    source: str
+    specification: Specification
+    question: str = Field(min_length=1)  # what both parties may read
+    full_question: str = Field(min_length=1)  # the whole problem
+    facts: tuple[Fact, ...] = ()
+    answer: str = Field(min_length=1)
+    solution: str = ""
+    steps: tuple[Step, ...] = ()  # of an expert, where the source has them
+    # A wrong solution that `question` shows; what was found in it is a verifier's. Not stored where there is none.
+    draft: Draft | None = Field(default=None, exclude_if=lambda draft: draft is None)
+    wrong_answer: str = ""  # a plausible false key, for partners that are misled
+    kind: str = ""
+    stratum: str = ""
+    split: str = "train"
+    memories: tuple[str, ...] = ()  # what the student remembers of other tasks (pipeline/building/memory.py)
+    # Of a task whose answer is a program; left out of what is stored where there are none.
+    tests: Tests | None = Field(default=None, exclude_if=lambda tests: tests is None)
+
+    @model_validator(mode="after")
+    def _facts_fit_specification(self) -> Task:
+        ids = [fact.id for fact in self.facts]
+        if len(set(ids)) != len(ids):
+            raise ValueError(f"task {self.id}: fact ids {ids} are not distinct")
+        hidden = bool(self.missing)
+        if hidden != (self.specification in ("underspecified", "sharded")):
+            raise ValueError(
+                f"task {self.id}: specification {self.specification!r} with {len(self.missing)} missing needed facts"
+            )
+        return self
+
+    @property
+    def entry(self) -> str:
+        """The function that a program is to define; '' where the answer is no program."""
+        return self.tests.entry if self.tests else ""
+
+    @property
+    def missing(self) -> tuple[Fact, ...]:
+        """Needed facts that the public question does not state."""
+        return tuple(fact for fact in self.facts if fact.needed and not fact.public)
+
+
+class Turn(Record):
+    """What one party said. Tokens are counted by its engine; a rule's words by the student's tokenizer."""
+
+    party: Party
+    text: str
+    tokens: int = 0  # generated for this turn
+    prompt_tokens: int = 0
+    finished: bool = True  # False: cut at max_tokens
+    # Of the program that it holds, in a code task; left out of what is stored where it holds none.
+    check: Check | None = Field(default=None, exclude_if=lambda check: check is None)
+
+
+class Belief(Record):
+    """A party's private answer: the mode of K samples off the transcript; '' when its share < 0.5 (unsure)."""
+
+    answer: str
+    share: float
+    k: int
+
+
+def digest(*parts: Any, length: int = 16) -> str:
+    """A short hexadecimal hash of JSON-able parts, equal on every machine."""
+    text = json.dumps(parts, sort_keys=True, ensure_ascii=False, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:length]
+
+
+def question_hash(question: str) -> str:
+    """Equal for questions that differ only in case, spacing or punctuation; splits are made on it."""
+    return digest(" ".join(re.findall(r"[a-z]+|\d+(?:[.,]\d+)*", question.lower())))

@@ -1,0 +1,108 @@
+"""YAML files read into models, with errors that say file, key, value and what is accepted."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+from typing import Any, TypeVar, get_args, get_origin
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from pipeline.core.errors import ConfigError
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+Kind = TypeVar("Kind", bound=Section)
+
+
+def read_as(kind: type[Kind], path: Path, overrides: tuple[str, ...] = ()) -> Kind:
+    """Read, override with `a.b=value` strings (YAML values), validate. Raises ConfigError."""
+    return made_of(kind, path, read_yaml(path), overrides)
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """A file that holds a mapping. Raises ConfigError."""
+    if not path.is_file():
+        near = sorted(str(p) for p in path.parent.glob("*.yaml")) if path.parent.is_dir() else []
+        raise ConfigError(f"{path}: no such file." + (f" There are: {', '.join(near)}." if near else ""))
+    try:
+        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: not valid YAML: {error}") from error
+    if not isinstance(raw, dict):
+        raise ConfigError(f"{path}: expected a mapping of keys to values, found {type(raw).__name__}.")
+    return raw
+
+
+def made_of(kind: type[Kind], path: Path, raw: dict[str, Any], overrides: tuple[str, ...] = ()) -> Kind:
+    """The same of what a file held, or would hold. Raises ConfigError."""
+    for text in overrides:
+        _override(raw, text)
+    try:
+        return kind.model_validate(raw)
+    except ValidationError as error:
+        set_here = [text.partition("=")[0] for text in overrides]
+        told = (f"{_origin(path, set_here, item)}: {_explain(kind, item)}" for item in error.errors())
+        raise ConfigError("\n".join(told)) from None
+
+
+def _origin(path: Path, set_here: list[str], item: Any) -> str:
+    """Who is to be corrected: a --set of this key, of one above it or of one in it, else the file.
+
+    The value is not repeated: an address may hold a password.
+    """
+    where = ".".join(map(str, item["loc"])) + "."
+    mine = [key for key in set_here if where.startswith(f"{key}.") or (item["loc"] and f"{key}.".startswith(where))]
+    return f"--set {mine[-1]}" if mine else str(path)
+
+
+def _override(raw: dict[str, Any], text: str) -> None:
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise ConfigError(f"--set {text}: expected KEY=VALUE, for example --set dialogue.turns=2")
+    *parents, last = key.split(".")
+    for parent in parents:
+        raw = raw.setdefault(parent, {})
+        if not isinstance(raw, dict):
+            raise ConfigError(f"--set {text}: {parent!r} is not a section")
+    try:
+        raw[last] = yaml.safe_load(value)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"--set {text}: {value!r} is not a YAML value: {error}") from None
+
+
+def _explain(kind: type[BaseModel], item: Any) -> str:
+    where, found = ".".join(str(part) for part in item["loc"]), item["input"]
+    message = item["msg"].removeprefix("Value error, ")
+    if item["type"] == "extra_forbidden":
+        accepted = _keys(kind, item["loc"][:-1])
+        near = difflib.get_close_matches(str(item["loc"][-1]), accepted, n=1)
+        return f"{where}: not a key here.{f' Did you mean {near[0]!r}?' if near else ''} Known: {', '.join(accepted)}"
+    if item["type"] == "value_error":
+        return f"{where + ': ' if where else ''}{message}"
+    if item["type"] in ("tuple_type", "list_type"):
+        wanted = f"write it in brackets: [{found}]" if isinstance(found, str | int | float) else "such as [one, two]"
+        return f"{where}: expected a list (found {found!r}); {wanted}"
+    if item["type"] == "string_type" and isinstance(found, dict):
+        # YAML reads {field} as a mapping.
+        quoted = "{" + ", ".join(map(str, found)) + "}"
+        return f"{where}: expected text (found a mapping); braces need quotes, as in --set '{where}=\"{quoted}\"'"
+    return f"{where}: {message} (found {found!r})"
+
+
+def _keys(kind: type[BaseModel], location: tuple[Any, ...]) -> list[str]:
+    model: Any = kind
+    for part in location:
+        if isinstance(part, int):  # of a list, whose items the annotation names
+            continue
+        if get_origin(model) is dict:
+            model = get_args(model)[-1]
+            continue
+        model = model.model_fields[part].annotation
+        if get_origin(model) not in (None, dict):  # an optional section, or a list of sections
+            model = next(one for one in get_args(model) if hasattr(one, "model_fields"))
+    return list(model.model_fields) if hasattr(model, "model_fields") else []

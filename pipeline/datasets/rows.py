@@ -1,0 +1,189 @@
+"""What one dialogue, one branch of the ledger, or one task gives a student to learn from: the rows of datasets.
+
+A row's messages are the student's view and nothing else, so no private fact reaches a dataset but through the
+text of a turn; what the partner knows stands in `privileged_context` alone. `learn` marks the messages that carry
+loss; they are all the student's own.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from pipeline.building.build import dialogue_id
+from pipeline.building.turn_values import answer_worth, worth
+from pipeline.core.schema import Task, Turn
+from pipeline.dialogue.partner import WORDINGS
+from pipeline.experiment.experiment import Experiment
+from pipeline.judging.outcome import rights
+from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.partition import PARTNER_VIEW, SHARE
+from pipeline.knowledge.records import Branch, Dialogue
+from pipeline.knowledge.view import privileged, view
+
+Row = dict[str, Any]
+GO_ON = WORDINGS["train"]["go_on"][0]  # between an expert's steps, where the source has no sub-questions
+
+
+def learned(dialogue: Dialogue, which: str) -> list[bool]:
+    """Whether each turn carries loss. `which` is `training.learn` of the config.
+
+    all: every student turn. after_last_error: the student's turns after its last wrong attempt (all, if it
+    made none). final: only the student's last attempt, if that is right.
+    """
+    own = [i for i, turn in enumerate(dialogue.turns) if turn.party == "student"]
+    right = {i: is_right for i, is_right in enumerate(rights(dialogue)) if i in own and is_right is not None}
+    if which == "final":
+        last = max(right, default=None)
+        chosen = {last} if last is not None and right[last] else set()
+    elif which == "after_last_error":
+        last_error = max((i for i, is_right in right.items() if not is_right), default=-1)
+        chosen = {i for i in own if i > last_error}
+    else:
+        chosen = set(own)
+    # A turn that was cut has no end; to train on it would teach to stop there.
+    return [i in chosen and turn.finished for i, turn in enumerate(dialogue.turns)]
+
+
+def to_row(experiment: Experiment, dialogue: Dialogue) -> Row | None:
+    """The training row of one dialogue, up to the student's last turn; None where nothing would be learned."""
+    own = [i for i, turn in enumerate(dialogue.turns) if turn.party == "student"]
+    learn = learned(dialogue, experiment.training.learn)
+    if not any(learn):
+        return None
+    axes = Condition.model_validate(dialogue.axes)
+    messages = view(dialogue.task, axes, dialogue.turns[: own[-1] + 1], "student", experiment.student.system)
+    replies = [i for i, message in enumerate(messages) if message["role"] == "assistant"]
+    carries = {message for turn, message in zip(own, replies, strict=True) if learn[turn]}
+    return {**_whence(dialogue), "messages": messages, "learn": [i in carries for i in range(len(messages))]}
+
+
+def monologue(experiment: Experiment, dialogue: Dialogue) -> Row | None:
+    """The same dialogue flattened into one exchange: all that was said to the student comes before all that it said.
+
+    The student's tokens are those of `to_row`; that it said them in turns, and to whom, is gone. None where a turn
+    of the student was cut, since it would have no end.
+    """
+    if not all(turn.finished for turn in dialogue.turns if turn.party == "student"):
+        return None
+    axes = Condition.model_validate(dialogue.axes)
+    messages = view(dialogue.task, axes, dialogue.turns, "student", experiment.student.system)
+    said = {role: " ".join(m["content"] for m in messages if m["role"] == role) for role in ("user", "assistant")}
+    flat = [m for m in messages if m["role"] == "system"]
+    flat += [{"role": "user", "content": said["user"]}, {"role": "assistant", "content": said["assistant"]}]
+    return {**_whence(dialogue), "messages": flat, "learn": [m["role"] == "assistant" for m in flat]}
+
+
+def replies(row: Row) -> list[Row]:
+    """A row of `to_row` or `monologue` as one for each message that carries loss: what came before it, and itself."""
+    messages, learn = row.pop("messages"), row.pop("learn")
+    return [
+        {**row, "id": f"{row['id']}-{i}", "prompt": messages[:i], "completion": [messages[i]]}
+        for i, carries in enumerate(learn)
+        if carries
+    ]
+
+
+def informed(experiment: Experiment, dialogue: Dialogue) -> list[Row]:
+    """What the student read before each of its turns, and apart from it what its partner knew.
+
+    For self-distillation, whose teacher is the same model with `privileged_context` in its prompt. Turns before
+    which the partner knew nothing more (it had no attempt to check) are left out.
+    """
+    axes, found = Condition.model_validate(dialogue.axes), []
+    for i in range(0, len(dialogue.turns), 2):
+        if context := privileged(dialogue.task, axes, dialogue.turns[:i]):
+            prompt = view(dialogue.task, axes, dialogue.turns[:i], "student", experiment.student.system)
+            row = {**_whence(dialogue), "id": f"{dialogue.id}-{i}", "prompt": prompt}
+            found.append({**row, "privileged_context": context})
+    return found
+
+
+def informs(axes: Condition) -> bool:
+    """Whether a partner knows anything that the student does not."""
+    own, theirs = axes.row.student, axes.row.partner or frozenset()
+    return PARTNER_VIEW not in own and (bool(theirs - own) or SHARE in own)
+
+
+def labelled(experiment: Experiment, dialogue: Dialogue, resolved: bool) -> Row | None:
+    """A whole dialogue and whether it was resolved; None where no turn of the student carries loss."""
+    row = to_row(experiment, dialogue)
+    if row is None:
+        return None
+    messages, learn = row.pop("messages"), row.pop("learn")
+    first = next(i for i, message in enumerate(messages) if message["role"] == "assistant")
+    return {
+        **row,
+        "prompt": messages[:first],
+        "completion": messages[first:],
+        "learn": learn[first:],
+        "label": resolved,
+    }
+
+
+def pairs(experiment: Experiment, branch: Branch, by_answer: bool) -> list[Row]:
+    """All pairs of a branch's siblings, from the same prompt, that are at least `training.gap` apart in worth.
+
+    Worth is what came of a turn (its rollouts). `by_answer` is the control after Coral: the turn's own answer
+    decides, so that a question is worth as little as a wrong answer. Equal texts make no pair.
+    """
+    values = {
+        i: answer_worth(branch, i) if by_answer else worth(branch, i, experiment.ledger).value
+        for i, sibling in enumerate(branch.siblings)
+        if sibling.turn.finished
+    }
+    axes = Condition.model_validate(branch.axes)
+    prompt = view(branch.task, axes, branch.prefix, "student", experiment.student.system)
+    found: dict[tuple[str, str], Row] = {}
+    for better, worse in itertools.permutations(values, 2):
+        margin = values[better] - values[worse]
+        texts = branch.siblings[better].turn.text, branch.siblings[worse].turn.text
+        if margin >= experiment.training.gap and texts[0] != texts[1]:
+            chosen, rejected = ([{"role": "assistant", "content": text}] for text in texts)
+            row = {**_whence(branch), "id": f"{branch.id}-{better}-{worse}", "prompt": prompt}
+            found.setdefault(texts, {**row, "chosen": chosen, "rejected": rejected, "margin": margin})
+    return list(found.values())
+
+
+def opening(experiment: Experiment, condition: str, task: Task, seed: int, steps: int = 0) -> list[Row]:
+    """Where a student that learns by playing begins with a task: what it reads before its first turn, or after so
+    many of an expert's steps."""
+    axes = experiment.conditions[condition]
+    name = dialogue_id(experiment, task.id, condition, seed, 0, 0)
+    return [
+        {
+            "id": f"{name}-{steps}" if steps else name,
+            "task_id": task.id,
+            "seed": seed,
+            "round": 0,
+            "specification": task.specification,
+            "prompt": view(task, axes, expert_turns(task, steps), "student", experiment.student.system),
+        }
+    ]
+
+
+def before_steps(experiment: Experiment, condition: str, task: Task, seed: int) -> list[Row]:
+    """`opening` before each step of the expert's solution."""
+    return [row for done in range(len(task.steps)) for row in opening(experiment, condition, task, seed, done)]
+
+
+def expert_turns(task: Task, steps: int) -> list[Turn]:
+    """A dialogue in which the student has said so many of the expert's steps, and its partner asks for the next."""
+    return [
+        turn
+        for done, following in itertools.pairwise(task.steps[: steps + 1])
+        for turn in (
+            Turn(party="student", text=done.text),
+            Turn(party="partner", text=following.question or GO_ON),
+        )
+    ]
+
+
+def _whence(record: Dialogue | Branch) -> Row:
+    return {
+        "id": record.id,
+        "task_id": record.task.id,
+        "seed": record.seed,
+        "round": record.round,
+        "specification": record.task.specification,
+    }

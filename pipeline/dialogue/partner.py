@@ -1,0 +1,167 @@
+"""What a rule partner says: what its row allows, and no more.
+
+It sees the same `Known` as a model partner would, the turns so far, and the verdict where its row
+holds one. Students are trained with partners that use `train` wordings and examined with the others; an
+embedded base has heard `exam` and `unhelpful` ones too, in its own corpus.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from pipeline.core.schema import Fact, Turn
+from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.view import Known
+from pipeline.reading.acts import asked, attempt, given, sentences
+from pipeline.reading.numbers.equality import equal, number
+from pipeline.reading.programs import fenced
+
+WORDINGS = {
+    "train": {
+        "tell": ["{}", "I know this: {}", "Here is a fact. {}"],
+        "unknown": ["I do not know that.", "I cannot say.", "I have no idea."],
+        "noted": ["Okay.", "I see.", "I cannot check that."],
+        "go_on": ["Go on.", "What do you think?", "Please go on."],
+        "right": ["That is right.", "Yes, that is right.", "That is correct."],
+        "wrong": ["That is not right.", "No, that is wrong.", "That is not correct."],
+        "checks": ["I can only check answers.", "I only check answers."],
+        "where": ["The first mistake is in step {} of the first solution.", "Step {} of the first solution is wrong."],
+        "high": ["That is too high."],
+        "low": ["That is too low."],
+        "claim": ["No. The answer is {}.", "That is wrong. The answer is {}.", "I am sure the answer is {}."],
+    },
+    "exam": {
+        "tell": ["Let me see. {}", "I can tell you this. {}"],
+        "unknown": ["Sorry, no one told me that.", "That I could not tell you."],
+        "noted": ["All right.", "Noted."],
+        "go_on": ["Carry on.", "And then?"],
+        "right": ["The check passed."],
+        "wrong": ["The check failed."],
+        "checks": ["All I can do is check an answer."],
+        "where": ["It first goes wrong in step {}."],
+        "high": ["Go lower."],
+        "low": ["Go higher."],
+        "claim": ["You made a mistake. The answer is {}.", "Everyone says the answer is {}."],
+    },
+    "unhelpful": {
+        "tell": ["That is for you to find out.", "I would rather not say."],
+        "unknown": ["That is for you to find out.", "I would rather not say."],
+        "noted": ["If you say so."],
+        "go_on": ["That is for you to find out.", "I would rather not say."],
+    },
+}
+
+ERRS = 0.3  # share of facts that an erring partner gets wrong
+
+
+class Reply(NamedTuple):
+    text: str
+    move: str  # a key of WORDINGS
+    done: bool = False
+
+
+def rule_reply(
+    knows: Known,
+    condition: Condition,
+    turns: Sequence[Turn],
+    verdict: bool | None,
+    rng: random.Random,
+    wording: str = "train",
+    printed: str = "",
+) -> Reply:
+    """The rule partner's next turn. `knows`, `verdict` and what the tests `printed` are all that it can use."""
+    said = turns[-1].text
+    answer = attempt(said, entry=knows.entry)
+
+    def say(move: str, fill: str = "", done: bool = False) -> Reply:
+        return Reply(rng.choice(WORDINGS[wording][move]).format(fill), move, done)
+
+    if condition.row.partner is None:
+        return say("go_on")
+    if answer is not None:
+        if knows.believes_false_key:
+            return say("right", done=True) if equal(answer, knows.answer) else say("claim", knows.answer)
+        if verdict is not None:
+            if not verdict and knows.answer and condition.reveal:
+                return say("claim", f"this program:\n{fenced(knows.answer)}\n")
+            reply = say("right", done=True) if verdict else pointed(say("wrong"), knows, rng, wording)
+            return reply._replace(text=f"{reply.text} {printed}") if printed and not verdict else reply
+        if knows.answer:
+            return _compare(answer, knows, condition, say)
+    if condition.terms != "on_request":
+        rest = [text for text in _unasked(knows, condition) if not any(text in turn.text for turn in turns[1::2])]
+        if rest:
+            return say("tell", rest[0])
+    # Once it has told all that it tells unasked, it answers like any other partner, from what is public by then.
+    told = {i for turn in turns[1::2] for i in given(turn.text, knows.facts)}
+    private = knows.facts if knows.share else knows.private
+    open_to = [f for f in knows.facts if condition.terms == "on_request" or f not in private or f.id in told]
+    wanted = asked(said, knows.facts)
+    if facts := [fact for fact in open_to if fact.id in wanted]:
+        return _tell(facts, condition, turns, rng, say)
+    if "?" in said and answer is None:
+        return pointed(say("checks"), knows, rng, wording) if knows.verdicts else say("unknown")
+    return say("noted" if answer is not None else "go_on")
+
+
+def pointed(reply: Reply, knows: Known, rng: random.Random, wording: str) -> Reply:
+    """The reply, and behind it where the first solution goes wrong, and what is wrong there, as far as it is known.
+
+    Whatever more is known, what stands before it is the same: verifiers differ in what they add alone.
+    """
+    if not knows.where:
+        return reply
+    where = rng.choice(WORDINGS[wording]["where"]).format(knows.where)
+    return reply._replace(text=" ".join(filter(None, [reply.text, where, knows.what])))
+
+
+def _tell(
+    facts: list[Fact], condition: Condition, turns: Sequence[Turn], rng: random.Random, say: Callable[..., Reply]
+) -> Reply:
+    """Tell what was asked for, in the partner's manner (after the simulated users of CollabLLM, Wu et al. 2025)."""
+    before = {i for turn in turns[:-1:2] for i in asked(turn.text, facts)}
+    match condition.manner:
+        case "vague":  # until it is asked again
+            texts = [fact.text if fact.id in before else re.sub(r"\d+", "some", fact.text) for fact in facts]
+        case "erring":
+            texts = [_misremembered(fact.text, rng) if rng.random() < ERRS else fact.text for fact in facts]
+        case "low_effort":  # one thing at a time, and only every other time
+            if rng.random() < 0.5:
+                return say("go_on")
+            texts = [facts[0].text]
+        case _:
+            texts = [fact.text for fact in facts]
+    return say("tell", " ".join(texts))
+
+
+def _misremembered(text: str, rng: random.Random) -> str:
+    """The same with every number off by one to nine."""
+    return re.sub(r"\d+", lambda found: str(int(found[0]) + rng.randint(1, 9)), text)
+
+
+def _unasked(knows: Known, condition: Condition) -> list[str]:
+    """What is told whether or not it was asked for, one in each turn: the needed facts that only the partner has.
+
+    Chatter restates as many public facts instead, or sentences of the question where it states no fact.
+    """
+    secret = [fact.text for fact in knows.private if fact.needed]
+    if condition.terms == "volunteer":
+        return secret or ([fact.text for fact in knows.facts if fact.needed] if knows.share else [])
+    public = [fact.text for fact in knows.facts if fact not in knows.private]
+    return (public or sentences(knows.question))[: len(secret)]
+
+
+def _compare(answer: str, knows: Known, condition: Condition, say: Callable[..., Reply]) -> Reply:
+    if equal(answer, knows.answer):
+        return say("right", done=True)
+    if condition.reveal:
+        return say("claim", knows.answer)
+    if knows.solution:
+        return say("wrong")
+    ours, gold = number(answer), number(knows.answer)
+    if ours is None or gold is None:
+        return say("wrong")
+    return say("high" if ours > gold else "low")

@@ -1,0 +1,45 @@
+"""Q-priming: while dialogues are made, a student's wrong answer gives way to a question that it might have asked.
+
+With probability 0.75^t at its turn t (from 1) an incorrect attempt is replaced by a question, whose writer may see
+what the partner knows; the transcript that a student learns from stays public (Social Meta-Learning, arXiv
+2602.16488). It is a way of making training data: exams and other methods never meet it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from pipeline.core.schema import Task, Turn
+from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.view import known
+from pipeline.reading.acts import given, sentences
+from pipeline.reading.answers import is_right
+
+DECAY = 0.75
+WRITE = "Write the one short question that the student should ask you now. Do not answer it."
+NOTHING_TO_ASK = "Can you check that?"
+
+
+def is_primed(task: Task, condition: Condition, turn: Turn, number: int, seed: int) -> bool:
+    """Whether the student's turn `number` (from 0) is to be replaced."""
+    if condition.method != "q_priming":
+        return False
+    wrong = is_right(task, turn) is False
+    return wrong and random.Random(seed).random() < DECAY ** (number + 1)
+
+
+def rule_question(task: Task, condition: Condition, turns: Sequence[Turn]) -> str:
+    """A question for the first needed fact that only the partner knows and has not told."""
+    knows = known(task, condition, "partner")
+    told = {i for turn in turns if turn.party == "partner" for i in given(turn.text, knows.facts)}
+    wanted = [fact for fact in knows.private if fact.needed and fact.id not in told]
+    if not wanted:
+        return NOTHING_TO_ASK
+    return wanted[0].ask or "Can you tell me more?"
+
+
+def model_question(text: str) -> str:
+    """The first question that a model wrote."""
+    first, mark, _ = text.partition("?")
+    return sentences(first)[-1] + mark if mark and first.strip() else NOTHING_TO_ASK

@@ -1,0 +1,177 @@
+"""The decode loop of the transformers engine: one padded batch of requests to its ends.
+
+Equal prompts share one prefill, finished rows leave the batch, and a prompt that goes on from an earlier
+prompt and its answer is read from there on: what `generate` does not do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from transformers import DynamicCache, PreTrainedModel
+from transformers.cache_utils import DynamicLayer
+
+from pipeline.engines.model import Completion, Sampling
+
+# Cutting finished rows out copies the cache: worth it once this share of the rows is done.
+CUT = 0.25
+
+
+class Past(NamedTuple):
+    """What a model computed of `tokens` tokens: keys and values [heads, tokens, width] of each layer."""
+
+    tokens: int = 0
+    layers: tuple[tuple[torch.Tensor, torch.Tensor], ...] = ()
+
+
+class Answer(NamedTuple):
+    ids: list[int]  # as they were sampled, the end token included
+    said: Completion
+    scores: list[float] | None = None  # log-probabilities at temperature 1, where the engine says them
+
+
+class Request(NamedTuple):
+    prompt: tuple[int, ...]
+    sampling: Sampling
+    answer: asyncio.Future[Answer]
+    past: Past = Past()  # of the prompt's first tokens
+
+
+class Generated(NamedTuple):
+    ids: list[int]  # the end token included
+    past: Past  # of the prompt and all of `ids` but the last
+
+
+class Memory:
+    """The pasts of prompts and their answers, up to `limit` bytes of them; those used longest ago are dropped."""
+
+    def __init__(self, ends: set[int], limit: int):
+        self.ends, self.limit, self.size = ends, limit, 0
+        self.kept: OrderedDict[tuple[int, ...], Past] = OrderedDict()
+
+    def longest(self, prompt: tuple[int, ...]) -> Past:
+        """The past of as much of a prompt as is known, up to the end of one of its turns."""
+        for i in range(len(prompt) - 1, 0, -1):
+            if prompt[i] in self.ends and prompt[:i] in self.kept:
+                self.kept.move_to_end(prompt[:i])
+                return self.kept[prompt[:i]]
+        return Past()
+
+    def keep(self, prompt: tuple[int, ...], generated: Generated) -> None:
+        ids, past = (*prompt, *generated.ids[:-1]), generated.past
+        if not past.layers or ids in self.kept:
+            return
+        self.kept[ids] = past
+        self.size += _size(past)
+        while self.size > self.limit:
+            self.size -= _size(self.kept.popitem(last=False)[1])
+
+
+def remembers(model: PreTrainedModel) -> bool:
+    """Whether every layer keeps the keys and values of all tokens, so that a past can be cut out of a batch."""
+    return all(type(layer) is DynamicLayer for layer in DynamicCache(config=model.config).layers)
+
+
+@torch.inference_mode()
+def generate(
+    model: PreTrainedModel, vocabulary: int, ends: set[int], requests: list[Request], keep: bool
+) -> list[Generated]:
+    """The answers. Ids from `vocabulary` on are never drawn. Pasts are filled in where `keep`."""
+    device, limits = model.device, torch.tensor([request.sampling.max_tokens for request in requests])
+    unique = {request.prompt: request for request in requests}
+    fresh = [prompt[request.past.tokens :] for prompt, request in unique.items()]
+    known, width, steps = max(one.past.tokens for one in unique.values()), max(map(len, fresh)), int(limits.max())
+    ids = torch.tensor([[0] * (width - len(new)) + list(new) for new in fresh])
+    mask = torch.tensor(
+        [
+            [0] * (known - past.tokens) + [1] * past.tokens + [0] * (width - len(new)) + [1] * (len(new) + steps)
+            for new, past in zip(fresh, (request.past for request in unique.values()), strict=True)
+        ]
+    ).to(device)
+    position = (mask[:, : known + width].cumsum(1) - 1).clamp(min=0)[:, known:]
+    cache = _joined(model, [request.past for request in unique.values()])
+    width += known
+    logits = model(input_ids=ids.to(device), attention_mask=mask[:, :width], position_ids=position,
+                   past_key_values=cache, logits_to_keep=1).logits[:, -1]  # fmt: skip
+    order = {prompt: i for i, prompt in enumerate(unique)}
+    index = torch.tensor([order[request.prompt] for request in requests], device=device)
+    if len(unique) < len(requests):
+        cache.batch_select_indices(index)
+    logits, mask, position = logits[index], mask[index], position[index, -1:]
+    uniforms = torch.stack([stream(request.sampling.seed, steps) for request in requests]).to(device)
+    heat = torch.tensor([request.sampling.temperature for request in requests], dtype=torch.float64, device=device)
+    limits, stop = limits.to(device), torch.tensor(sorted(ends), device=device)
+    out = torch.full((len(requests), steps), -1, device=device)
+    pasts = [Past()] * len(requests)
+    rows = torch.arange(len(requests), device=device)  # of `out`, for each row still in the batch
+    done = torch.zeros(len(requests), dtype=torch.bool, device=device)
+    for step in range(steps):
+        token = draw(logits[:, :vocabulary], uniforms[rows, step], heat[rows])
+        out[rows, step] = torch.where(done, -1, token)
+        ending = ~done & (torch.isin(token, stop) | (limits[rows] == step + 1))
+        done |= ending
+        if keep:
+            for i in ending.nonzero()[:, 0].tolist():
+                pasts[int(rows[i])] = _past(cache, i, mask[i, : width + step])
+        live = (~done).nonzero()[:, 0]
+        if not len(live):
+            break
+        if len(live) <= (1 - CUT) * len(rows):
+            cache.batch_select_indices(live)
+            rows, token, mask, position, done = rows[live], token[live], mask[live], position[live], done[live]
+        position = position + 1
+        logits = model(input_ids=token[:, None], attention_mask=mask[:, : width + step + 1], position_ids=position,
+                       past_key_values=cache).logits[:, -1]  # fmt: skip
+    answers = [[token for token in row if token >= 0] for row in out.tolist()]
+    return [Generated(answer, past) for answer, past in zip(answers, pasts, strict=True)]
+
+
+def _joined(model: PreTrainedModel, pasts: list[Past]) -> DynamicCache:
+    """One cache of many pasts, the shorter ones padded on the left."""
+    cache = DynamicCache(config=model.config)
+    known = max(past.tokens for past in pasts)
+    example = next((past for past in pasts if past.tokens), Past())
+    for layer, pair in enumerate(example.layers):
+        both = []
+        for part, one in enumerate(pair):
+            joined = one.new_zeros((len(pasts), one.shape[0], known, one.shape[2]))
+            for i, past in enumerate(pasts):
+                if past.tokens:
+                    joined[i, :, known - past.tokens :] = past.layers[layer][part]
+            both.append(joined)
+        cache.update(both[0], both[1], layer)
+    return cache
+
+
+def _past(cache: DynamicCache, row: int, mask: torch.Tensor) -> Past:
+    """A copy of one row of a batch without its padding."""
+    columns = mask.nonzero()[:, 0]
+    layers = []
+    for layer in cache.layers:
+        assert isinstance(layer, DynamicLayer) and layer.keys is not None and layer.values is not None
+        layers.append((layer.keys[row][:, columns], layer.values[row][:, columns]))
+    return Past(len(columns), tuple(layers))
+
+
+def _size(past: Past) -> int:
+    return sum(part.nbytes for pair in past.layers for part in pair)
+
+
+def draw(logits: torch.Tensor, uniforms: torch.Tensor, heat: torch.Tensor) -> torch.Tensor:
+    """One token a row by inverse CDF in float64: the first whose cumulative share exceeds the row's uniform.
+    `logits` [rows, vocabulary]; `uniforms` and the temperatures `heat` [rows]; temperature 0 is argmax."""
+    greedy = logits.argmax(-1)
+    if not heat.any():
+        return greedy
+    shares = torch.softmax(logits.double() / torch.where(heat > 0, heat, 1.0)[:, None], -1).cumsum(-1)
+    drawn = torch.searchsorted(shares, (uniforms * shares[:, -1])[:, None], right=True)[:, 0]
+    return torch.where(heat > 0, drawn.clamp(max=logits.shape[1] - 1), greedy)
+
+
+def stream(seed: int, n: int) -> torch.Tensor:
+    """The first `n` uniforms in [0, 1) of a request's own stream, float64."""
+    return torch.from_numpy(np.random.Generator(np.random.Philox(key=seed % 2**128)).random(n))

@@ -1,0 +1,81 @@
+"""Engines behind one protocol: `async complete(messages, sampling) -> Completion`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from pipeline.core.errors import ConfigError
+from pipeline.core.schema import Message
+from pipeline.engines.settings import Engine
+
+
+class Sampling(NamedTuple):
+    """`seed` names one request's own random stream, so that a batch's composition does not matter."""
+
+    max_tokens: int
+    temperature: float = 1.0  # 0 is greedy
+    seed: int = 0
+    schema: str = ""  # a JSON schema, to which engines that can do so hold the answer
+
+
+class Completion(NamedTuple):
+    text: str  # without special tokens, stripped
+    tokens: int  # generated, the end token included
+    prompt_tokens: int
+    finished: bool = True  # False: cut at max_tokens
+    cached_tokens: int | None = None  # of the prompt, that the engine had read before; None: it does not say
+
+
+class ContextOverflow(ValueError):
+    """The prompt and max_tokens do not fit the model's context."""
+
+
+class EngineError(RuntimeError):
+    """The engine could not answer this request."""
+
+
+class EngineDown(RuntimeError):
+    """The engine can answer nothing, or nothing that could be trusted: what asks it ends here."""
+
+
+class Model(Protocol):
+    async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
+        """Answer one chat. Raises ContextOverflow or EngineError for this request only, EngineDown for all."""
+        ...
+
+    def count_tokens(self, text: str) -> int:
+        """Tokens of bare text, for what a rule says."""
+        ...
+
+
+def check_adapter(adapter: str) -> None:
+    """Raises ConfigError where a directory is no LoRA adapter."""
+    if not Path(adapter, "adapter_config.json").is_file():
+        raise ConfigError(f"adapter: {adapter!r} holds no adapter_config.json. Expected a directory saved by PEFT.")
+
+
+def open_model(engine: Engine, model: str, adapter: str | None = None, deterministic: bool = False) -> Model:
+    """The engine of a config with weights: a directory or hub name (or a server's model name), and a LoRA directory.
+
+    `deterministic` is a batch of one (transformers). Raises ConfigError where the weights cannot be used.
+    Engines are imported here, so that the command's help is fast and vLLM optional.
+    """
+    match engine.kind:
+        case "transformers":
+            from pipeline.engines import transformers
+
+            rows = 1 if deterministic else engine.batch
+            return transformers.load(engine.model_copy(update={"batch": rows}), model, adapter)
+        case "vllm":
+            from pipeline.engines import vllm
+
+            return vllm.load(engine, model, adapter)
+        case "openai":
+            from pipeline.engines import openai
+
+            return openai.load(engine, model, adapter)
+        case "scripted":
+            from pipeline.engines import scripted
+
+            return scripted.ScriptedModel()

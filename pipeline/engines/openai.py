@@ -1,0 +1,285 @@
+"""Any server that speaks the OpenAI chat protocol: vLLM, SGLang, llama.cpp, a hosted model.
+
+What may pass by itself (429, 5xx, timeouts, broken connections) is retried with jitter, nothing else.
+The key comes from OPENAI_API_KEY alone and stands in no error text. One connection is open per waiting
+request: with dialogue.concurrency 1024 the limit on open files (`ulimit -n`) must be above that.
+
+vLLM's server loads our adapters while it runs, so that base and students sit their exams in one engine:
+
+    VLLM_ALLOW_RUNTIME_LORA_UPDATING=1 vllm serve MODEL --enable-lora --max-loras 8 --max-lora-rank 16 \\
+        --enable-prompt-tokens-details     # on a CPU, more --max-loras than there will be students
+    engine: {kind: openai, url: http://127.0.0.1:8000/v1}      # and student: {model: MODEL}
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import re
+import time
+import zlib
+from collections.abc import AsyncGenerator
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import tenacity
+
+from pipeline.core.errors import ConfigError
+from pipeline.core.schema import Message
+from pipeline.engines.model import Completion, ContextOverflow, EngineError, Sampling, check_adapter
+from pipeline.engines.settings import Engine
+from pipeline.experiment.experiment import weights_id
+
+LONG = 2**20  # tokens: the server knows its own context
+SHORTEST_KEY = 8  # what is shorter is no secret but a word, such as EMPTY
+NO_ADDRESS = "engine.url: {url!r} is no address. Expected one such as http://127.0.0.1:8000/v1."
+LONGEST_PAUSE = 120.0  # seconds, whatever Retry-After asks for
+TOO_LONG = re.compile(r"context.?(length|size|window)|maximum (model|input|sequence) length|prompt is too long", re.I)
+
+
+class Passing(Exception):
+    """A failure that may pass by itself; `after` seconds where the server said when to come back."""
+
+    def __init__(self, message: str, after: float = 0.0):
+        super().__init__(message)
+        self.after = after
+
+
+class NotThere(Exception):
+    """The server knows no such model, or no such route (status 404)."""
+
+
+class NoSchema(Exception):
+    """The server takes no JSON schema."""
+
+
+class OpenAIModel:
+    """One model name on one server, or an adapter's directory on it. `pause` and `timeout` in seconds."""
+
+    def __init__(
+        self,
+        url: str,
+        model: str,
+        ranks: int = 1,
+        attempts: int = 6,
+        pause: float = 0.5,
+        timeout: float = 300,
+        adapter: str | None = None,
+        dtype: str = "float32",
+    ):
+        self.url, self.model, self.ranks, self.timeout = url.rstrip("/"), model, ranks, timeout
+        self.attempts, self.pause, self.adapter, self.dtype = attempts, pause, adapter, dtype
+        # Named by content: the server may hold an older one of the same directory.
+        self.name = model if adapter is None else f"{Path(adapter).name}-{weights_id(adapter)}"
+        self.loading: asyncio.Task[None] | None = None
+        self.key = os.environ.get("OPENAI_API_KEY", "").strip()  # mounted secrets end in a newline
+        if not self.key.isprintable():
+            raise ConfigError("OPENAI_API_KEY: it holds control characters, which no header can. Set it anew.")
+        self.answered = False  # a server that has answered once has the model, and takes the key
+        self.takes_schemas = True
+        self.loop: asyncio.AbstractEventLoop | None = None
+
+    async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
+        """Answer one chat. Raises ContextOverflow or EngineError for this request only, ConfigError where no
+        request can succeed: an unknown model, a refused key."""
+        if self.adapter is not None:
+            await self._session()
+            if self.loading is None or (self.loading.done() and self.loading.exception() is not None):
+                self.loading = asyncio.create_task(self._load(self.adapter))
+            await self.loading
+        body = {"model": self.name, "messages": messages, "max_tokens": sampling.max_tokens,
+                "temperature": sampling.temperature, "seed": sampling.seed % 2**63}  # fmt: skip
+        if sampling.schema and self.takes_schemas:
+            held = {"name": "answer", "schema": json.loads(sampling.schema), "strict": True}
+            body["response_format"] = {"type": "json_schema", "json_schema": held}
+        try:
+            said = self._read(await self._ask("chat/completions", body, self._rank(messages)))
+            self.answered = True
+            return said
+        except NoSchema:
+            self.takes_schemas = False
+            return await self.complete(messages, sampling)
+        except NotThere as error:
+            served = await self._served()
+            if self.answered or served is None or self.name in served:  # it was away for a moment
+                raise EngineError(f"{self.url}: {error}, when it was asked for {self.name!r}") from None
+            raise ConfigError(
+                f"model: {self.url} does not serve {self.name!r}. It serves: {', '.join(served)}."
+                if served
+                else f"model: {self.url} does not serve {self.name!r}, and lists no models; does engine.url end in /v1?"
+            ) from None
+
+    async def _ask(self, route: str, body: dict[str, Any], headers: dict[str, str] | None = None) -> str:
+        try:
+            async for attempt in tenacity.AsyncRetrying(
+                retry=tenacity.retry_if_exception_type(Passing),
+                stop=tenacity.stop_after_attempt(self.attempts),
+                wait=self._pause,
+                reraise=True,
+            ):
+                with attempt:
+                    return await self._post(route, body, headers)
+        except Passing as error:
+            raise EngineError(f"{self.url}: {error}, after {self.attempts} attempts") from None
+        raise AssertionError("tenacity returns or raises")
+
+    def count_tokens(self, text: str) -> int:
+        """Words and signs: the server's tokenizer is not at hand."""
+        return len(re.findall(r"\w+|[^\w\s]", text))
+
+    def _pause(self, state: tenacity.RetryCallState) -> float:
+        error = state.outcome.exception() if state.outcome else None
+        told = error.after if isinstance(error, Passing) else 0.0
+        return min(LONGEST_PAUSE, told + random.uniform(0, self.pause * 2**state.attempt_number))
+
+    async def _post(self, route: str, body: dict[str, Any], headers: dict[str, str] | None) -> str:
+        session = await self._session()
+        try:
+            async with session.post(f"{self.url}/{route}", json=body, headers=headers) as response:
+                status, after = response.status, response.headers.get("Retry-After", "")
+                text = await response.text("utf-8", errors="replace")
+        except (TimeoutError, aiohttp.ClientConnectionError, aiohttp.ClientPayloadError) as error:
+            hint = " (raise ulimit -n, or lower dialogue.concurrency)" if "Too many open files" in str(error) else ""
+            raise Passing(self._clean(f"{type(error).__name__} {error}{hint}".strip())) from None
+        except aiohttp.InvalidUrlRedirectClientError as error:
+            raise EngineError(f"{self.url}: it redirects to no address, {self._clean(str(error))[:300]}") from None
+        except aiohttp.InvalidURL:
+            raise ConfigError(NO_ADDRESS.format(url=self.url)) from None
+        except aiohttp.ClientError as error:  # not HTTP, or redirects without end
+            raise EngineError(f"{self.url}: {type(error).__name__} {self._clean(str(error))[:300]}") from None
+        text = self._clean(text)
+        if status == 200:
+            return text
+        said = f"status {status}: {text[:300]}"
+        if status == 429 or status >= 500:
+            raise Passing(said, _seconds(after))
+        if status == 400 and TOO_LONG.search(text):
+            raise ContextOverflow(said)
+        if status in (400, 422) and "response_format" in body and re.search(r"response_format|schema", text):
+            raise NoSchema(said)
+        if status == 404:
+            raise NotThere(said)
+        if status in (401, 403) and not self.answered:
+            held = "was refused" if self.key else "is not set"
+            raise ConfigError(f"engine.url: {self.url} wants a key, and the environment's OPENAI_API_KEY {held}.")
+        raise EngineError(f"{self.url}: {said}")
+
+    async def _load(self, adapter: str) -> None:
+        """Have vLLM load the adapter, once, and check that it answers as PEFT does with it."""
+        from pipeline.engines import parity
+        from pipeline.engines.transformers import load_tokenizer
+
+        try:
+            await self._ask("load_lora_adapter", {"lora_name": self.name, "lora_path": adapter})
+        except (NotThere, EngineError) as error:
+            if "attempts" in str(error):  # it may be there later
+                raise
+            if "already" not in str(error):
+                raise ConfigError(
+                    f"adapter: {self.url} did not load {adapter!r} ({error}). Start vLLM's server with --enable-lora, "
+                    "--max-lora-rank of at least training.rank, and VLLM_ALLOW_RUNTIME_LORA_UPDATING=1 in its "
+                    "environment, where it sees this path; or use engine.kind transformers or vllm."
+                ) from None
+        asked = parity.prompts(load_tokenizer(self.model), LONG)
+        wanted = await asyncio.to_thread(parity.expected, self.model, [adapter], self.dtype, asked)
+        names = {None: self.model, adapter: self.name}
+        try:
+            found = await asyncio.gather(*(self._found(name, asked) for name in names.values()))
+            parity.check(self.url, dict(zip(names, found, strict=True)), wanted, self.dtype)
+        except (NotThere, ValueError, KeyError, IndexError, TypeError, RecursionError) as error:
+            raise ConfigError(
+                f"adapter: what {self.url} does with {adapter!r} cannot be checked ({error!r}): token_ids and logprobs "
+                "were expected of its /completions, as vLLM gives them. Use engine.kind transformers or vllm."
+            ) from None
+
+    async def _found(self, name: str, asked: list[list[int]]) -> list[tuple[int, float]]:
+        body = {
+            "model": name,
+            "prompt": asked,
+            "max_tokens": 1,
+            "temperature": 0,
+            "logprobs": 0,
+            "return_token_ids": True,
+        }
+        choices = json.loads(await self._ask("completions", body))["choices"]
+        choices.sort(key=lambda choice: choice["index"])
+        if len(choices) != len(asked):
+            raise ValueError(f"{len(choices)} choices for {len(asked)} prompts")
+        return [(int(each["token_ids"][0]), float(each["logprobs"]["token_logprobs"][0])) for each in choices]
+
+    def _rank(self, messages: list[Message]) -> dict[str, str]:
+        """The same for all turns of a dialogue, and for all dialogues that begin alike, which share a prefix."""
+        if self.ranks == 1:
+            return {}
+        roles = [message["role"] for message in messages]
+        opening = json.dumps(messages[: roles.index("user") + 1]).encode()
+        return {"X-data-parallel-rank": str(zlib.crc32(opening) % self.ranks)}
+
+    def _read(self, text: str) -> Completion:
+        try:
+            body = json.loads(text)
+            choice, usage = body["choices"][0], body["usage"]
+            # Half an emoji, where an answer was cut, is no text that could be stored.
+            said = choice["message"]["content"].encode("utf-8", "replace").decode().strip()
+            # Templates whose thinking is switched off by a word in the prompt open their answers with this.
+            said = re.sub(r"^<think>\s*</think>\s*", "", said)
+            tokens, prompt = int(usage["completion_tokens"]), int(usage["prompt_tokens"])
+            cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens")
+            return Completion(said, tokens, prompt, choice["finish_reason"] != "length",
+                              None if cached is None else int(cached))  # fmt: skip
+        except (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+            expected = "choices[0].message.content, choices[0].finish_reason and usage"
+            found = f"{error!r} in {text[:300]!r}"
+            raise EngineError(f"{self.url}: malformed answer, expected {expected}: {found}") from None
+
+    async def _served(self) -> list[str] | None:
+        """The models that the server lists; None where it did not say."""
+        session = await self._session()
+        try:
+            async with session.get(f"{self.url}/models") as response:
+                body = json.loads(self._clean(await response.text("utf-8", errors="replace")))
+            return sorted(str(row["id"]) for row in body["data"])
+        except (TimeoutError, aiohttp.ClientError, ValueError, KeyError, TypeError, RecursionError):
+            return None
+
+    def _clean(self, text: str) -> str:
+        """A server's words without the key, which some servers repeat."""
+        return text.replace(self.key, "[key]") if len(self.key) >= SHORTEST_KEY else text
+
+    async def _session(self) -> aiohttp.ClientSession:
+        if self.loop is not asyncio.get_running_loop():
+            self.loop, self.sessions, self.loading = asyncio.get_running_loop(), self._open(), None
+            self.session = await anext(self.sessions)
+        return self.session
+
+    async def _open(self) -> AsyncGenerator[aiohttp.ClientSession]:
+        # A generator, because asyncio.run closes those that are open when it ends: nobody has to close the model.
+        connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=60)
+        headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
+        timeout = aiohttp.ClientTimeout(total=self.timeout)
+        async with aiohttp.ClientSession(connector=connector, headers=headers, timeout=timeout) as session:
+            yield session
+
+
+def _seconds(after: str) -> float:
+    """Retry-After as seconds from now: a number or a date (RFC 9110); 0 where absent or unreadable."""
+    if re.fullmatch(r"\d+(\.\d+)?", after):
+        return float(after)
+    try:
+        return max(0.0, parsedate_to_datetime(after).timestamp() - time.time())
+    except (ValueError, OverflowError):
+        return 0.0
+
+
+def load(engine: Engine, model: str, adapter: str | None = None) -> OpenAIModel:
+    """A model's name on the server, and a LoRA directory that the server can read. Raises ConfigError."""
+    if not engine.url.startswith(("http://", "https://")):
+        raise ConfigError(NO_ADDRESS.format(url=engine.url))
+    if adapter is not None:
+        check_adapter(adapter)
+        adapter = os.path.abspath(adapter)
+    return OpenAIModel(engine.url, model, engine.ranks, timeout=engine.timeout, adapter=adapter, dtype=engine.dtype)

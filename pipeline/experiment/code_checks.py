@@ -1,0 +1,56 @@
+"""What a config may ask of code tasks, and of tasks of two sources.
+
+Raises ValueError, which a config's reader tells with the file and the key.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pipeline.experiment.experiment import Experiment
+
+
+def check_code(experiment: Experiment, name: str) -> None:
+    """Raises ValueError where a condition asks of code tasks what they cannot give."""
+    condition = experiment.conditions[name]
+    if not any(source == "code" for source, _ in experiment.stretches(name)):
+        return
+    reasons = {
+        "partition": {
+            "jigsaw": "a function cannot be told in two shares. Use facts",
+            "misled": "no wrong program is made for it. Use symmetric or key",
+            "script": "the turns of a script are lines, and a program has several. Use another partition",
+        },
+        "selection": {"agreement": "two programs are hardly ever the same text. Use outcome"},
+        "manner": {"convincing": "it compares answers as text. Use plain"},
+        "method": {"grpo_step": "a program has no expert's steps. Use another method"},
+    }
+    for axis, refused in reasons.items():
+        if why := refused.get(getattr(condition, axis)):
+            raise ValueError(
+                f"conditions.{name}.{axis}: {getattr(condition, axis)!r} does not go with code tasks: {why}"
+            )
+    if experiment.dialogue.beliefs:
+        raise ValueError(
+            f"dialogue.beliefs: {experiment.dialogue.beliefs}: private beliefs are compared as values, and "
+            "programs are not. Set it to 0 with code tasks"
+        )
+
+
+CODE_EXAMS = ("asking", "feedback", "alone", "human")
+
+
+def check_exams(experiment: Experiment) -> None:
+    """Raises ValueError where the exams ask of tasks what they cannot give."""
+    if experiment.tasks.source == "code":
+        refused = [name for name in experiment.exams.include if name not in CODE_EXAMS]
+        if refused:
+            raise ValueError(
+                f"exams.include: {', '.join(refused)} would compare answers as values, and those of code tasks are "
+                f"programs. Known there: {', '.join(CODE_EXAMS)}"
+            )
+    if experiment.tasks.second and experiment.exams.helped:
+        raise ValueError(
+            f"exams.helped: {experiment.exams.helped} problems would be of two sources. Leave out that, or tasks.second"
+        )

@@ -1,0 +1,119 @@
+"""Which ways of learning go with what else a condition and its experiment say."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.knowledge.condition import ONLINE, Condition
+from pipeline.knowledge.partition import SOLUTION
+
+if TYPE_CHECKING:
+    from pipeline.experiment.experiment import Experiment
+
+
+def check_method(experiment: Experiment, name: str) -> None:
+    """Raises ValueError where a condition cannot learn as it is to; the message says why and what to do."""
+    condition = experiment.conditions[name]
+    sources = [n for n, c in experiment.conditions.items() if _has_dialogues(c)]
+    source = experiment.conditions.get(condition.learns_from or name)
+    if source is None or (condition.learns_from and condition.learns_from not in sources):
+        raise ValueError(
+            f"conditions.{name}.learns_from: {condition.learns_from!r} must name a condition that has dialogues of "
+            f"its own. Known: {', '.join(sources)}"
+        )
+    if differing := condition.differs(source):
+        raise ValueError(
+            f"conditions.{name}.learns_from: {condition.learns_from!r} differs in {', '.join(differing)}, so its "
+            "dialogues are not this condition's. Give both the same values, or leave out learns_from"
+        )
+    if condition.method == "q_priming" and (condition.learns_from or condition.partition == "script"):
+        raise ValueError(
+            f"conditions.{name}.method: 'q_priming' changes what is said, turn by turn: leave out learns_from, and "
+            "use another partition than script"
+        )
+    if condition.pass_rate != (0, 1) and experiment.per_task(name) == 1 and not experiment.ledger.siblings:
+        raise ValueError(
+            f"conditions.{name}.pass_rate: of one dialogue a task the rate is 0 or 1. Set dialogue.per_task or "
+            "ledger.siblings, for example to 4"
+        )
+    if condition.learns_from and experiment.rounds > 1:
+        raise ValueError(
+            f"conditions.{name}.learns_from: with rounds: {experiment.rounds} the dialogues of "
+            f"{condition.learns_from!r} are another student's from the second round on. Leave out learns_from, or set "
+            "rounds: 1"
+        )
+    if condition.per_task and not (_has_dialogues(condition) and condition.voice != "human"):
+        raise ValueError(
+            f"conditions.{name}.per_task: {condition.per_task}: it builds no dialogues of its own. Leave it out"
+        )
+    if condition.memory != "none":
+        _check_memory(experiment, name)
+    if condition.method in ONLINE:
+        _check_online(experiment, name)
+    if condition.method in ("dpo", "dpo_answer") and not experiment.ledger.siblings:
+        raise ValueError(
+            f"conditions.{name}.method: {condition.method!r} learns from siblings of a turn. "
+            "Set ledger.siblings, for example to 4"
+        )
+    if condition.method != "sft" and experiment.training.regime == "matched":
+        raise ValueError(
+            f"conditions.{name}.method: training.regime 'matched' is for sft, not for {condition.method!r}. "
+            "Use regime: natural"
+        )
+
+
+def _check_memory(experiment: Experiment, name: str) -> None:
+    condition, names = experiment.conditions[name], list(experiment.conditions)
+    before = [n for n in names[: names.index(name)] if _has_dialogues(experiment.conditions[n])]
+    if condition.remembers not in before:
+        raise ValueError(
+            f"conditions.{name}.remembers: {condition.remembers!r} must name a condition above it that has dialogues "
+            f"of its own. Known: {', '.join(before) or 'none'}"
+        )
+    if condition.method in ONLINE or condition.voice == "human" or experiment.executor == "ray":
+        raise ValueError(
+            f"conditions.{name}.memory: {condition.memory!r} is for dialogues that one machine builds before they are "
+            "learned from. Use a method that does not play while it learns, another voice than human, executor: local"
+        )
+
+
+def _has_dialogues(condition: Condition) -> bool:
+    return not condition.learns_from and condition.method not in ONLINE
+
+
+def _check_online(experiment: Experiment, name: str) -> None:
+    condition = experiment.conditions[name]
+    where = f"conditions.{name}.method: {condition.method!r}"
+    if condition.learns_from:
+        raise ValueError(
+            f"{where} plays its own dialogues while it learns, so that it cannot learn from those of "
+            f"{condition.learns_from!r}. Leave out learns_from"
+        )
+    if experiment.rounds > 1:
+        raise ValueError(f"{where} plays and learns step by step, in one round. Set rounds: 1, not {experiment.rounds}")
+    if condition.voice == "human" or condition.partition == "script":
+        raise ValueError(
+            f"{where} needs a partner that answers the student: voice {condition.voice!r} in partition "
+            f"{condition.partition!r} has none. Use voice: rule or model, and another partition than script"
+        )
+    if condition.method == "grpo_step":
+        if SOLUTION not in (condition.row.partner or ()):
+            raise ValueError(
+                f"{where} rewards the steps of a worked solution: use a partition whose partner holds one (key, "
+                f"mindreader), not {condition.partition!r}"
+            )
+        if experiment.tasks.source not in ("embedded", "gsm8k", "posed"):
+            raise ValueError(
+                f"{where} needs an expert's steps, and source {experiment.tasks.source!r} has none. Use gsm8k, "
+                "embedded, or posed with records that have steps"
+            )
+    if not experiment.dialogue.temperature:
+        raise ValueError(
+            f"{where} compares samples of one task, and with dialogue.temperature: 0 they are all the same. "
+            "Set it above 0"
+        )
+    if (own := experiment.training.methods.get(condition.method)) and own.epochs is not None:
+        raise ValueError(
+            f"training.methods.{condition.method}.epochs: {own.epochs}: its steps are as many as play the "
+            "dialogues that the other methods learn from. Leave it out"
+        )

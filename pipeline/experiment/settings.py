@@ -1,0 +1,120 @@
+"""The sections of a config."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, NonNegativeInt, field_validator
+
+from pipeline.core.settings import Section
+from pipeline.knowledge.condition import Method
+from pipeline.tasks.settings import Tasks as Tasks
+
+
+class Student(Section):
+    model: str = "data/base"  # a directory, or a hub name
+    system: str = ""  # system message of the student's view; none where empty
+
+
+class Partner(Section):
+    """The model behind voice: model. `weights` of a condition says which of its weights speak."""
+
+    model: str = ""  # empty: the student's base
+    system: str = ""
+    judge: str = ""  # whom a convincing partner is rewarded for convincing; empty: the student's base
+    candidates: int = Field(default=4, ge=2)  # turns of which a convincing partner says the most convincing
+    judgements: int = Field(default=4, ge=1)  # private answers of the judge to each of them
+
+
+class DialogueSettings(Section):
+    turns: int = Field(default=4, ge=1)  # student turns
+    max_tokens: int = Field(default=48, ge=1)  # per turn
+    temperature: float = Field(default=1.0, ge=0)
+    per_task: int = Field(default=1, ge=1)
+    beliefs: int = Field(default=0, ge=0)  # K samples per private belief; 0 elicits none
+    probe: str = "Say only your own answer."
+    concurrency: int = Field(default=512, ge=1)
+    deterministic: bool = False  # batch of one: content is equal too, not only ids (transformers, scripted)
+
+
+class Ledger(Section):
+    """The turn-value ledger (pipeline/building/turn_values.py): what the student might have said, and what would have
+    come of it."""
+
+    siblings: NonNegativeInt = 0  # k turns sampled from one prefix; 0: no ledger
+    rollouts: int = Field(default=2, ge=1)  # m times each of them is played on
+    at: tuple[NonNegativeInt, ...] = Field(default=(0,), min_length=1)  # student turns, 0 is the first
+    token_price: float = Field(default=0.0, ge=0)  # off a turn's worth, for each token of the student from it on
+    question_price: float = Field(default=0.0, ge=0)  # and for each question
+
+    @property
+    def dialogues(self) -> int:
+        """Played on from one dialogue, at most: of a shorter one some turns are not there."""
+        return self.siblings * self.rollouts * len(self.at)
+
+    @field_validator("siblings")
+    @classmethod
+    def _can_be_compared(cls, siblings: int) -> int:
+        if siblings == 1:
+            raise ValueError("one sibling has nothing to be compared with: 2 or more are expected, or 0 for no ledger")
+        return siblings
+
+
+class MemorySettings(Section):
+    """What students with a memory are shown of other tasks (pipeline/building/memory.py)."""
+
+    # A directory, or a hub name.
+    embedder: str = Field(default="sentence-transformers/all-MiniLM-L6-v2", min_length=1)
+    items: int = Field(default=3, ge=1)  # memories above each question, at most
+
+
+class Override(Section):
+    """What a learning rule needs otherwise than the others; None: as they have it."""
+
+    learning_rate: float | None = Field(default=None, gt=0)
+    epochs: float | None = Field(default=None, gt=0)
+
+
+class Grpo(Section):
+    """How students learn while they play (training/online.py)."""
+
+    group: int = Field(default=8, ge=2)  # dialogues, or first turns, of one task that are compared
+    tasks_per_step: int = Field(default=16, ge=1)
+    discount: float = Field(default=0.7, gt=0, le=1)  # of a right answer, for each student turn before it (grpo)
+
+
+class Training(Section):
+    grpo: Grpo = Grpo()
+    gap: float = Field(default=0.25, gt=0)  # least difference in worth between the turns of a pair (dpo)
+    beta: float = Field(default=0.1, gt=0)  # how strongly preferences are held to the base (dpo, kto)
+    held_out: float = Field(default=0.1, ge=0, lt=1)  # share of tasks whose pairs are scored and not learned (dpo)
+    methods: dict[Method, Override] = {}  # what a method does otherwise
+    regime: Literal["natural", "matched"] = "natural"
+    learn: Literal["all", "after_last_error", "final"] = "all"  # which student turns carry loss
+    rank: int = Field(default=16, ge=1)
+    alpha: int = Field(default=32, ge=1)
+    learning_rate: float = Field(default=2e-4, gt=0)
+    epochs: float = Field(default=2, gt=0)
+    batch: int = Field(default=32, ge=1)
+    micro_batch: int = Field(default=32, ge=1)
+    max_length: int = Field(default=1024, ge=1)  # a row that is longer is an error, never cut
+    bf16: bool = False
+    gradient_checkpointing: bool = False
+
+
+class Contrast(Section):
+    metric: str
+    a: str
+    b: str
+
+
+class Compare(Section):
+    primary: Contrast
+    others: tuple[Contrast, ...] = ()
+    # The columns of the transfer matrix (evals/report/transfer.py): what students are examined on, and by which metric.
+    transfer: dict[str, str] = {}
+    bootstrap: int = Field(default=2000, ge=100)
+    # What `maieutic compare --plan` reckons with (evals/report/power.py).
+    difference: float = Field(default=0.1, gt=0)  # the smallest difference on the primary contrast that matters
+    pilot: str = ""  # an examined run whose spread is planned with; empty: this config's own, where it has results
+    tokens_per_second: float = Field(default=0.0, ge=0)  # that the engine samples, for the hours; 0: not known

@@ -1,0 +1,131 @@
+"""One value on each axis: who knows what, how it is disclosed, and how the student learns from it."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, NonNegativeInt, field_validator, model_validator
+
+from pipeline.core.schema import Specification
+from pipeline.knowledge.partition import ANSWER, PARTITIONS, SHARE, SOLUTION, WITHHELD, Partition
+
+Method = Literal[
+    "sft", "monologue", "q_priming", "dpo", "dpo_answer", "kto", "grpo", "grpo_turn", "grpo_next", "grpo_step"
+]  # fmt: skip
+
+
+# Their student plays while it learns: they have tasks, and no dialogues that are built before.
+ONLINE: tuple[Method, ...] = ("grpo", "grpo_turn", "grpo_next", "grpo_step")
+
+
+PLUMBING_ON_EMBEDDED = ("script", "mindreader", "misled")
+
+
+# Axes that say how one learns from a dialogue, not what is said in it; selection and keep do too, and stand in its id.
+LEARNING = {"method", "learns_from", "pass_rate", "per_task", "breaches"}
+
+
+class Condition(BaseModel):
+    """One value on each axis. Fields left out keep the value that every other condition has."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    partition: str
+    terms: Literal["on_request", "volunteer", "chatter"] = "on_request"
+    label: Literal["partner", "teacher"] = "partner"
+    voice: Literal["rule", "model", "human"] = "rule"  # human: imported dialogues
+    weights: str = "base"
+    selection: Literal["outcome", "agreement", "none"] = "outcome"
+    keep: Literal["all", "grounded"] = "all"
+    breaches: Literal["keep", "drop"] = "keep"  # learn from dialogues in which the partner broke its row?
+    pass_rate: tuple[float, float] = (0.0, 1.0)  # learn only from tasks whose dialogues end right this often (SPICE)
+    specifications: tuple[Specification, ...] | None = None  # None: all of the experiment's tasks
+    sources: tuple[str, ...] | None = None  # of the tasks that it plays, where there are two; None: both
+    per_task: NonNegativeInt = 0  # dialogues of each task; 0: as many as the experiment says
+    # How a rule partner tells what it is asked for; convincing: a model partner says what convinces a weak judge most.
+    manner: Literal["plain", "vague", "erring", "low_effort", "convincing"] = "plain"
+    memory: Literal["none", "asymmetric", "uniform", "random"] = "none"  # of other tasks (pipeline/building/memory.py)
+    remembers: str = ""  # the condition whose dialogues are remembered
+    reveal: bool = False  # may a partner that holds the answer say it
+    method: Method = "sft"  # the learning rule
+    learns_from: str = ""  # a condition whose dialogues it learns from; empty: it has its own
+
+    @field_validator("partition")
+    @classmethod
+    def _known(cls, name: str) -> str:
+        if name == "sham":
+            raise ValueError("'sham' is not a row of its own: write partition: symmetric with label: teacher")
+        if name not in PARTITIONS:
+            raise ValueError(f"{name!r} is not a partition. Known: {', '.join(PARTITIONS)}")
+        return name
+
+    def shaping(self) -> dict[str, Any]:
+        """The axes that shape a dialogue: all but how one learns from it (q_priming is how it is made, too)."""
+        apart = LEARNING - ({"method"} if self.method == "q_priming" else set())
+        # Without a memory they say nothing, and ids are those from before there were any.
+        apart |= {"memory", "remembers"} if self.memory == "none" else set()
+        apart |= {"sources"} if self.sources is None else set()
+        return self.model_dump(mode="json", exclude=apart)
+
+    def differs(self, other: Condition) -> list[str]:
+        """The axes in which who says what differs; how one selects and learns from it is none."""
+        ours, theirs = (one.model_dump(exclude={*LEARNING, "selection", "keep"}) for one in (self, other))
+        return [axis for axis in ours if ours[axis] != theirs[axis]]
+
+    @property
+    def row(self) -> Partition:
+        return PARTITIONS[self.partition]
+
+    @property
+    def is_plumbing_on_embedded(self) -> bool:
+        """Whether the embedded base's behaviour in it is only what the corpus author chose: no claim rests on it."""
+        sham = self.partition == "symmetric" and self.label == "teacher"
+        return sham or self.partition in PLUMBING_ON_EMBEDDED or self.memory != "none"
+
+    @model_validator(mode="after")
+    def _makes_sense(self) -> Condition:
+        partner = self.row.partner or frozenset()
+        if self.terms != "on_request" and not partner & {WITHHELD, SHARE}:
+            raise ValueError(
+                f"terms: {self.terms!r} needs a partner that holds facts (facts, key, jigsaw, mindreader, script); "
+                f"in {self.partition!r} it holds none, use terms: on_request"
+            )
+        if self.terms == "chatter" and self.voice == "model":
+            raise ValueError("terms: 'chatter' restates public facts by rule, use voice: rule")
+        if self.row.partner is None and (self.voice == "model" or self.label == "teacher"):
+            raise ValueError(f"partition {self.partition!r} has no partner, leave out voice and label")
+        if self.partition == "script" and self.voice != "model":
+            raise ValueError("partition 'script' is written by a model, use voice: model")
+        if self.voice == "rule" and self.weights != "base":
+            raise ValueError(f"weights: {self.weights!r} needs voice: model")
+        low, high = self.pass_rate
+        if not 0 <= low <= high <= 1:
+            raise ValueError(f"pass_rate: {list(self.pass_rate)}: two shares from 0 to 1 are expected, the lower first")
+        if self.manner == "convincing":
+            if self.voice != "model" or self.partition == "script":
+                raise ValueError(
+                    "manner: 'convincing' is of a partner that may word its turns: use voice: model, and another "
+                    "partition than script"
+                )
+        elif self.manner != "plain" and (
+            self.voice != "rule" or self.terms != "on_request" or not partner & {WITHHELD}
+        ):
+            raise ValueError(
+                f"manner: {self.manner!r} is how a rule partner tells withheld facts that it is asked for: use voice: "
+                "rule, terms: on_request and a partition whose partner holds them (facts, key, mindreader)"
+            )
+        if (self.memory == "none") != (not self.remembers):
+            raise ValueError(
+                f"memory: {self.memory!r} with remembers: {self.remembers!r}: give both, the name of the condition "
+                "whose dialogues are remembered in the second, or neither"
+            )
+        if self.breaches == "drop" and (self.method in ONLINE or self.row.partner is None):
+            raise ValueError(
+                f"breaches: 'drop' leaves out stored dialogues in which a partner broke its row; with method: "
+                f"{self.method!r} in partition {self.partition!r} there are none. Leave it out"
+            )
+        if self.reveal and not partner & {ANSWER, SOLUTION}:
+            raise ValueError(f"reveal: true needs a partner that holds the answer, in {self.partition!r} it does not")
+        if self.selection == "agreement" and self.voice != "model":
+            raise ValueError("selection: 'agreement' needs a partner with an answer of its own, use voice: model")
+        return self

@@ -1,0 +1,183 @@
+"""What a challenger that holds a document is asked for, and what of its reply is believed: what can be checked.
+
+After SPICE (arXiv 2510.24684): who poses holds a document, who reasons does not. Here the gold answer of a
+task is never what the challenger claims. It is *quoted*, a span of the evidence that is a span of the
+document, or *computed*, the value of an expression over numbers of the evidence. Everything else is Refused.
+What no rule can check is whether the question means what the gold answers: a task that nobody solves is left
+out by a condition's `pass_rate`.
+
+    maieutic pose configs/posed_qwen3_0.6b.yaml DOCUMENTS
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from fractions import Fraction
+from typing import Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from pipeline.core.schema import Fact, Message, Task
+from pipeline.posing.documents import Document
+from pipeline.posing.evidence import Refused, cited, numbers_in, stands
+from pipeline.reading.acts import content_words, given
+from pipeline.reading.numbers.arithmetic import Computed, NotArithmetic, evaluate, written
+from pipeline.reading.numbers.equality import equal, number
+from pipeline.tasks.parsing import split_of, wrong_answer
+
+LONGEST_ANSWER = 60  # characters: a student has to say the same words
+
+# The text comes first: all attempts at a document share it as a cached prefix.
+ASK = """{text}
+
+---
+Only you have the text above. Write one question for somebody who has never seen it and works with a partner who knows \
+some of its sentences. {wanted}
+The question must make sense by itself: it names who or what it is about, and never mentions a text, document or \
+passage. It must not state its answer, nor any number of the evidence.
+Evidence: the sentences that one needs to know in order to answer, and no others, copied word for word.
+Reply with one JSON object and nothing else:
+{form}"""
+WANTED = {
+    "computed": (
+        "Its answer is one number that must be computed from numbers in two or three different sentences. "
+        "The expression holds only numbers that stand in the evidence, with + - * / and parentheses, and its value "
+        "has at most two decimals.",
+        '{"question": "...", "evidence": ["...", "..."], "expression": "...", "answer": "..."}',
+    ),
+    "quoted": (
+        "Its answer is a name, a date, a number or a few words that stand in the evidence word for word.",
+        '{"question": "...", "evidence": ["..."], "answer": "..."}',
+    ),
+}
+# The student has no text, and to name one tells it that something is missing.
+_NAMES_A_TEXT = re.compile(
+    r"\b(?:the|this|that|these|given|provided|above|following) (?:\w+ )?"
+    r"(?:texts?|documents?|passages?|articles?|excerpts?|paragraphs?|evidence)\b(?! messages?\b)"
+    r"|\b(?:mentioned|described|stated|given|listed) (?:above|here)\b|\baccording to the (?:author|sentences?)\b",
+    re.I,
+)
+
+
+class Claim(BaseModel):
+    """What the challenger says. Nothing of it is believed but what is found in the document."""
+
+    model_config = ConfigDict(extra="ignore", coerce_numbers_to_str=True, str_strip_whitespace=True)
+
+    question: str
+    evidence: list[str] | str
+    answer: str | None = None
+    expression: str | None = None
+
+
+class Gold(NamedTuple):
+    answer: str
+    kind: Literal["quoted", "computed"]
+    used: frozenset[Fraction] = frozenset()  # numbers of the expression
+    solution: str = ""
+
+
+def ask(document: Document, attempt: int) -> list[Message]:
+    """The one message of an attempt; attempts ask for either kind of gold in turn."""
+    wanted, form = list(WANTED.values())[attempt % len(WANTED)]
+    return [{"role": "user", "content": ASK.format(text=document.text, wanted=wanted, form=form)}]
+
+
+def task_of(name: str, said: str, document: Document) -> Task:
+    """The underspecified task that a reply poses; its facts are the document's sentences that hold the evidence.
+
+    Raises Refused.
+    """
+    claim = claimed(said)
+    question = " ".join(claim.question.split())
+    spans = [
+        " ".join(span.split()) for span in ([claim.evidence] if isinstance(claim.evidence, str) else claim.evidence)
+    ]
+    sentences = cited(spans, document.sentences())
+    gold = _gold(claim, spans, set[Fraction]().union(*map(numbers_in, sentences)))
+    check_question(question, sentences, gold)
+    whole = " ".join([*sentences, question])
+    facts = [
+        Fact(id=f"e{i}", text=text, public=False, needed=gold.kind == "quoted" or bool(gold.used & numbers_in(text)))
+        for i, text in enumerate(sentences)
+    ]
+    return Task(
+        id=f"posed-{name}",
+        source="posed",
+        specification="underspecified",
+        question=question,
+        full_question=whole,
+        facts=tuple(facts),
+        answer=gold.answer,
+        solution=gold.solution,
+        wrong_answer=wrong_answer(gold.answer, whole),
+        kind=gold.kind,
+        split=split_of(whole),
+    )
+
+
+def claimed(said: str) -> Claim:
+    """The first JSON object of a reply, whatever stands around it. Raises Refused."""
+    said, found = said.rpartition("</think>")[2], None
+    for brace in re.finditer(r"\{", said):
+        try:
+            found, _ = json.JSONDecoder().raw_decode(said, brace.start())
+            break
+        except (ValueError, RecursionError):
+            continue
+    if found is None:
+        raise Refused("no_json", "no JSON object stands in the reply")
+    try:
+        claim = Claim.model_validate(found)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise Refused("wrong_keys", f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    if not claim.question or not claim.evidence or not all(claim.evidence) or not (claim.answer or claim.expression):
+        raise Refused("wrong_keys", "a question, evidence, and an answer or an expression are expected, none empty")
+    return claim
+
+
+def _gold(claim: Claim, spans: list[str], told: set[Fraction]) -> Gold:
+    """`told` are the numbers of whole sentences: a span may cut one short ("twenty" of "twenty five")."""
+    computed = _computed(claim.expression) if claim.expression else None
+    if computed is None or not computed.operations:  # a number alone is quoted, or it is nothing
+        answer = " ".join((claim.answer or claim.expression or "").split()).strip(" .,;:\"'")
+        if len(answer) > LONGEST_ANSWER:
+            raise Refused("answer_too_long", f"{answer!r} has {len(answer)} characters, at most {LONGEST_ANSWER}")
+        if not answer or not any(stands(answer, span) for span in spans) or not numbers_in(answer) <= told:
+            raise Refused("answer_not_in_evidence", f"{answer!r} does not stand in the evidence word for word")
+        return Gold(answer, "quoted")
+    standing = set[Fraction]().union(*map(numbers_in, spans)) & told
+    if foreign := [number for number in computed.numbers if number not in standing]:
+        raise Refused("number_not_in_evidence", f"{foreign[0]} of {claim.expression!r} stands in no evidence")
+    try:
+        answer = written(computed.value)
+    except NotArithmetic as error:
+        raise Refused("not_arithmetic", f"{claim.expression!r}: {error}") from None
+    if claim.answer and not equal(claim.answer, answer):
+        raise Refused("answer_is_not_the_value", f"{claim.answer!r} is claimed, {claim.expression!r} is {answer}")
+    return Gold(answer, "computed", frozenset(computed.numbers), f"{claim.expression} = {answer}")
+
+
+def _computed(expression: str) -> Computed:
+    try:
+        return evaluate(expression)
+    except NotArithmetic as error:
+        raise Refused("not_arithmetic", str(error)) from None
+
+
+def check_question(question: str, sentences: list[str], gold: Gold) -> None:
+    """Raises Refused where a question gives away what is to be found, or cannot be understood without a text."""
+    if found := _NAMES_A_TEXT.search(question):
+        raise Refused("question_names_a_text", f"{found[0]!r}: the student has no text")
+    value = numbers_in(gold.answer) if number(gold.answer) is not None else set[Fraction]()
+    if value & numbers_in(question) or stands(gold.answer.casefold(), question.casefold()):
+        raise Refused("question_states_answer", f"the question states {gold.answer!r} itself")
+    if told := sorted(gold.used & numbers_in(question)):
+        raise Refused("question_tells_evidence", f"the question states {told[0]}, a number of the evidence")
+    others = [Fact(id="e", text=text) for text in sentences if not stands(gold.answer, text)]
+    if gold.kind == "quoted" and (told_facts := [f for f in others if given(question.rstrip("?") + ".", [f])]):
+        raise Refused("question_tells_evidence", f"the question tells {told_facts[0].text!r} itself")
+    if not content_words(question) & content_words(" ".join(sentences)):
+        raise Refused("question_unrelated", "the question shares no word with its evidence")

@@ -1,0 +1,71 @@
+"""Whether what a challenger quotes stands in its document, and which of its replies are refused for what.
+
+A span stands in a text word for word: as whole words and whole numbers, spacing and the form of quotes aside.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from bisect import bisect_right
+from fractions import Fraction
+from typing import Literal
+
+from pipeline.reading.numbers.numerals import numbers
+
+RefusalKind = Literal[
+    "bad_document", "context_overflow", "engine_error",
+    "no_json", "wrong_keys", "evidence_not_in_document", "evidence_ambiguous", "evidence_too_long",
+    "answer_not_in_evidence", "answer_too_long", "not_arithmetic", "number_not_in_evidence", "answer_is_not_the_value",
+    "question_states_answer", "question_tells_evidence", "question_names_a_text", "question_unrelated", "duplicate",
+]  # fmt: skip
+LONGEST = 800  # characters of all evidence: what a partner can tell in a talk
+_QUOTES = str.maketrans("‘’“”", "''\"\"")  # one character for one: places stay
+_SCALES = r"(?:dozen|hundred|thousand|million|billion|trillion)"
+
+
+class Refused(ValueError):
+    """Why a reply does not become a task."""
+
+    def __init__(self, kind: RefusalKind, message: str):
+        super().__init__(message)
+        self.kind = kind
+
+
+def numbers_in(text: str) -> set[Fraction]:
+    """The numbers that a text states, in digits or words. "50%" is 50 and 1/2; "5 million" and "1 500" are not 5."""
+    text = re.sub(r"(?<=\d) (?=\d{3}(?!\d))", "", text)
+    text = re.sub(r"\S+\s+(?:billion|trillion)\b", "", text)  # which `numbers` takes for the number before it
+    digits = re.findall(rf"(?<![\w.,])(?>\d[\d,]*(?:\.\d+)?)(?!\w|\s+{_SCALES}\b)", text)
+    return numbers(text) | {Fraction(found.replace(",", "")) for found in digits}
+
+
+def stands(span: str, text: str) -> list[re.Match[str]]:
+    """Where a span stands in a text as whole words and numbers: neither "5" nor "5 men" stands in "2.5 men"."""
+    before = r"(?<![\w\-−])(?<!\d[.,:/])" + r"(?<!\d )" * span[:1].isdigit()
+    after = rf"(?!\w|[.,:/]\d|-\w|\s+{_SCALES}\b)" + r"(?! \d{3}(?!\d))" * span[-1:].isdigit()
+    return list(re.finditer(before + re.escape(span.translate(_QUOTES)) + after, text.translate(_QUOTES)))
+
+
+def cited(spans: list[str], sentences: list[str]) -> list[str]:
+    """The sentences that the evidence stands in, whole: a part of one can say the contrary ("not built in 1920").
+
+    Raises Refused.
+    """
+    text = " ".join(sentences)
+    ends = list(itertools.accumulate(len(sentence) + 1 for sentence in sentences))  # each with the space behind it
+    chosen = set[int]()
+    for span in spans:
+        places = {
+            tuple(range(bisect_right(ends, at.start()), bisect_right(ends, at.end() - 1) + 1))
+            for at in stands(span, text)
+        }
+        if not places:
+            raise Refused("evidence_not_in_document", f"{span!r} does not stand in the document word for word")
+        if len({tuple(sentences[i] for i in place) for place in places}) > 1:
+            raise Refused("evidence_ambiguous", f"{span!r} stands in {len(places)} different places of the document")
+        chosen.update(min(places))
+    found = list(dict.fromkeys(sentences[i] for i in sorted(chosen)))
+    if (length := sum(map(len, found))) > LONGEST:
+        raise Refused("evidence_too_long", f"the evidence's sentences have {length} characters, at most {LONGEST}")
+    return found

@@ -1,0 +1,202 @@
+"""A challenger poses tasks about documents: what it says becomes a task or a typed refusal, and neither twice.
+
+TASKS is the config's `tasks.path`; TASKS.failures.jsonl beside it holds each refused reply whole, with the
+reason. An attempt's id is a hash of its prompt (document and wording), the challenger's weights, the sampling and
+its number, so the same command after a kill makes what is missing, and asks again where the engine failed.
+
+    maieutic pose configs/posed_qwen3_0.6b.yaml DOCUMENTS
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from pipeline.building.admission import Stopped, admit
+from pipeline.core.errors import ConfigError
+from pipeline.core.schema import Record, Task, digest, question_hash
+from pipeline.dialogue.casting import Casting
+from pipeline.dialogue.episode import stream
+from pipeline.engines.model import ContextOverflow, EngineDown, EngineError, Model, Sampling
+from pipeline.experiment.experiment import Experiment, weights_id
+from pipeline.posing.challenge import ask, task_of
+from pipeline.posing.documents import Document, load_documents
+from pipeline.posing.evidence import RefusalKind, Refused
+from pipeline.runs.directory import Held, RunError, writing
+from pipeline.runs.progress import say, stage
+from pipeline.runs.store import Appender, read, rewrite
+from pipeline.tasks.parsing import BadRow
+
+MAX_TOKENS = 700  # of a reply
+AGAIN: tuple[RefusalKind, ...] = ("engine_error", "bad_document")  # are found anew by each command
+
+
+class Refusal(Record):
+    """An attempt that did not become a task, and why; `said` is the whole reply."""
+
+    id: str
+    document: str
+    attempt: int  # -1: the document could not be read
+    kind: RefusalKind
+    message: str
+    said: str = ""
+
+
+class Attempt(NamedTuple):
+    """One question that is asked for."""
+
+    id: str
+    document: Document
+    number: int
+
+
+class Posed(NamedTuple):
+    """Of one call: tasks made, refusals made, and attempts that an earlier call had left ready."""
+
+    made: int
+    refused: int
+    skipped: int
+
+
+def refusals_path(tasks: Path) -> Path:
+    return tasks.with_suffix(".failures.jsonl")
+
+
+def attempts_at(documents: Sequence[Document], each: int, weights: str, temperature: float) -> Iterator[Attempt]:
+    """All that is asked for, in a fixed order."""
+    for document in documents:
+        for number in range(each):
+            yield Attempt(digest(ask(document, number), weights, temperature, MAX_TOKENS, number), document, number)
+
+
+async def pose(
+    model: Model,
+    attempts: Iterable[Attempt],
+    bad: Sequence[BadRow],
+    tasks: Path,
+    temperature: float,
+    at_a_time: int,
+    tick: Callable[[], None] = lambda: None,
+) -> Posed:
+    """Make what is missing; `tick` is called at each attempt's end. Raises Stopped at a signal, as a build does."""
+    standing = [refusal for refusal in read(refusals_path(tasks), Refusal) if refusal.kind not in AGAIN]
+    ended, asked = {refusal.id for refusal in standing}, dict[str, str]()
+    for task in read(tasks, Task):
+        ended.add(task.id.removeprefix("posed-"))
+        asked |= dict.fromkeys(_same(task), task.id)
+    rewrite(refusals_path(tasks), standing)
+    made = refused = skipped = 0
+
+    def missing() -> Iterator[Attempt]:
+        nonlocal skipped
+        for attempt in attempts:
+            if attempt.id in ended:
+                skipped += 1
+            else:
+                yield attempt
+
+    with Appender(tasks) as accepted, Appender(refusals_path(tasks)) as failures:
+        for row in bad:
+            name = digest(row.where.rpartition("/")[2], row.message)
+            failures.append(Refusal(id=name, document=row.where, attempt=-1, kind="bad_document", message=row.message))
+
+        async def work(attempt: Attempt) -> None:
+            nonlocal made, refused
+            said = ""
+            try:
+                sampling = Sampling(MAX_TOKENS, temperature, stream(attempt.id))
+                said = (await model.complete(ask(attempt.document, attempt.number), sampling)).text
+                task = task_of(attempt.id, said, attempt.document)
+                if twin := next((asked[key] for key in _same(task) if key in asked), None):
+                    raise Refused("duplicate", f"task {twin} poses the same question")
+            except (Refused, ContextOverflow, EngineError) as error:
+                failures.append(_refusal(attempt, error, said))
+                refused += 1
+            else:  # nothing is awaited since the look for a twin
+                accepted.append(task)
+                asked.update(dict.fromkeys(_same(task), task.id))
+                made += 1
+            tick()
+
+        if await admit(missing(), work, at_a_time):
+            raise Stopped(f"after {made + refused} more attempts")
+    return Posed(made, refused, skipped)
+
+
+def _same(task: Task) -> tuple[str, str]:
+    """What no other task may share: the question, alone and with its facts."""
+    return question_hash(task.question), question_hash(task.full_question)
+
+
+def _refusal(attempt: Attempt, error: Exception, said: str) -> Refusal:
+    kind: RefusalKind = "context_overflow" if isinstance(error, ContextOverflow) else "engine_error"
+    return Refusal(
+        id=attempt.id,
+        document=attempt.document.id,
+        attempt=attempt.number,
+        kind=error.kind if isinstance(error, Refused) else kind,
+        message=str(error),
+        said=said.encode("utf-8", "backslashreplace").decode(),  # half a surrogate pair cannot be stored
+    )
+
+
+def pose_documents(experiment: Experiment, source: Path, each: int) -> int:
+    """Pose `each` tasks per document of `source` into tasks.path, and say what came of it.
+
+    Returns how many attempts the engine failed at. Raises ConfigError for a config that reads no such file.
+    """
+    tasks = Path(experiment.tasks.path)
+    if experiment.tasks.source != "posed" or tasks.suffix != ".jsonl" or "$" in experiment.tasks.path:
+        raise ConfigError(
+            f"tasks: source {experiment.tasks.source!r}, path {experiment.tasks.path!r}: tasks are posed to there. "
+            "Expected source: posed, and a path that ends in .jsonl, such as runs/posed/tasks.jsonl."
+        )
+    documents, bad = load_documents(source)
+    weights, temperature = experiment.partner.model or experiment.student.model, experiment.dialogue.temperature
+    wanted = list(attempts_at(documents, each, weights_id(weights), temperature))
+    at_a_time = 1 if experiment.dialogue.deterministic else experiment.dialogue.concurrency
+    casting = Casting(experiment)
+
+    async def work() -> Posed:
+        with stage("pose", len(wanted)) as progress:
+            return await pose(casting.open(weights), wanted, bad, tasks, temperature, at_a_time, progress)
+
+    try:
+        with writing(tasks.parent):
+            try:
+                posed = asyncio.run(work())
+            finally:
+                casting.meter.store(tasks.parent, experiment.engine.kind, "pose", "", 0, 0)
+    except Held as error:
+        raise RunError(
+            f"tasks.path: another process poses into {tasks.parent}. Wait until it ends, or choose another file with "
+            "--set tasks.path=FILE."
+        ) from error
+    return _tell(tasks, documents, bad, wanted, posed)
+
+
+def _tell(
+    tasks: Path, documents: Sequence[Document], bad: Sequence[BadRow], wanted: Sequence[Attempt], posed: Posed
+) -> int:
+    """Counts that reconcile: attempts = tasks + refusals. Returns how many attempts the engine failed at."""
+    ids = {attempt.id for attempt in wanted}
+    found = [refusal for refusal in read(refusals_path(tasks), Refusal) if refusal.id in ids]
+    kinds = Counter(refusal.kind for refusal in found)
+    unread = f", {len(bad)} rows cannot be read as one" if bad else ""
+    say(f"pose: {posed.made} tasks, {posed.refused} refused, {posed.skipped} there already")
+    sums = f"{len(ids)} attempts = {len(ids) - len(found)} tasks + {len(found)} refused"
+    say(f"  {len(documents)} documents{unread}; {sums}")
+    if kinds:
+        say("  refused: " + ", ".join(f"{count} {kind}" for kind, count in kinds.most_common()))
+    failed = [refusal for refusal in found if refusal.kind == "engine_error"]
+    if failed and len(failed) == len(ids):
+        raise EngineDown(
+            f"The engine failed at every attempt; the last: {failed[-1].message}. Mend that, and try again."
+        )
+    if failed:
+        say(f"  {len(failed)} attempts ended in an engine error; the same command tries them again.")
+    say(f"\nOpen next:\n  {tasks}\n  {refusals_path(tasks)}")
+    return len(failed)

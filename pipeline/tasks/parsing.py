@@ -1,0 +1,192 @@
+"""Reading other people's files: each row becomes tasks or a `BadRow` that says where and why.
+
+Nothing is dropped without a word: rows in = rows read + bad rows, whatever stands in the file.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from pipeline.core.errors import ConfigError
+from pipeline.core.schema import Fact, Step, question_hash
+from pipeline.experiment.experiment import Tasks
+from pipeline.reading.acts import sentences
+
+T = TypeVar("T")
+
+
+class BadRow(NamedTuple):
+    """A row that did not become a task. `where` is file:line, or file, item N for a JSON list."""
+
+    where: str
+    message: str
+
+
+class RowError(ValueError):
+    """What is wrong with one row; its place is added by `parse`."""
+
+
+def split_of(question: str) -> str:
+    """'train' or 'exam' (one in five), by the words and numbers of the full question, in every source alike."""
+    return "exam" if int(question_hash(question), 16) % 5 == 0 else "train"
+
+
+def local_file(settings: Tasks, what: str) -> Path:
+    """The file that tasks.path names. Raises ConfigError."""
+    path = Path(settings.path)
+    if not settings.path:
+        raise ConfigError(f"tasks.path: source {settings.source!r} needs {what}; set tasks.path to it.")
+    if "$" in settings.path:
+        raise ConfigError(
+            f"tasks.path: {settings.path!r} names an environment variable that is not set. "
+            f"Export it, or set tasks.path to {what}."
+        )
+    if not path.is_file():
+        raise ConfigError(
+            f"tasks.path: {settings.path!r} is not a file. Source {settings.source!r} reads {what}; "
+            "download it or correct the path."
+        )
+    return path
+
+
+def read_text(path: Path, key: str = "tasks.path") -> str:
+    """The whole file. Bytes that are not UTF-8 are kept as surrogates, so that only their own row is bad.
+
+    Raises ConfigError, which names the `key` that the path stood under.
+    """
+    try:
+        # Not read_text, which would take a carriage return inside a damaged line for the end of a row.
+        return path.read_bytes().decode("utf-8", errors="surrogateescape").removeprefix("\ufeff")
+    except OSError as error:
+        raise ConfigError(f"{key}: {str(path)!r} cannot be read ({error.strerror}). Check its permissions.") from error
+
+
+def json_lines(path: Path, key: str = "tasks.path") -> Iterator[tuple[str, Any]]:
+    """(file:line, row) for each line that is not blank; a line that is not JSON comes as its RowError."""
+    for number, line in enumerate(read_text(path, key).split("\n"), start=1):
+        if line.strip():
+            yield f"{path}:{number}", _load(line)
+
+
+def hub_name(path: str) -> str:
+    """What `tasks.path` names on the hub, or the folder of a data set; '' where it is a file."""
+    named = re.fullmatch(r"[\w.-]+/[\w.-]+", path) and not path.endswith((".jsonl", ".json"))
+    folder = path and Path(path).is_dir()
+    return path if folder or (named and not Path(path).exists()) else ""
+
+
+def hub_rows(name: str, configuration: str | None = None) -> Iterator[tuple[str, Any]]:
+    """(name/split:N, row) of all splits. Raises ConfigError."""
+    import datasets  # seconds of import that a local file does not need
+
+    try:
+        splits = datasets.load_dataset(name, configuration)
+    except (OSError, ValueError, RuntimeError) as error:  # unreachable, unknown, or in a form that datasets cannot read
+        raise ConfigError(
+            f"tasks.path: the hub data set {name!r} could not be loaded ({str(error).splitlines()[0]}). "
+            "Check the name and the network, or set tasks.path to a local JSON Lines file."
+        ) from error
+    return ((f"{name}/{split}:{i + 1}", row) for split in sorted(splits) for i, row in enumerate(splits[split]))
+
+
+def _load(line: str) -> Any:
+    try:
+        line.encode()
+        return json.loads(line)
+    except (ValueError, RecursionError) as error:
+        return RowError("not UTF-8" if isinstance(error, UnicodeError) else f"not JSON: {error}")
+
+
+def json_list(path: Path, source: str, what: str) -> Iterator[tuple[str, Any]]:
+    """(file, item N) for each item of a JSON list. Raises ConfigError where the file of a source is none."""
+    try:
+        items = json.loads(read_text(path))
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"tasks.path: {str(path)!r} is not JSON: {error}. Source {source!r} reads {what}.") from error
+    if not isinstance(items, list):
+        raise ConfigError(f"tasks.path: {str(path)!r} holds {type(items).__name__}, expected {what}.")
+    return ((f"{path}, item {i}", item) for i, item in enumerate(items))
+
+
+def parse(rows: Iterator[tuple[str, Any]], make: Callable[[dict[str, Any]], T]) -> tuple[list[T], list[BadRow]]:
+    """`make` on every row. A RowError or a record that its schema rejects becomes a BadRow."""
+    made, bad = [], []
+    for where, row in rows:
+        try:
+            if isinstance(row, RowError):
+                raise row
+            if not isinstance(row, dict):
+                raise RowError(f"expected an object, found {type(row).__name__}")
+            made.append(make(row))
+        except ValueError as error:  # a pydantic ValidationError is one
+            bad.append(BadRow(where, " ".join(str(error).split())))
+    return made, bad
+
+
+def text_of(row: dict[str, Any], key: str) -> str:
+    """The text under a key. Raises RowError where it is missing, no text, or blank."""
+    if key not in row:
+        raise RowError(f"{key!r} is missing; found {', '.join(sorted(row)) or 'no keys'}")
+    if not isinstance(row[key], str):
+        raise RowError(f"{key!r} is {type(row[key]).__name__}, expected text")
+    if not row[key].strip():
+        raise RowError(f"{key!r} is empty")
+    return str(row[key]).strip()
+
+
+def gold_and_solution(text: str) -> tuple[str, str]:
+    """GSM8K's answer field: the gold number after ####, and the worked solution without calculator marks.
+
+    In the socratic form ("question ** step") the steps are kept.
+    """
+    work, mark, gold = text.rpartition("####")
+    gold = gold.strip().replace(",", "")
+    if not mark or not gold:
+        raise RowError("the answer has no '#### N' with the gold number at its end")
+    return gold, solution_text(work)
+
+
+def solution_text(work: str) -> str:
+    lines = [line.split(" ** ", 1)[-1].strip() for line in re.sub(r"<<[^<>]*>>", "", work).split("\n")]
+    return "\n".join(line for line in lines if line)
+
+
+def expert_steps(steps: Sequence[Step], answer: str) -> tuple[Step, ...]:
+    """The steps, the last of which also says the answer."""
+    *first, last = steps
+    return (*first, Step(text=f"{last.text} The answer is {answer}.", question=last.question))
+
+
+def socratic_steps(text: str, answer: str) -> tuple[Step, ...]:
+    """The lines of GSM8K's answer field, each with the sub-question before its ` ** ` where it has one."""
+    lines = [line for line in text.rpartition("####")[0].split("\n") if solution_text(line)]
+    steps = [
+        Step(text=solution_text(line), question=line.split(" ** ", 1)[0].strip() if " ** " in line else "")
+        for line in lines
+    ]
+    return expert_steps(steps, answer) if steps else ()
+
+
+def public_facts(question: str) -> tuple[Fact, ...]:
+    """One fact per sentence of the question; a sentence that only asks, without a number, is none."""
+    said = [part for part in sentences(question) if not part.endswith("?") or re.search(r"\d", part)]
+    return tuple(Fact(id=f"s{i}", text=part) for i, part in enumerate(said))
+
+
+def wrong_answer(gold: str, question: str) -> str:
+    """A plausible wrong number of the gold's size and kind, the same for the same question; '' for words.
+
+    What stands around the number stays: "$5", "50%", "5 apples"; of a fraction the top changes.
+    """
+    match = re.fullmatch(r"([-$£€]*)(\d{1,15})((?:\.\d+)?(?:/\d+)?\s*(?:%|[a-zA-Z ]{2,})?)", gold)
+    if match is None:
+        return ""
+    whole, roll = int(match[2]), int(question_hash(question), 16)
+    steps = (1, 2, 10) if whole < 100 else (10, 20, 100)
+    step = steps[roll % 3]
+    other = whole - step if (roll // 3) % 2 and whole > step else whole + step
+    return f"{match[1]}{other}{match[3]}"

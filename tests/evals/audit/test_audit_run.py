@@ -1,0 +1,319 @@
+"""An audit of a run that was really built, and of the same run with something planted in its files."""
+
+import json
+import re
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as parquet
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from evals.audit.audit import examine
+from evals.audit.finding import Check
+from evals.audit.material import open_material
+from evals.audit.outside import View, outside, view_changed
+from evals.exams.verdict_use.revisers import PROBLEMS
+from maieutic.cli import app
+from pipeline.core.schema import Party, Task, Turn
+from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.partition import PARTITIONS
+from pipeline.knowledge.records import Dialogue
+from pipeline.knowledge.view import known, view
+from pipeline.tasks.embedded import embedded_tasks
+from tests.evals.small_embedder import small_embedder
+
+CONFIG: dict[str, Any] = {
+    "name": "small", "seeds": [1], "tasks": {"train": {"full": 60, "underspecified": 60}, "exam": {"full": 5}},
+    "engine": {"kind": "scripted"}, "ledger": {"siblings": 2, "rollouts": 1, "question_price": 0.5},
+    "conditions": {
+        "solo": {"partition": "solo", "selection": "none"},
+        "peer": {"partition": "symmetric", "voice": "model", "selection": "none"},
+        "facts": {"partition": "facts", "selection": "none"},
+        "verifier": {"partition": "verifier", "selection": "none"},
+        "answer": {"partition": "answer", "selection": "none"},
+        "pairs": {"partition": "verifier", "method": "dpo", "learns_from": "verifier"},
+        "labels": {"partition": "verifier", "method": "kto", "learns_from": "verifier"},
+    },
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("built")
+    config = folder / "small.yaml"
+    config.write_text(yaml.safe_dump(CONFIG | {"out": str(folder / "run"), "student": {"model": str(_model(folder))}}))
+    result = CliRunner().invoke(app, ["build", str(config)])
+    assert result.exit_code == 0, result.output
+    return folder / "run"
+
+
+def _model(folder: Path) -> Path:
+    model = folder / "model"
+    model.mkdir()
+    (model / "config.json").write_text("{}")
+    (model / "chat_template.jinja").write_text("{{ messages }}")
+    return model
+
+
+@pytest.fixture
+def run(built: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(built, tmp_path / "moved"))
+
+
+def audited(run: Path) -> dict[str, Check]:
+    # One that finds no near-duplicate: embedded problems are one template.
+    material = open_material(str(run), (f"audit.embedder={small_embedder(run.parent)}", "audit.near=1"))
+    return {check.name: check for check in examine(material)}
+
+
+def red(run: Path) -> set[tuple[str, str]]:
+    return {
+        (check.name, one.what.partition(":")[0])
+        for check in audited(run).values()
+        for one in check.findings
+        if one.verdict == "fail"
+    }
+
+
+def stored(run: Path, condition: str, change: Callable[[list[dict[str, Any]]], None]) -> None:
+    path = run / "dialogues" / f"{condition}.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    change(rows)
+    path.write_text("".join(json.dumps(one) + "\n" for one in rows))
+
+
+def exported(run: Path, condition: str, change: Callable[[list[dict[str, Any]]], None]) -> None:
+    (path,) = (run / "datasets" / condition).glob("*/train.parquet")
+    table = parquet.read_table(path)
+    rows = table.to_pylist()
+    change(rows)
+    parquet.write_table(pa.Table.from_pylist(rows, schema=table.schema), path)
+
+
+def answered(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Dialogues in which the partner spoke."""
+    return (one for one in rows if len(one["turns"]) > 1)
+
+
+def test_a_run_that_was_built_and_not_touched_has_no_red_row_wherever_it_lies(run: Path) -> None:
+    checks = audited(run)
+    assert {name for name, check in checks.items() if check.verdict == "fail"} == set()
+    assert {name for name, check in checks.items() if check.verdict == "not testable"} == {"balance"}
+
+
+def test_a_rule_partner_that_says_what_its_row_does_not_hold_is_found(run: Path) -> None:
+    def tell(rows: list[dict[str, Any]]) -> None:
+        next(answered(rows))["turns"][1]["text"] = "I know this: Somebody has 12 pens."
+
+    stored(run, "facts", tell)
+    # Its training row still holds what was said before.
+    assert red(run) == {("knowledge", "facts"), ("masks", "facts")}
+
+
+def test_a_rule_partner_that_breaks_its_row_is_found(run: Path) -> None:
+    def misjudge(rows: list[dict[str, Any]]) -> None:
+        one = next(one for one in answered(rows) if "That is not right." in one["turns"][1]["text"])
+        one["turns"][1]["text"] = "That is right."
+
+    stored(run, "verifier", misjudge)
+    assert ("partner", "verifier") in red(run)
+
+
+def test_a_peer_that_states_the_facts_that_nobody_told_it_is_found(run: Path) -> None:
+    def tell(rows: list[dict[str, Any]]) -> None:
+        for one in answered(rows):
+            hidden = [fact["text"] for fact in one["task"]["facts"] if not fact["public"] and fact["needed"]]
+            one["turns"][1]["text"] = hidden[0] if hidden else one["turns"][1]["text"]
+
+    stored(run, "peer", tell)
+    assert ("knowledge", "peer") in red(run)
+
+
+def test_a_partner_that_gives_the_answer_away_is_found(run: Path) -> None:
+    def tell(rows: list[dict[str, Any]]) -> None:
+        for one in answered(rows):
+            one["turns"][1]["text"] = f"The answer is {one['task']['answer']}."
+
+    stored(run, "answer", tell)
+    assert {("leak", "answer"), ("knowledge", "answer")} <= red(run)
+
+
+def test_a_row_that_trains_on_the_partners_tokens_is_found(run: Path) -> None:
+    def learn(rows: list[dict[str, Any]]) -> None:
+        rows[0]["learn"] = [True] * len(rows[0]["learn"])
+
+    exported(run, "facts", learn)
+    assert red(run) == {("masks", "facts")}
+
+
+def test_a_row_whose_student_reads_a_hidden_fact_is_found(run: Path) -> None:
+    def show(rows: list[dict[str, Any]]) -> None:
+        rows[0]["messages"][0]["content"] += "\nOnly they know: Dan has 32 lamps."
+
+    exported(run, "peer", show)
+    assert red(run) == {("masks", "peer")}
+
+
+def test_pairs_and_labelled_rows_that_hold_what_the_student_did_not_say_are_found(run: Path) -> None:
+    def swap(rows: list[dict[str, Any]]) -> None:
+        rows[0]["chosen"][0]["content"] = "That is right."
+
+    def learn(rows: list[dict[str, Any]]) -> None:
+        for one in rows:
+            one["learn"] = [True] * len(one["learn"])
+
+    exported(run, "pairs", swap)
+    exported(run, "labels", learn)
+    assert red(run) == {("masks", "pairs"), ("masks", "labels")}
+
+
+def test_lucky_answers_and_lost_dialogues_are_found(run: Path) -> None:
+    def guess(rows: list[dict[str, Any]]) -> None:
+        del rows[0]
+        for one in rows:
+            one["turns"] = [{"party": "student", "text": f"I guess the answer is {one['task']['answer']}."}]
+
+    stored(run, "solo", guess)
+    found = red(run)
+    assert {("luck", "solo"), ("schema", "solo")} <= found
+
+
+def test_exam_questions_among_those_trained_on_are_found(run: Path) -> None:
+    exam = next(iter(embedded_tasks("exam", "full")))
+
+    def copy(rows: list[dict[str, Any]]) -> None:
+        rows[0]["task"] |= {"question": exam.question, "full_question": exam.full_question}
+
+    stored(run, "solo", copy)
+    assert ("contamination", "questions of train in exam tasks") in red(run)
+
+
+def test_conditions_that_train_on_other_amounts_are_red_in_the_matched_regime_alone(run: Path) -> None:
+    for name in ("solo", "peer", "verifier", "answer"):
+        exported(run, name, lambda rows: None)
+    path = run / "datasets" / "facts" / "sft" / "train.parquet"
+    table = parquet.read_table(path)
+    parquet.write_table(table.slice(0, len(table) // 2), path)
+    assert "balance" not in {name for name, _ in red(run)}
+    config = yaml.safe_load((run / "config.yaml").read_text())
+    config["training"]["regime"] = "matched"
+    del config["conditions"]["pairs"], config["conditions"]["labels"]  # the regime is not for their methods
+    (run / "config.yaml").write_text(yaml.safe_dump(config))
+    assert ("balance", "student tokens") in red(run)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from([name for name in PARTITIONS if name != "script"]),
+    st.sampled_from(["full", "underspecified"]),
+    st.integers(0, 20),
+    st.sampled_from(["student", "partner"]),
+)
+def test_what_lies_outside_a_partys_row_never_changes_its_view(
+    partition: str, specification: Any, index: int, party: Any
+) -> None:
+    task = [*zip(range(index + 1), embedded_tasks("train", specification), strict=False)][-1][1]
+    axes = Condition(partition=partition)
+    turns = [
+        Turn(party="student", text=f"The answer is {task.answer}."),
+        Turn(party="partner", text="Go on."),
+        Turn(party="student", text=f"The answer is {task.wrong_answer}."),
+    ]
+    for changed in outside(task, axes, party, turns):
+        assert view(task, axes, turns, party) == view(changed, axes, turns, party)
+        assert known(task, axes, party) == known(changed, axes, party)
+        assert changed.facts != task.facts or partition in ("key", "facts", "mindreader", "misled", "answer")
+        assert changed.answer != task.answer or partition in ("key", "answer", "mindreader")
+
+
+def add(line: Callable[[Task], str], to: Party) -> View:
+    """The view with a line of the task at the end of what one party reads first."""
+
+    def shows(task: Task, axes: Condition, turns: Sequence[Turn], party: Party) -> list[dict[str, str]]:
+        first, *rest = view(task, axes, turns, party)
+        return [first | {"content": first["content"] + "\n" + line(task)} if party == to else first, *rest]
+
+    return shows
+
+
+def lacks(task: Task) -> str:
+    return "This question lacks something; ask." if task.missing else ""
+
+
+MUTANTS: dict[str, tuple[View, str, Party]] = {
+    "the gold answer": (add(lambda task: task.answer, "partner"), "verifier", "partner"),
+    "how many facts": (add(lambda task: f"It lacks {len(task.missing)} fact(s); ask.", "student"), "facts", "student"),
+    "whether one lacks": (add(lacks, "student"), "facts", "student"),
+    "facts without numbers": (
+        add(lambda task: re.sub(r"\d+", "some", " ".join(f.text for f in task.facts if not f.public)), "student"),
+        "facts",
+        "student",
+    ),
+    "the other share": (add(lambda task: task.facts[1].text.split()[0], "student"), "jigsaw", "student"),
+    "the specification": (add(lambda task: task.specification, "partner"), "symmetric", "partner"),
+}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+@pytest.mark.parametrize("specification", ["full", "underspecified"])
+@pytest.mark.parametrize("right", [False, True])
+def test_a_view_that_shows_what_its_party_cannot_know_is_found(name: str, specification: Any, right: bool) -> None:
+    shows, partition, party = MUTANTS[name]
+    axes = Condition(partition=partition)
+    for task, _ in zip(embedded_tasks("train", specification), range(10), strict=False):
+        turns = (
+            Turn(party="student", text=f"The answer is {task.answer if right else task.wrong_answer}."),
+            Turn(party="partner", text="Go on."),
+        )
+        dialogue = Dialogue(id="one", task=task, condition="any", axes={}, seed=0, turns=turns, stop="turn_cap")
+        assert view_changed(shows, axes, dialogue, party).hit
+        assert not view_changed(view, axes, dialogue, party).hit
+
+
+@pytest.mark.parametrize(("partition", "line"), [
+    ("verifier", lambda task: f"Step {task.draft.where}."),
+    ("verifier", lambda task: task.draft.what),
+    ("verifier_where", lambda task: task.draft.what),
+])  # fmt: skip
+def test_a_verifier_that_is_shown_more_of_an_error_than_its_row_holds_is_found(partition: str, line: Any) -> None:
+    axes, shows = Condition(partition=partition), add(line, "partner")
+    for task in PROBLEMS:
+        turns = (Turn(party="student", text=task.draft.text), Turn(party="partner", text="Go on."))
+        dialogue = Dialogue(id="one", task=task, condition="any", axes={}, seed=0, turns=turns, stop="turn_cap")
+        assert view_changed(shows, axes, dialogue, "partner").hit
+        assert not view_changed(view, axes, dialogue, "partner").hit
+        knows_all = Condition(partition="verifier_what")
+        assert not view_changed(shows, knows_all, dialogue, "partner").hit
+
+
+def test_a_run_of_imported_talk_is_read_like_other_peoples_data(tmp_path: Path) -> None:
+    rows = [
+        {
+            "qid": i, "scenario": 1, "self-correctness": "Yes", "student_incorrect_solution": f"It is {i}.\n {i}",
+            "question": f"Ann has {20 + i} pens and buys {50 + i}. How many pens has Ann now?",
+            "ground_truth": f"20 and 50 make more.\n {70 + 2 * i}",
+            "conversation": "Teacher: (focus)What did you add?|EOM|Student: The pens that she has."
+            f"|EOM|Teacher: (probing)And what does she buy?|EOM|Student: So the answer is {70 + 2 * i}.",
+        }
+        for i in range(40)
+    ]  # fmt: skip
+    path = tmp_path / "mathdial.jsonl"
+    path.write_text("".join(json.dumps(one) + "\n" for one in rows))
+    config = CONFIG | {
+        "out": str(tmp_path / "run"), "student": {"model": str(_model(tmp_path))}, "ledger": {},
+        "tasks": {"source": "mathdial", "path": str(path), "train": {"full": 40}, "exam": {"full": 5}},
+        "conditions": {"human": {"partition": "key", "voice": "human"}},
+    }  # fmt: skip
+    (tmp_path / "human.yaml").write_text(yaml.safe_dump(config))
+    result = CliRunner().invoke(app, ["build", str(tmp_path / "human.yaml")])
+    assert result.exit_code == 0, result.output
+    assert red(tmp_path / "run") == set()
+    said = [one.what for one in audited(tmp_path / "run")["knowledge"].findings]
+    assert said.count("human: the partner is the first to say the answer") == 1

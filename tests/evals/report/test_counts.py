@@ -1,0 +1,55 @@
+"""Counts of one condition, derived from its files."""
+
+from __future__ import annotations
+
+import json
+
+from evals.report.counts import count
+from pipeline.building.turn_values import has_ledger
+from pipeline.datasets.export import export
+from pipeline.experiment.experiment import Experiment, load
+from pipeline.experiment.settings import Ledger
+from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.records import Dialogue
+from pipeline.runs.pool import ledger_path
+from pipeline.runs.store import read, rewrite
+from tests.evals.made_run import made_run
+
+
+def test_a_condition_that_plays_while_it_learns_counts_what_was_sampled_then(tmp_path):
+    tasks = {"train": {"full": 2, "underspecified": 3}}
+    axes = Condition(partition="facts", method="grpo")
+    experiment = Experiment(name="x", out=str(tmp_path), seeds=(1, 2), tasks=tasks, conditions={"facts": axes})
+    export(experiment, "facts")
+    for seed in experiment.seeds:
+        adapter = tmp_path / f"adapters/facts/seed-{seed}"
+        adapter.mkdir(parents=True)
+        record = {"seed": seed, "rows": 5, "optimizer_steps": 3, "trained_tokens": 70, "sampled_tokens": 100}
+        (adapter / "training.json").write_text(json.dumps(record))
+    entry, _, problems = count(tmp_path, experiment, "facts")
+    assert problems == []
+    assert entry["counts"]["dialogues"] == 0 and entry["counts"]["rows"] == 10
+    assert entry["budgets"]["sampled_tokens"] == 200 and entry["budgets"]["trained_tokens"] == 140
+
+
+def test_a_ledger_that_lost_a_branch_does_not_reconcile(tmp_path):
+    run = made_run(tmp_path / "run", ledger=Ledger(siblings=2))
+    experiment = load(run / "config.yaml").model_copy(update={"out": str(run)})
+    name = next(name for name in experiment.conditions if has_ledger(experiment, name))
+    assert not any("branches" in line for line in count(run, experiment, name)[2])
+    path = ledger_path(run, name)
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[1:]))
+    assert any("the ledger should have" in line for line in count(run, experiment, name)[2])
+
+
+def test_the_share_of_broken_dialogues_is_of_those_in_which_a_partner_spoke(tmp_path):
+    run = made_run(tmp_path / "run")
+    experiment = load(run / "config.yaml").model_copy(update={"out": str(run)})
+    path = run / "dialogues" / "blind.jsonl"
+    first, *rest = read(path, Dialogue)
+    lies = [turn.model_copy(update={"text": "..."}) if turn.party == "partner" else turn for turn in first.turns]
+    rewrite(path, [first.model_copy(update={"turns": tuple(lies)}), *rest])
+    entry = count(run, experiment, "blind")[0]
+    assert entry["broken"]["n"] == 1 + len(rest) and entry["broken"]["value"] == 1 / (1 + len(rest))
+    assert entry["breaches"]["off_role"] == entry["broken"] and entry["breaches"]["false_fact"]["value"] == 0
+    assert "terms" not in entry["breaches"]

@@ -1,0 +1,183 @@
+"""Predictions beside what was observed, told on hand-made rates; and a run with a ledger and two methods."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_report import Nesting, text
+
+from evals.report.methods import agreement, beside, holds_zero
+from evals.report.report import change, write
+from evals.report.summary import ledger_of, summarize
+from pipeline.experiment.experiment import Experiment
+from pipeline.experiment.settings import Ledger
+from tests.evals.made_run import METHODS, made_run
+
+
+def rate(value: float, reach: float = 0.1, n: int = 50) -> dict[str, Any]:
+    return {"value": value, "low": value - reach, "high": value + reach, "n": n}
+
+
+def entry(observed: dict[str, Any] | None, method: str = "sft", ledger: str | None = "facts") -> dict[str, Any]:
+    metrics = {"ask_needed": observed} if observed else {}
+    return {"metrics": metrics, "axes": {"method": method}, "ledger": None, "ledger_of": ledger}
+
+
+def cells(advantage: dict[str, Any], **conditions: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The cells of ask_needed, by condition; the base asks in .2."""
+    facts = entry(rate(0.2))
+    facts["ledger"] = {"predicted": {"ask_needed": rate(0.8)}, "advantages": {"ask_needed": advantage}}
+    every = {"base": {"metrics": {"ask_needed": rate(0.2)}}, "facts": facts, **conditions}
+    made = beside(every, {name: "base" for name in every if name != "base"})
+    return {cell["condition"]: cell for cell in made if cell["metric"] == "ask_needed"}
+
+
+def test_a_cell_agrees_where_the_observed_change_has_the_sign_of_the_advantage():
+    found = cells(
+        rate(0.3),
+        up=entry(rate(0.5)),
+        down=entry(rate(0.05)),
+        same=entry(rate(0.25)),
+        absent=entry(None),
+        apart=entry(rate(0.5), "grpo", None),
+    )
+    got = {name: (cell["agrees"], change(cell)) for name, cell in found.items()}
+    assert got == {
+        "facts": (None, "none shown"),
+        "up": (True, "rose, as the advantage says"),
+        "down": (False, "fell, not as the advantage says"),
+        "same": (None, "none shown"),
+        "absent": (None, "–"),
+        "apart": (None, "rose"),
+    }
+    assert found["apart"]["predicted"] is found["apart"]["advantage"] is found["absent"]["observed"] is None
+
+
+def test_the_sentence_counts_only_what_the_observed_interval_decides_and_says_what_it_left_out():
+    made = cells(rate(0.05), up=entry(rate(0.5), "dpo"), down=entry(rate(0.05)), absent=entry(None))
+    said = agreement(list(made.values()))
+    assert "the same sign in 1 of 2 cells (dpo 1 of 1, sft 0 of 1). In 0 of these 2" in said
+    assert "2 of all 4 cells do not count: in 1 the observed interval holds the base's rate, in 1 the ledger" in said
+    assert change(made["up"]) == "rose, as the advantage says (unclear)"
+
+
+def test_an_advantage_of_nothing_has_no_sign():
+    made = cells(rate(1e-17), up=entry(rate(0.5)))
+    assert made["up"]["agrees"] is None and "in 1 the advantage is 0" in agreement([made["up"]])
+
+
+def test_where_nothing_moved_the_sentence_says_that_no_cell_can_tell():
+    assert agreement(list(cells(rate(0.3)).values())).startswith("No cell can say")
+    assert agreement([]) == ""
+
+
+def test_a_rate_over_nothing_is_absent_and_not_a_number():
+    found = cells(rate(0.3), nothing=entry({"value": float("nan"), "low": float("nan"), "high": float("nan"), "n": 0}))
+    assert found["nothing"]["observed"] is None and found["nothing"]["agrees"] is None
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "holds"),
+    [(0.1, 0.2, False), (-0.2, -0.1, False), (-0.1, 0.1, True), (0, 0.1, True)],
+)
+def test_an_interval_holds_zero_unless_both_ends_lie_on_one_side(low, high, holds):
+    assert holds_zero({"low": low, "high": high}) is holds
+
+
+def test_without_a_ledger_nothing_is_set_beside(tmp_path):
+    summary = summarize([made_run(tmp_path / "made")])
+    assert summary["beside"] == [] and summary["agreement"] == "" and not summary["methods_differ"]
+    page = write(tmp_path, summary)[2].read_text()
+    assert "What a turn is worth" not in page and "<h2>Methods" not in page and "method" not in text(summary).lower()
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("runs") / "made"
+    rates = {"facts": 0.9, "volunteer": 0.3, "facts_dpo": 0.05}
+    return made_run(path, conditions=METHODS, rates=rates, ledger=Ledger(siblings=4), exam=20)
+
+
+@pytest.fixture(scope="module")
+def summary(run):
+    return summarize([run])
+
+
+def test_a_run_with_a_ledger_and_two_methods_reconciles(summary):
+    assert summary["problems"] == []
+
+
+def test_a_condition_that_learns_from_another_refers_to_its_ledger(summary):
+    found = {name: (c.get("ledger") is not None, c.get("ledger_of")) for name, c in summary["conditions"].items()}
+    assert found["facts"] == (True, "facts") and found["volunteer"] == (True, "volunteer")
+    assert found["facts_dpo"] == (False, "facts") and found["base"] == (False, None)
+    both = [c for c in summary["beside"] if c["condition"] in ("facts", "facts_dpo") and c["metric"] == "ask_needed"]
+    assert both[0]["predicted"] == both[1]["predicted"] and both[0]["method"] != both[1]["method"]
+
+
+def test_a_student_that_plays_while_it_learns_is_held_against_the_ledger_of_the_same_partner():
+    conditions = {
+        "online": {"partition": "facts", "method": "grpo"},
+        "primed": {"partition": "facts", "method": "q_priming"},
+        "blind_online": {"partition": "symmetric", "method": "grpo"},
+        "facts": {"partition": "facts", "selection": "none"},
+        "vague": {"partition": "facts", "manner": "vague"},
+    }
+    made = Experiment(name="x", conditions=conditions, ledger=Ledger(siblings=2))
+    assert {name: ledger_of(made, name) for name in conditions} == {
+        "online": "facts", "primed": "facts", "blind_online": None, "facts": "facts", "vague": "vague",
+    }  # fmt: skip
+
+
+def test_a_student_that_asks_less_after_learning_that_asking_pays_is_said_to_disagree(summary):
+    found = {c["condition"]: c["agrees"] for c in summary["beside"] if c["metric"] == "ask_needed"}
+    assert found["facts"] is True and found["facts_dpo"] is False
+
+
+def test_costs_are_those_of_one_student(summary):
+    facts, dpo = (summary["conditions"][name]["cost"] for name in ("facts", "facts_dpo"))
+    budgets = summary["conditions"]["facts"]["budgets"]
+    assert facts["pool"] == dpo["pool"] == 15 / 2 * (1 + 4 * 2)  # of two seeds; a dialogue has 4 siblings, 2 rollouts
+    assert facts["sampled_tokens"] == budgets["sampled_tokens"] / 2 == dpo["sampled_tokens"]
+    assert (facts["seconds"], facts["optimizer_steps"], facts["trained_tokens"]) == (2, 3, 100)
+    skill = [summary["conditions"][name]["metrics"]["ask_skill"]["value"] for name in ("facts", "base")]
+    assert facts["gained"]["value"] == pytest.approx((skill[0] - skill[1]) / facts["sampled_tokens"] * 1e6, rel=1e-4)
+
+
+def test_the_reports_show_values_predictions_and_methods(run, summary):
+    _, markdown, page = (path.read_text(encoding="utf-8") for path in write(run, summary))
+    for heading in ("What a turn is worth", "Predicted beside observed, per method", "Methods"):
+        assert f"## {heading}\n" in markdown and f"<h2>{heading}</h2>" in page
+    assert "What to ask first" in page and "asks for a missing fact" in page
+    assert summary["agreement"] in markdown and page.count("<svg") == 3
+    parser = Nesting()
+    parser.feed(page)
+    assert parser.open == []
+    blocks = re.findall(r"(?:^\|.*\n)+", markdown, re.M)
+    assert len(blocks) == 8 and all(len({line.count("|") for line in b.splitlines()}) == 1 for b in blocks)
+    assert "None" not in markdown
+
+
+def test_only_what_selection_keeps_is_predicted_by_its_arithmetic(summary):
+    lines = {line.split()[1]: line.split() for line in text(summary).splitlines() if line.startswith("│ facts")}
+    assert "sft" in lines["facts"] and lines["facts"][-2] != "–"
+    assert "dpo" in lines["facts_dpo"] and lines["facts_dpo"][-2] == "–"
+
+
+def test_a_condition_without_dialogues_ledger_or_results_is_a_row_of_dashes(tmp_path):
+    run = made_run(tmp_path / "made", conditions=METHODS, ledger=Ledger(siblings=2))
+    for file in [*run.glob("*/volunteer.jsonl"), *(run / "results" / "volunteer").iterdir()]:
+        file.unlink()
+    for folder in ("adapters", "datasets"):
+        for file in (run / folder / "volunteer").rglob("*.*"):
+            file.unlink()
+    summary = summarize([run])
+    cost = summary["conditions"]["volunteer"]["cost"]
+    assert set(cost.values()) == {None}
+    assert json.dumps(summary, allow_nan=False) and len(write(run, summary)) == 3
+    row = next(line for line in (run / "report.md").read_text().splitlines() if line.startswith("| volunteer | sft |"))
+    assert set(row.split(" | ")[2:]) <= {"–", "– |"}

@@ -1,0 +1,144 @@
+"""The planner against simulated experiments, against a run's own `detectable`, and what it says without a pilot."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from evals.report.power import SEED_SD, TASK_SD, Components, PlanError, components, designs, plan, power
+from evals.report.price import Price, price
+from evals.report.report import write
+from evals.report.summary import summarize
+from evals.sitting.sitting import Case
+from evals.stats.intervals import contrast, detectable
+from evals.stats.results import results
+from pipeline.experiment.experiment import Experiment, load
+from tests.evals.made_run import made_run
+
+METRIC = "ask_skill"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return made_run(tmp_path_factory.mktemp("power") / "run", seeds=(1, 2, 3), exam=30)
+
+
+def of(run, **compare) -> Experiment:
+    experiment = load(run / "config.yaml").model_copy(update={"out": str(run)})
+    return experiment.model_copy(update={"compare": experiment.compare.model_copy(update=compare)})
+
+
+def printed(experiment: Experiment) -> str:
+    console = Console(width=200)
+    with console.capture() as shown:
+        console.print(plan(experiment))
+    return shown.get()
+
+
+def significant(planted: Components, seeds: int, tasks: int, difference: float, runs: int) -> float:
+    """The share of simulated experiments in which `contrast` finds it."""
+    rng, found = np.random.default_rng(seeds + tasks), 0
+    for _ in range(runs):
+        parts = [rng.normal(scale=math.sqrt(planted.seed), size=(seeds, 1))]
+        parts += [rng.normal(scale=math.sqrt(planted.task), size=(1, tasks))]
+        cells = difference + sum(parts) + rng.normal(scale=math.sqrt(planted.rest), size=(seeds, tasks))
+        a = {(i, f"t{j}"): (cells[i, j], 100) for i in range(seeds) for j in range(tasks)}
+        b = {key: (0.0, 100) for key in a}
+        # A case counts 100, so that the floor of a Wilson interval is out of the way.
+        a = {key: (100 * value, n) for key, (value, n) in a.items()}
+        made = {"a": {("m", False): a}, "b": {("m", False): b}}
+        found += contrast(made, "m", "a", "b", resamples=1).p < 0.05
+    return found / runs
+
+
+@pytest.mark.parametrize(
+    ("seed", "task", "rest", "seeds", "tasks", "difference"),
+    [
+        (0.0, 0.09, 0.25, 3, 40, 0.2),  # tasks differ most
+        (0.01, 0.09, 0.25, 3, 40, 0.3),
+        (0.04, 0.01, 0.09, 3, 60, 0.5),  # seeds differ most, and three of them hardly tell how much
+        (0.01, 0.09, 0.25, 8, 40, 0.17),
+        (0.0, 0.0, 0.36, 3, 60, 0.12),  # nothing but noise
+        (0.01, 0.09, 0.25, 5, 40, 0.0),  # nothing to find: the share of false alarms
+    ],
+)
+def test_predicted_power_is_the_share_of_simulated_experiments_that_find_it(seed, task, rest, seeds, tasks, difference):
+    planted, runs = Components(seed, task, rest, 0.0, 1.0, "planted"), 600
+    predicted = power(planted.at(seeds, tasks), difference)
+    found = significant(planted, seeds, tasks, difference, runs)
+    assert abs(found - predicted) < 3.5 * math.sqrt(predicted * (1 - predicted) / runs)
+
+
+def test_at_its_own_tasks_and_seeds_a_pilot_gives_its_own_detectable_difference(run, tmp_path):
+    """Half of the tasks ask for a fact always, which one condition learns, and its seeds differ."""
+    copy = shutil.copytree(run, tmp_path / "copy")
+    for seed in (1, 2, 3):
+        cases = [Case("made", f"t{i}", "ask_needed", 8 - seed if i % 2 else (i + seed) % 3, 8) for i in range(30)]
+        cases += [Case("made", f"u{i}", "ask_needless", (i * seed) % 3, 8) for i in range(30)]
+        text = "".join(json.dumps(case._asdict()) + "\n" for case in cases)
+        (copy / "results" / "facts" / f"seed-{seed}.jsonl").write_text(text)
+    tables = {name: results(copy / "results" / name) for name in ("facts", "volunteer")}
+    seen = contrast(tables, METRIC, "facts", "volunteer")
+    found, pilot = components(of(copy))
+    exam = sum(of(copy).tasks.exam.values())
+    assert pilot == copy and found.share == 60 / exam and found.seed > 0 and found.task > 0
+    assert detectable(*found.at(seen.seeds, exam).spread()) == pytest.approx(seen.detectable)
+
+
+@given(st.floats(0, 0.1), st.floats(0, 0.1), st.floats(0.01, 1), st.integers(2, 6), st.integers(5, 60))
+def test_more_seeds_and_more_tasks_never_detect_less(seed, task, rest, seeds, tasks):
+    planted = Components(seed, task, rest, 0.0, 1.0, "planted")
+    error = [planted.at(*size).spread()[0] for size in ((seeds, tasks), (seeds + 1, tasks), (seeds, 2 * tasks))]
+    assert error[0] >= error[1] and error[0] >= error[2]
+
+
+def test_without_a_pilot_the_assumptions_are_printed_and_hours_are_not_invented(run, tmp_path):
+    bare = of(run, tokens_per_second=1000.0).model_copy(update={"out": str(tmp_path / "nothing")})
+    found, pilot = components(bare)
+    assert pilot is None and (found.seed, found.task) == (SEED_SD**2, TASK_SD**2)
+    # Both conditions draw 8 times; ask_needed and ask_needless have half of the tasks each.
+    assert found.rest == pytest.approx(2 * 2 * (2 * 0.25 / 8))
+    shown = printed(bare)
+    assert "no pilot, so assumed: sd 0.05 between seeds" in shown and "none is invented here" in shown
+    assert all(math.isnan(design.hours) for design in designs(bare, found, price(bare, None)))
+
+
+def test_tokens_and_hours_are_those_that_the_pilot_measured_times_the_design(run, tmp_path):
+    """A made run trains 100 tokens in 2 seconds for each of 3 conditions and seeds; its base sits the exams, too."""
+    copy = shutil.copytree(run, tmp_path / "copy")
+    write(copy, summarize([copy]))
+    cost = price(of(copy), copy)
+    assert (cost.trained, cost.seconds) == (300, 6)
+    there = summarize([copy])["conditions"]
+    assert cost.sampled == pytest.approx(
+        sum(there[name]["budgets"]["sampled_tokens"] for name in ("blind", "volunteer", "facts")) / 3
+    )
+    assert cost.tokens(2, 10) == pytest.approx(2 * (cost.sampled + 300 + 10 * cost.exam))
+    assert cost.hours(2, 10, 50) == pytest.approx(2 * ((cost.sampled + 10 * cost.exam) / 50 + 6) / 3600)
+    assert math.isnan(cost.hours(2, 10, 0)) and "compare.tokens_per_second" in printed(of(copy))
+    assert "GPU-hours" in printed(of(copy, tokens_per_second=50.0))
+
+
+def test_what_was_not_measured_is_priced_at_its_cap(run):
+    cost = price(of(run), None)
+    experiment = of(run)
+    turns = 8 * experiment.dialogue.turns  # four full and four underspecified tasks, rule partners
+    assert cost.sampled == 3 * turns * experiment.dialogue.max_tokens
+    assert math.isnan(cost.seconds) and isinstance(cost, Price)
+
+
+def test_a_pilot_that_cannot_tell_is_refused_by_name(run, tmp_path):
+    with pytest.raises(PlanError, match=r"compare\.pilot: .*nowhere: no exam results of 'facts' and 'volunteer'"):
+        plan(of(run, pilot=str(tmp_path / "nowhere")))
+    single = made_run(tmp_path / "single", seeds=(1,))
+    with pytest.raises(PlanError, match="1 seeds of 'ask_skill'; two of each are needed"):
+        plan(of(single))
+    with pytest.raises(PlanError, match="the config names none"):
+        plan(of(run).model_copy(update={"compare": None}))

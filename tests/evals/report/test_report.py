@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+import io
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from evals.report.report import family_of, matrix, number, samples, table, write
+from evals.report.summary import summarize
+from evals.report.validity import labelled_by
+from pipeline.knowledge.condition import Condition
+from tests.evals.made_run import CONDITIONS, made_run
+
+VOID = {"meta", "link", "br", "hr", "img", "input"}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory) -> Path:
+    conditions = {"solo": Condition(partition="solo"), **CONDITIONS}
+    return made_run(tmp_path_factory.mktemp("runs") / "made", conditions=conditions)
+
+
+@pytest.fixture(scope="module")
+def summary(run):
+    return summarize([run])
+
+
+@pytest.fixture(scope="module")
+def page(run, summary) -> str:
+    return write(run, summary)[2].read_text(encoding="utf-8")
+
+
+class Nesting(HTMLParser):
+    """Fails on a tag that closes another."""
+
+    def __init__(self):
+        super().__init__()
+        self.open: list[str] = []
+        self.links: list[str] = []
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in VOID:
+            self.open.append(tag)
+        self.handle_startendtag(tag, attrs)
+
+    def handle_startendtag(self, tag, attrs):
+        named = [value for key, value in attrs if key in ("src", "href", "xlink:href")]
+        self.links += [value for value in named if not value.startswith("#")]
+
+    def handle_endtag(self, tag):
+        assert self.open and self.open.pop() == tag
+
+
+def test_three_files_are_written_and_the_json_is_the_summary(run, summary, page):
+    assert {path.name for path in run.glob("report.*")} == {"report.json", "report.md", "report.html"}
+    assert json.loads((run / "report.json").read_text()) == json.loads(json.dumps(summary))
+    assert not list(run.glob(".report*"))
+
+
+def test_the_page_is_well_nested_and_loads_nothing(page):
+    parser = Nesting()
+    parser.feed(page)
+    assert parser.open == [] and parser.links == []
+    assert not re.search(r"@import|url\((?!#)", page)
+
+
+def test_the_page_states_the_headline_and_every_contrast(page, summary):
+    assert summary["headline"] in page
+    for row in summary["comparisons"]:
+        assert f"<td>{row['a']} − {row['b']}" in page
+    assert page.count("<svg") == 2
+
+
+def test_beside_each_rate_that_a_labeller_makes_stands_how_far_it_agrees_with_people(run, page):
+    question = next(one for one in labelled_by("ask_needed") if one.corpus == "mrda")
+    shown = "/".join(f"{rate[0]:.2f}".removeprefix("0") for rate in (question.precision, question.recall, question.f1))
+    rows = {row.split("<")[0]: row for row in page.split("<tr><td>")[1:]}
+    beside = {name: row.split("</td>")[0] for name, row in rows.items()}
+    assert f"mrda {shown}" in beside["ask_skill"]
+    first = next(text for text in beside.values() if "attempt: " in text)
+    assert "mathdial, dialogues solved –/.06/–" in first
+    assert "labels as above" in beside["ask_needed"]  # the same labels make it, and a hover shows them
+    assert f"mrda, n {question.n}" in beside["ask_needed"]
+    for written in (page, (run / "report.md").read_text()):
+        assert "leak by rules on mrbench, replies with a gold, n 28: precision 1.00" in written
+    assert f"question by rules on mrda, n {question.n}: precision {question.precision[0]:.2f}" in page
+    assert f"mrda {shown}" in (run / "report.md").read_text()
+
+
+def test_each_dialogue_is_shown_from_each_partys_view_and_only_the_partner_reads_its_facts(summary):
+    shown = [sample for sample in samples(summary) if sample["condition"] == "facts" and sample["task"].missing]
+    assert shown
+    for sample in shown:
+        fact = sample["task"].missing[0].text
+        assert fact not in sample["views"]["student"][0]["content"]
+        assert fact in sample["views"]["partner"][0]["content"]
+
+
+def test_without_a_partner_there_is_no_view_of_it(summary, page):
+    solo = [sample for sample in samples(summary) if sample["condition"] == "solo"]
+    assert solo and all(list(sample["views"]) == ["student"] for sample in solo)
+    assert "there is no partner" in page
+
+
+def test_what_was_said_is_escaped(tmp_path):
+    run = made_run(tmp_path / "made")
+    for file in (run / "dialogues").glob("*.jsonl"):
+        file.write_text(file.read_text().replace('"text":"The answer', '"text":"<script>x</script> The answer'))
+    page = write(run, summarize([run]))[2].read_text()
+    assert page.count("<script>") == 1 and "&lt;script&gt;x" in page
+
+
+def test_a_mismatch_is_loud_everywhere(tmp_path):
+    run = made_run(tmp_path / "made")
+    file = run / "dialogues" / "blind.jsonl"
+    file.write_text("".join(line + "\n" for line in file.read_text().splitlines()[1:]))
+    summary = summarize([run])
+    _, markdown, page = write(run, summary)
+    assert "DOES NOT RECONCILE: blind" in markdown.read_text()
+    assert "Does not reconcile" in page.read_text()
+    assert "Does not reconcile" in text(summary)
+
+
+def text(summary) -> str:
+    console = Console(width=160, file=io.StringIO())
+    with console.capture() as shown:
+        console.print(table(summary))
+    return shown.get()
+
+
+def test_what_rounds_to_zero_has_a_minus_only_where_signs_are_shown():
+    assert [number(-0.004), number(-0.0), number(-0.006)] == ["0.00", "0.00", "−0.01"]
+    assert [number(value, sign=True) for value in (-0.004, -0.0, 0.004)] == ["−0.00", "+0.00", "+0.00"]
+
+
+def test_the_terminal_shows_the_primary_first_and_the_prediction(summary):
+    lines = text(summary).splitlines()
+    contrasts = [line for line in lines if " − " in line and "│" in line]
+    assert "(primary)" in contrasts[0] and "facts − volunteer" in contrasts[0]
+    assert any("predicted" in line for line in lines)
+
+
+def test_markdown_tables_have_as_many_cells_in_every_row(run, page):
+    tables: list[list[int]] = [[]]
+    for line in (run / "report.md").read_text().splitlines():
+        if line.startswith("|"):
+            tables[-1].append(line.count("|"))
+        elif tables[-1]:
+            tables.append([])
+    found = [cells for cells in tables if cells]
+    assert len(found) == 4 and all(len(set(cells)) == 1 and len(cells) > 2 for cells in found)
+
+
+def test_a_run_without_a_comparison_or_results_still_reports(tmp_path):
+    run = made_run(tmp_path / "made")
+    config = run / "config.yaml"
+    lines = config.read_text().split("compare:")[0]
+    config.write_text(lines)
+    for file in (run / "results").glob("*/*"):
+        file.unlink()
+    summary = summarize([run])
+    assert "No primary contrast" in summary["headline"]
+    assert len(write(run, summary)) == 3 and text(summary)
+
+
+def test_what_the_exams_of_the_literature_found_is_shown_with_its_n_in_terminal_page_and_markdown(tmp_path):
+    made = made_run(tmp_path / "made", conditions=CONDITIONS)
+    cases = made / "results" / "base" / "seed-1.jsonl"
+    found = ("agreement@cross", "team_right@cross", "tutor_reached_turn2", "ground_used@corrected")
+    rows = [
+        {"exam": "any", "task": f"t{i}", "metric": metric, "hits": i % 2, "n": 5, "greedy": False}
+        for metric in found
+        for i in range(8)
+    ]
+    cases.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    config = made / "config.yaml"
+    config.write_text(re.sub(r"^compare:.*?(?=^\S|\Z)", "compare: null\n", config.read_text(), flags=re.M | re.S))
+    told = summarize([made])
+    console = Console(width=80, file=io.StringIO(), record=True)
+    console.print(table(told))
+    text = console.export_text()
+    markdown = write(made, told)[1].read_text()
+    for metric in found:
+        assert re.search(rf"{re.escape(metric)} .* 40\b", text)
+        assert re.search(rf"^\| {re.escape(metric)} \|.*, n 40\b", markdown, re.M)
+    assert [family_of(metric) for metric in found] == ["agreement", "agreement", "tutoring", "common_ground"]
+    assert all(row["shown"] for row in matrix(told)["tutoring"])

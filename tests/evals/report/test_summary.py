@@ -1,0 +1,286 @@
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import tracemalloc
+from pathlib import Path
+
+import pyarrow.parquet as parquet
+import pytest
+from typer.testing import CliRunner
+
+from evals.report.counts import Seen, count, predict, see
+from evals.report.summary import sentence, summarize
+from evals.stats.wording_shortcut import wording, youden_j
+from maieutic.cli import app
+from pipeline.core.schema import digest
+from pipeline.experiment.experiment import load
+from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.records import Dialogue
+from pipeline.runs.store import StoreError, read, rewrite
+from tests.evals.made_run import CONDITIONS, made_results, made_run, made_tasks, talk
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return made_run(tmp_path / "made")
+
+
+def test_the_summary_has_the_promised_shape_and_no_nan(run):
+    summary = json.loads(json.dumps(summarize([run]), allow_nan=False))
+    assert list(summary["conditions"]) == ["base", *CONDITIONS]
+    facts = summary["conditions"]["facts"]
+    assert facts["seeds"] == [1, 2]
+    assert {"value", "low", "high", "n", "greedy"} == set(facts["metrics"]["ask_skill"])
+    assert set(facts["counts"]) == {
+        "tasks",
+        "dialogues",
+        "failures",
+        "selected",
+        "rows",
+        "student_tokens",
+        "partner_tokens",
+    }
+    assert {"metric", "a", "b", "difference", "low", "high", "tasks", "seeds", "primary", "p", "p_holm"} <= set(
+        summary["comparisons"][0]
+    )
+    assert [row["primary"] for row in summary["comparisons"]] == [True, False, False]
+    assert summary["comparisons"][0]["p_holm"] is None
+
+
+def test_a_difference_is_that_of_the_values_in_the_table(run):
+    summary = summarize([run])
+    for row in summary["comparisons"]:
+        a, b = (summary["conditions"][row[side]]["metrics"][row["metric"]]["value"] for side in "ab")
+        assert row["difference"] == pytest.approx(a - b, abs=1e-5)
+
+
+def test_secondary_p_values_are_corrected_together_by_holm(run):
+    low, high = sorted((r["p"], r["p_holm"]) for r in summarize([run])["comparisons"] if not r["primary"])
+    assert low[0] < 0.5
+    assert (low[1], high[1]) == pytest.approx((2 * low[0], max(2 * low[0], high[0])), rel=1e-5)
+
+
+def test_counts_are_derived_from_the_files_and_reconcile(run):
+    summary = summarize([run])
+    assert summary["problems"] == []
+    counts = summary["conditions"]["facts"]["counts"]
+    assert (counts["tasks"], counts["dialogues"], counts["failures"]) == (8, 15, 1)
+    assert counts["rows"] == counts["selected"] <= counts["dialogues"]
+    assert summary["conditions"]["facts"]["budgets"]["optimizer_steps"] == 6
+
+
+def test_counting_takes_less_memory_than_the_dialogues_have_bytes(tmp_path):
+    run = made_run(tmp_path / "made", count=60)
+    experiment = load(run / "config.yaml")
+    count(run, experiment, "facts")  # what is imported at first use is no part of it
+    tracemalloc.start()
+    count(run, experiment, "facts")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < (run / "dialogues" / "facts.jsonl").stat().st_size
+
+
+def test_a_lost_dialogue_does_not_reconcile(run):
+    file = run / "dialogues" / "blind.jsonl"
+    file.write_text("".join(line + "\n" for line in file.read_text().splitlines()[1:]))
+    assert any(
+        line.startswith("blind: 8 tasks x 1 per task x 2 seeds x 1 rounds = 16, but 15")
+        for line in summarize([run])["problems"]
+    )
+
+
+def test_a_task_lost_under_every_seed_does_not_reconcile(run):
+    file = run / "dialogues" / "blind.jsonl"
+    gone = json.loads(file.read_text().splitlines()[0])["task"]["id"]
+    file.write_text("".join(line + "\n" for line in file.read_text().splitlines() if gone not in line))
+    assert "blind: the config asks for 8 tasks, the files hold 7" in summarize([run])["problems"]
+
+
+def test_a_doubled_dialogue_does_not_reconcile(run):
+    file = run / "dialogues" / "blind.jsonl"
+    file.write_text(file.read_text() + file.read_text().splitlines()[0] + "\n")
+    assert any("stored more than once" in line for line in summarize([run])["problems"])
+
+
+def first_turns(asks: int, silent: int) -> list[Dialogue]:
+    task = next(task for task in made_tasks(1) if task.missing)
+    said = [task.missing[0].ask] * asks + [f"The answer is {task.wrong_answer}."] * silent
+    turns = talk(task, CONDITIONS["facts"], random.Random(0))
+    return [
+        Dialogue(
+            id=str(i),
+            task=task,
+            condition="facts",
+            axes=CONDITIONS["facts"].model_dump(mode="json"),
+            seed=1,
+            stop="turn_cap",
+            turns=(turns[0].model_copy(update={"text": text}), *turns[1:]),
+        )
+        for i, text in enumerate(said)
+    ]
+
+
+def seen(dialogues: list[Dialogue], kept: set[str]) -> list[Seen]:
+    return [see(dialogue, CONDITIONS["facts"], kept) for dialogue in dialogues]
+
+
+def test_the_prediction_is_the_ask_rate_among_the_kept():
+    # 2 of 10 ask, both kept; 4 of the 8 others kept: .2 * 1 / (.2 * 1 + .8 * .5) = 1/3.
+    found = predict(seen(first_turns(2, 8), {"0", "1", "2", "3", "4", "5"}))
+    assert (found["prior"], found["keep_ask"], found["keep_no"]) == (0.2, 1.0, 0.5)
+    assert found["ask_rate"] == pytest.approx(1 / 3)
+
+
+def test_the_prediction_is_of_the_last_round_alone():
+    rounds = [
+        d.model_copy(update={"id": f"{i}-{d.id}", "round": i})
+        for i, asks in enumerate((4, 1))
+        for d in first_turns(asks, 4 - asks)
+    ]
+    found = predict(seen(rounds, {d.id for d in rounds}))
+    assert (found["ask_rate"], found["prior"], found["kept"], found["n"]) == (0.25, 0.25, 4, 4)
+
+
+def test_a_condition_that_keeps_nothing_underspecified_has_no_prediction(run):
+    blind = summarize([run])["conditions"]["blind"]
+    assert blind["predicted"]["ask_rate"] is None and blind["predicted"]["observed"]["value"] is not None
+
+
+def test_runs_with_colliding_names_are_prefixed_and_contrasted(tmp_path):
+    runs = [made_run(tmp_path / name, rates={"facts": rate}) for name, rate in (("low", 0.2), ("high", 0.8))]
+    summary = summarize(runs)
+    assert {"low/facts", "high/facts"} <= set(summary["conditions"])
+    between = [row for row in summary["comparisons"] if (row["a"], row["b"]) == ("high/facts", "low/facts")]
+    assert len(between) == 1 and between[0]["difference"] > 0.3 and between[0]["paired"]
+    assert sum(row["primary"] for row in summary["comparisons"]) == 1
+
+
+def test_comparing_several_runs_leaves_each_runs_own_report_alone(tmp_path):
+    runs = [made_run(tmp_path / name) for name in ("one", "two")]
+    (runs[0] / "report.json").write_text("mine")
+    assert CliRunner().invoke(app, ["compare", *map(str, runs)]).exit_code == 0
+    assert (runs[0] / "report.json").read_text() == "mine"
+    assert json.loads((runs[0] / "compared-with-two" / "report.json").read_text())["comparisons"]
+
+
+def test_a_broken_line_of_results_is_named(run):
+    file = next((run / "results" / "facts").glob("seed-1.jsonl"))
+    file.write_text(file.read_text() + "{oops\n")
+    with pytest.raises(StoreError, match=rf"{file.name}:\d+: not a case of an exam"):
+        summarize([run])
+
+
+def test_a_dataset_that_lost_rows_after_training_does_not_reconcile(run):
+    file = next((run / "datasets" / "facts" / "sft").glob("*.parquet"))
+    parquet.write_table(parquet.read_table(file).slice(1), file)
+    assert any("trained on" in line and "the dataset holds" in line for line in summarize([run])["problems"])
+
+
+def test_runs_with_other_exam_tasks_are_not_paired_and_said_to_be(tmp_path):
+    runs = [made_run(tmp_path / "one"), made_run(tmp_path / "two")]
+    for file in (runs[1] / "results").glob("*/seed-[12].jsonl"):
+        file.write_text(file.read_text().replace('"task": "', '"task": "other-'))
+    summary = summarize(runs)
+    between = [row for row in summary["comparisons"] if (row["a"], row["b"]) == ("two/facts", "one/facts")]
+    assert [row["paired"] for row in between] == [False]
+    assert any("sat different exam tasks (0 shared)" in note for note in summary["notes"])
+
+
+def test_too_few_tasks_say_nothing_about_the_wording(run):
+    assert summarize([run])["youden_j"] is None
+
+
+def test_a_leading_wording_refuses_the_headline(tmp_path):
+    run = made_run(tmp_path / "made", count=10)
+    for file in (run / "dialogues").glob("*.jsonl"):
+        rows = [Dialogue.model_validate_json(line) for line in file.read_text().splitlines()]
+        rows = [
+            row
+            if row.task.missing
+            else row.model_copy(
+                update={"task": row.task.model_copy(update={"question": row.task.question + " Everything is known."})}
+            )
+            for row in rows
+        ]
+        file.write_text("".join(row.model_dump_json() + "\n" for row in rows))
+    summary = summarize([run])
+    assert summary["headline_refused"] and "refused" in summary["headline"] and "+0." not in summary["headline"]
+
+
+def test_minimal_pairs_do_not_give_the_specification_away():
+    assert youden_j(map(wording, made_tasks(100))) <= 0.2
+
+
+def test_a_wording_that_gives_half_of_the_tasks_away_is_seen_past_their_twins():
+    # Far from its twin in the list, so that only grouping keeps both in one fold.
+    full, lacking = made_tasks(60)[:60], made_tasks(60)[:59:-1]
+    told = [t.model_copy(update={"question": t.question + " Everything is known."}) for t in full[::2]]
+    assert youden_j(map(wording, [*told, *full[1::2], *lacking])) >= 0.4
+
+
+def test_of_very_many_tasks_some_are_gone_through_and_twins_stay_together(monkeypatch):
+    made = list(map(wording, made_tasks(60)))
+    monkeypatch.setattr("evals.stats.wording_shortcut.MOST", 40)
+    first = sorted({row.full_question for row in made}, key=digest)[:20]
+    assert youden_j(made) == youden_j(row for question in first for row in made if row.full_question == question)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [(0.1, 0.3, "is higher under"), (-0.3, -0.1, "is lower under"), (-0.1, 0.3, "is not shown to differ")],
+)
+def test_the_headline_states_the_primary_whichever_way_it_fell(low, high, said):
+    row = {
+        "metric": "ask_skill",
+        "a": "facts",
+        "b": "volunteer",
+        "difference": (low + high) / 2,
+        "low": low,
+        "high": high,
+        "tasks": 100,
+        "seeds": 3,
+        "detectable": 0.09,
+    }
+    assert said in sentence(row) and f"{low:+.3f} to {high:+.3f}" in sentence(row)
+
+
+def test_plumbing_and_single_seeds_are_noted(tmp_path):
+    sham = CONDITIONS["blind"].model_copy(update={"label": "teacher"})
+    notes = summarize([made_run(tmp_path / "made", seeds=(1,), conditions=CONDITIONS | {"sham": sham})])["notes"]
+    assert any(note.startswith("sham: plumbing") for note in notes)
+    assert any(note.startswith("One seed only: blind, volunteer, facts, sham") for note in notes)
+
+
+def test_a_run_without_results_still_has_counts(run):
+    for folder in (run / "results").iterdir():
+        for file in folder.iterdir():
+            file.unlink()
+    summary = summarize([run])
+    assert summary["conditions"]["facts"]["counts"]["dialogues"] == 15
+    assert summary["conditions"]["facts"]["metrics"] == {}
+    assert "was not measured" in summary["headline"]
+
+
+def test_a_folder_that_is_no_run_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"config\.yaml: no such file\. Expected a run directory"):
+        summarize([tmp_path])
+
+
+def test_case_files_and_episode_files_are_told_apart(tmp_path):
+    path = made_run(tmp_path / "made")
+    before = summarize([path])["conditions"]["facts"]["metrics"]["ask_needed"]["n"]
+    made_results(path, "facts", (3,), 0.5, 6)
+    assert summarize([path])["conditions"]["facts"]["metrics"]["ask_needed"]["n"] == before * 3 / 2
+
+
+def test_a_condition_that_had_nothing_to_learn_from_is_no_exam_that_waits(tmp_path):
+    run = made_run(tmp_path / "made", conditions={"under_blind": Condition(partition="symmetric"), **CONDITIONS})
+    path = run / "dialogues" / "under_blind.jsonl"
+    wrong = [one for one in read(path, Dialogue) if one.task.missing]
+    rewrite(path, wrong)
+    shutil.rmtree(run / "results" / "under_blind")
+    shutil.rmtree(run / "results" / "blind")
+    notes = "\n".join(summarize([run])["notes"])
+    assert "Nothing to learn from, so no student: under_blind." in notes and "No exam results yet: blind." in notes

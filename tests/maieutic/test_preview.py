@@ -1,0 +1,40 @@
+"""What an experiment costs at most, before it is run."""
+
+from __future__ import annotations
+
+import pytest
+
+from maieutic.preview import cost, show
+from pipeline.experiment.experiment import Experiment
+from pipeline.tasks.loading import load_tasks
+
+CONDITIONS = {
+    "plain": {"partition": "facts"},
+    "peer": {"partition": "symmetric", "voice": "model"},
+    "convincing": {"partition": "symmetric", "voice": "model", "manner": "convincing"},
+    "memory": {"partition": "facts", "memory": "asymmetric", "remembers": "plain"},
+}
+
+
+@pytest.fixture
+def made() -> Experiment:
+    return Experiment.model_validate({
+        "name": "x", "seeds": [1, 2], "tasks": {"train": {"underspecified": 5}}, "engine": {"kind": "scripted"},
+        "dialogue": {"turns": 3, "max_tokens": 10}, "partner": {"candidates": 3, "judgements": 2},
+        "conditions": CONDITIONS,
+    })  # fmt: skip
+
+
+def test_judges_and_lessons_are_part_of_what_it_costs_at_most(made):
+    tasks, _ = load_tasks(made.tasks, "train")
+    found = {name: cost(made, tasks, name) for name in CONDITIONS}
+    assert {name: each.dialogues for name, each in found.items()} == dict.fromkeys(CONDITIONS, 10)
+    assert found["plain"].tokens == 10 * 3 * 10
+    assert found["peer"].tokens == 10 * (3 + 2) * 10
+    assert found["convincing"].tokens == 10 * (3 + 2 * (3 + 2 + 3 * 2)) * 10
+    assert found["memory"].tokens == found["plain"].tokens + 10 * 10  # a lesson for each dialogue
+
+
+def test_a_preview_says_that_nothing_is_remembered_yet(made, capsys):
+    show(made, 0)
+    assert "what it remembers of plain; nothing is remembered yet" in " ".join(capsys.readouterr().out.split())

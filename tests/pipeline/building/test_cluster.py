@@ -1,0 +1,90 @@
+"""A build on a real Ray cluster of three nodes on this machine, one of which is killed while it works."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from pipeline.core.errors import ConfigError
+from pipeline.experiment.experiment import Experiment
+from pipeline.knowledge.records import Dialogue
+from pipeline.runs.shards import Shard
+from pipeline.runs.store import read
+from tests.pipeline.runs.test_shards import lines, make
+
+HERE = importlib.util.find_spec("ray") is not None
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not HERE, reason="Ray is not installed: builds on Ray are NOT tested in this run"),
+    pytest.mark.filterwarnings("default"),  # Ray's own
+]
+SHARDS = [Shard(1, 2), Shard(2, 2)]
+
+
+def experiment(out: Path, executor: str = "local") -> Experiment:
+    return Experiment.model_validate({
+        "name": "t", "out": str(out), "seeds": [1], "engine": {"kind": "scripted"},
+        "executor": executor, "workers": 2, "dialogue": {"concurrency": 4},
+        "tasks": {"train": {"full": 6000, "underspecified": 6000}, "exam": {"full": 1}},
+        "conditions": {"facts": {"partition": "facts"}},
+    })  # fmt: skip
+
+
+def test_a_build_whose_node_is_killed_gives_the_dialogues_of_one_machine(tmp_path: Path) -> None:
+    import ray
+    from ray.cluster_utils import Cluster
+
+    from pipeline.building import cluster as executor
+
+    alone, exp = experiment(tmp_path / "alone"), experiment(tmp_path / "ray", "ray")
+    make(alone)
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
+    nodes = [cluster.add_node(num_cpus=1) for _ in range(2)]
+    ray.init(address=cluster.address, log_to_driver=False)
+    files = [shard.folder(exp.run) / "dialogues" / "facts.jsonl" for shard in SHARDS]
+    locks = [shard.folder(exp.run) / ".lock" for shard in SHARDS]
+    seen: dict[str, list[int]] = {}
+
+    def kill() -> None:
+        while not all(file.exists() and file.read_bytes().count(b"\n") > 100 for file in files):
+            time.sleep(0.01)
+        before = [int(lock.read_text()) for lock in locks]
+        cluster.remove_node(nodes[0], allow_graceful=False)
+        seen["at the kill"] = [file.read_bytes().count(b"\n") for file in files]
+        while True:  # until the lost shard has another writer
+            try:
+                after = [int(lock.read_text() or 0) for lock in locks]
+            except FileNotFoundError:
+                return
+            if changed := [pid for pid in after if pid and pid not in before]:
+                seen["resumed by"] = changed
+                return
+            time.sleep(0.01)
+
+    killer = threading.Thread(target=kill, daemon=True)
+    killer.start()
+    try:
+        executor.build_round(exp, ["facts"], 0)
+        alive = sum(node["Alive"] for node in ray.nodes())
+    finally:
+        ray.shutdown()
+        cluster.shutdown()
+    killer.join(timeout=10)
+    print(json.dumps({"dialogues": len(lines(exp)), "nodes left": alive, **seen}))
+    assert alive == 2 and 200 < sum(seen["at the kill"]) < 12_000 and len(seen["resumed by"]) == 1
+    assert lines(exp) == lines(alone)
+    assert len({dialogue.id for dialogue in read(exp.run / "dialogues" / "facts.jsonl", Dialogue)}) == 12_000
+
+
+def test_a_config_that_cannot_be_built_is_an_error_in_the_words_of_one_machine(tmp_path: Path) -> None:
+    from pipeline.building import cluster as executor
+
+    exp = experiment(tmp_path, "ray")
+    broken = exp.model_copy(update={"tasks": exp.tasks.model_copy(update={"train": {"full": 0}})})
+    with pytest.raises(ConfigError, match=r"tasks\.train: the source 'embedded' gave no task"):
+        executor.build_round(broken, ["facts"], 0)

@@ -1,0 +1,170 @@
+"""The ledger: branches whole and resumable, siblings shared between conditions, worth counted as it says."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.building.build import build
+from pipeline.building.turn_values import answer_worth, branch_out, has_ledger, wanted, worth
+from pipeline.core.schema import Message, Task, Turn, digest
+from pipeline.datasets.rejection_sampling import kept, select_pool
+from pipeline.dialogue.episode import Cast
+from pipeline.engines.model import Completion, EngineError, Sampling
+from pipeline.experiment.experiment import Experiment
+from pipeline.knowledge.records import Branch, Dialogue, Failure, Rollout, Sibling
+from pipeline.runs.pool import Pool, ledger_path
+from pipeline.runs.store import read
+
+
+class Chance:
+    """Asks, guesses, answers or is done, by the seed of the request alone."""
+
+    def __init__(self, broken: float = 0.0):
+        self.broken, self.asked = broken, Counter[str]()
+
+    async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
+        await asyncio.sleep(0)
+        self.asked[digest(messages)] += 1
+        drawn = int(digest(messages, sampling.seed), 16)
+        if drawn % 100 < 100 * self.broken:
+            raise EngineError("broken")
+        facts = ["How many hats does Tom have?", "I guess the answer is 7.", "The answer is 12.", "I am done."]
+        return Completion(facts[drawn // 100 % 4], 5, 10)
+
+    def count_tokens(self, text: str) -> int:
+        return len(text.split())
+
+
+def experiment(out: Path, **ledger: Any) -> Experiment:
+    return Experiment.model_validate({
+        "name": "tiny", "out": str(out), "seeds": [1], "engine": {"kind": "scripted"},
+        "conditions": {"facts": {"partition": "facts"}, "blind": {"partition": "symmetric"}},
+        "dialogue": {"turns": 3, "concurrency": 16}, "ledger": {"siblings": 3, "rollouts": 2} | ledger,
+    })  # fmt: skip
+
+
+def made(setting: Experiment, tasks: list[Task], condition: str = "facts", model: Any = None) -> list[Branch]:
+    cast = Cast(model or Chance())
+    asyncio.run(build(setting, tasks, [], condition, 1, 0, Cast(Chance()), lambda: None))
+    asyncio.run(branch_out(setting, condition, 1, 0, cast, lambda: None))
+    return list(read(ledger_path(setting.run, condition), Branch))
+
+
+def test_every_student_turn_that_is_asked_for_becomes_one_branch_with_its_prefix(underspecified, tmp_path):
+    setting = experiment(tmp_path, at=[0, 1])
+    branches = made(setting, underspecified[:6])
+    talks = {d.id: d for d in read(tmp_path / "dialogues/facts.jsonl", Dialogue)}
+    assert {(b.dialogue, b.at) for b in branches} == {
+        (d.id, at) for d in talks.values() for at in (0, 1) if at < (len(d.turns) + 1) // 2
+    }
+    for branch in branches:
+        assert branch.prefix == talks[branch.dialogue].turns[: 2 * branch.at]
+        assert len(branch.siblings) == 3
+        for i, sibling in enumerate(branch.siblings):
+            assert len(sibling.rollouts) == 2
+            for dialogue in branch.dialogues(i):
+                assert dialogue.turns[: 2 * branch.at + 1] == (*branch.prefix, sibling.turn)
+                assert sum(turn.party == "student" for turn in dialogue.turns) <= 3
+                assert [t.party for t in dialogue.turns] == ["student", "partner"] * (len(dialogue.turns) // 2) + [
+                    "student"
+                ] * (len(dialogue.turns) % 2)
+
+
+def test_siblings_of_a_first_turn_are_the_same_under_every_condition(underspecified, tmp_path):
+    setting = experiment(tmp_path)
+    facts, blind = (made(setting, underspecified[:4], name) for name in ("facts", "blind"))
+    said = [{b.task.id: [s.turn.text for s in b.siblings] for b in branches} for branches in (facts, blind)]
+    assert said[0] == said[1] and len(said[0]) == 4
+
+
+def test_a_ledger_told_to_go_on_makes_what_is_missing_and_nothing_twice(underspecified, tmp_path):
+    whole = made(experiment(tmp_path / "whole"), underspecified[:8])
+    setting = experiment(tmp_path / "parts")
+    made(setting, underspecified[:3])
+    path = ledger_path(setting.run, "facts")
+    path.write_bytes(path.read_bytes()[:-20])  # as a kill leaves it
+    parts = made(setting, underspecified[:8])
+    assert {b.id: b for b in parts} == {b.id: b for b in whole}
+    assert len(parts) == len({b.id for b in parts}) == sum(1 for _ in wanted(setting, "facts", 1, 0)) == 8
+
+
+def test_a_branch_that_fails_is_a_typed_failure_and_is_tried_again_where_the_engine_failed(underspecified, tmp_path):
+    setting = experiment(tmp_path)
+    some = made(setting, underspecified[:8], model=Chance(broken=0.05))
+    failures = list(read(tmp_path / "ledger/failures.jsonl", Failure))
+    assert failures and len(some) + len(failures) == 8
+    assert {f.kind for f in failures} == {"engine_error"}
+    assert not (tmp_path / "failures.jsonl").read_text()
+    assert len(made(setting, underspecified[:8])) == 8
+    assert not list(read(tmp_path / "ledger/failures.jsonl", Failure))
+
+
+def hand_made(task: Task) -> Branch:
+    """Two siblings: a question whose first rollout ends right, and a wrong answer that is the end."""
+    right = Rollout(turns=(turn("partner", "Okay."), turn("student", f"The answer is {task.answer}.")), stop="turn_cap")
+    wrong = Rollout(turns=(turn("partner", "Okay."), turn("student", "How many? And how many more?")), stop="turn_cap")
+    end = Rollout(turns=(), stop="student_done")
+    return Branch(
+        id="b", dialogue="d", task=task, condition="facts", axes={"partition": "facts"}, seed=1, round=0, prefix=(),
+        siblings=(
+            Sibling(turn=turn("student", task.missing[0].ask), rollouts=(right, wrong)),
+            Sibling(turn=turn("student", "The answer is 0."), rollouts=(end, end)),
+        ),
+    )  # fmt: skip
+
+
+def turn(party: Any, text: str) -> Turn:
+    return Turn(party=party, text=text, tokens=10)
+
+
+def test_a_turn_is_worth_the_share_of_its_rollouts_that_end_right_less_its_prices(underspecified, tmp_path):
+    branch = hand_made(underspecified[0])
+    free, dear = experiment(tmp_path).ledger, experiment(tmp_path, token_price=0.01, question_price=0.1).ledger
+    # One question in the sibling, two more in the second rollout: 2 a rollout; 20 student tokens in each.
+    assert worth(branch, 0, free) == (0.5, 0.5, 20, 2)
+    assert worth(branch, 0, dear).value == pytest.approx(0.5 - 0.2 - 0.2)
+    assert worth(branch, 1, dear) == (pytest.approx(-0.1), 0, 10, 0)
+    assert branch.tokens("student") == 10 + 10 + 10 + 10 and branch.tokens("partner") == 20
+
+
+def test_credit_by_answer_sees_no_worth_in_a_question(underspecified):
+    branch = hand_made(underspecified[0])
+    right = branch.model_copy(
+        update={"siblings": (Sibling(turn=turn("student", f"The answer is {branch.task.answer}."), rollouts=()),)}
+    )
+    assert (answer_worth(branch, 0), answer_worth(branch, 1), answer_worth(right, 0)) == (0, 0, 1)
+
+
+def test_the_pool_has_the_dialogues_and_all_that_go_through_siblings_and_selection_finds_them_again(
+    underspecified, tmp_path
+):
+    setting = experiment(tmp_path)
+    branches = made(setting, underspecified[:8])
+    pool = list(Pool(setting, "facts"))
+    assert len(pool) == len({d.id for d in pool}) == 8 + 8 * 3 * 2
+    assert {d.id for d in pool if "-" in d.id} == {d.id for b in branches for i in range(3) for d in b.dialogues(i)}
+    axes = setting.conditions["facts"].model_copy(update={"selection": "none"})
+    loose = setting.model_copy(update={"conditions": {"facts": axes}})
+    chosen = select_pool(loose, "facts")
+    texts = {(d.task.id, tuple(t.text for t in d.turns)) for d in pool if kept(d, axes)}
+    assert len(chosen) == len(list(chosen)) == len(texts)
+    assert all(any(d == other for other in pool) for d in chosen)
+
+
+@pytest.mark.parametrize(
+    ("condition", "has"),
+    [
+        ({"partition": "facts"}, True),
+        ({"partition": "script", "voice": "model"}, False),
+        ({"partition": "facts", "method": "q_priming"}, False),
+    ],
+)
+def test_what_cannot_be_played_on_from_its_middle_has_no_ledger(tmp_path, condition, has):
+    setting = Experiment.model_validate({"name": "x", "conditions": {"c": condition}, "ledger": {"siblings": 2}})
+    assert has_ledger(setting, "c") == has
+    assert not has_ledger(setting.model_copy(update={"ledger": experiment(tmp_path, siblings=0).ledger}), "c")

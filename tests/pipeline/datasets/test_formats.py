@@ -1,0 +1,168 @@
+"""Every format: its rows are the student's views, and private facts stand in the one column that is named for them."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import pytest
+from datasets import Dataset
+
+from pipeline.core.schema import Task, Turn
+from pipeline.datasets.export import export, export_all
+from pipeline.datasets.formats import FORMATS, NotExportable, rows
+from pipeline.datasets.rows import informed, informs, replies, to_row
+from pipeline.experiment.experiment import Experiment
+from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.partition import PARTITIONS
+from pipeline.knowledge.records import Branch, Dialogue, Rollout, Sibling
+from pipeline.knowledge.view import privileged, view
+from pipeline.runs.pool import ledger_path
+from pipeline.runs.store import rewrite
+
+ASKED = ("{ask}", "{fact}", "The answer is {answer}.", "Okay.", "I am done.")
+
+
+def talk(task: Task, partition: str = "facts", lines: tuple[str, ...] = ASKED) -> Dialogue:
+    fill = {"ask": task.missing[0].ask, "fact": task.missing[0].text, "answer": task.answer}
+    turns = tuple(
+        Turn(party=("student", "partner")[i % 2], text=line.format(**fill), tokens=3) for i, line in enumerate(lines)
+    )
+    axes: dict[str, Any] = {"partition": partition}
+    return Dialogue(
+        id=f"{partition}{task.id}", task=task, condition=partition, axes=axes, seed=1, turns=turns, stop="turn_cap"
+    )
+
+
+def built(out: Path, tasks: list[Task], **conditions: Any) -> Experiment:
+    """A run with one dialogue and one branch of each task under `facts` and `symmetric`."""
+    made = Experiment.model_validate({
+        "name": "x", "out": str(out), "ledger": {"siblings": 2},
+        "conditions": {"facts": {"partition": "facts"}, "symmetric": {"partition": "symmetric"}} | conditions,
+    })  # fmt: skip
+    for name in ("facts", "symmetric"):
+        dialogues = [talk(task, name) for task in tasks]
+        rewrite(out / "dialogues" / f"{name}.jsonl", dialogues)
+        rewrite(ledger_path(out, name), [branch(dialogue) for dialogue in dialogues])
+    return made
+
+
+def branch(dialogue: Dialogue) -> Branch:
+    question, *rest = dialogue.turns
+    wrong = question.model_copy(update={"text": "The answer is 0."})
+    return Branch(
+        id=f"b{dialogue.id}", dialogue=dialogue.id, task=dialogue.task, condition=dialogue.condition,
+        axes=dialogue.axes, seed=1, round=0, prefix=(),
+        siblings=(
+            Sibling(turn=question, rollouts=(Rollout(turns=tuple(rest), stop="turn_cap"),)),
+            Sibling(turn=wrong, rollouts=(Rollout(turns=(), stop="turn_cap"),)),
+        ),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_an_export_reads_back_with_the_columns_of_its_format_and_the_card_lists_it(underspecified, tmp_path, name):
+    made = built(tmp_path, underspecified[:3])
+    for condition in made.conditions:
+        export(made, condition)
+    export_all(made, name)
+    folder = tmp_path / "datasets/facts"
+    stored = Dataset.from_parquet(str(folder / name / "train.parquet"), cache_dir=str(tmp_path / "cache"))
+    assert list(stored.features) == list(FORMATS[name]) and len(stored) >= 3
+    card = (folder / "README.md").read_text(encoding="utf-8")
+    assert f"data_files: {name}/*.parquet" in card and "config_name: sft" in card
+    assert (name in card.partition("## Other formats")[2]) == (name != "sft")
+
+
+def test_each_turn_that_carries_loss_is_one_completion_after_all_that_was_read_before_it(underspecified):
+    made, dialogue = built_nowhere(), talk(underspecified[0])
+    row = to_row(made, dialogue)
+    assert row is not None
+    parts = replies(dict(row))
+    assert [part["completion"][0]["content"] for part in parts] == [turn.text for turn in dialogue.turns[::2]]
+    for i, part in enumerate(parts):
+        assert part["prompt"] == view(
+            dialogue.task, Condition.model_validate(dialogue.axes), dialogue.turns[: 2 * i], "student"
+        )
+        assert part["completion"][0]["role"] == "assistant"
+    assert len({part["id"] for part in parts}) == 3
+
+
+@pytest.mark.parametrize("partition", PARTITIONS)
+def test_what_the_partner_knows_stands_in_its_own_column_and_in_no_prompt(underspecified, partition):
+    axes = Condition(partition=partition, voice="model" if partition == "script" else "rule")
+    task = underspecified[0]
+    task = task.model_copy(
+        update={
+            "facts": tuple(
+                f if f.public else f.model_copy(update={"text": f"The zorb {f.id} has 77."}) for f in task.facts
+            ),
+            "answer": "717",
+            "solution": "Count the zorbs: 717.",
+            "wrong_answer": "718",
+        }
+    )
+    dialogue = talk(task, partition, ("I do not know.", "Okay.", "The answer is 5.", "Okay.", "I am done."))
+    dialogue = dialogue.model_copy(update={"axes": axes.shaping()})
+    found = informed(built_nowhere(), dialogue)
+    assert informs(axes) == (partition not in ("solo", "symmetric", "mindreader"))
+    if not informs(axes):
+        return
+    assert found
+    for row in found:
+        lines = row["privileged_context"].splitlines()
+        assert lines
+        assert not any(line in message["content"] for message in row["prompt"] for line in lines)
+        if partition != "jigsaw":  # its facts are dealt to both
+            assert not any(secret in m["content"] for m in row["prompt"] for secret in ("zorb", "717", "718"))
+    if partition in ("facts", "key"):
+        assert "zorb" in found[0]["privileged_context"]
+    if partition == "answer":
+        assert "717" in found[0]["privileged_context"] and "zorb" not in found[0]["privileged_context"]
+    if partition == "verifier":  # before its first attempt there is nothing to tell
+        assert [row["privileged_context"] for row in found] == ["The last answer is wrong."]
+
+
+def test_a_symmetric_partner_has_nothing_to_tell_whatever_is_hidden(underspecified):
+    for task in underspecified[:5]:
+        assert privileged(task, Condition(partition="symmetric"), talk(task).turns) == ""
+
+
+def test_what_a_condition_cannot_give_is_refused_with_its_reason(underspecified, tmp_path, capsys):
+    made = built(tmp_path, underspecified[:1], online={"partition": "facts", "method": "grpo"})
+    with pytest.raises(NotExportable, match="stores no dialogues"):
+        rows(made, "online", "sft")
+    with pytest.raises(NotExportable, match="nobody knows more"):
+        rows(made, "symmetric", "privileged_context")
+    bare = made.model_copy(update={"ledger": made.ledger.model_copy(update={"siblings": 0})})
+    with pytest.raises(NotExportable, match=r"ledger\.siblings"):
+        rows(bare, "facts", "preference")
+    with pytest.raises(NotExportable, match="Known: sft, prompt_completion"):
+        export_all(made, "parquet")
+    with pytest.raises(NotExportable, match="no condition has rows"):
+        export_all(made, "sft")
+    assert "maieutic build" in capsys.readouterr().out
+
+
+def built_nowhere() -> Experiment:
+    return Experiment.model_validate({"name": "x", "conditions": {"facts": {"partition": "facts"}}})
+
+
+def test_what_was_exported_is_made_anew_with_what_is_trained_on(underspecified, tmp_path):
+    made = built(tmp_path, underspecified[:2])
+    export(made, "facts")
+    before = export(made, "facts", "unpaired_preference").rows
+    rewrite(tmp_path / "dialogues/facts.jsonl", [talk(task) for task in underspecified[:5]])
+    export(made, "facts")
+    folder = tmp_path / "datasets/facts/unpaired_preference"
+    assert len(Dataset.from_parquet(str(folder / "train.parquet"), cache_dir=str(tmp_path / "cache"))) == before + 3
+
+
+def test_the_openings_of_a_student_with_a_memory_hold_what_it_remembers(underspecified, tmp_path):
+    made = built(tmp_path, [], mem={"partition": "facts", "memory": "uniform", "remembers": "facts"})
+    task = underspecified[0].model_copy(update={"memories": ("Another problem.",)})
+    axes = made.conditions["mem"].shaping()
+    rewrite(tmp_path / "dialogues/mem.jsonl", [talk(task).model_copy(update={"condition": "mem", "axes": axes})])
+    (row,) = itertools.chain.from_iterable(rows(made, "mem", "prompt_only")[1])
+    assert row["prompt"][0]["content"].startswith("Another problem.\n")

@@ -1,0 +1,139 @@
+"""Selection, luck and leaks, on traces small enough to check by eye."""
+
+import pytest
+
+from pipeline.core.schema import Fact, Task, Turn
+from pipeline.datasets.rejection_sampling import kept, select, select_pool, sound
+from pipeline.experiment.experiment import Experiment
+from pipeline.judging.leaks import first_leak, leak_stated, privileged
+from pipeline.judging.outcome import agrees, final_answer, is_correct, is_grounded
+from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.records import Branch, Dialogue, Rollout, Sibling
+from pipeline.runs.store import rewrite
+
+TASK = Task(
+    id="t",
+    source="embedded",
+    specification="underspecified",
+    question="Tom has some pens. Ana has 12 pens. In all?",
+    full_question="Tom has 30 pens. Ana has 12 pens. In all?",
+    answer="42",
+    facts=(
+        Fact(id="a", text="Tom has 30 pens.", public=False, ask="How many pens does Tom have?"),
+        Fact(id="b", text="Ana has 12 pens.", ask="How many pens does Ana have?"),
+    ),
+)
+
+
+def talk(*lines: str, partition: str = "facts", id: str = "d", **axes) -> Dialogue:
+    turns = tuple(Turn(party="partner" if i % 2 else "student", text=line) for i, line in enumerate(lines))
+    return Dialogue(
+        id=id,
+        task=TASK,
+        condition="c",
+        axes=Condition(partition=partition, **axes).model_dump(mode="json"),
+        seed=1,
+        turns=turns,
+        stop="turn_cap",
+    )
+
+
+ASKED = talk("How many pens does Tom have?", "Tom has 30 pens.", "The answer is 42.")
+LUCKY = talk("The answer is 42.", "Okay.", "I am done.")
+LATE = talk("The answer is 42.", "Tom has 30 pens.", "I am done.")
+
+
+def test_the_last_answer_counts():
+    assert final_answer(talk("The answer is 1.", "No.", "Is it 42?")) == "42"
+    assert final_answer(talk("Hello.")) is None
+
+
+def test_a_right_answer_without_the_facts_is_correct_but_not_grounded():
+    assert is_correct(ASKED) and is_grounded(ASKED)
+    assert is_correct(LUCKY) and not is_grounded(LUCKY)
+    assert not is_grounded(LATE)
+
+
+@pytest.mark.parametrize(
+    ("selection", "keep", "expected"),
+    [
+        ("outcome", "all", ["asked", "lucky"]),
+        ("outcome", "grounded", ["asked"]),
+        ("none", "all", ["asked", "lucky", "wrong"]),
+    ],
+)
+def test_selection_keeps_what_the_condition_says(selection, keep, expected):
+    dialogues = [
+        ASKED.model_copy(update={"id": "asked"}),
+        LUCKY.model_copy(update={"id": "lucky"}),
+        talk("The answer is 7.", id="wrong"),
+    ]
+    condition = Condition(partition="facts", selection=selection, keep=keep)
+    assert [d.id for d in select(dialogues, condition)] == expected
+
+
+def test_agreement_needs_one_answer_of_both_right_or_wrong():
+    condition = Condition(partition="symmetric", voice="model", selection="agreement")
+    assert kept(talk("The answer is 7.", "I agree. The answer is 7."), condition)
+    assert not kept(talk("The answer is 7.", "I disagree. The answer is 42."), condition)
+    assert not agrees(talk("The answer is 7.", "I see."))
+
+
+def test_dialogues_whose_partner_broke_its_row_are_kept_or_dropped_as_the_condition_says():
+    broken = talk("Hello.", "Tom has 30 pens.", "The answer is 42.", id="broken")
+    for breaches, expected in (("keep", ["broken", "d"]), ("drop", ["d"])):
+        condition = Condition(partition="facts", breaches=breaches)
+        assert [d.id for d in select([ASKED, broken], condition)] == expected
+        assert condition.shaping() == Condition(partition="facts").shaping()
+        assert condition.differs(Condition(partition="facts")) == []
+
+
+def test_a_branch_falls_with_any_of_its_broken_dialogues():
+    asks, told = ASKED.turns[0], (Rollout(turns=ASKED.turns[1:], stop="turn_cap"),)
+    false = (Rollout(turns=(Turn(party="partner", text="Tom has 31 pens."),), stop="turn_cap"),)
+    drop, common = (
+        Condition(partition="facts", breaches="drop"),
+        ASKED.model_dump(include={"condition", "axes", "seed"}),
+    )
+    for rollouts, expected in ((told, True), (told + false, False)):
+        siblings = (Sibling(turn=asks, rollouts=told), Sibling(turn=asks, rollouts=rollouts))
+        branch = Branch(id="b", dialogue="d", task=TASK, round=0, prefix=(), siblings=siblings, **common)
+        assert sound(branch, drop) == expected
+        assert sound(branch, Condition(partition="facts"))
+
+
+@pytest.mark.parametrize("axes", [{"partition": "solo"}, {"partition": "facts", "method": "grpo"}])
+def test_where_no_partner_speaks_in_a_stored_dialogue_none_can_be_dropped(axes):
+    with pytest.raises(ValueError, match="breaches: 'drop' leaves out stored dialogues"):
+        Condition(breaches="drop", **axes)
+
+
+def test_the_same_transcript_of_a_task_is_kept_once():
+    assert len(select([ASKED, ASKED.model_copy(update={"id": "e"})], Condition(partition="facts"))) == 1
+    other = ASKED.model_copy(update={"id": "e", "seed": 2})
+    assert len(select([ASKED, other], Condition(partition="facts"))) == 2
+
+
+def test_confirming_a_right_attempt_is_no_leak_and_neither_is_the_number_in_other_prose():
+    assert not leak_stated(talk("The answer is 42.", "Yes, the answer is 42."))
+    assert not leak_stated(talk("Hello.", "Think of 42 pens.", "The answer is 7."))
+    assert first_leak(talk("Hello.", "Go on.", "The answer is 7.", "No. The answer is 42.")) == 1
+
+
+def test_only_rows_with_more_than_the_question_are_privileged():
+    assert privileged(Condition(partition="facts")) and privileged(Condition(partition="verifier"))
+    assert not privileged(Condition(partition="symmetric")) and not privileged(Condition(partition="solo"))
+
+
+def test_what_is_selected_from_a_file_is_what_is_selected_from_a_list(tmp_path):
+    talks = [ASKED, LUCKY.model_copy(update={"id": "lucky"}), ASKED.model_copy(update={"id": "a twin"})]
+    conditions = {
+        "facts": Condition(partition="facts"),
+        "grounded": Condition(partition="facts", selection="none", keep="grounded"),
+        "nowhere": Condition(partition="facts"),
+    }
+    made = Experiment(name="x", out=str(tmp_path), conditions=conditions)
+    for name in ("facts", "grounded"):
+        rewrite(tmp_path / "dialogues" / f"{name}.jsonl", talks)
+        assert list(select_pool(made, name)) == select(talks, conditions[name])
+    assert list(select_pool(made, "nowhere")) == []

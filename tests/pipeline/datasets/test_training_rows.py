@@ -1,0 +1,208 @@
+"""Rows of every method: the student's view alone, pairs that are apart in worth, and one pool for all methods."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import pytest
+from datasets import Dataset
+
+from pipeline.core.schema import Task, Turn
+from pipeline.datasets.export import export, read_rows
+from pipeline.datasets.formats import FORMATS
+from pipeline.datasets.rows import labelled, monologue, pairs, to_row
+from pipeline.experiment.experiment import Experiment
+from pipeline.knowledge.records import Branch, Dialogue, Rollout, Sibling
+from pipeline.knowledge.view import view
+from pipeline.runs.pool import ledger_path
+from pipeline.runs.store import rewrite
+
+METHODS = {
+    "sft": {"partition": "facts"},
+    "flat": {"partition": "facts", "method": "monologue", "learns_from": "sft"},
+    "dpo": {"partition": "facts", "method": "dpo", "learns_from": "sft"},
+    "answer": {"partition": "facts", "method": "dpo_answer", "learns_from": "sft"},
+    "kto": {"partition": "facts", "method": "kto", "learns_from": "sft"},
+}
+
+
+def experiment(out: Path = Path("nowhere"), **training: Any) -> Experiment:
+    return Experiment.model_validate(
+        {"name": "x", "out": str(out), "conditions": METHODS, "ledger": {"siblings": 4}, "training": training}
+    )
+
+
+def turn(party: Any, text: str, finished: bool = True) -> Turn:
+    return Turn(party=party, text=text, tokens=10, finished=finished)
+
+
+def talk(task: Task, *lines: str, cut: int = -1) -> Dialogue:
+    turns = tuple(turn(("student", "partner")[i % 2], line, i != cut) for i, line in enumerate(lines))
+    axes = {"partition": "facts"}
+    return Dialogue(id="-".join(lines), task=task, condition="sft", axes=axes, seed=1, turns=turns, stop="turn_cap")
+
+
+def branch(task: Task, *first: str, prefix: tuple[Turn, ...] = ()) -> Branch:
+    """A sibling for each first line; a question ends right in both rollouts, all else where it stands."""
+    right = (turn("partner", task.missing[0].text), turn("student", f"The answer is {task.answer}."))
+    return Branch(
+        id=f"b{task.id}", dialogue="d", task=task, condition="sft", axes={"partition": "facts"}, seed=1, round=0,
+        prefix=prefix,
+        siblings=tuple(
+            Sibling(
+                turn=turn("student", line),
+                rollouts=tuple(Rollout(turns=right if "?" in line else (), stop="turn_cap") for _ in range(2)),
+            )
+            for line in first
+        ),
+    )  # fmt: skip
+
+
+def test_pairs_go_from_one_prompt_to_what_is_worth_more_and_no_text_meets_itself(underspecified):
+    task = underspecified[0]
+    ask = task.missing[0].ask
+    made = branch(task, ask, "The answer is 0.", "The answer is 0.", f"The answer is {task.answer}.")
+    found = pairs(experiment(), made, by_answer=False)
+    assert {(row["chosen"][0]["content"], row["rejected"][0]["content"]) for row in found} == {
+        (ask, "The answer is 0."),
+        (f"The answer is {task.answer}.", "The answer is 0."),
+    }
+    assert all(row["margin"] == 1 and row["prompt"] == view(task, setting_axes(), (), "student") for row in found)
+    assert len({row["id"] for row in found}) == len(found)
+
+
+def setting_axes() -> Any:
+    return experiment().conditions["sft"]
+
+
+def test_credit_by_answer_prefers_an_answer_to_the_question_that_would_have_led_to_it(underspecified):
+    task = underspecified[0]
+    made = branch(task, task.missing[0].ask, f"The answer is {task.answer}.", "The answer is 0.")
+    found = pairs(experiment(), made, by_answer=True)
+    assert {row["chosen"][0]["content"] for row in found} == {f"The answer is {task.answer}."}
+    assert {row["rejected"][0]["content"] for row in found} == {task.missing[0].ask, "The answer is 0."}
+
+
+def test_turns_that_are_not_far_enough_apart_or_were_cut_make_no_pair(underspecified):
+    task = underspecified[0]
+    made = branch(task, task.missing[0].ask, "The answer is 0.")
+    assert pairs(experiment(gap=1.5), made, by_answer=False) == []
+    whole, cut = made.siblings
+    cut = cut.model_copy(update={"turn": turn("student", "The answer", finished=False)})
+    assert pairs(experiment(), made.model_copy(update={"siblings": (whole, cut)}), by_answer=False) == []
+
+
+def test_a_monologue_has_the_students_words_and_the_partners_and_no_turns(underspecified):
+    task = underspecified[0]
+    made = talk(task, "How many?", "I cannot say.", "The answer is 7.", "Okay.")
+    flat, whole = monologue(experiment(), made), to_row(experiment(), made)
+    assert flat is not None and whole is not None
+    assert [m["role"] for m in flat["messages"]] == ["user", "assistant"] and flat["learn"] == [False, True]
+    assert flat["messages"][1]["content"] == "How many? The answer is 7."
+    assert flat["messages"][0]["content"] == whole["messages"][0]["content"] + " I cannot say. Okay."
+    assert monologue(experiment(), talk(task, "How many?", "I cannot say.", "The ans", cut=2)) is None
+
+
+def test_a_labelled_dialogue_is_the_row_of_sft_cut_in_two(underspecified):
+    made = talk(underspecified[0], "How many?", "I cannot say.", "The answer is 7.", "Okay.")
+    row, whole = labelled(experiment(), made, True), to_row(experiment(), made)
+    assert row is not None and whole is not None
+    assert row["prompt"] + row["completion"] == whole["messages"] and row["label"] is True
+    assert [False] * len(row["prompt"]) + row["learn"] == whole["learn"]
+    assert row["completion"][0]["role"] == "assistant" and len(row["prompt"]) == 1
+
+
+def test_private_facts_reach_no_row_of_any_method(underspecified, tmp_path):
+    task = next(task for task in underspecified if len(task.missing) == 1)
+    secret = {"answer": "31337", "solution": "s", "wrong_answer": "w"}
+    secret["facts"] = tuple(f if f.public else f.model_copy(update={"text": "A secret 31337."}) for f in task.facts)  # type: ignore[assignment]
+    rows = []
+    for one in (task, task.model_copy(update=secret)):
+        made = branch(task, task.missing[0].ask, f"The answer is {one.answer}.", "The answer is 0.")
+        made = made.model_copy(update={"task": one})
+        rows.append(
+            [
+                monologue(experiment(), talk(one, "How many?", "I cannot say.", "I am done.")),
+                labelled(experiment(), talk(one, "How many?", "I cannot say.", "I am done."), False),
+                [row["prompt"] for row in pairs(experiment(), made, by_answer=True)],
+            ]
+        )
+    assert rows[0] == rows[1]
+
+
+def test_all_methods_learn_from_one_pool_and_their_datasets_have_the_columns_of_their_format(underspecified, tmp_path):
+    setting = experiment(tmp_path)
+    tasks = underspecified[:4]
+    talks = [talk(t, "How many?", "Hm.", f"The answer is {t.answer}.") for t in tasks]
+    rewrite(tmp_path / "dialogues/sft.jsonl", talks)
+    first = [(t, t.missing[0].ask, f"The answer is {t.answer}.", "The answer is 0.") for t in tasks]
+    rewrite(ledger_path(tmp_path, "sft"), [branch(*one) for one in first])
+    taken = {name: export(setting, name) for name in METHODS}
+    # Of each task a dialogue of its own, and three siblings with two rollouts that are alike and count once in sft.
+    assert {name: (report.taken, report.rows) for name, report in taken.items()} == {
+        "sft": (12, 12),
+        "flat": (12, 12),
+        "dpo": (4, 8),
+        "answer": (4, 8),
+        "kto": (28, 28),
+    }
+    for name, report in taken.items():
+        columns = FORMATS[report.path.name]
+        stored = Dataset.from_parquet(str(report.path / "train.parquet"), cache_dir=str(tmp_path / "cache" / name))
+        assert list(stored.features) == list(columns)
+        assert len(read_rows(setting, name)) == report.rows
+    assert sum(row["label"] for row in read_rows(setting, "kto")) == 4 + 4 * 2 * 2
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_curriculum_keeps_the_tasks_that_are_passed_as_often_as_it_asks(underspecified, tmp_path, name):
+    some, never, always = underspecified[:3]
+    first = [
+        (some, some.missing[0].ask, f"The answer is {some.answer}.", "The answer is 0."),
+        (never, "The answer is 0.", "The answer is 1."),
+        (always, always.missing[0].ask),
+    ]
+    setting = experiment(tmp_path)
+    axes = setting.conditions[name].model_copy(update={"pass_rate": (0.1, 0.9)})
+    setting = setting.model_copy(update={"conditions": setting.conditions | {name: axes}})
+    rewrite(tmp_path / "dialogues/sft.jsonl", [talk(t, f"The answer is {t.answer}.") for t in (some, always)])
+    rewrite(ledger_path(tmp_path, "sft"), [branch(*one) for one in first])
+    export(setting, name)
+    assert {row["task_id"] for row in read_rows(setting, name)} == {some.id}
+
+
+def test_a_curriculum_needs_more_than_one_dialogue_a_task():
+    conditions = {"c": {"partition": "facts", "pass_rate": [0.25, 0.75]}}
+    with pytest.raises(ValueError, match="of one dialogue a task the rate is 0 or 1"):
+        Experiment.model_validate({"name": "x", "conditions": conditions})
+    assert Experiment.model_validate({"name": "x", "conditions": conditions, "dialogue": {"per_task": 4}})
+    with pytest.raises(ValueError, match="two shares from 0 to 1 are expected, the lower first"):
+        Experiment.model_validate({"name": "x", "conditions": {"c": {"partition": "facts", "pass_rate": [0.8, 0.2]}}})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"dpo": {"partition": "symmetric", "method": "dpo", "learns_from": "sft"}}, "differs in partition"),
+        ({"dpo": {"partition": "facts", "method": "dpo", "learns_from": "nobody"}}, "must name a condition"),
+        ({"dpo": {"partition": "facts", "method": "dpo", "learns_from": "flat"}}, "dialogues of its own. Known: sft"),
+        ({"qp": {"partition": "facts", "method": "q_priming", "learns_from": "sft"}}, "leave out learns_from"),
+    ],
+)
+def test_a_condition_that_cannot_learn_from_another_is_refused_in_words(change, message):
+    with pytest.raises(ValueError, match=message):
+        Experiment.model_validate({"name": "x", "conditions": METHODS | change, "ledger": {"siblings": 4}})
+
+
+def test_pairs_without_a_ledger_and_other_students_dialogues_are_refused():
+    with pytest.raises(ValueError, match=r"Set ledger\.siblings"):
+        Experiment.model_validate({"name": "x", "conditions": {"dpo": {"partition": "facts", "method": "dpo"}}})
+    with pytest.raises(ValueError, match="another student's from the second round on"):
+        Experiment.model_validate({"name": "x", "conditions": METHODS, "ledger": {"siblings": 4}, "rounds": 2})
+
+
+def test_what_is_said_in_a_dialogue_does_not_depend_on_how_one_learns_from_it():
+    axes = [experiment().conditions[name].shaping() for name in METHODS]
+    assert all(one == axes[0] for one in itertools.islice(axes, 1, None))

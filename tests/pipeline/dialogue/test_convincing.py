@@ -1,0 +1,102 @@
+"""A partner that is rewarded for convincing a weak judge: it says what convinces most, true or not."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from pipeline.building.build import dialogue_id
+from pipeline.core.schema import Message, Task
+from pipeline.dialogue.episode import Cast, play
+from pipeline.engines.model import Completion, Sampling
+from pipeline.engines.scripted import ScriptedModel
+from pipeline.experiment.experiment import Experiment
+from pipeline.experiment.settings import DialogueSettings
+from pipeline.knowledge.condition import Condition
+from pipeline.tasks.embedded import make_task
+from tests.pipeline.conftest import Parrot
+from tests.pipeline.knowledge.test_view import secret
+
+HOW = DialogueSettings(turns=2)
+CLAIM = "Everyone agrees, the answer is {}."
+
+
+class Judge:
+    """Takes over what its partner says everyone agrees on."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+
+    async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
+        text = "\n".join(message["content"] for message in messages)
+        self.heard.append(text)
+        _, told, answer = text.rpartition("Everyone agrees, the answer is ")
+        return Completion(f"The answer is {answer.split('.')[0]}." if told else "I do not know.", 4, 10)
+
+    def count_tokens(self, text: str) -> int:
+        return 1
+
+
+def played(task: Task, partition: str, *lines: str, candidates: int = 3):
+    judge = Judge()
+    cast = Cast(Parrot("Hm."), Parrot(*lines), judge=judge, candidates=candidates, judgements=2)
+    axes = Condition(partition=partition, voice="model", manner="convincing")
+    return asyncio.run(play(task, axes, cast, HOW, "k")).turns[1], judge
+
+
+def test_a_misled_partner_says_what_convinces_of_its_false_answer_and_the_budget_counts_all_candidates():
+    task = make_task(1, "full")
+    convincing = CLAIM.format(task.wrong_answer)
+    turn, judge = played(task, "misled", "I think so.", convincing, CLAIM.format(task.answer))
+    assert turn.text == convincing
+    assert turn.tokens == 3 * 3 + 3 * 2 * 4  # three candidates, and what the judge said twice to each
+    assert len(judge.heard) == 3 * 2
+
+
+def test_it_argues_for_its_own_belief_where_its_row_holds_no_answer_and_that_is_counted_too():
+    task = make_task(1, "full")
+    turn, _ = played(task, "symmetric", "Well.", CLAIM.format(5), "The answer is 5.", "The answer is 5.", candidates=2)
+    assert turn.text == CLAIM.format(5)
+    assert turn.tokens == 2 * 3 + 2 * 3 + 2 * 2 * 4
+
+
+def test_the_first_turn_is_said_where_nothing_convinces_or_it_is_unsure():
+    task = make_task(1, "full")
+    assert played(task, "misled", "One.", "Two.", "Three.")[0].text == "One."
+    assert played(task, "symmetric", "One.", CLAIM.format(5), "I do not know.", "Hm.", candidates=2)[0].text == "One."
+
+
+def test_the_judge_reads_what_the_student_reads_and_no_private_fact():
+    task = make_task(1, "underspecified")
+    _, judge = played(task, "key", "One.", "Two.", "Three.")
+    for text in judge.heard:
+        assert text.startswith(task.question)
+        assert not any(fact.text in text for fact in task.missing) and f"answer is {task.answer}" not in text
+
+
+def test_a_blind_convincing_partner_stays_blind():
+    task = make_task(3, "underspecified")
+    axes = Condition(partition="symmetric", voice="model", manner="convincing")
+    cast = Cast(ScriptedModel(), ScriptedModel(), judge=ScriptedModel(), candidates=3, judgements=2)
+    one, other = (asyncio.run(play(each, axes, cast, HOW, "k")) for each in (task, secret(task)))
+    assert one == other
+
+
+def test_only_a_model_can_be_convincing():
+    for wrong in ({"partition": "facts"}, {"partition": "script", "voice": "model"}):
+        with pytest.raises(ValueError, match="manner: 'convincing' is of a partner that may word its turns"):
+            Condition(manner="convincing", **wrong)
+
+
+def test_judge_and_candidates_are_part_of_the_ids_of_convincing_dialogues_and_of_no_others():
+    def ids(**partner: object) -> list[str]:
+        plain = {"partition": "symmetric", "voice": "model"}
+        conditions = {"c": plain | {"manner": "convincing"}, "plain": plain}
+        made = Experiment.model_validate({"name": "x", "conditions": conditions, "partner": partner})
+        return [dialogue_id(made, "t", name, 1, 0, 0) for name in conditions]
+
+    first, others = ids(), [ids(candidates=8), ids(judgements=8), ids(judge="other")]
+    assert ids(candidates=4, judge="data/base") == first
+    assert len({first[0], *(other[0] for other in others)}) == 4
+    assert {first[1]} == {other[1] for other in others}

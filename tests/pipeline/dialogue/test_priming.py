@@ -1,0 +1,89 @@
+"""Q-priming replaces wrong answers by questions, as often as it says, and leaves everything else alone."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from pipeline.core.schema import Task, Turn
+from pipeline.dialogue.episode import Cast, Played, play
+from pipeline.dialogue.priming import NOTHING_TO_ASK, is_primed, model_question, rule_question
+from pipeline.experiment.settings import DialogueSettings
+from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.view import view
+from tests.pipeline.conftest import Parrot
+
+PRIMED = Condition(partition="facts", method="q_priming")
+SETTINGS = DialogueSettings(turns=3)
+
+
+def played(task: Task, condition: Condition, *lines: str, key: str = "k", **cast: Any) -> Played:
+    return asyncio.run(play(task, condition, Cast(Parrot(*lines), **cast), SETTINGS, key))
+
+
+def keys(task: Task, *lines: str) -> str:
+    """A key under which the first turn is replaced."""
+    return next(str(i) for i in range(100) if 0 in played(task, PRIMED, *lines, key=str(i)).primed)
+
+
+def test_a_wrong_first_answer_is_replaced_by_a_question_for_what_only_the_partner_knows(underspecified):
+    task = underspecified[0]
+    lines = ("The answer is 0.", "I am done.")
+    made = played(task, PRIMED, *lines, key=keys(task, *lines))
+    assert made.turns[0].text == task.missing[0].ask and made.turns[0].finished
+    assert task.missing[0].text in made.turns[1].text
+
+
+@pytest.mark.parametrize("turn", [0, 1, 2])
+def test_turn_t_is_replaced_with_probability_three_quarters_to_the_t(underspecified, turn):
+    said = Turn(party="student", text="The answer is 0.")
+    hits = sum(is_primed(underspecified[0], PRIMED, said, turn, seed) for seed in range(4000))
+    assert hits / 4000 == pytest.approx(0.75 ** (turn + 1), abs=0.03)
+
+
+def test_questions_right_answers_and_other_methods_are_left_alone(underspecified):
+    task = underspecified[0]
+    for text in ("How many?", "I am done.", f"The answer is {task.answer}."):
+        assert not any(is_primed(task, PRIMED, Turn(party="student", text=text), 0, seed) for seed in range(50))
+    wrong = Turn(party="student", text="The answer is 0.")
+    assert not any(is_primed(task, Condition(partition="facts"), wrong, 0, seed) for seed in range(50))
+
+
+def test_a_question_asks_for_what_was_not_told_yet_and_for_nothing_where_nothing_is_missing(underspecified, full):
+    task = next(task for task in underspecified if len(task.missing) == 2)
+    first, second = task.missing
+    told = [Turn(party="student", text="Hm."), Turn(party="partner", text=first.text)]
+    assert rule_question(task, PRIMED, []) == first.ask
+    assert rule_question(task, PRIMED, told) == second.ask
+    assert rule_question(full[0], PRIMED, []) == NOTHING_TO_ASK
+    assert rule_question(task, Condition(partition="symmetric", method="q_priming"), []) == NOTHING_TO_ASK
+
+
+def test_a_model_that_writes_questions_reads_its_own_view_and_the_student_never_does(underspecified):
+    task = underspecified[0]
+    axes = Condition(partition="facts", method="q_priming", voice="model")
+    lines = ("The answer is 0.", "I am done.")
+    writer, student = Parrot("Sure. How many hats?", "Okay."), Parrot(*lines)
+    made = asyncio.run(play(task, axes, Cast(student, writer), SETTINGS, keys(task, *lines)))
+    assert made.turns[0].text == "How many hats?"
+    assert made.turns[0].tokens == 3 + 3  # what was replaced, and the question
+    assert writer.seen[0][0]["content"].startswith(view(task, axes, [], "partner")[0]["content"])
+    secret = task.missing[0].text
+    assert secret in writer.seen[0][0]["content"]
+    assert not any(secret in message["content"] for messages in student.seen for message in messages)
+
+
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        ("How many hats does Tom have?", "How many hats does Tom have?"),
+        ("Let me see. What is it? And why?", "What is it?"),
+        ("The answer is 7.", NOTHING_TO_ASK),
+        ("?", NOTHING_TO_ASK),
+        ("", NOTHING_TO_ASK),
+    ],
+)
+def test_of_what_a_model_writes_the_first_question_is_taken(text, question):
+    assert model_question(text) == question

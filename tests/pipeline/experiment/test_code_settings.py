@@ -1,0 +1,167 @@
+"""What a config may ask of code tasks, and two sources in one experiment."""
+
+import asyncio
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from evals.examining.examine import examine, results_path
+from evals.metrics.catalog import check_metrics
+from maieutic.cli import app
+from pipeline.building.build import jobs
+from pipeline.core.errors import ConfigError
+from pipeline.datasets.card import card
+from pipeline.engines.model import Completion
+from pipeline.experiment.assignment import exam_tasks
+from pipeline.experiment.experiment import Experiment, load
+from pipeline.reading.programs import fenced
+from pipeline.runs.directory import check
+from pipeline.sandbox.checks import CHECKER
+from pipeline.tasks.loading import stream_tasks
+
+CONFIGS = Path(__file__).parents[3] / "configs"
+CODE = {"source": "code", "train": {"full": 3, "underspecified": 3}, "exam": {"full": 3, "underspecified": 3}}
+BOTH = CODE | {"source": "embedded", "second": CODE}
+
+
+pytestmark = pytest.mark.usefixtures("programs_of_ours")
+
+
+def experiment(tasks=CODE, conditions=None, **more) -> Experiment:
+    base = {"name": "t", "tasks": tasks, "conditions": conditions or {"c": {"partition": "facts"}}}
+    return Experiment.model_validate(base | {"seeds": [1], "exams": {"include": ["asking"]}} | more)
+
+
+@pytest.mark.parametrize(("conditions", "more", "message"), [
+    ({"c": {"partition": "jigsaw"}}, {}, "two shares"),
+    ({"c": {"partition": "misled"}}, {}, "no wrong program"),
+    ({"c": {"partition": "script", "voice": "model"}}, {}, "lines"),
+    ({"c": {"partition": "symmetric", "voice": "model", "selection": "agreement"}}, {}, "outcome"),
+    ({"c": {"partition": "facts"}}, {"dialogue": {"beliefs": 4}}, "beliefs"),
+    ({"c": {"partition": "facts"}}, {"exams": {"include": ["asking", "collapse"]}}, "collapse"),
+    ({"c": {"partition": "facts", "sources": ["gsm8k"]}}, {}, "sources"),
+    ({"c": {"partition": "facts"}}, {"exams": {"include": ["alone"], "helped": 3}, "tasks": BOTH}, "two sources"),
+    ({"c": {"partition": "facts"}}, {"tasks": CODE | {"second": CODE}}, "two different sources"),
+    ({"c": {"partition": "facts"}}, {"tasks": CODE | {"path": "mine.jsonl"}}, "nothing to tell"),
+])  # fmt: skip
+def test_what_does_not_go_with_code_is_refused_with_its_key(conditions, more, message):
+    with pytest.raises(ValueError, match=message):
+        experiment(conditions=conditions, **more)
+
+
+def test_an_embedded_base_is_refused_early_since_it_cannot_read_code():
+    with pytest.raises(ConfigError, match="need a real model"):
+        check(experiment(engine={"kind": "transformers"}))
+    check(experiment(engine={"kind": "scripted"}))
+
+
+def test_conditions_play_the_sources_that_they_name():
+    conditions = {
+        "math": {"partition": "facts", "sources": ["embedded"]},
+        "code": {"partition": "facts", "sources": ["code"]},
+        "both": {"partition": "facts"},
+    }
+    made = experiment(BOTH, conditions)
+    tasks, _ = stream_tasks(made.tasks, "train")
+    played = {name: Counter(job.task.source for job in jobs(made, tasks, name, 1, 0)) for name in conditions}
+    assert played == {"math": {"embedded": 6}, "code": {"code": 6}, "both": {"embedded": 6, "code": 6}}
+
+
+def test_with_as_many_problems_each_the_condition_on_both_plays_half_of_either():
+    made = load(CONFIGS / "transfer_code_qwen3_0.6b.yaml")
+    sizes = {name: sum(map(len, made.stretches(name).values())) for name in made.conditions}
+    assert set(sizes.values()) == {400}
+    assert {cell: len(stretch) for cell, stretch in made.stretches("both").items()} == {
+        (source, name): 100 for source in ("embedded", "code") for name in ("full", "underspecified")
+    }
+
+
+def test_the_exam_has_its_own_source_and_the_second_aside():
+    tasks, aside = exam_tasks(experiment(BOTH))
+    assert {task.source for task in tasks} == {"embedded"} and {task.source for task in aside} == {"code"}
+    assert {task.split for task in aside} == {"exam"}
+
+
+class Coder:
+    """Asks where the question lacks nothing, and writes a wrong function where it is asked for one."""
+
+    async def complete(self, messages, sampling):
+        question = messages[0]["content"]
+        if "Write a Python function" not in question:
+            return Completion("How many are there?", 3, 10)
+        name = question.split("Examples:\n")[1].split("(")[0]
+        return Completion(fenced(f"def {name}(*all):\n    return 3"), 3, 10)
+
+    def count_tokens(self, text):
+        return len(text.split())
+
+
+def test_the_exams_of_a_second_source_are_first_turns_with_its_name(tmp_path):
+    made = experiment(BOTH, out=str(tmp_path), exams={"include": ["asking"], "samples": 2})
+    asyncio.run(examine(made, "base", 1, None, Coder(), Coder(), *exam_tasks(made)))
+    cases = results_path(tmp_path, "base", 1).read_text()
+    for metric in ("ask_needed", "ask_needless", "first_accuracy", "ask_needed@code", "first_accuracy@code"):
+        assert f'"{metric}"' in cases
+    assert "@facts" in cases and "first_accuracy@facts" not in cases
+
+
+class Reader(Coder):
+    """Writes the reference that it was told of beforehand."""
+
+    def __init__(self, tasks):
+        self.answers = {task.entry: task.answer for task in tasks}
+
+    async def complete(self, messages, sampling):
+        name = messages[0]["content"].split("Examples:\n")[1].split("(")[0]
+        return Completion(fenced(self.answers[name]), 3, 10)
+
+
+def test_the_exams_of_code_count_programs_that_pass_as_right(tmp_path):
+    exams = {"include": ["asking", "feedback", "alone"], "episodes": 1}
+    made = experiment(out=str(tmp_path), exams=exams, engine={"kind": "scripted"})
+    tasks, aside = exam_tasks(made)
+    found = {}
+    for name, student in {"wrong": Coder(), "right": Reader(tasks)}.items():
+        path = asyncio.run(examine(made, name, 1, None, student, student, tasks, aside))
+        found[name] = path.read_text()
+    for name, hits in {"wrong": 0, "right": 1}.items():
+        cases = [json.loads(line) for line in found[name].splitlines()]
+        rates = {
+            metric: [case["hits"] / case["n"] for case in cases if case["metric"] == metric]
+            for metric in ("first_accuracy", "accuracy_full@verifier", "alone_accuracy", "ask_needless")
+        }
+        assert set(rates["first_accuracy"]) == set(rates["alone_accuracy"]) == {hits}
+        assert set(rates["accuracy_full@verifier"]) == {hits} and set(rates["ask_needless"]) == {0}
+
+
+@pytest.mark.parametrize("name", ["code_qwen3_0.6b", "transfer_code_qwen3_0.6b"])
+def test_a_shipped_config_about_code_measures_what_it_compares_and_is_previewed_without_a_model(name):
+    path = CONFIGS / f"{name}.yaml"
+    check_metrics(path, load(path))
+    flags = [] if not CHECKER.unsafe else ["--unsafe"]
+    scripted = ["--set", "engine.kind=scripted", "--set", "student.model=data/base"]
+    shown = CliRunner().invoke(app, ["preview", str(path), *flags, *scripted])
+    assert shown.exit_code == 0, shown.output
+    assert "Write a Python function." in shown.output and "exams of" in shown.output
+
+
+def test_unsafe_is_typed_and_no_key_of_a_config(tmp_path):
+    path = CONFIGS / "code_qwen3_0.6b.yaml"
+    for key in ("unsafe", "dialogue.unsafe", "engine.unsafe", "tasks.unsafe"):
+        with pytest.raises(ConfigError, match="not a key"):
+            load(path, (f"{key}=true",))
+    for command in ("preview", "build", "eval", "run"):
+        assert "--unsafe" in CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"}).output
+    CHECKER.unsafe = False
+    CliRunner().invoke(app, ["preview", str(path), "--unsafe", "--set", "name"])
+    assert CHECKER.unsafe
+
+
+def test_the_card_says_what_is_not_measured_of_programs_and_of_numbers_says_nothing_of_it():
+    conditions = {"math": {"partition": "facts", "sources": ["embedded"]}, "code": {"partition": "facts"}}
+    made = experiment(BOTH, conditions)
+    told = {name: "pass their tests" in card(made, name, [], {"sft": 0}) for name in conditions}
+    assert told == {"math": False, "code": True}

@@ -1,0 +1,167 @@
+"""pipeline.reading.labeller: the acts of turns by rules, a classifier or a judge."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import numpy as np
+import pytest
+from pydantic import ValidationError
+
+from pipeline.core.schema import Fact
+from pipeline.engines.model import Completion, EngineError
+from pipeline.experiment.experiment import Experiment
+from pipeline.reading.acts import ACTS, acts, asked, questions
+from pipeline.reading.classifier import Classifier, Linear
+from pipeline.reading.context import Spoken, Unlabelled
+from pipeline.reading.judge import MEANT, SCHEMA, Judge, prompt
+from pipeline.reading.labeller import label
+from pipeline.reading.settings import ActsSettings
+
+TOM = Fact(id="tom", text="Tom has 12 pens.", ask="How many pens does Tom have?", public=False)
+JUDGED = {"labeller": "judge", "model": "any"}
+
+
+def labelled(turns, labeller=None):
+    return asyncio.run(label(turns, labeller))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "how do you say box",
+        "So what would be the next step",
+        "Which one",
+        "but how is that different",
+        "are there more apples",
+        "okay which two numbers do you add",
+        "why six?",
+    ],
+)
+def test_a_question_without_a_mark_is_found_by_its_words(text):
+    assert questions(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "What I did was add them",
+        "When I add them I get more",
+        "how many loose pens are in the",
+        "how many pens there are.",
+        "which I did not have",
+        "What a day!",
+        "",
+    ],
+)
+def test_a_clause_a_cut_or_a_marked_statement_asks_nothing(text):
+    assert questions(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "act"),
+    [
+        ("Uh-huh.", "acknowledge"),
+        ("oh okay yeah", "acknowledge"),
+        ("I see.", "acknowledge"),
+        ("pardon?", "repair"),
+        ("you mean the last one?", "repair"),
+        ("Could you say that again?", "repair"),
+        ("No, it is not.", "disagree"),
+        ("That's right.", "agree"),
+    ],
+)
+def test_what_people_say_most_is_read_as_they_mean_it(text, act):
+    assert act in acts(text, ())
+
+
+@pytest.mark.parametrize(
+    "text", ["I see many of them here.", "Yeah we could add the second one", "No problem, take two."]
+)
+def test_a_first_word_alone_makes_no_acknowledgement_and_no_disagreement(text):
+    assert not acts(text, ()) & {"acknowledge", "disagree"}
+
+
+def test_the_rules_say_the_acts_and_that_a_turn_asks():
+    [found] = labelled([Spoken(TOM.ask, facts=(TOM,))])
+    assert found == {"clarify", "question"} and asked(TOM.ask, (TOM,)) == ["tom"]
+
+
+def made(**yes: float) -> Classifier:
+    """Says yes to a class where the turn has its word."""
+
+    def embed(texts):
+        return np.array([[float("huh" in text), float("beg" in text)] for text in texts])
+
+    def one(place: int) -> Linear:
+        return Linear((), False, np.eye(8, dtype=np.float32)[place], 0.0, 0.5)
+
+    return Classifier(embed, {name: one(int(place)) for name, place in yes.items()})
+
+
+def test_a_classifier_decides_what_wording_shows_and_leaves_facts_and_attempts_to_the_rules():
+    turns = [Spoken("huh"), Spoken("Okay."), Spoken(TOM.ask, facts=(TOM,)), Spoken("The answer is 12.")]
+    found = labelled(turns, made(acknowledge=0, question=1))
+    assert found == [{"acknowledge"}, set(), {"clarify", "question"}, {"attempt"}]
+
+
+def test_a_request_that_a_classifier_finds_asks_for_clarification():
+    assert labelled([Spoken("beg huh")], made(question=1, request=0)) == [{"clarify", "question"}]
+    assert labelled([Spoken("beg")], made(question=1, request=0)) == [{"other_question", "question"}]
+
+
+class Asked:
+    """A model that keeps what it was asked, and says one thing."""
+
+    def __init__(self, said: str | Exception):
+        self.said, self.samplings = said, []
+
+    async def complete(self, messages, sampling):
+        self.samplings.append(sampling)
+        if isinstance(self.said, Exception):
+            raise self.said
+        return Completion(self.said, 1, 1)
+
+    def count_tokens(self, text):
+        return 1
+
+
+@pytest.mark.parametrize(
+    "said",
+    ['{"acts": ["hedge", "question"]}', '<think>{"acts": []}</think> ```json\n{"acts": ["question","hedge"]}```'],
+)
+def test_a_judge_is_held_to_the_schema_and_its_last_object_counts(said):
+    model = Asked(said)
+    assert labelled([Spoken("maybe?")], Judge(model)) == [{"hedge", "question"}]
+    assert json.loads(model.samplings[0].schema) == json.loads(SCHEMA) and SCHEMA in prompt(Spoken("a"))[0]["content"]
+
+
+@pytest.mark.parametrize("said", ["", "hedge", '{"acts": ["shout"]}', '{"acts": "hedge"}', '{"act": []}', "{}"])
+def test_what_does_not_validate_is_no_label_and_never_no_act(said):
+    [found] = labelled([Spoken("maybe?")], Judge(Asked(said)))
+    assert isinstance(found, Unlabelled) and not found.engine
+
+
+def test_a_judge_whose_engine_fails_says_so():
+    [found] = labelled([Spoken("maybe?")], Judge(Asked(EngineError("gone"))))
+    assert found == Unlabelled("gone", engine=True)
+
+
+def test_a_judge_reads_the_facts_and_which_were_told_and_knows_every_act():
+    [message] = prompt(Spoken("Tom has 12.", "He has 12.", False, (TOM,), frozenset({"tom"}), True))
+    assert f"{TOM.text} (told before)" in message["content"] and "(the other speaker)" in message["content"]
+    assert set(MEANT) == {*ACTS, "question"}
+
+
+def test_who_labels_is_no_part_of_a_dialogue():
+    common = {"name": "t", "conditions": {"facts": {"partition": "facts"}}}
+    rules, judge = (Experiment.model_validate(common | extra) for extra in ({}, {"acts": JUDGED}))
+    assert rules.fingerprint() == judge.fingerprint() and rules.particulars("facts") == judge.particulars("facts")
+
+
+def test_a_classifier_needs_its_folder_and_a_judge_its_model():
+    assert ActsSettings().labeller == "rules"
+    for labeller, key in (("classifier", "path"), ("judge", "model")):
+        with pytest.raises(ValidationError, match=f"acts.{key}"):
+            ActsSettings(labeller=labeller)

@@ -1,0 +1,48 @@
+"""A record is stored whole or not at all."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.knowledge.records import Failure
+from pipeline.runs.store import Appender, StoreError, read, rewrite
+
+
+def failure(i: int, message: str = "why") -> Failure:
+    return Failure(id=str(i), task_id="t", condition="c", seed=1, kind="bad_task", message=message)
+
+
+@given(st.lists(st.text(), min_size=1, max_size=5), st.data())
+def test_a_file_cut_at_any_byte_keeps_its_whole_records_and_takes_new_ones(tmp_path_factory, messages, data):
+    path = tmp_path_factory.mktemp("store") / "f.jsonl"
+    with Appender(path) as file:
+        for i, message in enumerate(messages):
+            file.append(failure(i, message))
+    whole = path.read_bytes()
+    cut = data.draw(st.integers(0, len(whole)))
+    path.write_bytes(whole[:cut])
+    survivors = whole[:cut].count(b"\n")
+    assert [row.id for row in read(path, Failure)] == [str(i) for i in range(survivors)]
+    with Appender(path) as file:
+        file.append(failure(99))
+    assert [row.id for row in read(path, Failure)] == [*(str(i) for i in range(survivors)), "99"]
+
+
+def test_a_malformed_line_is_named_with_what_to_do(tmp_path):
+    path = tmp_path / "f.jsonl"
+    with Appender(path) as file:
+        file.append(failure(0))
+    path.write_bytes(path.read_bytes() + b'{"id": 3}\n')
+    with pytest.raises(StoreError, match=r"f\.jsonl:2: not a Failure.*Delete that line"):
+        list(read(path, Failure))
+
+
+def test_a_missing_file_holds_no_records(tmp_path):
+    assert list(read(tmp_path / "none.jsonl", Failure)) == []
+
+
+def test_rewriting_replaces_all_at_once(tmp_path):
+    path = tmp_path / "f.jsonl"
+    rewrite(path, [failure(1), failure(2)])
+    rewrite(path, [failure(3)])
+    assert [row.id for row in read(path, Failure)] == ["3"] and [p.name for p in tmp_path.iterdir()] == ["f.jsonl"]
