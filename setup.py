@@ -1,0 +1,8 @@
+"""What pyproject.toml cannot say: data/ and configs/ lie in the wheel as maieutic.data and maieutic.configs."""
+
+from setuptools import find_packages, setup
+
+SHIPPED = {"maieutic.data": "data", "maieutic.data.base": "data/base", "maieutic.configs": "configs"}
+CODE = ("maieutic*", "pipeline*", "training*", "evals*")
+
+setup(packages=[*find_packages(include=CODE), *SHIPPED], package_dir=SHIPPED)
