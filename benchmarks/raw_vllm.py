@@ -31,10 +31,11 @@ from pipeline.dialogue.episode import Cast
 from pipeline.engines.model import Completion, Sampling, open_model
 from pipeline.engines.settings import Engine
 from pipeline.engines.transformers import encode, load_tokenizer
+from pipeline.engines.weights import weights_at
 from pipeline.experiment.experiment import Experiment
 from pipeline.tasks.loading import load_tasks
 
-MODEL, CONCURRENCY, WAVES, TURNS, ROUNDS = "data/base", 256, 4, 4, 3
+MODEL, CONCURRENCY, WAVES, TURNS, ROUNDS = "embedded", 256, 4, 4, 3
 ROOT = Path(__file__).parent.parent
 PYTHON = str(ROOT / ".venv-vllm/bin/python")
 
@@ -88,7 +89,7 @@ def batch(job: Path) -> dict[str, float]:
     from pipeline.engines.vllm import settings
 
     asked = json.loads(job.read_text())
-    model: Any = LLM(model=MODEL, dtype="float32", **settings(4096))
+    model: Any = LLM(model=weights_at(MODEL), dtype="float32", **settings(4096))
     model.generate([{"prompt_token_ids": asked[0][0]}], SamplingParams(max_tokens=8), use_tqdm=False)
     params = [
         SamplingParams(temperature=1.0, seed=i, max_tokens=n, min_tokens=n, ignore_eos=True, detokenize=False)

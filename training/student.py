@@ -39,7 +39,8 @@ from pipeline.core.schema import digest
 from pipeline.datasets.export import read_rows
 from pipeline.datasets.rows import Row
 from pipeline.engines.transformers import load_tokenizer
-from pipeline.experiment.experiment import Experiment, weights_id
+from pipeline.engines.weights import weights_at, weights_id
+from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import Method
 from pipeline.runs.directory import adapter_path
 from pipeline.runs.progress import Stage, stage
@@ -94,7 +95,7 @@ def train(experiment: Experiment, condition: str, seed: int, round: int = 0, sta
     hf_logging.disable_progress_bar()  # ours is the one progress display
     # Weights in the type of the arithmetic: a float32 base would cost a GPU twice the memory.
     model: Any = AutoModelForCausalLM.from_pretrained(
-        experiment.student.model, dtype=torch.bfloat16 if settings.bf16 else torch.float32
+        weights_at(experiment.student.model), dtype=torch.bfloat16 if settings.bf16 else torch.float32
     )
     lora = None
     if start is None:

@@ -23,7 +23,8 @@ from pipeline.core.schema import Task, Turn
 from pipeline.dialogue.episode import speak, stream
 from pipeline.dialogue.partner import WORDINGS
 from pipeline.engines.model import open_model
-from pipeline.experiment.experiment import Experiment, weights_id
+from pipeline.engines.weights import weights_id
+from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import view
 from pipeline.reading.acts import attempt
 from pipeline.reading.numbers.equality import equal

@@ -31,8 +31,9 @@ from evals.sitting.sitting import Case, Episode, Sitting
 from pipeline.core.schema import Task
 from pipeline.dialogue.casting import Casting, Counted
 from pipeline.engines.model import EngineDown, Model
+from pipeline.engines.weights import weights_id
 from pipeline.experiment.assignment import exam_tasks
-from pipeline.experiment.experiment import Experiment, weights_id
+from pipeline.experiment.experiment import Experiment
 from pipeline.reading.labeller import open_labeller
 from pipeline.runs.directory import newest_adapter
 from pipeline.runs.progress import console, say, seconds, stage

@@ -21,8 +21,9 @@ that it compares them, so it is a weaker gate than a direct question about the p
 
 `@questions`: a file of loaded questions for real models, one message each; the embedded base does not know their
 words and is not asked. exams.presupposition.path names JSON Lines of {question, presupposition, direct_question,
-direct_answer, corrections}; data/presuppositions.jsonl is a small one. `corrections`, which may be left out, are words
-that only a reply has that corrects ("denser", where iron was called lighter).
+direct_answer, corrections}; where no path is given, those that ship are asked (data/presuppositions.jsonl).
+`corrections`, which may be left out, are words that only a reply has that corrects ("denser", where iron was called
+lighter).
 
 Who labels: rules, read off the text alone (`reply_kind`), clause by clause. A rejection is a clause that is about the
 presupposition (half of its words) and turns it (a denial where it has none, none where it has one), or that has a
@@ -48,6 +49,7 @@ from evals.sitting.items import items, shown
 from evals.sitting.pairs import PEER
 from evals.sitting.reference_rates import references
 from evals.sitting.sitting import OPENING, Case, Found, Sitting, needs_real_model, tally
+from pipeline.core.resources import shipped
 from pipeline.core.schema import Message, Task, Turn, digest
 from pipeline.engines.model import Completion, Sampling
 from pipeline.experiment.exams import LoadedQuestions
@@ -62,6 +64,7 @@ from pipeline.tasks.parsing import BadRow, RowError, text_of
 KINDS = ("reject", "accommodate", "other")
 FILE = "@questions"
 KEY = "exams.presupposition.path"
+SHIPPED = shipped("data", "presuppositions.jsonl")
 SCRIPTS = {
     "reject": ("That is not true: {}", "The question rests on a mistake.", "There is no such thing."),
     "accommodate": ("It came about by and by.", "As far as we know: {}", "It was not long before it became so."),
@@ -120,7 +123,7 @@ def loaded(row: dict[str, Any]) -> Loaded:
 
 
 def read_questions(settings: LoadedQuestions) -> tuple[list[Loaded], list[BadRow]]:
-    return items(settings.path, KEY, loaded)
+    return items(settings.path or str(SHIPPED), KEY, loaded)
 
 
 def reply_kind(text: str, item: Loaded) -> str:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from pipeline.core.schema import Message, Task, Turn
 from pipeline.dialogue.episode import Cast, EmptyTurn, Played, play, stream
 from pipeline.engines.model import Completion, ContextOverflow, EngineError, Model, Sampling
+from pipeline.engines.weights import is_embedded_base
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.settings import DialogueSettings
 from pipeline.knowledge.condition import Condition
@@ -159,9 +159,8 @@ class Sitting:
 
 
 def needs_real_model(experiment: Experiment) -> bool:
-    """Whether the student is a base that `training.embedded.base` made, which knows the words of the embedded world
-    alone."""
-    return experiment.engine.kind != "scripted" and (Path(experiment.student.model) / "recipe.json").is_file()
+    """Whether the student is an embedded base, which knows the words of the embedded world alone."""
+    return experiment.engine.kind != "scripted" and is_embedded_base(experiment.student.model)
 
 
 def as_understood(experiment: Experiment) -> Experiment:

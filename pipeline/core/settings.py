@@ -10,6 +10,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pipeline.core.errors import ConfigError
+from pipeline.core.resources import shipped
 
 
 class Section(BaseModel):
@@ -19,16 +20,34 @@ class Section(BaseModel):
 Kind = TypeVar("Kind", bound=Section)
 
 
+def config_file(path: Path) -> Path:
+    """A file that is here, or else the shipped config of that name: `quickstart`, or `configs/quickstart.yaml`.
+
+    Raises ConfigError where neither exists.
+    """
+    named = path if path.suffix else path.with_suffix(".yaml")
+    for here in (path, named):
+        if here.is_file():
+            return here
+    ships = shipped("configs")
+    if path.parent in (Path(), Path("configs")) and (ships / named.name).is_file():
+        return ships / named.name
+    near = ", ".join(sorted(map(str, path.parent.glob("*.yaml")))) or "none"
+    known = ", ".join(sorted(file.stem for file in ships.glob("*.yaml")))
+    raise ConfigError(f"{path}: no such file, nor a config that ships. Configs beside it: {near}. What ships: {known}.")
+
+
 def read_as(kind: type[Kind], path: Path, overrides: tuple[str, ...] = ()) -> Kind:
-    """Read, override with `a.b=value` strings (YAML values), validate. Raises ConfigError."""
+    """Read, override with `a.b=value` strings (YAML values), validate. Raises ConfigError.
+
+    `path` is a file or the name of a config that ships, see `config_file`.
+    """
     return made_of(kind, path, read_yaml(path), overrides)
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """A file that holds a mapping. Raises ConfigError."""
-    if not path.is_file():
-        near = sorted(str(p) for p in path.parent.glob("*.yaml")) if path.parent.is_dir() else []
-        raise ConfigError(f"{path}: no such file." + (f" There are: {', '.join(near)}." if near else ""))
+    """A file (see `config_file`) that holds a mapping. Raises ConfigError."""
+    path = config_file(path)
     try:
         raw = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:

@@ -32,7 +32,7 @@ from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Message
 from pipeline.engines.model import Completion, ContextOverflow, EngineError, Sampling, check_adapter
 from pipeline.engines.settings import Engine
-from pipeline.experiment.experiment import weights_id
+from pipeline.engines.weights import weights_id
 
 LONG = 2**20  # tokens: the server knows its own context
 SHORTEST_KEY = 8  # what is shorter is no secret but a word, such as EMPTY

@@ -16,6 +16,7 @@ from transformers.utils import logging as hf_logging
 
 from pipeline.engines.model import EngineDown
 from pipeline.engines.transformers import encode
+from pipeline.engines.weights import weights_at
 
 CHAT = ("Tom has 12 pens and some books. Ana has 30 pens. How many pens do they have together?",
         "How many books does Tom have? I think that it is 12 + 30 = 42. The answer is 42.")  # fmt: skip
@@ -40,7 +41,7 @@ def expected(name: str, adapters: list[str], dtype: str, asked: list[list[int]])
     """What PEFT says, of the base and of each adapter's directory."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
     hf_logging.disable_progress_bar()
-    base: Any = AutoModelForCausalLM.from_pretrained(name, dtype=getattr(torch, dtype))
+    base: Any = AutoModelForCausalLM.from_pretrained(weights_at(name), dtype=getattr(torch, dtype))
     base.to(device)
     found: dict[str | None, torch.Tensor] = {None: _read(base, asked)}
     model = None

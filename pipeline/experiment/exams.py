@@ -27,7 +27,8 @@ class HumanReference(Section):
 class LoadedQuestions(Section):
     """Questions that presuppose something false (evals/exams/presupposition.py)."""
 
-    path: str = Field(min_length=1)  # JSON Lines of question, presupposition, direct_question, direct_answer
+    # JSON Lines of question, presupposition, direct_question, direct_answer; empty: those that ship.
+    path: str = ""
 
 
 class Requests(Section):

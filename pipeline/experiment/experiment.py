@@ -5,9 +5,7 @@ maieutic preview configs/quickstart.yaml --set dialogue.turns=2
 
 from __future__ import annotations
 
-import hashlib
 import os
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,6 +15,7 @@ from pydantic import Field, NonNegativeInt, model_validator
 from pipeline.core.schema import Specification, digest
 from pipeline.core.settings import Section, read_as
 from pipeline.engines.settings import Engine
+from pipeline.engines.weights import weights_id
 from pipeline.experiment.code_checks import check_code, check_exams
 from pipeline.experiment.exams import Exams
 from pipeline.experiment.method_checks import check_method
@@ -205,16 +204,6 @@ class Experiment(Section):
             judge = self.partner.judge or self.student.model
             found.append([weights_id(judge), self.partner.candidates, self.partner.judgements])
         return found
-
-
-@lru_cache(maxsize=64)
-def weights_id(model: str) -> str:
-    """Names weights by what they are, not by where they lie: a hash of a directory's files, or the hub name."""
-    kinds = ("*.safetensors", "config.json", "tokenizer.json", "chat_template.jinja")
-    files = sorted(path for kind in kinds for path in Path(model).glob(kind)) if model else []
-    if not files:
-        return model
-    return digest([[path.name, hashlib.sha256(path.read_bytes()).hexdigest()] for path in files])
 
 
 def load(path: Path, overrides: tuple[str, ...] = ()) -> Experiment:

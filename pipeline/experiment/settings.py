@@ -7,12 +7,13 @@ from typing import Literal
 from pydantic import Field, NonNegativeInt, field_validator
 
 from pipeline.core.settings import Section
+from pipeline.engines.weights import EMBEDDED
 from pipeline.knowledge.condition import Method
 from pipeline.tasks.settings import Tasks as Tasks
 
 
 class Student(Section):
-    model: str = "data/base"  # a directory, or a hub name
+    model: str = EMBEDDED  # the base that ships, or a directory, or a hub name
     system: str = ""  # system message of the student's view; none where empty
 
 

@@ -21,7 +21,8 @@ from pipeline.core.schema import Record, Task, digest, question_hash
 from pipeline.dialogue.casting import Casting
 from pipeline.dialogue.episode import stream
 from pipeline.engines.model import ContextOverflow, EngineDown, EngineError, Model, Sampling
-from pipeline.experiment.experiment import Experiment, weights_id
+from pipeline.engines.weights import weights_id
+from pipeline.experiment.experiment import Experiment
 from pipeline.posing.challenge import ask, task_of
 from pipeline.posing.documents import Document, load_documents
 from pipeline.posing.evidence import RefusalKind, Refused

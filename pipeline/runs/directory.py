@@ -20,6 +20,7 @@ from typing import Any
 import yaml
 
 from pipeline.core.errors import ConfigError
+from pipeline.engines.weights import EMBEDDED, is_embedded_base, weights_at
 from pipeline.experiment.experiment import Experiment, dump, load
 
 # What a resumed run may change.
@@ -210,8 +211,7 @@ def check(experiment: Experiment) -> None:
             f"acts.path: {experiment.acts.path!r} holds no classifier.json. Expected the folder classifier/ that "
             "`maieutic eval labels configs/labels.yaml` writes."
         )
-    embedded_base = (Path(experiment.student.model) / "recipe.json").is_file()
-    if experiment.has_code and embedded_base and experiment.engine.kind != "scripted":
+    if experiment.has_code and is_embedded_base(experiment.student.model) and experiment.engine.kind != "scripted":
         raise ConfigError(
             f"student.model: {experiment.student.model!r} is an embedded base, which knows the words of its own word "
             "problems alone: code tasks need a real model. Name one, such as Qwen/Qwen3-0.6B."
@@ -225,10 +225,12 @@ def check(experiment: Experiment) -> None:
 
 
 def _check_model(key: str, name: str) -> None:
-    directory = Path(name)
+    directory = Path(weights_at(name))
     if not directory.exists():
         if _looks_local(name):
-            raise ConfigError(f"{key}: {name!r}: no such directory. Expected a model directory or a hub name.")
+            raise ConfigError(
+                f"{key}: {name!r}: no such directory. Expected a model directory, a hub name, or {EMBEDDED!r}."
+            )
         return
     if not (directory / "config.json").is_file():
         raise ConfigError(f"{key}: {name!r} has no config.json. Expected a Hugging Face model directory.")

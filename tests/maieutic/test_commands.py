@@ -48,8 +48,8 @@ def call(*arguments: object) -> tuple[int, str, str]:
 
 def test_help_lists_every_command_and_imports_nothing_heavy() -> None:
     code = (
-        "import sys; from typer.testing import CliRunner; import maieutic;"
-        "print(CliRunner().invoke(maieutic.app, ['--help']).stdout);"
+        "import sys; from typer.testing import CliRunner; from maieutic.cli import app;"
+        "print(CliRunner().invoke(app, ['--help']).stdout);"
         "print('heavy:', [m for m in ('torch', 'transformers', 'pydantic', 'numpy') if m in sys.modules])"
     )
     out = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout

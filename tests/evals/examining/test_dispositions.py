@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from evals.examining.dispositions import BARS
-from pipeline.experiment.experiment import weights_id
+from pipeline.engines.weights import weights_id
 
 BASE = Path(__file__).parents[3] / "data" / "base"
 RECORD = json.loads((BASE / "dispositions.json").read_text(encoding="utf-8"))

@@ -6,7 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from evals.exams.presupposition import KINDS, PRESUPPOSITION, is_right, loaded, of_item, presupposition, reply_kind
+from evals.exams.presupposition import (
+    KINDS,
+    PRESUPPOSITION,
+    SHIPPED,
+    is_right,
+    loaded,
+    of_item,
+    presupposition,
+    reply_kind,
+)
 from evals.sitting.sitting import Sitting
 from pipeline.core.errors import ConfigError
 from pipeline.engines.model import Completion
@@ -15,7 +24,6 @@ from pipeline.experiment.experiment import Experiment
 from pipeline.tasks.loading import load_tasks
 from pipeline.tasks.parsing import RowError
 
-SHIPPED = Path("data/presuppositions.jsonl")
 CLAIM = "The bridge of Aldon fell in March."
 
 

@@ -23,7 +23,8 @@ from maieutic.doctor import server as server_finding
 from pipeline.core.errors import ConfigError
 from pipeline.engines.model import Completion, ContextOverflow, EngineDown, Model, Sampling, open_model
 from pipeline.engines.settings import Engine
-from pipeline.experiment.experiment import Experiment, dump, weights_id
+from pipeline.engines.weights import weights_id
+from pipeline.experiment.experiment import Experiment, dump
 from pipeline.knowledge.records import Dialogue
 from pipeline.runs.store import read
 from pipeline.runs.usage import Usage
