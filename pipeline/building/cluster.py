@@ -4,7 +4,7 @@ Workers append to their shards in the run directory, which all nodes see under o
 directory. A shard whose worker or node dies is resumed by another worker from what is stored. The shards are taken
 into the run when all have ended.
 
-    pip install 'maieutic[ray]'
+    pip install 'ray>=2.60,<3'
     maieutic build CONFIG --set executor=ray      # on this machine; with RAY_ADDRESS, on that cluster
 """
 
@@ -33,7 +33,7 @@ try:
     import ray
 except ImportError as missing:
     raise ConfigError(
-        "executor: 'ray' is not installed here. Install it with pip install 'maieutic[ray]', or use executor: local."
+        "executor: 'ray' is not installed here. Install it with pip install 'ray>=2.60,<3', or use executor: local."
     ) from missing
 
 RETRIES = 5  # workers that one shard may lose

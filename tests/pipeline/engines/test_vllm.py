@@ -46,7 +46,7 @@ def needs_vllm(test: Any) -> Any:
 
 @pytest.mark.skipif(HERE, reason="vLLM is installed")
 def test_without_vllm_the_error_says_what_to_install_and_transformers_is_the_default() -> None:
-    with pytest.raises(ConfigError, match=r"engine\.kind: 'vllm' is not installed here .*maieutic\[vllm\]"):
+    with pytest.raises(ConfigError, match=r"engine\.kind: 'vllm' is not installed here .*pip install vllm=="):
         open_model(ENGINE, BASE)
     assert Engine().kind == "transformers"
 
