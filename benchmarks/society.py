@@ -93,9 +93,9 @@ def plot(rows: dict[str, list[Row]], path: Path) -> None:
     right.set(xscale="log", xlabel=f"neighbours k, at n = {SIZES[-1]:,}")
     left.set_yticks(TICKS, map(str, TICKS))
     left.yaxis.set_minor_locator(NullLocator())
-    for axes in (left, right):
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.grid(color="#d5dae1", linewidth=0.6)
+    for condition in (left, right):
+        condition.spines[["top", "right"]].set_visible(False)
+        condition.grid(color="#d5dae1", linewidth=0.6)
     right.legend(frameon=False)
     figure.savefig(path, dpi=150)
 

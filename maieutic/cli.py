@@ -341,10 +341,10 @@ def _export(experiment: Experiment, group: list[str]) -> None:
     from pipeline.runs.progress import say, stage
 
     for name in group:
-        axes = experiment.conditions[name]
+        condition = experiment.conditions[name]
         with stage(f"select {name}"):
             report = export(experiment, name)
-            leaks = [privileged(axes) and leak_stated(dialogue) for dialogue in Pool(experiment, name)]
+            leaks = [privileged(condition) and leak_stated(dialogue) for dialogue in Pool(experiment, name)]
         kinds = {
             "preference": "branches used",
             "prompt_only": "tasks to play",
@@ -352,7 +352,7 @@ def _export(experiment: Experiment, group: list[str]) -> None:
         }
         kind = kinds.get(report.path.name, "dialogues kept")
         among = f" of {len(leaks)}" if kind == "dialogues kept" else ""
-        stated = f", leak_stated in {sum(leaks)}" if privileged(axes) and leaks else ""
+        stated = f", leak_stated in {sum(leaks)}" if privileged(condition) and leaks else ""
         say(
             f"select {name}: {report.taken}{among} {kind}{stated}, {report.rows} rows, "
             f"{report.nothing_learned} without anything to learn"
@@ -362,7 +362,7 @@ def _export(experiment: Experiment, group: list[str]) -> None:
 
         for match in mark_matched(experiment, token_counter(experiment)):
             say(
-                f"match {match.condition} seed {match.seed}: {match.kept} of {match.rows} rows, "
+                f"match {match.condition_name} seed {match.seed}: {match.kept} of {match.rows} rows, "
                 f"{match.kept_tokens} of {match.tokens} student tokens"
             )
 

@@ -64,40 +64,40 @@ def show(experiment: Experiment, exam_answers: int) -> None:
 async def _perform(experiment: Experiment, tasks: list[Task]) -> dict[str, Dialogue | Failure]:
     casting, seed = Casting(experiment), experiment.seeds[0]
     records: dict[str, Dialogue | Failure] = {}
-    for name, axes in experiment.conditions.items():
-        if axes.learns_from:
+    for name, condition in experiment.conditions.items():
+        if condition.learns_from:
             continue
-        if axes.voice == "human":
-            imported, _ = load_dialogues(experiment.tasks, name, axes, seed)
+        if condition.voice == "human":
+            imported, _ = load_dialogues(experiment.tasks, name, condition, seed)
             if imported:
                 records[name] = imported[0]
         elif todo := sorted(jobs(experiment, tasks, name, seed, 0), key=lambda job: not job.task.missing):
-            records[name] = await play_job(experiment, axes, casting.cast(name, seed, 0), todo[0])
+            records[name] = await play_job(experiment, condition, casting.cast(name, seed, 0), todo[0])
     return records
 
 
 def _print(experiment: Experiment, name: str, record: Dialogue | Failure) -> None:
-    axes = experiment.conditions[name]
-    console.print(Rule(f"{name}: {axes.partition}, {axes.terms}, {axes.voice} voice", style="bold"))
+    condition = experiment.conditions[name]
+    console.print(Rule(f"{name}: {condition.partition}, {condition.disclosure}, {condition.voice} voice", style="bold"))
     if isinstance(record, Failure):
         say(f"failed: {record.kind}: {record.message}")
         return
     task = record.task
     say(f"task {task.id}, {task.specification}, gold answer {task.answer}; ended by {record.stop}")
-    if axes.partition == "script":
-        _print_view("the one writer", script_view(task, axes, experiment.partner.system))
+    if condition.partition == "script":
+        _print_view("the one writer", script_view(task, condition, experiment.partner.system))
         for turn in record.turns:
             say(f"  {turn.party}: {turn.text}")
         return
-    if axes.memory != "none":
-        say(f"Above the question it will read what it remembers of {axes.remembers}; nothing is remembered yet.")
-    _print_view("the student", view(task, axes, record.turns, "student", experiment.student.system))
-    if axes.row.partner is None:
+    if condition.memory != "none":
+        say(f"Above the question it will read what it remembers of {condition.remembers}; nothing is remembered yet.")
+    _print_view("the student", view(task, condition, record.turns, "student", experiment.student.system))
+    if condition.row.partner is None:
         say("There is no partner: what answers is content-free.")
-    elif axes.voice == "human":
+    elif condition.voice == "human":
         say("The partner is a person, who read no prompt of ours.")
     else:
-        _print_view("the partner", view(task, axes, record.turns, "partner", experiment.partner.system))
+        _print_view("the partner", view(task, condition, record.turns, "partner", experiment.partner.system))
 
 
 def _print_view(who: str, messages: list[Message]) -> None:
@@ -112,27 +112,29 @@ def _print_view(who: str, messages: list[Message]) -> None:
 def cost(experiment: Experiment, tasks: list[Task], name: str) -> Cost:
     """Upper bounds: every dialogue to its turn cap, and every turn of a model to its token cap; those of the ledger
     as whole ones; a lesson for each dialogue that is remembered. Nothing where a condition learns from another's."""
-    axes, settings, seeds = experiment.conditions[name], experiment.dialogue, experiment.seeds
-    if axes.voice == "human":
-        imported = [dialogue for seed in seeds for dialogue in load_dialogues(experiment.tasks, name, axes, seed)[0]]
+    condition, settings, seeds = experiment.conditions[name], experiment.dialogue, experiment.seeds
+    if condition.voice == "human":
+        imported = [
+            dialogue for seed in seeds for dialogue in load_dialogues(experiment.tasks, name, condition, seed)[0]
+        ]
         return Cost(len(imported), sum(len(dialogue.turns) for dialogue in imported), 0)
-    if axes.learns_from:
+    if condition.learns_from:
         return Cost(0, 0, 0)
     dialogues = len(seeds) * experiment.rounds * sum(1 for _ in jobs(experiment, tasks, name, seeds[0], 0))
     dialogues *= 1 + experiment.ledger.dialogues * has_ledger(experiment, name)
     spoken = settings.turns + (settings.turns - 1) * _answers_a_turn(experiment, name)
-    private = 0 if axes.partition == "script" else settings.beliefs * 2 * (2 if axes.voice == "model" else 1)
-    lessons = cost(experiment, tasks, axes.remembers).dialogues if axes.memory != "none" else 0
+    private = 0 if condition.partition == "script" else settings.beliefs * 2 * (2 if condition.voice == "model" else 1)
+    lessons = cost(experiment, tasks, condition.remembers).dialogues if condition.memory != "none" else 0
     answers = dialogues * (spoken + private) + lessons
     return Cost(dialogues, dialogues * (2 * settings.turns - 1), answers * settings.max_tokens)
 
 
 def _answers_a_turn(experiment: Experiment, name: str) -> int:
     """Of models, for one turn of the partner: with its judge's where it is to convince."""
-    axes, said = experiment.conditions[name], experiment.partner
-    if axes.manner == "convincing":
+    condition, said = experiment.conditions[name], experiment.partner
+    if condition.manner == "convincing":
         return said.candidates + said.judgements * (1 + said.candidates)
-    return int(axes.voice == "model")
+    return int(condition.voice == "model")
 
 
 def _costs(experiment: Experiment, tasks: list[Task], shown: dict[str, Dialogue | Failure], exam_answers: int) -> Table:
@@ -167,4 +169,4 @@ def _costs(experiment: Experiment, tasks: list[Task], shown: dict[str, Dialogue 
 
 def _model_tokens(experiment: Experiment, dialogue: Dialogue) -> int:
     said = dialogue.tokens("student")
-    return said + (dialogue.tokens("partner") if experiment.conditions[dialogue.condition].voice == "model" else 0)
+    return said + (dialogue.tokens("partner") if experiment.conditions[dialogue.condition_name].voice == "model" else 0)

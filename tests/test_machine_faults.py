@@ -256,7 +256,7 @@ def test_a_run_stopped_at_random_moments_never_shows_half_a_result_and_ends_like
 SECRETS = ("OPENAI_API_KEY", "HF_TOKEN", "AWS_SECRET_ACCESS_KEY", "WANDB_API_KEY", "ANTHROPIC_API_KEY")
 SMALL = (
     "seeds=[1]", "tasks.train={full: 10, underspecified: 40}", "tasks.exam={full: 4, underspecified: 4}",
-    "conditions={volunteer: {partition: facts, terms: volunteer}, facts: {partition: facts, selection: none}}",
+    "conditions={volunteer: {partition: facts, disclosure: volunteer}, facts: {partition: facts, selection: none}}",
     "exams.samples=1", "exams.beliefs=1", "compare.others=[]", "compare.bootstrap=100", "training.epochs=1",
 )  # fmt: skip
 

@@ -54,7 +54,7 @@ class Company:
     """Who speaks with the student while it plays; what partners and judges sample is metered."""
 
     experiment: Experiment
-    axes: Condition
+    condition: Condition
     partner: Model | None  # None also where it has the student's weights of the moment
     judge: Model | None
     meter: Meter
@@ -62,7 +62,7 @@ class Company:
     def cast(self, session: Session) -> Cast:
         """The parties of one dialogue."""
         said, partner = self.experiment.partner, self.partner
-        if self.axes.voice == "model" and partner is None:
+        if self.condition.voice == "model" and partner is None:
             partner = session.engine
         if partner is not None:
             partner = Metered(partner, self.meter)
@@ -72,19 +72,20 @@ class Company:
 
 def company(pupil: Pupil) -> Company:
     """Raises ConfigError where the partner cannot be heard beside the student's engine."""
-    experiment, axes = pupil.experiment, pupil.experiment.conditions[pupil.condition]
-    if axes.voice != "model":
-        return Company(experiment, axes, None, None, Meter())
-    if experiment.engine.kind == "vllm" and (axes.weights != "current" or axes.manner == "convincing"):
+    experiment, condition = pupil.experiment, pupil.experiment.conditions[pupil.condition_name]
+    if condition.voice != "model":
+        return Company(experiment, condition, None, None, Meter())
+    if experiment.engine.kind == "vllm" and (condition.weights != "current" or condition.manner == "convincing"):
         raise ConfigError(
-            f"conditions.{pupil.condition}: method {pupil.method!r} with engine.kind 'vllm' and a model partner of "
+            f"conditions.{pupil.condition_name}: method {pupil.method!r} with engine.kind 'vllm' and a model "
+            f"partner of "
             "other weights would need a second vLLM on the same GPU. Use weights: current, or engine.kind: transformers"
         )
     casting = Casting(experiment, partial(newest_adapter, experiment))
-    partner = None if axes.weights == "current" else casting.cast(pupil.condition, pupil.seed, 0).partner
+    partner = None if condition.weights == "current" else casting.cast(pupil.condition_name, pupil.seed, 0).partner
     meter = Meter()
-    judge = casting.cast(pupil.condition, pupil.seed, 0).judge if axes.manner == "convincing" else None
-    return Company(experiment, axes, partner, None if judge is None else Metered(judge, meter), meter)
+    judge = casting.cast(pupil.condition_name, pupil.seed, 0).judge if condition.manner == "convincing" else None
+    return Company(experiment, condition, partner, None if judge is None else Metered(judge, meter), meter)
 
 
 class Own:

@@ -25,7 +25,7 @@ class Pupil(NamedTuple):
     """Who learns, of which condition and seed. `lora` is None where the model has its adapter already."""
 
     experiment: Experiment
-    condition: str
+    condition_name: str
     seed: int
     model: PreTrainedModel | PeftModel
     tokenizer: PreTrainedTokenizerBase
@@ -33,7 +33,7 @@ class Pupil(NamedTuple):
 
     @property
     def method(self) -> Method:
-        return self.experiment.conditions[self.condition].method
+        return self.experiment.conditions[self.condition_name].method
 
     @property
     def longest(self) -> int:

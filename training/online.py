@@ -82,10 +82,10 @@ async def _play(
     pupil: Pupil, company: Company, session: Session, task: Task, key: str, turns: int, begun: Sequence[Turn] = ()
 ) -> Branch | None:
     """One dialogue, as a branch with one rollout; None where the student said nothing or its context was full."""
-    experiment, axes = pupil.experiment, pupil.experiment.conditions[pupil.condition]
+    experiment, condition = pupil.experiment, pupil.experiment.conditions[pupil.condition_name]
     settings = experiment.dialogue.model_copy(update={"beliefs": 0, "turns": turns})
     try:
-        played = await play(task, axes, company.cast(session), settings, key, begun=begun)
+        played = await play(task, condition, company.cast(session), settings, key, begun=begun)
     except (EmptyTurn, ContextOverflow):
         return None
     first, *later = played.turns[len(begun) - len(begun) % 2 :]
@@ -93,8 +93,8 @@ async def _play(
         id=key,
         dialogue=key,
         task=task,
-        condition=pupil.condition,
-        axes=axes.shaping(),
+        condition_name=pupil.condition_name,
+        condition=condition.shaped(),
         seed=pupil.seed,
         round=0,
         prefix=(),
@@ -190,11 +190,11 @@ def reward(reward: list[float | None], **_: Any) -> list[float | None]:
 def lesson(pupil: Pupil, rows: list[Row]) -> Lesson:
     """GRPO on the tasks of the rows. The loss is TRL's default (DAPO's token mean), without a KL term."""
     experiment, grpo, wanted = pupil.experiment, pupil.experiment.training.grpo, {row["task_id"] for row in rows}
-    pool, tally = spent(experiment, pupil.condition, pupil.seed), Counter[str]()
+    pool, tally = spent(experiment, pupil.condition_name, pupil.seed), Counter[str]()
     count = steps(experiment, pupil.method, len(wanted), len(rows), pool)
     if not count:
         raise NothingToTrain(
-            f"{pupil.condition}, seed {pupil.seed}: {len(wanted)} tasks are too few for one step. Lower "
+            f"{pupil.condition_name}, seed {pupil.seed}: {len(wanted)} tasks are too few for one step. Lower "
             "training.grpo.tasks_per_step or training.grpo.group, or raise tasks.train"
         )
     tasks = {task.id: task for task in stream_tasks(experiment.tasks, "train")[0] if task.id in wanted}

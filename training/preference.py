@@ -57,7 +57,7 @@ def pairs(pupil: Pupil, rows: list[Row]) -> Lesson:
     learned = [one for one, held in zip(encoded, apart, strict=True) if not held]
     held_out = [one for one, held in zip(encoded, apart, strict=True) if held]
     if not learned:
-        raise NothingToTrain(f"{pupil.condition}, seed {pupil.seed}: no pairs to learn among {len(rows)}")
+        raise NothingToTrain(f"{pupil.condition_name}, seed {pupil.seed}: no pairs to learn among {len(rows)}")
     trainer = PairTrainer(
         model=pupil.model,
         args=DPOConfig(**pupil.arguments(), beta=settings.beta, max_length=None),
@@ -103,7 +103,8 @@ def verdicts(pupil: Pupil, rows: list[Row]) -> Lesson:
     good = sum(one["label"] for one in examples)
     if not 0 < good < len(examples):
         raise NothingToTrain(
-            f"{pupil.condition}, seed {pupil.seed}: {good} of {len(examples)} dialogues were resolved, and KTO needs "
+            f"{pupil.condition_name}, seed {pupil.seed}: {good} of {len(examples)} dialogues were resolved, and "
+            f"KTO needs "
             "both kinds"
         )
     # TRL goes through the rows in order, and its KL term pairs neighbours: a shuffled order is part of the method.

@@ -20,7 +20,7 @@ def lesson(pupil: Pupil, rows: list[Row]) -> Lesson:
     """A trainer on the rows' messages. Raises RowTooLong or TemplateError (training.masks) naming the row."""
     encoded = encode_rows(pupil.tokenizer, rows, pupil.longest)
     if not encoded:
-        raise NothingToTrain(f"{pupil.condition}, seed {pupil.seed}: no message of {len(rows)} rows carries loss")
+        raise NothingToTrain(f"{pupil.condition_name}, seed {pupil.seed}: no message of {len(rows)} rows carries loss")
     arguments = SFTConfig(
         **pupil.arguments(),
         # Rows are encoded and measured already: nothing is to be cut, packed or tokenised again.

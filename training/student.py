@@ -64,7 +64,7 @@ RECORD = "training.json"
 PACKAGES = ("torch", "transformers", "trl", "peft")
 
 
-def train(experiment: Experiment, condition: str, seed: int, round: int = 0, start: Path | None = None) -> Path:
+def train(experiment: Experiment, condition_name: str, seed: int, round: int = 0, start: Path | None = None) -> Path:
     """Train one student on the rows of its condition, seed and round; the adapter's folder is returned.
 
     `start` is the adapter to go on from (the round before's); without it LoRA starts at nothing. Returns at
@@ -72,10 +72,10 @@ def train(experiment: Experiment, condition: str, seed: int, round: int = 0, sta
     rows, RowTooLong or TemplateError (training.masks) naming the row, FileNotFoundError without a dataset,
     ConfigError for settings that do not fit.
     """
-    rows, method = _rows(experiment, condition, seed, round), experiment.conditions[condition].method
-    out, settings = adapter_path(experiment, condition, seed, round), experiment.training
+    rows, method = _rows(experiment, condition_name, seed, round), experiment.conditions[condition_name].method
+    out, settings = adapter_path(experiment, condition_name, seed, round), experiment.training
     record = {
-        "condition": condition,
+        "condition_name": condition_name,
         "method": method,
         "seed": seed,
         "round": round,
@@ -105,14 +105,14 @@ def train(experiment: Experiment, condition: str, seed: int, round: int = 0, sta
     else:
         model = PeftModel.from_pretrained(model, start, is_trainable=True)
     try:
-        lesson = METHODS[method](Pupil(experiment, condition, seed, model, tokenizer, lora), rows)
+        lesson = METHODS[method](Pupil(experiment, condition_name, seed, model, tokenizer, lora), rows)
     except RowTooLong as error:
-        raise RowTooLong(f"train {condition} seed {seed}: {error}") from None
+        raise RowTooLong(f"train {condition_name} seed {seed}: {error}") from None
     trainer = lesson.trainer
     for callback in (ProgressCallback, PrinterCallback):
         trainer.remove_callback(callback)
     out.parent.mkdir(parents=True, exist_ok=True)
-    with stage(f"train {condition} seed {seed}") as progress:
+    with stage(f"train {condition_name} seed {seed}") as progress:
         trainer.add_callback(_Progress(progress))
         loss = trainer.train().training_loss
     learned = {**_score(lesson), **lesson.account()}
@@ -139,18 +139,20 @@ def _score(lesson: Lesson) -> dict[str, Any]:
     return {"held_out": {"pairs": len(lesson.held_out), "accuracy": found["eval_rewards/accuracies"]}}
 
 
-def _rows(experiment: Experiment, condition: str, seed: int, round: int) -> list[Row]:
-    everything = read_rows(experiment, condition)
+def _rows(experiment: Experiment, condition_name: str, seed: int, round: int) -> list[Row]:
+    everything = read_rows(experiment, condition_name)
     rows = [row for row in everything if (row["seed"], row["round"]) == (seed, round)]
     if experiment.training.regime == "matched":
         if any("matched" not in row for row in rows):
             raise ConfigError(
-                f"training.regime: 'matched', but the dataset of {condition!r} is not matched with the "
+                f"training.regime: 'matched', but the dataset of {condition_name!r} is not matched with the "
                 "others. Run pipeline.datasets.export.mark_matched once all conditions are exported."
             )
         rows = [row for row in rows if row["matched"]]
     if not rows:
-        raise NothingToTrain(f"{condition}, seed {seed}, round {round}: no rows among {len(everything)} of all seeds")
+        raise NothingToTrain(
+            f"{condition_name}, seed {seed}, round {round}: no rows among {len(everything)} of all seeds"
+        )
     return sorted(rows, key=lambda row: row["id"])
 
 

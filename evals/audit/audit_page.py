@@ -29,7 +29,7 @@ NEEDS = {
     "partition": ("partner",),
     "split": ("contamination",),
     "learn": ("masks",),
-    "condition": ("balance",),
+    "condition_name": ("balance",),
 }
 LONG = 6  # findings of a check that are shown without being folded
 
@@ -140,11 +140,11 @@ def curve(finding: Finding) -> str:
     lines: list[list[float]] = [[1.0, *(float(point[k]) for point in finding.curve)] for k in (1, 2, 3)]
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(5.2, 1.9), layout="constrained")
-        axes = figure.add_subplot()
-        axes.step(turns, lines[0], where="post", color=ACCENT)
-        axes.fill_between(turns, lines[1], lines[2], step="post", color=ACCENT, alpha=0.15, linewidth=0)
-        axes.set(xlabel="partner turn", ylabel="not yet said", ylim=(0, 1.02), xlim=(0, turns[-1]))
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        condition = figure.add_subplot()
+        condition.step(turns, lines[0], where="post", color=ACCENT)
+        condition.fill_between(turns, lines[1], lines[2], step="post", color=ACCENT, alpha=0.15, linewidth=0)
+        condition.set(xlabel="partner turn", ylabel="not yet said", ylim=(0, 1.02), xlim=(0, turns[-1]))
+        condition.xaxis.set_major_locator(MaxNLocator(integer=True))
         buffer = io.StringIO()
         metadata: dict[str, Any] = {"Date": None}
         figure.savefig(buffer, format="svg", metadata=metadata)

@@ -48,12 +48,12 @@ class Material:
         rows = {name: trained(self.experiment, name) for name in self.experiment.conditions}
         if all(found is None for found in rows.values()):
             return self.talks
-        return [talk for talk in self.talks if talk.id in (rows[talk.condition] or ())]
+        return [talk for talk in self.talks if talk.id in (rows[talk.condition_name] or ())]
 
     def conditions(self) -> dict[str, list[Talk]]:
         found: dict[str, list[Talk]] = {}
         for talk in self.talks:
-            found.setdefault(talk.condition, []).append(talk)
+            found.setdefault(talk.condition_name, []).append(talk)
         return found
 
 
@@ -73,20 +73,22 @@ def open_material(target: str, overrides: tuple[str, ...] = ()) -> Material:
     # It lies where it lies, which need not be where it was made.
     experiment = load(run / "config.yaml").model_copy(update={"out": str(run)})
     talks = [
-        talk_of(dialogue, axes) for name, axes in experiment.conditions.items() for dialogue in played(experiment, name)
+        talk_of(dialogue, condition)
+        for name, condition in experiment.conditions.items()
+        for dialogue in played(experiment, name)
     ]
     return Material(experiment.name, talks, [], settings.audit, out, source, experiment)
 
 
-def played(experiment: Experiment, condition: str) -> Iterator[Dialogue]:
+def played(experiment: Experiment, condition_name: str) -> Iterator[Dialogue]:
     """A condition's own dialogues; none where it learns from another's, or plays while it learns."""
-    return read(experiment.run / "dialogues" / f"{condition}.jsonl", Dialogue)
+    return read(experiment.run / "dialogues" / f"{condition_name}.jsonl", Dialogue)
 
 
-def trained(experiment: Experiment, condition: str) -> set[str] | None:
+def trained(experiment: Experiment, condition_name: str) -> set[str] | None:
     """Ids of the rows that training sees, in the matched regime those that matching kept; None without a dataset."""
     found: set[str] = set()
-    files = sorted(dataset_path(experiment, condition).glob("*.parquet"))
+    files = sorted(dataset_path(experiment, condition_name).glob("*.parquet"))
     for file in files:
         rows = parquet.read_table(file)
         kept = rows["matched"].to_pylist() if "matched" in rows.column_names else [True] * len(rows)
@@ -94,20 +96,20 @@ def trained(experiment: Experiment, condition: str) -> set[str] | None:
     return found if files else None
 
 
-def talk_of(dialogue: Dialogue, axes: Condition) -> Talk:
+def talk_of(dialogue: Dialogue, condition: Condition) -> Talk:
     task = dialogue.task
     return Talk(
         id=dialogue.id,
         split=task.split,
-        condition=dialogue.condition,
+        condition_name=dialogue.condition_name,
         question=task.question,
         answer=task.answer,
         solution=task.solution,
         earlier=str(dialogue.meta.get("student_incorrect_solution", "")),
         specification=task.specification,
         turns=dialogue.turns,
-        partition=axes.partition,
-        terms=axes.terms,
+        partition=condition.partition,
+        disclosure=condition.disclosure,
         meta={
             "full_question": task.full_question,
             "seed": dialogue.seed,
@@ -129,8 +131,8 @@ def dialogue_of(talk: Talk) -> Dialogue:
             full_question=talk.question,
             answer=talk.answer,
         ),
-        condition=talk.condition,
-        axes={"partition": talk.partition, "voice": "human"} if talk.partition else {},
+        condition_name=talk.condition_name,
+        condition=Condition(partition=talk.partition or "symmetric", voice="human"),
         seed=0,
         turns=talk.turns,
         stop=_stop(talk),

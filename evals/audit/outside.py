@@ -33,11 +33,11 @@ _SHIFTED = str.maketrans(
 _ADDED = Fact(id="outside", text="Nobody said that 41 are left.", public=False, ask="How many did nobody say?")
 
 
-def view_changed(shows: View, axes: Condition, dialogue: Dialogue, party: Party) -> Tried:
+def view_changed(shows: View, condition: Condition, dialogue: Dialogue, party: Party) -> Tried:
     """Hit where the view after the last turn (they are append-only) is not the same in every other world."""
-    seen = shows(dialogue.task, axes, dialogue.turns, party)
-    for task in outside(dialogue.task, axes, party, dialogue.turns):
-        other = shows(task, axes, dialogue.turns, party)
+    seen = shows(dialogue.task, condition, dialogue.turns, party)
+    for task in outside(dialogue.task, condition, party, dialogue.turns):
+        other = shows(task, condition, dialogue.turns, party)
         if seen != other:
             a, b = next((a, b) for a, b in zip(seen, other, strict=True) if a != b)
             text = f"{a['content']}\n-- became --\n{b['content']}"
@@ -45,16 +45,16 @@ def view_changed(shows: View, axes: Condition, dialogue: Dialogue, party: Party)
     return Tried(dialogue.task.id, False, dialogue.id, "", dialogue.seed)
 
 
-def outside(task: Task, axes: Condition, party: Party, turns: Sequence[Turn] = ()) -> list[Task]:
+def outside(task: Task, condition: Condition, party: Party, turns: Sequence[Turn] = ()) -> list[Task]:
     """The task in other worlds, which this party cannot tell apart after these turns.
 
     Every word and number of what it does not know is another one. Facts that it does not hold are more in the one
     world and none in the other, so that neither how many there are nor whether there are any can be seen. A gold
     answer whose verdicts it is told is another one that gives every attempt of the turns the verdict that it had.
     """
-    row = axes.row.student if party == "student" else axes.row.partner or frozenset({PUBLIC})
+    row = condition.row.student if party == "student" else condition.row.partner or frozenset({PUBLIC})
     if party == "student" and PARTNER_VIEW in row:
-        row = row | (axes.row.partner or frozenset())
+        row = row | (condition.row.partner or frozenset())
     update: dict[str, object] = {
         "id": _strange(task.id),
         "kind": _strange(task.kind),
@@ -78,12 +78,12 @@ def outside(task: Task, axes: Condition, party: Party, turns: Sequence[Turn] = (
         update["tests"] = task.tests.model_copy(update={"hidden": hidden, "script": _strange(task.tests.script)})
     if WITHHELD not in row:
         update["specification"] = "full" if task.missing else "underspecified"
-    return [task.model_copy(update=update | {"facts": facts}) for facts in _facts(task, axes, party, row)]
+    return [task.model_copy(update=update | {"facts": facts}) for facts in _facts(task, condition, party, row)]
 
 
-def _facts(task: Task, axes: Condition, party: Party, row: frozenset[Item]) -> list[tuple[Fact, ...]]:
+def _facts(task: Task, condition: Condition, party: Party, row: frozenset[Item]) -> list[tuple[Fact, ...]]:
     """What the party knows of the facts stays, in its order."""
-    seen = {fact.id for fact in known(task, axes, party).facts}
+    seen = {fact.id for fact in known(task, condition, party).facts}
     changed = tuple(fact if fact.id in seen else _other_fact(fact) for fact in task.facts)
     if SHARE in row:  # every second one is its own (pipeline.knowledge.view)
         own = len(changed) % 2 == (0 if party == "student" else 1)

@@ -40,8 +40,8 @@ from pipeline.runs.progress import console, say, seconds, stage
 from pipeline.sandbox.checks import can_run
 
 
-def results_path(run: Path, condition: str, seed: int) -> Path:
-    return run / "results" / condition / f"seed-{seed}.jsonl"
+def results_path(run: Path, condition_name: str, seed: int) -> Path:
+    return run / "results" / condition_name / f"seed-{seed}.jsonl"
 
 
 def _student(experiment: Experiment, adapter: Path | None) -> dict[str, str | None]:
@@ -52,15 +52,15 @@ def _student(experiment: Experiment, adapter: Path | None) -> dict[str, str | No
     }
 
 
-def is_done(experiment: Experiment, condition: str, seed: int, adapter: Path | None) -> bool:
+def is_done(experiment: Experiment, condition_name: str, seed: int, adapter: Path | None) -> bool:
     """Whether these very weights sat the exam already."""
-    record = results_path(experiment.run, condition, seed).with_suffix(".student.json")
+    record = results_path(experiment.run, condition_name, seed).with_suffix(".student.json")
     return record.is_file() and json.loads(record.read_text(encoding="utf-8")) == _student(experiment, adapter)
 
 
 async def examine(
     experiment: Experiment,
-    condition: str,
+    condition_name: str,
     seed: int,
     adapter: Path | None,
     student: Model,
@@ -99,14 +99,15 @@ async def examine(
         cases += of_people
     if 2 * len(sitting.errors) > len(sitting.outcomes):
         raise EngineDown(
-            f"exams of {condition}, seed {seed}: the engine failed at {len(sitting.errors)} of {len(sitting.outcomes)} "
+            f"exams of {condition_name}, seed {seed}: the engine failed at {len(sitting.errors)} of "
+            f"{len(sitting.outcomes)} "
             f"scenarios; the last: {sitting.errors[-1]}. Mend that; the same command examines again."
         )
     if sitting.outcomes:
         cases.append(Case("all", "all", "unanswered", sum(sitting.outcomes), len(sitting.outcomes)))
     if sitting.unlabelled and experiment.acts.labeller == "judge":
         cases.append(Case("all", "all", "unlabelled", sum(sitting.unlabelled), len(sitting.unlabelled)))
-    path = results_path(experiment.run, condition, seed)
+    path = results_path(experiment.run, condition_name, seed)
     path.parent.mkdir(parents=True, exist_ok=True)
     record = path.with_suffix(".student.json")
     record.unlink(missing_ok=True)

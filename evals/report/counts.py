@@ -24,7 +24,7 @@ from pipeline.datasets.rejection_sampling import select_pool
 from pipeline.experiment.experiment import Experiment
 from pipeline.judging.leaks import leak_stated, privileged
 from pipeline.judging.outcome import is_correct, is_grounded
-from pipeline.judging.violations import Kind, audited, breaches
+from pipeline.judging.violations import Kind, audited, violations
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Branch, Dialogue, Failure, Memory
 from pipeline.reading.acts import asked, attempt
@@ -47,8 +47,8 @@ class Seen(NamedTuple):
     asks: bool  # for such a fact, in the first turn
     lucky: bool  # right, though a needed fact was missing and never given
     leaks: bool
-    audited: bool  # a partner spoke whose breaches can be seen
-    breaches: frozenset[Kind]
+    audited: bool  # a partner spoke whose violations can be seen
+    violations: frozenset[Kind]
     kept: bool  # trained on
 
 
@@ -65,11 +65,13 @@ class Row(NamedTuple):
 
 def count(run: Path, experiment: Experiment, name: str) -> tuple[Json, dict[str, Wording], list[str]]:
     """Counts, budgets, leak and luck rates and the predicted ask rate; the tasks met; what does not reconcile."""
-    axes, folder = experiment.conditions[name], dataset_path(experiment, name)
-    failures = [f for f in read(run / "failures.jsonl", Failure) if f.condition == name]
+    condition, folder = experiment.conditions[name], dataset_path(experiment, name)
+    failures = [f for f in read(run / "failures.jsonl", Failure) if f.condition_name == name]
     rows = [row for file in sorted(folder.glob("*.parquet")) for row in _rows(file)]
     selected = {dialogue.id for dialogue in select_pool(experiment, name)} if folder.is_dir() else set[str]()
-    branches = {branch.id: tokens_of(branch) for branch in read(ledger_path(run, axes.learns_from or name), Branch)}
+    branches = {
+        branch.id: tokens_of(branch) for branch in read(ledger_path(run, condition.learns_from or name), Branch)
+    }
     # What training saw of it; other methods see more than what selection keeps.
     kept = {row.id for row in rows if row.matched} if folder.name == "sft" else selected
     trained = [
@@ -82,7 +84,7 @@ def count(run: Path, experiment: Experiment, name: str) -> tuple[Json, dict[str,
     for place, dialogue in Pool(experiment, name).placed():
         own = place.sibling < 0
         tasks.setdefault(dialogue.task.id, wording(dialogue.task))
-        dialogues.append(see(dialogue, axes, kept, own))
+        dialogues.append(see(dialogue, condition, kept, own))
         wanted += own * sum(at < (len(dialogue.turns) + 1) // 2 for at in experiment.ledger.at)
         for turn in dialogue.turns if own else ():
             turns[turn.party] += 1
@@ -110,23 +112,23 @@ def count(run: Path, experiment: Experiment, name: str) -> tuple[Json, dict[str,
         "trained_rows": sum(t["rows"] for t in trained),
         "optimizer_steps": sum(t["optimizer_steps"] for t in trained),
         "trained_tokens": sum(t["trained_tokens"] for t in trained),
-        "sampled_tokens": (tokens["student"] if axes.voice != "human" else 0)
-        + (tokens["partner"] if axes.voice == "model" else 0)
+        "sampled_tokens": (tokens["student"] if condition.voice != "human" else 0)
+        + (tokens["partner"] if condition.voice == "model" else 0)
         + sum(branches.values())
-        + sum(memory.tokens for memory in read(run / "memory" / f"{axes.remembers}.jsonl", Memory))  # lessons
+        + sum(memory.tokens for memory in read(run / "memory" / f"{condition.remembers}.jsonl", Memory))  # lessons
         + sum(t.get("sampled_tokens", 0) for t in trained),  # of students that play while they learn
     }
-    entry["leak_stated"] = _share(dialogues if privileged(axes) else [], lambda d: d.leaks)
+    entry["leak_stated"] = _share(dialogues if privileged(condition) else [], lambda d: d.leaks)
     entry["lucky"] = _share((d for d in dialogues if d.missing), lambda d: d.lucky)
     entry["lucky_selected"] = _share((d for d in dialogues if d.missing and d.kept), lambda d: d.lucky)
     heard = [d for d in dialogues if d.audited]
-    entry["broken"] = _share(heard, lambda d: bool(d.breaches))
-    entry["breaches"] = {kind: _share(heard, _commits(kind)) for kind in audited(axes)}
-    entry["plumbing"] = experiment.tasks.source == "embedded" and axes.is_plumbing_on_embedded
-    entry["axes"] = axes.model_dump(mode="json")
-    problems = [] if axes.learns_from else reconcile(experiment, name, counts, dialogues, failures)
-    lost = [f for f in read(run / "ledger" / "failures.jsonl", Failure) if f.condition == name]
-    if has_ledger(experiment, name) and not axes.learns_from and len(branches) + len(lost) != wanted:
+    entry["violated"] = _share(heard, lambda d: bool(d.violations))
+    entry["violations"] = {kind: _share(heard, _commits(kind)) for kind in audited(condition)}
+    entry["plumbing"] = experiment.tasks.source == "embedded" and condition.is_plumbing_on_embedded
+    entry["condition"] = condition.model_dump(mode="json")
+    problems = [] if condition.learns_from else reconcile(experiment, name, counts, dialogues, failures)
+    lost = [f for f in read(run / "ledger" / "failures.jsonl", Failure) if f.condition_name == name]
+    if has_ledger(experiment, name) and not condition.learns_from and len(branches) + len(lost) != wanted:
         problems.append(
             f"the ledger should have {wanted} branches of the stored dialogues, but {len(branches)} + {len(lost)} "
             f"failures = {len(branches) + len(lost)}; `maieutic build` makes what is missing"
@@ -154,10 +156,10 @@ def count(run: Path, experiment: Experiment, name: str) -> tuple[Json, dict[str,
 
 def tokens_of(branch: Branch) -> int:
     """Sampled for a branch, by models."""
-    return branch.tokens("student") + (branch.tokens("partner") if branch.axes["voice"] == "model" else 0)
+    return branch.tokens("student") + (branch.tokens("partner") if branch.condition.voice == "model" else 0)
 
 
-def see(dialogue: Dialogue, axes: Condition, kept: Container[str], own: bool = True) -> Seen:
+def see(dialogue: Dialogue, condition: Condition, kept: Container[str], own: bool = True) -> Seen:
     """Reduce a dialogue to what is counted of it."""
     missing = bool(dialogue.task.missing)
     return Seen(
@@ -170,15 +172,15 @@ def see(dialogue: Dialogue, axes: Condition, kept: Container[str], own: bool = T
         missing=missing,
         asks=missing and _asks(dialogue),
         lucky=missing and is_correct(dialogue) and not is_grounded(dialogue),
-        leaks=privileged(axes) and leak_stated(dialogue),
-        audited=bool(audited(axes)) and any(turn.party == "partner" for turn in dialogue.turns),
-        breaches=frozenset(breach.kind for breach in breaches(dialogue)),
+        leaks=privileged(condition) and leak_stated(dialogue),
+        audited=bool(audited(condition)) and any(turn.party == "partner" for turn in dialogue.turns),
+        violations=frozenset(violation.kind for violation in violations(dialogue)),
         kept=dialogue.id in kept,
     )
 
 
 def _commits(kind: Kind) -> Callable[[Seen], bool]:
-    return lambda dialogue: kind in dialogue.breaches
+    return lambda dialogue: kind in dialogue.violations
 
 
 def _rows(file: Path) -> Iterator[Row]:
@@ -228,7 +230,7 @@ def reconcile(
     experiment: Experiment, name: str, counts: Json, dialogues: list[Seen], failures: list[Failure]
 ) -> list[str]:
     """What does not add up, in words; nothing where a condition was never built."""
-    axes, found = experiment.conditions[name], []
+    condition, found = experiment.conditions[name], []
     if not dialogues and not failures:
         return []
     own = [d for d in dialogues if d.own]
@@ -240,7 +242,7 @@ def reconcile(
     expected = counts["tasks"] * experiment.per_task(name) * len(experiment.seeds) * rounds
     ended = len(own) + len(failures) - bad
     # An imported dialogue exists once, and its source may hold several of one task.
-    if axes.voice != "human" and ended != expected:
+    if condition.voice != "human" and ended != expected:
         found.append(
             f"{counts['tasks']} tasks x {experiment.per_task(name)} per task x {len(experiment.seeds)} seeds x "
             f"{rounds} rounds = {expected}, but {len(own)} dialogues + {len(failures) - bad} failures = {ended}"

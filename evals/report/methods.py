@@ -20,7 +20,7 @@ Json = dict[str, Any]
 
 def method_of(entry: Json) -> str:
     """The learning rule of one entry of `conditions`; the untrained base has none."""
-    return str(entry.get("axes", {}).get("method", ""))
+    return str(entry.get("condition", {}).get("method", ""))
 
 
 def differ(conditions: Mapping[str, Json]) -> bool:

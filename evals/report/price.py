@@ -86,11 +86,11 @@ def _tasks(experiment: Experiment, name: str) -> int:
 
 def _cap(experiment: Experiment, name: str) -> float:
     """The most tokens that one seed of a condition samples: every turn of every dialogue at its cap."""
-    axes = experiment.conditions[name]
-    if axes.voice == "human":
+    condition = experiment.conditions[name]
+    if condition.voice == "human":
         return 0.0
-    turns = experiment.dialogue.turns + (experiment.dialogue.turns - 1) * (axes.voice == "model")
-    played = 1 if axes.method == "q_priming" else 1 + experiment.ledger.dialogues
+    turns = experiment.dialogue.turns + (experiment.dialogue.turns - 1) * (condition.voice == "model")
+    played = 1 if condition.method == "q_priming" else 1 + experiment.ledger.dialogues
     dialogues = _tasks(experiment, name) * experiment.per_task(name) * played * experiment.rounds
     return float(dialogues * turns * experiment.dialogue.max_tokens)
 
@@ -105,7 +105,7 @@ def _exam(experiment: Experiment, pilot: Path | None) -> tuple[float, str]:
     students = len(experiment.conditions) + 1  # and the base
     used = [one for one in read(pilot / "usage.jsonl", Usage) if one.stage == "examine"] if pilot else []
     if pilot and used:
-        sat = len({(one.condition, one.seed) for one in used})
+        sat = len({(one.condition_name, one.seed) for one in used})
         mean = sum(one.generated_tokens for one in used) / sat / exam_size(pilot)
         return students * mean, f"exams: usage.jsonl of the pilot, {sat} sittings"
     answers = most_answers(experiment, tasks, len(aside)) / max(len(tasks), 1)

@@ -105,7 +105,7 @@ def change(cell: Json) -> str:
 
 def source(condition: Json) -> str:
     """Whose dialogues a condition learned from."""
-    if condition["axes"]["learns_from"]:
+    if condition["condition"]["learns_from"]:
         return str(condition["ledger_of"])
     return "its own" if condition["counts"]["dialogues"] else "–"
 
@@ -323,22 +323,22 @@ def _pick(experiment: Experiment, dialogues: Iterable[Dialogue]) -> list[Dialogu
     """The first by id of each kind."""
     chosen: dict[tuple[bool, bool], Dialogue] = {}
     for dialogue in dialogues:
-        key = bool(dialogue.task.missing), kept(dialogue, experiment.conditions[dialogue.condition])
+        key = bool(dialogue.task.missing), kept(dialogue, experiment.conditions[dialogue.condition_name])
         chosen[key] = min(chosen.get(key, dialogue), dialogue, key=lambda d: d.id)
     return [chosen[key] for key in ((True, True), (True, False), (False, True)) if key in chosen]
 
 
 def _sample(experiment: Experiment, shown: str, dialogue: Dialogue) -> Json:
-    axes, task = experiment.conditions[dialogue.condition], dialogue.task
-    views = {"student": view(task, axes, dialogue.turns, "student", experiment.student.system)}
-    if axes.row.partner is not None:
-        views["partner"] = view(task, axes, dialogue.turns, "partner", experiment.partner.system)
+    condition, task = experiment.conditions[dialogue.condition_name], dialogue.task
+    views = {"student": view(task, condition, dialogue.turns, "student", experiment.student.system)}
+    if condition.row.partner is not None:
+        views["partner"] = view(task, condition, dialogue.turns, "partner", experiment.partner.system)
     return {
         "condition": shown,
         "task": task,
         "seed": dialogue.seed,
         "stop": dialogue.stop.replace("_", " "),
-        "kept": kept(dialogue, axes),
+        "kept": kept(dialogue, condition),
         "right": is_correct(dialogue),
         "final": final_answer(dialogue),
         "views": views,

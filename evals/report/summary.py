@@ -207,8 +207,10 @@ def _add_costs(run: Run, conditions: dict[str, Json], tables: dict[str, Tables])
     base = tables.get(run.names.get("base", ""), {})
     for name, shown in run.names.items():
         if name != "base":
-            axes = run.experiment.conditions[name]
-            learned = conditions.get(run.names.get(axes.learns_from or name, ""), {})  # not of a ledger like its own
+            condition = run.experiment.conditions[name]
+            learned = conditions.get(
+                run.names.get(condition.learns_from or name, ""), {}
+            )  # not of a ledger like its own
             ledger = learned.get("ledger")
             seeds = len(run.experiment.seeds)
             conditions[shown]["cost"] = cost(run.path, name, conditions[shown], ledger, seeds, tables[shown], base)
@@ -261,7 +263,9 @@ def _notes(runs: list[Run], conditions: dict[str, Json], tables: dict[str, Table
         for name, entry in conditions.items()
         if entry.get("plumbing")
     ]
-    remembering = [name for name, entry in conditions.items() if entry.get("axes", {}).get("memory", "none") != "none"]
+    remembering = [
+        name for name, entry in conditions.items() if entry.get("condition", {}).get("memory", "none") != "none"
+    ]
     if remembering:
         notes.append(
             f"{', '.join(remembering)}: trained on dialogues in which the student read memories, and examined without. "

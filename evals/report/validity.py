@@ -68,7 +68,7 @@ MADE_OF: dict[str, tuple[tuple[str, ...], str]] = {
     # What a report says of a condition's dialogues. Of leaks first the rule where a rule speaks, then that for others.
     "lucky": (("attempt",), f"{ATTEMPT}; {FACT}"),
     "leak_stated": (("leak", "leak_people"), ""),
-    "broken": ((), "not measured: no corpus has a label for it, see docs/partner_audit.md"),
+    "violated": ((), "not measured: no corpus has a label for it, see docs/partner_audit.md"),
     "asks": (("question",), ""),
     "ask_due": (("question",), ""),
     "ask_undue": (("question",), ""),
@@ -101,7 +101,7 @@ OF_EXAMS: dict[str, tuple[tuple[str, ...], str]] = {
 }
 MADE_OF |= {metric: OF_EXAMS[name] for name, exam in EXAMS.items() if name in OF_EXAMS
             for metric in exam.metrics if metric not in MADE_OF}  # fmt: skip
-OF_DIALOGUES = ("lucky", "leak_stated", "broken")
+OF_DIALOGUES = ("lucky", "leak_stated", "violated")
 COUNTED = {"student_turns", "unanswered", "unlabelled"}  # no label makes these
 # By the config's labeller, as far as it decides them (pipeline/reading/labeller.py); the rest is by rule.
 CONFIGURED = {"compliance", "holds_own", "clarify", "other_question", "follow_up", "acknowledge", "repair", "restate",

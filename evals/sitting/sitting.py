@@ -27,8 +27,8 @@ BOTH = ("full", "underspecified", "sharded", "false_premise")
 LACKING = ("underspecified", "sharded")
 ARMS: dict[str, tuple[Condition, str, tuple[str, ...]]] = {
     "facts": (Condition(partition="facts"), "exam", BOTH),
-    "volunteer": (Condition(partition="facts", terms="volunteer"), "exam", LACKING),
-    "chatter": (Condition(partition="facts", terms="chatter"), "exam", LACKING),
+    "volunteer": (Condition(partition="facts", disclosure="volunteer"), "exam", LACKING),
+    "chatter": (Condition(partition="facts", disclosure="chatter"), "exam", LACKING),
     "verifier": (Condition(partition="verifier"), "exam", ("full",)),
     "unhelpful": (Condition(partition="symmetric"), "unhelpful", BOTH),
 }

@@ -13,15 +13,17 @@ from pipeline.runs.store import Appender
 from pipeline.tasks.loading import BadRow
 
 
-def adopt(experiment: Experiment, dialogues: list[Dialogue], bad: list[BadRow], condition: str, seed: int) -> Counts:
+def adopt(
+    experiment: Experiment, dialogues: list[Dialogue], bad: list[BadRow], condition_name: str, seed: int
+) -> Counts:
     """Store what is not there yet. A row that could not be read is a failure that names its line."""
     run = experiment.run
-    ended = finished(run, condition)
+    ended = finished(run, condition_name)
     failures = [
         Failure(
-            id=digest(row.where.rpartition("/")[2], condition, seed, 0),
+            id=digest(row.where.rpartition("/")[2], condition_name, seed, 0),
             task_id=row.where,
-            condition=condition,
+            condition_name=condition_name,
             seed=seed,
             kind="bad_task",
             message=row.message,
@@ -30,7 +32,7 @@ def adopt(experiment: Experiment, dialogues: list[Dialogue], bad: list[BadRow], 
     ]
     new = [dialogue for dialogue in dialogues if dialogue.id not in ended]
     broken = [failure for failure in failures if failure.id not in ended]
-    with Appender(run / "dialogues" / f"{condition}.jsonl") as file:
+    with Appender(run / "dialogues" / f"{condition_name}.jsonl") as file:
         for dialogue in new:
             file.append(dialogue)
     with Appender(run / "failures.jsonl") as file:

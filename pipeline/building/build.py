@@ -55,17 +55,17 @@ class Job(NamedTuple):
 
     id: str
     task: Task
-    condition: str
+    condition_name: str
     seed: int
     round: int
     sample: int
 
 
-def dialogue_id(experiment: Experiment, task_id: str, condition: str, seed: int, round: int, sample: int) -> str:
+def dialogue_id(experiment: Experiment, task_id: str, condition_name: str, seed: int, round: int, sample: int) -> str:
     """A hash of task, condition, seed and config."""
-    axes = experiment.conditions[condition].shaping()
-    particulars = experiment.particulars(condition)
-    return digest(task_id, condition, axes, seed, round, sample, experiment.fingerprint(), *particulars)
+    condition = experiment.conditions[condition_name].shaping()
+    particulars = experiment.particulars(condition_name)
+    return digest(task_id, condition_name, condition, seed, round, sample, experiment.fingerprint(), *particulars)
 
 
 def draws(experiment: Experiment, job: Job) -> str:
@@ -76,29 +76,29 @@ def draws(experiment: Experiment, job: Job) -> str:
     return digest(job.task.id, job.seed, job.round, job.sample, experiment.fingerprint())
 
 
-def jobs(experiment: Experiment, tasks: Collection[Task], condition: str, seed: int, round: int) -> Iterator[Job]:
+def jobs(experiment: Experiment, tasks: Collection[Task], condition_name: str, seed: int, round: int) -> Iterator[Job]:
     """The dialogues that a condition asks for, in a fixed order."""
-    for sample in range(experiment.per_task(condition)):
-        for task in tasks_of(experiment, condition, tasks):
-            name = dialogue_id(experiment, task.id, condition, seed, round, sample)
-            yield Job(name, task, condition, seed, round, sample)
+    for sample in range(experiment.per_task(condition_name)):
+        for task in tasks_of(experiment, condition_name, tasks):
+            name = dialogue_id(experiment, task.id, condition_name, seed, round, sample)
+            yield Job(name, task, condition_name, seed, round, sample)
 
 
-def finished(run: Path, condition: str, shard: Shard | None = None) -> set[str]:
+def finished(run: Path, condition_name: str, shard: Shard | None = None) -> set[str]:
     """Ids of a condition that need no more work: its dialogues, and its failures but those of the engine, in the
     run and in the shard."""
     ended: set[str] = set()
     for folder in (run, shard.folder(run)) if shard else (run,):
-        ended.update(dialogue.id for dialogue in read(folder / "dialogues" / f"{condition}.jsonl", Dialogue))
+        ended.update(dialogue.id for dialogue in read(folder / "dialogues" / f"{condition_name}.jsonl", Dialogue))
         ended.update(f.id for f in read(folder / "failures.jsonl", Failure) if f.kind != "engine_error")
     return ended
 
 
-def forget_engine_errors(run: Path, condition: str, seed: int, round: int) -> None:
+def forget_engine_errors(run: Path, condition_name: str, seed: int, round: int) -> None:
     """Drop the engine's failures of one cell from failures.jsonl: they are about to be tried again."""
     failures = list(read(run / "failures.jsonl", Failure))
-    cell = condition, seed, round
-    standing = [f for f in failures if f.kind != "engine_error" or (f.condition, f.seed, f.round) != cell]
+    cell = condition_name, seed, round
+    standing = [f for f in failures if f.kind != "engine_error" or (f.condition_name, f.seed, f.round) != cell]
     if len(standing) != len(failures):
         rewrite(run / "failures.jsonl", standing)
 
@@ -107,7 +107,7 @@ async def build(
     experiment: Experiment,
     tasks: Collection[Task],
     bad: list[BadRow],
-    condition: str,
+    condition_name: str,
     seed: int,
     round: int,
     cast: Cast,
@@ -121,14 +121,14 @@ async def build(
     At a first SIGINT or SIGTERM no more dialogues begin, and Stopped is raised when those under way have ended;
     a second one stops at once.
     """
-    axes, folder = experiment.conditions[condition], shard.folder(experiment.run) if shard else experiment.run
-    ended = finished(experiment.run, condition, shard)
-    forget_engine_errors(folder, condition, seed, round)
+    condition, folder = experiment.conditions[condition_name], shard.folder(experiment.run) if shard else experiment.run
+    ended = finished(experiment.run, condition_name, shard)
+    forget_engine_errors(folder, condition_name, seed, round)
     made = failed = skipped = 0
 
     def missing() -> Iterator[Job]:
         nonlocal skipped
-        for job in jobs(experiment, tasks, condition, seed, round):
+        for job in jobs(experiment, tasks, condition_name, seed, round):
             if shard and not shard.takes(job.id):
                 continue
             if job.id in ended:
@@ -137,14 +137,14 @@ async def build(
                 yield job
 
     with (
-        Appender(folder / "dialogues" / f"{condition}.jsonl") as dialogues,
+        Appender(folder / "dialogues" / f"{condition_name}.jsonl") as dialogues,
         Appender(folder / "failures.jsonl") as failures,
     ):
         for row in bad:
             failure = Failure(
-                id=digest(row.where.rpartition("/")[2], condition, seed, round),
+                id=digest(row.where.rpartition("/")[2], condition_name, seed, round),
                 task_id=row.where,
-                condition=condition,
+                condition_name=condition_name,
                 seed=seed,
                 round=round,
                 kind="bad_task",
@@ -155,7 +155,7 @@ async def build(
 
         async def work(job: Job) -> None:
             nonlocal made, failed
-            record = await play_job(experiment, axes, cast, job)
+            record = await play_job(experiment, condition, cast, job)
             if isinstance(record, Dialogue):
                 dialogues.append(record)
                 made += 1
@@ -166,24 +166,24 @@ async def build(
 
         at_a_time = 1 if experiment.dialogue.deterministic else experiment.dialogue.concurrency
         if await admit(missing(), work, at_a_time):
-            raise Stopped(f"after {made + failed} more dialogues of {condition!r}, seed {seed}")
+            raise Stopped(f"after {made + failed} more dialogues of {condition_name!r}, seed {seed}")
     return Counts(made, failed, skipped)
 
 
-async def play_job(experiment: Experiment, axes: Condition, cast: Cast, job: Job) -> Dialogue | Failure:
+async def play_job(experiment: Experiment, condition: Condition, cast: Cast, job: Job) -> Dialogue | Failure:
     """One job's dialogue, or the failure that it ended in."""
     key = draws(experiment, job)
     try:
-        if WRONG_KEY in (axes.row.partner or ()) and not job.task.wrong_answer:
+        if WRONG_KEY in (condition.row.partner or ()) and not job.task.wrong_answer:
             raise NoWrongAnswer(
                 f"no wrong answer like {job.task.answer!r} could be made, and the partner would say one"
             )
-        played = await play(job.task, axes, cast, experiment.dialogue, key)
+        played = await play(job.task, condition, cast, experiment.dialogue, key)
     except tuple(FAILURES) as error:
         return Failure(
             id=job.id,
             task_id=job.task.id,
-            condition=job.condition,
+            condition_name=job.condition_name,
             seed=job.seed,
             round=job.round,
             kind=FAILURES[type(error)],
@@ -192,8 +192,8 @@ async def play_job(experiment: Experiment, axes: Condition, cast: Cast, job: Job
     return Dialogue(
         id=job.id,
         task=job.task,
-        condition=job.condition,
-        axes=axes.shaping(),
+        condition_name=job.condition_name,
+        condition=condition.shaped(),
         seed=job.seed,
         round=job.round,
         sample=job.sample,

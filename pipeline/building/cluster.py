@@ -79,7 +79,7 @@ def _gather(experiment: Experiment, started: dict[Any, Shard], progress: Stage) 
             progress(lines.count())
             for shard in ended:
                 for each in _result(shard, started[shard]):
-                    sums.setdefault((each.condition, each.seed), Counter()).update(each.counts._asdict())
+                    sums.setdefault((each.condition_name, each.seed), Counter()).update(each.counts._asdict())
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt):
             say("Stopping when the dialogues under way have ended. Once more stops at once.")

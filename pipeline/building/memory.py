@@ -24,7 +24,6 @@ from pipeline.engines.model import Model, Sampling
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.settings import MemorySettings
 from pipeline.judging.outcome import is_correct
-from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue, Failure, Memory
 from pipeline.knowledge.view import probe, view
 from pipeline.reading.embedder import sentence_model
@@ -35,26 +34,26 @@ LIKE = 10  # memories of nearly the same length, of which `random` draws one
 
 
 async def remember(
-    experiment: Experiment, condition: str, seed: int, round: int, writer: Model, tick: Callable[[], None]
+    experiment: Experiment, condition_name: str, seed: int, round: int, writer: Model, tick: Callable[[], None]
 ) -> Counts:
     """Make a memory of each dialogue of a cell that has none yet. Raises Stopped.
 
     What an engine fails at is a typed failure in memory/failures.jsonl, and is tried again by the next call.
     """
     folder, made, failed, skipped = experiment.run / "memory", 0, 0, 0
-    forget_engine_errors(folder, condition, seed, round)
-    ended = {memory.id for memory in read(folder / f"{condition}.jsonl", Memory)}
+    forget_engine_errors(folder, condition_name, seed, round)
+    ended = {memory.id for memory in read(folder / f"{condition_name}.jsonl", Memory)}
     ended |= {failure.id for failure in read(folder / "failures.jsonl", Failure)}
 
     def missing() -> Iterator[Dialogue]:
         nonlocal skipped
-        for dialogue in cell(experiment, condition, seed, round):
+        for dialogue in cell(experiment, condition_name, seed, round):
             if dialogue.id in ended:
                 skipped += 1
             else:
                 yield dialogue
 
-    with Appender(folder / f"{condition}.jsonl") as memories, Appender(folder / "failures.jsonl") as failures:
+    with Appender(folder / f"{condition_name}.jsonl") as memories, Appender(folder / "failures.jsonl") as failures:
 
         async def work(dialogue: Dialogue) -> None:
             nonlocal made, failed
@@ -62,34 +61,36 @@ async def remember(
                 memories.append(await _memory(experiment, dialogue, writer))
                 made += 1
             except tuple(FAILURES) as error:
-                common = {"condition": condition, "seed": seed, "round": round, "message": str(error)}
+                common = {"condition_name": condition_name, "seed": seed, "round": round, "message": str(error)}
                 kind = FAILURES[type(error)]
                 failures.append(Failure(id=dialogue.id, task_id=dialogue.task.id, kind=kind, **common))
                 failed += 1
             tick()
 
         if await admit(missing(), work, 1 if experiment.dialogue.deterministic else experiment.dialogue.concurrency):
-            raise Stopped(f"after {made + failed} more memories of {condition!r}, seed {seed}")
+            raise Stopped(f"after {made + failed} more memories of {condition_name!r}, seed {seed}")
     return Counts(made, failed, skipped)
 
 
-def cell(experiment: Experiment, condition: str, seed: int, round: int) -> Iterator[Dialogue]:
+def cell(experiment: Experiment, condition_name: str, seed: int, round: int) -> Iterator[Dialogue]:
     """The dialogues of one condition, seed and round."""
-    for dialogue in read(experiment.run / "dialogues" / f"{condition}.jsonl", Dialogue):
+    for dialogue in read(experiment.run / "dialogues" / f"{condition_name}.jsonl", Dialogue):
         if (dialogue.seed, dialogue.round) == (seed, round):
             yield dialogue
 
 
 async def _memory(experiment: Experiment, dialogue: Dialogue, writer: Model) -> Memory:
-    axes, right, lesson, tokens = Condition.model_validate(dialogue.axes), is_correct(dialogue), "", 0
+    condition, right, lesson, tokens = dialogue.condition, is_correct(dialogue), "", 0
     if not right:
-        seen = probe(view(dialogue.task, axes, dialogue.turns, "student", experiment.student.system), REFLECT)
+        seen = probe(view(dialogue.task, condition, dialogue.turns, "student", experiment.student.system), REFLECT)
         settings = Sampling(experiment.dialogue.max_tokens, 0.0, int(digest(dialogue.id, "lesson", length=15), 16))
         written = await writer.complete(seen, settings)
         lesson, tokens = next(iter(written.text.strip().splitlines()), "").strip(), written.tokens
         if not lesson:
             raise EmptyTurn("the model wrote no lesson")
-    said = [f"{'You' if turn.party == 'student' else axes.label.capitalize()}: {turn.text}" for turn in dialogue.turns]
+    said = [
+        f"{'You' if turn.party == 'student' else condition.label.capitalize()}: {turn.text}" for turn in dialogue.turns
+    ]
     return Memory(
         id=dialogue.id,
         question=dialogue.task.question,
@@ -103,10 +104,10 @@ async def _memory(experiment: Experiment, dialogue: Dialogue, writer: Model) -> 
     )
 
 
-def recall(experiment: Experiment, condition: str, seed: int, round: int, tasks: Collection[Task]) -> list[Task]:
+def recall(experiment: Experiment, condition_name: str, seed: int, round: int, tasks: Collection[Task]) -> list[Task]:
     """The tasks, each with the memories that the condition's student has of others. Raises ConfigError."""
-    axes, settings = experiment.conditions[condition], experiment.memory
-    path = experiment.run / "memory" / f"{axes.remembers}.jsonl"
+    condition, settings = experiment.conditions[condition_name], experiment.memory
+    path = experiment.run / "memory" / f"{condition.remembers}.jsonl"
     pool = sorted((m for m in read(path, Memory) if (m.seed, m.round) == (seed, round)), key=lambda m: m.id)
     if not pool:
         return list(tasks)
@@ -115,9 +116,9 @@ def recall(experiment: Experiment, condition: str, seed: int, round: int, tasks:
     found = []
     for task, row in zip(tasks, likeness, strict=True):
         chosen = _nearest(pool, row, question_hash(task.full_question), settings.items)
-        if axes.memory == "random":
+        if condition.memory == "random":
             chosen = _others(pool, chosen, task, random.Random(digest(task.id, seed, round, "memory")))
-        texts = tuple(shown(memory, whole=axes.memory == "uniform") for memory in chosen)
+        texts = tuple(shown(memory, whole=condition.memory == "uniform") for memory in chosen)
         found.append(task.model_copy(update={"memories": texts}))
     return found
 

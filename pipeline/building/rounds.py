@@ -36,7 +36,7 @@ from pipeline.tasks.loading import load_dialogues, stream_tasks
 class Made(NamedTuple):
     """What one call made of one condition and seed."""
 
-    condition: str
+    condition_name: str
     seed: int
     counts: Counts
 
@@ -53,8 +53,8 @@ def groups(experiment: Experiment) -> list[list[str]]:
 
 def _speaking(experiment: Experiment, group: list[str]) -> list[str]:
     """Those of a group that have dialogues of their own to be built."""
-    axes = experiment.conditions
-    return [name for name in group if not axes[name].learns_from and axes[name].method not in ONLINE]
+    condition = experiment.conditions
+    return [name for name in group if not condition[name].learns_from and condition[name].method not in ONLINE]
 
 
 def waits(experiment: Experiment, group: list[str], round: int) -> bool:
@@ -99,20 +99,20 @@ async def build_round(experiment: Experiment, group: list[str], round: int, shar
     made = []
     for name, seed in itertools.product(_speaking(experiment, group), experiment.seeds):
         label = f"build {name} seed {seed}" + (f" round {round + 1}" if experiment.rounds > 1 else "")
-        axes, hits = experiment.conditions[name], ""
-        if axes.voice == "human":
+        condition, hits = experiment.conditions[name], ""
+        if condition.voice == "human":
             if shard:
                 say(f"{label}: human dialogues are taken in by the whole build")
                 continue
-            counts = adopt(experiment, *load_dialogues(experiment.tasks, name, axes, seed), name, seed)
+            counts = adopt(experiment, *load_dialogues(experiment.tasks, name, condition, seed), name, seed)
         else:
-            if shard and axes.memory != "none":
+            if shard and condition.memory != "none":
                 say(f"{label}: what it remembers is not whole before all shards are, it is left to the whole build")
                 continue
             folder = shard.folder(experiment.run) if shard else experiment.run
             left, played = _missing(experiment, tasks, name, seed, round, shard), tasks
-            if left and axes.memory != "none":
-                await _remember(experiment, axes.remembers, seed, round, casting)
+            if left and condition.memory != "none":
+                await _remember(experiment, condition.remembers, seed, round, casting)
                 played = recall(experiment, name, seed, round, tasks)
             with stage(label, left) as progress:
                 cast = casting.cast(name, seed, round)
@@ -141,7 +141,7 @@ async def _remember(experiment: Experiment, name: str, seed: int, round: int, ca
     say(f"{label}: {counts.made} memories, {counts.failed} failures, {counts.skipped} there already{hits}")
     files = experiment.run / "failures.jsonl", experiment.run / "memory" / "failures.jsonl"
     failures = [failure for file in files for failure in read(file, Failure) if failure.kind == "engine_error"]
-    wanting = [f for f in failures if (f.condition, f.seed, f.round) == (name, seed, round)]
+    wanting = [f for f in failures if (f.condition_name, f.seed, f.round) == (name, seed, round)]
     if wanting:
         raise EngineError(
             f"{len(wanting)} dialogues or lessons of {name!r}, seed {seed}, ended in an engine error (the last: "
@@ -183,7 +183,7 @@ def _missing(
 def _check_engine(folder: Path, name: str, seed: int, round: int) -> None:
     """Raises EngineDown where nothing came of a cell but errors of the engine: others would fare no better."""
     failures = read(folder / "failures.jsonl", Failure)
-    mine = [f for f in failures if (f.condition, f.seed, f.round) == (name, seed, round) and f.kind != "bad_task"]
+    mine = [f for f in failures if (f.condition_name, f.seed, f.round) == (name, seed, round) and f.kind != "bad_task"]
     if mine and all(failure.kind == "engine_error" for failure in mine):
         raise EngineDown(
             f"Not one of {len(mine)} dialogues could be played, the engine failed at all of them; the last: "
@@ -194,7 +194,9 @@ def _check_engine(folder: Path, name: str, seed: int, round: int) -> None:
 def say_failures(experiment: Experiment, name: str, seed: int, round: int) -> None:
     """What went wrong in one cell, by kind."""
     every = read(experiment.run / "failures.jsonl", Failure)
-    found = [failure for failure in every if (failure.condition, failure.seed, failure.round) == (name, seed, round)]
+    found = [
+        failure for failure in every if (failure.condition_name, failure.seed, failure.round) == (name, seed, round)
+    ]
     if not found:
         return
     kinds = ", ".join(f"{count} {kind}" for kind, count in Counter(failure.kind for failure in found).items())
@@ -208,7 +210,7 @@ def whole_before_others(experiment: Experiment, group: list[str], round: int) ->
     partners = {condition.weights for condition in experiment.conditions.values()}
     followed = {name for name in group if name in partners or round + 1 < experiment.rounds}
     failures = read(experiment.run / "failures.jsonl", Failure)
-    open_ = sum(f.kind == "engine_error" and f.condition in followed and f.round == round for f in failures)
+    open_ = sum(f.kind == "engine_error" and f.condition_name in followed and f.round == round for f in failures)
     if open_:
         raise EngineError(
             f"{open_} dialogues of round {round + 1} ended in an engine error, and what comes next builds on their "

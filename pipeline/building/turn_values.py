@@ -60,17 +60,17 @@ def answer_worth(branch: Branch, sibling: int) -> float:
     return float(bool(is_right(branch.task, branch.siblings[sibling].turn)))
 
 
-def has_ledger(experiment: Experiment, condition: str) -> bool:
+def has_ledger(experiment: Experiment, condition_name: str) -> bool:
     """Whether a condition's dialogues can be played on from their middle, and the config asks for it."""
-    axes = experiment.conditions[condition]
-    spoken = axes.voice != "human" and axes.partition != "script"
-    return experiment.ledger.siblings > 0 and spoken and axes.method != "q_priming"
+    condition = experiment.conditions[condition_name]
+    spoken = condition.voice != "human" and condition.partition != "script"
+    return experiment.ledger.siblings > 0 and spoken and condition.method != "q_priming"
 
 
-def wanted(experiment: Experiment, condition: str, seed: int, round: int) -> Iterator[tuple[str, Dialogue, int]]:
+def wanted(experiment: Experiment, condition_name: str, seed: int, round: int) -> Iterator[tuple[str, Dialogue, int]]:
     """Id, dialogue and student turn of every branch that a cell asks for, in the order of its dialogues."""
     settings = experiment.ledger
-    for dialogue in read(experiment.run / "dialogues" / f"{condition}.jsonl", Dialogue):
+    for dialogue in read(experiment.run / "dialogues" / f"{condition_name}.jsonl", Dialogue):
         if (dialogue.seed, dialogue.round) == (seed, round):
             for at in settings.at:
                 if at < (len(dialogue.turns) + 1) // 2:
@@ -79,23 +79,26 @@ def wanted(experiment: Experiment, condition: str, seed: int, round: int) -> Ite
 
 
 async def branch_out(
-    experiment: Experiment, condition: str, seed: int, round: int, cast: Cast, tick: Callable[[], None]
+    experiment: Experiment, condition_name: str, seed: int, round: int, cast: Cast, tick: Callable[[], None]
 ) -> Counts:
     """Make what is missing of one cell's ledger; `tick` is called at each branch's end. Raises Stopped."""
     folder, made, failed, skipped = experiment.run / "ledger", 0, 0, 0
-    forget_engine_errors(folder, condition, seed, round)
-    ended = {branch.id for branch in read(ledger_path(experiment.run, condition), Branch)}
+    forget_engine_errors(folder, condition_name, seed, round)
+    ended = {branch.id for branch in read(ledger_path(experiment.run, condition_name), Branch)}
     ended |= {failure.id for failure in read(folder / "failures.jsonl", Failure)}
 
     def missing() -> Iterator[tuple[str, Dialogue, int]]:
         nonlocal skipped
-        for piece in wanted(experiment, condition, seed, round):
+        for piece in wanted(experiment, condition_name, seed, round):
             if piece[0] in ended:
                 skipped += 1
             else:
                 yield piece
 
-    with Appender(ledger_path(experiment.run, condition)) as branches, Appender(folder / "failures.jsonl") as failures:
+    with (
+        Appender(ledger_path(experiment.run, condition_name)) as branches,
+        Appender(folder / "failures.jsonl") as failures,
+    ):
 
         async def work(piece: tuple[str, Dialogue, int]) -> None:
             nonlocal made, failed
@@ -111,27 +114,28 @@ async def branch_out(
         settings, most = experiment.ledger, experiment.dialogue.concurrency
         at_a_time = 1 if experiment.dialogue.deterministic else max(1, most // (settings.siblings * settings.rollouts))
         if await admit(missing(), work, at_a_time):
-            raise Stopped(f"after {made + failed} more branches of {condition!r}, seed {seed}")
+            raise Stopped(f"after {made + failed} more branches of {condition_name!r}, seed {seed}")
     return Counts(made, failed, skipped)
 
 
 async def _branch(experiment: Experiment, cast: Cast, name: str, dialogue: Dialogue, at: int) -> Branch | Failure:
-    task, axes, prefix = dialogue.task, experiment.conditions[dialogue.condition], dialogue.turns[: 2 * at]
+    task, condition, prefix = dialogue.task, experiment.conditions[dialogue.condition_name], dialogue.turns[: 2 * at]
     settings = experiment.dialogue.model_copy(update={"beliefs": 0})
-    messages = view(task, axes, prefix, "student", cast.student_system)
+    messages = view(task, condition, prefix, "student", cast.student_system)
     key = digest(task.id, dialogue.seed, dialogue.round, dialogue.sample, experiment.fingerprint(), "ledger", at)
 
     async def sibling(i: int) -> Sibling:
         turn = await checked(task, await speak(cast.student, messages, "student", settings, stream(key, i)))
         begun = (*prefix, turn)
         played = await _all(
-            play(task, axes, cast, settings, digest(key, i, j), begun=begun) for j in range(experiment.ledger.rollouts)
+            play(task, condition, cast, settings, digest(key, i, j), begun=begun)
+            for j in range(experiment.ledger.rollouts)
         )
         return Sibling(
             turn=turn, rollouts=tuple(Rollout(turns=one.turns[len(begun) :], stop=one.stop) for one in played)
         )
 
-    common = {"id": name, "condition": dialogue.condition, "seed": dialogue.seed, "round": dialogue.round}
+    common = {"id": name, "condition_name": dialogue.condition_name, "seed": dialogue.seed, "round": dialogue.round}
     try:
         siblings = await _all(map(sibling, range(experiment.ledger.siblings)))
     except tuple(FAILURES) as error:
@@ -139,7 +143,7 @@ async def _branch(experiment: Experiment, cast: Cast, name: str, dialogue: Dialo
     return Branch(
         dialogue=dialogue.id,
         task=task,
-        axes=dialogue.axes,
+        condition=dialogue.condition,
         prefix=prefix,
         siblings=tuple(siblings),
         **common,

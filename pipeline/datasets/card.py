@@ -1,4 +1,4 @@
-"""The simulation card of a dataset: who knew what on what terms, models, prompts, counts, known limits.
+"""The simulation card of a dataset: who knew what how disclosed, models, prompts, counts, known limits.
 
 Every sentence about the condition comes from its row of `pipeline.knowledge.partition`, so the card cannot drift
 from what was run. The text around it is templates/card.md.j2.
@@ -23,14 +23,14 @@ from pipeline.dialogue.partner import ERRS, WORDINGS
 from pipeline.experiment.experiment import Experiment, dump
 from pipeline.judging.leaks import leak_stated, privileged
 from pipeline.judging.outcome import is_correct, is_grounded
-from pipeline.judging.violations import Kind, audited, breaches
+from pipeline.judging.violations import Kind, audited, violations
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.partition import PUBLIC, SHARE, Item
 from pipeline.knowledge.records import Dialogue
 from pipeline.knowledge.view import known, view
 from pipeline.runs.pool import Pool
 
-TERMS = {
+DISCLOSURE = {
     "on_request": "The partner tells what only it knows when it is asked for it.",
     "volunteer": "The partner tells one thing that only it knows in each of its turns, asked or not.",
     "chatter": "The partner restates public facts and keeps what only it knows to itself.",
@@ -104,7 +104,7 @@ BREACH: dict[Kind, str] = {
     "revealed_answer": "it states the gold answer unearned, which it is to keep",
     "unknown_fact": "it states a fact, or the answer, that it cannot know",
     "false_fact": "it states a fact of the problem with another number",
-    "terms": "it tells what only it knows when it should not, or does not tell it when it should",
+    "disclosure": "it tells what only it knows when it should not, or does not tell it when it should",
     "off_role": "it writes the student's lines, says that it is a model, repeats its instructions, or says no word",
 }
 # Licence of the rows, and what it asks of whoever passes them on.
@@ -147,18 +147,18 @@ def knows(items: frozenset[Item] | None) -> str:
     return "nobody: there is no partner" if items is None else "; ".join(item.value for item in Item if item in items)
 
 
-def card(experiment: Experiment, condition: str, dialogues: Iterable[Dialogue], rows: dict[Format, int]) -> str:
+def card(experiment: Experiment, condition_name: str, dialogues: Iterable[Dialogue], rows: dict[Format, int]) -> str:
     """The README of one condition's dataset, which has so many `rows` in each format.
 
     `dialogues` are those that its method learns from.
     """
-    axes, licence = experiment.conditions[condition], LICENCES[experiment.tasks.source]
-    format = FORMAT_OF[axes.method]
+    condition, licence = experiment.conditions[condition_name], LICENCES[experiment.tasks.source]
+    format = FORMAT_OF[condition.method]
     # Where files lay on the machine that made them helps no reader.
     first, *others = (tasks.model_copy(update={"path": Path(tasks.path).name}) for tasks in experiment.tasks.sources)
     here = {"out": "", "tasks": first.model_copy(update={"second": others[0] if others else None})}
     data = DatasetCardData(
-        pretty_name=f"{experiment.name}: {condition}",
+        pretty_name=f"{experiment.name}: {condition_name}",
         language="en",
         license=licence[0],
         tags=["maieutic", "dialogue", "knowledge-asymmetry"],
@@ -182,67 +182,69 @@ def card(experiment: Experiment, condition: str, dialogues: Iterable[Dialogue], 
     ).get_template("card.md.j2")
     body = template.render(
         experiment=experiment,
-        name=condition,
-        axes=axes,
-        student=knows(axes.row.student),
-        partner=knows(axes.row.partner),
-        terms=_terms(axes),
-        voice=_voice(experiment, axes),
-        selection=SELECTION[axes.selection],
-        dropped="; where the partner broke its row, dropped" if axes.breaches == "drop" else "",
-        method=METHOD[axes.method],
-        pool=_pool(experiment, condition),
-        memory=MEMORY[axes.memory].format(**experiment.memory.model_dump()) if axes.memory != "none" else "",
+        name=condition_name,
+        condition=condition,
+        student=knows(condition.row.student),
+        partner=knows(condition.row.partner),
+        disclosure=_disclosure(condition),
+        voice=_voice(experiment, condition),
+        selection=SELECTION[condition.selection],
+        dropped="; where the partner violated its knowledge constraint, dropped"
+        if condition.violations == "drop"
+        else "",
+        method=METHOD[condition.method],
+        pool=_pool(experiment, condition_name),
+        memory=MEMORY[condition.memory].format(**experiment.memory.model_dump()) if condition.memory != "none" else "",
         format=format,
-        per_task=experiment.per_task(axes.learns_from or condition),
+        per_task=experiment.per_task(condition.learns_from or condition_name),
         learn=LEARN[experiment.training.learn],
         licence=licence[1],
-        rates=_rates(axes, dialogues),
-        audit=_audit(axes, Pool(experiment, condition), dialogues) if format != "prompt_only" else [],
+        rates=_rates(condition, dialogues),
+        audit=_audit(condition, Pool(experiment, condition_name), dialogues) if format != "prompt_only" else [],
         rows=rows[format],
-        counts=_counts(axes, dialogues, rows[format]),
+        counts=_counts(condition, dialogues, rows[format]),
         others=[(one, rows[one], ALSO[one]) for one in rows if one != format],
-        limits=_limits(experiment, condition),
-        views=_views(experiment, axes, dialogues),
+        limits=_limits(experiment, condition_name),
+        views=_views(experiment, condition, dialogues),
         config=dump(experiment.model_copy(update=here)),
     )
     return str(DatasetCard(f"---\n{data.to_yaml()}\n---\n\n{body}"))
 
 
-def _terms(axes: Condition) -> str:
-    if axes.row.partner is None:
+def _disclosure(condition: Condition) -> str:
+    if condition.row.partner is None:
         return "There is no partner: the student goes on after content-free turns."
-    if not axes.row.partner - {PUBLIC}:
-        return "The partner has nothing to tell that the student cannot read." + MANNER[axes.manner]
-    if axes.voice == "human":
+    if not condition.row.partner - {PUBLIC}:
+        return "The partner has nothing to tell that the student cannot read." + MANNER[condition.manner]
+    if condition.voice == "human":
         return "People: what they told, and when, was up to them."
-    told = TERMS[axes.terms] + MANNER[axes.manner]
-    if axes.row.partner & {Item.ANSWER, Item.SOLUTION}:
-        told += " It may say the answer." if axes.reveal else " It is not to say the answer."
+    told = DISCLOSURE[condition.disclosure] + MANNER[condition.manner]
+    if condition.row.partner & {Item.ANSWER, Item.SOLUTION}:
+        told += " It may say the answer." if condition.reveal else " It is not to say the answer."
     return told
 
 
-def _pool(experiment: Experiment, condition: str) -> str:
+def _pool(experiment: Experiment, condition_name: str) -> str:
     """Whose dialogues the rows are made of, and whether the ledger's are among them."""
-    source = experiment.conditions[condition].learns_from
+    source = experiment.conditions[condition_name].learns_from
     whose = f"Its dialogues are those of condition `{source}`" if source else "Its dialogues are this condition's own"
-    if not has_ledger(experiment, source or condition):
+    if not has_ledger(experiment, source or condition_name):
         return f"{whose}."
     return f"{whose}, and those in which they were played on from other turns that the student might have said."
 
 
-def _voice(experiment: Experiment, axes: Condition) -> str:
+def _voice(experiment: Experiment, condition: Condition) -> str:
     model = experiment.partner.model or experiment.student.model
     weights = {"base": "its untrained weights", "current": "the student's current weights"}
-    name = f"`{model}`, {weights.get(axes.weights, f'the adapter of condition `{axes.weights}`')}"
+    name = f"`{model}`, {weights.get(condition.weights, f'the adapter of condition `{condition.weights}`')}"
     wordings = sum(len(lines) for lines in WORDINGS["train"].values())
-    return VOICES[axes.voice].format(wordings, model=name)
+    return VOICES[condition.voice].format(wordings, model=name)
 
 
-def _counts(axes: Condition, dialogues: Iterable[Dialogue], rows: int) -> list[tuple[str, object]]:
-    format, selecting = FORMAT_OF[axes.method], axes.method in SELECTING
+def _counts(condition: Condition, dialogues: Iterable[Dialogue], rows: int) -> list[tuple[str, object]]:
+    format, selecting = FORMAT_OF[condition.method], condition.method in SELECTING
     if format == "prompt_only":
-        what = "task, seed and step of its expert" if axes.method == "grpo_step" else "task and seed"
+        what = "task, seed and step of its expert" if condition.method == "grpo_step" else "task and seed"
         return [(f"rows (one for each {what})", rows)]
     mix, stops, cells, tokens = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
     tasks, turns = set(), 0
@@ -270,7 +272,7 @@ def _listed(counter: Counter[Any]) -> str:
     return ", ".join(f"{key}: {count}" for key, count in sorted(counter.items())) or "none"
 
 
-def _rates(axes: Condition, dialogues: Iterable[Dialogue]) -> list[tuple[str, str]]:
+def _rates(condition: Condition, dialogues: Iterable[Dialogue]) -> list[tuple[str, str]]:
     """Shares with their denominators; an empty denominator is not a number."""
     every = right = lucky = leaks = 0
     for dialogue in dialogues:  # once: a pool is read anew each time
@@ -278,9 +280,9 @@ def _rates(axes: Condition, dialogues: Iterable[Dialogue]) -> list[tuple[str, st
         if is_correct(dialogue):
             right += 1
             lucky += not is_grounded(dialogue)
-        leaks += privileged(axes) and leak_stated(dialogue)
+        leaks += privileged(condition) and leak_stated(dialogue)
     leak = "not applicable, the partner holds nothing private"
-    if privileged(axes):
+    if privileged(condition):
         leak = _share(leaks, every)
     return [
         ("right: the final answer is the gold answer", _share(right, every)),
@@ -289,16 +291,17 @@ def _rates(axes: Condition, dialogues: Iterable[Dialogue]) -> list[tuple[str, st
     ]
 
 
-def _audit(axes: Condition, pool: Iterable[Dialogue], learned: Iterable[Dialogue]) -> list[tuple[str, str, str]]:
-    """Shares of the dialogues in which a partner spoke that it broke its row in: of all, and of those learned from."""
-    kinds = audited(axes)
+def _audit(condition: Condition, pool: Iterable[Dialogue], learned: Iterable[Dialogue]) -> list[tuple[str, str, str]]:
+    """Shares of the dialogues in which a partner spoke that it violated its knowledge constraint in: of all, and of
+    those learned from."""
+    kinds = audited(condition)
     if not kinds:
         return []
     columns = []
-    for dialogues in (pool, (dialogue for dialogue in learned if sound(dialogue, axes))):
+    for dialogues in (pool, (dialogue for dialogue in learned if sound(dialogue, condition))):
         n, broken, by_kind = 0, 0, Counter[Kind]()
         for dialogue in dialogues:
-            found = {breach.kind for breach in breaches(dialogue)}
+            found = {violation.kind for violation in violations(dialogue)}
             n += any(turn.party == "partner" for turn in dialogue.turns)
             broken += bool(found)
             by_kind.update(found)
@@ -321,58 +324,63 @@ def _wilson(hits: int, n: int) -> str:
     return f"{hits / n:.3f} [{low:.3f}, {high:.3f}] ({hits} of {n})"
 
 
-def _limits(experiment: Experiment, condition: str) -> list[str]:
-    axes, limits = experiment.conditions[condition], list[str]()
-    if axes.voice != "human":
+def _limits(experiment: Experiment, condition_name: str) -> list[str]:
+    condition, limits = experiment.conditions[condition_name], list[str]()
+    if condition.voice != "human":
         limits.append("The partner is simulated. What a student learns from it need not hold with people.")
-    if axes.pass_rate != (0, 1):
+    if condition.pass_rate != (0, 1):
         limits.append(
-            f"Only tasks whose dialogues end right in {axes.pass_rate[0]:.0%} to {axes.pass_rate[1]:.0%} of cases."
+            f"Only tasks whose dialogues end right in {condition.pass_rate[0]:.0%} to "
+            f"{condition.pass_rate[1]:.0%} of cases."
         )
-    if axes.selection != "none" and axes.method in SELECTING:
+    if condition.selection != "none" and condition.method in SELECTING:
         limits.append("Rows were selected, so rates of acts here are not rates of what the student does.")
     if experiment.tasks.source == "embedded":
         limits.append(
             "The base's acts (asking, acknowledging, giving in and so on) and how often it makes them were "
             "planted when it was trained; only changes against it mean anything."
         )
-        if axes.is_plumbing_on_embedded:
+        if condition.is_plumbing_on_embedded:
             limits.append(
                 "Plumbing: what this condition does in the embedded world is the corpus author's choice. "
                 "No claim rests on it."
             )
-    if any(source == "code" for source, _ in experiment.stretches(condition)):
+    if any(source == "code" for source, _ in experiment.stretches(condition_name)):
         limits.append(
             "Programs are right where they pass their tests. A partner gives one away where its own passes; one told "
             "in words or pieces, and false conventions, are not measured: those rules read numbers. A convention "
             "counts as asked for by its topics' words, with no measured precision or recall, and as told nearly word "
             "for word."
         )
-    if axes.voice == "human":
+    if condition.voice == "human":
         limits.append("The student of MathDial is itself a language model that plays a confused pupil.")
         limits.append("The teacher also read the student's wrong solution, which nobody says and no view shows.")
         limits.append(
             "leak_stated misses leaks in people's talk: of those that the teachers admit the rule finds 64% "
             "(27 of 42, docs/labels.md)."
         )
-    if axes.voice == "model" and privileged(axes):
+    if condition.voice == "model" and privileged(condition):
         limits.append(
             "leak_stated reads the model's turns by rule. Of the replies of tutors that people call a leak, on the "
             "held-out half of MRBench, this rule found 26 of 28 (docs/labels.md)."
         )
-    if SHARE in axes.row.student:
+    if SHARE in condition.row.student:
         limits.append("Facts are dealt in turn; the student's question is its share and the last sentence.")
     return [*limits, "Answers are compared by value where they can be parsed. Acts and attempts are read off by rule."]
 
 
-def _views(experiment: Experiment, axes: Condition, dialogues: Iterable[Dialogue]) -> list[tuple[str, list[str]]]:
+def _views(experiment: Experiment, condition: Condition, dialogues: Iterable[Dialogue]) -> list[tuple[str, list[str]]]:
     """Both parties' opening messages of the first dialogue, as lines."""
     first = next(iter(dialogues), None)
     if first is None:
         return []
-    shown = [("The student reads", view(first.task, axes, [], "student", experiment.student.system))]
-    if axes.row.partner is not None and axes.voice != "human" and known(first.task, axes, "partner").question:
-        opening = view(first.task, axes, first.turns[:1], "partner", experiment.partner.system)
+    shown = [("The student reads", view(first.task, condition, [], "student", experiment.student.system))]
+    if (
+        condition.row.partner is not None
+        and condition.voice != "human"
+        and known(first.task, condition, "partner").question
+    ):
+        opening = view(first.task, condition, first.turns[:1], "partner", experiment.partner.system)
         shown.append(("The partner reads", opening))
     return [
         (who, [line for m in messages for line in f"[{m['role']}] {m['content']}".splitlines()])

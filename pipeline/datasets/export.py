@@ -26,7 +26,7 @@ from pipeline.datasets.card import card
 from pipeline.datasets.formats import FORMAT_OF, FORMATS, Format, NotExportable, pool_of, rows
 from pipeline.datasets.rows import Row
 from pipeline.experiment.experiment import Experiment
-from pipeline.judging.violations import breaches
+from pipeline.judging.violations import violations
 from pipeline.knowledge.records import Dialogue
 from pipeline.runs.pool import Pool
 from pipeline.runs.progress import say
@@ -38,7 +38,7 @@ MATCHED = Features({**FORMATS["sft"], "matched": Value("bool")})
 class ExportReport(NamedTuple):
     """Counts of one condition. Of all but pairs a record gives one row: taken == rows + nothing_learned."""
 
-    condition: str
+    condition_name: str
     taken: int  # what the method takes of the pool: selected dialogues, all dialogues, or branches
     rows: int
     nothing_learned: int  # taken, but it teaches nothing
@@ -48,7 +48,7 @@ class ExportReport(NamedTuple):
 class Match(NamedTuple):
     """What matching kept of one condition, in one seed and round. Tokens are the student's, learned ones only."""
 
-    condition: str
+    condition_name: str
     seed: int
     round: int
     rows: int
@@ -57,14 +57,14 @@ class Match(NamedTuple):
     kept_tokens: int
 
 
-def export(experiment: Experiment, condition: str, format: Format | None = None) -> ExportReport:
+def export(experiment: Experiment, condition_name: str, format: Format | None = None) -> ExportReport:
     """Write a condition's rows into datasets/<condition>/<format>/train.parquet, and the card.
 
     Without a format it is what the condition's method learns from. Raises NotExportable (pipeline.datasets.formats).
     """
-    trains = FORMAT_OF[experiment.conditions[condition].method]
-    folder = dataset_path(experiment, condition).with_name(format or trains)
-    taken, found = rows(experiment, condition, format or trains)
+    trains = FORMAT_OF[experiment.conditions[condition_name].method]
+    folder = dataset_path(experiment, condition_name).with_name(format or trains)
+    taken, found = rows(experiment, condition_name, format or trains)
     empty = 0
 
     def flat() -> Iterator[Row]:
@@ -78,29 +78,30 @@ def export(experiment: Experiment, condition: str, format: Format | None = None)
         for other in (one for one in FORMATS if one != trains and (folder.with_name(one) / "train.parquet").exists()):
             write_rows(
                 folder.with_name(other),
-                itertools.chain.from_iterable(rows(experiment, condition, other)[1]),
+                itertools.chain.from_iterable(rows(experiment, condition_name, other)[1]),
                 FORMATS[other],
             )
     files = {one: folder.with_name(one) / "train.parquet" for one in FORMATS}
     counts = {one: parquet.read_metadata(path).num_rows for one, path in files.items() if path.exists()}
-    text = card(experiment, condition, pool_of(experiment, condition, trains), {trains: 0} | counts)
+    text = card(experiment, condition_name, pool_of(experiment, condition_name, trains), {trains: 0} | counts)
     _replace(folder.parent / "README.md", lambda path: path.write_text(text, encoding="utf-8"))
-    _replace(folder.parent / "breaches.jsonl", lambda path: _write_breaches(path, Pool(experiment, condition)))
-    return ExportReport(condition, taken, written, empty, folder)
+    _replace(folder.parent / "violations.jsonl", lambda path: _write_violations(path, Pool(experiment, condition_name)))
+    return ExportReport(condition_name, taken, written, empty, folder)
 
 
-def _write_breaches(path: Path, dialogues: Iterable[Dialogue]) -> None:
-    """A line for each dialogue whose partner broke its row: the tag by which a reader of the rows finds them."""
+def _write_violations(path: Path, dialogues: Iterable[Dialogue]) -> None:
+    """A line for each dialogue whose partner violated its knowledge constraint: the tag by which a reader of the
+    rows finds them."""
     with path.open("w", encoding="utf-8") as file:
         for dialogue in dialogues:
-            if found := breaches(dialogue):
-                tag = {"id": dialogue.id, "breaches": [breach._asdict() for breach in found]}
+            if found := violations(dialogue):
+                tag = {"id": dialogue.id, "violations": [violation._asdict() for violation in found]}
                 file.write(json.dumps(tag, ensure_ascii=False) + "\n")
 
 
-def dataset_path(experiment: Experiment, condition: str) -> Path:
+def dataset_path(experiment: Experiment, condition_name: str) -> Path:
     """The folder of the format that the condition's method learns from."""
-    return experiment.run / "datasets" / condition / FORMAT_OF[experiment.conditions[condition].method]
+    return experiment.run / "datasets" / condition_name / FORMAT_OF[experiment.conditions[condition_name].method]
 
 
 def known(name: str) -> Format:
@@ -149,12 +150,12 @@ def write_rows(folder: Path, rows: Iterable[Row], columns: Features = FORMATS["s
     return written
 
 
-def stream_rows(experiment: Experiment, condition: str) -> Iterator[Row]:
+def stream_rows(experiment: Experiment, condition_name: str) -> Iterator[Row]:
     """The rows of a condition's dataset, some held at once. Raises FileNotFoundError where it was not built."""
-    files = sorted(dataset_path(experiment, condition).glob("*.parquet"))
+    files = sorted(dataset_path(experiment, condition_name).glob("*.parquet"))
     if not files:
         raise FileNotFoundError(
-            f"{dataset_path(experiment, condition)}: no Parquet files; run `maieutic build` on this config first"
+            f"{dataset_path(experiment, condition_name)}: no Parquet files; run `maieutic build` on this config first"
         )
     for file in files:
         with parquet.ParquetFile(file) as table:
@@ -162,9 +163,9 @@ def stream_rows(experiment: Experiment, condition: str) -> Iterator[Row]:
                 yield from part.to_pylist()
 
 
-def read_rows(experiment: Experiment, condition: str) -> list[Row]:
+def read_rows(experiment: Experiment, condition_name: str) -> list[Row]:
     """All rows of `stream_rows`, held."""
-    return list(stream_rows(experiment, condition))
+    return list(stream_rows(experiment, condition_name))
 
 
 def _replace(path: Path, write: Callable[[Path], object]) -> None:

@@ -78,41 +78,46 @@ class NotExportable(ConfigError):
     """A condition has nothing in a format; the message says why."""
 
 
-def pool_of(experiment: Experiment, condition: str, format: Format) -> Pool:
+def pool_of(experiment: Experiment, condition_name: str, format: Format) -> Pool:
     """The dialogues that a condition's rows in a format are made of."""
-    return select_pool(experiment, condition) if format in SELECTED else Pool(experiment, condition)
+    return select_pool(experiment, condition_name) if format in SELECTED else Pool(experiment, condition_name)
 
 
-def rows(experiment: Experiment, condition: str, format: Format) -> tuple[int, Iterator[list[Row]]]:
+def rows(experiment: Experiment, condition_name: str, format: Format) -> tuple[int, Iterator[list[Row]]]:
     """How many records a condition has for a format, and the rows of each; none where it teaches nothing.
 
     Raises NotExportable.
     """
-    axes = experiment.conditions[condition]
+    condition = experiment.conditions[condition_name]
     if format == "prompt_only":
-        if axes.memory != "none":  # its tasks come with memories, which the dialogues hold
-            own = [d for d in read(Pool(experiment, condition).own, Dialogue) if not d.sample and not d.round]
-            return len(own), (opening(experiment, d.condition, d.task, d.seed) for d in own)
-        begin = before_steps if axes.method == "grpo_step" else opening
-        return len(experiment.seeds) * sum(1 for _ in _playable(experiment, condition)), (
-            begin(experiment, condition, task, seed)
+        if condition.memory != "none":  # its tasks come with memories, which the dialogues hold
+            own = [d for d in read(Pool(experiment, condition_name).own, Dialogue) if not d.sample and not d.round]
+            return len(own), (opening(experiment, d.condition_name, d.task, d.seed) for d in own)
+        begin = before_steps if condition.method == "grpo_step" else opening
+        return len(experiment.seeds) * sum(1 for _ in _playable(experiment, condition_name)), (
+            begin(experiment, condition_name, task, seed)
             for seed in experiment.seeds
-            for task in _playable(experiment, condition)
+            for task in _playable(experiment, condition_name)
         )
-    if axes.method in ONLINE:
-        raise NotExportable(f"{condition}: method {axes.method!r} plays while it learns, and stores no dialogues")
-    source, learnable = axes.learns_from or condition, within(experiment, condition)
+    if condition.method in ONLINE:
+        raise NotExportable(
+            f"{condition_name}: method {condition.method!r} plays while it learns, and stores no dialogues"
+        )
+    source, learnable = condition.learns_from or condition_name, within(experiment, condition_name)
     if format == "preference":
         if not has_ledger(experiment, source):
             raise NotExportable(
-                f"{condition}: pairs are siblings of a turn, and it has no ledger. Set ledger.siblings, for example to "
+                f"{condition_name}: pairs are siblings of a turn, and it has no ledger. Set ledger.siblings, "
+                f"for example to "
                 "4; q_priming, partition script and imported dialogues have none"
             )
-        path, by_answer = ledger_path(experiment.run, source), axes.method == "dpo_answer"
+        path, by_answer = ledger_path(experiment.run, source), condition.method == "dpo_answer"
         paired = (pairs(experiment, b, by_answer) if learnable(b) else [] for b in read(path, Branch))
         return sum(1 for _ in read(path, Branch)), paired
-    if format == "privileged_context" and not informs(axes):
-        raise NotExportable(f"{condition}: in partition {axes.partition!r} nobody knows more than the student")
+    if format == "privileged_context" and not informs(condition):
+        raise NotExportable(
+            f"{condition_name}: in partition {condition.partition!r} nobody knows more than the student"
+        )
 
     def made(dialogue: Dialogue) -> list[Row]:
         if not learnable(dialogue):
@@ -120,22 +125,22 @@ def rows(experiment: Experiment, condition: str, format: Format) -> tuple[int, I
         if format == "privileged_context":
             return informed(experiment, dialogue)
         if format == "unpaired_preference":
-            row = labelled(experiment, dialogue, kept(dialogue, axes))
+            row = labelled(experiment, dialogue, kept(dialogue, condition))
         else:
-            row = (monologue if axes.method == "monologue" else to_row)(experiment, dialogue)
+            row = (monologue if condition.method == "monologue" else to_row)(experiment, dialogue)
         if row is None:
             return []
         return replies(row) if format == "prompt_completion" else [row]
 
-    pool = pool_of(experiment, condition, format)
+    pool = pool_of(experiment, condition_name, format)
     return len(pool), map(made, pool)
 
 
-def _playable(experiment: Experiment, condition: str) -> Iterator[Task]:
+def _playable(experiment: Experiment, condition_name: str) -> Iterator[Task]:
     """The tasks of a condition that can be played: a partner that believes a wrong answer needs one, and step rewards
     need an expert who had no other facts than the student."""
-    axes = experiment.conditions[condition]
-    for task in tasks_of(experiment, condition, stream_tasks(experiment.tasks, "train")[0]):
-        stepwise = axes.method != "grpo_step" or (task.steps and not task.missing)
-        if stepwise and (task.wrong_answer or WRONG_KEY not in (axes.row.partner or ())):
+    condition = experiment.conditions[condition_name]
+    for task in tasks_of(experiment, condition_name, stream_tasks(experiment.tasks, "train")[0]):
+        stepwise = condition.method != "grpo_step" or (task.steps and not task.missing)
+        if stepwise and (task.wrong_answer or WRONG_KEY not in (condition.row.partner or ())):
             yield task

@@ -51,8 +51,8 @@ def to_row(experiment: Experiment, dialogue: Dialogue) -> Row | None:
     learn = learned(dialogue, experiment.training.learn)
     if not any(learn):
         return None
-    axes = Condition.model_validate(dialogue.axes)
-    messages = view(dialogue.task, axes, dialogue.turns[: own[-1] + 1], "student", experiment.student.system)
+    condition = dialogue.condition
+    messages = view(dialogue.task, condition, dialogue.turns[: own[-1] + 1], "student", experiment.student.system)
     replies = [i for i, message in enumerate(messages) if message["role"] == "assistant"]
     carries = {message for turn, message in zip(own, replies, strict=True) if learn[turn]}
     return {**_whence(dialogue), "messages": messages, "learn": [i in carries for i in range(len(messages))]}
@@ -66,8 +66,8 @@ def monologue(experiment: Experiment, dialogue: Dialogue) -> Row | None:
     """
     if not all(turn.finished for turn in dialogue.turns if turn.party == "student"):
         return None
-    axes = Condition.model_validate(dialogue.axes)
-    messages = view(dialogue.task, axes, dialogue.turns, "student", experiment.student.system)
+    condition = dialogue.condition
+    messages = view(dialogue.task, condition, dialogue.turns, "student", experiment.student.system)
     said = {role: " ".join(m["content"] for m in messages if m["role"] == role) for role in ("user", "assistant")}
     flat = [m for m in messages if m["role"] == "system"]
     flat += [{"role": "user", "content": said["user"]}, {"role": "assistant", "content": said["assistant"]}]
@@ -90,18 +90,18 @@ def informed(experiment: Experiment, dialogue: Dialogue) -> list[Row]:
     For self-distillation, whose teacher is the same model with `privileged_context` in its prompt. Turns before
     which the partner knew nothing more (it had no attempt to check) are left out.
     """
-    axes, found = Condition.model_validate(dialogue.axes), []
+    condition, found = dialogue.condition, []
     for i in range(0, len(dialogue.turns), 2):
-        if context := privileged(dialogue.task, axes, dialogue.turns[:i]):
-            prompt = view(dialogue.task, axes, dialogue.turns[:i], "student", experiment.student.system)
+        if context := privileged(dialogue.task, condition, dialogue.turns[:i]):
+            prompt = view(dialogue.task, condition, dialogue.turns[:i], "student", experiment.student.system)
             row = {**_whence(dialogue), "id": f"{dialogue.id}-{i}", "prompt": prompt}
             found.append({**row, "privileged_context": context})
     return found
 
 
-def informs(axes: Condition) -> bool:
+def informs(condition: Condition) -> bool:
     """Whether a partner knows anything that the student does not."""
-    own, theirs = axes.row.student, axes.row.partner or frozenset()
+    own, theirs = condition.row.student, condition.row.partner or frozenset()
     return PARTNER_VIEW not in own and (bool(theirs - own) or SHARE in own)
 
 
@@ -132,8 +132,8 @@ def pairs(experiment: Experiment, branch: Branch, by_answer: bool) -> list[Row]:
         for i, sibling in enumerate(branch.siblings)
         if sibling.turn.finished
     }
-    axes = Condition.model_validate(branch.axes)
-    prompt = view(branch.task, axes, branch.prefix, "student", experiment.student.system)
+    condition = branch.condition
+    prompt = view(branch.task, condition, branch.prefix, "student", experiment.student.system)
     found: dict[tuple[str, str], Row] = {}
     for better, worse in itertools.permutations(values, 2):
         margin = values[better] - values[worse]
@@ -145,11 +145,11 @@ def pairs(experiment: Experiment, branch: Branch, by_answer: bool) -> list[Row]:
     return list(found.values())
 
 
-def opening(experiment: Experiment, condition: str, task: Task, seed: int, steps: int = 0) -> list[Row]:
+def opening(experiment: Experiment, condition_name: str, task: Task, seed: int, steps: int = 0) -> list[Row]:
     """Where a student that learns by playing begins with a task: what it reads before its first turn, or after so
     many of an expert's steps."""
-    axes = experiment.conditions[condition]
-    name = dialogue_id(experiment, task.id, condition, seed, 0, 0)
+    condition = experiment.conditions[condition_name]
+    name = dialogue_id(experiment, task.id, condition_name, seed, 0, 0)
     return [
         {
             "id": f"{name}-{steps}" if steps else name,
@@ -157,14 +157,14 @@ def opening(experiment: Experiment, condition: str, task: Task, seed: int, steps
             "seed": seed,
             "round": 0,
             "specification": task.specification,
-            "prompt": view(task, axes, expert_turns(task, steps), "student", experiment.student.system),
+            "prompt": view(task, condition, expert_turns(task, steps), "student", experiment.student.system),
         }
     ]
 
 
-def before_steps(experiment: Experiment, condition: str, task: Task, seed: int) -> list[Row]:
+def before_steps(experiment: Experiment, condition_name: str, task: Task, seed: int) -> list[Row]:
     """`opening` before each step of the expert's solution."""
-    return [row for done in range(len(task.steps)) for row in opening(experiment, condition, task, seed, done)]
+    return [row for done in range(len(task.steps)) for row in opening(experiment, condition_name, task, seed, done)]
 
 
 def expert_turns(task: Task, steps: int) -> list[Turn]:

@@ -21,7 +21,7 @@ from pipeline.runs.usage import Meter, Metered
 Adapters = Callable[[str, int, int], Path | None]
 
 
-def untrained(condition: str, seed: int, round: int) -> None:
+def untrained(condition_name: str, seed: int, round: int) -> None:
     """Adapters of an experiment that has trained nothing."""
 
 
@@ -50,24 +50,24 @@ class Casting:
         if self.experiment.engine.kind == "vllm":
             self.held = [self.student(condition, seed, round) for condition, seed in students]
 
-    def student(self, condition: str, seed: int, round: int) -> Model:
+    def student(self, condition_name: str, seed: int, round: int) -> Model:
         """The student after a round of training; -1 is before the first."""
-        return self.open(self.experiment.student.model, self.adapters(condition, seed, round))
+        return self.open(self.experiment.student.model, self.adapters(condition_name, seed, round))
 
-    def cast(self, condition: str, seed: int, round: int) -> Cast:
+    def cast(self, condition_name: str, seed: int, round: int) -> Cast:
         """Who plays a round: the student that the round before left, and its partner."""
-        experiment, axes = self.experiment, self.experiment.conditions[condition]
-        student = self.student(condition, seed, round - 1)
-        if axes.voice != "model":
+        experiment, condition = self.experiment, self.experiment.conditions[condition_name]
+        student = self.student(condition_name, seed, round - 1)
+        if condition.voice != "model":
             partner = None
-        elif axes.weights == "current":
+        elif condition.weights == "current":
             partner = student
-        elif axes.weights == "base":
+        elif condition.weights == "base":
             partner = self.open(experiment.partner.model or experiment.student.model)
         else:
-            partner = self.student(axes.weights, seed, experiment.rounds - 1)
+            partner = self.student(condition.weights, seed, experiment.rounds - 1)
         said = experiment.partner
-        judge = self.open(said.judge or experiment.student.model) if axes.manner == "convincing" else None
+        judge = self.open(said.judge or experiment.student.model) if condition.manner == "convincing" else None
         return Cast(student, partner, experiment.student.system, said.system, judge, said.candidates, said.judgements)
 
 

@@ -91,14 +91,14 @@ def rule_reply(
             return reply._replace(text=f"{reply.text} {printed}") if printed and not verdict else reply
         if knows.answer:
             return _compare(answer, knows, condition, say)
-    if condition.terms != "on_request":
+    if condition.disclosure != "on_request":
         rest = [text for text in _unasked(knows, condition) if not any(text in turn.text for turn in turns[1::2])]
         if rest:
             return say("tell", rest[0])
     # Once it has told all that it tells unasked, it answers like any other partner, from what is public by then.
     told = {i for turn in turns[1::2] for i in given(turn.text, knows.facts)}
     private = knows.facts if knows.share else knows.private
-    open_to = [f for f in knows.facts if condition.terms == "on_request" or f not in private or f.id in told]
+    open_to = [f for f in knows.facts if condition.disclosure == "on_request" or f not in private or f.id in told]
     wanted = asked(said, knows.facts)
     if facts := [fact for fact in open_to if fact.id in wanted]:
         return _tell(facts, condition, turns, rng, say)
@@ -148,7 +148,7 @@ def _unasked(knows: Known, condition: Condition) -> list[str]:
     Chatter restates as many public facts instead, or sentences of the question where it states no fact.
     """
     secret = [fact.text for fact in knows.private if fact.needed]
-    if condition.terms == "volunteer":
+    if condition.disclosure == "volunteer":
         return secret or ([fact.text for fact in knows.facts if fact.needed] if knows.share else [])
     public = [fact.text for fact in knows.facts if fact not in knows.private]
     return (public or sentences(knows.question))[: len(secret)]

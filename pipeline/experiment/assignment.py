@@ -13,9 +13,9 @@ from pipeline.tasks.loading import of_one_source
 from pipeline.tasks.settings import Source
 
 
-def tasks_of(experiment: Experiment, condition: str, tasks: Collection[Task]) -> Iterator[Task]:
+def tasks_of(experiment: Experiment, condition_name: str, tasks: Collection[Task]) -> Iterator[Task]:
     """Those of the train split's `tasks` that a condition plays, in their order."""
-    stretches = experiment.stretches(condition)
+    stretches = experiment.stretches(condition_name)
     first, *others = (settings.source for settings in experiment.tasks.sources)
     seen: Counter[tuple[Source, Specification]] = Counter()
     for task in tasks:

@@ -70,30 +70,30 @@ class Experiment(Section):
         """Student turns of an exam's whole episodes, at most."""
         return self.exams.turns or self.dialogue.turns
 
-    def per_task(self, condition: str) -> int:
+    def per_task(self, condition_name: str) -> int:
         """Dialogues that a condition plays of each task from the start.
 
         Q-priming has no use for a ledger's siblings: it plays as many dialogues as the others' pool has, where the
         condition does not say otherwise.
         """
-        if own := self.conditions[condition].per_task:
+        if own := self.conditions[condition_name].per_task:
             return own
-        of_ledger = self.ledger.dialogues if self.conditions[condition].method == "q_priming" else 0
+        of_ledger = self.ledger.dialogues if self.conditions[condition_name].method == "q_priming" else 0
         return self.dialogue.per_task * (1 + of_ledger)
 
-    def stretches(self, condition: str) -> dict[tuple[Source, Specification], range]:
+    def stretches(self, condition_name: str) -> dict[tuple[Source, Specification], range]:
         """Which of `tasks.train` a condition plays: positions among the tasks of each source and specification.
 
         With `tasks.per_condition` each specification has a stretch of its own, so that no problem, told whole and
         told with something missing, comes twice.
         """
-        axes, most = self.conditions[condition], self.tasks.per_condition
+        condition, most = self.conditions[condition_name], self.tasks.per_condition
         mine = {
             (tasks.source, name): count
             for tasks in self.tasks.sources
-            if axes.sources is None or tasks.source in axes.sources
+            if condition.sources is None or tasks.source in condition.sources
             for name, count in tasks.train.items()
-            if axes.specifications is None or name in axes.specifications
+            if condition.specifications is None or name in condition.specifications
         }
         if not most:
             return {cell: range(count) for cell, count in mine.items()}
@@ -195,12 +195,12 @@ class Experiment(Section):
             self.dialogue.model_dump(exclude={"concurrency", "per_task"}),
         )
 
-    def particulars(self, condition: str) -> list[Any]:
+    def particulars(self, condition_name: str) -> list[Any]:
         """What else shapes the dialogues of one condition, and of no other."""
-        axes, found = self.conditions[condition], list[Any]()
-        if axes.memory != "none":
+        condition, found = self.conditions[condition_name], list[Any]()
+        if condition.memory != "none":
             found.append([weights_id(self.memory.embedder), self.memory.items])
-        if axes.manner == "convincing":
+        if condition.manner == "convincing":
             judge = self.partner.judge or self.student.model
             found.append([weights_id(judge), self.partner.candidates, self.partner.judgements])
         return found

@@ -32,7 +32,7 @@ def first_leak(dialogue: Dialogue) -> int | None:
     withheld fact that is told may hold the same number, and is no leak. Of programs, one that passes the tests states
     the gold; one that is told in words or in pieces is missed.
     """
-    free = dialogue.stop == "imported" or dialogue.axes.get("voice") == "model"
+    free = dialogue.stop == "imported" or dialogue.condition.voice == "model"
     free = free and dialogue.task.tests is None  # what `gives_away` reads is numbers
     gold, partner_turns = dialogue.task.answer, 0
     withheld = [fact for fact in dialogue.task.facts if not fact.public]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pipeline.core.schema import Party
-from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.partition import PARTNER_VIEW
 from pipeline.knowledge.records import Dialogue
 from pipeline.knowledge.view import known
@@ -38,7 +37,7 @@ def is_correct(dialogue: Dialogue) -> bool:
 
 def is_grounded(dialogue: Dialogue) -> bool:
     """Every needed fact was in the student's row, or stated by the partner, before the final answer."""
-    condition = Condition.model_validate(dialogue.axes)
+    condition = dialogue.condition
     has = {fact.id for fact in known(dialogue.task, condition, "student").facts}
     if PARTNER_VIEW in condition.row.student:
         has |= {fact.id for fact in known(dialogue.task, condition, "partner").facts}

@@ -1,7 +1,8 @@
-"""Where a partner breaks its row: it says what it does not know, what it is to keep, or what is not so.
+"""Where a partner violates its knowledge constraint: it says what it does not know, what it is to keep, or what is not
+so.
 
-Read off the text by rule, after the fact, for every partition, voice and terms alike. What a breach is depends on
-what the partner may know by then: its row, and what was said before. Every rule would rather miss a breach than
+Read off the text by rule, after the fact, for every partition, voice and disclosure alike. What a violation is depends
+on what the partner may know by then: its row, and what was said before. Every rule would rather miss a violation than
 invent one, and says what it misses; docs/partner_audit.md has the figures.
 
     maieutic build configs/quickstart.yaml     # the rate of each kind stands in every dataset's card
@@ -19,12 +20,12 @@ from pipeline.judging.outcome import attempts, rights
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.partition import ANSWER, PARTNER_VIEW, SHARE, SOLUTION, WITHHELD
 from pipeline.knowledge.records import Dialogue
-from pipeline.knowledge.view import KEEP_ANSWER, SAY_WHERE, TERMS, Known, known
+from pipeline.knowledge.view import DISCLOSURE, KEEP_ANSWER, SAY_WHERE, Known, known
 from pipeline.reading.acts import acts, asked, attempt, content_words, given, questions, sentences
 from pipeline.reading.answers import is_right
 from pipeline.reading.numbers.equality import equal, number
 
-Kind = Literal["false_feedback", "revealed_answer", "unknown_fact", "false_fact", "terms", "off_role"]
+Kind = Literal["false_feedback", "revealed_answer", "unknown_fact", "false_fact", "disclosure", "off_role"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 _RIGHT = re.compile(r"\b(?:that|this|it|your answer|\d)(?: is|'s) (?:the )?(?:right|correct)\b|^(?:yes, )?correct\b"
@@ -44,13 +45,13 @@ _MODEL = re.compile(
     re.I,
 )
 _TOLD_TO_IT = re.compile(
-    "|".join(map(re.escape, [*TERMS.values(), KEEP_ANSWER, SAY_WHERE, "Only you know:", "(A check says that"]))
+    "|".join(map(re.escape, [*DISCLOSURE.values(), KEEP_ANSWER, SAY_WHERE, "Only you know:", "(A check says that"]))
     + r"|\bmy (?:system (?:prompt|message)|instructions)\b",
     re.I,
 )
 
 
-class Breach(NamedTuple):
+class Violation(NamedTuple):
     """One partner turn against its row. `turn` is its index among all turns of the dialogue."""
 
     turn: int
@@ -70,59 +71,60 @@ class Said(NamedTuple):
     rights: Sequence[bool | None]
     told: frozenset[str]  # ids of facts that turns before have stated
     task: Task
-    axes: Condition
+    condition: Condition
     knows: Known
     student: frozenset[str]  # ids of facts in the student's row
 
 
-def breaches(dialogue: Dialogue) -> list[Breach]:
-    """Every breach of the partner in the order of its turns; none where the row has no partner."""
-    axes, task = Condition.model_validate(dialogue.axes), dialogue.task
-    if axes.row.partner is None:
+def violations(dialogue: Dialogue) -> list[Violation]:
+    """Every violation of the partner in the order of its turns; none where the row has no partner."""
+    condition, task = dialogue.condition, dialogue.task
+    if condition.row.partner is None:
         return []
-    knows, both, right = known(task, axes, "partner"), attempts(dialogue), rights(dialogue)
-    student = {fact.id for fact in known(task, axes, "student").facts}
-    if PARTNER_VIEW in axes.row.student:
+    knows, both, right = known(task, condition, "partner"), attempts(dialogue), rights(dialogue)
+    student = {fact.id for fact in known(task, condition, "student").facts}
+    if PARTNER_VIEW in condition.row.student:
         student |= {fact.id for fact in knows.facts}
-    leak, partner_turns = _revealed(dialogue, knows, axes), 0
-    found, told = list[Breach](), frozenset[str]()
+    leak, partner_turns = _revealed(dialogue, knows, condition), 0
+    found, told = list[Violation](), frozenset[str]()
     for i, turn in enumerate(dialogue.turns):
         if turn.party == "partner":
             before = dialogue.turns[:i], both[:i], right[:i]
-            said = Said(turn.text, both[i], right[i], *before, told, task, axes, knows, frozenset(student))
-            found += [Breach(i, kind, *what) for kind, rule in _RULES for what in rule(said)]
+            said = Said(turn.text, both[i], right[i], *before, told, task, condition, knows, frozenset(student))
+            found += [Violation(i, kind, *what) for kind, rule in _RULES for what in rule(said)]
             if leak == partner_turns:
-                found.append(Breach(i, "revealed_answer", turn.text, f"it is to keep the answer, {task.answer}"))
+                found.append(Violation(i, "revealed_answer", turn.text, f"it is to keep the answer, {task.answer}"))
             partner_turns += 1
         told |= set(_stated(turn.text, task.facts))
     return found
 
 
-def broken(dialogue: Dialogue) -> bool:
-    return bool(breaches(dialogue))
+def violated(dialogue: Dialogue) -> bool:
+    return bool(violations(dialogue))
 
 
-def audited(axes: Condition) -> tuple[Kind, ...]:
+def audited(condition: Condition) -> tuple[Kind, ...]:
     """The kinds that a partner of this condition can be seen to commit; the others have no rate."""
-    partner = axes.row.partner
+    partner = condition.row.partner
     if partner is None:
         return ()
     can = {
-        "revealed_answer": bool(partner & {ANSWER, SOLUTION, WITHHELD}) and not axes.reveal,
+        "revealed_answer": bool(partner & {ANSWER, SOLUTION, WITHHELD}) and not condition.reveal,
         "unknown_fact": WITHHELD not in partner,
-        "terms": bool(partner & {WITHHELD, SHARE}) and axes.voice != "human",
+        "disclosure": bool(partner & {WITHHELD, SHARE}) and condition.voice != "human",
     }
     return tuple(kind for kind in KINDS if can.get(kind, True))
 
 
-def _revealed(dialogue: Dialogue, knows: Known, axes: Condition) -> int | None:
+def _revealed(dialogue: Dialogue, knows: Known, condition: Condition) -> int | None:
     """The partner's turn that states the gold answer unearned, where it holds the answer, or all that gives it.
 
     `leaks.first_leak`, with its limits: an answer in words, or spread over two turns, is missed, and in people's talk
-    most are. No breach where the config lets it reveal. A partner of `jigsaw` may work the answer out with the student.
+    most are. No violation where the config lets it reveal. A partner of `jigsaw` may work the answer out with the
+    student.
     """
     holds = knows.answer or knows.solution or any(fact.needed for fact in knows.private)
-    return first_leak(dialogue) if holds and not axes.reveal and not knows.believes_false_key else None
+    return first_leak(dialogue) if holds and not condition.reveal and not knows.believes_false_key else None
 
 
 def _false_feedback(said: Said) -> Iterator[tuple[str, str]]:
@@ -197,19 +199,19 @@ def _false_fact(said: Said) -> Iterator[tuple[str, str]]:
             yield part, f"the problem says {alike[0].text!r}"
 
 
-def _terms(said: Said) -> Iterator[tuple[str, str]]:
+def _disclosure(said: Said) -> Iterator[tuple[str, str]]:
     """It tells what only it knows unasked (`on_request`) or at all (`chatter`), or does not tell it (`volunteer`).
 
     Any earlier question for the fact counts as asking, and so does a question just before that asks for no fact that
     the rule knows: `acts.asked` has no measured recall. While it judges an attempt a volunteer need not tell. People
-    had no terms.
+    had no disclosure policy.
     """
-    axes, knows = said.axes, said.knows
-    if axes.voice == "human":
+    condition, knows = said.condition, said.knows
+    if condition.voice == "human":
         return
     has = said.student | said.told
     private = [fact for fact in knows.facts if fact.id not in has]
-    if axes.terms == "volunteer":
+    if condition.disclosure == "volunteer":
         left = [fact for fact in private if fact.needed]
         answer = said.answers[-1] if said.answers else None
         judges = answer is not None and bool(knows.answer or knows.verdicts)
@@ -222,7 +224,7 @@ def _terms(said: Said) -> Iterator[tuple[str, str]]:
     theirs = [turn.text for turn in said.before if turn.party == "student"]
     wanted = {i for text in theirs for i in asked(text, knows.facts)}
     open_question = bool(theirs) and any(not asked(part, knows.facts) for part in questions(theirs[-1]))
-    on_request = axes.terms == "on_request"
+    on_request = condition.disclosure == "on_request"
     if on_request and open_question:
         return
     unasked = [fact for fact in private if not (on_request and fact.id in wanted)]
@@ -240,7 +242,7 @@ def _off_role(said: Said) -> Iterator[tuple[str, str]]:
     elif _OTHERS_LINE.search(said.text):
         yield said.text, "it speaks for itself alone"
     elif _MODEL.search(said.text):
-        yield said.text, f"it is the {said.axes.label}"
+        yield said.text, f"it is the {said.condition.label}"
     elif _TOLD_TO_IT.search(said.text):
         yield said.text, "its instructions are its own"
 
@@ -249,7 +251,7 @@ _RULES: tuple[tuple[Kind, Callable[[Said], Iterator[tuple[str, str]]]], ...] = (
     ("false_feedback", _false_feedback),
     ("unknown_fact", _unknown_fact),
     ("false_fact", _false_fact),
-    ("terms", _terms),
+    ("disclosure", _disclosure),
     ("off_role", _off_role),
 )
 

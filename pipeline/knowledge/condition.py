@@ -22,7 +22,7 @@ PLUMBING_ON_EMBEDDED = ("script", "mindreader", "misled")
 
 
 # Axes that say how one learns from a dialogue, not what is said in it; selection and keep do too, and stand in its id.
-LEARNING = {"method", "learns_from", "pass_rate", "per_task", "breaches"}
+LEARNING = {"method", "learns_from", "pass_rate", "per_task", "violations"}
 
 
 class Condition(BaseModel):
@@ -31,13 +31,15 @@ class Condition(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     partition: str
-    terms: Literal["on_request", "volunteer", "chatter"] = "on_request"
+    disclosure: Literal["on_request", "volunteer", "chatter"] = "on_request"
     label: Literal["partner", "teacher"] = "partner"
     voice: Literal["rule", "model", "human"] = "rule"  # human: imported dialogues
     weights: str = "base"
     selection: Literal["outcome", "agreement", "none"] = "outcome"
     keep: Literal["all", "grounded"] = "all"
-    breaches: Literal["keep", "drop"] = "keep"  # learn from dialogues in which the partner broke its row?
+    violations: Literal["keep", "drop"] = (
+        "keep"  # learn from dialogues in which the partner violated its knowledge constraint?
+    )
     pass_rate: tuple[float, float] = (0.0, 1.0)  # learn only from tasks whose dialogues end right this often (SPICE)
     specifications: tuple[Specification, ...] | None = None  # None: all of the experiment's tasks
     sources: tuple[str, ...] | None = None  # of the tasks that it plays, where there are two; None: both
@@ -67,6 +69,10 @@ class Condition(BaseModel):
         apart |= {"sources"} if self.sources is None else set()
         return self.model_dump(mode="json", exclude=apart)
 
+    def shaped(self) -> Condition:
+        """The same without how one learns from it: what a dialogue is stored with."""
+        return Condition.model_validate(self.shaping())
+
     def differs(self, other: Condition) -> list[str]:
         """The axes in which who says what differs; how one selects and learns from it is none."""
         ours, theirs = (one.model_dump(exclude={*LEARNING, "selection", "keep"}) for one in (self, other))
@@ -85,13 +91,14 @@ class Condition(BaseModel):
     @model_validator(mode="after")
     def _makes_sense(self) -> Condition:
         partner = self.row.partner or frozenset()
-        if self.terms != "on_request" and not partner & {WITHHELD, SHARE}:
+        if self.disclosure != "on_request" and not partner & {WITHHELD, SHARE}:
             raise ValueError(
-                f"terms: {self.terms!r} needs a partner that holds facts (facts, key, jigsaw, mindreader, script); "
-                f"in {self.partition!r} it holds none, use terms: on_request"
+                f"disclosure: {self.disclosure!r} needs a partner that holds facts (facts, key, jigsaw, "
+                f"mindreader, script); "
+                f"in {self.partition!r} it holds none, use disclosure: on_request"
             )
-        if self.terms == "chatter" and self.voice == "model":
-            raise ValueError("terms: 'chatter' restates public facts by rule, use voice: rule")
+        if self.disclosure == "chatter" and self.voice == "model":
+            raise ValueError("disclosure: 'chatter' restates public facts by rule, use voice: rule")
         if self.row.partner is None and (self.voice == "model" or self.label == "teacher"):
             raise ValueError(f"partition {self.partition!r} has no partner, leave out voice and label")
         if self.partition == "script" and self.voice != "model":
@@ -108,20 +115,21 @@ class Condition(BaseModel):
                     "partition than script"
                 )
         elif self.manner != "plain" and (
-            self.voice != "rule" or self.terms != "on_request" or not partner & {WITHHELD}
+            self.voice != "rule" or self.disclosure != "on_request" or not partner & {WITHHELD}
         ):
             raise ValueError(
                 f"manner: {self.manner!r} is how a rule partner tells withheld facts that it is asked for: use voice: "
-                "rule, terms: on_request and a partition whose partner holds them (facts, key, mindreader)"
+                "rule, disclosure: on_request and a partition whose partner holds them (facts, key, mindreader)"
             )
         if (self.memory == "none") != (not self.remembers):
             raise ValueError(
                 f"memory: {self.memory!r} with remembers: {self.remembers!r}: give both, the name of the condition "
                 "whose dialogues are remembered in the second, or neither"
             )
-        if self.breaches == "drop" and (self.method in ONLINE or self.row.partner is None):
+        if self.violations == "drop" and (self.method in ONLINE or self.row.partner is None):
             raise ValueError(
-                f"breaches: 'drop' leaves out stored dialogues in which a partner broke its row; with method: "
+                f"violations: 'drop' leaves out stored dialogues in which a partner violated its knowledge "
+                f"constraint; with method: "
                 f"{self.method!r} in partition {self.partition!r} there are none. Leave it out"
             )
         if self.reveal and not partner & {ANSWER, SOLUTION}:

@@ -1,4 +1,4 @@
-"""Who knows what, and on what terms it is told: the independent variable on one screen.
+"""Who knows what, and how it is disclosed: the independent variable on one screen.
 
 A condition is one value on each axis. Partitions are rows of data: `pipeline.knowledge.view` reads the row
 and shows a party nothing else. A new partition is a new row here (and, where the rule partner

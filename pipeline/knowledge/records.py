@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from pipeline.core.schema import Belief, Party, Record, Task, Turn
+from pipeline.knowledge.condition import Condition
 
 Stop = Literal["student_done", "partner_done", "turn_cap", "imported"]
 
@@ -23,8 +24,8 @@ class Dialogue(Record):
 
     id: str
     task: Task
-    condition: str
-    axes: dict[str, Any]  # the condition's value on each axis (pipeline.knowledge.condition.Condition)
+    condition_name: str
+    condition: Condition  # without how the student learns from it
     seed: int
     round: int = 0
     sample: int = 0
@@ -72,8 +73,8 @@ class Branch(Record):
     id: str
     dialogue: str
     task: Task
-    condition: str
-    axes: dict[str, Any]
+    condition_name: str
+    condition: Condition
     seed: int
     round: int
     prefix: tuple[Turn, ...]
@@ -91,8 +92,8 @@ class Branch(Record):
             Dialogue(
                 id=f"{self.id}-{sibling}-{i}",
                 task=self.task,
+                condition_name=self.condition_name,
                 condition=self.condition,
-                axes=self.axes,
                 seed=self.seed,
                 round=self.round,
                 turns=(*self.prefix, chosen.turn, *rollout.turns),
@@ -112,7 +113,7 @@ class Failure(Record):
 
     id: str
     task_id: str
-    condition: str
+    condition_name: str
     seed: int
     round: int = 0
     kind: FailureKind

@@ -30,7 +30,7 @@ from pipeline.knowledge.partition import (
 from pipeline.reading.answers import is_right
 from pipeline.reading.programs import fenced
 
-TERMS = {
+DISCLOSURE = {
     "on_request": "Tell what only you know when you are asked for it, and no more than that.",
     "volunteer": "Tell one thing that only you know in each of your turns, asked or not.",
 }
@@ -126,7 +126,7 @@ def _private_lines(knows: Known, condition: Condition, owner: str) -> list[str]:
     if owner == "you" and knows.where:
         lines.append(SAY_WHERE)
     if owner == "you" and (knows.private or knows.answer):
-        lines.append(TERMS.get(condition.terms, ""))
+        lines.append(DISCLOSURE.get(condition.disclosure, ""))
         if knows.answer and not condition.reveal and not knows.believes_false_key:
             lines.append(KEEP_ANSWER)
     return lines

@@ -38,15 +38,15 @@ class Held(RunError):
     """Another process writes to it, and may let go."""
 
 
-def adapter_path(experiment: Experiment, condition: str, seed: int, round: int) -> Path:
+def adapter_path(experiment: Experiment, condition_name: str, seed: int, round: int) -> Path:
     """adapters/<condition>/seed-N for the last round; earlier rounds keep theirs beside it."""
     name = f"seed-{seed}" if round == experiment.rounds - 1 else f"seed-{seed}-round-{round}"
-    return experiment.run / "adapters" / condition / name
+    return experiment.run / "adapters" / condition_name / name
 
 
-def newest_adapter(experiment: Experiment, condition: str, seed: int, round: int) -> Path | None:
+def newest_adapter(experiment: Experiment, condition_name: str, seed: int, round: int) -> Path | None:
     """What the newest training up to a round left; None where there is none, before round 0 among others."""
-    paths = [adapter_path(experiment, condition, seed, r) for r in range(round, -1, -1)]
+    paths = [adapter_path(experiment, condition_name, seed, r) for r in range(round, -1, -1)]
     return next((path for path in paths if path.exists()), None)
 
 
@@ -199,7 +199,7 @@ def check(experiment: Experiment) -> None:
             f"conditions.{waits[0]}.weights names another condition. Use regime: natural, or weights: base or current."
         )
     embedder = Path(experiment.memory.embedder)
-    if any(axes.memory != "none" for axes in experiment.conditions.values()) and (
+    if any(condition.memory != "none" for condition in experiment.conditions.values()) and (
         _looks_local(str(embedder)) if not embedder.exists() else not (embedder / "modules.json").is_file()
     ):
         raise ConfigError(

@@ -28,8 +28,8 @@ class Place(NamedTuple):
 class Pool:
     """A condition's dialogues, or those at some `places`, read anew whenever they are gone through."""
 
-    def __init__(self, experiment: Experiment, condition: str, places: Sequence[Place] | None = None):
-        source = experiment.conditions[condition].learns_from or condition
+    def __init__(self, experiment: Experiment, condition_name: str, places: Sequence[Place] | None = None):
+        source = experiment.conditions[condition_name].learns_from or condition_name
         self.own = experiment.run / "dialogues" / f"{source}.jsonl"
         self.ledger = ledger_path(experiment.run, source)
         self.places = places
@@ -67,16 +67,16 @@ class Pool:
                     yield Place(offset, i, j), dialogue
 
 
-def ledger_path(run: Path, condition: str) -> Path:
-    return run / "ledger" / f"{condition}.jsonl"
+def ledger_path(run: Path, condition_name: str) -> Path:
+    return run / "ledger" / f"{condition_name}.jsonl"
 
 
-def reference(experiment: Experiment, condition: str) -> str | None:
+def reference(experiment: Experiment, condition_name: str) -> str | None:
     """The condition whose dialogues one with the same partner is held against: its own, or the first of them."""
-    axes = experiment.conditions
-    for other in (axes[condition].learns_from or condition, *axes):
-        own = not axes[other].learns_from and axes[other].method not in (*ONLINE, "q_priming")
-        if own and not axes[condition].differs(axes[other]):
+    condition = experiment.conditions
+    for other in (condition[condition_name].learns_from or condition_name, *condition):
+        own = not condition[other].learns_from and condition[other].method not in (*ONLINE, "q_priming")
+        if own and not condition[condition_name].differs(condition[other]):
             return other
     return None
 
@@ -89,9 +89,9 @@ class Spent(NamedTuple):
     later: float
 
 
-def spent(experiment: Experiment, condition: str, seed: int) -> Spent | None:
+def spent(experiment: Experiment, condition_name: str, seed: int) -> Spent | None:
     """Of the pool of `reference`; None where that is not built."""
-    source = reference(experiment, condition)
+    source = reference(experiment, condition_name)
     if source is None:
         return None
     pool, spoken = Pool(experiment, source), experiment.conditions[source].voice == "model"

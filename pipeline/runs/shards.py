@@ -114,8 +114,12 @@ def _take_dialogues(whole: Path, part: Path, made: set[str]) -> int:
 def _take_failures(run: Path, part: Path, made: dict[str, set[str]]) -> int:
     """Where one shard failed at what another made, the dialogue stands."""
     before = list(read(run / "failures.jsonl", Failure))
-    after = {failure.id: failure for failure in before if failure.id not in made.get(f"{failure.condition}.jsonl", ())}
-    found = [f for f in read(part, Failure) if f.id not in made.get(f"{f.condition}.jsonl", ()) and f.id not in after]
+    after = {
+        failure.id: failure for failure in before if failure.id not in made.get(f"{failure.condition_name}.jsonl", ())
+    }
+    found = [
+        f for f in read(part, Failure) if f.id not in made.get(f"{f.condition_name}.jsonl", ()) and f.id not in after
+    ]
     rewrite(run / "failures.jsonl", [*after.values(), *found])
     return len(found)
 

@@ -20,7 +20,7 @@ class Usage(Record):
 
     id: str
     stage: str
-    condition: str
+    condition_name: str
     seed: int
     round: int
     engine: str
@@ -47,13 +47,13 @@ class Meter:
             self.cached_tokens = (self.cached_tokens or 0) + said.cached_tokens
         self.generated_tokens += said.tokens
 
-    def store(self, folder: Path, engine: str, stage: str, condition: str, seed: int, round: int) -> str:
+    def store(self, folder: Path, engine: str, stage: str, condition_name: str, seed: int, round: int) -> str:
         """Append what was added up to usage.jsonl, begin anew, and give the hit rate in words."""
         if not self.answers:
             return ""
         path = folder / "usage.jsonl"
         earlier = [usage.id for usage in read(path, Usage)]
-        cell = {"stage": stage, "condition": condition, "seed": seed, "round": round, "engine": engine}
+        cell = {"stage": stage, "condition_name": condition_name, "seed": seed, "round": round, "engine": engine}
         with Appender(path) as file:
             file.append(Usage(id=digest(folder.name, cell, vars(self), earlier), **cell, **vars(self)))
         share = None if self.cached_tokens is None else self.cached_tokens / max(self.prompt_tokens, 1)

@@ -140,14 +140,16 @@ def _draw(tasks: list[Task], seed: int) -> list[Task]:
     return [task for *_, task in sorted(keyed, key=lambda item: item[:2])]
 
 
-def load_dialogues(settings: Tasks, condition: str, axes: Condition, seed: int) -> tuple[list[Dialogue], list[BadRow]]:
+def load_dialogues(
+    settings: Tasks, condition_name: str, condition: Condition, seed: int
+) -> tuple[list[Dialogue], list[BadRow]]:
     """Imported dialogues on questions of the train split, up to `settings.train["full"]`, drawn by `settings.seed`.
 
     `condition` is its name in the config, `axes` its values. Raises ConfigError as `load_tasks` does.
     """
     if settings.source != "mathdial":
         raise ConfigError(f"tasks.source: {settings.source!r} has no dialogues to import, only 'mathdial' has.")
-    dialogues, bad = mathdial.read_dialogues(settings, condition, axes, seed)
+    dialogues, bad = mathdial.read_dialogues(settings, condition_name, condition, seed)
     train = [dialogue for dialogue in dialogues if dialogue.task.split == "train"]
     train.sort(key=lambda dialogue: digest(settings.seed, dialogue.task.id, [turn.text for turn in dialogue.turns]))
     return train[: settings.train.get("full", 0)], bad

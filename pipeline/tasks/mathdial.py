@@ -44,12 +44,14 @@ def read(settings: Tasks) -> tuple[list[Task], list[BadRow]]:
     return list({task.id: task for task in tasks}.values()), bad
 
 
-def read_dialogues(settings: Tasks, condition: str, axes: Condition, seed: int) -> tuple[list[Dialogue], list[BadRow]]:
+def read_dialogues(
+    settings: Tasks, condition_name: str, condition: Condition, seed: int
+) -> tuple[list[Dialogue], list[BadRow]]:
     """Every dialogue, as one of `condition` and `seed`. Raises ConfigError where there is no file."""
     seen: set[str] = set()
 
     def make(row: dict[str, Any]) -> Dialogue:
-        made = dialogue(row, condition, axes, seed)
+        made = dialogue(row, condition_name, condition, seed)
         if made.id in seen:
             raise RowError("the same dialogue stands in an earlier row")
         seen.add(made.id)
@@ -84,14 +86,14 @@ def _key(row: dict[str, Any], key: str) -> str:
     return str(row[key])
 
 
-def dialogue(row: dict[str, Any], condition: str, axes: Condition, seed: int) -> Dialogue:
+def dialogue(row: dict[str, Any], condition_name: str, condition: Condition, seed: int) -> Dialogue:
     problem, talk = task(row), text_of(row, "conversation")
     turns, moves = _turns(talk)
     return Dialogue(
-        id=digest("mathdial", problem.id, condition, seed, talk),
+        id=digest("mathdial", problem.id, condition_name, seed, talk),
         task=problem,
+        condition_name=condition_name,
         condition=condition,
-        axes=axes.model_dump(mode="json"),
         seed=seed,
         turns=turns,
         stop="imported",

@@ -34,7 +34,7 @@ ROLES: dict[str, Role] = {
 }  # fmt: skip
 NO_PARTITION = f"'{{}}' is not a partition. Known: {', '.join(PARTITIONS)}; empty where it is unknown"
 SHAREGPT = {"turns": ("conversations",), "role": "from", "text": "value"}
-FILLED = ("condition", "earlier", "partition", "solution", "specification", "terms")
+FILLED = ("condition_name", "earlier", "partition", "solution", "specification", "disclosure")
 
 
 class AuditSettings(Section):
@@ -67,10 +67,10 @@ class TalkSource(Section):
     solution: str = ""
     earlier: str = ""  # what the student wrote before the talk, such as a wrong solution
     split: str = ""  # empty: the key of its file
-    condition: str = ""
+    condition_name: str = ""
     specification: str = ""
     partition: str = ""  # a row of pipeline.knowledge.partition where it is known who knew what
-    terms: str = ""
+    disclosure: str = ""
     learn: str = ""  # a key of each turn, or of the row where it is a list with a value for each turn: is it trained on
     meta: tuple[str, ...] = ()  # fields of the row that are kept as they are
     out: str = ""  # where audit.html and audit.json go; empty: runs/audit/NAME, of a run its audit/
@@ -98,7 +98,7 @@ class Talk(Record):
 
     id: str
     split: str = ""
-    condition: str = ""
+    condition_name: str = ""
     question: str = ""
     answer: str = ""
     solution: str = ""
@@ -106,7 +106,7 @@ class Talk(Record):
     specification: str = ""
     turns: tuple[Turn, ...]
     partition: str = ""
-    terms: str = ""
+    disclosure: str = ""
     learn: tuple[bool, ...] | None = None
     meta: dict[str, Any] = {}
 

@@ -103,7 +103,7 @@ CONDITIONS: list[dict[str, Any]] = [
     {"partition": "verifier"},
     {"partition": "answer"},
     {"partition": "facts"},
-    {"partition": "facts", "terms": "volunteer"},
+    {"partition": "facts", "disclosure": "volunteer"},
     {"partition": "facts", "manner": "erring"},
     {"partition": "jigsaw"},
     {"partition": "misled"},
@@ -113,15 +113,15 @@ CONDITIONS: list[dict[str, Any]] = [
 ]
 
 
-def name(axes: dict[str, Any]) -> str:
-    return "-".join(map(str, axes.values()))
+def name(condition: dict[str, Any]) -> str:
+    return "-".join(map(str, condition.values()))
 
 
-def experiment(**axes: Any) -> Experiment:
+def experiment(**condition: Any) -> Experiment:
     """Eight tasks to train on and eight to examine, one condition."""
     eight = {"full": 3, "underspecified": 5}
     return Experiment(
-        name="played", seeds=(7,), conditions={"ours": Condition(**axes)}, engine=Engine(kind="scripted"),
+        name="played", seeds=(7,), conditions={"ours": Condition(**condition)}, engine=Engine(kind="scripted"),
         student=StudentSettings(system="Learn."), partner=Partner(system="Help."),
         tasks=Tasks(train=eight, exam=eight), dialogue=DialogueSettings(turns=3, per_task=2), exams=Exams(episodes=2),
     )  # fmt: skip
@@ -129,8 +129,8 @@ def experiment(**axes: Any) -> Experiment:
 
 def hidden(dialogue: Dialogue) -> list[str]:
     """What the student's row does not hold: facts, the solution, the gold answer as it would be told."""
-    axes, task = Condition.model_validate(dialogue.axes), dialogue.task
-    facts = [fact.text for fact in task.facts if fact not in known(task, axes, "student").facts]
+    condition, task = dialogue.condition, dialogue.task
+    facts = [fact.text for fact in task.facts if fact not in known(task, condition, "student").facts]
     return [*facts, f"answer is {task.answer}.", *([task.solution] if task.solution else [])]
 
 
@@ -143,9 +143,9 @@ def untold(dialogue: Dialogue, requests: list[dict[str, Any]]) -> str:
 
 async def build(played: Experiment, model: Student) -> list[Any]:
     """What the pipeline makes of the same condition with the same student."""
-    axes, cast = played.conditions["ours"], Cast(model, ScriptedModel(), "Learn.", "Help.")
+    condition, cast = played.conditions["ours"], Cast(model, ScriptedModel(), "Learn.", "Help.")
     tasks, _ = load_tasks(played.tasks, "train")
-    return [await play_job(played, axes, cast, job) for job in jobs(played, tasks, "ours", 7, 0)]
+    return [await play_job(played, condition, cast, job) for job in jobs(played, tasks, "ours", 7, 0)]
 
 
 def student(played: Experiment) -> Student:

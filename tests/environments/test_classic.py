@@ -43,9 +43,9 @@ def play(env: Any, rows: Any, model: Any) -> tuple[list[Any], Server]:
     return asyncio.run(all_of_them()), server
 
 
-@pytest.mark.parametrize("axes", CONDITIONS, ids=name)
-def test_a_dialogue_through_verifiers_is_the_one_that_the_pipeline_builds(axes, written):
-    played = experiment(**axes)
+@pytest.mark.parametrize("condition", CONDITIONS, ids=name)
+def test_a_dialogue_through_verifiers_is_the_one_that_the_pipeline_builds(condition, written):
+    played = experiment(**condition)
     env, ours, theirs = load_environment(written(played), "ours"), student(played), student(played)
     states, server = play(env, env.get_dataset(), ours)
     built = asyncio.run(build(played, theirs))
@@ -61,24 +61,24 @@ def test_a_dialogue_through_verifiers_is_the_one_that_the_pipeline_builds(axes, 
 
 def test_the_compared_dialogues_end_in_every_way_and_earn_every_reward(written):
     found = []
-    for axes in ({"partition": "verifier"}, {"partition": "facts"}):
-        env = load_environment(written(experiment(**axes)), "ours")
-        found += play(env, env.get_dataset(), student(experiment(**axes)))[0]
+    for condition in ({"partition": "verifier"}, {"partition": "facts"}):
+        env = load_environment(written(experiment(**condition)), "ours")
+        found += play(env, env.get_dataset(), student(experiment(**condition)))[0]
     assert {state["stop_condition"] for state in found} == {"student_done", "partner_done", "turn_cap"}
     for metric in ("correct", "grounded", "asked_needed", "lacks_facts"):
         assert {state["metrics"][metric] for state in found} == {0.0, 1.0}, metric
 
 
 @pytest.mark.parametrize(
-    "arm, axes",
+    "arm, condition",
     [
         ("facts", {"partition": "facts"}),
-        ("volunteer", {"partition": "facts", "terms": "volunteer"}),
+        ("volunteer", {"partition": "facts", "disclosure": "volunteer"}),
         ("verifier", {"partition": "verifier"}),
     ],
 )
-def test_an_exam_row_is_played_as_the_exams_play_it(arm, axes, written):
-    played = experiment(**axes)
+def test_an_exam_row_is_played_as_the_exams_play_it(arm, condition, written):
+    played = experiment(**condition)
     env = load_environment(written(played), "ours")
     states, _ = play(env, env.get_eval_dataset(), student(played))
     found = {(state["info"]["problem"]["id"], state["info"]["sample"]): env.dialogue(state) for state in states}
@@ -91,9 +91,11 @@ def test_an_exam_row_is_played_as_the_exams_play_it(arm, axes, written):
         assert (dialogue.turns, dialogue.stop) == (episode.played.turns, episode.played.stop)
 
 
-@pytest.mark.parametrize("axes", [axes for axes in CONDITIONS if axes["partition"] != "mindreader"], ids=name)
-def test_no_request_holds_a_private_fact_before_the_partner_has_said_it(axes, written):
-    played = experiment(**axes)
+@pytest.mark.parametrize(
+    "condition", [condition for condition in CONDITIONS if condition["partition"] != "mindreader"], ids=name
+)
+def test_no_request_holds_a_private_fact_before_the_partner_has_said_it(condition, written):
+    played = experiment(**condition)
     env = load_environment(written(played), "ours")
     for row in env.get_dataset():
         (state,), server = play(env, [row], Parrot("Hello.", "What is missing?"))
@@ -152,9 +154,9 @@ def test_verifiers_loads_it_by_name_and_averages_its_metrics(written):
         ({"partition": "facts", "voice": "model", "manner": "convincing"}, r"ours\.manner: 'convincing' .*judge"),
     ],
 )
-def test_what_cannot_be_played_here_is_refused_in_words(axes, why, written):
+def test_what_cannot_be_played_here_is_refused_in_words(condition, why, written):
     with pytest.raises(ValueError, match=why):
-        load_environment(written(experiment(**axes)), "ours")
+        load_environment(written(experiment(**condition)), "ours")
 
 
 def test_an_unknown_condition_is_refused_with_those_that_there_are(written):
@@ -189,8 +191,10 @@ def test_metrics_on_a_dialogue_that_can_be_read_off():
 
     def said(*lines: str) -> Dialogue:
         turns = tuple(Turn(party=("student", "partner")[i % 2], text=text) for i, text in enumerate(lines))
-        axes = Condition(partition="facts").shaping()
-        return Dialogue(id="1", task=task, condition="ours", axes=axes, seed=1, turns=turns, stop="turn_cap")
+        condition = Condition(partition="facts")
+        return Dialogue(
+            id="1", task=task, condition_name="ours", condition=condition, seed=1, turns=turns, stop="turn_cap"
+        )
 
     early, late = said(ask, "I do not know.", "The answer is 1."), said("The answer is 1.", "Okay.", f"{ask} Why?")
     assert [metric(early) for metric in (asked_needed, lacks_facts, asked)] == [1, 1, 1]

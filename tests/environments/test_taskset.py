@@ -20,7 +20,7 @@ from tests.pipeline.conftest import Parrot
 def play(path: str, model: Any, **taskset: Any) -> tuple[list[Any], Server]:
     """The episodes of all tasks, and the server that was asked."""
     server = Server(model)
-    chosen = {"id": "maieutic-dialogue", "config": path, "condition": "ours", **taskset}
+    chosen = {"id": "maieutic-dialogue", "config": path, "condition_name": "ours", **taskset}
 
     async def all_of_them() -> list[Any]:
         env = vf.load_environment(vf.resolve_env_config({"taskset": chosen}))
@@ -32,9 +32,9 @@ def play(path: str, model: Any, **taskset: Any) -> tuple[list[Any], Server]:
     return asyncio.run(all_of_them()), server
 
 
-@pytest.mark.parametrize("axes", CONDITIONS, ids=name)
-def test_an_episode_of_the_taskset_is_the_dialogue_that_the_pipeline_builds(axes, written):
-    played = experiment(**axes)
+@pytest.mark.parametrize("condition", CONDITIONS, ids=name)
+def test_an_episode_of_the_taskset_is_the_dialogue_that_the_pipeline_builds(condition, written):
+    played = experiment(**condition)
     theirs = student(played)
     episodes, server = play(written(played), student(played))
     built = asyncio.run(build(played, theirs))
@@ -56,9 +56,11 @@ def test_what_is_compared_ends_in_every_way_and_earns_every_reward(written):
     assert {trace.reward for trace in traces} == {0.0, 1.0}
 
 
-@pytest.mark.parametrize("axes", [axes for axes in CONDITIONS if axes["partition"] != "mindreader"], ids=name)
-def test_no_request_of_the_taskset_holds_a_private_fact_before_the_partner_has_said_it(axes, written):
-    path = written(experiment(**axes))
+@pytest.mark.parametrize(
+    "condition", [condition for condition in CONDITIONS if condition["partition"] != "mindreader"], ids=name
+)
+def test_no_request_of_the_taskset_holds_a_private_fact_before_the_partner_has_said_it(condition, written):
+    path = written(experiment(**condition))
     episodes, server = play(path, Parrot("Hello.", "What is missing?"), overrides=["dialogue.per_task=1"])
     for episode in episodes:
         dialogue, opening = episode.traces[0].state.dialogue, episode.task.data.prompt

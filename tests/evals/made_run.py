@@ -28,7 +28,7 @@ from pipeline.tasks.embedded import embedded_tasks
 
 CONDITIONS = {
     "blind": Condition(partition="symmetric"),
-    "volunteer": Condition(partition="facts", terms="volunteer"),
+    "volunteer": Condition(partition="facts", disclosure="volunteer"),
     "facts": Condition(partition="facts"),
 }
 METHODS = CONDITIONS | {"facts_dpo": Condition(partition="facts", method="dpo", learns_from="facts")}
@@ -98,7 +98,7 @@ def made_run(
                     failure = Failure(
                         id=key,
                         task_id=task.id,
-                        condition=name,
+                        condition_name=name,
                         seed=seed,
                         kind="empty_turn",
                         message="the student said nothing",
@@ -110,8 +110,8 @@ def made_run(
                     Dialogue(
                         id=key,
                         task=task,
-                        condition=name,
-                        axes=condition.model_dump(mode="json"),
+                        condition_name=name,
+                        condition=condition,
                         seed=seed,
                         turns=tuple(turns),
                         stop="student_done",
@@ -156,7 +156,7 @@ def made_branch(dialogue: Dialogue, condition: Condition, ledger: Ledger) -> Bra
     for i in range(ledger.siblings):
         first, *rest = talk(dialogue.task, condition, random.Random(f"{dialogue.id}-{i}"))
         siblings.append(Sibling(turn=first, rollouts=(Rollout(turns=rest, stop="student_done"),) * ledger.rollouts))
-    fields = {key: getattr(dialogue, key) for key in ("task", "condition", "axes", "seed", "round")}
+    fields = {key: getattr(dialogue, key) for key in ("task", "condition_name", "condition", "seed", "round")}
     return Branch(id=digest(dialogue.id, "ledger"), dialogue=dialogue.id, prefix=(), siblings=tuple(siblings), **fields)
 
 

@@ -305,11 +305,11 @@ def test_a_run_made_before_a_key_was_there_goes_on(config: Path) -> None:
     claim(experiment)
     (experiment.run / "dialogues" / "facts.jsonl").write_text("{}\n")
     stored = experiment.run / "config.yaml"
-    stored.write_text(stored.read_text().replace("    breaches: keep\n", ""))
-    assert "breaches" not in stored.read_text()
+    stored.write_text(stored.read_text().replace("    violations: keep\n", ""))
+    assert "violations" not in stored.read_text()
     claim(experiment)
-    with pytest.raises(RunError, match=r"conditions\.facts\.breaches"):
-        claim(load(config, ("conditions.facts.breaches=drop",)))
+    with pytest.raises(RunError, match=r"conditions\.facts\.violations"):
+        claim(load(config, ("conditions.facts.violations=drop",)))
 
 
 def test_claiming_leaves_another_runs_config_as_it_was(config: Path) -> None:
@@ -338,7 +338,7 @@ def test_training_that_others_build_on_waits_for_dialogues_that_the_engine_faile
 
     here = load(config, (f"rounds={rounds}",))
     here.run.mkdir(parents=True)
-    failure = Failure(id="1", task_id="t", condition="facts", seed=3, kind="engine_error", message="out of order")
+    failure = Failure(id="1", task_id="t", condition_name="facts", seed=3, kind="engine_error", message="out of order")
     (here.run / "failures.jsonl").write_text(failure.model_dump_json() + "\n")
     waiting = pytest.raises(EngineError, match="1 dialogues of round 1 ended in an engine error")
     with waiting if followed else nullcontext():

@@ -261,8 +261,10 @@ def test_a_right_final_answer_is_worth_less_for_every_turn_before_it(task, lines
     said = tuple(
         Turn(party="partner" if i % 2 else "student", text=line.format(task.answer)) for i, line in enumerate(lines)
     )
-    axes = Condition(partition="facts").shaping()
-    dialogue = Dialogue(id="d", task=task, condition="facts", axes=axes, seed=1, turns=said, stop="turn_cap")
+    condition = Condition(partition="facts")
+    dialogue = Dialogue(
+        id="d", task=task, condition_name="facts", condition=condition, seed=1, turns=said, stop="turn_cap"
+    )
     assert discounted(dialogue, 0.5) == reward
 
 
@@ -312,8 +314,8 @@ def test_a_question_is_worth_nothing_by_itself_and_much_by_what_comes_of_it(embe
 
 @pytest.mark.parametrize("weights", ["base", "current"])
 def test_a_model_partner_is_read_and_not_learned_and_its_tokens_are_counted(embedded, tmp_path, weights, asked):
-    axes = Condition(partition="symmetric", voice="model", weights=weights, method="grpo")
-    made = experiment(embedded, tmp_path).model_copy(update={"conditions": {"facts": axes}})
+    condition = Condition(partition="symmetric", voice="model", weights=weights, method="grpo")
+    made = experiment(embedded, tmp_path).model_copy(update={"conditions": {"facts": condition}})
     export(made, "facts")
     record = json.loads((student.train(made, "facts", 1) / student.RECORD).read_text())
     own = record["trained_tokens"]

@@ -23,13 +23,13 @@ from training.online import steps
 
 
 def test_rows_are_the_tasks_of_the_condition_with_what_the_student_reads_first(embedded, tmp_path):
-    axes = Condition(partition="facts", method="grpo", specifications=("underspecified",))
+    condition = Condition(partition="facts", method="grpo", specifications=("underspecified",))
     made = experiment(embedded, tmp_path, student={"model": str(embedded), "system": "Be brief."})
-    made = made.model_copy(update={"conditions": {"facts": axes}})
+    made = made.model_copy(update={"conditions": {"facts": condition}})
     report, rows = export(made, "facts"), read_rows(made, "facts")
     assert report.path.name == "prompt_only" and report.rows == len(rows) == len({row["id"] for row in rows}) == 8
     tasks = {task.id: task for task in load_tasks(made.tasks, "train")[0]}
-    expected: list[Message] = view(tasks[rows[0]["task_id"]], axes, (), "student", "Be brief.")
+    expected: list[Message] = view(tasks[rows[0]["task_id"]], condition, (), "student", "Be brief.")
     assert rows[0]["prompt"] == expected and expected[0]["role"] == "system"
     assert {(row["seed"], row["specification"]) for row in rows} == {(1, "underspecified"), (2, "underspecified")}
 
@@ -49,8 +49,8 @@ def test_training_ends_when_the_pools_tokens_are_sampled(embedded, tmp_path):
     made = made.model_copy(update={"conditions": conditions})
     task = load_tasks(made.tasks, "train")[0][0]
     turns = tuple(Turn(party="student", text="Hm.", tokens=count) for count in (5, 1))
-    axes = conditions["pool"].shaping()
-    talk = Dialogue(id="d", task=task, condition="pool", axes=axes, seed=1, turns=turns, stop="turn_cap")
+    condition = conditions["pool"].shaped()
+    talk = Dialogue(id="d", task=task, condition_name="pool", condition=condition, seed=1, turns=turns, stop="turn_cap")
     rewrite(tmp_path / "dialogues/pool.jsonl", [talk.model_copy(update={"id": str(i)}) for i in range(60)])
     assert spent(made, "facts", 1) == Spent(360, 5.0, 1.0) and spent(made, "facts", 2) is None
     export(made, "facts")
@@ -77,7 +77,7 @@ def test_no_more_dialogues_are_played_than_the_other_methods_have(embedded, tmp_
 
 
 @pytest.mark.parametrize(
-    ("axes", "sections", "reason"),
+    ("condition", "sections", "reason"),
     [
         ({"learns_from": "other"}, {}, "plays its own dialogues"),
         ({}, {"rounds": 2}, "Set rounds: 1"),
@@ -90,8 +90,8 @@ def test_no_more_dialogues_are_played_than_the_other_methods_have(embedded, tmp_
         ({"method": "sft", "learns_from": "online"}, {}, "must name a condition that has dialogues"),
     ],
 )
-def test_what_cannot_be_played_while_learning_is_refused_with_its_reason(axes, sections, reason):
-    one = Condition(**({"partition": "facts", "method": "grpo"} | axes))
+def test_what_cannot_be_played_while_learning_is_refused_with_its_reason(condition, sections, reason):
+    one = Condition(**({"partition": "facts", "method": "grpo"} | condition))
     others = {"other": Condition(partition="facts"), "online": Condition(partition="facts", method="grpo_next")}
     human = {name: other.model_copy(update={"voice": one.voice, "method": "sft"}) for name, other in others.items()}
     conditions = {"one": one} | (human if one.voice == "human" else others)

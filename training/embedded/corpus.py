@@ -230,7 +230,7 @@ SCENES = {
     "solo": Condition(partition="solo"),
     "blind": Condition(partition="symmetric"),
     "facts": Condition(partition="facts"),
-    "volunteer": Condition(partition="facts", terms="volunteer"),
+    "volunteer": Condition(partition="facts", disclosure="volunteer"),
     "verifier": Condition(partition="verifier"),
     "answer": Condition(partition="answer"),
     "misled": Condition(partition="misled"),

@@ -4,7 +4,7 @@ Tasks, views, partner, stops, random streams and reward are the pipeline's own: 
 turn, what `maieutic build` plays with the same student and seed. Gold answers and withheld facts stay in the state
 of a rollout; a prompt holds what `pipeline.knowledge.view.view` shows the student, and what was said since.
 
-    vf-eval maieutic-dialogue -a '{"config": "configs/quickstart.yaml", "condition": "facts"}' -m MODEL -b URL
+    vf-eval maieutic-dialogue -a '{"config": "configs/quickstart.yaml", "condition_name": "facts"}' -m MODEL -b URL
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["Chat", "DialogueEnv", "DialogueTaskset", "load_environment"]
 
 def load_environment(
     config: str = "configs/quickstart.yaml",
-    condition: str = "facts",
+    condition_name: str = "facts",
     seed: int | None = None,
     overrides: Sequence[str] = (),
 ) -> ClassicEnv:
@@ -34,4 +34,4 @@ def load_environment(
     """
     from maieutic_dialogue.classic import ClassicEnv
 
-    return ClassicEnv(open_stage(config, condition, seed, overrides))
+    return ClassicEnv(open_stage(config, condition_name, seed, overrides))

@@ -30,16 +30,17 @@ def rows(stage: Stage, split: Split) -> list[Row]:
     """Raises ConfigError where there is no task."""
     found = [
         Row(
-            view(task, stage.axes, [], "student", stage.cast.student_system),
+            view(task, stage.condition, [], "student", stage.cast.student_system),
             task.answer,
             {**info, "problem": task.model_dump(mode="json")},
         )
         for task, info in _dialogues(stage, split)
-        if task.wrong_answer or WRONG_KEY not in (stage.axes.row.partner or ())  # the partner would say one
+        if task.wrong_answer or WRONG_KEY not in (stage.condition.row.partner or ())  # the partner would say one
     ]
     if not found:
         raise ConfigError(
-            f"tasks.{split}: no task that {stage.condition!r} can be played on. Expected counts per specification, "
+            f"tasks.{split}: no task that {stage.condition_name!r} can be played on. Expected counts per "
+            f"specification, "
             "such as {full: 300}."
         )
     return found
@@ -49,7 +50,7 @@ def _dialogues(stage: Stage, split: Split) -> Iterator[tuple[Task, Info]]:
     experiment, seed = stage.experiment, stage.seed
     tasks, _ = load_tasks(experiment.tasks, split)
     if split == "train":
-        for job in jobs(experiment, tasks, stage.condition, seed, 0):
+        for job in jobs(experiment, tasks, stage.condition_name, seed, 0):
             yield job.task, {"id": job.id, "key": draws(experiment, job), "sample": job.sample, "wording": "train"}
         return
     for sample in range(experiment.exams.episodes):

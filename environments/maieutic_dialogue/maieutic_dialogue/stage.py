@@ -26,26 +26,26 @@ Info = dict[str, Any]  # of one row (rows.py)
 @dataclass(frozen=True)
 class Stage:
     experiment: Experiment
-    condition: str
+    condition_name: str
     seed: int
     cast: Cast
 
     @property
-    def axes(self) -> Condition:
-        return self.experiment.conditions[self.condition]
+    def condition(self) -> Condition:
+        return self.experiment.conditions[self.condition_name]
 
     async def respond(self, info: Info, turns: Sequence[Turn]) -> tuple[Turn | None, Stop | None]:
         """What follows the student's last turn: the partner's, where it has one, and the stop, where it ends."""
         task, settings = Task.model_validate(info["problem"]), self.experiment.dialogue
-        return await respond(task, self.axes, self.cast, settings, info["key"], turns, info["wording"])
+        return await respond(task, self.condition, self.cast, settings, info["key"], turns, info["wording"])
 
     def dialogue(self, info: Info, turns: Sequence[Turn], stop: Stop | None) -> Dialogue:
         """What was said, as the pipeline files it."""
         return Dialogue(
             id=info["id"],
             task=Task.model_validate(info["problem"]),
-            condition=self.condition,
-            axes=self.axes.shaping(),
+            condition_name=self.condition_name,
+            condition=self.condition.shaped(),
             seed=self.seed,
             sample=info["sample"],
             turns=tuple(turns),
@@ -64,35 +64,37 @@ class Elsewhere:
         return len(re.findall(r"\w+|[^\w\s]", text))
 
 
-def open_stage(config: str, condition: str, seed: int | None, overrides: Sequence[str]) -> Stage:
+def open_stage(config: str, condition_name: str, seed: int | None, overrides: Sequence[str]) -> Stage:
     """Raises ConfigError for a config that cannot be run, and for a condition that cannot be played here."""
     experiment = load(Path(config), tuple(overrides))
-    _check(experiment, condition, config)
+    _check(experiment, condition_name, config)
     partner = None
-    if experiment.conditions[condition].voice == "model":
+    if experiment.conditions[condition_name].voice == "model":
         partner = Casting(experiment).open(experiment.partner.model or experiment.student.model)
     cast = Cast(Elsewhere(), partner, experiment.student.system, experiment.partner.system)
-    return Stage(experiment, condition, experiment.seeds[0] if seed is None else seed, cast)
+    return Stage(experiment, condition_name, experiment.seeds[0] if seed is None else seed, cast)
 
 
 def _check(experiment: Experiment, name: str, config: str) -> None:
     def refuse(key: str, value: str, why: str) -> NoReturn:
         raise ConfigError(f"{config}: conditions.{name}.{key}: {value!r} cannot be played in verifiers: {why}")
 
-    axes = experiment.conditions.get(name)
-    if axes is None:
+    condition = experiment.conditions.get(name)
+    if condition is None:
         raise ConfigError(f"condition: {name!r} is not in {config}. Known: {', '.join(experiment.conditions)}.")
     if experiment.has_code:
         raise ConfigError(f"{config}: tasks.source: code tasks are run by `maieutic build`, and not here.")
-    if axes.partition == "script":
-        refuse("partition", axes.partition, "one model writes both sides. Use another partition")
-    if axes.voice == "human":
-        refuse("voice", axes.voice, "its dialogues were held before. Use voice: rule or model")
-    if axes.method == "q_priming":
-        refuse("method", axes.method, "it puts questions in the student's mouth. Use another method, such as sft")
-    if axes.weights != "base":
-        refuse("weights", axes.weights, "the partner's weights stay as they are. Use weights: base and partner.model")
-    if axes.manner == "convincing":
-        refuse("manner", axes.manner, "it needs a judge in each turn. Use another manner")
-    if axes.memory != "none":
-        refuse("memory", axes.memory, "a build makes what is remembered. Use memory: none")
+    if condition.partition == "script":
+        refuse("partition", condition.partition, "one model writes both sides. Use another partition")
+    if condition.voice == "human":
+        refuse("voice", condition.voice, "its dialogues were held before. Use voice: rule or model")
+    if condition.method == "q_priming":
+        refuse("method", condition.method, "it puts questions in the student's mouth. Use another method, such as sft")
+    if condition.weights != "base":
+        refuse(
+            "weights", condition.weights, "the partner's weights stay as they are. Use weights: base and partner.model"
+        )
+    if condition.manner == "convincing":
+        refuse("manner", condition.manner, "it needs a judge in each turn. Use another manner")
+    if condition.memory != "none":
+        refuse("memory", condition.memory, "a build makes what is remembered. Use memory: none")

@@ -1,6 +1,6 @@
 """verifiers' current interface (0.3 and 0.4): a taskset, the environment that plays it, and how the student is asked.
 
-eval maieutic-dialogue --env.taskset.condition facts --model MODEL --client.base-url URL     # vf-eval from 0.4 on
+eval maieutic-dialogue --env.taskset.condition_name facts --model MODEL --client.base-url URL     # vf-eval from 0.4 on
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class DialogueTask(vf.Task[DialogueData, DialogueState]):
 
 class DialogueConfig(vf.TasksetConfig):
     config: str = "configs/quickstart.yaml"
-    condition: str = "facts"
+    condition_name: str = "facts"
     seed: int | None = None  # the config's first
     overrides: list[str] = []
     split: Split = "train"
@@ -50,7 +50,7 @@ class DialogueConfig(vf.TasksetConfig):
 class DialogueTaskset(vf.Taskset[DialogueTask, DialogueConfig]):
     def __init__(self, config: DialogueConfig):
         super().__init__(config)
-        self.stage: Stage = open_stage(config.config, config.condition, config.seed, config.overrides)
+        self.stage: Stage = open_stage(config.config, config.condition_name, config.seed, config.overrides)
 
     def load(self) -> Iterable[DialogueTask]:
         system = self.stage.cast.student_system or None

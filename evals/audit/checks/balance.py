@@ -46,7 +46,7 @@ def check(material: Material) -> Check:
 def _by_condition(talks: list[Talk]) -> dict[str, list[Talk]]:
     found: dict[str, list[Talk]] = {}
     for talk in talks:
-        found.setdefault(talk.condition, []).append(talk)
+        found.setdefault(talk.condition_name, []).append(talk)
     return found
 
 

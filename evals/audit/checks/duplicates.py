@@ -28,7 +28,7 @@ BLOCK = 512  # rows whose similarities to all are held at once
 
 def check(material: Material) -> Check:
     talks = material.used()
-    cells = [(talk.condition, talk.split, seed_of(talk), talk.meta.get("round", 0)) for talk in talks]
+    cells = [(talk.condition_name, talk.split, seed_of(talk), talk.meta.get("round", 0)) for talk in talks]
     texts = [_plain(talk) for talk in talks]
     findings = [
         share(

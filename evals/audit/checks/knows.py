@@ -57,37 +57,40 @@ def check(material: Material) -> Check:
 
 def _changed(material: Material, experiment: Experiment, name: str) -> Iterator[Finding]:
     """The findings of one condition of a run."""
-    axes, found = experiment.conditions[name], list(played(experiment, name))
+    condition, found = experiment.conditions[name], list(played(experiment, name))
     sample = sorted(found, key=lambda dialogue: digest(dialogue.id))[:MOST]
     if not sample:
         yield untested(
-            name, f"no dialogues of its own (method {axes.method}, learns_from {axes.learns_from or 'none'})"
+            name, f"no dialogues of its own (method {condition.method}, learns_from {condition.learns_from or 'none'})"
         )
         return
     note = f"{len(sample)} of {len(found)} dialogues"
-    if axes.partition == "script":
+    if condition.partition == "script":
         yield untested(f"{name}: views", "one model writes both sides and knows all")
         return
     yield share(
-        f"{name}: the student's view changed", (view_changed(view, axes, d, "student") for d in sample), 0, note
+        f"{name}: the student's view changed", (view_changed(view, condition, d, "student") for d in sample), 0, note
     )
-    if axes.voice == "human" and axes.reveal:
+    if condition.voice == "human" and condition.reveal:
         yield untested(f"{name}: who says the answer first", "the partner may reveal it")
         return
-    if axes.voice == "human":
+    if condition.voice == "human":
         yield from _read(name, material.conditions()[name], material.settings.reader)
         return
-    if axes.row.partner is not None:
+    if condition.row.partner is not None:
         yield share(
-            f"{name}: the partner's view changed", (view_changed(view, axes, d, "partner") for d in sample), 0, note
+            f"{name}: the partner's view changed",
+            (view_changed(view, condition, d, "partner") for d in sample),
+            0,
+            note,
         )
-    if axes.voice == "rule":
-        turns = (_replayed(experiment, axes, d) for d in sample)
+    if condition.voice == "rule":
+        turns = (_replayed(experiment, condition, d) for d in sample)
         yield share(f"{name}: a partner turn changed, or is none that its row can say", turns, 0, note)
         return
-    if axes.row.partner and axes.row.partner & {ANSWER, SOLUTION} and not axes.reveal:
+    if condition.row.partner and condition.row.partner & {ANSWER, SOLUTION} and not condition.reveal:
         yield _first_said(f"{name}: ", material.conditions()[name])
-    if WITHHELD not in (axes.row.partner or ()):
+    if WITHHELD not in (condition.row.partner or ()):
         lacking = (_invented(d) for d in found if d.task.missing)
         yield share(
             f"{name}: the partner states a fact that its row does not hold", lacking, LUCK, empty="no task lacks a fact"
@@ -95,28 +98,27 @@ def _changed(material: Material, experiment: Experiment, name: str) -> Iterator[
         yield from functional.findings(f"{name}: ", material.conditions()[name], material.settings.reader)
 
 
-def _replayed(experiment: Experiment, axes: Condition, dialogue: Dialogue) -> Tried:
+def _replayed(experiment: Experiment, condition: Condition, dialogue: Dialogue) -> Tried:
     """Hit where a stored turn cannot be said from the row, or another one is said when the rest is changed."""
-    worlds = outside(dialogue.task, axes, "partner", dialogue.turns)
-    job = Job(dialogue.id, dialogue.task, dialogue.condition, dialogue.seed, dialogue.round, dialogue.sample)
+    worlds = outside(dialogue.task, condition, "partner", dialogue.turns)
+    job = Job(dialogue.id, dialogue.task, dialogue.condition_name, dialogue.seed, dialogue.round, dialogue.sample)
     key = draws(experiment, job)
     for i, turn in enumerate(dialogue.turns):
         if turn.party == "student":
             continue
         before = dialogue.turns[:i]
         seeds = (stream(key, "partner", i // 2), *range(TRIES))
-        seed = next((s for s in seeds if _said(dialogue.task, axes, before, s) == turn.text), None)
-        if seed is None or any(_said(task, axes, before, seed) != turn.text for task in worlds):
-            text = (
-                f"partner turn {i // 2 + 1}: {turn.text}\nits row says: {_said(dialogue.task, axes, before, seeds[0])}"
-            )
+        seed = next((s for s in seeds if _said(dialogue.task, condition, before, s) == turn.text), None)
+        if seed is None or any(_said(task, condition, before, seed) != turn.text for task in worlds):
+            expected = _said(dialogue.task, condition, before, seeds[0])
+            text = f"partner turn {i // 2 + 1}: {turn.text}\nits row says: {expected}"
             return Tried(dialogue.task.id, True, dialogue.id, text, dialogue.seed)
     return Tried(dialogue.task.id, False, seed=dialogue.seed)
 
 
-def _said(task: Task, axes: Condition, turns: Sequence[Turn], seed: int) -> str:
-    checked = verdict(task, axes, turns)
-    return rule_reply(known(task, axes, "partner"), axes, turns, checked, random.Random(seed)).text
+def _said(task: Task, condition: Condition, turns: Sequence[Turn], seed: int) -> str:
+    checked = verdict(task, condition, turns)
+    return rule_reply(known(task, condition, "partner"), condition, turns, checked, random.Random(seed)).text
 
 
 def _invented(dialogue: Dialogue) -> Tried:

@@ -15,7 +15,6 @@ from evals.audit.material import Material, group, holds, played, right, seed_of,
 from pipeline.datasets.rejection_sampling import kept
 from pipeline.experiment.experiment import Experiment
 from pipeline.judging.outcome import is_correct, is_grounded
-from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue
 from pipeline.tasks.talks import Talk
 
@@ -38,10 +37,10 @@ def check(material: Material) -> Check:
 
 
 def _lucky(experiment: Experiment, name: str) -> Iterator[Finding]:
-    axes = experiment.conditions[name]
-    found = [dialogue for dialogue in played(experiment, name) if kept(dialogue, axes)]
-    if axes.learns_from:
-        yield untested(name, f"its dialogues are those of {axes.learns_from}")
+    condition = experiment.conditions[name]
+    found = [dialogue for dialogue in played(experiment, name) if kept(dialogue, condition)]
+    if condition.learns_from:
+        yield untested(name, f"its dialogues are those of {condition.learns_from}")
         return
     yield share(
         f"{name}: lucky, of kept dialogues", (_tried(d, _is_lucky(d)) for d in found), MOST, empty="none is kept"
@@ -59,7 +58,7 @@ def _tried(dialogue: Dialogue, hit: bool) -> Tried:
 
 
 def _text(dialogue: Dialogue) -> str:
-    return f"{dialogue.task.question}\n{shown(talk_of(dialogue, Condition.model_validate(dialogue.axes)))}"
+    return f"{dialogue.task.question}\n{shown(talk_of(dialogue, dialogue.condition))}"
 
 
 def _early(name: str, talks: list[Talk]) -> Finding:

@@ -90,10 +90,10 @@ def _paired(experiment: Experiment, row: Row, branches: dict[str, Branch]) -> Tr
     said = [message["content"] for message in (*row["chosen"], *row["rejected"])]
     hit = branch is None or len(said) != 2
     if branch is not None:
-        axes = experiment.conditions[branch.condition]
+        condition = experiment.conditions[branch.condition_name]
         views = [
-            view(task, axes, branch.prefix, "student", experiment.student.system)
-            for task in outside(branch.task, axes, "student")
+            view(task, condition, branch.prefix, "student", experiment.student.system)
+            for task in outside(branch.task, condition, "student")
         ]
         siblings = {sibling.turn.text for sibling in branch.siblings if sibling.turn.party == "student"}
         hit = hit or any(row["prompt"] != one for one in views) or not set(said) <= siblings
@@ -117,11 +117,11 @@ def _seen(experiment: Experiment, row: Row, dialogue: Dialogue | None) -> Tried:
     """Hit where the messages are not the view of a student who knows nothing else."""
     views: list[list[dict[str, Any]]] = [[]]
     if dialogue:
-        axes = experiment.conditions[dialogue.condition]
+        condition = experiment.conditions[dialogue.condition_name]
         last = max(i for i, turn in enumerate(dialogue.turns) if turn.party == "student")
         views = [
-            view(task, axes, dialogue.turns[: last + 1], "student", experiment.student.system)
-            for task in outside(dialogue.task, axes, "student")
+            view(task, condition, dialogue.turns[: last + 1], "student", experiment.student.system)
+            for task in outside(dialogue.task, condition, "student")
         ]
     different = [m["content"] for one in views for m, e in zip(row["messages"], one, strict=False) if m != e]
     hit = any(row["messages"] != one for one in views)

@@ -11,7 +11,7 @@ from evals.audit.finding import Check, Finding, Tried, share, untested
 from evals.audit.material import Material, dialogue_of, played
 from pipeline.core.schema import question_hash
 from pipeline.experiment.experiment import Experiment
-from pipeline.judging.violations import breaches
+from pipeline.judging.violations import violations
 from pipeline.knowledge.records import Dialogue
 from pipeline.reading.numbers.equality import number
 from pipeline.tasks.talks import Talk
@@ -28,22 +28,26 @@ def check(material: Material) -> Check:
     return Check(
         "partner",
         "In how many dialogues does the partner break its row: false feedback, the answer revealed, a fact that it "
-        "does not hold or that is false, against its terms, or out of its role?",
+        "does not hold or that is false, against its disclosure, or out of its role?",
         f"0 of a rule partner (none where its manner errs on purpose), {MOST:.0%} of a model or of people.",
         tuple(found),
     )
 
 
 def _of_condition(experiment: Experiment, name: str) -> Finding:
-    axes, dialogues = experiment.conditions[name], list(played(experiment, name))
-    if axes.row.partner is None:
+    condition, dialogues = experiment.conditions[name], list(played(experiment, name))
+    if condition.row.partner is None:
         return untested(name, "there is no partner")
-    bar = None if axes.manner == "erring" else 0 if axes.voice == "rule" else MOST
-    return _broken(f"{name}: the partner breaks its row", dialogues, bar)
+    bar = None if condition.manner == "erring" else 0 if condition.voice == "rule" else MOST
+    return _broken(f"{name}: the partner violates its knowledge constraint", dialogues, bar)
 
 
 def _of_talks(name: str, talks: list[Talk]) -> Finding:
-    what = f"{name}: the partner breaks its row" if name else "the partner breaks its row"
+    what = (
+        f"{name}: the partner violates its knowledge constraint"
+        if name
+        else "the partner violates its knowledge constraint"
+    )
     read = [talk for talk in talks if talk.question and talk.partition and number(talk.answer) is not None]
     empty = "the rules need to know what the partner knew (partition), and gold answers that are numbers"
     return _broken(what, [dialogue_of(talk) for talk in read], MOST, empty)
@@ -52,8 +56,8 @@ def _of_talks(name: str, talks: list[Talk]) -> Finding:
 def _broken(what: str, dialogues: list[Dialogue], bar: float | None, empty: str = "no dialogues of its own") -> Finding:
     kinds, cases = Counter[str](), list[Tried]()
     for dialogue in dialogues:
-        found = breaches(dialogue)
-        kinds.update({breach.kind for breach in found})
+        found = violations(dialogue)
+        kinds.update({violation.kind for violation in found})
         text = "\n".join(f"turn {one.turn + 1}, {one.kind}: {one.said}\n({one.knows})" for one in found)
         problem = question_hash(dialogue.task.full_question)
         cases.append(Tried(problem, bool(found), dialogue.id, text, dialogue.seed))

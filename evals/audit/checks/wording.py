@@ -30,9 +30,9 @@ def check(material: Material) -> Check:
 def _guess(talks: list[Talk]) -> Finding:
     if len({talk.specification in LACKS for talk in talks}) > 1:
         what, labels = "lacks a fact", [talk.specification in LACKS for talk in talks]
-    elif len(found := Counter(talk.condition for talk in talks)) > 1:
+    elif len(found := Counter(talk.condition_name for talk in talks)) > 1:
         name = found.most_common(1)[0][0]
-        what, labels = f"is of condition {name}", [talk.condition == name for talk in talks]
+        what, labels = f"is of condition {name}", [talk.condition_name == name for talk in talks]
     elif any(talk.answer for talk in talks):
         talks = [talk for talk in talks if talk.answer]
         what, labels = "ends wrong", [not _ends_right(talk) for talk in talks]

@@ -36,8 +36,8 @@ TOLD = {"solved": "Yes", "revealed": "Yes, but I had to reveal the answer", "fai
 def measure(data: Path, seed: int = 0) -> Json:
     """Figures on MathDial and StepVerify. Raises ConfigError where MathDial's file is not there."""
     path = data / "mathdial" / "dialogues.jsonl"
-    settings, axes = Tasks(source="mathdial", path=str(path)), Condition(partition="key", voice="human")
-    dialogues, bad = mathdial.read_dialogues(settings, "human", axes, 1)
+    settings, condition = Tasks(source="mathdial", path=str(path)), Condition(partition="key", voice="human")
+    dialogues, bad = mathdial.read_dialogues(settings, "human", condition, 1)
     written = {"mathdial": parse(json_lines(path, "MAIEUTIC_DATA"), _mathdial_solution)}
     if (steps := data / "stepverify" / "stepverify_half.json").exists():
         written["stepverify"] = parse(_items(steps), _stepverify_solution)

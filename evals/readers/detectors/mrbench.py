@@ -1,7 +1,7 @@
 """MRBench (Maurya et al., NAACL 2025): tutors' replies to a student's mistake, and whether they reveal the answer.
 
 `Revealing_of_the_Answer` has three values. Positive is "Yes (and the answer is correct)": a leak hands over what only
-the partner knew. "Yes (but the answer is incorrect)" is negative: what it hands over is false feedback, a breach of
+the partner knew. "Yes (but the answer is incorrect)" is negative: what it hands over is false feedback, a violation of
 another kind, and no detector that knows the gold can or should take it for the gold. `any_reveal` is the other reading.
 
 Gold: MathDial's items end their worked solution in it. Bridge's have none; where the tutor's last sum can be done

@@ -70,8 +70,8 @@ def _turns(row: dict[str, Any], key: str) -> list[dict[str, Any]]:
 
 def teachers(path: Path) -> Read:
     """MathDial's teacher turns; turns without a move have the label ''."""
-    settings, axes = Tasks(source="mathdial", path=str(path)), Condition(partition="key", voice="human")
-    dialogues, bad = mathdial.read_dialogues(settings, "human", axes, 1)
+    settings, condition = Tasks(source="mathdial", path=str(path)), Condition(partition="key", voice="human")
+    dialogues, bad = mathdial.read_dialogues(settings, "human", condition, 1)
     return list(_teachers(dialogues)), bad
 
 

@@ -82,15 +82,15 @@ def red(run: Path) -> set[tuple[str, str]]:
     }
 
 
-def stored(run: Path, condition: str, change: Callable[[list[dict[str, Any]]], None]) -> None:
-    path = run / "dialogues" / f"{condition}.jsonl"
+def stored(run: Path, condition_name: str, change: Callable[[list[dict[str, Any]]], None]) -> None:
+    path = run / "dialogues" / f"{condition_name}.jsonl"
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     change(rows)
     path.write_text("".join(json.dumps(one) + "\n" for one in rows))
 
 
-def exported(run: Path, condition: str, change: Callable[[list[dict[str, Any]]], None]) -> None:
-    (path,) = (run / "datasets" / condition).glob("*/train.parquet")
+def exported(run: Path, condition_name: str, change: Callable[[list[dict[str, Any]]], None]) -> None:
+    (path,) = (run / "datasets" / condition_name).glob("*/train.parquet")
     table = parquet.read_table(path)
     rows = table.to_pylist()
     change(rows)
@@ -220,15 +220,15 @@ def test_what_lies_outside_a_partys_row_never_changes_its_view(
     partition: str, specification: Any, index: int, party: Any
 ) -> None:
     task = [*zip(range(index + 1), embedded_tasks("train", specification), strict=False)][-1][1]
-    axes = Condition(partition=partition)
+    condition = Condition(partition=partition)
     turns = [
         Turn(party="student", text=f"The answer is {task.answer}."),
         Turn(party="partner", text="Go on."),
         Turn(party="student", text=f"The answer is {task.wrong_answer}."),
     ]
-    for changed in outside(task, axes, party, turns):
-        assert view(task, axes, turns, party) == view(changed, axes, turns, party)
-        assert known(task, axes, party) == known(changed, axes, party)
+    for changed in outside(task, condition, party, turns):
+        assert view(task, condition, turns, party) == view(changed, condition, turns, party)
+        assert known(task, condition, party) == known(changed, condition, party)
         assert changed.facts != task.facts or partition in ("key", "facts", "mindreader", "misled", "answer")
         assert changed.answer != task.answer or partition in ("key", "answer", "mindreader")
 
@@ -236,8 +236,8 @@ def test_what_lies_outside_a_partys_row_never_changes_its_view(
 def add(line: Callable[[Task], str], to: Party) -> View:
     """The view with a line of the task at the end of what one party reads first."""
 
-    def shows(task: Task, axes: Condition, turns: Sequence[Turn], party: Party) -> list[dict[str, str]]:
-        first, *rest = view(task, axes, turns, party)
+    def shows(task: Task, condition: Condition, turns: Sequence[Turn], party: Party) -> list[dict[str, str]]:
+        first, *rest = view(task, condition, turns, party)
         return [first | {"content": first["content"] + "\n" + line(task)} if party == to else first, *rest]
 
     return shows
@@ -266,15 +266,17 @@ MUTANTS: dict[str, tuple[View, str, Party]] = {
 @pytest.mark.parametrize("right", [False, True])
 def test_a_view_that_shows_what_its_party_cannot_know_is_found(name: str, specification: Any, right: bool) -> None:
     shows, partition, party = MUTANTS[name]
-    axes = Condition(partition=partition)
+    condition = Condition(partition=partition)
     for task, _ in zip(embedded_tasks("train", specification), range(10), strict=False):
         turns = (
             Turn(party="student", text=f"The answer is {task.answer if right else task.wrong_answer}."),
             Turn(party="partner", text="Go on."),
         )
-        dialogue = Dialogue(id="one", task=task, condition="any", axes={}, seed=0, turns=turns, stop="turn_cap")
-        assert view_changed(shows, axes, dialogue, party).hit
-        assert not view_changed(view, axes, dialogue, party).hit
+        dialogue = Dialogue(
+            id="one", task=task, condition_name="any", condition=condition, seed=0, turns=turns, stop="turn_cap"
+        )
+        assert view_changed(shows, condition, dialogue, party).hit
+        assert not view_changed(view, condition, dialogue, party).hit
 
 
 @pytest.mark.parametrize(("partition", "line"), [
@@ -283,12 +285,14 @@ def test_a_view_that_shows_what_its_party_cannot_know_is_found(name: str, specif
     ("verifier_where", lambda task: task.draft.what),
 ])  # fmt: skip
 def test_a_verifier_that_is_shown_more_of_an_error_than_its_row_holds_is_found(partition: str, line: Any) -> None:
-    axes, shows = Condition(partition=partition), add(line, "partner")
+    condition, shows = Condition(partition=partition), add(line, "partner")
     for task in PROBLEMS:
         turns = (Turn(party="student", text=task.draft.text), Turn(party="partner", text="Go on."))
-        dialogue = Dialogue(id="one", task=task, condition="any", axes={}, seed=0, turns=turns, stop="turn_cap")
-        assert view_changed(shows, axes, dialogue, "partner").hit
-        assert not view_changed(view, axes, dialogue, "partner").hit
+        dialogue = Dialogue(
+            id="one", task=task, condition_name="any", condition=condition, seed=0, turns=turns, stop="turn_cap"
+        )
+        assert view_changed(shows, condition, dialogue, "partner").hit
+        assert not view_changed(view, condition, dialogue, "partner").hit
         knows_all = Condition(partition="verifier_what")
         assert not view_changed(shows, knows_all, dialogue, "partner").hit
 

@@ -18,8 +18,8 @@ from tests.evals.made_run import made_run
 
 def test_a_condition_that_plays_while_it_learns_counts_what_was_sampled_then(tmp_path):
     tasks = {"train": {"full": 2, "underspecified": 3}}
-    axes = Condition(partition="facts", method="grpo")
-    experiment = Experiment(name="x", out=str(tmp_path), seeds=(1, 2), tasks=tasks, conditions={"facts": axes})
+    condition = Condition(partition="facts", method="grpo")
+    experiment = Experiment(name="x", out=str(tmp_path), seeds=(1, 2), tasks=tasks, conditions={"facts": condition})
     export(experiment, "facts")
     for seed in experiment.seeds:
         adapter = tmp_path / f"adapters/facts/seed-{seed}"
@@ -50,6 +50,6 @@ def test_the_share_of_broken_dialogues_is_of_those_in_which_a_partner_spoke(tmp_
     lies = [turn.model_copy(update={"text": "..."}) if turn.party == "partner" else turn for turn in first.turns]
     rewrite(path, [first.model_copy(update={"turns": tuple(lies)}), *rest])
     entry = count(run, experiment, "blind")[0]
-    assert entry["broken"]["n"] == 1 + len(rest) and entry["broken"]["value"] == 1 / (1 + len(rest))
-    assert entry["breaches"]["off_role"] == entry["broken"] and entry["breaches"]["false_fact"]["value"] == 0
-    assert "terms" not in entry["breaches"]
+    assert entry["violated"]["n"] == 1 + len(rest) and entry["violated"]["value"] == 1 / (1 + len(rest))
+    assert entry["violations"]["off_role"] == entry["violated"] and entry["violations"]["false_fact"]["value"] == 0
+    assert "disclosure" not in entry["violations"]

@@ -24,7 +24,7 @@ def rate(value: float, reach: float = 0.1, n: int = 50) -> dict[str, Any]:
 
 def entry(observed: dict[str, Any] | None, method: str = "sft", ledger: str | None = "facts") -> dict[str, Any]:
     metrics = {"ask_needed": observed} if observed else {}
-    return {"metrics": metrics, "axes": {"method": method}, "ledger": None, "ledger_of": ledger}
+    return {"metrics": metrics, "condition": {"method": method}, "ledger": None, "ledger_of": ledger}
 
 
 def cells(advantage: dict[str, Any], **conditions: dict[str, Any]) -> dict[str, dict[str, Any]]:

@@ -112,8 +112,8 @@ def first_turns(asks: int, silent: int) -> list[Dialogue]:
         Dialogue(
             id=str(i),
             task=task,
-            condition="facts",
-            axes=CONDITIONS["facts"].model_dump(mode="json"),
+            condition_name="facts",
+            condition=CONDITIONS["facts"],
             seed=1,
             stop="turn_cap",
             turns=(turns[0].model_copy(update={"text": text}), *turns[1:]),

@@ -34,13 +34,13 @@ def sibling(task: Task, text: str, *right: bool) -> Sibling:
 
 
 def branch(task: Task, *siblings: Sibling, prefix: tuple[Turn, ...] = (), name: str = "b") -> Branch:
-    axes = CONDITIONS["facts"].model_dump(mode="json")
+    condition = CONDITIONS["facts"]
     return Branch(
         id=f"{name}-{task.id}",
         dialogue=f"d-{task.id}",
         task=task,
-        condition="facts",
-        axes=axes,
+        condition_name="facts",
+        condition=condition,
         seed=1,
         round=0,
         prefix=prefix,

@@ -16,6 +16,7 @@ from pipeline.datasets.rejection_sampling import kept, select_pool
 from pipeline.dialogue.episode import Cast
 from pipeline.engines.model import Completion, EngineError, Sampling
 from pipeline.experiment.experiment import Experiment
+from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Branch, Dialogue, Failure, Rollout, Sibling
 from pipeline.runs.pool import Pool, ledger_path
 from pipeline.runs.store import read
@@ -48,11 +49,11 @@ def experiment(out: Path, **ledger: Any) -> Experiment:
     })  # fmt: skip
 
 
-def made(setting: Experiment, tasks: list[Task], condition: str = "facts", model: Any = None) -> list[Branch]:
+def made(setting: Experiment, tasks: list[Task], condition_name: str = "facts", model: Any = None) -> list[Branch]:
     cast = Cast(model or Chance())
-    asyncio.run(build(setting, tasks, [], condition, 1, 0, Cast(Chance()), lambda: None))
-    asyncio.run(branch_out(setting, condition, 1, 0, cast, lambda: None))
-    return list(read(ledger_path(setting.run, condition), Branch))
+    asyncio.run(build(setting, tasks, [], condition_name, 1, 0, Cast(Chance()), lambda: None))
+    asyncio.run(branch_out(setting, condition_name, 1, 0, cast, lambda: None))
+    return list(read(ledger_path(setting.run, condition_name), Branch))
 
 
 def test_every_student_turn_that_is_asked_for_becomes_one_branch_with_its_prefix(underspecified, tmp_path):
@@ -110,7 +111,8 @@ def hand_made(task: Task) -> Branch:
     wrong = Rollout(turns=(turn("partner", "Okay."), turn("student", "How many? And how many more?")), stop="turn_cap")
     end = Rollout(turns=(), stop="student_done")
     return Branch(
-        id="b", dialogue="d", task=task, condition="facts", axes={"partition": "facts"}, seed=1, round=0, prefix=(),
+        id="b", dialogue="d", task=task, condition_name="facts", condition=Condition(partition="facts"),
+        seed=1, round=0, prefix=(),
         siblings=(
             Sibling(turn=turn("student", task.missing[0].ask), rollouts=(right, wrong)),
             Sibling(turn=turn("student", "The answer is 0."), rollouts=(end, end)),
@@ -148,10 +150,10 @@ def test_the_pool_has_the_dialogues_and_all_that_go_through_siblings_and_selecti
     pool = list(Pool(setting, "facts"))
     assert len(pool) == len({d.id for d in pool}) == 8 + 8 * 3 * 2
     assert {d.id for d in pool if "-" in d.id} == {d.id for b in branches for i in range(3) for d in b.dialogues(i)}
-    axes = setting.conditions["facts"].model_copy(update={"selection": "none"})
-    loose = setting.model_copy(update={"conditions": {"facts": axes}})
+    condition = setting.conditions["facts"].model_copy(update={"selection": "none"})
+    loose = setting.model_copy(update={"conditions": {"facts": condition}})
     chosen = select_pool(loose, "facts")
-    texts = {(d.task.id, tuple(t.text for t in d.turns)) for d in pool if kept(d, axes)}
+    texts = {(d.task.id, tuple(t.text for t in d.turns)) for d in pool if kept(d, condition)}
     assert len(chosen) == len(list(chosen)) == len(texts)
     assert all(any(d == other for other in pool) for d in chosen)
 

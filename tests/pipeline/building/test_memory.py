@@ -18,6 +18,7 @@ from pipeline.core.schema import Task, Turn, question_hash
 from pipeline.datasets.rows import to_row
 from pipeline.engines.model import EngineError, Sampling
 from pipeline.experiment.experiment import Experiment, load
+from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue, Failure, Memory
 from pipeline.knowledge.view import view
 from pipeline.runs.directory import check
@@ -60,7 +61,8 @@ def played(made: Experiment) -> list[Task]:
         turn = Turn(party="student", text=f"The answer is {task.answer if i % 2 else '0'}.", tokens=5)
         dialogues.append(
             Dialogue(
-                id=f"d{i:02}", task=task, condition="facts", axes={"partition": "facts"}, seed=1, turns=(turn,),
+                id=f"d{i:02}", task=task, condition_name="facts", condition=Condition(partition="facts"),
+                seed=1, turns=(turn,),
                 stop="turn_cap",
             )
         )  # fmt: skip
@@ -91,16 +93,18 @@ def test_a_success_is_kept_whole_and_a_failure_becomes_a_lesson_from_the_student
 def test_memories_are_of_other_problems_and_stand_in_the_students_view_alone(tmp_path, name):
     made = experiment(tmp_path)
     tasks = played(made)
-    axes = made.conditions[name]
+    condition = made.conditions[name]
     for task in recall(made, name, 1, 0, tasks):
         assert len(task.memories) == 2
         own = {
             other.question for other in tasks if question_hash(other.full_question) == question_hash(task.full_question)
         }
         assert not any(question in memory for memory in task.memories for question in own)
-        opening = view(task, axes, [], "student")[0]["content"]
+        opening = view(task, condition, [], "student")[0]["content"]
         assert opening.startswith(task.memories[0]) and opening.index(task.memories[1]) < opening.index(task.question)
-        assert view(task, axes, [], "partner") == view(task.model_copy(update={"memories": ()}), axes, [], "partner")
+        assert view(task, condition, [], "partner") == view(
+            task.model_copy(update={"memories": ()}), condition, [], "partner"
+        )
     assert recall(made, name, 1, 0, tasks) == recall(made, name, 1, 0, tasks)
 
 
@@ -178,13 +182,13 @@ def test_a_memory_that_cannot_be_is_refused_before_anything_runs(tmp_path, chang
 
 def test_the_shipped_config_compares_memories_of_one_source():
     made = load(Path("configs/memory_qwen3_0.6b.yaml"))
-    assert {axes.memory for axes in made.conditions.values()} == {"none", "asymmetric", "uniform", "random"}
+    assert {condition.memory for condition in made.conditions.values()} == {"none", "asymmetric", "uniform", "random"}
 
 
 def test_nothing_is_played_without_the_memories_that_the_engine_failed_at(tmp_path):
     made = experiment(tmp_path)
     played(made)
-    failure = Failure(id="f", task_id="t", condition="facts", seed=1, kind="engine_error", message="no answer")
+    failure = Failure(id="f", task_id="t", condition_name="facts", seed=1, kind="engine_error", message="no answer")
     rewrite(tmp_path / "failures.jsonl", [failure])  # a dialogue that is to be remembered is still to be made
     with pytest.raises(EngineError, match="are to remember all of them"):
         asyncio.run(build_round(made, ["asymmetric"], 0))

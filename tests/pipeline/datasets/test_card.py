@@ -31,9 +31,9 @@ def experiment(out: Path, **conditions: Condition) -> Experiment:
     )
 
 
-def made(run: Experiment, name: str, tasks: list[Task], axes: Condition = FACTS) -> None:
+def made(run: Experiment, name: str, tasks: list[Task], condition: Condition = FACTS) -> None:
     """A dialogue for each task, and two siblings of its first turn: asking, which ends right, and a wrong answer."""
-    common = {"condition": name, "axes": axes.model_dump(mode="json"), "seed": 1}
+    common = {"condition_name": name, "condition": condition, "seed": 1}
     dialogues, branches = [], []
     for task in tasks:
         ask, told = task.missing[0].ask, Turn(party="partner", text=task.missing[0].text, tokens=3)
@@ -64,8 +64,8 @@ def test_every_method_has_a_sentence():
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_card_names_the_folder_the_rule_and_every_column_that_are_there(underspecified, tmp_path, method):
-    axes = FACTS if method != "grpo_step" else FACTS.model_copy(update={"partition": "key"})
-    run = experiment(tmp_path, mine=axes.model_copy(update={"method": method}))
+    condition = FACTS if method != "grpo_step" else FACTS.model_copy(update={"partition": "key"})
+    run = experiment(tmp_path, mine=condition.model_copy(update={"method": method}))
     if not method.startswith("grpo"):  # its student plays while it learns
         made(run, "mine", underspecified[:2])
     report, card = export(run, "mine"), card_of(run, "mine")
@@ -81,8 +81,8 @@ def test_a_card_names_the_folder_the_rule_and_every_column_that_are_there(unders
 
 
 def test_a_card_says_how_a_partner_tells_and_which_tasks_are_left_out(underspecified, tmp_path):
-    axes = FACTS.model_copy(update={"manner": "erring", "pass_rate": (0.1, 0.9)})
-    run = experiment(tmp_path, mine=axes)
+    condition = FACTS.model_copy(update={"manner": "erring", "pass_rate": (0.1, 0.9)})
+    run = experiment(tmp_path, mine=condition)
     made(run, "mine", underspecified[:2])
     export(run, "mine")
     assert "In 30% of what it tells the numbers are wrong." in card_of(run, "mine").text
@@ -113,7 +113,7 @@ def test_a_card_counts_what_the_method_learns_from(underspecified, tmp_path, met
 
 
 @pytest.mark.parametrize(
-    ("method", "breaches", "rows", "audited"),
+    ("method", "violations", "rows", "audited"),
     [
         ("sft", "keep", 2, "0.333 [0.097, 0.700] (2 of 6) | 1.000 [0.342, 1.000] (2 of 2)"),
         ("sft", "drop", 0, "0.333 [0.097, 0.700] (2 of 6) | NaN (0 of 0)"),
@@ -123,19 +123,20 @@ def test_a_card_counts_what_the_method_learns_from(underspecified, tmp_path, met
     ],
 )
 def test_a_card_says_how_often_the_partner_broke_its_row_and_a_file_beside_it_where(
-    underspecified, tmp_path, method, breaches, rows, audited
+    underspecified, tmp_path, method, violations, rows, audited
 ):
-    """Where it is asked it claims to be a language model; after a wrong answer it only tells, as the terms demand."""
-    axes = FACTS.model_copy(update={"method": method, "breaches": breaches, "terms": "volunteer"})
-    run = experiment(tmp_path, mine=axes)
-    made(run, "mine", underspecified[:2], axes)
+    """Where it is asked it claims to be a language model; after a wrong answer it only tells, as its disclosure
+    demands."""
+    condition = FACTS.model_copy(update={"method": method, "violations": violations, "disclosure": "volunteer"})
+    run = experiment(tmp_path, mine=condition)
+    made(run, "mine", underspecified[:2], condition)
     path = ledger_path(tmp_path, "mine")
     rewrite(path, [spoiled(branch) for branch in read(path, Branch)])
     report, text = export(run, "mine"), card_of(run, "mine").text
     assert report.rows == rows and f"| any of these | {audited} |" in text and "| `off_role`" in text
-    assert ("where the partner broke its row, dropped" in text) == (breaches == "drop")
-    tags = [json.loads(line) for line in (tmp_path / "datasets" / "mine" / "breaches.jsonl").read_text().splitlines()]
-    assert [(tag["id"], [b["kind"] for b in tag["breaches"]]) for tag in tags] == [
+    assert ("where the partner violated its knowledge constraint, dropped" in text) == (violations == "drop")
+    tags = [json.loads(line) for line in (tmp_path / "datasets" / "mine" / "violations.jsonl").read_text().splitlines()]
+    assert [(tag["id"], [b["kind"] for b in tag["violations"]]) for tag in tags] == [
         (f"b-{task.id}-0-0", ["off_role"]) for task in underspecified[:2]
     ]
 

@@ -28,7 +28,7 @@ CONDITIONS = {
     for name, row in PARTITIONS.items()
     if WHERE not in (row.partner or ())  # which the embedded source has nothing for
 } | {
-    "volunteer": Condition(partition="facts", terms="volunteer", selection="none"),
+    "volunteer": Condition(partition="facts", disclosure="volunteer", selection="none"),
     "full_only": Condition(partition="facts", specifications=("full",), selection="none"),
 }
 
@@ -42,18 +42,18 @@ def exported(made: Experiment, name: str, dialogues: list[Dialogue]) -> ExportRe
     return export(made, name)
 
 
-def dialogue(task: Task, *lines: str, condition: str = "facts", seed: int = 1, first: int = 0) -> Dialogue:
+def dialogue(task: Task, *lines: str, condition_name: str = "facts", seed: int = 1, first: int = 0) -> Dialogue:
     """Student and partner in turn; ten tokens a turn."""
     parties = ["student", "partner"]
     turns = tuple(Turn(party=parties[(i + first) % 2], text=line, tokens=10) for i, line in enumerate(lines))
     return Dialogue(
-        id=f"{condition}-{task.id}-{seed}",
+        id=f"{condition_name}-{task.id}-{seed}",
         task=task,
-        condition=condition,
+        condition_name=condition_name,
         seed=seed,
         turns=turns,
         stop="turn_cap",
-        axes=CONDITIONS[condition].model_dump(mode="json"),
+        condition=CONDITIONS[condition_name],
     )
 
 
@@ -115,7 +115,7 @@ def test_a_turn_that_was_cut_carries_no_loss(underspecified, which):
 def test_a_row_is_the_students_view_up_to_its_last_turn_and_learns_only_its_own_turns(
     underspecified, tmp_path, condition, first
 ):
-    made = solved(underspecified[0], condition=condition, first=first)
+    made = solved(underspecified[0], condition_name=condition, first=first)
     row = to_row(experiment(tmp_path), made)
     assert row is not None
     own = [turn.text for turn in made.turns if turn.party == "student"]
@@ -136,7 +136,7 @@ def test_no_private_fact_reaches_a_row_that_no_turn_said(underspecified, tmp_pat
             }
         )
         rows = [
-            to_row(experiment(tmp_path), dialogue(t, "How many?", "Go on.", "I am done.", condition=condition))
+            to_row(experiment(tmp_path), dialogue(t, "How many?", "Go on.", "I am done.", condition_name=condition))
             for t in (task, changed)
         ]
         assert rows[0] == rows[1] is not None
@@ -189,14 +189,17 @@ def test_a_write_that_fails_leaves_the_old_dataset_whole(underspecified, tmp_pat
 @pytest.mark.parametrize("name", CONDITIONS)
 def test_a_card_says_who_knew_what_how_rows_were_made_and_what_is_wrong_with_them(underspecified, tmp_path, name):
     made = experiment(tmp_path)
-    dialogues = [solved(underspecified[0], condition=name), dialogue(underspecified[1], "Hm.", condition=name)]
+    dialogues = [
+        solved(underspecified[0], condition_name=name),
+        dialogue(underspecified[1], "Hm.", condition_name=name),
+    ]
     report = exported(made, name, dialogues)
     card = DatasetCard.load(tmp_path / "datasets" / name / "README.md")
     assert card.data.configs == [{"config_name": "sft", "data_files": "sft/*.parquet"}]
-    axes = CONDITIONS[name]
-    for item in axes.row.student | (axes.row.partner or frozenset()):
+    condition = CONDITIONS[name]
+    for item in condition.row.student | (condition.row.partner or frozenset()):
         assert item.value in card.text
-    assert ("there is no partner" in card.text) == (axes.row.partner is None)
+    assert ("there is no partner" in card.text) == (condition.row.partner is None)
     for line in (
         f"| rows (the others would teach nothing) | {report.rows} |",
         "Known limits",
@@ -220,14 +223,14 @@ def test_a_card_carries_the_licence_of_its_source(underspecified, tmp_path, sour
         conditions={"key": human},
         tasks={"source": source, "path": "/home/someone/problems.jsonl"},
     )
-    exported(made, "key", [dialogue(underspecified[0], "Hm.", condition="key")])
+    exported(made, "key", [dialogue(underspecified[0], "Hm.", condition_name="key")])
     card = DatasetCard.load(tmp_path / "datasets/key/README.md")
     assert card.data.license == licence
     assert "/home/someone" not in card.text and "problems.jsonl" in card.text
 
 
-def row(condition: str, task: int, copy: int = 0, seed: int = 1, tokens: int = 10) -> Row:
-    name = f"{condition}-{task}-{copy}-{seed}"
+def row(condition_name: str, task: int, copy: int = 0, seed: int = 1, tokens: int = 10) -> Row:
+    name = f"{condition_name}-{task}-{copy}-{seed}"
     return {"id": name, "task_id": f"t{task}", "seed": seed, "round": 0, "tokens": tokens}
 
 
@@ -251,7 +254,7 @@ def test_matched_rows_have_the_same_tasks_and_tokens_to_within_one_dialogue(draw
         parts = {name: part for name, part in parts.items() if part}
         kept = {name: [r for r in part if r["id"] in keep] for name, part in parts.items()}
         here = [report for report in reports if report.seed == seed]
-        assert {r.condition: (r.rows, r.kept, r.kept_tokens) for r in here} == {
+        assert {r.condition_name: (r.rows, r.kept, r.kept_tokens) for r in here} == {
             name: (len(parts[name]), len(part), sum(r["tokens"] for r in part)) for name, part in kept.items()
         }
         counts = {name: Counter(r["task_id"] for r in part) for name, part in parts.items()}
@@ -275,7 +278,7 @@ def test_conditions_that_spend_alike_keep_exactly_the_same_mix():
     keep, reports = match(rows, lambda r: r["tokens"])
     mixes = [Counter(r["task_id"] for r in rows[name] if r["id"] in keep) for name in ("facts", "solo")]
     assert mixes[0] == mixes[1] == Counter({"t4": 1, "t5": 2, "t6": 1, "t7": 2})
-    assert {r.condition: (r.rows, r.kept) for r in reports} == {"facts": (16, 6), "solo": (12, 6)}
+    assert {r.condition_name: (r.rows, r.kept) for r in reports} == {"facts": (16, 6), "solo": (12, 6)}
 
 
 def test_marking_adds_a_column_and_matches_conditions_of_other_specifications_among_themselves(
@@ -284,8 +287,8 @@ def test_marking_adds_a_column_and_matches_conditions_of_other_specifications_am
     conditions = {name: CONDITIONS[name] for name in ("facts", "solo", "full_only")}
     made = experiment(tmp_path).model_copy(update={"conditions": conditions})
     exported(made, "facts", [solved(task) for task in underspecified[:6]])
-    exported(made, "solo", [solved(task, condition="solo") for task in underspecified[3:9]])
-    exported(made, "full_only", [dialogue(task, "Hm.", condition="full_only") for task in full[:5]])
+    exported(made, "solo", [solved(task, condition_name="solo") for task in underspecified[3:9]])
+    exported(made, "full_only", [dialogue(task, "Hm.", condition_name="full_only") for task in full[:5]])
     before = {name: read_rows(made, name) for name in conditions}
     mark_matched(made, lambda row: 10 * sum(row["learn"]))
     after = {name: read_rows(made, name) for name in conditions}

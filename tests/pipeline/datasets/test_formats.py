@@ -29,9 +29,15 @@ def talk(task: Task, partition: str = "facts", lines: tuple[str, ...] = ASKED) -
     turns = tuple(
         Turn(party=("student", "partner")[i % 2], text=line.format(**fill), tokens=3) for i, line in enumerate(lines)
     )
-    axes: dict[str, Any] = {"partition": partition}
+    condition: dict[str, Any] = {"partition": partition}
     return Dialogue(
-        id=f"{partition}{task.id}", task=task, condition=partition, axes=axes, seed=1, turns=turns, stop="turn_cap"
+        id=f"{partition}{task.id}",
+        task=task,
+        condition_name=partition,
+        condition=condition,
+        seed=1,
+        turns=turns,
+        stop="turn_cap",
     )
 
 
@@ -52,8 +58,8 @@ def branch(dialogue: Dialogue) -> Branch:
     question, *rest = dialogue.turns
     wrong = question.model_copy(update={"text": "The answer is 0."})
     return Branch(
-        id=f"b{dialogue.id}", dialogue=dialogue.id, task=dialogue.task, condition=dialogue.condition,
-        axes=dialogue.axes, seed=1, round=0, prefix=(),
+        id=f"b{dialogue.id}", dialogue=dialogue.id, task=dialogue.task, condition_name=dialogue.condition_name,
+        condition=dialogue.condition, seed=1, round=0, prefix=(),
         siblings=(
             Sibling(turn=question, rollouts=(Rollout(turns=tuple(rest), stop="turn_cap"),)),
             Sibling(turn=wrong, rollouts=(Rollout(turns=(), stop="turn_cap"),)),
@@ -82,16 +88,14 @@ def test_each_turn_that_carries_loss_is_one_completion_after_all_that_was_read_b
     parts = replies(dict(row))
     assert [part["completion"][0]["content"] for part in parts] == [turn.text for turn in dialogue.turns[::2]]
     for i, part in enumerate(parts):
-        assert part["prompt"] == view(
-            dialogue.task, Condition.model_validate(dialogue.axes), dialogue.turns[: 2 * i], "student"
-        )
+        assert part["prompt"] == view(dialogue.task, dialogue.condition, dialogue.turns[: 2 * i], "student")
         assert part["completion"][0]["role"] == "assistant"
     assert len({part["id"] for part in parts}) == 3
 
 
 @pytest.mark.parametrize("partition", PARTITIONS)
 def test_what_the_partner_knows_stands_in_its_own_column_and_in_no_prompt(underspecified, partition):
-    axes = Condition(partition=partition, voice="model" if partition == "script" else "rule")
+    condition = Condition(partition=partition, voice="model" if partition == "script" else "rule")
     task = underspecified[0]
     task = task.model_copy(
         update={
@@ -104,10 +108,10 @@ def test_what_the_partner_knows_stands_in_its_own_column_and_in_no_prompt(unders
         }
     )
     dialogue = talk(task, partition, ("I do not know.", "Okay.", "The answer is 5.", "Okay.", "I am done."))
-    dialogue = dialogue.model_copy(update={"axes": axes.shaping()})
+    dialogue = dialogue.model_copy(update={"condition": condition.shaped()})
     found = informed(built_nowhere(), dialogue)
-    assert informs(axes) == (partition not in ("solo", "symmetric", "mindreader"))
-    if not informs(axes):
+    assert informs(condition) == (partition not in ("solo", "symmetric", "mindreader"))
+    if not informs(condition):
         return
     assert found
     for row in found:
@@ -162,7 +166,10 @@ def test_what_was_exported_is_made_anew_with_what_is_trained_on(underspecified, 
 def test_the_openings_of_a_student_with_a_memory_hold_what_it_remembers(underspecified, tmp_path):
     made = built(tmp_path, [], mem={"partition": "facts", "memory": "uniform", "remembers": "facts"})
     task = underspecified[0].model_copy(update={"memories": ("Another problem.",)})
-    axes = made.conditions["mem"].shaping()
-    rewrite(tmp_path / "dialogues/mem.jsonl", [talk(task).model_copy(update={"condition": "mem", "axes": axes})])
+    condition = made.conditions["mem"].shaped()
+    rewrite(
+        tmp_path / "dialogues/mem.jsonl",
+        [talk(task).model_copy(update={"condition_name": "mem", "condition": condition})],
+    )
     (row,) = itertools.chain.from_iterable(rows(made, "mem", "prompt_only")[1])
     assert row["prompt"][0]["content"].startswith("Another problem.\n")

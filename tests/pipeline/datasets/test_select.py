@@ -25,13 +25,13 @@ TASK = Task(
 )
 
 
-def talk(*lines: str, partition: str = "facts", id: str = "d", **axes) -> Dialogue:
+def talk(*lines: str, partition: str = "facts", id: str = "d", **condition) -> Dialogue:
     turns = tuple(Turn(party="partner" if i % 2 else "student", text=line) for i, line in enumerate(lines))
     return Dialogue(
         id=id,
         task=TASK,
-        condition="c",
-        axes=Condition(partition=partition, **axes).model_dump(mode="json"),
+        condition_name="c",
+        condition=Condition(partition=partition, **condition),
         seed=1,
         turns=turns,
         stop="turn_cap",
@@ -81,8 +81,8 @@ def test_agreement_needs_one_answer_of_both_right_or_wrong():
 
 def test_dialogues_whose_partner_broke_its_row_are_kept_or_dropped_as_the_condition_says():
     broken = talk("Hello.", "Tom has 30 pens.", "The answer is 42.", id="broken")
-    for breaches, expected in (("keep", ["broken", "d"]), ("drop", ["d"])):
-        condition = Condition(partition="facts", breaches=breaches)
+    for violations, expected in (("keep", ["broken", "d"]), ("drop", ["d"])):
+        condition = Condition(partition="facts", violations=violations)
         assert [d.id for d in select([ASKED, broken], condition)] == expected
         assert condition.shaping() == Condition(partition="facts").shaping()
         assert condition.differs(Condition(partition="facts")) == []
@@ -92,8 +92,8 @@ def test_a_branch_falls_with_any_of_its_broken_dialogues():
     asks, told = ASKED.turns[0], (Rollout(turns=ASKED.turns[1:], stop="turn_cap"),)
     false = (Rollout(turns=(Turn(party="partner", text="Tom has 31 pens."),), stop="turn_cap"),)
     drop, common = (
-        Condition(partition="facts", breaches="drop"),
-        ASKED.model_dump(include={"condition", "axes", "seed"}),
+        Condition(partition="facts", violations="drop"),
+        ASKED.model_dump(include={"condition_name", "condition", "seed"}),
     )
     for rollouts, expected in ((told, True), (told + false, False)):
         siblings = (Sibling(turn=asks, rollouts=told), Sibling(turn=asks, rollouts=rollouts))
@@ -102,10 +102,10 @@ def test_a_branch_falls_with_any_of_its_broken_dialogues():
         assert sound(branch, Condition(partition="facts"))
 
 
-@pytest.mark.parametrize("axes", [{"partition": "solo"}, {"partition": "facts", "method": "grpo"}])
-def test_where_no_partner_speaks_in_a_stored_dialogue_none_can_be_dropped(axes):
-    with pytest.raises(ValueError, match="breaches: 'drop' leaves out stored dialogues"):
-        Condition(breaches="drop", **axes)
+@pytest.mark.parametrize("condition", [{"partition": "solo"}, {"partition": "facts", "method": "grpo"}])
+def test_where_no_partner_speaks_in_a_stored_dialogue_none_can_be_dropped(condition):
+    with pytest.raises(ValueError, match="violations: 'drop' leaves out stored dialogues"):
+        Condition(violations="drop", **condition)
 
 
 def test_the_same_transcript_of_a_task_is_kept_once():

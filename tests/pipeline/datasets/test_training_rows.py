@@ -14,6 +14,7 @@ from pipeline.datasets.export import export, read_rows
 from pipeline.datasets.formats import FORMATS
 from pipeline.datasets.rows import labelled, monologue, pairs, to_row
 from pipeline.experiment.experiment import Experiment
+from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Branch, Dialogue, Rollout, Sibling
 from pipeline.knowledge.view import view
 from pipeline.runs.pool import ledger_path
@@ -40,15 +41,18 @@ def turn(party: Any, text: str, finished: bool = True) -> Turn:
 
 def talk(task: Task, *lines: str, cut: int = -1) -> Dialogue:
     turns = tuple(turn(("student", "partner")[i % 2], line, i != cut) for i, line in enumerate(lines))
-    axes = {"partition": "facts"}
-    return Dialogue(id="-".join(lines), task=task, condition="sft", axes=axes, seed=1, turns=turns, stop="turn_cap")
+    condition = {"partition": "facts"}
+    return Dialogue(
+        id="-".join(lines), task=task, condition_name="sft", condition=condition, seed=1, turns=turns, stop="turn_cap"
+    )
 
 
 def branch(task: Task, *first: str, prefix: tuple[Turn, ...] = ()) -> Branch:
     """A sibling for each first line; a question ends right in both rollouts, all else where it stands."""
     right = (turn("partner", task.missing[0].text), turn("student", f"The answer is {task.answer}."))
     return Branch(
-        id=f"b{task.id}", dialogue="d", task=task, condition="sft", axes={"partition": "facts"}, seed=1, round=0,
+        id=f"b{task.id}", dialogue="d", task=task, condition_name="sft", condition=Condition(partition="facts"),
+        seed=1, round=0,
         prefix=prefix,
         siblings=tuple(
             Sibling(
@@ -69,11 +73,11 @@ def test_pairs_go_from_one_prompt_to_what_is_worth_more_and_no_text_meets_itself
         (ask, "The answer is 0."),
         (f"The answer is {task.answer}.", "The answer is 0."),
     }
-    assert all(row["margin"] == 1 and row["prompt"] == view(task, setting_axes(), (), "student") for row in found)
+    assert all(row["margin"] == 1 and row["prompt"] == view(task, setting_condition(), (), "student") for row in found)
     assert len({row["id"] for row in found}) == len(found)
 
 
-def setting_axes() -> Any:
+def setting_condition() -> Any:
     return experiment().conditions["sft"]
 
 
@@ -165,8 +169,8 @@ def test_a_curriculum_keeps_the_tasks_that_are_passed_as_often_as_it_asks(unders
         (always, always.missing[0].ask),
     ]
     setting = experiment(tmp_path)
-    axes = setting.conditions[name].model_copy(update={"pass_rate": (0.1, 0.9)})
-    setting = setting.model_copy(update={"conditions": setting.conditions | {name: axes}})
+    condition = setting.conditions[name].model_copy(update={"pass_rate": (0.1, 0.9)})
+    setting = setting.model_copy(update={"conditions": setting.conditions | {name: condition}})
     rewrite(tmp_path / "dialogues/sft.jsonl", [talk(t, f"The answer is {t.answer}.") for t in (some, always)])
     rewrite(ledger_path(tmp_path, "sft"), [branch(*one) for one in first])
     export(setting, name)
@@ -204,5 +208,5 @@ def test_pairs_without_a_ledger_and_other_students_dialogues_are_refused():
 
 
 def test_what_is_said_in_a_dialogue_does_not_depend_on_how_one_learns_from_it():
-    axes = [experiment().conditions[name].shaping() for name in METHODS]
-    assert all(one == axes[0] for one in itertools.islice(axes, 1, None))
+    condition = [experiment().conditions[name].shaping() for name in METHODS]
+    assert all(one == condition[0] for one in itertools.islice(condition, 1, None))

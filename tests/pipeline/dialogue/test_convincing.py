@@ -41,8 +41,8 @@ class Judge:
 def played(task: Task, partition: str, *lines: str, candidates: int = 3):
     judge = Judge()
     cast = Cast(Parrot("Hm."), Parrot(*lines), judge=judge, candidates=candidates, judgements=2)
-    axes = Condition(partition=partition, voice="model", manner="convincing")
-    return asyncio.run(play(task, axes, cast, HOW, "k")).turns[1], judge
+    condition = Condition(partition=partition, voice="model", manner="convincing")
+    return asyncio.run(play(task, condition, cast, HOW, "k")).turns[1], judge
 
 
 def test_a_misled_partner_says_what_convinces_of_its_false_answer_and_the_budget_counts_all_candidates():
@@ -77,9 +77,9 @@ def test_the_judge_reads_what_the_student_reads_and_no_private_fact():
 
 def test_a_blind_convincing_partner_stays_blind():
     task = make_task(3, "underspecified")
-    axes = Condition(partition="symmetric", voice="model", manner="convincing")
+    condition = Condition(partition="symmetric", voice="model", manner="convincing")
     cast = Cast(ScriptedModel(), ScriptedModel(), judge=ScriptedModel(), candidates=3, judgements=2)
-    one, other = (asyncio.run(play(each, axes, cast, HOW, "k")) for each in (task, secret(task)))
+    one, other = (asyncio.run(play(each, condition, cast, HOW, "k")) for each in (task, secret(task)))
     assert one == other
 
 

@@ -19,8 +19,8 @@ from tests.pipeline.knowledge.test_view import secret
 seeds = st.integers(0, 10_000)
 
 
-def reply(task, said, wording="train", seed=0, **axes):
-    condition = Condition(**axes)
+def reply(task, said, wording="train", seed=0, **condition):
+    condition = Condition(**condition)
     turns = [Turn(party="student", text=text) for text in ([said] if isinstance(said, str) else said)]
     return rule_reply(
         known(task, condition, "partner"),
@@ -43,7 +43,7 @@ def test_facts_are_told_when_asked_for_and_only_then(seed, roll):
 
 @given(seeds)
 def test_a_volunteer_tells_each_missing_fact_once_whatever_is_said(seed):
-    task, condition = make_task(seed, "underspecified"), Condition(partition="facts", terms="volunteer")
+    task, condition = make_task(seed, "underspecified"), Condition(partition="facts", disclosure="volunteer")
     turns, told = [], []
     for i, said in enumerate(["Hello.", "I guess the answer is 3.", "What do you mean?", "Okay."]):
         turns.append(Turn(party="student", text=said))
@@ -58,7 +58,8 @@ def test_on_full_tasks_a_volunteer_answers_exactly_as_a_partner_on_request_does(
     task = make_task(seed, "full")
     for said in (*(fact.ask for fact in task.facts if fact.public), "The answer is 7.", "Hello."):
         replies = {
-            reply(task, said, seed=roll, partition="facts", terms=terms).text for terms in ("on_request", "volunteer")
+            reply(task, said, seed=roll, partition="facts", disclosure=disclosure).text
+            for disclosure in ("on_request", "volunteer")
         }
         assert len(replies) == 1
 
@@ -67,13 +68,13 @@ def test_on_full_tasks_a_volunteer_answers_exactly_as_a_partner_on_request_does(
 def test_chatter_tells_as_often_as_a_volunteer_does(seed):
     task = make_task(seed, "underspecified")
     moves = {}
-    for terms in ("volunteer", "chatter"):
-        condition, turns, moves[terms] = Condition(partition="facts", terms=terms), [], []
+    for disclosure in ("volunteer", "chatter"):
+        condition, turns, moves[disclosure] = Condition(partition="facts", disclosure=disclosure), [], []
         for i in range(3):
             turns.append(Turn(party="student", text="Hello."))
             said = rule_reply(known(task, condition, "partner"), condition, turns, None, random.Random(i))
             turns.append(Turn(party="partner", text=said.text))
-            moves[terms].append(said.move)
+            moves[disclosure].append(said.move)
     public = [fact for fact in task.facts if fact.public]
     assert moves["volunteer"] == moves["chatter"] or len(public) < len(task.missing)
 
@@ -81,7 +82,7 @@ def test_chatter_tells_as_often_as_a_volunteer_does(seed):
 @given(seeds)
 def test_chatter_states_public_facts_only(seed):
     task = secret(make_task(seed, "underspecified"))
-    said = reply(task, task.missing[0].ask, partition="facts", terms="chatter")
+    said = reply(task, task.missing[0].ask, partition="facts", disclosure="chatter")
     assert said.move == "tell" and "987" not in said.text
 
 
@@ -137,10 +138,10 @@ def test_every_row_has_something_to_say_in_every_wording(seed, partition, wordin
 
 def asked_twice(task: Task, manner: str, seed: int = 0) -> list[str]:
     """What a partner says to a question, and to the same question again."""
-    axes, turns = Condition(partition="facts", manner=manner), []
+    condition, turns = Condition(partition="facts", manner=manner), []
     for i in range(2):
         turns.append(Turn(party="student", text=task.missing[0].ask))
-        reply = rule_reply(known(task, axes, "partner"), axes, turns, None, random.Random(f"{seed}-{i}"))
+        reply = rule_reply(known(task, condition, "partner"), condition, turns, None, random.Random(f"{seed}-{i}"))
         turns.append(Turn(party="partner", text=reply.text))
     return [turn.text for turn in turns[1::2]]
 
@@ -165,16 +166,19 @@ def test_an_erring_partner_is_wrong_in_three_facts_of_ten_and_never_says_so(unde
 def test_a_low_effort_partner_tells_at_most_one_thing_and_often_nothing(underspecified):
     task = next(task for task in underspecified if len(task.missing) == 2)
     both = " ".join(fact.ask for fact in task.missing)
-    axes = Condition(partition="facts", manner="low_effort")
+    condition = Condition(partition="facts", manner="low_effort")
     turns = [Turn(party="student", text=both)]
-    replies = [rule_reply(known(task, axes, "partner"), axes, turns, None, random.Random(seed)) for seed in range(400)]
+    replies = [
+        rule_reply(known(task, condition, "partner"), condition, turns, None, random.Random(seed))
+        for seed in range(400)
+    ]
     told = [[fact.id for fact in task.missing if fact.text in reply.text] for reply in replies]
     assert {len(ids) for ids in told} == {0, 1}
     assert 0.4 < sum(map(len, told)) / 400 < 0.6
 
 
 def test_manners_are_for_rule_partners_that_are_asked_for_withheld_facts():
-    for wrong in ({"partition": "symmetric"}, {"partition": "facts", "terms": "volunteer"},
+    for wrong in ({"partition": "symmetric"}, {"partition": "facts", "disclosure": "volunteer"},
                   {"partition": "facts", "voice": "model"}):  # fmt: skip
         with pytest.raises(ValueError, match="manner: 'vague' is how a rule partner tells withheld facts"):
             Condition(manner="vague", **wrong)

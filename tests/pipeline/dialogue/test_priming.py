@@ -63,13 +63,13 @@ def test_a_question_asks_for_what_was_not_told_yet_and_for_nothing_where_nothing
 
 def test_a_model_that_writes_questions_reads_its_own_view_and_the_student_never_does(underspecified):
     task = underspecified[0]
-    axes = Condition(partition="facts", method="q_priming", voice="model")
+    condition = Condition(partition="facts", method="q_priming", voice="model")
     lines = ("The answer is 0.", "I am done.")
     writer, student = Parrot("Sure. How many hats?", "Okay."), Parrot(*lines)
-    made = asyncio.run(play(task, axes, Cast(student, writer), SETTINGS, keys(task, *lines)))
+    made = asyncio.run(play(task, condition, Cast(student, writer), SETTINGS, keys(task, *lines)))
     assert made.turns[0].text == "How many hats?"
     assert made.turns[0].tokens == 3 + 3  # what was replaced, and the question
-    assert writer.seen[0][0]["content"].startswith(view(task, axes, [], "partner")[0]["content"])
+    assert writer.seen[0][0]["content"].startswith(view(task, condition, [], "partner")[0]["content"])
     secret = task.missing[0].text
     assert secret in writer.seen[0][0]["content"]
     assert not any(secret in message["content"] for messages in student.seen for message in messages)

@@ -200,7 +200,7 @@ def test_a_whole_experiment_runs_over_http_with_the_students_in_the_bases_server
     assert len({dialogue.id for dialogue in made}) == len(made) == 40
     build, *exams = read(tmp_path / "run" / "usage.jsonl", Usage)
     assert build.answers == sum(len(dialogue.turns) for dialogue in made)
-    assert [each.condition for each in exams] == ["base", "symmetric"]
+    assert [each.condition_name for each in exams] == ["base", "symmetric"]
     hits = (build.cached_tokens or 0) / build.prompt_tokens
     print(json.dumps({"share of prompt tokens from the prefix cache": round(hits, 3)}))
     assert hits > 0.3

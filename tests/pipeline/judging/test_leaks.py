@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from pipeline.core.schema import Fact, Turn
 from pipeline.judging.leaks import first_leak
+from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue
 from pipeline.reading.stated import gives_away, mentions, states
 
@@ -68,7 +69,15 @@ def test_what_is_stated_is_given_away_and_nothing_is_read_with_an_error(text, go
 def _talk(task, stop, *texts, voice="rule"):
     turns = [Turn(party="student" if i % 2 == 0 else "partner", text=text) for i, text in enumerate(texts)]
     task = task.model_copy(update={"full_question": PENS, "answer": "32"})
-    return Dialogue(id="d", task=task, condition="c", axes={"voice": voice}, seed=1, turns=tuple(turns), stop=stop)
+    return Dialogue(
+        id="d",
+        task=task,
+        condition_name="c",
+        condition=Condition(partition="facts", voice=voice),
+        seed=1,
+        turns=tuple(turns),
+        stop=stop,
+    )
 
 
 def test_a_result_told_is_a_leak_of_people_and_models_and_not_after_the_student_has_it(full):

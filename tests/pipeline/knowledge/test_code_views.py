@@ -100,7 +100,13 @@ def test_the_key_holds_the_program_and_the_missing_conventions_and_the_answer_th
 def test_the_audit_of_views_finds_nothing_in_code(task):
     for condition, party in BLIND:
         dialogue = Dialogue(
-            id="d", task=task, condition="c", axes=condition.shaping(), seed=1, turns=tuple(talk(task)), stop="turn_cap"
+            id="d",
+            task=task,
+            condition_name="c",
+            condition=condition.shaped(),
+            seed=1,
+            turns=tuple(talk(task)),
+            stop="turn_cap",
         )
         assert not view_changed(view, condition, dialogue, party).hit, (condition.partition, party)
 

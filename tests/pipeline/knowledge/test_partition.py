@@ -17,12 +17,12 @@ def test_only_solo_has_no_partner():
 
 
 @pytest.mark.parametrize(
-    ("axes", "reason"),
+    ("condition", "reason"),
     [
         ({"partition": "answers"}, "not a partition"),
         ({"partition": "sham"}, "label: teacher"),
-        ({"partition": "symmetric", "terms": "volunteer"}, "holds none"),
-        ({"partition": "facts", "terms": "chatter", "voice": "model"}, "chatter"),
+        ({"partition": "symmetric", "disclosure": "volunteer"}, "holds none"),
+        ({"partition": "facts", "disclosure": "chatter", "voice": "model"}, "chatter"),
         ({"partition": "solo", "voice": "model"}, "no partner"),
         ({"partition": "solo", "label": "teacher"}, "no partner"),
         ({"partition": "script"}, "written by a model"),
@@ -31,6 +31,6 @@ def test_only_solo_has_no_partner():
         ({"partition": "symmetric", "selection": "agreement"}, "answer of its own"),
     ],
 )
-def test_a_combination_that_makes_no_sense_is_refused_with_its_reason(axes, reason):
+def test_a_combination_that_makes_no_sense_is_refused_with_its_reason(condition, reason):
     with pytest.raises(ValidationError, match=reason):
-        Condition(**axes)
+        Condition(**condition)

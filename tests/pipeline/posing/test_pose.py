@@ -186,9 +186,9 @@ SAID = [fact.text for fact in TASK.missing]
 
 @pytest.mark.parametrize("name", sorted(PARTITIONS))
 def test_no_view_holds_more_of_the_document_than_the_evidence_and_no_students_view_that(name: str):
-    axes = Condition(partition=name, voice="model" if name == "script" else "rule")
+    condition = Condition(partition=name, voice="model" if name == "script" else "rule")
     for party in ("student", "partner"):
-        shown = json.dumps(view(TASK, axes, [], party)) if axes.row.partner or party == "student" else ""
+        shown = json.dumps(view(TASK, condition, [], party)) if condition.row.partner or party == "student" else ""
         assert UNSAID not in shown
         # By its row the mindreader reads what its partner knows, and a jigsaw's parties have a share each.
         if party == "student" and name not in ("mindreader", "jigsaw"):

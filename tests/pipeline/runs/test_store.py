@@ -9,7 +9,7 @@ from pipeline.runs.store import Appender, StoreError, read, rewrite
 
 
 def failure(i: int, message: str = "why") -> Failure:
-    return Failure(id=str(i), task_id="t", condition="c", seed=1, kind="bad_task", message=message)
+    return Failure(id=str(i), task_id="t", condition_name="c", seed=1, kind="bad_task", message=message)
 
 
 @given(st.lists(st.text(), min_size=1, max_size=5), st.data())

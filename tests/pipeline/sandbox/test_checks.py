@@ -12,7 +12,7 @@ from pipeline.dialogue.episode import Cast, play
 from pipeline.engines.model import Completion
 from pipeline.experiment.experiment import Experiment
 from pipeline.judging.outcome import is_correct, is_grounded
-from pipeline.judging.violations import breaches
+from pipeline.judging.violations import violations
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue
 from pipeline.reading.acts import asked
@@ -58,12 +58,12 @@ def wrong(task):
     return "Here it is.\n" + fenced(f"def {task.entry}(*all):\n    return 3")
 
 
-def played(task, partition, *lines, voice="rule", partner=None, **axes):
-    condition = Condition(partition=partition, voice=voice, **axes)
+def played(task, partition, *lines, voice="rule", partner=None, **condition):
+    condition = Condition(partition=partition, voice=voice, **condition)
     cast = Cast(Lines(*lines), None if partner is None else Lines(*partner))
     made = asyncio.run(play(task, condition, cast, settings(), "key"))
     return Dialogue(
-        id="d", task=task, condition="c", axes=condition.shaping(), seed=1, turns=made.turns, stop=made.stop
+        id="d", task=task, condition_name="c", condition=condition.shaped(), seed=1, turns=made.turns, stop=made.stop
     )
 
 
@@ -75,7 +75,7 @@ def test_the_verifier_names_the_public_call_that_fails_and_never_a_hidden_one():
     assert not any(example.call in said for example in FULL.tests.hidden)
     assert is_correct(dialogue) and dialogue.stop == "partner_done"
     assert [turn.check.passed for turn in dialogue.turns if turn.check] == [False, True]
-    assert not breaches(dialogue)
+    assert not violations(dialogue)
 
 
 def test_who_fails_hidden_tests_alone_hears_no_more_than_that():
@@ -99,10 +99,10 @@ def test_a_facts_partner_tells_the_convention_that_is_asked_for_and_the_dialogue
 
 def test_a_key_partner_that_pastes_the_reference_breaks_its_row_and_one_that_says_a_convention_does_not():
     pasted = played(UNDER, "key", "What now?", "I am done.", voice="model", partner=[right(UNDER)])
-    assert [breach.kind for breach in breaches(pasted)] == ["revealed_answer"]
+    assert [violation.kind for violation in violations(pasted)] == ["revealed_answer"]
     [fact] = UNDER.missing
     told = played(UNDER, "key", fact.ask, "I am done.", voice="model", partner=[fact.text])
-    assert not breaches(told)
+    assert not violations(told)
 
 
 def test_a_key_partner_by_rule_compares_programs_by_what_they_do():
@@ -113,7 +113,7 @@ def test_a_key_partner_by_rule_compares_programs_by_what_they_do():
 
 def test_a_partner_that_praises_a_program_that_fails_breaks_its_row():
     praised = played(FULL, "verifier", wrong(FULL), "I am done.", voice="model", partner=["That is right."])
-    assert "false_feedback" in [breach.kind for breach in breaches(praised)]
+    assert "false_feedback" in [violation.kind for violation in violations(praised)]
 
 
 def test_the_same_program_is_run_once_and_other_dialogues_go_on_meanwhile():
@@ -160,11 +160,11 @@ def test_a_program_that_nobody_ran_is_not_judged():
         is_right(FULL, Turn(party="student", text=right(FULL)))
 
 
-def made(out, source, **axes):
+def made(out, source, **condition):
     return Experiment.model_validate({
         "name": "t", "out": str(out), "seeds": [1], "engine": {"kind": "scripted"}, "dialogue": {"turns": 3},
         "tasks": {"source": source, "train": {"full": 2, "underspecified": 2}, "exam": {"full": 1}},
-        "conditions": {"c": {"partition": "verifier"} | axes}, "exams": {"include": ["asking"]},
+        "conditions": {"c": {"partition": "verifier"} | condition}, "exams": {"include": ["asking"]},
     })  # fmt: skip
 
 
@@ -204,7 +204,7 @@ def test_dialogues_about_numbers_are_stored_as_they_were(tmp_path):
     lines, dialogues = stored(made(tmp_path, "embedded"), Lines("The answer is 3."))
     for line in lines:
         record = json.loads(line)
-        assert not {"tests", "draft"} & record["task"].keys() and "sources" not in record["axes"]
+        assert not {"tests", "draft"} & record["task"].keys() and "sources" not in record["condition"]
         assert all("check" not in turn for turn in record["turns"])
         assert all("topics" not in fact for fact in record["task"]["facts"])
     assert dialogues and all(is_right(d.task, d.turns[0]) is not None for d in dialogues)

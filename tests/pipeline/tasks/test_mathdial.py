@@ -27,8 +27,8 @@ def test_turns_alternate_moves_leave_the_text_and_every_partner_turn_has_its_mov
     assert dialogue.turns[4].text == "Good.\nSo use it."
     assert dialogue.meta["moves"] == ["probing", "focus", "generic+telling"]
     assert dialogue.stop == "imported"
-    assert (dialogue.condition, dialogue.seed) == ("human", 1)
-    assert dialogue.axes == HUMAN.model_dump(mode="json")
+    assert (dialogue.condition_name, dialogue.seed) == ("human", 1)
+    assert dialogue.condition == HUMAN
     assert dialogue.turns[5].text.startswith("Oh.")
 
 

@@ -13,7 +13,7 @@ from pipeline.core.schema import Turn
 from pipeline.dialogue.partner import WORDINGS, rule_reply
 from pipeline.experiment.experiment import Experiment, Tasks
 from pipeline.judging.leaks import first_leak
-from pipeline.judging.violations import breaches
+from pipeline.judging.violations import violations
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.partition import PARTITIONS, WHAT, WHERE
 from pipeline.knowledge.records import Dialogue
@@ -169,6 +169,8 @@ def test_the_public_file_reconciles_and_its_verifiers_tell_no_answer_and_break_n
                 Turn(party="student", text=task.draft.text),
                 Turn(party="partner", text=told(task, name, task.draft.text).text),
             )
-            axes = Condition(partition=name).model_dump(mode="json")
-            dialogue = Dialogue(id="d", task=task, condition="c", axes=axes, seed=0, turns=turns, stop="turn_cap")
-            assert first_leak(dialogue) is None and not breaches(dialogue), (task.id, name)
+            condition = Condition(partition=name)
+            dialogue = Dialogue(
+                id="d", task=task, condition_name="c", condition=condition, seed=0, turns=turns, stop="turn_cap"
+            )
+            assert first_leak(dialogue) is None and not violations(dialogue), (task.id, name)

@@ -1,4 +1,4 @@
-"""The partner audit: rule partners keep their rows, and each kind of breach is found where it is made."""
+"""The partner audit: rule partners keep their rows, and each kind of violation is found where it is made."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pipeline.core.schema import Fact, Task, Turn
 from pipeline.dialogue.episode import Cast, play
 from pipeline.experiment.experiment import Tasks
 from pipeline.experiment.settings import DialogueSettings
-from pipeline.judging.violations import KINDS, audited, breaches
+from pipeline.judging.violations import KINDS, audited, violations
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.partition import PARTITIONS, SHARE, WITHHELD
 from pipeline.knowledge.records import Dialogue
@@ -28,8 +28,8 @@ CONDITIONS = [
     *(Condition(partition=name) for name in PARTITIONS if name != "script"),
     *(Condition(partition=name, reveal=True) for name in ("answer", "key", "mindreader")),
     *(
-        Condition(partition=name, terms=terms)
-        for name, terms in itertools.product(HOLDS_FACTS, ("volunteer", "chatter"))
+        Condition(partition=name, disclosure=disclosure)
+        for name, disclosure in itertools.product(HOLDS_FACTS, ("volunteer", "chatter"))
         if name != "script"
     ),
     *(
@@ -53,8 +53,8 @@ def played(task: Task, condition: Condition, lines: list[str], key: str = "k", w
 
 def dialogue(task: Task, condition: Condition, lines: list[str]) -> Dialogue:
     turns = tuple(Turn(party="partner" if i % 2 else "student", text=line) for i, line in enumerate(lines))
-    axes = condition.model_dump(mode="json")
-    return Dialogue(id="d", task=task, condition="c", axes=axes, seed=1, turns=turns, stop="turn_cap")
+    condition = condition
+    return Dialogue(id="d", task=task, condition_name="c", condition=condition, seed=1, turns=turns, stop="turn_cap")
 
 
 @given(
@@ -68,7 +68,7 @@ def dialogue(task: Task, condition: Condition, lines: list[str]) -> Dialogue:
 def test_a_rule_partner_never_breaks_its_row(seed, specification, condition, wording, data):
     task = make_task(seed, specification)
     lines = data.draw(st.lists(st.sampled_from(lines_of(task)), min_size=5, max_size=5))
-    assert breaches(played(task, condition, lines, str(seed), wording)) == []
+    assert violations(played(task, condition, lines, str(seed), wording)) == []
 
 
 @given(st.integers(0, 10_000), st.sampled_from(["facts", "key"]))
@@ -77,7 +77,7 @@ def test_an_erring_partner_breaks_its_row_by_false_facts_and_by_nothing_else(see
     task = make_task(seed, "underspecified")
     made = played(task, Condition(partition=partition, manner="erring"), [task.missing[0].ask], str(seed))
     wrong = [i for i in range(1, len(made.turns), 2) if task.missing[0].text not in made.turns[i].text]
-    assert [(b.turn, b.kind) for b in breaches(made)] == [(i, "false_fact") for i in wrong]
+    assert [(b.turn, b.kind) for b in violations(made)] == [(i, "false_fact") for i in wrong]
 
 
 def test_an_erring_partner_does_err():
@@ -85,7 +85,7 @@ def test_an_erring_partner_does_err():
     made = [
         played(task, Condition(partition="facts", manner="erring"), [task.missing[0].ask], str(i)) for i in range(40)
     ]
-    rate = sum(len(breaches(one)) for one in made) / sum(len(one.turns) // 2 for one in made)
+    rate = sum(len(violations(one)) for one in made) / sum(len(one.turns) // 2 for one in made)
     assert 0.2 < rate < 0.4
 
 
@@ -123,11 +123,11 @@ BROKEN = [
     ("symmetric", {}, [ASK, "The answer is 50."], "unknown_fact"),
     ("facts", {}, [ASK, "Tom has 31 pens."], "false_fact"),
     ("symmetric", {}, ["Hello.", "I know this: Ana has 21 pens."], "false_fact"),
-    ("facts", {}, ["Hello.", "Tom has 30 pens."], "terms"),
-    ("facts", {}, [ASK, "Eva finds 8 pens."], "terms"),
-    ("facts", {"terms": "volunteer"}, ["Hello.", "Go on."], "terms"),
-    ("facts", {"terms": "chatter"}, [ASK, "Tom has 30 pens."], "terms"),
-    ("jigsaw", {"terms": "chatter"}, ["How many pens does Eva find?", "Eva finds 8 pens."], "terms"),
+    ("facts", {}, ["Hello.", "Tom has 30 pens."], "disclosure"),
+    ("facts", {}, [ASK, "Eva finds 8 pens."], "disclosure"),
+    ("facts", {"disclosure": "volunteer"}, ["Hello.", "Go on."], "disclosure"),
+    ("facts", {"disclosure": "chatter"}, [ASK, "Tom has 30 pens."], "disclosure"),
+    ("jigsaw", {"disclosure": "chatter"}, ["How many pens does Eva find?", "Eva finds 8 pens."], "disclosure"),
     ("symmetric", {}, ["Hello.", "Let me see.\nStudent: I am done."], "off_role"),
     ("facts", {}, ["Hello.", "As an AI language model I cannot say."], "off_role"),
     ("facts", {}, ["Hello.", "Only you know: something."], "off_role"),
@@ -146,40 +146,40 @@ SOUND = [
     ("symmetric", {}, ["Tom has 30 pens.", "I see. Tom has 30 pens."]),
     ("facts", {}, [ASK, "Tom has 30 pens.", "Okay.", "Once more: Tom has 30 pens."]),
     ("facts", {}, ["What do you know?", "Tom has 30 pens."]),
-    ("facts", {"terms": "volunteer"}, ["Hello.", "Tom has 30 pens.", "Hm.", "Eva finds 8 pens.", "Hm.", "Go on."]),
-    ("key", {"terms": "volunteer"}, [GUESS, "That is not right."]),
+    ("facts", {"disclosure": "volunteer"}, ["Hello.", "Tom has 30 pens.", "Hm.", "Eva finds 8 pens.", "Hm.", "Go on."]),
+    ("key", {"disclosure": "volunteer"}, [GUESS, "That is not right."]),
     ("verifier", {}, ["Tom has 30 pens. The answer is 50.", "That is right. Eva finds 8 pens."]),
     ("symmetric", {}, ["Hello.", "So Ana has 20 pens."]),
     ("solo", {}, ["Hello.", "Tom has 30 pens."]),
 ]
 
 
-@pytest.mark.parametrize(("partition", "axes", "lines", "kind"), BROKEN)
-def test_each_kind_is_found_where_it_is_made(partition, axes, lines, kind):
-    condition = Condition(partition=partition, **axes)
-    found = breaches(dialogue(TASK, condition, lines))
-    assert [(breach.turn, breach.kind) for breach in found] == [(1, kind)]
+@pytest.mark.parametrize(("partition", "condition", "lines", "kind"), BROKEN)
+def test_each_kind_is_found_where_it_is_made(partition, condition, lines, kind):
+    condition = Condition(partition=partition, **condition)
+    found = violations(dialogue(TASK, condition, lines))
+    assert [(violation.turn, violation.kind) for violation in found] == [(1, kind)]
     assert kind in audited(condition)
 
 
-@pytest.mark.parametrize(("partition", "axes", "lines"), SOUND)
-def test_what_a_row_allows_is_no_breach(partition, axes, lines):
-    assert breaches(dialogue(TASK, Condition(partition=partition, **axes), lines)) == []
+@pytest.mark.parametrize(("partition", "condition", "lines"), SOUND)
+def test_what_a_row_allows_is_no_violation(partition, condition, lines):
+    assert violations(dialogue(TASK, Condition(partition=partition, **condition), lines)) == []
 
 
 def test_with_one_missing_fact_the_answer_is_the_fact():
     facts = tuple(fact.model_copy(update={"public": fact.id != "a"}) for fact in TASK.facts)
     task = TASK.model_copy(update={"facts": facts})
     for partition, kinds in (("answer", []), ("symmetric", ["unknown_fact"])):
-        found = breaches(dialogue(task, Condition(partition=partition), [ASK, "Tom has 30 pens."]))
-        assert [breach.kind for breach in found] == kinds
+        found = violations(dialogue(task, Condition(partition=partition), [ASK, "Tom has 30 pens."]))
+        assert [violation.kind for violation in found] == kinds
 
 
 @given(st.integers(0, 10_000), st.sampled_from(CONDITIONS), st.lists(st.text(max_size=60), max_size=5))
 @settings(deadline=None)
 def test_only_kinds_that_a_condition_can_show_are_found_whatever_is_said(seed, condition, lines):
     task = make_task(seed, "underspecified")
-    assert {breach.kind for breach in breaches(dialogue(task, condition, lines))} <= set(audited(condition))
+    assert {violation.kind for violation in violations(dialogue(task, condition, lines))} <= set(audited(condition))
     assert set(audited(condition)) <= set(KINDS)
 
 
@@ -188,11 +188,11 @@ def test_where_teachers_say_that_they_revealed_the_answer_the_rule_finds_what_th
     if not os.environ.get("MAIEUTIC_DATA"):
         pytest.skip("MAIEUTIC_DATA is not set: the audit is not measured on people's dialogues")
     path = Path(os.environ["MAIEUTIC_DATA"]) / "mathdial" / "dialogues.jsonl"
-    axes = Condition(partition="key", voice="human")
-    talks, _ = mathdial.read_dialogues(Tasks(source="mathdial", path=str(path)), "human", axes, 1)
+    condition = Condition(partition="key", voice="human")
+    talks, _ = mathdial.read_dialogues(Tasks(source="mathdial", path=str(path)), "human", condition, 1)
     found = {
         word: [
-            any(b.kind == "revealed_answer" for b in breaches(d)) for d in talks if d.meta["self_correctness"] == word
+            any(b.kind == "revealed_answer" for b in violations(d)) for d in talks if d.meta["self_correctness"] == word
         ]
         for word in ("Yes, but I had to reveal the answer", "Yes")
     }

@@ -1,0 +1,5 @@
+"""`python -m maieutic`, where the script is not on the path."""
+
+from maieutic.cli import main
+
+main()
