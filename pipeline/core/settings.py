@@ -18,6 +18,8 @@ class Section(BaseModel):
 
 
 Kind = TypeVar("Kind", bound=Section)
+# Keys of earlier versions, refused with the name that they have now.
+RENAMED = {"terms": "disclosure", "breaches": "violations", "condition": "condition_name"}
 
 
 def config_file(path: Path) -> Path:
@@ -98,6 +100,8 @@ def _explain(kind: type[BaseModel], item: Any) -> str:
     where, found = ".".join(str(part) for part in item["loc"]), item["input"]
     message = item["msg"].removeprefix("Value error, ")
     if item["type"] == "extra_forbidden":
+        if (key := str(item["loc"][-1])) in RENAMED:
+            return f"{where}: not a key any more. It is called {RENAMED[key]!r} now"
         accepted = _keys(kind, item["loc"][:-1])
         near = difflib.get_close_matches(str(item["loc"][-1]), accepted, n=1)
         return f"{where}: not a key here.{f' Did you mean {near[0]!r}?' if near else ''} Known: {', '.join(accepted)}"

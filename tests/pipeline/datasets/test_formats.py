@@ -29,7 +29,7 @@ def talk(task: Task, partition: str = "facts", lines: tuple[str, ...] = ASKED) -
     turns = tuple(
         Turn(party=("student", "partner")[i % 2], text=line.format(**fill), tokens=3) for i, line in enumerate(lines)
     )
-    condition: dict[str, Any] = {"partition": partition}
+    condition = Condition(partition=partition, voice="model" if partition == "script" else "rule")
     return Dialogue(
         id=f"{partition}{task.id}",
         task=task,
