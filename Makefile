@@ -31,10 +31,10 @@ demo: env
 test: env
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses auto --dist worksteal
 
 test-slow: env
-	$(BIN)/pytest -m slow
+	$(BIN)/pytest -m slow --numprocesses auto --dist loadfile
 
 test-vllm: .venv-vllm/installed
 	$(VLLM)/maieutic doctor
