@@ -1,0 +1,72 @@
+"""Objects of a file outside the repository, named in a config as `file.py:NAME`: an exam, a task source.
+
+    load_object("my_exam.py:EXAM", Exam)
+
+The file is run once a process, so the same address gives the same object. Its path is relative to the working folder.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib.util
+import os
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import TypeVar
+
+from pipeline.core.errors import ConfigError
+
+T = TypeVar("T")
+
+
+def is_address(text: str) -> bool:
+    """Whether a name in a config is the address of an object in a file: `file.py:NAME`."""
+    file, colon, name = text.rpartition(":")
+    return bool(colon) and file.endswith(".py") and name.isidentifier()
+
+
+def load_object(address: str, expected: type[T]) -> T:
+    """The object that `file.py:NAME` names; $VARIABLES and ~ in the path are expanded.
+
+    Raises ConfigError, which names the file and the attribute, where there is no such file, it cannot be run, has no
+    such name, or what it has is no `expected`.
+    """
+    file, _, name = address.rpartition(":")
+    if not is_address(address):
+        raise ConfigError(f"{address!r} is not the address of an object. Expected file.py:NAME, as in my.py:EXAM.")
+    path = Path(os.path.expandvars(file)).expanduser().resolve()
+    if not path.is_file():
+        raise ConfigError(f"{address!r}: {file!r} is not a file in {Path.cwd()}. Correct the path.")
+    module = _module(path, address)
+    if not hasattr(module, name):
+        known = [other for other, value in vars(module).items() if isinstance(value, expected)]
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise ConfigError(
+            f"{address!r}: {file} has no {name!r}.{hint} Of type {expected.__name__} it has: "
+            f"{', '.join(known) or 'nothing'}."
+        )
+    found = getattr(module, name)
+    if not isinstance(found, expected):
+        raise ConfigError(
+            f"{address!r}: {name} in {file} is of type {type(found).__name__}, expected {expected.__name__}."
+        )
+    return found
+
+
+def _module(path: Path, address: str) -> ModuleType:
+    """The file as a module, run once. It is known to Python by its path, so that pydantic resolves its annotations."""
+    known_as = f"maieutic_plugin:{path}"
+    if known_as in sys.modules:
+        return sys.modules[known_as]
+    specification = importlib.util.spec_from_file_location(known_as, path)
+    assert specification is not None and specification.loader is not None  # the name ends in .py
+    module = importlib.util.module_from_spec(specification)
+    sys.modules[known_as] = module
+    try:
+        specification.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[known_as]
+        raise ConfigError(f"{address!r}: {path} cannot be run: {type(error).__name__}: {error}.") from error
+    return module

@@ -1,0 +1,60 @@
+"""Objects by path: what a file outside the repository names is loaded once, and every error names file and name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pipeline.core.errors import ConfigError
+from pipeline.core.plugins import is_address, load_object
+from pipeline.core.schema import Fact
+
+FILE = """
+from __future__ import annotations
+from pipeline.core.schema import Fact
+class Longer(Fact):
+    more: str = ""
+FACT = Longer(id="f", text="There are 3.", more="yes")
+OTHER = 3
+"""
+
+
+@pytest.fixture
+def plugin(tmp_path: Path) -> Path:
+    path = tmp_path / "my.py"
+    path.write_text(FILE, encoding="utf-8")
+    return path
+
+
+def test_an_object_is_loaded_by_path_and_name_once(plugin: Path) -> None:
+    fact = load_object(f"{plugin}:FACT", Fact)
+    assert fact.model_dump()["more"] == "yes"
+    assert load_object(f"{plugin}:FACT", Fact) is fact
+
+
+def test_a_path_is_relative_to_the_working_folder(plugin: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(plugin.parent)
+    assert load_object("my.py:FACT", Fact).id == "f"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("FACTS", "my.py has no 'FACTS'. Did you mean 'FACT'?"), ("OTHER", "OTHER in .*my.py is of type int, expected F")],
+)
+def test_what_is_not_there_or_of_another_kind_is_named(plugin: Path, name: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        load_object(f"{plugin}:{name}", Fact)
+
+
+def test_a_missing_file_and_one_that_fails_are_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"absent.py' is not a file"):
+        load_object(f"{tmp_path}/absent.py:FACT", Fact)
+    (tmp_path / "broken.py").write_text("1 / 0", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"broken.py cannot be run: ZeroDivisionError"):
+        load_object(f"{tmp_path}/broken.py:FACT", Fact)
+
+
+def test_an_address_is_a_python_file_and_a_name() -> None:
+    assert is_address("my.py:EXAM") and is_address("/tmp/a b/my.py:read")
+    assert not any(map(is_address, ("asking", "my.py", "my.txt:EXAM", "my.py:not a name")))
