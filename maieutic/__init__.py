@@ -1,0 +1,26 @@
+"""Same student, same tasks: change only who knows what, and how it is disclosed. The public API.
+
+Each function here is what the command of its name calls. It shows its progress on the terminal, and raises this
+project's errors, whose messages say what to do. `docs/python.md` has an example that runs.
+
+    import maieutic
+    experiment = maieutic.load("quickstart", "out=runs/mine")
+    maieutic.run(experiment)                                   # or preview, build, train, examine, compare
+    for dialogue in maieutic.dialogues("runs/mine", "facts"):
+        print(dialogue.task.question, dialogue.turns[0].text)
+"""
+
+from maieutic.api import Report as Report
+from maieutic.api import audit as audit
+from maieutic.api import build as build
+from maieutic.api import compare as compare
+from maieutic.api import dialogues as dialogues
+from maieutic.api import examine as examine
+from maieutic.api import load as load
+from maieutic.api import preview as preview
+from maieutic.api import run as run
+from maieutic.api import train as train
+
+__all__ = [
+    "Report", "audit", "build", "compare", "dialogues", "examine", "load", "preview", "run", "train",
+]  # fmt: skip

@@ -1,13 +1,12 @@
 """The command. Each stage reads and writes one run directory, and says what an earlier call left ready.
 
-    maieutic run configs/quickstart.yaml     # build, select, export, train, examine, compare
+    maieutic run quickstart     # build, select, export, train, examine, compare
 
 Everything heavy is imported inside the functions, so that `maieutic --help` answers at once.
 """
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,15 +15,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from maieutic import api
+
 if TYPE_CHECKING:
     from pipeline.experiment.experiment import Experiment
 
 app = typer.Typer(
-    add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True,
+    pretty_exceptions_enable=False, no_args_is_help=True,
     help="What does a student learn from a partner that knows more, or no more, than it does? Builds dialogues under "
     "each condition of an experiment, trains a student on each, examines the students and compares them.",
 )  # fmt: skip
-Config = Annotated[Path, typer.Argument(help="An experiment, such as configs/quickstart.yaml.", show_default=False)]
+Config = Annotated[
+    Path, typer.Argument(help="An experiment: a file, or the name of one that ships: quickstart.", show_default=False)
+]
 Overrides = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Override a value, such as dialogue.turns=2. Repeatable."),
@@ -40,10 +43,26 @@ def _unsafe(typed: bool) -> None:
         allow_unsafe()
 
 
+def _version(typed: bool) -> None:
+    if typed:
+        from importlib.metadata import version
+
+        typer.echo(f"maieutic {version('maieutic')}")
+        raise typer.Exit()
+
+
 Unsafe = Annotated[
     bool, typer.Option("--unsafe", callback=_unsafe, help="Run models' programs uncontained: they may do what you may.")
 ]
+Version = Annotated[
+    bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+]
 Attempts = Annotated[int, typer.Option(min=1, help="Questions to ask for of each document.")]
+
+
+@app.callback()
+def options(version: Version = False) -> None:
+    pass
 
 
 @app.command()
@@ -73,13 +92,7 @@ def pose(config: Config, documents: Documents, overrides: Overrides = None, atte
 def preview(config: Config, overrides: Overrides = None, unsafe: Unsafe = False) -> None:
     """Print one dialogue of each condition as either party sees it, and what the experiment costs."""
     with _told():
-        from evals.examining.cost import most_answers
-        from maieutic.preview import show
-        from pipeline.experiment.assignment import exam_tasks
-
-        experiment = _load(config, overrides)
-        tasks, aside = exam_tasks(experiment)
-        show(experiment, most_answers(experiment, tasks, len(aside)))
+        api.preview(_load(config, overrides))
 
 
 @app.command()
@@ -87,40 +100,25 @@ def build(
     config: Config,
     overrides: Overrides = None,
     shard: Annotated[
-        str | None,
+        str,
         typer.Option(metavar="NUMBER/OF", help="Make this part alone, such as 2/4; a build without it takes all in."),
-    ] = None,
+    ] = "",
     unsafe: Unsafe = False,
 ) -> None:
     """Make every condition's dialogues, select, and export datasets."""
     with _told():
-        if shard is not None:
-            from pipeline.building.rounds import build_shard, shard_of
-
-            experiment = _load(config, overrides)
-            part = shard_of(experiment, shard)
-            with _writing(experiment, shared=True):
-                _open_next(build_shard(experiment, part))
-            return
-        with _writing(_load(config, overrides)) as experiment:
-            _rounds(experiment, training=False)
-            _open_next(experiment.run / "dialogues", experiment.run / "datasets")
+        experiment = _load(config, overrides)
+        folder = api.build(experiment, shard)
+        _open_next(*([folder] if shard else [experiment.run / "dialogues", folder]))
+        if not shard:
             _say_unfinished(experiment)
 
 
 @app.command()
 def train(config: Config, overrides: Overrides = None) -> None:
     """Train a LoRA adapter on every condition's dataset, one for each seed."""
-    with _told(), _training(_load(config, overrides)) as experiment:
-        from pipeline.building.rounds import groups, waits
-        from training.students import train_all
-
-        for group in groups(experiment):
-            for round in range(experiment.rounds):
-                if waits(experiment, group, round):
-                    break
-                train_all(experiment, group, round)
-        _open_next(experiment.run / "adapters")
+    with _told():
+        _open_next(api.train(_load(config, overrides)))
 
 
 @app.command("export")
@@ -137,13 +135,15 @@ def export_(
 ) -> None:
     """Write what was built in another of TRL's formats, too, into every condition's folder of datasets/."""
     with _told():
+        from maieutic.workflow import claimed
         from pipeline.datasets.export import export_all, known
         from pipeline.runs.directory import require
 
         known(format)
-        require(_load(config, overrides).run)
-    with _told(), _writing(_load(config, overrides)) as experiment:
-        export_all(experiment, format)
+        experiment = _load(config, overrides)
+        require(experiment.run)
+        with claimed(experiment):
+            export_all(experiment, format)
         _open_next(experiment.run / "datasets")
 
 
@@ -157,17 +157,14 @@ def eval_(
     unsafe: Unsafe = False,
 ) -> None:
     """Examine the untrained base and every trained student. `eval labels CONFIG` measures who labels turns."""
-    if labels is not None:
-        with _told():
+    with _told():
+        if labels is not None:
             from evals.readers.labels.measure_labellers import measure_labellers
 
             _open_next(*measure_labellers(str(config), labels, tuple(overrides or ())))
-        return
-    with _told(), _writing(_load(config, overrides)) as experiment:
-        from evals.examining.examine import examine_all
-
-        asyncio.run(examine_all(experiment))
-        _open_next(experiment.run / "results", f"after `maieutic compare {experiment.run}` its report.html")
+            return
+        experiment = _load(config, overrides)
+        _open_next(api.examine(experiment), f"after `maieutic compare {experiment.run}` its report.html")
 
 
 @app.command()
@@ -182,7 +179,6 @@ def compare(
     """Compare examined runs: the deciding table, and a report in the run (of several: in a folder of the first)."""
     with _told():
         from pipeline.core.errors import ConfigError
-        from pipeline.runs.directory import require, writing
 
         if bool(runs) == bool(plan) or (overrides and not plan):
             raise ConfigError(
@@ -195,19 +191,15 @@ def compare(
             console.print(planned(_load(plan, overrides)))
             return
         assert runs
-        for run in runs:
-            require(run)
-        with writing(runs[0]):
-            _compare(runs)
+        _print_report(api.compare(*runs))
 
 
 @app.command()
 def audit(target: Target, overrides: Overrides = None) -> None:
     """Check a run or anybody's dialogues: knowledge, leaks, luck, contamination, masks. Status 1: a check fails."""
     with _told():
-        from evals.audit.audit import audit as audit_all
-
-        raise typer.Exit(0 if audit_all(target, tuple(overrides or ())) else 1)
+        checks = api.audit(target, *(overrides or ()))
+        raise typer.Exit(1 if any(check.verdict == "fail" for check in checks) else 0)
 
 
 @app.command()
@@ -223,12 +215,9 @@ def society(config: Config, overrides: Overrides = None) -> None:
 @app.command()
 def run(config: Config, overrides: Overrides = None, unsafe: Unsafe = False) -> None:
     """Do all of it: build, train, eval, compare. The same command again resumes."""
-    with _told(), _writing(_load(config, overrides)) as experiment:
-        from evals.examining.examine import examine_all
-
-        _rounds(experiment, training=True)
-        asyncio.run(examine_all(experiment))
-        _compare([experiment.run])
+    with _told():
+        experiment = _load(config, overrides)
+        _print_report(api.run(experiment))
         _say_unfinished(experiment)
 
 
@@ -264,64 +253,7 @@ def _told() -> Iterator[None]:
 
 
 def _load(config: Path, overrides: list[str] | None) -> Experiment:
-    from evals.metrics.catalog import check_metrics
-    from evals.sitting.scaffold import check_scaffold
-    from pipeline.experiment.experiment import load
-    from pipeline.runs.directory import check
-
-    experiment = load(config, tuple(overrides or ()))
-    check(experiment)
-    check_metrics(config, experiment)
-    check_scaffold(config, experiment)
-    return experiment
-
-
-@contextmanager
-def _writing(experiment: Experiment, shared: bool = False) -> Iterator[Experiment]:
-    from pipeline.runs.directory import claim, writing
-
-    with writing(experiment.run, shared):
-        claim(experiment, shared)
-        yield experiment
-
-
-@contextmanager
-def _training(experiment: Experiment) -> Iterator[Experiment]:
-    """As `_writing`; of the processes of `accelerate launch` the first holds the run and speaks."""
-    if os.environ.get("RANK", "0") == "0":
-        with _writing(experiment):
-            yield experiment
-        return
-    from pipeline.runs.progress import console
-
-    console.quiet = True
-    yield experiment
-
-
-def _rounds(experiment: Experiment, training: bool) -> None:
-    from pipeline.building.rounds import branch_round, build_round, groups, waits, whole_before_others
-    from pipeline.runs.progress import say
-    from pipeline.runs.shards import merge
-
-    if taken := merge(experiment):
-        say(f"shards: {taken} dialogues and failures taken in")
-    for group in groups(experiment):
-        for round in range(experiment.rounds):
-            if not training and waits(experiment, group, round):
-                return
-            if experiment.executor == "ray":
-                from pipeline.building import cluster
-
-                cluster.build_round(experiment, group, round)
-            else:
-                asyncio.run(build_round(experiment, group, round))
-            asyncio.run(branch_round(experiment, group, round))
-            _export(experiment, group)
-            if training:
-                from training.students import train_all
-
-                whole_before_others(experiment, group, round)
-                train_all(experiment, group, round)
+    return api.load(config, *(overrides or ()))
 
 
 def _say_unfinished(experiment: Experiment) -> None:
@@ -334,53 +266,12 @@ def _say_unfinished(experiment: Experiment) -> None:
         raise typer.Exit(1)
 
 
-def _export(experiment: Experiment, group: list[str]) -> None:
-    from pipeline.datasets.export import export, mark_matched
-    from pipeline.judging.leaks import leak_stated, privileged
-    from pipeline.runs.pool import Pool
-    from pipeline.runs.progress import say, stage
+def _print_report(report: api.Report) -> None:
+    from evals.report.report import table
+    from pipeline.runs.progress import console
 
-    for name in group:
-        condition = experiment.conditions[name]
-        with stage(f"select {name}"):
-            report = export(experiment, name)
-            leaks = [privileged(condition) and leak_stated(dialogue) for dialogue in Pool(experiment, name)]
-        kinds = {
-            "preference": "branches used",
-            "prompt_only": "tasks to play",
-            "unpaired_preference": "dialogues labelled",
-        }
-        kind = kinds.get(report.path.name, "dialogues kept")
-        among = f" of {len(leaks)}" if kind == "dialogues kept" else ""
-        stated = f", leak_stated in {sum(leaks)}" if privileged(condition) and leaks else ""
-        say(
-            f"select {name}: {report.taken}{among} {kind}{stated}, {report.rows} rows, "
-            f"{report.nothing_learned} without anything to learn"
-        )
-    if experiment.training.regime == "matched":
-        from training.sft import token_counter
-
-        for match in mark_matched(experiment, token_counter(experiment)):
-            say(
-                f"match {match.condition_name} seed {match.seed}: {match.kept} of {match.rows} rows, "
-                f"{match.kept_tokens} of {match.tokens} student tokens"
-            )
-
-
-def _compare(runs: list[Path]) -> None:
-    from evals.report.report import table, write
-    from evals.report.summary import summarize
-    from pipeline.runs.progress import console, stage
-
-    with stage("compare"):
-        summary = summarize(runs)
-        # Of several runs the report is nobody's own: it must not replace that of the first.
-        others = "-".join(run.resolve().name for run in runs[1:])
-        folder = runs[0] / f"compared-with-{others}" if others else runs[0]
-        folder.mkdir(exist_ok=True)
-        written = write(folder, summary)
-    console.print(table(summary))
-    _open_next(*written)
+    console.print(table(report.summary))
+    _open_next(*report.files)
 
 
 def _open_next(*paths: Path | str) -> None:

@@ -128,10 +128,10 @@ def test_a_run_that_turns_read_only_ends_in_words_and_goes_on_when_it_is_mended(
 
 AT_ONCE = """
 import sys
-import maieutic, pipeline.adopt, pipeline.build, pipeline.casting, pipeline.export, pipeline.tasks.embedded
+import maieutic.cli, maieutic.workflow, pipeline.tasks.embedded
 print("ready", flush=True)
 sys.stdin.readline()
-maieutic.main()
+maieutic.cli.main()
 """
 
 
@@ -172,15 +172,15 @@ import itertools, sys, time
 real, days = time.time, itertools.cycle((0, 1, -1, 400, -4000))
 time.time = lambda: real() + 86400 * next(days)
 time.time_ns = lambda: int(time.time() * 1e9)
-import maieutic
-maieutic.main()
+import maieutic.cli
+maieutic.cli.main()
 """
 
 
 @pytest.mark.slow
 def test_a_clock_that_jumps_by_days_changes_nothing_that_is_made_or_said(tmp_path: Path) -> None:
     said, env = {}, os.environ | {"PYTHONHASHSEED": "0"}  # PEFT writes a set of names in its order
-    for name, program in (("steady", "import maieutic; maieutic.main()"), ("jumping", JUMPING)):
+    for name, program in (("steady", "import maieutic.cli; maieutic.cli.main()"), ("jumping", JUMPING)):
         config = write_config(tmp_path, name)
         line = [sys.executable, "-c", program, "run", str(config)]
         for when in ("first", "again"):

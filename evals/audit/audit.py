@@ -30,8 +30,8 @@ from pipeline.runs.progress import console, say, stage
 CHECKS = (knows, partner, leak, luck, public, balance, wording, contamination, duplicates, masks, health)
 
 
-def audit(target: str, overrides: tuple[str, ...] = ()) -> bool:
-    """Writes the page and prints the table; whether no check failed. Raises ConfigError for what cannot be read."""
+def audit(target: str, overrides: tuple[str, ...] = ()) -> list[Check]:
+    """Writes the page, prints the table, and returns the checks. Raises ConfigError for what cannot be read."""
     material = open_material(target, overrides)
     if not material.talks:
         raise ConfigError(f"{target}: no dialogues here. Expected a run with dialogues/, or a dataset with rows.")
@@ -44,7 +44,7 @@ def audit(target: str, overrides: tuple[str, ...] = ()) -> bool:
     say("\nOpen next:")
     for path in written:
         say(f"  {path}")
-    return all(check.verdict != "fail" for check in checks)
+    return checks
 
 
 def examine(material: Material) -> list[Check]:

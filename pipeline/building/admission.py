@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
@@ -38,7 +39,9 @@ async def admit(queue: Iterator[Piece], work: Callable[[Piece], Awaitable[None]]
 
 @contextmanager
 def _told_to_stop() -> Iterator[asyncio.Event]:
-    loop, task, signals = asyncio.get_running_loop(), asyncio.current_task(), (signal.SIGINT, signal.SIGTERM)
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    # Only the main thread is told of signals; a notebook's build runs beside it.
+    signals = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
     told, at_once = asyncio.Event(), False
 
     def tell() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from maieutic.preview import cost, show
+from maieutic.show_preview import cost, show_preview
 from pipeline.experiment.experiment import Experiment
 from pipeline.tasks.loading import load_tasks
 
@@ -36,5 +36,5 @@ def test_judges_and_lessons_are_part_of_what_it_costs_at_most(made):
 
 
 def test_a_preview_says_that_nothing_is_remembered_yet(made, capsys):
-    show(made, 0)
+    show_preview(made, 0)
     assert "what it remembers of plain; nothing is remembered yet" in " ".join(capsys.readouterr().out.split())

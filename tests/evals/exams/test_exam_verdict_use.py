@@ -28,7 +28,7 @@ from evals.metrics.catalog import define
 from evals.sitting.exam import asked, unread
 from evals.sitting.scripted_student import seated
 from evals.stats.intervals import estimate, tabulate
-from maieutic.preview import show
+from maieutic.show_preview import show_preview
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Turn
 from pipeline.dialogue.partner import rule_reply
@@ -226,7 +226,7 @@ def test_the_shipped_config_is_previewed_with_the_scripted_engine(corpus, monkey
     made = load(CONFIG, ("engine.kind=scripted",))
     tasks, bad = stepverify.read(Tasks(source="stepverify", path=made.tasks.path))
     assert len(tasks) == 60 and not bad
-    show(made, 0)
+    show_preview(made, 0)
     said = capsys.readouterr().out
     assert "A first solution:" in said and "Only you know: The first solution first goes wrong in step" in said
     assert said.count("A first solution:") >= 4  # in the views of four conditions

@@ -3,7 +3,7 @@
 The dialogues are those that a build would store for its first seed, made by the experiment's own engine on
 the first training task that hides something (the first of all where none does). Nothing is written.
 
-    maieutic preview configs/quickstart.yaml
+    maieutic preview quickstart
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class Cost(NamedTuple):
     tokens: int  # at most
 
 
-def show(experiment: Experiment, exam_answers: int) -> None:
-    """Print it all. `exam_answers`: at most so many answers of models per examined student.
+def show_preview(experiment: Experiment, exam_answers: int) -> dict[str, Dialogue | Failure]:
+    """Print it all; the dialogues by condition. `exam_answers`: of models, for each examined student, at most.
 
     Raises ConfigError for weights or files that cannot be used, and where there is no task to show.
     """
@@ -59,6 +59,7 @@ def show(experiment: Experiment, exam_answers: int) -> None:
             f"{len(unsolvable)} of {len(loaded)} references fail their own tests: {', '.join(unsolvable)}. Nobody can "
             "solve these tasks: leave their rows out"
         )
+    return shown
 
 
 async def _perform(experiment: Experiment, tasks: list[Task]) -> dict[str, Dialogue | Failure]:

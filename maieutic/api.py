@@ -1,0 +1,176 @@
+"""What `import maieutic` offers. The commands call these functions, so that both do the same.
+
+Everything heavy is imported inside the functions, so that `import maieutic` and `maieutic --help` answer at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
+
+if TYPE_CHECKING:
+    from evals.audit.finding import Check
+    from pipeline.experiment.experiment import Experiment
+    from pipeline.knowledge.records import Dialogue, Failure
+
+Given = ParamSpec("Given")
+Returned = TypeVar("Returned")
+
+
+class Report(NamedTuple):
+    """A comparison: what report.json holds, and the files that were written (report.html, .md, .json)."""
+
+    summary: dict[str, Any]
+    files: tuple[Path, ...]
+
+
+def _in_a_notebook_too(work: Callable[Given, Returned]) -> Callable[Given, Returned]:
+    """Where an event loop runs already, as in a notebook, in a thread of its own: engines need a loop of their own.
+
+    Work in such a thread cannot be interrupted, only the process can end: what is stored stays.
+    """
+
+    @wraps(work)
+    def apart(*args: Given.args, **kwargs: Given.kwargs) -> Returned:
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return work(*args, **kwargs)
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(work, *args, **kwargs).result()
+
+    return apart
+
+
+def load(config: str | Path, *overrides: str) -> Experiment:
+    """Read an experiment and check all that can be checked ahead.
+
+    `config` is a file, or the name of a config that ships, such as "quickstart". `overrides` are what --set takes:
+    "seeds=[1]", "dialogue.turns=2". Raises ConfigError with file, key, value and what was expected.
+    """
+    from evals.metrics.catalog import check_metrics
+    from evals.sitting.scaffold import check_scaffold
+    from pipeline.experiment.experiment import load as read
+    from pipeline.runs.directory import check
+
+    experiment = read(Path(config), overrides)
+    check(experiment)
+    check_metrics(Path(config), experiment)
+    check_scaffold(Path(config), experiment)
+    return experiment
+
+
+@_in_a_notebook_too
+def preview(experiment: Experiment) -> dict[str, Dialogue | Failure]:
+    """Print one dialogue of each condition as either party sees it, and what the experiment costs.
+
+    Returns these dialogues by condition: the ones that `build` stores first. Nothing is written.
+    """
+    from evals.examining.cost import most_answers
+    from maieutic.show_preview import show_preview
+    from pipeline.experiment.assignment import exam_tasks
+
+    tasks, aside = exam_tasks(experiment)
+    return show_preview(experiment, most_answers(experiment, tasks, len(aside)))
+
+
+@_in_a_notebook_too
+def build(experiment: Experiment, shard: str = "") -> Path:
+    """Make every condition's dialogues, select, and export datasets; what is there already stays.
+
+    `shard`, such as "2/4", makes that part of the dialogues alone; a build without it takes all parts in. What an
+    engine error left to be made stands in failures.jsonl, and the same call tries it again.
+    Returns the folder of the datasets, or the shard's. Raises EngineDown where the engine answers nothing at all.
+    """
+    from maieutic.workflow import claimed, make_rounds
+    from pipeline.building.rounds import build_shard, shard_of
+
+    if shard:
+        part = shard_of(experiment, shard)
+        with claimed(experiment, shared=True):
+            return build_shard(experiment, part)
+    with claimed(experiment):
+        make_rounds(experiment, training=False)
+    return experiment.run / "datasets"
+
+
+@_in_a_notebook_too
+def train(experiment: Experiment) -> Path:
+    """Train a LoRA adapter on every condition's dataset, one for each seed. Returns the folder of the adapters."""
+    from maieutic.workflow import claimed_by_first, train_rounds
+
+    with claimed_by_first(experiment):
+        train_rounds(experiment)
+    return experiment.run / "adapters"
+
+
+@_in_a_notebook_too
+def examine(experiment: Experiment) -> Path:
+    """Have the untrained base and every trained student sit the exams. Returns the folder of the results."""
+    from evals.examining.examine import examine_all
+    from maieutic.workflow import claimed
+
+    with claimed(experiment):
+        asyncio.run(examine_all(experiment))
+    return experiment.run / "results"
+
+
+def compare(run: str | Path, *others: str | Path) -> Report:
+    """Compare the students of examined runs, and write the report into the run, of several into a folder of the first.
+
+    Raises RunError where a directory holds no run, StoreError for a broken record.
+    """
+    from maieutic.workflow import write_report
+    from pipeline.runs.directory import require, writing
+
+    runs = [Path(each) for each in (run, *others)]
+    for each in runs:
+        require(each)
+    with writing(runs[0]):
+        return Report(*write_report(runs))
+
+
+@_in_a_notebook_too
+def run(experiment: Experiment) -> Report:
+    """Do all of it: build, train, examine, compare, round by round. The same call again resumes."""
+    from evals.examining.examine import examine_all
+    from maieutic.workflow import claimed, make_rounds, write_report
+
+    with claimed(experiment):
+        make_rounds(experiment, training=True)
+        asyncio.run(examine_all(experiment))
+        return Report(*write_report([experiment.run]))
+
+
+@_in_a_notebook_too
+def audit(target: str | Path, *overrides: str) -> list[Check]:
+    """Check a run's dialogues, or anybody's: knowledge, leaks, luck, contamination, masks. Prints and writes its page.
+
+    `target` is a run, a dataset, or its description in YAML; `overrides` are keys of that description. Each check has
+    a `verdict`: "pass", "fail" or "not testable". Raises ConfigError for what cannot be read.
+    """
+    from evals.audit.audit import audit as audit_all
+
+    return audit_all(str(target), overrides)
+
+
+def dialogues(run: str | Path, condition_name: str) -> list[Dialogue]:
+    """All dialogues that a run made under one condition, of every seed and round, in the order in which they ended.
+
+    Raises RunError where there are none, with the conditions that have some; StoreError for a broken record.
+    """
+    from pipeline.knowledge.records import Dialogue
+    from pipeline.runs.directory import RunError, require
+    from pipeline.runs.store import read
+
+    folder = Path(run) / "dialogues"
+    require(Path(run))
+    file = folder / f"{condition_name}.jsonl"
+    if not file.is_file():
+        known = ", ".join(sorted(path.stem for path in folder.glob("*.jsonl"))) or "none, it is not built"
+        raise RunError(f"{run}: no dialogues of condition {condition_name!r}. There are: {known}.")
+    return list(read(file, Dialogue))

@@ -1,0 +1,89 @@
+"""`import maieutic`: what Python calls is what the commands do."""
+
+import ast
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import maieutic
+from maieutic.cli import app
+from pipeline.core.errors import ConfigError
+from pipeline.experiment.experiment import Experiment
+from pipeline.knowledge.records import Dialogue
+from pipeline.runs.directory import RunError
+
+ROOT = Path(__file__).parents[2]
+SMALL = (
+    "engine.kind=scripted", "seeds=[1]", "tasks.train={full: 2, underspecified: 2}", "exams.beliefs=2",
+    "tasks.exam={full: 2, underspecified: 2}", "exams.samples=2", "exams.episodes=1", "training.epochs=1",
+    "dialogue.turns=2",
+    "conditions={blind: {partition: symmetric, selection: none}, facts: {partition: facts, selection: none}}",
+    "compare={primary: {metric: ask_skill, a: facts, b: blind}}", "exams.stress=0",
+)  # fmt: skip
+
+
+@pytest.fixture
+def experiment(tmp_path: Path) -> Experiment:
+    return maieutic.load("quickstart", f"out={tmp_path}/run", *SMALL)
+
+
+def test_importing_it_imports_nothing_heavy_and_every_function_is_annotated_and_documented() -> None:
+    code = (
+        "import sys, maieutic; print([m for m in ('torch', 'pydantic', 'numpy', 'rich', 'typer') if m in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert found.stdout == "[]\n"
+    functions = [part for part in ast.parse(Path(maieutic.api.__file__).read_text()).body if hasattr(part, "args")]
+    public = {part.name: part for part in functions if not part.name.startswith("_")}
+    assert {*public, "Report"} == set(maieutic.__all__)
+    for part in public.values():
+        assert part.returns and ast.get_docstring(part) and all(arg.annotation for arg in part.args.args)
+
+
+def test_a_whole_experiment_in_python_is_that_of_the_command(experiment: Experiment, tmp_path: Path) -> None:
+    report = maieutic.run(experiment)
+    assert [file.name for file in report.files] == ["report.json", "report.md", "report.html"]
+    assert set(report.summary["conditions"]) == {"base", "blind", "facts"}
+    changes = [word for change in (f"out={tmp_path}/typed", *SMALL) for word in ("--set", change)]
+    assert CliRunner().invoke(app, ["build", "quickstart", *changes]).exit_code == 0
+    for name in ("blind", "facts"):
+        made = maieutic.dialogues(experiment.run, name)
+        assert len(made) == 4 and all(isinstance(dialogue, Dialogue) for dialogue in made)
+        assert made == maieutic.dialogues(tmp_path / "typed", name)
+
+
+def test_stage_by_stage_each_function_names_what_it_made(experiment: Experiment) -> None:
+    previewed = maieutic.preview(experiment)
+    assert not experiment.run.exists() and set(previewed) == {"blind", "facts"}
+    assert sorted(path.name for path in maieutic.build(experiment).iterdir()) == ["blind", "facts"]
+    assert previewed["facts"] in maieutic.dialogues(experiment.run, "facts")
+    assert (maieutic.train(experiment) / "facts" / "seed-1" / "training.json").is_file()
+    assert (maieutic.examine(experiment) / "facts" / "seed-1.jsonl").is_file()
+    checks = {check.name: check.verdict for check in maieutic.audit(experiment.run)}
+    assert checks and set(checks.values()) <= {"pass", "fail", "not testable"}
+    assert maieutic.compare(experiment.run).summary["comparisons"][0]["primary"]
+
+
+def test_what_a_notebook_calls_runs_beside_the_notebooks_own_event_loop(experiment: Experiment) -> None:
+    async def cell() -> None:
+        maieutic.build(experiment)
+
+    asyncio.run(cell())
+    assert len(maieutic.dialogues(experiment.run, "facts")) == 4
+
+
+def test_dialogues_of_a_condition_that_is_not_there_are_refused_with_those_that_are(experiment: Experiment) -> None:
+    with pytest.raises(RunError, match=r"no config\.yaml here"):
+        maieutic.dialogues(experiment.run, "facts")
+    maieutic.build(experiment)
+    with pytest.raises(RunError, match=r"condition 'fact'\. There are: blind, facts\."):
+        maieutic.dialogues(experiment.run, "fact")
+
+
+def test_what_the_command_refuses_is_refused_here_too() -> None:
+    with pytest.raises(ConfigError, match="Did you mean 'ask_skill'"):
+        maieutic.load("quickstart", "compare.primary.metric=ask_skil")
