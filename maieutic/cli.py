@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from maieutic import api
+from pipeline.core.errors import MaieuticError
 
 if TYPE_CHECKING:
     from pipeline.experiment.experiment import Experiment
@@ -243,7 +244,7 @@ def _told() -> Iterator[None]:
         cause: BaseException = error
         while isinstance(cause, BaseExceptionGroup):
             cause = cause.exceptions[0]
-        ours = type(cause).__module__.partition(".")[0] in ("pipeline", "training", "evals")
+        ours = isinstance(cause, MaieuticError)
         if not ours and not isinstance(cause, OSError):
             raise
         if not ours and not isinstance(cause, FileNotFoundError):

@@ -11,13 +11,13 @@ from datasets import Dataset
 from peft import LoraConfig, PeftModel
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, Trainer
 
-from pipeline.core.errors import ConfigError
+from pipeline.core.errors import ConfigError, MaieuticError
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.settings import Override
 from pipeline.knowledge.condition import ONLINE, Method
 
 
-class NothingToTrain(ValueError):
+class NothingToTrain(MaieuticError, ValueError):
     """A condition has nothing to learn from for this seed and round; it is reported as untrained."""
 
 

@@ -16,6 +16,7 @@ from typing import TypedDict
 
 from transformers import PreTrainedTokenizerBase
 
+from pipeline.core.errors import MaieuticError
 from pipeline.core.schema import Message
 
 IGNORE = -100
@@ -28,11 +29,11 @@ class Encoded(TypedDict):
     labels: list[int]
 
 
-class RowTooLong(ValueError):
+class RowTooLong(MaieuticError, ValueError):
     """A row that would have to be cut to fit; it is never cut."""
 
 
-class TemplateError(ValueError):
+class TemplateError(MaieuticError, ValueError):
     """The chat template cannot be trained on, or not with this text."""
 
 

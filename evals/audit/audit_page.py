@@ -20,6 +20,7 @@ from evals.audit.material import Material
 from evals.report.figures import ACCENT, STYLE
 from evals.report.summary import clean
 from evals.stats.intervals import Rate
+from pipeline.core.files import write_whole
 
 COLOURS = {"pass": "green", "fail": "red", "not testable": "bright_black"}
 # What of a description a check cannot do without, where it is somebody's dataset.
@@ -36,7 +37,6 @@ LONG = 6  # findings of a check that are shown without being folded
 
 def write(material: Material, checks: list[Check]) -> list[Path]:
     """Both files, into `material.out`."""
-    material.out.mkdir(parents=True, exist_ok=True)
     summary = {
         "name": material.name,
         "source": material.source,
@@ -46,8 +46,8 @@ def write(material: Material, checks: list[Check]) -> list[Path]:
         "checks": [plain(check) for check in checks],
     }
     page, data = material.out / "audit.html", material.out / "audit.json"
-    data.write_text(json.dumps(clean(summary), indent=1, ensure_ascii=False), encoding="utf-8", errors="replace")
-    page.write_text(_html(material, checks), encoding="utf-8", errors="replace")
+    write_whole(data, json.dumps(clean(summary), indent=1, ensure_ascii=False), errors="replace")
+    write_whole(page, _html(material, checks), errors="replace")
     return [page, data]
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 import time
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -28,6 +27,7 @@ from evals.report.need import asking_against_need, need_tables
 from evals.sitting.exam import sits
 from evals.sitting.scaffold import scaffolded
 from evals.sitting.sitting import Case, Episode, Sitting
+from pipeline.core.files import write_whole
 from pipeline.core.schema import Task
 from pipeline.dialogue.casting import Casting, Counted
 from pipeline.engines.model import EngineDown, Model
@@ -133,9 +133,7 @@ async def examine(
 
 
 def _write(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
-    os.replace(temporary, path)
+    write_whole(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
 
 def unasked(experiment: Experiment, tasks: list[Task]) -> list[str]:

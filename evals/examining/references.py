@@ -14,8 +14,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from evals.exams.registry import EXAMS
-from evals.report.pages import write_whole
 from evals.sitting.exam import Exam, asked, unread
+from pipeline.core.files import write_whole
 from pipeline.experiment.experiment import Experiment
 
 Json = dict[str, Any]

@@ -1,9 +1,7 @@
-"""How pages are rendered and written: one look, numbers written alike, every file whole or not at all."""
+"""How pages are rendered: one look, and numbers written alike."""
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -23,13 +21,6 @@ def environment() -> Environment:
     )
     env.filters.update(number=number, interval=interval)
     return env
-
-
-def write_whole(path: Path, text: str) -> Path:
-    temporary = path.with_name(f".{path.name}.tmp")
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, path)
-    return path
 
 
 def number(value: float | None, digits: int = 2, sign: bool = False) -> str:

@@ -22,10 +22,11 @@ from evals.exams.registry import EXAMS
 from evals.metrics.catalog import GLOSSARY, entry
 from evals.report.figures import forest, prediction, turn_values
 from evals.report.methods import holds_zero, method_of
-from evals.report.pages import environment, interval, number, write_whole
+from evals.report.pages import environment, interval, number
 from evals.report.transfer import transfer_figure, transfer_table
 from evals.report.validity import OF_DIALOGUES, beside
 from evals.sitting.pairs import MOVABLE
+from pipeline.core.files import write_whole
 from pipeline.datasets.rejection_sampling import kept
 from pipeline.experiment.experiment import Experiment, load
 from pipeline.judging.outcome import final_answer, is_correct

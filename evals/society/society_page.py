@@ -16,13 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from evals.report.pages import environment, write_whole
+from evals.report.pages import environment
 from evals.report.summary import clean
 from evals.society import society_figures
 from evals.society.paper_claims import Claim, Sweep, claims, experiments, needed_for, smallest_q
 from evals.society.repeats import Played, by_setting, groups, measured, summary
 from evals.society.silos import BEHAVIOURS
 from evals.stats.intervals import Rate
+from pipeline.core.files import write_whole
 
 Json = dict[str, Any]
 BAR = 0.05  # of runs that may end in a wrong single silo

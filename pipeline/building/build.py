@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.building.admission import Stopped, admit
+from pipeline.core.errors import MaieuticError
 from pipeline.core.schema import Task, digest
 from pipeline.dialogue.episode import Cast, EmptyTurn, UnparsedScript, play
 from pipeline.engines.model import ContextOverflow, EngineError
@@ -26,7 +27,7 @@ from pipeline.runs.store import Appender, read, rewrite
 from pipeline.tasks.loading import BadRow
 
 
-class NoWrongAnswer(ValueError):
+class NoWrongAnswer(MaieuticError, ValueError):
     """The partition needs a wrong answer for the task, and none could be made from its gold answer."""
 
 

@@ -24,7 +24,7 @@ import yaml
 from pipeline.building import rounds
 from pipeline.building.admission import Stopped
 from pipeline.building.build import Counts
-from pipeline.core.errors import ConfigError
+from pipeline.core.errors import ConfigError, MaieuticError
 from pipeline.experiment.experiment import Experiment, dump
 from pipeline.runs.progress import Stage, say, stage
 from pipeline.runs.shards import Shard, held, merge
@@ -39,7 +39,7 @@ except ImportError as missing:
 RETRIES = 5  # workers that one shard may lose
 
 
-class ClusterError(RuntimeError):
+class ClusterError(MaieuticError, RuntimeError):
     """A shard that no worker could end."""
 
 

@@ -3,5 +3,9 @@
 from __future__ import annotations
 
 
-class ConfigError(ValueError):
+class MaieuticError(Exception):
+    """An error of this project; the command line prints its message and no traceback."""
+
+
+class ConfigError(MaieuticError, ValueError):
     """A config that cannot be run; the message names file, key, value, and what is accepted."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -21,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 from datasets import Features, Value
 
+from pipeline.core.files import write_whole, written_whole
 from pipeline.core.schema import digest
 from pipeline.datasets.card import card
 from pipeline.datasets.formats import FORMAT_OF, FORMATS, Format, NotExportable, pool_of, rows
@@ -84,8 +84,9 @@ def export(experiment: Experiment, condition_name: str, format: Format | None = 
     files = {one: folder.with_name(one) / "train.parquet" for one in FORMATS}
     counts = {one: parquet.read_metadata(path).num_rows for one, path in files.items() if path.exists()}
     text = card(experiment, condition_name, pool_of(experiment, condition_name, trains), {trains: 0} | counts)
-    _replace(folder.parent / "README.md", lambda path: path.write_text(text, encoding="utf-8"))
-    _replace(folder.parent / "violations.jsonl", lambda path: _write_violations(path, Pool(experiment, condition_name)))
+    write_whole(folder.parent / "README.md", text)
+    with written_whole(folder.parent / "violations.jsonl") as temporary:
+        _write_violations(temporary, Pool(experiment, condition_name))
     return ExportReport(condition_name, taken, written, empty, folder)
 
 
@@ -138,15 +139,10 @@ def export_all(experiment: Experiment, name: str) -> None:
 def write_rows(folder: Path, rows: Iterable[Row], columns: Features = FORMATS["sft"]) -> int:
     """Replace the Parquet file of a dataset. Returns how many rows it has."""
     schema, written, rest = columns.arrow_schema, 0, iter(rows)  # its metadata tells `datasets` the features
-
-    def write(path: Path) -> None:
-        nonlocal written
-        with parquet.ParquetWriter(path, schema) as file:
-            while part := list(itertools.islice(rest, ROW_GROUP)):
-                file.write_table(pa.Table.from_pylist(part, schema=schema))
-                written += len(part)
-
-    _replace(folder / "train.parquet", write)
+    with written_whole(folder / "train.parquet") as temporary, parquet.ParquetWriter(temporary, schema) as file:
+        while part := list(itertools.islice(rest, ROW_GROUP)):
+            file.write_table(pa.Table.from_pylist(part, schema=schema))
+            written += len(part)
     return written
 
 
@@ -166,16 +162,6 @@ def stream_rows(experiment: Experiment, condition_name: str) -> Iterator[Row]:
 def read_rows(experiment: Experiment, condition_name: str) -> list[Row]:
     """All rows of `stream_rows`, held."""
     return list(stream_rows(experiment, condition_name))
-
-
-def _replace(path: Path, write: Callable[[Path], object]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.tmp")  # what a kill leaves of it, the next export replaces
-    try:
-        write(temporary)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def match(rows: dict[str, list[Row]], tokens_of: Callable[[Row], int]) -> tuple[set[str], list[Match]]:

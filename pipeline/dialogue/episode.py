@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pipeline.core.errors import MaieuticError
 from pipeline.core.schema import Belief, Message, Party, Task, Turn, digest
 from pipeline.dialogue.partner import rule_reply
 from pipeline.dialogue.priming import WRITE, is_primed, model_question, rule_question
@@ -28,11 +29,11 @@ from pipeline.reading.numbers.equality import equal
 from pipeline.sandbox.checks import checked
 
 
-class EmptyTurn(ValueError):
+class EmptyTurn(MaieuticError, ValueError):
     """A model said nothing."""
 
 
-class UnparsedScript(ValueError):
+class UnparsedScript(MaieuticError, ValueError):
     """One model wrote both sides, and the sides cannot be told apart."""
 
 

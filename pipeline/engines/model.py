@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from pipeline.core.errors import ConfigError
+from pipeline.core.errors import ConfigError, MaieuticError
 from pipeline.core.schema import Message
 from pipeline.engines.settings import Engine
 
@@ -27,15 +27,15 @@ class Completion(NamedTuple):
     cached_tokens: int | None = None  # of the prompt, that the engine had read before; None: it does not say
 
 
-class ContextOverflow(ValueError):
+class ContextOverflow(MaieuticError, ValueError):
     """The prompt and max_tokens do not fit the model's context."""
 
 
-class EngineError(RuntimeError):
+class EngineError(MaieuticError, RuntimeError):
     """The engine could not answer this request."""
 
 
-class EngineDown(RuntimeError):
+class EngineDown(MaieuticError, RuntimeError):
     """The engine can answer nothing, or nothing that could be trusted: what asks it ends here."""
 
 

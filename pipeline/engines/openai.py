@@ -28,7 +28,7 @@ from typing import Any
 import aiohttp
 import tenacity
 
-from pipeline.core.errors import ConfigError
+from pipeline.core.errors import ConfigError, MaieuticError
 from pipeline.core.schema import Message
 from pipeline.engines.model import Completion, ContextOverflow, EngineError, Sampling, check_adapter
 from pipeline.engines.settings import Engine
@@ -41,7 +41,7 @@ LONGEST_PAUSE = 120.0  # seconds, whatever Retry-After asks for
 TOO_LONG = re.compile(r"context.?(length|size|window)|maximum (model|input|sequence) length|prompt is too long", re.I)
 
 
-class Passing(Exception):
+class Passing(MaieuticError):
     """A failure that may pass by itself; `after` seconds where the server said when to come back."""
 
     def __init__(self, message: str, after: float = 0.0):
@@ -49,11 +49,11 @@ class Passing(Exception):
         self.after = after
 
 
-class NotThere(Exception):
+class NotThere(MaieuticError):
     """The server knows no such model, or no such route (status 404)."""
 
 
-class NoSchema(Exception):
+class NoSchema(MaieuticError):
     """The server takes no JSON schema."""
 
 

@@ -11,6 +11,7 @@ from bisect import bisect_right
 from fractions import Fraction
 from typing import Literal
 
+from pipeline.core.errors import MaieuticError
 from pipeline.reading.numbers.numerals import numbers
 
 RefusalKind = Literal[
@@ -24,7 +25,7 @@ _QUOTES = str.maketrans("‘’“”", "''\"\"")  # one character for one: plac
 _SCALES = r"(?:dozen|hundred|thousand|million|billion|trillion)"
 
 
-class Refused(ValueError):
+class Refused(MaieuticError, ValueError):
     """Why a reply does not become a task."""
 
     def __init__(self, kind: RefusalKind, message: str):

@@ -6,12 +6,13 @@ tests said is stored with it, so that a dialogue that is read again is judged as
 
 from __future__ import annotations
 
+from pipeline.core.errors import MaieuticError
 from pipeline.core.schema import Task, Turn
 from pipeline.reading.acts import attempt
 from pipeline.reading.numbers.equality import equal
 
 
-class NotChecked(ValueError):
+class NotChecked(MaieuticError, ValueError):
     """A turn holds a program, and nobody ran its tests."""
 
 

@@ -19,7 +19,8 @@ from typing import Any
 
 import yaml
 
-from pipeline.core.errors import ConfigError
+from pipeline.core.errors import ConfigError, MaieuticError
+from pipeline.core.files import write_first, write_whole
 from pipeline.engines.weights import EMBEDDED, is_embedded_base, weights_at
 from pipeline.experiment.experiment import Experiment, dump, load
 
@@ -30,7 +31,7 @@ FREE = {
 }  # fmt: skip
 
 
-class RunError(RuntimeError):
+class RunError(MaieuticError, RuntimeError):
     """A run directory that this command may not write to; the message says why and what to do."""
 
 
@@ -98,12 +99,12 @@ def claim(experiment: Experiment, shared: bool = False) -> None:
     pinned, source = experiment.run / "tasks.sha256", _source(experiment)
     if shared:
         if source:
-            _write_first(pinned, source)
-        _write_first(path, ours)
+            write_first(pinned, source)
+        write_first(path, ours)
     elif not path.exists() or not _anything_made(experiment.run):
-        _write(path, ours)
+        write_whole(path, ours)
         if source:
-            _write(pinned, source)
+            write_whole(pinned, source)
         return
     if lines := _differing(path, ours):
         raise RunError(
@@ -116,13 +117,13 @@ def claim(experiment: Experiment, shared: bool = False) -> None:
             f"Bring that one back, choose another directory (--set out=DIR), or delete {experiment.run} to start again."
         )
     if path.read_text(encoding="utf-8") != ours and not shared:
-        _write(path, ours)
+        write_whole(path, ours)
 
 
 def label(experiment: Experiment, folder: Path) -> None:
     """Write down in a shard whose it is, unless that is written already."""
     folder.mkdir(parents=True, exist_ok=True)
-    _write_first(folder / "config.yaml", dump(experiment))
+    write_first(folder / "config.yaml", dump(experiment))
 
 
 def same(experiment: Experiment, folder: Path) -> None:
@@ -160,24 +161,6 @@ def _source(experiment: Experiment) -> str:
 def _anything_made(run: Path) -> bool:
     made = {file.name for file in run.rglob("*") if file.is_file() and file.stat().st_size}
     return not made <= {"config.yaml", "tasks.sha256", ".lock"}
-
-
-def _write_first(path: Path, text: str) -> None:
-    """Write a whole file where none is; of several processes that do so at once the first one's stays."""
-    temporary = path.with_suffix(f".{os.getpid()}.tmp")
-    temporary.write_text(text, encoding="utf-8")
-    try:
-        os.link(temporary, path)
-    except FileExistsError:
-        pass
-    finally:
-        temporary.unlink()
-
-
-def _write(path: Path, text: str) -> None:
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text(text, encoding="utf-8")
-    os.replace(temporary, path)
 
 
 def check(experiment: Experiment) -> None:

@@ -13,10 +13,13 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from pipeline.core.errors import MaieuticError
+from pipeline.core.files import written_whole
+
 Row = TypeVar("Row", bound=BaseModel)
 
 
-class StoreError(ValueError):
+class StoreError(MaieuticError, ValueError):
     """A stored line that is not what this project wrote; the message names file and line."""
 
 
@@ -91,10 +94,7 @@ def placed(path: Path, kind: type[Row]) -> Iterator[tuple[int, Row]]:
 
 def rewrite(path: Path, records: list[Row]) -> None:
     """Replace a file's records at once."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(".tmp")
-    with temporary.open("wb") as file:
+    with written_whole(path) as temporary, temporary.open("wb") as file:
         file.writelines(record.model_dump_json().encode() + b"\n" for record in records)
         file.flush()
         os.fsync(file.fileno())
-    os.replace(temporary, path)

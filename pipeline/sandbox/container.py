@@ -26,6 +26,7 @@ from typing import Any, Literal, NamedTuple, cast
 
 from pydantic import Field
 
+from pipeline.core.errors import MaieuticError
 from pipeline.core.settings import Section
 from pipeline.sandbox import launch
 from pipeline.sandbox.checking_process import is_test
@@ -82,7 +83,7 @@ class Verdict(NamedTuple):
     seconds: float
 
 
-class ContainmentFailed(RuntimeError):
+class ContainmentFailed(MaieuticError, RuntimeError):
     """The containment itself broke, so there is no verdict on the code."""
 
 

@@ -11,7 +11,6 @@ one with more values plays those alone.
 from __future__ import annotations
 
 import asyncio
-import os
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ import yaml
 from pydantic import ValidationError
 
 from pipeline.core.errors import ConfigError
+from pipeline.core.files import write_whole, written_whole
 from pipeline.core.schema import Record
 from pipeline.core.settings import read_as
 from pipeline.engines.model import open_model
@@ -104,7 +104,7 @@ async def _play_missing(society: Society, cells: list[tuple[Society, int]]) -> N
         say(f"play {society.name}: {len(missing)} cells played")
     rewrite(rows, [there[one.cell_id(seed)] for one, seed in cells])
     text = yaml.safe_dump(society.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
-    (folder / "config.yaml").write_text(text, encoding="utf-8")
+    write_whole(folder / "config.yaml", text)
 
 
 def _world_key(society: Society, seed: int) -> str:
@@ -113,12 +113,10 @@ def _world_key(society: Society, seed: int) -> str:
 
 
 def _save(path: Path, played: Played) -> None:
-    temporary = path.with_suffix(".tmp")
     found = played._asdict().items()
     arrays: dict[str, Any] = {name: value for name, value in found if isinstance(value, np.ndarray)}
-    with temporary.open("wb") as file:
+    with written_whole(path) as temporary, temporary.open("wb") as file:
         np.savez_compressed(file, **arrays)
-    os.replace(temporary, path)
 
 
 def _row(one: Society, seed: int, repeat: int, world: World, error: float) -> Cell:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from pipeline.core.errors import ConfigError
+from pipeline.core.errors import ConfigError, MaieuticError
 from pipeline.core.schema import Fact, Step, question_hash
 from pipeline.experiment.experiment import Tasks
 from pipeline.reading.acts import sentences
@@ -26,7 +26,7 @@ class BadRow(NamedTuple):
     message: str
 
 
-class RowError(ValueError):
+class RowError(MaieuticError, ValueError):
     """What is wrong with one row; its place is added by `parse`."""
 
 

@@ -30,8 +30,8 @@ from evals.readers.labels.measure import CLASSES, covers, left_out
 from evals.readers.labels.said import Said
 from evals.readers.labels.shipped import figures, written
 from evals.readers.labels.table import FORMS, errors, found_by_label, markdown, of_labeller, show, verdict
-from evals.report.pages import write_whole
 from pipeline.core.errors import ConfigError
+from pipeline.core.files import write_whole
 from pipeline.core.settings import read_as
 from pipeline.engines.model import open_model
 from pipeline.reading.classifier import Classifier, Embedder

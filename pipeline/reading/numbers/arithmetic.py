@@ -15,6 +15,8 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import NamedTuple
 
+from pipeline.core.errors import MaieuticError
+
 LONGEST = 200  # characters; what a word problem needs is far shorter, and deep nesting cannot stand in it
 SIGNS = str.maketrans({"×": "*", "÷": "/", "−": "-", "–": "-"})
 BINARY: dict[type[ast.operator], Callable[[Fraction, Fraction], Fraction]] = {
@@ -26,7 +28,7 @@ BINARY: dict[type[ast.operator], Callable[[Fraction, Fraction], Fraction]] = {
 UNARY: dict[type[ast.unaryop], Callable[[Fraction], Fraction]] = {ast.UAdd: operator.pos, ast.USub: operator.neg}
 
 
-class NotArithmetic(ValueError):
+class NotArithmetic(MaieuticError, ValueError):
     """An expression that has no value here; the message says what of it."""
 
 

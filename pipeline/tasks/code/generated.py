@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
+from pipeline.core.errors import MaieuticError
 from pipeline.core.schema import Example, Fact, Specification, Task, Tests, digest, question_hash
 from pipeline.tasks.code.family import Convention, Family, Value
 from pipeline.tasks.code.number_families import NUMBERS_AND_DICTIONARIES
@@ -38,7 +39,7 @@ Program = Callable[..., Any]
 Arguments = tuple[Any, ...]
 
 
-class Undecided(ValueError):
+class Undecided(MaieuticError, ValueError):
     """The arguments that were drawn do not tell all conventions apart."""
 
 
