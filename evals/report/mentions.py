@@ -22,10 +22,10 @@ from rich.table import Table
 from statsmodels.stats.proportion import proportion_confint
 
 from evals.sitting.sitting import Case
+from evals.stats.bootstrap import cluster_bootstrap, percentiles
 from pipeline.experiment.experiment import Experiment
 
 Json = dict[str, Any]
-RESAMPLES = 2000
 METRIC = "first_mention/"
 
 
@@ -39,8 +39,8 @@ def curve(cases: Iterable[Case], mode: str, turns: int) -> list[Json]:
         hits[row[case.task], turn] += case.hits
         n[row[case.task], turn] += case.n
     value = _survival(hits.sum(axis=0), n.sum(axis=0))
-    drawn = np.random.default_rng(0).multinomial(len(row), np.full(len(row), 1 / len(row)), RESAMPLES)
-    draws = _survival(drawn @ hits, drawn @ n)
+    weights = cluster_bootstrap(len(row))
+    draws = _survival(weights @ hits, weights @ n)
     return [
         {"turn": i + 1, "n": int(n[:, i].sum()), "value": float(value[i])}
         | dict(zip(("low", "high"), _interval(float(value[i]), draws[:, i], len(row)), strict=True))
@@ -57,13 +57,12 @@ def _survival(hits: np.ndarray, n: np.ndarray) -> np.ndarray:
 
 
 def _interval(value: float, draws: np.ndarray, scenarios: int) -> tuple[float, float]:
-    known = draws[~np.isnan(draws)]
-    if math.isnan(value) or not len(known):
+    low, high = percentiles(draws)
+    if math.isnan(value) or math.isnan(low):
         return math.nan, math.nan
-    low, high = np.percentile(known, [2.5, 97.5])
     if low == high:
-        low, high = proportion_confint(round(value * scenarios), scenarios, method="wilson")
-    return min(value, float(low)), max(value, float(high))
+        low, high = map(float, proportion_confint(round(value * scenarios), scenarios, method="wilson"))
+    return min(value, low), max(value, high)
 
 
 def mentions(run: Path, experiment: Experiment, names: Mapping[str, str]) -> Json | None:

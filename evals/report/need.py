@@ -27,13 +27,13 @@ from rich.table import Table
 from scipy.stats import rankdata
 
 from evals.exams.clarification import FILE, level
+from evals.stats.bootstrap import case_bootstrap, percentiles
 from evals.stats.intervals import Rate, Tables, estimate
 from evals.stats.results import results
 from pipeline.experiment.experiment import Experiment
 
 Json = dict[str, Any]
 PRICES = (0.25, 0.5, 1.0, 2.0, 4.0)
-RESAMPLES = 2000
 EQUAL = 1e-9
 
 
@@ -125,12 +125,12 @@ def net_value(items: Items, price: float) -> float:
 
 
 def _bootstrap(items: Items, statistic: Callable[[Items], float]) -> Rate:
-    rng, n = np.random.default_rng(0), len(items.need)
-    draws = np.array([statistic(items.take(rng.integers(n, size=n))) for _ in range(RESAMPLES)])
-    real = draws[~np.isnan(draws)]
-    # An interval of no width would say that a few items are certain.
-    low, high = np.percentile(real, [2.5, 97.5]) if len(real) and np.ptp(real) > EQUAL else (math.nan, math.nan)
-    return Rate(statistic(items), float(low), float(high), n)
+    n = len(items.need)
+    draws = np.array([statistic(items.take(chosen)) for chosen in case_bootstrap(n)])
+    if np.isnan(draws).all() or np.nanmax(draws) - np.nanmin(draws) <= EQUAL:
+        # An interval of no width would say that a few items are certain.
+        return Rate(statistic(items), math.nan, math.nan, n)
+    return Rate(statistic(items), *percentiles(draws), n)
 
 
 def need_tables(block: Json) -> list[Table]:

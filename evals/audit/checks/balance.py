@@ -14,6 +14,7 @@ import numpy as np
 
 from evals.audit.finding import Check, Finding, Verdict, untested
 from evals.audit.material import Material, group
+from evals.stats.bootstrap import cluster_bootstrap, percentiles
 from evals.stats.intervals import Rate
 from pipeline.core.schema import Party
 from pipeline.tasks.talks import Talk
@@ -82,16 +83,13 @@ def _spread(what: str, talks: Talks, measure: Callable[[Talk], int], judged: boo
     each = ", ".join(f"{name} {total:,.0f}" for name, total in zip(talks, totals.sum(axis=0), strict=True))
     if not totals.sum(axis=0).all():
         return Finding(what, "fail" if judged else "not testable", None, MOST if judged else None, each)
-    draws = np.random.default_rng(0).multinomial(len(groups), np.full(len(groups), 1 / len(groups)), RESAMPLES)
-    value, low, high = (
-        _relative(totals.sum(axis=0)),
-        *np.quantile([_relative(d @ totals) for d in draws], [0.025, 0.975]),
-    )
+    resampled = cluster_bootstrap(len(groups), resamples=RESAMPLES) @ totals
+    value, (low, high) = _relative(totals.sum(axis=0)), percentiles(np.array(list(map(_relative, resampled))))
     names = list(talks)
     apart = {(a, b): _standardised(sizes[a], sizes[b]) for a, b in combinations(range(len(names)), 2)}
     (a, b), d = max(apart.items(), key=lambda item: abs(item[1]))
     note = f"{each}; per dialogue the largest standardised difference is {d:+.2f} ({names[a]} - {names[b]})"
-    rate = Rate(value, float(min(low, value)), float(max(high, value)), sum(map(len, talks.values())))
+    rate = Rate(value, min(low, value), max(high, value), sum(map(len, talks.values())))
     return Finding(what, _verdict(value, judged), rate, MOST if judged else None, note)
 
 

@@ -22,12 +22,12 @@ import numpy as np
 
 from evals.exams.human.people import POSITIONS, Acts, HumanTurn
 from evals.metrics.catalog import LABELS
-from evals.stats.intervals import Array, Rate, Tables, contrast, estimate
+from evals.stats.bootstrap import RESAMPLES, Array, cluster_bootstrap, percentiles
+from evals.stats.intervals import Rate, Tables, contrast, estimate
 
 Json = dict[str, Any]
 Draws = Mapping[str, Sequence[Acts]]  # of each human turn's id
 ALL = "all"
-RESAMPLES = 2000
 FEWEST = 10
 SHUFFLES = 8  # turns of other people that stand in for one, as many as a student's usual draws
 
@@ -100,11 +100,8 @@ def _table(n: Array, hits: Array) -> Tables:
 def _resampled(counts: Array) -> Array:
     """Totals under resampled seeds and conversations: [RESAMPLES, positions, acts, 4]."""
     seeds, talks = counts.shape[:2]
-    rng = np.random.default_rng(0)
-    of_seeds = rng.multinomial(seeds, np.full(seeds, 1 / seeds), size=RESAMPLES)
-    of_talks = rng.multinomial(talks, np.full(talks, 1 / talks), size=RESAMPLES)
-    weights = (of_seeds[:, :, None] * of_talks[:, None, :]).reshape(RESAMPLES, -1)
-    flat: Array = weights.astype(float) @ counts.reshape(seeds * talks, -1)
+    weights = cluster_bootstrap(seeds, talks).reshape(RESAMPLES, -1)
+    flat: Array = weights @ counts.reshape(seeds * talks, -1)
     return flat.reshape(RESAMPLES, *counts.shape[2:])
 
 
@@ -123,9 +120,7 @@ def gaps(totals: Array) -> Array:
 
 
 def _figure(measure: Callable[[Array], Array], totals: Array, samples: Array, enough: bool) -> Rate:
-    value, drawn = float(measure(totals)), measure(samples)
-    drawn = drawn[~np.isnan(drawn)]
-    if math.isnan(value) or not enough or not len(drawn):
+    value, (low, high) = float(measure(totals)), percentiles(measure(samples))
+    if math.isnan(value) or not enough or math.isnan(low):
         return Rate(math.nan, math.nan, math.nan, int(totals[0]))
-    low, high = np.percentile(drawn, [2.5, 97.5])
-    return Rate(value, float(low), float(high), int(totals[0]))
+    return Rate(value, low, high, int(totals[0]))

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import precision_recall_curve
 
+from evals.stats.bootstrap import Array, cluster_bootstrap, percentiles
+
 Json = dict[str, Any]
-Array = np.ndarray
-RESAMPLES = 2000
 
 
 def rate(hits: Sequence[float], groups: Sequence[str], seed: int) -> Json:
@@ -70,10 +70,7 @@ def curve(truth: Sequence[bool], score: Array) -> Json:
 def _weights(groups: Sequence[str], seed: int) -> Array:
     """How often each case is drawn in each sample of dialogues: [RESAMPLES, cases]."""
     place = {name: i for i, name in enumerate(dict.fromkeys(groups))}
-    if not place:
-        return np.zeros((0, 0))
-    drawn = np.random.default_rng(seed).multinomial(len(place), np.full(len(place), 1 / len(place)), RESAMPLES)
-    return drawn[:, [place[name] for name in groups]].astype(float)
+    return cluster_bootstrap(len(place), seed=seed)[:, [place[name] for name in groups]]
 
 
 def _figures(yes: Array, score: Array, least: float, weights: Array) -> dict[str, Array]:
@@ -103,8 +100,7 @@ def average_precision(yes: Array, score: Array, weights: Array) -> Array:
 
 
 def _figure(value: float, draws: Array, n: int) -> Json:
-    sure = draws[~np.isnan(draws)]
-    if math.isnan(value) or not len(sure):
+    low, high = percentiles(draws)
+    if math.isnan(value) or math.isnan(low):
         return {"value": None, "low": None, "high": None, "n": n}
-    low, high = np.percentile(sure, [2.5, 97.5])
-    return {"value": round(value, 4), "low": round(float(low), 4), "high": round(float(high), 4), "n": n}
+    return {"value": round(value, 4), "low": round(low, 4), "high": round(high, 4), "n": n}

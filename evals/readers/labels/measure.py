@@ -22,6 +22,7 @@ import numpy as np
 
 from evals.readers.labels.meaning import MEANINGS
 from evals.readers.labels.said import Said
+from evals.stats.bootstrap import cluster_bootstrap, percentiles
 from evals.stats.intervals import Rate
 
 FEWEST = 50
@@ -101,17 +102,15 @@ def score(truth: Sequence[bool], said: Sequence[bool], conversations: Sequence[s
     counts = np.zeros((len(place), 4))  # tp, fp, fn, tn of each conversation
     for yes, found, conversation in zip(truth, said, conversations, strict=True):
         counts[place[conversation], (0 if found else 2) if yes else (1 if found else 3)] += 1
-    rng = np.random.default_rng(seed)
-    weights = rng.multinomial(len(place), np.full(len(place), 1 / len(place)), RESAMPLES) if place else np.zeros((0, 0))
+    weights = cluster_bootstrap(len(place), resamples=RESAMPLES, seed=seed)
     values, samples = _figures(counts.sum(axis=0, keepdims=True)), _figures(weights @ counts)
     tp, fp, fn, tn = (int(total) for total in counts.sum(axis=0))
     n, others = tp + fn, fp + tn
     rates = []
     for i, size in enumerate((tp + fp, n, n, n)):
-        sure = samples[i][~np.isnan(samples[i])]
-        blank = n < FEWEST or (others < FEWEST and i != 1) or not len(sure)
-        low, high = (math.nan, math.nan) if blank else np.percentile(sure, [2.5, 97.5])
-        rates.append(Rate(math.nan if blank else float(values[i][0]), float(low), float(high), size))
+        low, high = percentiles(samples[i])
+        blank = n < FEWEST or (others < FEWEST and i != 1) or math.isnan(low)
+        rates.append(Rate(*((math.nan,) * 3 if blank else (float(values[i][0]), low, high)), n=size))
     return Score(n, others, (tp, fp, fn, tn), *rates)
 
 

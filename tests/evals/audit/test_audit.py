@@ -290,7 +290,7 @@ def test_two_conditions_of_different_size_are_out_of_balance(tmp_path: Path) -> 
     (tmp_path / "rows.jsonl").write_text(
         "".join(json.dumps(one | {"arm": "a" if i % 3 else "b"}) + "\n" for i, one in enumerate(rows))
     )
-    checks = examine(open_material(str(tmp_path / "rows.jsonl"), ('condition="{arm}"',)))
+    checks = examine(open_material(str(tmp_path / "rows.jsonl"), ('condition_name="{arm}"',)))
     (balance,) = [check for check in checks if check.name == "balance"]
     tokens = balance.findings[0]
     assert tokens.verdict == "fail" and tokens.rate is not None and tokens.rate.value == pytest.approx(1, abs=0.1)
