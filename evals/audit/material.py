@@ -132,8 +132,10 @@ def dialogue_of(talk: Talk) -> Dialogue:
             answer=talk.answer,
         ),
         condition_name=talk.condition_name,
-        # Not validated: who wrote a talk is not known, so that a script, too, is read as people's.
-        condition=Condition.model_construct(partition=talk.partition or "symmetric", voice="human"),
+        # Who wrote a talk is not known: it is read as people's; a script alone is a model's by definition.
+        condition=Condition(
+            partition=talk.partition or "symmetric", voice="model" if talk.partition == "script" else "human"
+        ),
         seed=0,
         turns=talk.turns,
         stop=_stop(talk),
