@@ -41,7 +41,7 @@ def show_preview(experiment: Experiment, exam_answers: int) -> dict[str, Dialogu
 
     Raises ConfigError for weights or files that cannot be used, and where there is no task to show.
     """
-    can_run(experiment)
+    can_run(experiment.has_code)
     tasks, bad = load_tasks(experiment.tasks, "train")
     if not tasks:
         raise ConfigError("tasks.train: no task at all. Expected counts per specification, such as {full: 300}.")

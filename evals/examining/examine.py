@@ -144,7 +144,7 @@ def unasked(experiment: Experiment, tasks: list[Task]) -> list[str]:
 
 async def examine_all(experiment: Experiment) -> None:
     """Every exam for the base and for every trained student, in the last round's state."""
-    can_run(experiment)
+    can_run(experiment.has_code)
     tasks, aside = exam_tasks(experiment)
     if experiment.exams.human is not None:
         found, bad = places(experiment.exams.human)

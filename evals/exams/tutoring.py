@@ -41,7 +41,7 @@ from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Task, Turn, digest, question_hash
 from pipeline.dialogue.episode import speak, stream
 from pipeline.experiment.exams import TutoringSource
-from pipeline.experiment.experiment import Experiment, Tasks
+from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue
 from pipeline.knowledge.view import view
@@ -50,6 +50,7 @@ from pipeline.reading.stated import gives_away, mentions
 from pipeline.runs.progress import say
 from pipeline.tasks import mathdial
 from pipeline.tasks.parsing import BadRow
+from pipeline.tasks.settings import Tasks
 
 SEAT = Condition(partition="key", voice="model")
 HUMAN = Condition(partition="key", voice="human")

@@ -79,7 +79,7 @@ async def build_round(experiment: Experiment, group: list[str], round: int, shar
 
     Raises ConfigError where the source has no task.
     """
-    can_run(experiment)
+    can_run(experiment.has_code)
     if shard:
         directory.label(experiment, shard.folder(experiment.run))
     tasks, bad = stream_tasks(experiment.tasks, "train")

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import difflib
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_origin
+from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pipeline.core.errors import ConfigError
 from pipeline.core.resources import shipped
 
 
 class Section(BaseModel):
+    """Keys of a config that belong together; others are refused."""
+
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+Seed = Annotated[int, Field(ge=0, lt=2**31)]  # what every library takes
 
 
 Kind = TypeVar("Kind", bound=Section)

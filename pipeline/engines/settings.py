@@ -8,7 +8,6 @@ from typing import Literal
 from pydantic import Field, field_validator
 
 from pipeline.core.settings import Section
-from pipeline.tasks.settings import Tasks as Tasks
 
 
 def _best_engine() -> Literal["transformers", "vllm"]:

@@ -13,7 +13,7 @@ import yaml
 from pydantic import Field, NonNegativeInt, model_validator
 
 from pipeline.core.schema import Specification, digest
-from pipeline.core.settings import Section, read_as
+from pipeline.core.settings import Section, Seed, read_as
 from pipeline.engines.settings import Engine
 from pipeline.engines.weights import weights_id
 from pipeline.experiment.code_checks import check_code, check_exams
@@ -32,8 +32,7 @@ from pipeline.experiment.settings import (
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.partition import WHERE
 from pipeline.reading.settings import ActsSettings
-from pipeline.tasks.settings import Seed, Source
-from pipeline.tasks.settings import Tasks as Tasks
+from pipeline.tasks.settings import Source, Tasks
 
 
 class Experiment(Section):

@@ -9,7 +9,6 @@ from pydantic import Field, NonNegativeInt, field_validator
 from pipeline.core.settings import Section
 from pipeline.engines.weights import EMBEDDED
 from pipeline.knowledge.condition import Method
-from pipeline.tasks.settings import Tasks as Tasks
 
 
 class Student(Section):

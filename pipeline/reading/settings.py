@@ -7,7 +7,6 @@ from typing import Literal
 from pydantic import model_validator
 
 from pipeline.core.settings import Section
-from pipeline.tasks.settings import Tasks as Tasks
 
 
 class ActsSettings(Section):

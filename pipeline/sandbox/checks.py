@@ -18,7 +18,6 @@ from typing import Any
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Check, Example, Task, Tests, Turn, digest
 from pipeline.engines.model import EngineError
-from pipeline.experiment.experiment import Experiment
 from pipeline.reading.acts import attempt
 from pipeline.sandbox import container
 
@@ -106,10 +105,10 @@ def allow_unsafe() -> None:
     CHECKER.unsafe = True
 
 
-def can_run(experiment: Experiment) -> None:
-    """Raises ContainmentMissing where an experiment has programs to run, which can neither be contained here nor are
-    to run without."""
-    if experiment.has_code and not CHECKER.unsafe:
+def can_run(has_programs: bool) -> None:
+    """Raises ContainmentMissing where there are programs to run, which can neither be contained here nor are to run
+    without."""
+    if has_programs and not CHECKER.unsafe:
         container.check()
 
 

@@ -15,9 +15,8 @@ from pydantic import Field, NonNegativeInt, field_validator, model_validator
 
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import digest
-from pipeline.core.settings import Section
+from pipeline.core.settings import Section, Seed
 from pipeline.engines.settings import Engine
-from pipeline.tasks.settings import Seed
 
 Probability = Annotated[float, Field(ge=0, le=1)]
 # A value, or [step, value] pairs: it holds from that step on, the first step being 0.

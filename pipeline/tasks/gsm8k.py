@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import Any
 
 from pipeline.core.schema import Task, question_hash
-from pipeline.experiment.experiment import Tasks
 from pipeline.tasks.parsing import (
     BadRow,
     RowError,
@@ -28,6 +27,7 @@ from pipeline.tasks.parsing import (
     text_of,
     wrong_answer,
 )
+from pipeline.tasks.settings import Tasks
 
 WHAT = "a JSON Lines file with question and answer ('... #### N'), or a hub name such as openai/gsm8k"
 

@@ -13,13 +13,13 @@ from typing import Literal
 
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Specification, Task, digest, question_hash
-from pipeline.experiment.experiment import Tasks
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue
 from pipeline.tasks import gsm8k, mathdial, posed, sharded, stepverify
 from pipeline.tasks.code import functions
 from pipeline.tasks.embedded import KINDS, embedded_tasks
 from pipeline.tasks.parsing import BadRow
+from pipeline.tasks.settings import Tasks
 
 __all__ = ["BadRow", "load_dialogues", "load_tasks", "stream_tasks"]
 

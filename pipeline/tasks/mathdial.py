@@ -19,7 +19,6 @@ import re
 from typing import Any
 
 from pipeline.core.schema import Party, Task, Turn, digest, question_hash
-from pipeline.experiment.experiment import Tasks
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue
 from pipeline.tasks.parsing import (
@@ -33,6 +32,7 @@ from pipeline.tasks.parsing import (
     split_of,
     text_of,
 )
+from pipeline.tasks.settings import Tasks
 
 WHAT = "MathDial's JSON Lines file (question, ground_truth, conversation, ...)"
 _TURN = re.compile(r"\s*([^:\n]{1,40}?)\s*:\s*(?:\((focus|probing|telling|generic)\))?\s*(.*)", re.S)

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from pipeline.core.errors import ConfigError, MaieuticError
 from pipeline.core.schema import Fact, Step, question_hash
-from pipeline.experiment.experiment import Tasks
 from pipeline.reading.acts import sentences
+from pipeline.tasks.settings import Tasks
 
 T = TypeVar("T")
 

@@ -14,9 +14,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from pipeline.core.schema import Specification, Task, question_hash
-from pipeline.experiment.experiment import Tasks
 from pipeline.reading.numbers.equality import equal
 from pipeline.tasks.parsing import BadRow, RowError, json_lines, local_file, parse, split_of, text_of, wrong_answer
+from pipeline.tasks.settings import Tasks
 
 WHAT = (
     "a JSON Lines file of tasks (id, source, specification, question, full_question, facts, answer), such as "

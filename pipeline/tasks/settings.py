@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import Field, NonNegativeInt, model_validator
+from pydantic import NonNegativeInt, model_validator
 
 from pipeline.core.schema import Specification
-from pipeline.core.settings import Section
+from pipeline.core.settings import Section, Seed
 
-Seed = Annotated[int, Field(ge=0, lt=2**31)]  # what every library takes
 Source = Literal["embedded", "sharded", "gsm8k", "mathdial", "posed", "stepverify", "code"]
 
 

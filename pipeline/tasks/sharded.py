@@ -15,7 +15,6 @@ import re
 from typing import Any
 
 from pipeline.core.schema import Fact, Task, question_hash
-from pipeline.experiment.experiment import Tasks
 from pipeline.reading.acts import given
 from pipeline.reading.numbers.numerals import numbers
 from pipeline.tasks.parsing import (
@@ -29,6 +28,7 @@ from pipeline.tasks.parsing import (
     text_of,
     wrong_answer,
 )
+from pipeline.tasks.settings import Tasks
 
 WHAT = "the JSON list of sharded problems (question, answer, shards)"
 

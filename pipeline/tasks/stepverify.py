@@ -26,7 +26,6 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from pipeline.core.schema import Draft, Task, digest, question_hash
-from pipeline.experiment.experiment import Tasks
 from pipeline.reading.numbers.equality import equal
 from pipeline.reading.numbers.numerals import numbers
 from pipeline.reading.numbers.sums import sums
@@ -42,6 +41,7 @@ from pipeline.tasks.parsing import (
     split_of,
     text_of,
 )
+from pipeline.tasks.settings import Tasks
 
 WHAT = "StepVerify's JSON list (problem, reference_solution, student_incorrect_solution, incorrect_index, ...)"
 SHOWN = "A first solution:"

@@ -20,13 +20,14 @@ from pipeline.engines.model import Completion, Sampling
 from pipeline.engines.scripted import ScriptedModel
 from pipeline.engines.settings import Engine
 from pipeline.experiment.exams import Exams
-from pipeline.experiment.experiment import Experiment, Tasks, dump
+from pipeline.experiment.experiment import Experiment, dump
 from pipeline.experiment.settings import DialogueSettings, Partner
 from pipeline.experiment.settings import Student as StudentSettings
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue
 from pipeline.knowledge.view import known
 from pipeline.tasks.loading import load_tasks
+from pipeline.tasks.settings import Tasks
 
 LINES = ("Hello.", "Is it 98765?", "The answer is 40.", "How many pens does Tom have?", "I am done.")
 

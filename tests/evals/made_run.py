@@ -17,7 +17,7 @@ from pipeline.core.schema import Task, Turn, digest
 from pipeline.datasets.export import dataset_path
 from pipeline.datasets.rejection_sampling import select
 from pipeline.dialogue.partner import rule_reply
-from pipeline.experiment.experiment import Experiment, Tasks, dump
+from pipeline.experiment.experiment import Experiment, dump
 from pipeline.experiment.settings import Compare, Contrast, Ledger
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Branch, Dialogue, Failure, Rollout, Sibling
@@ -25,6 +25,7 @@ from pipeline.knowledge.view import known, verdict
 from pipeline.runs.pool import ledger_path
 from pipeline.runs.store import read, rewrite
 from pipeline.tasks.embedded import embedded_tasks
+from pipeline.tasks.settings import Tasks
 
 CONDITIONS = {
     "blind": Condition(partition="symmetric"),

@@ -67,7 +67,7 @@ from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Draft, Task, Turn, digest, question_hash
 from pipeline.dialogue.episode import speak, stream
 from pipeline.dialogue.partner import WORDINGS
-from pipeline.experiment.experiment import Experiment, Tasks
+from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import view
 from pipeline.reading.acts import attempt, content_words
 from pipeline.reading.numbers.equality import equal
@@ -75,6 +75,7 @@ from pipeline.reading.numbers.numerals import numbers
 from pipeline.reading.stated import mentions
 from pipeline.runs.progress import say
 from pipeline.tasks import stepverify
+from pipeline.tasks.settings import Tasks
 from pipeline.tasks.stepverify import Note
 
 ARMS = ("none", "wrong", "where", "what", "elsewhere")

@@ -15,11 +15,11 @@ from typing import Any
 from evals.readers.labels.said import Read, Said, part_of
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import digest, question_hash
-from pipeline.experiment.experiment import Tasks
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue
 from pipeline.tasks import mathdial
 from pipeline.tasks.parsing import RowError, parse, read_text, text_of
+from pipeline.tasks.settings import Tasks
 
 
 def cima(path: Path) -> Read:

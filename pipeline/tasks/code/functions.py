@@ -22,7 +22,6 @@ from typing import Any
 
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Example, Specification, Task, Tests, digest
-from pipeline.experiment.experiment import Tasks
 from pipeline.reading.programs import fenced
 from pipeline.sandbox.wire import packed
 from pipeline.tasks.code.generated import HAS, code_tasks
@@ -37,6 +36,7 @@ from pipeline.tasks.parsing import (
     split_of,
     text_of,
 )
+from pipeline.tasks.settings import Tasks
 
 __all__ = ["HAS", "code_tasks", "read"]
 

@@ -34,12 +34,13 @@ from pipeline.core.schema import Turn
 from pipeline.dialogue.partner import rule_reply
 from pipeline.engines.model import Completion
 from pipeline.experiment.exams import Exams
-from pipeline.experiment.experiment import Experiment, Tasks, load
+from pipeline.experiment.experiment import Experiment, load
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.view import known
 from pipeline.reading.stated import gives_away
 from pipeline.tasks import stepverify
 from pipeline.tasks.parsing import split_of
+from pipeline.tasks.settings import Tasks
 from pipeline.tasks.stepverify import Note
 
 CRATES = PROBLEMS[0]  # three steps, the first of which is wrong; 7 said, 21 right

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from pipeline.core.schema import Fact, Task, Turn
 from pipeline.dialogue.episode import Cast, play
-from pipeline.experiment.experiment import Tasks
 from pipeline.experiment.settings import DialogueSettings
 from pipeline.judging.violations import KINDS, audited, violations
 from pipeline.knowledge.condition import Condition
@@ -21,6 +20,7 @@ from pipeline.knowledge.partition import PARTITIONS, SHARE, WITHHELD
 from pipeline.knowledge.records import Dialogue
 from pipeline.tasks import mathdial
 from pipeline.tasks.embedded import make_task
+from pipeline.tasks.settings import Tasks
 from tests.pipeline.conftest import Parrot
 
 HOLDS_FACTS = [name for name, row in PARTITIONS.items() if (row.partner or frozenset()) & {WITHHELD, SHARE}]

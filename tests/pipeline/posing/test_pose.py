@@ -16,7 +16,7 @@ from pipeline.core.schema import Message, Task, question_hash
 from pipeline.datasets.export import export
 from pipeline.dialogue.episode import Cast
 from pipeline.engines.model import Completion, ContextOverflow, EngineError, Sampling
-from pipeline.experiment.experiment import Experiment, Tasks
+from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.partition import PARTITIONS
 from pipeline.knowledge.records import Dialogue
@@ -27,6 +27,7 @@ from pipeline.posing.pose import MAX_TOKENS, Attempt, Posed, Refusal, attempts_a
 from pipeline.runs.store import read
 from pipeline.tasks import posed as source
 from pipeline.tasks.parsing import BadRow
+from pipeline.tasks.settings import Tasks
 
 TREES = "oak elm ash fir yew bay fig box tea gum".split()
 UNSAID = "Xylophones stay in the cellar."

@@ -12,13 +12,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from pipeline.core.schema import Fact
-from pipeline.experiment.experiment import Tasks
 from pipeline.judging.outcome import attempts, is_correct
 from pipeline.knowledge.condition import Condition
 from pipeline.reading.acts import asked, attempt, given
 from pipeline.reading.numbers.equality import equal
 from pipeline.tasks import mathdial
 from pipeline.tasks.embedded import embedded_tasks
+from pipeline.tasks.settings import Tasks
 
 SPOONS = "She had 12 spoons left. How many spoons were in the package that Julia bought?"
 

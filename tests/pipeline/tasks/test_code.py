@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from evals.stats.wording_shortcut import wording, youden_j
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import question_hash
-from pipeline.experiment.experiment import Tasks
 from pipeline.reading.acts import asked
 from pipeline.reading.acts import given as stated
 from pipeline.sandbox.checks import parsed
 from pipeline.tasks.code.generated import FAMILIES, Undecided, code_tasks, make_task
 from pipeline.tasks.loading import load_tasks
+from pipeline.tasks.settings import Tasks
 
 
 def pair(seed):

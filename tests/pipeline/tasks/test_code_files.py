@@ -6,10 +6,10 @@ import json
 import pytest
 
 from pipeline.core.errors import ConfigError
-from pipeline.experiment.experiment import Tasks
 from pipeline.sandbox.container import verdict
 from pipeline.tasks.code.functions import read
 from pipeline.tasks.loading import load_tasks
+from pipeline.tasks.settings import Tasks
 
 HUMAN_EVAL = {
     "task_id": "Made/0",

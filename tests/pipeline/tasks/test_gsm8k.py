@@ -5,8 +5,8 @@ import json
 import pytest
 
 from pipeline.core.errors import ConfigError
-from pipeline.experiment.experiment import Tasks
 from pipeline.tasks import gsm8k
+from pipeline.tasks.settings import Tasks
 
 
 def test_a_row_becomes_a_full_task_with_its_gold_and_a_solution_without_calculator_marks(row):

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.experiment.experiment import Tasks
 from pipeline.judging.leaks import leak_stated
 from pipeline.judging.outcome import attempts
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.view import view
 from pipeline.tasks import mathdial
 from pipeline.tasks.loading import load_dialogues, load_tasks
+from pipeline.tasks.settings import Tasks
 
 HUMAN = Condition(partition="key", voice="human")
 

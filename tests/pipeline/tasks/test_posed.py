@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.experiment.experiment import Tasks
 from pipeline.tasks import posed
 from pipeline.tasks.loading import load_tasks
 from pipeline.tasks.parsing import split_of
+from pipeline.tasks.settings import Tasks
 
 COUNTS = {"full": 1000, "underspecified": 1000}
 

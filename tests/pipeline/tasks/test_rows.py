@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import question_hash
-from pipeline.experiment.experiment import Tasks
 from pipeline.knowledge.condition import Condition
 from pipeline.reading.numbers.equality import equal
 from pipeline.tasks.loading import load_dialogues, load_tasks
 from pipeline.tasks.parsing import wrong_answer
+from pipeline.tasks.settings import Tasks
 
 ALL = {"full": 1000}
 HUMAN = Condition(partition="key", voice="human")

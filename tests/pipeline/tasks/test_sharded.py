@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.experiment.experiment import Tasks
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.view import view
 from pipeline.reading.numbers.numerals import numbers
 from pipeline.tasks import sharded
 from pipeline.tasks.parsing import RowError
+from pipeline.tasks.settings import Tasks
 from pipeline.tasks.sharded import twins
 
 FACTS = Condition(partition="facts")

@@ -11,7 +11,7 @@ import pytest
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Turn
 from pipeline.dialogue.partner import WORDINGS, rule_reply
-from pipeline.experiment.experiment import Experiment, Tasks
+from pipeline.experiment.experiment import Experiment
 from pipeline.judging.leaks import first_leak
 from pipeline.judging.violations import violations
 from pipeline.knowledge.condition import Condition
@@ -21,6 +21,7 @@ from pipeline.knowledge.view import known, privileged, verdict, view
 from pipeline.tasks import stepverify
 from pipeline.tasks.loading import load_tasks
 from pipeline.tasks.parsing import RowError, split_of
+from pipeline.tasks.settings import Tasks
 from pipeline.tasks.stepverify import note, tells
 
 STRENGTHS = ("verifier", "verifier_where", "verifier_what")
