@@ -4,7 +4,7 @@ BIN := .venv/bin
 VLLM := .venv-vllm/bin
 VERIFIERS := .venv-verifiers/bin
 
-.PHONY: env demo test test-slow test-vllm test-verifiers bench
+.PHONY: env demo test types unit test-slow test-vllm test-verifiers bench
 
 env: .venv/installed
 
@@ -28,9 +28,15 @@ demo: env
 	$(VLLM)/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
 	touch $@
 
+# mypy has one process, so that it goes beside the tests.
 test: env
+	@$(MAKE) --no-print-directory --jobs 2 types unit
+
+types:
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+unit:
 	$(BIN)/pytest --numprocesses auto --dist worksteal
 
 test-slow: env
