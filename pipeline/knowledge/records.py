@@ -6,11 +6,15 @@ without other files.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import PlainSerializer
 
 from pipeline.core.schema import Belief, Party, Record, Task, Turn
 from pipeline.knowledge.condition import Condition
 
+# Stored without how the student learns from it, so that conditions that share dialogues store the same.
+Stored = Annotated[Condition, PlainSerializer(Condition.shaping)]
 Stop = Literal["student_done", "partner_done", "turn_cap", "imported"]
 
 
@@ -25,7 +29,7 @@ class Dialogue(Record):
     id: str
     task: Task
     condition_name: str
-    condition: Condition  # without how the student learns from it
+    condition: Stored
     seed: int
     round: int = 0
     sample: int = 0
@@ -74,7 +78,7 @@ class Branch(Record):
     dialogue: str
     task: Task
     condition_name: str
-    condition: Condition
+    condition: Stored
     seed: int
     round: int
     prefix: tuple[Turn, ...]

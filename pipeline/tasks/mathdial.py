@@ -93,7 +93,7 @@ def dialogue(row: dict[str, Any], condition_name: str, condition: Condition, see
         id=digest("mathdial", problem.id, condition_name, seed, talk),
         task=problem,
         condition_name=condition_name,
-        condition=condition,
+        condition=condition.shaped(),
         seed=seed,
         turns=turns,
         stop="imported",
