@@ -120,7 +120,7 @@ def test_the_order_of_a_set_is_the_same_every_time(unsafe):
 
 TOGETHER = """
 import asyncio
-from pipeline.sandbox import Call, Limits, verdict
+from pipeline.sandbox.container import Call, Limits, verdict
 async def main():
     each = (verdict("def f(): return 1", [Call("f", (), 1)], Limits(), UNSAFE) for _ in range(8))
     print({got.outcome for got in await asyncio.gather(*each)})
