@@ -1,4 +1,0 @@
-"""How well leaks and attempts are found, against what people say.
-
-maieutic eval labels configs/labels.yaml
-"""
