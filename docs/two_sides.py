@@ -21,6 +21,7 @@ SHOWN = (
     "dialogue.deterministic=true",
 )
 WIDTH, COLUMN, LINE, LETTERS = 900, 415, 19, 48  # of the picture, a column, a line and its text
+FONTS = "system-ui, -apple-system, Segoe UI, Helvetica, Arial, sans-serif"
 PALE, OWN, OTHER, SECRET = "#f3f4f6", "#dbeafe", "#ffffff", "#fef3c7"
 NAMES: dict[Party, str] = {"student": "What the student sees", "partner": "What the partner sees"}
 
@@ -32,7 +33,7 @@ def draw(dialogue: Dialogue) -> str:
     height = max(left_end, right_end) + 16
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" viewBox="0 0 {WIDTH} {height}" '
-        'font-family="system-ui, -apple-system, Segoe UI, Helvetica, Arial, sans-serif" font-size="14" fill="#111827">\n'
+        f'font-family="{FONTS}" font-size="14" fill="#111827">\n'
         f'<rect width="{WIDTH}" height="{height}" rx="10" fill="#ffffff" stroke="#e5e7eb"/>\n{left}{right}</svg>\n'
     )
 
