@@ -126,7 +126,7 @@ def test_the_splits_are_the_experiments(written):
 
 
 def test_verifiers_loads_it_by_name_and_averages_its_metrics(written):
-    env = vf.load_environment("maieutic-dialogue", config=written(experiment(partition="facts")), condition="ours")
+    env = vf.load_environment("maieutic-dialogue", config=written(experiment(partition="facts")), condition_name="ours")
     server = Server(student(env.stage.experiment))
 
     async def evaluated() -> Any:
@@ -146,7 +146,7 @@ def test_verifiers_loads_it_by_name_and_averages_its_metrics(written):
 
 
 @pytest.mark.parametrize(
-    "axes, why",
+    "condition, why",
     [
         ({"partition": "script", "voice": "model"}, r"ours\.partition: 'script' .*one model writes both sides"),
         ({"partition": "facts", "method": "q_priming"}, r"ours\.method: 'q_priming' .*student's mouth"),
@@ -160,8 +160,8 @@ def test_what_cannot_be_played_here_is_refused_in_words(condition, why, written)
 
 
 def test_an_unknown_condition_is_refused_with_those_that_there_are(written):
-    with pytest.raises(RuntimeError, match=r"condition: 'theirs' is not in .*played\.yaml\. Known: ours"):
-        vf.load_environment("maieutic-dialogue", config=written(experiment(partition="facts")), condition="theirs")
+    with pytest.raises(RuntimeError, match=r"condition_name: 'theirs' is not in .*played\.yaml\. Known: ours"):
+        vf.load_environment("maieutic-dialogue", config=written(experiment(partition="facts")), condition_name="theirs")
 
 
 def test_a_config_is_overridden_as_on_the_command_line(written):

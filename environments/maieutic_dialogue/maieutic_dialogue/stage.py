@@ -81,7 +81,7 @@ def _check(experiment: Experiment, name: str, config: str) -> None:
 
     condition = experiment.conditions.get(name)
     if condition is None:
-        raise ConfigError(f"condition: {name!r} is not in {config}. Known: {', '.join(experiment.conditions)}.")
+        raise ConfigError(f"condition_name: {name!r} is not in {config}. Known: {', '.join(experiment.conditions)}.")
     if experiment.has_code:
         raise ConfigError(f"{config}: tasks.source: code tasks are run by `maieutic build`, and not here.")
     if condition.partition == "script":
