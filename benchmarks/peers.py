@@ -25,7 +25,7 @@ from rich.table import Table
 from benchmarks.limit import TURNS, WAVES, experiment
 from benchmarks.results import record
 from benchmarks.server import serving
-from pipeline.dialogue.partner import WORDINGS
+from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.knowledge.view import view
 from pipeline.tasks.loading import load_tasks
 

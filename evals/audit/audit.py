@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from evals.audit import audit_page
 from evals.audit.checks import (
+    answer_in_question,
     balance,
     contamination,
     duplicates,
     health,
-    knows,
     leak,
     luck,
     masks,
     partner,
-    public,
+    view_invariance,
     wording,
 )
 from evals.audit.finding import Check
@@ -27,7 +27,19 @@ from evals.audit.material import Material, open_material
 from pipeline.core.errors import ConfigError
 from pipeline.runs.progress import console, say, stage
 
-CHECKS = (knows, partner, leak, luck, public, balance, wording, contamination, duplicates, masks, health)
+CHECKS = (
+    view_invariance,
+    partner,
+    leak,
+    luck,
+    answer_in_question,
+    balance,
+    wording,
+    contamination,
+    duplicates,
+    masks,
+    health,
+)
 
 
 def audit(target: str, overrides: tuple[str, ...] = ()) -> list[Check]:

@@ -21,7 +21,7 @@ from evals.sitting.sitting import OPENING, Case, Sitting, tally
 from evals.stats.intervals import estimate, tabulate
 from pipeline.core.schema import Task, Turn
 from pipeline.dialogue.episode import speak, stream
-from pipeline.dialogue.partner import WORDINGS
+from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.engines.model import open_model
 from pipeline.engines.weights import weights_id
 from pipeline.experiment.experiment import Experiment

@@ -22,8 +22,8 @@ from evals.exams.human.beside_people import beside_people, people_tables
 from evals.exams.human.human import Answer, human
 from evals.exams.human.people import labelled, people_path, places
 from evals.exams.registry import EXAMS
+from evals.report.asking_against_need import asking_against_need, need_tables
 from evals.report.mentions import mention_table, mentions
-from evals.report.need import asking_against_need, need_tables
 from evals.sitting.exam import sits
 from evals.sitting.scaffold import scaffolded
 from evals.sitting.sitting import Case, Episode, Sitting

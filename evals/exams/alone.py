@@ -27,7 +27,7 @@ from pipeline.dialogue.episode import Cast, play
 from pipeline.experiment.assignment import tasks_of
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import Condition
-from pipeline.reading.answers import is_right
+from pipeline.reading.correctness import is_right
 from pipeline.tasks.loading import load_tasks
 
 SOLO = Condition(partition="solo")

@@ -15,7 +15,7 @@ from pipeline.core.schema import Task, Turn
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import view
 from pipeline.reading.acts import asked, attempt, given, questions
-from pipeline.reading.answers import judged
+from pipeline.reading.correctness import judged
 
 
 def first_turn(task: Task, turn: Turn, scope: str = "") -> Found:

@@ -15,7 +15,8 @@ measured it against people: who gives a reason for its question in other words i
 - ask_due = draws that ask and need is above none / all draws; ask_undue = that ask and need is none / all draws.
 - ask_value = ask_due - ask_undue: the net benefit of asking where a needless question costs as much as a needed one
   brings (Vickers and Elkin 2006, decision curves: hits - price x false alarms, over all cases). For other prices, for
-  who always and who never asks, and for AUC and slope of asking against need: evals.report.need, from the same cases.
+  who always and who never asks, and for AUC and slope of asking against need: evals.report.asking_against_need, from
+  the same cases.
 Both depend on how many items of either kind the exam has, which is the config's choice; asks@needN does not.
 NaN where a level has no items.
 

@@ -15,7 +15,7 @@ from evals.sitting.pairs import movable, talk
 from evals.sitting.sitting import OPENING, Case, Found, Sitting, tally
 from pipeline.core.schema import Belief, Task, Turn
 from pipeline.dialogue.episode import believe, speak, stream
-from pipeline.dialogue.partner import WORDINGS
+from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.knowledge.view import view
 from pipeline.reading.acts import attempt
 from pipeline.reading.context import Spoken

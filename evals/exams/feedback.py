@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from evals.sitting.sitting import Case, Episode, tally
-from pipeline.reading.answers import is_right
+from pipeline.reading.correctness import is_right
 
 
 def feedback(episodes: Iterable[Episode], turns: int) -> list[Case]:

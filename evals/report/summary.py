@@ -17,10 +17,10 @@ from evals.examining.references import read_references
 from evals.exams.human.beside_people import beside_people
 from evals.exams.lost.unreliability import lost_block
 from evals.metrics.catalog import offered
+from evals.report.asking_against_need import asking_against_need
 from evals.report.counts import count
 from evals.report.mentions import mentions
 from evals.report.methods import agreement, beside, cost, differ
-from evals.report.need import asking_against_need
 from evals.report.transfer import transfer_block
 from evals.report.turn_values_table import values
 from evals.stats.intervals import Difference, Tables, contrast, estimate, holm

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.building.admission import Stopped, admit
+from pipeline.building.concurrency import Stopped, admit
 from pipeline.core.errors import MaieuticError
 from pipeline.core.schema import Task, digest
 from pipeline.dialogue.episode import Cast, EmptyTurn, UnparsedScript, play

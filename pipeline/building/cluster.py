@@ -22,8 +22,8 @@ from typing import Any
 import yaml
 
 from pipeline.building import rounds
-from pipeline.building.admission import Stopped
 from pipeline.building.build import Counts
+from pipeline.building.concurrency import Stopped
 from pipeline.core.errors import ConfigError, MaieuticError
 from pipeline.experiment.experiment import Experiment, dump
 from pipeline.runs.progress import Stage, say, stage

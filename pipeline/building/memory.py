@@ -16,8 +16,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 
 import numpy as np
 
-from pipeline.building.admission import Stopped, admit
 from pipeline.building.build import FAILURES, Counts, forget_engine_errors
+from pipeline.building.concurrency import Stopped, admit
 from pipeline.core.schema import Task, digest, question_hash
 from pipeline.dialogue.episode import EmptyTurn
 from pipeline.engines.model import Model, Sampling

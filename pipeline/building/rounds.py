@@ -13,8 +13,8 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.building.adopt import adopt
 from pipeline.building.build import Counts, build, finished, jobs
+from pipeline.building.human_dialogues import adopt
 from pipeline.building.memory import cell, recall, remember
 from pipeline.building.turn_values import branch_out, has_ledger, wanted
 from pipeline.core.errors import ConfigError

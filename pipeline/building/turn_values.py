@@ -18,8 +18,8 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator
 from statistics import fmean
 from typing import Any, NamedTuple, TypeVar
 
-from pipeline.building.admission import Stopped, admit
 from pipeline.building.build import FAILURES, Counts, forget_engine_errors
+from pipeline.building.concurrency import Stopped, admit
 from pipeline.core.schema import digest
 from pipeline.dialogue.episode import Cast, play, speak, stream
 from pipeline.experiment.experiment import Experiment
@@ -28,7 +28,7 @@ from pipeline.judging.outcome import is_correct
 from pipeline.knowledge.records import Branch, Dialogue, Failure, Rollout, Sibling
 from pipeline.knowledge.view import view
 from pipeline.reading.acts import questions
-from pipeline.reading.answers import is_right
+from pipeline.reading.correctness import is_right
 from pipeline.runs.pool import ledger_path
 from pipeline.runs.store import Appender, read
 from pipeline.sandbox.checks import checked

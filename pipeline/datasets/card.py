@@ -19,7 +19,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from pipeline.building.turn_values import has_ledger
 from pipeline.datasets.formats import FORMAT_OF, Format
 from pipeline.datasets.rejection_sampling import sound
-from pipeline.dialogue.partner import ERRS, WORDINGS
+from pipeline.dialogue.rule_partner import ERRS, WORDINGS
 from pipeline.experiment.experiment import Experiment, dump
 from pipeline.judging.leaks import leak_stated, privileged
 from pipeline.judging.outcome import is_correct, is_grounded
@@ -51,7 +51,7 @@ MEMORY = {
     "drawn at random, each about as long as that of one of the {items} that are nearest in meaning (`{embedder}`)",
 }
 VOICES = {
-    "rule": "a rule (`pipeline/dialogue/partner.py`) with {} fixed wordings",
+    "rule": "a rule (`pipeline/dialogue/rule_partner.py`) with {} fixed wordings",
     "model": "a language model, {model}, prompted with its view",
     "human": "people; these dialogues were imported, nothing in them was generated here",
 }

@@ -1,5 +1,5 @@
 """Which dialogues become training data. Correctness is computed here, after the fact, never in the loop (but for
-`q_priming`: pipeline/dialogue/priming.py).
+`q_priming`: pipeline/dialogue/q_priming.py).
 
 `outcome` keeps dialogues whose final answer is right, `agreement` those that end with both parties on
 one answer, `none` all; `keep: grounded` drops lucky guesses, `violations: drop` those whose partner violated its

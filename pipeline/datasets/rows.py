@@ -13,7 +13,7 @@ from typing import Any
 from pipeline.building.build import dialogue_id
 from pipeline.building.turn_values import answer_worth, worth
 from pipeline.core.schema import Task, Turn
-from pipeline.dialogue.partner import WORDINGS
+from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.experiment.experiment import Experiment
 from pipeline.judging.outcome import rights
 from pipeline.knowledge.condition import Condition

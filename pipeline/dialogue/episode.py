@@ -1,6 +1,6 @@
 """One dialogue: the student speaks first, each party from its own view, until a stop that the student can see.
 
-There is no oracle in the loop (`q_priming` apart, which is one: pipeline/dialogue/priming.py). An episode stops when
+There is no oracle in the loop (`q_priming` apart, which is one: pipeline/dialogue/q_priming.py). An episode stops when
 the student says that it is done, when its partner (within its row) does, or at the turn cap. Each party draws
 from its own random stream, named by task, seed, round and sample but not by condition: conditions start from
 the same first student turn.
@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 from pipeline.core.errors import MaieuticError
 from pipeline.core.schema import Belief, Message, Party, Task, Turn, digest
-from pipeline.dialogue.partner import rule_reply
-from pipeline.dialogue.priming import WRITE, is_primed, model_question, rule_question
+from pipeline.dialogue.q_priming import WRITE, is_primed, model_question, rule_question
+from pipeline.dialogue.rule_partner import rule_reply
 from pipeline.engines.model import Completion, Model, Sampling
 from pipeline.experiment.settings import DialogueSettings
 from pipeline.knowledge.condition import Condition

@@ -7,7 +7,7 @@ from pipeline.knowledge.partition import PARTNER_VIEW
 from pipeline.knowledge.records import Dialogue
 from pipeline.knowledge.view import known
 from pipeline.reading.acts import attempt, given
-from pipeline.reading.answers import judged
+from pipeline.reading.correctness import judged
 from pipeline.reading.numbers.equality import equal
 
 

@@ -22,7 +22,7 @@ from pipeline.knowledge.partition import ANSWER, PARTNER_VIEW, SHARE, SOLUTION, 
 from pipeline.knowledge.records import Dialogue
 from pipeline.knowledge.view import DISCLOSURE, KEEP_ANSWER, SAY_WHERE, Known, known
 from pipeline.reading.acts import acts, asked, attempt, content_words, given, questions, sentences
-from pipeline.reading.answers import is_right
+from pipeline.reading.correctness import is_right
 from pipeline.reading.numbers.equality import equal, number
 
 Kind = Literal["false_feedback", "revealed_answer", "unknown_fact", "false_fact", "disclosure", "off_role"]

@@ -2,7 +2,7 @@
 
 A condition is one value on each axis. Partitions are rows of data: `pipeline.knowledge.view` reads the row
 and shows a party nothing else. A new partition is a new row here (and, where the rule partner
-should use a new kind of knowledge, a line in `pipeline.dialogue.partner`).
+should use a new kind of knowledge, a line in `pipeline.dialogue.rule_partner`).
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from pipeline.knowledge.partition import (
     WITHHELD,
     WRONG_KEY,
 )
-from pipeline.reading.answers import is_right
+from pipeline.reading.correctness import is_right
 from pipeline.reading.programs import fenced
 
 DISCLOSURE = {

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.building.admission import Stopped, admit
+from pipeline.building.concurrency import Stopped, admit
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Record, Task, digest, question_hash
 from pipeline.dialogue.casting import Casting

@@ -1,8 +1,8 @@
 """Runs the program of a turn when the turn is said, and keeps what its tests said with the turn.
 
-A program is run contained (pipeline/sandbox/container.py), beside whatever else goes on: while one dialogue waits for its tests
-others generate, with at most as many at once as the machine has cores. The same program of the same task is run once in
-a process. Only what is the same in every run is kept, so that no time stands in a stored dialogue.
+A program is run contained (pipeline/sandbox/container.py), beside whatever else goes on: while one dialogue waits for
+its tests others generate, with at most as many at once as the machine has cores. The same program of the same task is
+run once in a process. Only what is the same in every run is kept, so that no time stands in a stored dialogue.
 
     maieutic build configs/code_qwen3_0.6b.yaml
 """

@@ -28,9 +28,9 @@ from pydantic import Field
 
 from pipeline.core.errors import MaieuticError
 from pipeline.core.settings import Section
-from pipeline.sandbox import launch
+from pipeline.sandbox import bubblewrap
+from pipeline.sandbox.bubblewrap import ContainmentMissing
 from pipeline.sandbox.checking_process import is_test
-from pipeline.sandbox.launch import ContainmentMissing
 from pipeline.sandbox.wire import packed, unpacked
 
 __all__ = ["Call", "ContainmentFailed", "ContainmentMissing", "Limits", "Verdict", "check", "verdict"]
@@ -89,7 +89,7 @@ class ContainmentFailed(MaieuticError, RuntimeError):
 
 def check() -> None:
     """Raises ContainmentMissing unless code can be contained here: ask before a long run."""
-    launch.check()
+    bubblewrap.check()
 
 
 async def verdict(
@@ -177,24 +177,24 @@ def _run(job: str, told: list[str | None], limits: Limits, unsafe: bool, stop: t
         (asked, ask), (answers, answer), (report, reporting), (prints, printing) = pipe(), pipe(), pipe(), pipe()
         channel = (ask.fileno(), answers.fileno())
         solve, judge = ["solving_process"], ["checking_process", *map(str, channel), str(limits.output_kb << 10)]
-        stack.callback(launch.end, _started(solve, limits, unsafe, (asked, answer, printing), ()))
-        stack.callback(launch.end, _started(judge, limits, unsafe, (given, reporting, printing), channel))
+        stack.callback(bubblewrap.end, _started(solve, limits, unsafe, (asked, answer, printing), ()))
+        stack.callback(bubblewrap.end, _started(judge, limits, unsafe, (given, reporting, printing), channel))
         for theirs in (asked, ask, answers, answer, reporting, printing):
             theirs.close()  # so that the end of a process is the end of its pipes
         return _watched(Report(told), report, prints, limits, stop)
 
 
 def _started(
-    role: list[str], limits: Limits, unsafe: bool, streams: launch.Streams, channel: tuple[int, ...]
+    role: list[str], limits: Limits, unsafe: bool, streams: bubblewrap.Streams, channel: tuple[int, ...]
 ) -> subprocess.Popen[bytes]:
     name, *rest = role
     seconds = math.ceil(limits.seconds) + 1  # of processor time: only many threads reach it before the wall time
     if unsafe:
         numbers = map(str, (seconds, limits.memory_mb, 0, limits.file_mb, -1))
-        return launch.unconfined(name, [*numbers, *rest], streams, channel)
-    user, besides = launch.becomes()
+        return bubblewrap.unconfined(name, [*numbers, *rest], streams, channel)
+    user, besides = bubblewrap.becomes()
     numbers = map(str, (seconds, limits.memory_mb, limits.processes + besides, limits.file_mb, user))
-    return launch.start(name, [*numbers, *rest], limits.file_mb, streams, channel)
+    return bubblewrap.start(name, [*numbers, *rest], limits.file_mb, streams, channel)
 
 
 class Report:

@@ -16,7 +16,7 @@ from evals.sitting.sitting import Case
 from pipeline.core.schema import Task, Turn, digest
 from pipeline.datasets.export import dataset_path
 from pipeline.datasets.rejection_sampling import select
-from pipeline.dialogue.partner import rule_reply
+from pipeline.dialogue.rule_partner import rule_reply
 from pipeline.experiment.experiment import Experiment, dump
 from pipeline.experiment.settings import Compare, Contrast, Ledger
 from pipeline.knowledge.condition import Condition

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from pipeline.core.schema import Fact, Message, Party, Task, Turn
-from pipeline.dialogue.partner import WORDINGS, rule_reply
+from pipeline.dialogue.rule_partner import WORDINGS, rule_reply
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.view import known, probe, script_view, verdict, view
 from pipeline.reading.acts import asked, attempt, done, given

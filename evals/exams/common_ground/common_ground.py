@@ -46,7 +46,7 @@ from evals.sitting.scripted_student import seated
 from evals.sitting.sitting import OPENING, Case, Found, Sitting, needs_real_model, tally
 from pipeline.core.schema import Task, Turn
 from pipeline.dialogue.episode import speak, stream
-from pipeline.dialogue.partner import WORDINGS
+from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import view

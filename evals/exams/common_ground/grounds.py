@@ -9,7 +9,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from pipeline.core.schema import Fact, Task
-from pipeline.dialogue.partner import WORDINGS
+from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.experiment.experiment import Experiment
 from pipeline.tasks.embedded import KINDS, TOP, arithmetic, embedded_tasks
 

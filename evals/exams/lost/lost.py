@@ -37,7 +37,7 @@ from evals.sitting.exam import Exam
 from evals.sitting.sitting import OPENING, Case, Sitting, tally
 from pipeline.core.schema import Task, Turn
 from pipeline.dialogue.episode import speak, stream
-from pipeline.dialogue.partner import WORDINGS
+from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import view
 from pipeline.reading.acts import attempt

@@ -45,7 +45,7 @@ from evals.sitting.reference_rates import references
 from evals.sitting.sitting import Case, Found, Sitting, tally
 from pipeline.core.schema import Message, Task
 from pipeline.dialogue.episode import speak, stream
-from pipeline.dialogue.partner import WORDINGS
+from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.engines.model import Sampling
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import probe

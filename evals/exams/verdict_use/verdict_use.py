@@ -66,7 +66,7 @@ from evals.sitting.sitting import OPENING, Case, Found, Sitting, tally
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Draft, Task, Turn, digest, question_hash
 from pipeline.dialogue.episode import speak, stream
-from pipeline.dialogue.partner import WORDINGS
+from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import view
 from pipeline.reading.acts import attempt, content_words

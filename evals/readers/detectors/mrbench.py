@@ -17,7 +17,7 @@ import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from evals.readers.labels.said import Part, part_of
+from evals.readers.labels.labelled_turns import Part, part_of
 from pipeline.core.errors import ConfigError
 from pipeline.reading.numbers.sums import sums
 from pipeline.tasks.parsing import BadRow, RowError, parse, read_text, text_of

@@ -18,8 +18,8 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold, TunedThresholdClassifierCV
 
+from evals.readers.labels.labelled_turns import Said
 from evals.readers.labels.measure import CLASSES, cases
-from evals.readers.labels.said import Said
 from pipeline.reading.classifier import Classifier, Embed, Linear, features, tokens
 from pipeline.reading.context import Spoken, Unlabelled
 from pipeline.reading.embedder import INSTALLED

@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from evals.readers.labels.labelled_turns import Said
 from evals.readers.labels.meaning import MEANINGS
-from evals.readers.labels.said import Said
 from evals.stats.bootstrap import cluster_bootstrap, percentiles
 from evals.stats.intervals import Rate
 

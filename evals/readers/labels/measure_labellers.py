@@ -23,11 +23,11 @@ from evals.readers.detectors.detectors_page import markdown as sections_markdown
 from evals.readers.detectors.measure_detectors import detect, show_detected
 from evals.readers.labels.corpora import READERS
 from evals.readers.labels.label_settings import LabelSettings
+from evals.readers.labels.labelled_turns import Said
 from evals.readers.labels.labels_page import page
 from evals.readers.labels.learn import Labels, baseline, judged, learn, of, rules
 from evals.readers.labels.meaning import MEANINGS
 from evals.readers.labels.measure import CLASSES, covers, left_out
-from evals.readers.labels.said import Said
 from evals.readers.labels.shipped import figures, written
 from evals.readers.labels.table import FORMS, errors, found_by_label, markdown, of_labeller, show, verdict
 from pipeline.core.errors import ConfigError

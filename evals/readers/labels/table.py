@@ -10,9 +10,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
+from evals.readers.labels.labelled_turns import Said
 from evals.readers.labels.learn import Labels, bare
 from evals.readers.labels.measure import CLASSES, FEWEST, Score, cases, covers, readings, score
-from evals.readers.labels.said import Said
 from evals.stats.intervals import Rate
 from pipeline.core.schema import digest
 

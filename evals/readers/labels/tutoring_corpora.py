@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from evals.readers.labels.said import Read, Said, part_of
+from evals.readers.labels.labelled_turns import Read, Said, part_of
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import digest, question_hash
 from pipeline.knowledge.condition import Condition

@@ -9,7 +9,7 @@ from evals.examining.cost import most_answers
 from evals.exams.alone import ALONE, helped, sit
 from evals.sitting.sitting import Sitting
 from pipeline.core.schema import Message, Task
-from pipeline.dialogue.partner import WORDINGS
+from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.engines.model import Completion, Sampling
 from pipeline.engines.scripted import ScriptedModel
 from pipeline.experiment.assignment import tasks_of

@@ -16,7 +16,7 @@ from sklearn.metrics import roc_auc_score
 from evals.examining.examine import examine
 from evals.exams.clarification import CLARIFICATION, asks_instead, clarification, of_item, request
 from evals.metrics.catalog import parts
-from evals.report.need import Items, asking_against_need, auc, figures, need_tables, net_value, slope
+from evals.report.asking_against_need import Items, asking_against_need, auc, figures, need_tables, net_value, slope
 from evals.report.pages import interval, number
 from evals.report.summary import clean
 from evals.sitting.sitting import Sitting, tally

@@ -10,7 +10,7 @@ from evals.metrics.catalog import parts
 from evals.sitting.exam import asked, unread
 from evals.sitting.sitting import Sitting
 from pipeline.core.schema import Fact, Task, Turn
-from pipeline.dialogue.partner import WORDINGS
+from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.engines.model import Completion
 from pipeline.engines.scripted import ScriptedModel
 from pipeline.experiment.experiment import Experiment

@@ -31,7 +31,7 @@ from evals.stats.intervals import estimate, tabulate
 from maieutic.show_preview import show_preview
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Turn
-from pipeline.dialogue.partner import rule_reply
+from pipeline.dialogue.rule_partner import rule_reply
 from pipeline.engines.model import Completion
 from pipeline.experiment.exams import Exams
 from pipeline.experiment.experiment import Experiment, load

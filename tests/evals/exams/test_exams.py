@@ -16,7 +16,7 @@ from evals.sitting.pairs import Pair, movable
 from evals.sitting.sitting import ARMS, Episode, Sitting
 from pipeline.core.schema import Belief, Fact, Message, Task, Turn
 from pipeline.dialogue.episode import Played
-from pipeline.dialogue.partner import WORDINGS
+from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.engines.model import Completion, EngineDown, EngineError, Sampling
 from pipeline.engines.scripted import ScriptedModel
 from pipeline.experiment.assignment import exam_tasks

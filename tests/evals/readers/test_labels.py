@@ -16,10 +16,10 @@ from sklearn.metrics import cohen_kappa_score, precision_recall_fscore_support
 
 from evals.readers.detectors.measure_detectors import detect
 from evals.readers.labels.corpora import READERS
+from evals.readers.labels.labelled_turns import Said
 from evals.readers.labels.learn import bare, baseline, judged, learn, of, rules
 from evals.readers.labels.meaning import MEANINGS
 from evals.readers.labels.measure import FEWEST, cases, covers, left_out, score
-from evals.readers.labels.said import Said
 from evals.readers.labels.shipped import figures
 from evals.readers.labels.table import errors, markdown, of_labeller, verdict
 from evals.readers.labels.transcripts import STRETCH, mrda, swda, talkmoves

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipeline.building.admission import Stopped
 from pipeline.building.build import Counts, build, jobs
+from pipeline.building.concurrency import Stopped
 from pipeline.dialogue.episode import Cast
 from pipeline.engines.model import Completion, ContextOverflow, EngineError
 from pipeline.engines.scripted import ScriptedModel

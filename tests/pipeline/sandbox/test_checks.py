@@ -16,7 +16,7 @@ from pipeline.judging.violations import violations
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue
 from pipeline.reading.acts import asked
-from pipeline.reading.answers import NotChecked, is_right
+from pipeline.reading.correctness import NotChecked, is_right
 from pipeline.reading.programs import fenced
 from pipeline.runs.store import read
 from pipeline.sandbox.checks import CHECKER, checked, failing

@@ -10,7 +10,7 @@ import pytest
 
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Turn
-from pipeline.dialogue.partner import WORDINGS, rule_reply
+from pipeline.dialogue.rule_partner import WORDINGS, rule_reply
 from pipeline.experiment.experiment import Experiment
 from pipeline.judging.leaks import first_leak
 from pipeline.judging.violations import violations

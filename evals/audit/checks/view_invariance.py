@@ -23,7 +23,7 @@ from evals.audit.outside import outside, view_changed
 from pipeline.building.build import Job, draws
 from pipeline.core.schema import Task, Turn, digest
 from pipeline.dialogue.episode import stream
-from pipeline.dialogue.partner import rule_reply
+from pipeline.dialogue.rule_partner import rule_reply
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.partition import ANSWER, PARTITIONS, PUBLIC, SOLUTION, WITHHELD

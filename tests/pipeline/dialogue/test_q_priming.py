@@ -9,7 +9,7 @@ import pytest
 
 from pipeline.core.schema import Task, Turn
 from pipeline.dialogue.episode import Cast, Played, play
-from pipeline.dialogue.priming import NOTHING_TO_ASK, is_primed, model_question, rule_question
+from pipeline.dialogue.q_priming import NOTHING_TO_ASK, is_primed, model_question, rule_question
 from pipeline.experiment.settings import DialogueSettings
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.view import view

@@ -14,7 +14,7 @@ from pipeline.core.schema import Task, Turn
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.view import known
 from pipeline.reading.acts import given, sentences
-from pipeline.reading.answers import is_right
+from pipeline.reading.correctness import is_right
 
 DECAY = 0.75
 WRITE = "Write the one short question that the student should ask you now. Do not answer it."
