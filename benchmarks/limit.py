@@ -23,6 +23,7 @@ from benchmarks.server import serving
 from pipeline.building.build import build
 from pipeline.dialogue.episode import Cast
 from pipeline.engines.openai import OpenAIModel
+from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.tasks.loading import load_tasks
 
@@ -46,7 +47,7 @@ def measure(url: str, concurrency: int) -> dict[str, float]:
         tasks, _ = load_tasks(setting.tasks, "train")
         model = OpenAIModel(url, "any")
         began, cpu = time.perf_counter(), time.process_time()
-        counts = asyncio.run(build(setting, tasks, [], "facts", 1, 0, Cast(model), lambda: None))
+        counts = asyncio.run(build(Cell(setting, "facts", 1), tasks, [], Cast(model), lambda: None))
         wall, cpu = time.perf_counter() - began, time.process_time() - cpu
     if counts.made != len(tasks):
         raise SystemExit(f"{counts.failed} of {len(tasks)} dialogues failed at concurrency {concurrency}")

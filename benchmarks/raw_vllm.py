@@ -32,6 +32,7 @@ from pipeline.engines.model import Completion, Sampling, open_model
 from pipeline.engines.settings import Engine
 from pipeline.engines.transformers import encode, load_tokenizer
 from pipeline.engines.weights import weights_at
+from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.tasks.loading import load_tasks
 
@@ -70,7 +71,7 @@ async def dialogues(job: Path) -> dict[str, float]:
         await model.complete([{"role": "user", "content": "Hello."}], Sampling(8))
         model.asked.clear()
         began = time.perf_counter()
-        counts = await build(experiment, tasks, [], "symmetric", 1, 0, Cast(model, model), lambda: None)
+        counts = await build(Cell(experiment, "symmetric", 1), tasks, [], Cast(model, model), lambda: None)
         wall = time.perf_counter() - began
     if counts.failed:
         raise SystemExit(f"{counts.failed} of {len(tasks)} dialogues failed")

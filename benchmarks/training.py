@@ -31,7 +31,7 @@ from pipeline.datasets.export import read_rows
 from pipeline.engines.transformers import load_tokenizer
 from pipeline.engines.weights import weights_at
 from pipeline.experiment.experiment import Experiment, dump, load
-from training.sft import encode_rows
+from training.trainers.sft import encode_rows
 
 ROOT = Path(__file__).parent.parent
 ROUNDS, SEED = 3, 4

@@ -259,7 +259,7 @@ def _load(config: Path, overrides: list[str] | None) -> Experiment:
 
 def _say_unfinished(experiment: Experiment) -> None:
     """Exits with status 1 where dialogues are still to be made, so that a script can tell."""
-    from pipeline.building.rounds import unfinished
+    from pipeline.building.failures import unfinished
     from pipeline.runs.progress import say
 
     if left := unfinished(experiment):

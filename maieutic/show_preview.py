@@ -15,11 +15,12 @@ from typing import NamedTuple
 from rich.rule import Rule
 from rich.table import Table
 
-from pipeline.building.build import jobs, play_job
+from pipeline.building.build import planned_dialogues, play_planned
 from pipeline.building.turn_values import has_ledger
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Message, Task
 from pipeline.dialogue.casting import Casting
+from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.records import Dialogue, Failure
 from pipeline.knowledge.view import script_view, view
@@ -66,14 +67,15 @@ async def _perform(experiment: Experiment, tasks: list[Task]) -> dict[str, Dialo
     casting, seed = Casting(experiment), experiment.seeds[0]
     records: dict[str, Dialogue | Failure] = {}
     for name, condition in experiment.conditions.items():
+        cell = Cell(experiment, name, seed)
         if condition.learns_from:
             continue
         if condition.voice == "human":
             imported, _ = load_dialogues(experiment.tasks, name, condition, seed)
             if imported:
                 records[name] = imported[0]
-        elif todo := sorted(jobs(experiment, tasks, name, seed, 0), key=lambda job: not job.task.missing):
-            records[name] = await play_job(experiment, condition, casting.cast(name, seed, 0), todo[0])
+        elif plans := sorted(planned_dialogues(cell, tasks), key=lambda plan: not plan.task.missing):
+            records[name] = await play_planned(plans[0], casting.cast(cell))
     return records
 
 
@@ -121,7 +123,8 @@ def cost(experiment: Experiment, tasks: list[Task], name: str) -> Cost:
         return Cost(len(imported), sum(len(dialogue.turns) for dialogue in imported), 0)
     if condition.learns_from:
         return Cost(0, 0, 0)
-    dialogues = len(seeds) * experiment.rounds * sum(1 for _ in jobs(experiment, tasks, name, seeds[0], 0))
+    of_cell = sum(1 for _ in planned_dialogues(Cell(experiment, name, seeds[0]), tasks))
+    dialogues = len(seeds) * experiment.rounds * of_cell
     dialogues *= 1 + experiment.ledger.dialogues * has_ledger(experiment, name)
     spoken = settings.turns + (settings.turns - 1) * _answers_a_turn(experiment, name)
     private = 0 if condition.partition == "script" else settings.beliefs * 2 * (2 if condition.voice == "model" else 1)

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pipeline.building.rounds import branch_round, build_round, groups, waits, whole_before_others
+from pipeline.building.failures import whole_before_others
+from pipeline.building.rounds import branch_round, build_round, groups, needs_training_first
 from pipeline.datasets.export import export, mark_matched
 from pipeline.experiment.experiment import Experiment
 from pipeline.judging.leaks import leak_stated, privileged
@@ -51,7 +52,7 @@ def make_rounds(experiment: Experiment, training: bool) -> None:
         say(f"shards: {taken} dialogues and failures taken in")
     for group in groups(experiment):
         for round in range(experiment.rounds):
-            if not training and waits(experiment, group, round):
+            if not training and needs_training_first(experiment, group, round):
                 return
             if experiment.executor == "ray":
                 from pipeline.building import cluster  # Ray need not be installed
@@ -62,21 +63,21 @@ def make_rounds(experiment: Experiment, training: bool) -> None:
             asyncio.run(branch_round(experiment, group, round))
             select(experiment, group)
             if training:
-                from training.students import train_all  # heavy: TRL
+                from training.train_round import train_round  # heavy: TRL
 
                 whole_before_others(experiment, group, round)
-                train_all(experiment, group, round)
+                train_round(experiment, group, round)
 
 
 def train_rounds(experiment: Experiment) -> None:
     """The students of what is built; of later rounds those whose dialogues could be made."""
-    from training.students import train_all  # heavy: TRL
+    from training.train_round import train_round  # heavy: TRL
 
     for group in groups(experiment):
         for round in range(experiment.rounds):
-            if waits(experiment, group, round):
+            if needs_training_first(experiment, group, round):
                 break
-            train_all(experiment, group, round)
+            train_round(experiment, group, round)
 
 
 def select(experiment: Experiment, group: list[str]) -> None:
@@ -94,7 +95,7 @@ def select(experiment: Experiment, group: list[str]) -> None:
             f"{report.nothing_learned} without anything to learn"
         )
     if experiment.training.regime == "matched":
-        from training.sft import token_counter  # heavy: TRL
+        from training.trainers.sft import token_counter  # heavy: TRL
 
         for match in mark_matched(experiment, token_counter(experiment)):
             say(

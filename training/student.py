@@ -40,88 +40,65 @@ from pipeline.datasets.export import read_rows
 from pipeline.datasets.rows import Row
 from pipeline.engines.transformers import load_tokenizer
 from pipeline.engines.weights import weights_at, weights_id
-from pipeline.experiment.experiment import Experiment
+from pipeline.experiment.cell import Cell
 from pipeline.knowledge.condition import Method
 from pipeline.runs.directory import adapter_path
 from pipeline.runs.progress import Stage, stage
-from training import online, preference, sft
-from training.lesson import Lesson, NothingToTrain, Pupil
+from training.job import NothingToTrain, PreparedTrainer, TrainingJob
 from training.masks import RowTooLong
+from training.online.grpo import grpo_trainer
+from training.trainers.dpo import dpo_trainer
+from training.trainers.kto import kto_trainer
+from training.trainers.sft import sft_trainer
 
-METHODS: dict[Method, Callable[[Pupil, list[Row]], Lesson]] = {
-    "sft": sft.lesson,
-    "monologue": sft.lesson,
-    "q_priming": sft.lesson,
-    "dpo": preference.pairs,
-    "dpo_answer": preference.pairs,
-    "kto": preference.verdicts,
-    "grpo": online.lesson,
-    "grpo_turn": online.lesson,
-    "grpo_next": online.lesson,
-    "grpo_step": online.lesson,
+TRAINERS: dict[Method, Callable[[TrainingJob, list[Row]], PreparedTrainer]] = {
+    "sft": sft_trainer,
+    "monologue": sft_trainer,
+    "q_priming": sft_trainer,
+    "dpo": dpo_trainer,
+    "dpo_answer": dpo_trainer,
+    "kto": kto_trainer,
+    "grpo": grpo_trainer,
+    "grpo_turn": grpo_trainer,
+    "grpo_next": grpo_trainer,
+    "grpo_step": grpo_trainer,
 }
 RECORD = "training.json"
 PACKAGES = ("torch", "transformers", "trl", "peft")
 
 
-def train(experiment: Experiment, condition_name: str, seed: int, round: int = 0, start: Path | None = None) -> Path:
-    """Train one student on the rows of its condition, seed and round; the adapter's folder is returned.
+def train(cell: Cell, start: Path | None = None) -> Path:
+    """Train the student of one cell on its rows; the adapter's folder is returned.
 
     `start` is the adapter to go on from (the round before's); without it LoRA starts at nothing. Returns at
     once where the adapter is there with the same data, settings and start. Raises NothingToTrain without
     rows, RowTooLong or TemplateError (training.masks) naming the row, FileNotFoundError without a dataset,
     ConfigError for settings that do not fit.
     """
-    rows, method = _rows(experiment, condition_name, seed, round), experiment.conditions[condition_name].method
-    out, settings = adapter_path(experiment, condition_name, seed, round), experiment.training
-    record = {
-        "condition_name": condition_name,
-        "method": method,
-        "seed": seed,
-        "round": round,
-        "model": experiment.student.model,
-        "model_hash": weights_id(experiment.student.model),
-        "start": _start(start),
-        "data_hash": digest(rows),
-        "training": settings.model_dump(exclude={"max_length"}),  # no row is ever cut to it
-        "versions": {name: version(name) for name in PACKAGES},
-    }
+    rows, out = _rows(cell), adapter_path(cell)
+    record = _inputs(cell, rows, start)
     if is_done(out, record):
         return out
     began = time.monotonic()
-    tokenizer = load_tokenizer(experiment.student.model)
-    tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
-    set_seed(seed)
-    hf_logging.disable_progress_bar()  # ours is the one progress display
-    # Weights in the type of the arithmetic: a float32 base would cost a GPU twice the memory.
-    model: Any = AutoModelForCausalLM.from_pretrained(
-        weights_at(experiment.student.model), dtype=torch.bfloat16 if settings.bf16 else torch.float32
-    )
-    lora = None
-    if start is None:
-        lora = LoraConfig(
-            r=settings.rank, lora_alpha=settings.alpha, target_modules="all-linear", task_type="CAUSAL_LM"
-        )
-    else:
-        model = PeftModel.from_pretrained(model, start, is_trainable=True)
+    job = _open_job(cell, start)
     try:
-        lesson = METHODS[method](Pupil(experiment, condition_name, seed, model, tokenizer, lora), rows)
+        prepared = TRAINERS[job.method](job, rows)
     except RowTooLong as error:
-        raise RowTooLong(f"train {condition_name} seed {seed}: {error}") from None
-    trainer = lesson.trainer
+        raise RowTooLong(f"{cell.label('train')}: {error}") from None
+    trainer = prepared.trainer
     for callback in (ProgressCallback, PrinterCallback):
         trainer.remove_callback(callback)
     out.parent.mkdir(parents=True, exist_ok=True)
-    with stage(f"train {condition_name} seed {seed}") as progress:
+    with stage(cell.label("train")) as progress:
         trainer.add_callback(_Progress(progress))
         loss = trainer.train().training_loss
-    learned = {**_score(lesson), **lesson.account()}
+    learned = {**_score(prepared), **prepared.account()}
     if trainer.is_world_process_zero():
         record |= {
             "rows": len(rows),
-            "sequences": lesson.sequences,
+            "sequences": prepared.sequences,
             "optimizer_steps": trainer.state.global_step,
-            "trained_tokens": int(lesson.tokens * (trainer.state.epoch or 0) + 0.5),
+            "trained_tokens": int(prepared.tokens * (trainer.state.epoch or 0) + 0.5),
             "loss": loss,
             **learned,
             "seconds": time.monotonic() - began,
@@ -131,28 +108,60 @@ def train(experiment: Experiment, condition_name: str, seed: int, round: int = 0
     return out
 
 
-def _score(lesson: Lesson) -> dict[str, Any]:
+def _inputs(cell: Cell, rows: list[Row], start: Path | None) -> dict[str, Any]:
+    """What an adapter depends on: where these are equal, it is there already."""
+    experiment = cell.experiment
+    return {
+        "condition_name": cell.condition_name,
+        "method": cell.condition.method,
+        "seed": cell.seed,
+        "round": cell.round,
+        "model": experiment.student.model,
+        "model_hash": weights_id(experiment.student.model),
+        "start": "" if start is None else _file_hash(start / "adapter_model.safetensors"),
+        "data_hash": digest(rows),
+        "training": experiment.training.model_dump(exclude={"max_length"}),  # no row is ever cut to it
+        "versions": {name: version(name) for name in PACKAGES},
+    }
+
+
+def _open_job(cell: Cell, start: Path | None) -> TrainingJob:
+    experiment, settings = cell.experiment, cell.experiment.training
+    tokenizer = load_tokenizer(experiment.student.model)
+    tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
+    set_seed(cell.seed)
+    hf_logging.disable_progress_bar()  # ours is the one progress display
+    # Weights in the type of the arithmetic: a float32 base would cost a GPU twice the memory.
+    model: Any = AutoModelForCausalLM.from_pretrained(
+        weights_at(experiment.student.model), dtype=torch.bfloat16 if settings.bf16 else torch.float32
+    )
+    if start is not None:
+        return TrainingJob(cell, PeftModel.from_pretrained(model, start, is_trainable=True), tokenizer, None)
+    lora = LoraConfig(r=settings.rank, lora_alpha=settings.alpha, target_modules="all-linear", task_type="CAUSAL_LM")
+    return TrainingJob(cell, model, tokenizer, lora)
+
+
+def _score(prepared: PreparedTrainer) -> dict[str, Any]:
     """On how many held-out pairs the student now prefers the better turn, more than the base does."""
-    if lesson.held_out is None:
+    if prepared.held_out is None:
         return {}
-    found = lesson.trainer.evaluate()
-    return {"held_out": {"pairs": len(lesson.held_out), "accuracy": found["eval_rewards/accuracies"]}}
+    scores = prepared.trainer.evaluate()
+    return {"held_out": {"pairs": len(prepared.held_out), "accuracy": scores["eval_rewards/accuracies"]}}
 
 
-def _rows(experiment: Experiment, condition_name: str, seed: int, round: int) -> list[Row]:
-    everything = read_rows(experiment, condition_name)
-    rows = [row for row in everything if (row["seed"], row["round"]) == (seed, round)]
-    if experiment.training.regime == "matched":
+def _rows(cell: Cell) -> list[Row]:
+    """The rows of the cell's dataset, in the order of their ids."""
+    everything = read_rows(cell.experiment, cell.condition_name)
+    rows = [row for row in everything if (row["seed"], row["round"]) == (cell.seed, cell.round)]
+    if cell.experiment.training.regime == "matched":
         if any("matched" not in row for row in rows):
             raise ConfigError(
-                f"training.regime: 'matched', but the dataset of {condition_name!r} is not matched with the "
+                f"training.regime: 'matched', but the dataset of {cell.condition_name!r} is not matched with the "
                 "others. Run pipeline.datasets.export.mark_matched once all conditions are exported."
             )
         rows = [row for row in rows if row["matched"]]
     if not rows:
-        raise NothingToTrain(
-            f"{condition_name}, seed {seed}, round {round}: no rows among {len(everything)} of all seeds"
-        )
+        raise NothingToTrain(f"{cell}, round {cell.round}: no rows among {len(everything)} of all seeds")
     return sorted(rows, key=lambda row: row["id"])
 
 
@@ -192,11 +201,6 @@ def is_done(out: Path, record: dict[str, Any]) -> bool:
     there = json.loads((out / RECORD).read_text(encoding="utf-8"))
     same = json.loads(json.dumps({key: value for key, value in record.items() if key != "versions"}))
     return all(there.get(key) == value for key, value in same.items())
-
-
-def _start(start: Path | None) -> str:
-    """Which adapter training goes on from, by content."""
-    return "" if start is None else _file_hash(start / "adapter_model.safetensors")
 
 
 @lru_cache

@@ -5,11 +5,9 @@ maieutic eval configs/quickstart.yaml
 
 from __future__ import annotations
 
-import itertools
 import json
 import time
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 
 from evals.examining.cost import most_answers
@@ -29,19 +27,21 @@ from evals.sitting.scaffold import scaffolded
 from evals.sitting.sitting import Case, Episode, Sitting
 from pipeline.core.files import write_whole
 from pipeline.core.schema import Task
-from pipeline.dialogue.casting import Casting, Counted
+from pipeline.dialogue.casting import Casting
 from pipeline.engines.model import EngineDown, Model
 from pipeline.engines.weights import weights_id
 from pipeline.experiment.assignment import exam_tasks
+from pipeline.experiment.cell import Cell, cells
 from pipeline.experiment.experiment import Experiment
 from pipeline.reading.labeller import open_labeller
 from pipeline.runs.directory import newest_adapter
 from pipeline.runs.progress import console, say, seconds, stage
+from pipeline.runs.usage import Metered
 from pipeline.sandbox.checks import can_run
 
 
-def results_path(run: Path, condition_name: str, seed: int) -> Path:
-    return run / "results" / condition_name / f"seed-{seed}.jsonl"
+def results_path(cell: Cell) -> Path:
+    return cell.experiment.run / "results" / cell.condition_name / f"seed-{cell.seed}.jsonl"
 
 
 def _student(experiment: Experiment, adapter: Path | None) -> dict[str, str | None]:
@@ -52,21 +52,14 @@ def _student(experiment: Experiment, adapter: Path | None) -> dict[str, str | No
     }
 
 
-def is_done(experiment: Experiment, condition_name: str, seed: int, adapter: Path | None) -> bool:
+def is_done(cell: Cell, adapter: Path | None) -> bool:
     """Whether these very weights sat the exam already."""
-    record = results_path(experiment.run, condition_name, seed).with_suffix(".student.json")
-    return record.is_file() and json.loads(record.read_text(encoding="utf-8")) == _student(experiment, adapter)
+    record = results_path(cell).with_suffix(".student.json")
+    return record.is_file() and json.loads(record.read_text(encoding="utf-8")) == _student(cell.experiment, adapter)
 
 
 async def examine(
-    experiment: Experiment,
-    condition_name: str,
-    seed: int,
-    adapter: Path | None,
-    student: Model,
-    peer: Model,
-    tasks: list[Task],
-    aside: list[Task],
+    cell: Cell, adapter: Path | None, student: Model, peer: Model, tasks: list[Task], aside: list[Task]
 ) -> Path:
     """Write results/<condition>/seed-N.jsonl (cases), seed-N.episodes.jsonl and seed-N.people.jsonl (what was said in
     whole episodes, and in place of people), and who sat the exam.
@@ -74,9 +67,10 @@ async def examine(
     `student` is the model with `adapter`, opened. Where its engine failed at some scenarios, who sat the exam is
     left out: it counts as not done. Raises EngineDown where it failed at most of them.
     """
+    experiment = cell.experiment
     labeller = open_labeller(experiment.acts, experiment.engine)
     sat = scaffolded(experiment, student)
-    sitting = Sitting(experiment, sat, peer, seed, tuple(tasks), tuple(aside), labeller=labeller)
+    sitting = Sitting(experiment, sat, peer, cell.seed, tuple(tasks), tuple(aside), labeller=labeller)
     include = experiment.exams.include
     cases: list[Case] = []
     episodes: list[Episode] = []
@@ -99,7 +93,7 @@ async def examine(
         cases += of_people
     if 2 * len(sitting.errors) > len(sitting.outcomes):
         raise EngineDown(
-            f"exams of {condition_name}, seed {seed}: the engine failed at {len(sitting.errors)} of "
+            f"exams of {cell.condition_name}, seed {cell.seed}: the engine failed at {len(sitting.errors)} of "
             f"{len(sitting.outcomes)} "
             f"scenarios; the last: {sitting.errors[-1]}. Mend that; the same command examines again."
         )
@@ -107,7 +101,7 @@ async def examine(
         cases.append(Case("all", "all", "unanswered", sum(sitting.outcomes), len(sitting.outcomes)))
     if sitting.unlabelled and experiment.acts.labeller == "judge":
         cases.append(Case("all", "all", "unlabelled", sum(sitting.unlabelled), len(sitting.unlabelled)))
-    path = results_path(experiment.run, condition_name, seed)
+    path = results_path(cell)
     path.parent.mkdir(parents=True, exist_ok=True)
     record = path.with_suffix(".student.json")
     record.unlink(missing_ok=True)
@@ -166,32 +160,28 @@ async def examine_all(experiment: Experiment) -> None:
     if references := await make_references(experiment):
         console.print(references_table(references))
     most = most_answers(experiment, tasks, len(aside))
-    adapters = partial(newest_adapter, experiment)
-    casting = Casting(experiment, adapters)
-    casting.announce(itertools.product(experiment.conditions, experiment.seeds), experiment.rounds - 1)
-    for name in ("base", *experiment.conditions):
-        for seed in experiment.seeds:
-            adapter = None if name == "base" else adapters(name, seed, experiment.rounds - 1)
-            label = f"examine {name} seed {seed}"
-            if adapter is None and name != "base":
-                say(f"{label}: there is no adapter, left out")
-                continue
-            if is_done(experiment, name, seed, adapter):
-                say(f"{label}: there already")
-                continue
-            began = time.monotonic()
-            base = casting.open(experiment.student.model)
-            with stage(label, most) as progress:
-                student = Counted(casting.open(experiment.student.model, adapter), progress)
-                try:
-                    await examine(experiment, name, seed, adapter, student, base, tasks, aside)
-                finally:
-                    hits = casting.meter.store(
-                        experiment.run, experiment.engine.kind, "examine", name, seed, experiment.rounds - 1
-                    )
-            say(f"{label}: {progress.done} answers, {seconds(time.monotonic() - began)}{hits}")
-            if not is_done(experiment, name, seed, adapter):
-                say("  The engine failed at some scenarios; the same command examines this student again.")
+    casting = Casting(experiment, newest_adapter)
+    casting.announce(cells(experiment, experiment.conditions, experiment.rounds - 1))
+    for cell in cells(experiment, ("base", *experiment.conditions), experiment.rounds - 1):
+        adapter = None if cell.condition_name == "base" else newest_adapter(cell)
+        label = cell.label("examine")
+        if adapter is None and cell.condition_name != "base":
+            say(f"{label}: there is no adapter, left out")
+            continue
+        if is_done(cell, adapter):
+            say(f"{label}: there already")
+            continue
+        began = time.monotonic()
+        base = casting.open(experiment.student.model)
+        with stage(label, most) as progress:
+            student = Metered(casting.open(experiment.student.model, adapter), lambda _: progress())
+            try:
+                await examine(cell, adapter, student, base, tasks, aside)
+            finally:
+                cached = casting.meter.store(experiment.run, "examine", cell)
+        say(f"{label}: {progress.done} answers, {seconds(time.monotonic() - began)}{cached}")
+        if not is_done(cell, adapter):
+            say("  The engine failed at some scenarios; the same command examines this student again.")
     names = {name: name for name in ("base", *experiment.conditions)}
     if block := beside_people(experiment.run, experiment, names):
         console.print(*people_tables(block), sep="\n")

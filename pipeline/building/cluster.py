@@ -22,9 +22,11 @@ from typing import Any
 import yaml
 
 from pipeline.building import rounds
-from pipeline.building.build import Counts
 from pipeline.building.concurrency import Stopped
+from pipeline.building.failures import say_failures
+from pipeline.building.making import Counts
 from pipeline.core.errors import ConfigError, MaieuticError
+from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment, dump
 from pipeline.runs.progress import Stage, say, stage
 from pipeline.runs.shards import Shard, held, merge
@@ -55,10 +57,11 @@ def build_round(experiment: Experiment, group: list[str], round: int) -> None:
             started = {work.remote(dump(experiment), os.getcwd(), group, round, shard): shard for shard in shards}
             made = _gather(experiment, started, progress)
     merge(experiment)
-    for (name, seed), counts in made.items():
-        say(f"build {name} seed {seed}: {counts}")
+    for key, counts in made.items():
+        cell = Cell(experiment, *key)
+        say(f"{cell.label('build')}: {counts}")
         if counts.failed:
-            rounds.say_failures(experiment, name, seed, round)
+            say_failures(cell)
 
 
 def _work(config: str, folder: str, group: list[str], round: int, shard: Shard) -> list[rounds.Made]:
@@ -68,9 +71,9 @@ def _work(config: str, folder: str, group: list[str], round: int, shard: Shard) 
         return asyncio.run(rounds.build_round(experiment, group, round, shard))
 
 
-def _gather(experiment: Experiment, started: dict[Any, Shard], progress: Stage) -> dict[tuple[str, int], Counts]:
-    """What all shards made. A first Ctrl-C or SIGTERM lets dialogues under way end, a second one does not."""
-    sums: dict[tuple[str, int], Counter[str]] = {}
+def _gather(experiment: Experiment, started: dict[Any, Shard], progress: Stage) -> dict[tuple[str, int, int], Counts]:
+    """What all shards made, by cell. A first Ctrl-C or SIGTERM lets dialogues under way end, a second one does not."""
+    sums: dict[tuple[str, int, int], Counter[str]] = {}
     waiting, lines = list(started), _Lines(experiment, list(started.values()))
     handler = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
@@ -79,7 +82,7 @@ def _gather(experiment: Experiment, started: dict[Any, Shard], progress: Stage) 
             progress(lines.count())
             for shard in ended:
                 for each in _result(shard, started[shard]):
-                    sums.setdefault((each.condition_name, each.seed), Counter()).update(each.counts._asdict())
+                    sums.setdefault(each.cell.key, Counter()).update(each.counts._asdict())
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt):
             say("Stopping when the dialogues under way have ended. Once more stops at once.")
@@ -92,7 +95,7 @@ def _gather(experiment: Experiment, started: dict[Any, Shard], progress: Stage) 
         raise
     finally:
         signal.signal(signal.SIGTERM, handler)
-    return {key: Counts(**found) for key, found in sums.items()}
+    return {key: Counts(**counts) for key, counts in sums.items()}
 
 
 def _result(reference: Any, shard: Shard) -> list[rounds.Made]:

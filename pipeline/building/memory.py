@@ -13,84 +13,64 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
-from pipeline.building.build import FAILURES, Counts, forget_engine_errors
-from pipeline.building.concurrency import Stopped, admit
+from pipeline.building.failures import TYPED, failure_of, forget_engine_errors
+from pipeline.building.making import Counts, make_missing
 from pipeline.core.schema import Task, digest, question_hash
-from pipeline.dialogue.episode import EmptyTurn
+from pipeline.dialogue.episode import EmptyTurn, stream
 from pipeline.engines.model import Model, Sampling
+from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.settings import MemorySettings
 from pipeline.judging.outcome import is_correct
 from pipeline.knowledge.records import Dialogue, Failure, Memory
 from pipeline.knowledge.view import probe, view
 from pipeline.reading.embedder import sentence_model
-from pipeline.runs.store import Appender, read
+from pipeline.runs.store import read
 
 REFLECT = "The answer was not right. Say in one line what to do differently next time."
 LIKE = 10  # memories of nearly the same length, of which `random` draws one
 
 
-async def remember(
-    experiment: Experiment, condition_name: str, seed: int, round: int, writer: Model, tick: Callable[[], None]
-) -> Counts:
+async def remember(cell: Cell, writer: Model, tick: Callable[[], None]) -> Counts:
     """Make a memory of each dialogue of a cell that has none yet. Raises Stopped.
 
     What an engine fails at is a typed failure in memory/failures.jsonl, and is tried again by the next call.
     """
-    folder, made, failed, skipped = experiment.run / "memory", 0, 0, 0
-    forget_engine_errors(folder, condition_name, seed, round)
-    ended = {memory.id for memory in read(folder / f"{condition_name}.jsonl", Memory)}
-    ended |= {failure.id for failure in read(folder / "failures.jsonl", Failure)}
-
-    def missing() -> Iterator[Dialogue]:
-        nonlocal skipped
-        for dialogue in cell(experiment, condition_name, seed, round):
-            if dialogue.id in ended:
-                skipped += 1
-            else:
-                yield dialogue
-
-    with Appender(folder / f"{condition_name}.jsonl") as memories, Appender(folder / "failures.jsonl") as failures:
-
-        async def work(dialogue: Dialogue) -> None:
-            nonlocal made, failed
-            try:
-                memories.append(await _memory(experiment, dialogue, writer))
-                made += 1
-            except tuple(FAILURES) as error:
-                common = {"condition_name": condition_name, "seed": seed, "round": round, "message": str(error)}
-                kind = FAILURES[type(error)]
-                failures.append(Failure(id=dialogue.id, task_id=dialogue.task.id, kind=kind, **common))
-                failed += 1
-            tick()
-
-        if await admit(missing(), work, 1 if experiment.dialogue.deterministic else experiment.dialogue.concurrency):
-            raise Stopped(f"after {made + failed} more memories of {condition_name!r}, seed {seed}")
-    return Counts(made, failed, skipped)
+    folder = cell.experiment.run / "memory"
+    records, failures = folder / f"{cell.condition_name}.jsonl", folder / "failures.jsonl"
+    forget_engine_errors(folder, cell)
+    ended = {memory.id for memory in read(records, Memory)} | {failure.id for failure in read(failures, Failure)}
+    return await make_missing(
+        dialogues_of(cell),
+        ended,
+        partial(_memory, cell, writer),
+        records=records,
+        failures=failures,
+        failure=Failure,
+        at_a_time=cell.experiment.dialogue.at_a_time,
+        tick=tick,
+        what=f"memories of {cell}",
+    )
 
 
-def cell(experiment: Experiment, condition_name: str, seed: int, round: int) -> Iterator[Dialogue]:
-    """The dialogues of one condition, seed and round."""
-    for dialogue in read(experiment.run / "dialogues" / f"{condition_name}.jsonl", Dialogue):
-        if (dialogue.seed, dialogue.round) == (seed, round):
-            yield dialogue
+def dialogues_of(cell: Cell) -> Iterator[Dialogue]:
+    """The stored dialogues of one cell."""
+    return filter(cell.holds, read(cell.experiment.run / "dialogues" / f"{cell.condition_name}.jsonl", Dialogue))
 
 
-async def _memory(experiment: Experiment, dialogue: Dialogue, writer: Model) -> Memory:
-    condition, right, lesson, tokens = dialogue.condition, is_correct(dialogue), "", 0
+async def _memory(cell: Cell, writer: Model, dialogue: Dialogue) -> Memory | Failure:
+    right, lesson, tokens = is_correct(dialogue), "", 0
     if not right:
-        seen = probe(view(dialogue.task, condition, dialogue.turns, "student", experiment.student.system), REFLECT)
-        settings = Sampling(experiment.dialogue.max_tokens, 0.0, int(digest(dialogue.id, "lesson", length=15), 16))
-        written = await writer.complete(seen, settings)
-        lesson, tokens = next(iter(written.text.strip().splitlines()), "").strip(), written.tokens
-        if not lesson:
-            raise EmptyTurn("the model wrote no lesson")
-    said = [
-        f"{'You' if turn.party == 'student' else condition.label.capitalize()}: {turn.text}" for turn in dialogue.turns
-    ]
+        try:
+            lesson, tokens = await _lesson(cell.experiment, dialogue, writer)
+        except TYPED as error:
+            return failure_of(cell, dialogue.id, dialogue.task.id, error)
+    label = dialogue.condition.label.capitalize()
+    lines = [f"{'You' if turn.party == 'student' else label}: {turn.text}" for turn in dialogue.turns]
     return Memory(
         id=dialogue.id,
         question=dialogue.task.question,
@@ -98,29 +78,40 @@ async def _memory(experiment: Experiment, dialogue: Dialogue, writer: Model) -> 
         seed=dialogue.seed,
         round=dialogue.round,
         right=right,
-        transcript="\n".join([f"Problem: {dialogue.task.question}", *said]),
+        transcript="\n".join([f"Problem: {dialogue.task.question}", *lines]),
         lesson=lesson,
         tokens=tokens,
     )
 
 
-def recall(experiment: Experiment, condition_name: str, seed: int, round: int, tasks: Collection[Task]) -> list[Task]:
-    """The tasks, each with the memories that the condition's student has of others. Raises ConfigError."""
-    condition, settings = experiment.conditions[condition_name], experiment.memory
-    path = experiment.run / "memory" / f"{condition.remembers}.jsonl"
-    pool = sorted((m for m in read(path, Memory) if (m.seed, m.round) == (seed, round)), key=lambda m: m.id)
+async def _lesson(experiment: Experiment, dialogue: Dialogue, writer: Model) -> tuple[str, int]:
+    """One line from the student's own view, and the tokens that were generated for it. Raises EmptyTurn."""
+    seen = view(dialogue.task, dialogue.condition, dialogue.turns, "student", experiment.student.system)
+    sampling = Sampling(experiment.dialogue.max_tokens, 0.0, stream(dialogue.id, "lesson"))
+    written = await writer.complete(probe(seen, REFLECT), sampling)
+    lesson = next(iter(written.text.strip().splitlines()), "").strip()
+    if not lesson:
+        raise EmptyTurn("the model wrote no lesson")
+    return lesson, written.tokens
+
+
+def recall(cell: Cell, tasks: Collection[Task]) -> list[Task]:
+    """The tasks, each with the memories that the cell's student has of others. Raises ConfigError."""
+    condition, settings = cell.condition, cell.experiment.memory
+    path = cell.experiment.run / "memory" / f"{condition.remembers}.jsonl"
+    pool = sorted((m for m in read(path, Memory) if (m.seed, m.round) == (cell.seed, cell.round)), key=lambda m: m.id)
     if not pool:
         return list(tasks)
     vectors = embed(settings, [memory.question for memory in pool])
     likeness = embed(settings, [task.question for task in tasks]) @ vectors.T
-    found = []
+    reminded = []
     for task, row in zip(tasks, likeness, strict=True):
         chosen = _nearest(pool, row, question_hash(task.full_question), settings.items)
         if condition.memory == "random":
-            chosen = _others(pool, chosen, task, random.Random(digest(task.id, seed, round, "memory")))
+            chosen = _others(pool, chosen, task, random.Random(digest(task.id, cell.seed, cell.round, "memory")))
         texts = tuple(shown(memory, whole=condition.memory == "uniform") for memory in chosen)
-        found.append(task.model_copy(update={"memories": texts}))
-    return found
+        reminded.append(task.model_copy(update={"memories": texts}))
+    return reminded
 
 
 def shown(memory: Memory, whole: bool) -> str:

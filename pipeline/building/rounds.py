@@ -6,72 +6,71 @@ maieutic build configs/quickstart.yaml
 from __future__ import annotations
 
 import asyncio
-import itertools
-from collections import Counter
 from collections.abc import Collection
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.building.build import Counts, build, finished, jobs
+from pipeline.building.build import build, finished, planned_dialogues
+from pipeline.building.failures import check_engine, failures_of, say_failures
 from pipeline.building.human_dialogues import adopt
-from pipeline.building.memory import cell, recall, remember
-from pipeline.building.turn_values import branch_out, has_ledger, wanted
+from pipeline.building.making import Counts
+from pipeline.building.memory import dialogues_of, recall, remember
+from pipeline.building.turn_values import has_ledger, planned_branches, play_branches
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Task
 from pipeline.dialogue.casting import Casting
-from pipeline.engines.model import EngineDown, EngineError
+from pipeline.engines.model import EngineError
+from pipeline.experiment.cell import Cell, cells
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import ONLINE
-from pipeline.knowledge.records import Failure
 from pipeline.runs import directory
 from pipeline.runs.directory import newest_adapter
 from pipeline.runs.progress import say, stage
 from pipeline.runs.shards import Shard
-from pipeline.runs.store import read
 from pipeline.sandbox.checks import can_run
-from pipeline.tasks.loading import load_dialogues, stream_tasks
+from pipeline.tasks.loading import BadRow, load_dialogues, stream_tasks
 
 
 class Made(NamedTuple):
-    """What one call made of one condition and seed."""
+    """What one call made of one cell."""
 
-    condition_name: str
-    seed: int
+    cell: Cell
     counts: Counts
 
 
 def groups(experiment: Experiment) -> list[list[str]]:
     """Conditions that can be made together: one whose partner is another's student waits for that student."""
-    found: list[list[str]] = [[]]
+    grouped: list[list[str]] = [[]]
     for name, condition in experiment.conditions.items():
-        if condition.weights in found[-1]:
-            found.append([])
-        found[-1].append(name)
-    return found
+        if condition.weights in grouped[-1]:
+            grouped.append([])
+        grouped[-1].append(name)
+    return grouped
 
 
 def _speaking(experiment: Experiment, group: list[str]) -> list[str]:
     """Those of a group that have dialogues of their own to be built."""
-    condition = experiment.conditions
-    return [name for name in group if not condition[name].learns_from and condition[name].method not in ONLINE]
+    conditions = experiment.conditions
+    return [name for name in group if not conditions[name].learns_from and conditions[name].method not in ONLINE]
 
 
-def waits(experiment: Experiment, group: list[str], round: int) -> bool:
+def needs_training_first(experiment: Experiment, group: list[str], round: int) -> bool:
     """Whether this round needs students that are not trained yet; it is said which."""
-    needed = set()
-    for name, seed in itertools.product(group, experiment.seeds):
-        weights = experiment.conditions[name].weights
-        if round and newest_adapter(experiment, name, seed, round - 1) is None:
-            needed.add(name)
-        if weights in experiment.conditions and not newest_adapter(experiment, weights, seed, experiment.rounds - 1):
-            needed.add(weights)
-    if needed:
+    untrained = set()
+    for cell in cells(experiment, group, round):
+        partner = cell.condition.weights
+        if round and newest_adapter(cell.in_round(round - 1)) is None:
+            untrained.add(cell.condition_name)
+        if partner in experiment.conditions:
+            trained = cell._replace(condition_name=partner, round=experiment.rounds - 1)
+            if newest_adapter(trained) is None:
+                untrained.add(partner)
+    if untrained:
         say(
-            f"round {round + 1} of {', '.join(group)} waits for the training of {', '.join(sorted(needed))}. "
+            f"round {round + 1} of {', '.join(group)} waits for the training of {', '.join(sorted(untrained))}. "
             "`maieutic run` trains as it goes."
         )
-    return bool(needed)
+    return bool(untrained)
 
 
 async def build_round(experiment: Experiment, group: list[str], round: int, shard: Shard | None = None) -> list[Made]:
@@ -82,6 +81,23 @@ async def build_round(experiment: Experiment, group: list[str], round: int, shar
     can_run(experiment.has_code)
     if shard:
         directory.label(experiment, shard.folder(experiment.run))
+    tasks, bad = _tasks(experiment)
+    casting = Casting(experiment, newest_adapter)
+    casting.announce(cells(experiment, group, round - 1))
+    made = []
+    for cell in cells(experiment, _speaking(experiment, group), round):
+        label, voice = cell.label("build"), cell.condition.voice
+        if shard and voice == "human":
+            say(f"{label}: human dialogues are taken in by the whole build")
+        elif shard and cell.condition.memory != "none":
+            say(f"{label}: what it remembers is not whole before all shards are, it is left to the whole build")
+        else:
+            made.append(Made(cell, await _build_cell(cell, casting, tasks, bad, shard)))
+    return made
+
+
+def _tasks(experiment: Experiment) -> tuple[Collection[Task], list[BadRow]]:
+    """What is trained on, and the rows that could not be read; it is said how many. Raises ConfigError without any."""
     tasks, bad = stream_tasks(experiment.tasks, "train")
     if not tasks:
         raise ConfigError(
@@ -89,139 +105,86 @@ async def build_round(experiment: Experiment, group: list[str], round: int, shar
             + (f"; the first: {bad[0].where}: {bad[0].message}). " if bad else "). ")
             + "Expected counts per specification, such as {full: 300}, and a file with usable rows."
         )
-    wanted = sum(sum(settings.train.values()) for settings in experiment.tasks.sources)
-    if len(tasks) < wanted and experiment.tasks.source != "mathdial":
-        say(f"tasks: {wanted} were asked for, the source has {len(tasks)} on its training questions")
+    asked_for = sum(sum(settings.train.values()) for settings in experiment.tasks.sources)
+    if len(tasks) < asked_for and experiment.tasks.source != "mathdial":
+        say(f"tasks: {asked_for} were asked for, the source has {len(tasks)} on its training questions")
     unusable = f", {len(bad)} rows that cannot be used, in failures.jsonl" if bad else ""
     say(f"tasks: {len(tasks)} to train on{unusable}")
-    casting = Casting(experiment, partial(newest_adapter, experiment))
-    casting.announce(itertools.product(group, experiment.seeds), round - 1)
-    made = []
-    for name, seed in itertools.product(_speaking(experiment, group), experiment.seeds):
-        label = f"build {name} seed {seed}" + (f" round {round + 1}" if experiment.rounds > 1 else "")
-        condition, hits = experiment.conditions[name], ""
-        if condition.voice == "human":
-            if shard:
-                say(f"{label}: human dialogues are taken in by the whole build")
-                continue
-            counts = adopt(experiment, *load_dialogues(experiment.tasks, name, condition, seed), name, seed)
-        else:
-            if shard and condition.memory != "none":
-                say(f"{label}: what it remembers is not whole before all shards are, it is left to the whole build")
-                continue
-            folder = shard.folder(experiment.run) if shard else experiment.run
-            left, played = _missing(experiment, tasks, name, seed, round, shard), tasks
-            if left and condition.memory != "none":
-                await _remember(experiment, condition.remembers, seed, round, casting)
-                played = recall(experiment, name, seed, round, tasks)
-            with stage(label, left) as progress:
-                cast = casting.cast(name, seed, round)
-                try:
-                    counts = await build(experiment, played, bad, name, seed, round, cast, progress, shard)
-                finally:
-                    hits = casting.meter.store(folder, experiment.engine.kind, "build", name, seed, round)
-        say(f"{label}: {counts}{hits}")
-        if counts.failed and not shard:
-            say_failures(experiment, name, seed, round)
-        if counts.failed and not counts.made + counts.skipped:
-            _check_engine(folder, name, seed, round)
-        made.append(Made(name, seed, counts))
-    return made
+    return tasks, bad
 
 
-async def _remember(experiment: Experiment, name: str, seed: int, round: int, casting: Casting) -> None:
-    """Make what is missing of the memories of one cell."""
-    label = f"memory {name} seed {seed}" + (f" round {round + 1}" if experiment.rounds > 1 else "")
-    with stage(label, sum(1 for _ in cell(experiment, name, seed, round))) as progress:
+async def _build_cell(
+    cell: Cell, casting: Casting, tasks: Collection[Task], bad: list[BadRow], shard: Shard | None
+) -> Counts:
+    """Make what is missing of one cell, and say what came of it. Raises EngineDown where nothing but errors did."""
+    experiment, condition, cached = cell.experiment, cell.condition, ""
+    folder = shard.folder(experiment.run) if shard else experiment.run
+    if condition.voice == "human":  # held once, whatever the round
+        imported = load_dialogues(experiment.tasks, cell.condition_name, condition, cell.seed)
+        counts = adopt(cell.in_round(0), *imported)
+    else:
+        left = _missing(cell, tasks, shard)
+        if left and condition.memory != "none":
+            await _remember(cell._replace(condition_name=condition.remembers), casting)
+            tasks = recall(cell, tasks)
+        with stage(cell.label("build"), left) as progress:
+            cast = casting.cast(cell)
+            try:
+                counts = await build(cell, tasks, bad, cast, progress, shard)
+            finally:
+                cached = casting.meter.store(folder, "build", cell)
+    say(f"{cell.label('build')}: {counts}{cached}")
+    if counts.failed and not shard:
+        say_failures(cell)
+    if counts.failed and not counts.made + counts.skipped:
+        check_engine(folder, cell)
+    return counts
+
+
+async def _remember(cell: Cell, casting: Casting) -> None:
+    """Make what is missing of the memories of one cell. Raises EngineError where some could not be made."""
+    experiment, label = cell.experiment, cell.label("memory")
+    with stage(label, sum(1 for _ in dialogues_of(cell))) as progress:
         writer = casting.open(experiment.partner.model or experiment.student.model)
         try:
-            counts = await remember(experiment, name, seed, round, writer, progress)
+            counts = await remember(cell, writer, progress)
         finally:
-            hits = casting.meter.store(experiment.run, experiment.engine.kind, "memory", name, seed, round)
-    say(f"{label}: {counts.made} memories, {counts.failed} failures, {counts.skipped} there already{hits}")
-    files = experiment.run / "failures.jsonl", experiment.run / "memory" / "failures.jsonl"
-    failures = [failure for file in files for failure in read(file, Failure) if failure.kind == "engine_error"]
-    wanting = [f for f in failures if (f.condition_name, f.seed, f.round) == (name, seed, round)]
-    if wanting:
+            cached = casting.meter.store(experiment.run, "memory", cell)
+    say(f"{label}: {counts.made} memories, {counts.failed} failures, {counts.skipped} there already{cached}")
+    failures = [*failures_of(experiment.run, cell), *failures_of(experiment.run / "memory", cell)]
+    if wanting := [failure for failure in failures if failure.kind == "engine_error"]:
         raise EngineError(
-            f"{len(wanting)} dialogues or lessons of {name!r}, seed {seed}, ended in an engine error (the last: "
-            f"{wanting[-1].message}), and others are to remember all of them. The same command tries them again."
+            f"{len(wanting)} dialogues or lessons of {cell.condition_name!r}, seed {cell.seed}, ended in an engine "
+            f"error (the last: {wanting[-1].message}), and others are to remember all of them. The same command tries "
+            "them again."
         )
 
 
 async def branch_round(experiment: Experiment, group: list[str], round: int) -> None:
     """The turn-value ledger of one round, where the config asks for one."""
-    casting = Casting(experiment, partial(newest_adapter, experiment))
-    casting.announce(itertools.product(group, experiment.seeds), round - 1)
-    for name, seed in itertools.product(_speaking(experiment, group), experiment.seeds):
-        if not has_ledger(experiment, name):
-            continue
-        label = f"ledger {name} seed {seed}" + (f" round {round + 1}" if experiment.rounds > 1 else "")
-        with stage(label, sum(1 for _ in wanted(experiment, name, seed, round))) as progress:
+    casting = Casting(experiment, newest_adapter)
+    casting.announce(cells(experiment, group, round - 1))
+    names = [name for name in _speaking(experiment, group) if has_ledger(experiment, name)]
+    for cell in cells(experiment, names, round):
+        label = cell.label("ledger")
+        with stage(label, sum(1 for _ in planned_branches(cell))) as progress:
             try:
-                counts = await branch_out(experiment, name, seed, round, casting.cast(name, seed, round), progress)
+                counts = await play_branches(cell, casting.cast(cell), progress)
             finally:
-                hits = casting.meter.store(experiment.run, experiment.engine.kind, "ledger", name, seed, round)
-        say(f"{label}: {counts.made} branches, {counts.failed} failures, {counts.skipped} there already{hits}")
+                cached = casting.meter.store(experiment.run, "ledger", cell)
+        say(f"{label}: {counts.made} branches, {counts.failed} failures, {counts.skipped} there already{cached}")
 
 
 def missing(experiment: Experiment, group: list[str], round: int) -> int:
     """How many dialogues of a round are still to be made."""
     tasks, _ = stream_tasks(experiment.tasks, "train")
-    cells = itertools.product(_speaking(experiment, group), experiment.seeds)
-    return sum(_missing(experiment, tasks, name, seed, round, None) for name, seed in cells)
+    return sum(_missing(cell, tasks, None) for cell in cells(experiment, _speaking(experiment, group), round))
 
 
-def _missing(
-    experiment: Experiment, tasks: Collection[Task], name: str, seed: int, round: int, shard: Shard | None
-) -> int:
-    ended = finished(experiment.run, name, shard)
-    mine = (job.id for job in jobs(experiment, tasks, name, seed, round) if not shard or shard.takes(job.id))
+def _missing(cell: Cell, tasks: Collection[Task], shard: Shard | None) -> int:
+    ended = finished(cell.experiment.run, cell.condition_name, shard)
+    mine = (plan.id for plan in planned_dialogues(cell, tasks) if not shard or shard.takes(plan.id))
     return sum(id not in ended for id in mine)
-
-
-def _check_engine(folder: Path, name: str, seed: int, round: int) -> None:
-    """Raises EngineDown where nothing came of a cell but errors of the engine: others would fare no better."""
-    failures = read(folder / "failures.jsonl", Failure)
-    mine = [f for f in failures if (f.condition_name, f.seed, f.round) == (name, seed, round) and f.kind != "bad_task"]
-    if mine and all(failure.kind == "engine_error" for failure in mine):
-        raise EngineDown(
-            f"Not one of {len(mine)} dialogues could be played, the engine failed at all of them; the last: "
-            f"{mine[-1].message}. Mend that; the same command tries them again."
-        )
-
-
-def say_failures(experiment: Experiment, name: str, seed: int, round: int) -> None:
-    """What went wrong in one cell, by kind."""
-    every = read(experiment.run / "failures.jsonl", Failure)
-    found = [
-        failure for failure in every if (failure.condition_name, failure.seed, failure.round) == (name, seed, round)
-    ]
-    if not found:
-        return
-    kinds = ", ".join(f"{count} {kind}" for kind, count in Counter(failure.kind for failure in found).items())
-    say(f"  failures.jsonl: {kinds}; the last: {found[-1].message}")
-    if any(failure.kind == "engine_error" for failure in found):
-        say("  Engine errors are tried again by the same command.")
-
-
-def whole_before_others(experiment: Experiment, group: list[str], round: int) -> None:
-    """Raises EngineError where others would learn from these students, and dialogues of theirs are to be made again."""
-    partners = {condition.weights for condition in experiment.conditions.values()}
-    followed = {name for name in group if name in partners or round + 1 < experiment.rounds}
-    failures = read(experiment.run / "failures.jsonl", Failure)
-    open_ = sum(f.kind == "engine_error" and f.condition_name in followed and f.round == round for f in failures)
-    if open_:
-        raise EngineError(
-            f"{open_} dialogues of round {round + 1} ended in an engine error, and what comes next builds on their "
-            "students: training waits for them. The same command tries them again."
-        )
-
-
-def unfinished(experiment: Experiment) -> int:
-    """Dialogues, and those of the ledger, that ended in an engine error: they are tried again."""
-    files = (experiment.run / "failures.jsonl", experiment.run / "ledger" / "failures.jsonl")
-    return sum(failure.kind == "engine_error" for file in files for failure in read(file, Failure))
 
 
 def shard_of(experiment: Experiment, text: str) -> Shard:
@@ -237,7 +200,7 @@ def build_shard(experiment: Experiment, shard: Shard) -> Path:
     with directory.writing(folder):
         for group in groups(experiment):
             for round in range(experiment.rounds):
-                if waits(experiment, group, round):
+                if needs_training_first(experiment, group, round):
                     break
                 asyncio.run(build_round(experiment, group, round, shard))
     say("When all shards have ended, the same command without --shard takes them in.")

@@ -15,13 +15,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Iterator
+from functools import partial
 from statistics import fmean
 from typing import Any, NamedTuple, TypeVar
 
-from pipeline.building.build import FAILURES, Counts, forget_engine_errors
-from pipeline.building.concurrency import Stopped, admit
+from pipeline.building.failures import TYPED, failure_of, forget_engine_errors
+from pipeline.building.making import Counts, make_missing
 from pipeline.core.schema import digest
 from pipeline.dialogue.episode import Cast, play, speak, stream
+from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.settings import Ledger
 from pipeline.judging.outcome import is_correct
@@ -30,7 +32,7 @@ from pipeline.knowledge.view import view
 from pipeline.reading.acts import questions
 from pipeline.reading.correctness import is_right
 from pipeline.runs.pool import ledger_path
-from pipeline.runs.store import Appender, read
+from pipeline.runs.store import read
 from pipeline.sandbox.checks import checked
 
 T = TypeVar("T")
@@ -67,95 +69,82 @@ def has_ledger(experiment: Experiment, condition_name: str) -> bool:
     return experiment.ledger.siblings > 0 and spoken and condition.method != "q_priming"
 
 
-def wanted(experiment: Experiment, condition_name: str, seed: int, round: int) -> Iterator[tuple[str, Dialogue, int]]:
-    """Id, dialogue and student turn of every branch that a cell asks for, in the order of its dialogues."""
-    settings = experiment.ledger
-    for dialogue in read(experiment.run / "dialogues" / f"{condition_name}.jsonl", Dialogue):
-        if (dialogue.seed, dialogue.round) == (seed, round):
-            for at in settings.at:
-                if at < (len(dialogue.turns) + 1) // 2:
-                    name = digest(dialogue.id, "ledger", at, settings.siblings, settings.rollouts)
-                    yield name, dialogue, at
+class PlannedBranch(NamedTuple):
+    """One branch to be made: of the student's turn number `at` of a stored dialogue, 0 is its first."""
+
+    id: str
+    dialogue: Dialogue
+    at: int
 
 
-async def branch_out(
-    experiment: Experiment, condition_name: str, seed: int, round: int, cast: Cast, tick: Callable[[], None]
-) -> Counts:
-    """Make what is missing of one cell's ledger; `tick` is called at each branch's end. Raises Stopped."""
-    folder, made, failed, skipped = experiment.run / "ledger", 0, 0, 0
-    forget_engine_errors(folder, condition_name, seed, round)
-    ended = {branch.id for branch in read(ledger_path(experiment.run, condition_name), Branch)}
-    ended |= {failure.id for failure in read(folder / "failures.jsonl", Failure)}
-
-    def missing() -> Iterator[tuple[str, Dialogue, int]]:
-        nonlocal skipped
-        for piece in wanted(experiment, condition_name, seed, round):
-            if piece[0] in ended:
-                skipped += 1
-            else:
-                yield piece
-
-    with (
-        Appender(ledger_path(experiment.run, condition_name)) as branches,
-        Appender(folder / "failures.jsonl") as failures,
-    ):
-
-        async def work(piece: tuple[str, Dialogue, int]) -> None:
-            nonlocal made, failed
-            record = await _branch(experiment, cast, *piece)
-            if isinstance(record, Branch):
-                branches.append(record)
-                made += 1
-            else:
-                failures.append(record)
-                failed += 1
-            tick()
-
-        settings, most = experiment.ledger, experiment.dialogue.concurrency
-        at_a_time = 1 if experiment.dialogue.deterministic else max(1, most // (settings.siblings * settings.rollouts))
-        if await admit(missing(), work, at_a_time):
-            raise Stopped(f"after {made + failed} more branches of {condition_name!r}, seed {seed}")
-    return Counts(made, failed, skipped)
+def planned_branches(cell: Cell) -> Iterator[PlannedBranch]:
+    """Every branch that a cell asks for, in the order of its dialogues."""
+    settings, run = cell.experiment.ledger, cell.experiment.run
+    for dialogue in filter(cell.holds, read(run / "dialogues" / f"{cell.condition_name}.jsonl", Dialogue)):
+        for at in settings.at:
+            if at < (len(dialogue.turns) + 1) // 2:
+                id = digest(dialogue.id, "ledger", at, settings.siblings, settings.rollouts)
+                yield PlannedBranch(id, dialogue, at)
 
 
-async def _branch(experiment: Experiment, cast: Cast, name: str, dialogue: Dialogue, at: int) -> Branch | Failure:
-    task, condition, prefix = dialogue.task, experiment.conditions[dialogue.condition_name], dialogue.turns[: 2 * at]
+async def play_branches(cell: Cell, cast: Cast, tick: Callable[[], None]) -> Counts:
+    """Make what is missing of one cell's branches; `tick` is called at each one's end. Raises Stopped."""
+    settings, records = cell.experiment.ledger, ledger_path(cell.experiment.run, cell.condition_name)
+    failures = records.with_name("failures.jsonl")
+    forget_engine_errors(failures.parent, cell)
+    ended = {branch.id for branch in read(records, Branch)} | {failure.id for failure in read(failures, Failure)}
+    return await make_missing(
+        planned_branches(cell),
+        ended,
+        partial(_play_branch, cell, cast),
+        records=records,
+        failures=failures,
+        failure=Failure,
+        at_a_time=max(1, cell.experiment.dialogue.at_a_time // (settings.siblings * settings.rollouts)),
+        tick=tick,
+        what=f"branches of {cell}",
+    )
+
+
+async def _play_branch(cell: Cell, cast: Cast, plan: PlannedBranch) -> Branch | Failure:
+    experiment, dialogue, task = cell.experiment, plan.dialogue, plan.dialogue.task
+    condition, prefix = cell.condition, dialogue.turns[: 2 * plan.at]
     settings = experiment.dialogue.model_copy(update={"beliefs": 0})
     messages = view(task, condition, prefix, "student", cast.student_system)
-    key = digest(task.id, dialogue.seed, dialogue.round, dialogue.sample, experiment.fingerprint(), "ledger", at)
+    key = digest(task.id, dialogue.seed, dialogue.round, dialogue.sample, experiment.fingerprint(), "ledger", plan.at)
 
     async def sibling(i: int) -> Sibling:
         turn = await checked(task, await speak(cast.student, messages, "student", settings, stream(key, i)))
         begun = (*prefix, turn)
-        played = await _all(
+        ends = await _all(
             play(task, condition, cast, settings, digest(key, i, j), begun=begun)
             for j in range(experiment.ledger.rollouts)
         )
-        return Sibling(
-            turn=turn, rollouts=tuple(Rollout(turns=one.turns[len(begun) :], stop=one.stop) for one in played)
-        )
+        return Sibling(turn=turn, rollouts=tuple(Rollout(turns=end.turns[len(begun) :], stop=end.stop) for end in ends))
 
-    common = {"id": name, "condition_name": dialogue.condition_name, "seed": dialogue.seed, "round": dialogue.round}
     try:
         siblings = await _all(map(sibling, range(experiment.ledger.siblings)))
-    except tuple(FAILURES) as error:
-        return Failure(task_id=task.id, kind=FAILURES[type(error)], message=str(error), **common)
+    except TYPED as error:
+        return failure_of(cell, plan.id, task.id, error)
     return Branch(
+        id=plan.id,
         dialogue=dialogue.id,
         task=task,
+        condition_name=cell.condition_name,
         condition=dialogue.condition,
+        seed=cell.seed,
+        round=cell.round,
         prefix=prefix,
         siblings=tuple(siblings),
-        **common,
     )
 
 
 async def _all(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     """The results, when all have ended. Raises the first error, if there was one."""
     results = await asyncio.gather(*work, return_exceptions=True)
-    found: list[T] = []
+    ended: list[T] = []
     for result in results:
         if isinstance(result, BaseException):
             raise result
-        found.append(result)
-    return found
+        ended.append(result)
+    return ended

@@ -28,6 +28,7 @@ from pipeline.datasets.rows import (
     to_row,
 )
 from pipeline.experiment.assignment import tasks_of
+from pipeline.experiment.cell import Cell, cells
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import ONLINE, Method
 from pipeline.knowledge.partition import WRONG_KEY
@@ -92,11 +93,11 @@ def rows(experiment: Experiment, condition_name: str, format: Format) -> tuple[i
     if format == "prompt_only":
         if condition.memory != "none":  # its tasks come with memories, which the dialogues hold
             own = [d for d in read(Pool(experiment, condition_name).own, Dialogue) if not d.sample and not d.round]
-            return len(own), (opening(experiment, d.condition_name, d.task, d.seed) for d in own)
+            return len(own), (opening(Cell(experiment, d.condition_name, d.seed), d.task) for d in own)
         begin = before_steps if condition.method == "grpo_step" else opening
         return len(experiment.seeds) * sum(1 for _ in _playable(experiment, condition_name)), (
-            begin(experiment, condition_name, task, seed)
-            for seed in experiment.seeds
+            begin(cell, task)
+            for cell in cells(experiment, [condition_name], 0)
             for task in _playable(experiment, condition_name)
         )
     if condition.method in ONLINE:

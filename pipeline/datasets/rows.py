@@ -14,6 +14,7 @@ from pipeline.building.build import dialogue_id
 from pipeline.building.turn_values import answer_worth, worth
 from pipeline.core.schema import Task, Turn
 from pipeline.dialogue.rule_partner import WORDINGS
+from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.judging.outcome import rights
 from pipeline.knowledge.condition import Condition
@@ -145,26 +146,25 @@ def pairs(experiment: Experiment, branch: Branch, by_answer: bool) -> list[Row]:
     return list(found.values())
 
 
-def opening(experiment: Experiment, condition_name: str, task: Task, seed: int, steps: int = 0) -> list[Row]:
+def opening(cell: Cell, task: Task, steps: int = 0) -> list[Row]:
     """Where a student that learns by playing begins with a task: what it reads before its first turn, or after so
     many of an expert's steps."""
-    condition = experiment.conditions[condition_name]
-    name = dialogue_id(experiment, task.id, condition_name, seed, 0, 0)
+    id, system = dialogue_id(cell, task.id, sample=0), cell.experiment.student.system
     return [
         {
-            "id": f"{name}-{steps}" if steps else name,
+            "id": f"{id}-{steps}" if steps else id,
             "task_id": task.id,
-            "seed": seed,
-            "round": 0,
+            "seed": cell.seed,
+            "round": cell.round,
             "specification": task.specification,
-            "prompt": view(task, condition, expert_turns(task, steps), "student", experiment.student.system),
+            "prompt": view(task, cell.condition, expert_turns(task, steps), "student", system),
         }
     ]
 
 
-def before_steps(experiment: Experiment, condition_name: str, task: Task, seed: int) -> list[Row]:
+def before_steps(cell: Cell, task: Task) -> list[Row]:
     """`opening` before each step of the expert's solution."""
-    return [row for done in range(len(task.steps)) for row in opening(experiment, condition_name, task, seed, done)]
+    return [row for done in range(len(task.steps)) for row in opening(cell, task, done)]
 
 
 def expert_turns(task: Task, steps: int) -> list[Turn]:

@@ -10,18 +10,17 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from weakref import WeakValueDictionary
 
-from pipeline.core.schema import Message
 from pipeline.dialogue.episode import Cast
-from pipeline.engines.model import Completion, Model, Sampling, open_model
+from pipeline.engines.model import Model, open_model
+from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
-from pipeline.runs.progress import Stage
 from pipeline.runs.usage import Meter, Metered
 
-# The newest adapter of a condition and seed after a round; None where there is none, before round 0 among others.
-Adapters = Callable[[str, int, int], Path | None]
+# The newest adapter of a cell's condition and seed up to its round; None where there is none.
+Adapters = Callable[[Cell], Path | None]
 
 
-def untrained(condition_name: str, seed: int, round: int) -> None:
+def untrained(cell: Cell) -> None:
     """Adapters of an experiment that has trained nothing."""
 
 
@@ -34,30 +33,30 @@ class Casting:
 
     def open(self, model: str, adapter: Path | None = None) -> Model:
         """A model's weights. Raises ConfigError where they cannot be used."""
-        found = self.opened.get((model, adapter))
-        if found is None:
+        metered = self.opened.get((model, adapter))
+        if metered is None:
             path = None if adapter is None else str(adapter)
             deterministic = self.experiment.dialogue.deterministic
             opened = open_model(self.experiment.engine, model, path, deterministic)
-            found = self.opened[model, adapter] = Metered(opened, self.meter)
-        return found
+            metered = self.opened[model, adapter] = Metered(opened, self.meter.add)
+        return metered
 
-    def announce(self, students: Iterable[tuple[str, int]], round: int) -> None:
-        """Name the students of (condition, seed) that a stage will use.
+    def announce(self, students: Iterable[Cell]) -> None:
+        """Name the students that a stage will use, as their cells' rounds leave them.
 
         vLLM serves all adapters of a base from one engine, and restarts for one that it was not started with.
         """
         if self.experiment.engine.kind == "vllm":
-            self.held = [self.student(condition, seed, round) for condition, seed in students]
+            self.held = [self.student(cell) for cell in students]
 
-    def student(self, condition_name: str, seed: int, round: int) -> Model:
-        """The student after a round of training; -1 is before the first."""
-        return self.open(self.experiment.student.model, self.adapters(condition_name, seed, round))
+    def student(self, cell: Cell) -> Model:
+        """The student after the cell's round of training; -1 is before the first."""
+        return self.open(self.experiment.student.model, self.adapters(cell))
 
-    def cast(self, condition_name: str, seed: int, round: int) -> Cast:
-        """Who plays a round: the student that the round before left, and its partner."""
-        experiment, condition = self.experiment, self.experiment.conditions[condition_name]
-        student = self.student(condition_name, seed, round - 1)
+    def cast(self, cell: Cell) -> Cast:
+        """Who plays a cell: the student that the round before left, and its partner."""
+        experiment, condition = self.experiment, cell.condition
+        student = self.student(cell.in_round(cell.round - 1))
         if condition.voice != "model":
             partner = None
         elif condition.weights == "current":
@@ -65,22 +64,16 @@ class Casting:
         elif condition.weights == "base":
             partner = self.open(experiment.partner.model or experiment.student.model)
         else:
-            partner = self.student(condition.weights, seed, experiment.rounds - 1)
-        said = experiment.partner
-        judge = self.open(said.judge or experiment.student.model) if condition.manner == "convincing" else None
-        return Cast(student, partner, experiment.student.system, said.system, judge, said.candidates, said.judgements)
-
-
-class Counted:
-    """A model whose answers move a progress bar."""
-
-    def __init__(self, model: Model, progress: Stage):
-        self.model, self.progress = model, progress
-
-    async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
-        said = await self.model.complete(messages, sampling)
-        self.progress()
-        return said
-
-    def count_tokens(self, text: str) -> int:
-        return self.model.count_tokens(text)
+            partner = self.student(cell._replace(condition_name=condition.weights, round=experiment.rounds - 1))
+        settings, judge = experiment.partner, None
+        if condition.manner == "convincing":
+            judge = self.open(settings.judge or experiment.student.model)
+        return Cast(
+            student=student,
+            partner=partner,
+            student_system=experiment.student.system,
+            partner_system=settings.system,
+            judge=judge,
+            candidates=settings.candidates,
+            judgements=settings.judgements,
+        )

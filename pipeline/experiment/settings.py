@@ -36,6 +36,11 @@ class DialogueSettings(Section):
     concurrency: int = Field(default=512, ge=1)
     deterministic: bool = False  # batch of one: content is equal too, not only ids (transformers, scripted)
 
+    @property
+    def at_a_time(self) -> int:
+        """Dialogues that are under way at once."""
+        return 1 if self.deterministic else self.concurrency
+
 
 class Ledger(Section):
     """The turn-value ledger (pipeline/building/turn_values.py): what the student might have said, and what would have

@@ -15,13 +15,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.building.concurrency import Stopped, admit
+from pipeline.building.making import Counts, make_missing
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Record, Task, digest, question_hash
 from pipeline.dialogue.casting import Casting
 from pipeline.dialogue.episode import stream
 from pipeline.engines.model import ContextOverflow, EngineDown, EngineError, Model, Sampling
 from pipeline.engines.weights import weights_id
+from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.posing.challenge import ask, task_of
 from pipeline.posing.documents import Document, load_documents
@@ -54,14 +55,6 @@ class Attempt(NamedTuple):
     number: int
 
 
-class Posed(NamedTuple):
-    """Of one call: tasks made, refusals made, and attempts that an earlier call had left ready."""
-
-    made: int
-    refused: int
-    skipped: int
-
-
 def refusals_path(tasks: Path) -> Path:
     return tasks.with_suffix(".failures.jsonl")
 
@@ -81,7 +74,7 @@ async def pose(
     temperature: float,
     at_a_time: int,
     tick: Callable[[], None] = lambda: None,
-) -> Posed:
+) -> Counts:
     """Make what is missing; `tick` is called at each attempt's end. Raises Stopped at a signal, as a build does."""
     standing = [refusal for refusal in read(refusals_path(tasks), Refusal) if refusal.kind not in AGAIN]
     ended, asked = {refusal.id for refusal in standing}, dict[str, str]()
@@ -89,42 +82,35 @@ async def pose(
         ended.add(task.id.removeprefix("posed-"))
         asked |= dict.fromkeys(_same(task), task.id)
     rewrite(refusals_path(tasks), standing)
-    made = refused = skipped = 0
-
-    def missing() -> Iterator[Attempt]:
-        nonlocal skipped
-        for attempt in attempts:
-            if attempt.id in ended:
-                skipped += 1
-            else:
-                yield attempt
-
-    with Appender(tasks) as accepted, Appender(refusals_path(tasks)) as failures:
+    with Appender(refusals_path(tasks)) as refusals:
         for row in bad:
-            name = digest(row.where.rpartition("/")[2], row.message)
-            failures.append(Refusal(id=name, document=row.where, attempt=-1, kind="bad_document", message=row.message))
+            id = digest(row.where.rpartition("/")[2], row.message)
+            refusals.append(Refusal(id=id, document=row.where, attempt=-1, kind="bad_document", message=row.message))
 
-        async def work(attempt: Attempt) -> None:
-            nonlocal made, refused
-            said = ""
-            try:
-                sampling = Sampling(MAX_TOKENS, temperature, stream(attempt.id))
-                said = (await model.complete(ask(attempt.document, attempt.number), sampling)).text
-                task = task_of(attempt.id, said, attempt.document)
-                if twin := next((asked[key] for key in _same(task) if key in asked), None):
-                    raise Refused("duplicate", f"task {twin} poses the same question")
-            except (Refused, ContextOverflow, EngineError) as error:
-                failures.append(_refusal(attempt, error, said))
-                refused += 1
-            else:  # nothing is awaited since the look for a twin
-                accepted.append(task)
-                asked.update(dict.fromkeys(_same(task), task.id))
-                made += 1
-            tick()
+    async def make(attempt: Attempt) -> Task | Refusal:
+        text = ""
+        try:
+            sampling = Sampling(MAX_TOKENS, temperature, stream(attempt.id))
+            text = (await model.complete(ask(attempt.document, attempt.number), sampling)).text
+            task = task_of(attempt.id, text, attempt.document)
+            if twin := next((asked[key] for key in _same(task) if key in asked), None):
+                raise Refused("duplicate", f"task {twin} poses the same question")
+        except (Refused, ContextOverflow, EngineError) as error:
+            return _refusal(attempt, error, text)
+        asked.update(dict.fromkeys(_same(task), task.id))  # nothing was awaited since the look for a twin
+        return task
 
-        if await admit(missing(), work, at_a_time):
-            raise Stopped(f"after {made + refused} more attempts")
-    return Posed(made, refused, skipped)
+    return await make_missing(
+        attempts,
+        ended,
+        make,
+        records=tasks,
+        failures=refusals_path(tasks),
+        failure=Refusal,
+        at_a_time=at_a_time,
+        tick=tick,
+        what="attempts",
+    )
 
 
 def _same(task: Task) -> tuple[str, str]:
@@ -158,10 +144,10 @@ def pose_documents(experiment: Experiment, source: Path, each: int) -> int:
     documents, bad = load_documents(source)
     weights, temperature = experiment.partner.model or experiment.student.model, experiment.dialogue.temperature
     wanted = list(attempts_at(documents, each, weights_id(weights), temperature))
-    at_a_time = 1 if experiment.dialogue.deterministic else experiment.dialogue.concurrency
+    at_a_time = experiment.dialogue.at_a_time
     casting = Casting(experiment)
 
-    async def work() -> Posed:
+    async def work() -> Counts:
         with stage("pose", len(wanted)) as progress:
             return await pose(casting.open(weights), wanted, bad, tasks, temperature, at_a_time, progress)
 
@@ -170,7 +156,7 @@ def pose_documents(experiment: Experiment, source: Path, each: int) -> int:
             try:
                 posed = asyncio.run(work())
             finally:
-                casting.meter.store(tasks.parent, experiment.engine.kind, "pose", "", 0, 0)
+                casting.meter.store(tasks.parent, "pose", Cell(experiment, "", 0))  # of no condition
     except Held as error:
         raise RunError(
             f"tasks.path: another process poses into {tasks.parent}. Wait until it ends, or choose another file with "
@@ -180,14 +166,14 @@ def pose_documents(experiment: Experiment, source: Path, each: int) -> int:
 
 
 def _tell(
-    tasks: Path, documents: Sequence[Document], bad: Sequence[BadRow], wanted: Sequence[Attempt], posed: Posed
+    tasks: Path, documents: Sequence[Document], bad: Sequence[BadRow], wanted: Sequence[Attempt], posed: Counts
 ) -> int:
     """Counts that reconcile: attempts = tasks + refusals. Returns how many attempts the engine failed at."""
     ids = {attempt.id for attempt in wanted}
     found = [refusal for refusal in read(refusals_path(tasks), Refusal) if refusal.id in ids]
     kinds = Counter(refusal.kind for refusal in found)
     unread = f", {len(bad)} rows cannot be read as one" if bad else ""
-    say(f"pose: {posed.made} tasks, {posed.refused} refused, {posed.skipped} there already")
+    say(f"pose: {posed.made} tasks, {posed.failed} refused, {posed.skipped} there already")
     sums = f"{len(ids)} attempts = {len(ids) - len(found)} tasks + {len(found)} refused"
     say(f"  {len(documents)} documents{unread}; {sums}")
     if kinds:

@@ -22,6 +22,7 @@ import yaml
 from pipeline.core.errors import ConfigError, MaieuticError
 from pipeline.core.files import write_first, write_whole
 from pipeline.engines.weights import EMBEDDED, is_embedded_base, weights_at
+from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment, dump, load
 
 # What a resumed run may change.
@@ -39,15 +40,16 @@ class Held(RunError):
     """Another process writes to it, and may let go."""
 
 
-def adapter_path(experiment: Experiment, condition_name: str, seed: int, round: int) -> Path:
+def adapter_path(cell: Cell) -> Path:
     """adapters/<condition>/seed-N for the last round; earlier rounds keep theirs beside it."""
-    name = f"seed-{seed}" if round == experiment.rounds - 1 else f"seed-{seed}-round-{round}"
-    return experiment.run / "adapters" / condition_name / name
+    is_last = cell.round == cell.experiment.rounds - 1
+    name = f"seed-{cell.seed}" if is_last else f"seed-{cell.seed}-round-{cell.round}"
+    return cell.experiment.run / "adapters" / cell.condition_name / name
 
 
-def newest_adapter(experiment: Experiment, condition_name: str, seed: int, round: int) -> Path | None:
-    """What the newest training up to a round left; None where there is none, before round 0 among others."""
-    paths = [adapter_path(experiment, condition_name, seed, r) for r in range(round, -1, -1)]
+def newest_adapter(cell: Cell) -> Path | None:
+    """What the newest training up to the cell's round left; None where there is none, before round 0 among others."""
+    paths = [adapter_path(cell.in_round(round)) for round in range(cell.round, -1, -1)]
     return next((path for path in paths if path.exists()), None)
 
 

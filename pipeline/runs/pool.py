@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.core.schema import Party
+from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import ONLINE
 from pipeline.knowledge.records import Branch, Dialogue
@@ -89,9 +90,10 @@ class Spent(NamedTuple):
     later: float
 
 
-def spent(experiment: Experiment, condition_name: str, seed: int) -> Spent | None:
-    """Of the pool of `reference`; None where that is not built."""
-    source = reference(experiment, condition_name)
+def spent(cell: Cell) -> Spent | None:
+    """Of the cell's seed in the pool of `reference`; None where that is not built."""
+    experiment, seed = cell.experiment, cell.seed
+    source = reference(experiment, cell.condition_name)
     if source is None:
         return None
     pool, spoken = Pool(experiment, source), experiment.conditions[source].voice == "model"

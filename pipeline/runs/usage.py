@@ -7,11 +7,13 @@ new ones: the hit rate is the share of prompt tokens that it did not have to rea
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from pipeline.core.schema import Message, Record, digest
 from pipeline.engines.model import Completion, Model, Sampling
+from pipeline.experiment.cell import Cell
 from pipeline.runs.store import Appender, read
 
 
@@ -40,37 +42,43 @@ class Meter:
         self.answers = self.prompt_tokens = self.generated_tokens = 0
         self.cached_tokens: int | None = None
 
-    def add(self, said: Completion) -> None:
+    def add(self, answer: Completion) -> None:
         self.answers += 1
-        self.prompt_tokens += said.prompt_tokens
-        if said.cached_tokens is not None:
-            self.cached_tokens = (self.cached_tokens or 0) + said.cached_tokens
-        self.generated_tokens += said.tokens
+        self.prompt_tokens += answer.prompt_tokens
+        if answer.cached_tokens is not None:
+            self.cached_tokens = (self.cached_tokens or 0) + answer.cached_tokens
+        self.generated_tokens += answer.tokens
 
-    def store(self, folder: Path, engine: str, stage: str, condition_name: str, seed: int, round: int) -> str:
+    def store(self, folder: Path, stage: str, cell: Cell) -> str:
         """Append what was added up to usage.jsonl, begin anew, and give the hit rate in words."""
         if not self.answers:
             return ""
         path = folder / "usage.jsonl"
         earlier = [usage.id for usage in read(path, Usage)]
-        cell = {"stage": stage, "condition_name": condition_name, "seed": seed, "round": round, "engine": engine}
+        of = {
+            "stage": stage,
+            "condition_name": cell.condition_name,
+            "seed": cell.seed,
+            "round": cell.round,
+            "engine": cell.experiment.engine.kind,
+        }
         with Appender(path) as file:
-            file.append(Usage(id=digest(folder.name, cell, vars(self), earlier), **cell, **vars(self)))
+            file.append(Usage(id=digest(folder.name, of, vars(self), earlier), **of, **vars(self)))
         share = None if self.cached_tokens is None else self.cached_tokens / max(self.prompt_tokens, 1)
         self._begin()
         return "" if share is None else f", {share:.0%} of prompt tokens from cache"
 
 
 class Metered:
-    """A model whose answers are added up."""
+    """A model each of whose answers is counted: added up (`Meter.add`), or shown as progress."""
 
-    def __init__(self, model: Model, meter: Meter):
-        self.model, self.meter = model, meter
+    def __init__(self, model: Model, count: Callable[[Completion], object]):
+        self.model, self.count = model, count
 
     async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
-        said = await self.model.complete(messages, sampling)
-        self.meter.add(said)
-        return said
+        answer = await self.model.complete(messages, sampling)
+        self.count(answer)
+        return answer
 
     def count_tokens(self, text: str) -> int:
         return self.model.count_tokens(text)

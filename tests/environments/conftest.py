@@ -13,12 +13,13 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from pipeline.building.build import jobs, play_job
+from pipeline.building.build import planned_dialogues, play_planned
 from pipeline.core.schema import Message, Task, digest
 from pipeline.dialogue.episode import Cast
 from pipeline.engines.model import Completion, Sampling
 from pipeline.engines.scripted import ScriptedModel
 from pipeline.engines.settings import Engine
+from pipeline.experiment.cell import Cell
 from pipeline.experiment.exams import Exams
 from pipeline.experiment.experiment import Experiment, dump
 from pipeline.experiment.settings import DialogueSettings, Partner
@@ -144,9 +145,9 @@ def untold(dialogue: Dialogue, requests: list[dict[str, Any]]) -> str:
 
 async def build(played: Experiment, model: Student) -> list[Any]:
     """What the pipeline makes of the same condition with the same student."""
-    condition, cast = played.conditions["ours"], Cast(model, ScriptedModel(), "Learn.", "Help.")
+    cast = Cast(model, ScriptedModel(), "Learn.", "Help.")
     tasks, _ = load_tasks(played.tasks, "train")
-    return [await play_job(played, condition, cast, job) for job in jobs(played, tasks, "ours", 7, 0)]
+    return [await play_planned(plan, cast) for plan in planned_dialogues(Cell(played, "ours", 7), tasks)]
 
 
 def student(played: Experiment) -> Student:

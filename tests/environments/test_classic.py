@@ -127,7 +127,7 @@ def test_the_splits_are_the_experiments(written):
 
 def test_verifiers_loads_it_by_name_and_averages_its_metrics(written):
     env = vf.load_environment("maieutic-dialogue", config=written(experiment(partition="facts")), condition_name="ours")
-    server = Server(student(env.stage.experiment))
+    server = Server(student(env.stage.cell.experiment))
 
     async def evaluated() -> Any:
         client = vf.OpenAIChatCompletionsClient(server.client())

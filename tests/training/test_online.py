@@ -21,15 +21,17 @@ from pipeline.datasets.export import export, read_rows
 from pipeline.engines.decode import Answer
 from pipeline.engines.model import Completion, ContextOverflow, EngineError, Sampling
 from pipeline.engines.transformers import TransformersModel, load_tokenizer
+from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment, dump
 from pipeline.knowledge.condition import ONLINE, Condition
 from pipeline.knowledge.records import Dialogue
 from pipeline.tasks.loading import load_tasks
-from training import online, student
-from training.generation import company
-from training.lesson import Lesson, Pupil
-from training.online import discounted, likeness, sample
-from training.session import Session
+from training.job import PreparedTrainer, TrainingJob
+from training.online.grpo import grpo_trainer
+from training.online.partners import open_partners
+from training.online.rewards import Sample, discounted, likeness, sample
+from training.online.session import Session
+from training.student import RECORD, train
 
 BASE = Path("data/base")
 WEIGHTS = "adapter_model.safetensors"
@@ -53,19 +55,18 @@ def experiment(model: Path, out: Path, method: str = "grpo", **sections: Any) ->
     )
 
 
-def pupil(made: Experiment, seed: int = 1) -> Pupil:
+def job(made: Experiment, seed: int = 1) -> TrainingJob:
     model = AutoModelForCausalLM.from_pretrained(made.student.model)
     tokenizer = load_tokenizer(made.student.model)
     tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
-    return Pupil(
-        made, "facts", seed, model, tokenizer, LoraConfig(r=4, target_modules="all-linear", task_type="CAUSAL_LM")
-    )
+    lora = LoraConfig(r=4, target_modules="all-linear", task_type="CAUSAL_LM")
+    return TrainingJob(Cell(made, "facts", seed), model, tokenizer, lora)
 
 
-def lesson(made: Experiment) -> tuple[Lesson, list[dict[str, Any]]]:
-    """A lesson whose adapter is not nothing, and the first batch that its trainer would play."""
+def prepared(made: Experiment) -> tuple[PreparedTrainer, list[dict[str, Any]]]:
+    """A trainer whose adapter is not nothing, and the first batch that it would play."""
     export(made, "facts")
-    ready = online.lesson(pupil(made), [row for row in read_rows(made, "facts") if row["seed"] == 1])
+    ready = grpo_trainer(job(made), [row for row in read_rows(made, "facts") if row["seed"] == 1])
     torch.manual_seed(0)
     for name, weights in ready.trainer.model.named_parameters():
         if "lora_B" in name:
@@ -116,7 +117,7 @@ def turns(ids: list[int], own: list[int]) -> list[tuple[int, int]]:
 @pytest.mark.parametrize("method", ONLINE)
 @pytest.mark.parametrize("kind", ["embedded", "qwen3"])
 def test_the_trainer_is_given_exactly_the_ids_that_were_sampled(kind, method, request, tmp_path, asked):
-    ready, batch = lesson(experiment(request.getfixturevalue(kind), tmp_path, method))
+    ready, batch = prepared(experiment(request.getfixturevalue(kind), tmp_path, method))
     trainer, tokenizer = ready.trainer, load_tokenizer(str(request.getfixturevalue(kind)))
     found = trainer.rollout_func([example["prompt"] for example in batch], trainer)
     assert all(module.training for module in trainer.model.modules())
@@ -136,7 +137,7 @@ def test_the_trainer_is_given_exactly_the_ids_that_were_sampled(kind, method, re
 @pytest.mark.parametrize("kind", ["embedded", "qwen3"])
 def test_the_trainers_log_probabilities_are_those_of_sampling(kind, request, tmp_path, asked):
     settings = {"dialogue": {"turns": 3, "max_tokens": 24, "temperature": 0.8}}
-    ready, batch = lesson(experiment(request.getfixturevalue(kind), tmp_path, **settings))
+    ready, batch = prepared(experiment(request.getfixturevalue(kind), tmp_path, **settings))
     trainer: Any = ready.trainer
     given = trainer._generate_and_score_completions(batch)
     ids = torch.cat([given["prompt_ids"], given["completion_ids"]], 1)
@@ -191,8 +192,8 @@ def test_one_seed_gives_the_same_bytes_and_another_seed_does_not(tmp_path):
     first, again = experiment(BASE, tmp_path / "a", **whole), experiment(BASE, tmp_path / "b", **whole)
     for made in (first, again):
         export(made, "facts")
-    adapters = [student.train(made, "facts", 1) for made in (first, again)]
-    other = student.train(first, "facts", 2)
+    adapters = [train(Cell(made, "facts", 1)) for made in (first, again)]
+    other = train(Cell(first, "facts", 2))
     assert (adapters[0] / WEIGHTS).read_bytes() == (adapters[1] / WEIGHTS).read_bytes()
     assert (adapters[0] / WEIGHTS).read_bytes() != (other / WEIGHTS).read_bytes()
     assert any(weights.any() for name, weights in load_file(other / WEIGHTS).items() if "lora_B" in name)
@@ -212,10 +213,8 @@ def test_two_processes_play_and_learn_the_same_as_one(tmp_path):
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
     command += [str(tmp_path / "run.py"), str(tmp_path / "config.yaml")]
     subprocess.run(command, check=True, capture_output=True, timeout=280, env=os.environ | {"PYTHONPATH": "."})
-    student.train(alone, "facts", 1)
-    ours, theirs = (
-        json.loads((made.run / f"adapters/facts/seed-1/{student.RECORD}").read_text()) for made in (alone, both)
-    )
+    train(Cell(alone, "facts", 1))
+    ours, theirs = (json.loads((made.run / f"adapters/facts/seed-1/{RECORD}").read_text()) for made in (alone, both))
     for key in ("sampled_tokens", "trained_tokens", "dialogues", "optimizer_steps"):
         assert ours[key] == theirs[key]
     assert ours["reward_last"] == pytest.approx(theirs["reward_last"])
@@ -228,7 +227,7 @@ def test_training_records_what_was_played(tmp_path, method, asked):
         training={"rank": 4, "grpo": {"group": 4, "tasks_per_step": 3}},
     )  # fmt: skip
     export(made, "facts")
-    record = json.loads((student.train(made, "facts", 1) / student.RECORD).read_text())
+    record = json.loads((train(Cell(made, "facts", 1)) / RECORD).read_text())
     cost = 2 if method == "grpo_turn" else 1
     assert record["optimizer_steps"] == 6 * 5 // (12 * cost) == record["dialogues"] // (12 * cost)
     assert record["sampled_tokens"] == sum(len(sampled) for _, sampled in asked)
@@ -239,7 +238,7 @@ def test_training_records_what_was_played(tmp_path, method, asked):
 
 
 def test_members_of_a_group_have_one_prompt_and_draws_of_their_own(embedded, tmp_path):
-    ready, batch = lesson(experiment(embedded, tmp_path))
+    ready, batch = prepared(experiment(embedded, tmp_path))
     found = ready.trainer.rollout_func([example["prompt"] for example in batch], ready.trainer)
     groups = [found["prompt_ids"][i : i + 4] for i in (0, 4)]
     assert groups[0] == groups[0][:1] * 4 and groups[1] == groups[1][:1] * 4 and groups[0] != groups[1]
@@ -276,10 +275,10 @@ def task() -> Task:
     return found
 
 
-def play(made: Experiment, task: Task, *answers: str | list[int] | Exception, steps: int = 0) -> online.Sample:
-    student = pupil(made)
+def play(made: Experiment, task: Task, *answers: str | list[int] | Exception, steps: int = 0) -> Sample:
+    student = job(made)
     engine: Any = Says(student.tokenizer, *answers)
-    return asyncio.run(sample(student, company(student), engine, task, "key", steps))
+    return asyncio.run(sample(student.cell, open_partners(student), engine, task, "key", steps))
 
 
 def test_a_step_is_worth_how_like_the_experts_it_is_and_begins_after_the_experts_own(embedded, tmp_path):
@@ -317,7 +316,7 @@ def test_a_model_partner_is_read_and_not_learned_and_its_tokens_are_counted(embe
     condition = Condition(partition="symmetric", voice="model", weights=weights, method="grpo")
     made = experiment(embedded, tmp_path).model_copy(update={"conditions": {"facts": condition}})
     export(made, "facts")
-    record = json.loads((student.train(made, "facts", 1) / student.RECORD).read_text())
+    record = json.loads((train(Cell(made, "facts", 1)) / RECORD).read_text())
     own = record["trained_tokens"]
     assert record["sampled_tokens"] == sum(len(sampled) for _, sampled in asked) > own > 0
 
@@ -339,7 +338,7 @@ def test_a_full_context_is_worth_nothing_and_leaves_the_ids_until_then(embedded,
 
 
 def test_a_prompt_that_does_not_fit_trains_nothing_and_stops_nothing(embedded, tmp_path):
-    ready, batch = lesson(experiment(embedded, tmp_path, dialogue={"max_tokens": 4096}))
+    ready, batch = prepared(experiment(embedded, tmp_path, dialogue={"max_tokens": 4096}))
     found = ready.trainer.rollout_func([example["prompt"] for example in batch], ready.trainer)
     assert found["reward"] == [0.0] * 8 and found["env_mask"] == [[0]] * 8
     ready.trainer._generate_and_score_completions(batch)

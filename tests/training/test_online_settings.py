@@ -10,6 +10,7 @@ from test_online import experiment
 
 from pipeline.core.schema import Message, Turn
 from pipeline.datasets.export import export, read_rows
+from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue
@@ -17,9 +18,9 @@ from pipeline.knowledge.view import view
 from pipeline.runs.pool import Spent, spent
 from pipeline.runs.store import rewrite
 from pipeline.tasks.loading import load_tasks
-from training import student
-from training.lesson import NothingToTrain, batching
-from training.online import steps
+from training.job import NothingToTrain, batching
+from training.online.budget import optimizer_steps
+from training.student import RECORD, train
 
 
 def test_rows_are_the_tasks_of_the_condition_with_what_the_student_reads_first(embedded, tmp_path):
@@ -37,10 +38,10 @@ def test_rows_are_the_tasks_of_the_condition_with_what_the_student_reads_first(e
 def test_as_many_tokens_are_sampled_as_the_others_pool_cost(embedded, tmp_path):
     made = experiment(embedded, tmp_path, training={}, ledger={"siblings": 4, "rollouts": 2})
     pool = Spent(tokens=128 * 300, first=20.0, later=10.0)
-    assert steps(made, "grpo", 300, 300, pool) == 10
-    assert steps(made, "grpo_turn", 300, 300, pool) == 300 // (20 + 2 * 10) == 7
-    assert steps(made, "grpo_next", 300, 300, pool) == 15
-    assert steps(made, "grpo", 300, 15, pool) == 0, "a step has 16 tasks"
+    assert optimizer_steps(made, "grpo", 300, 300, pool) == 10
+    assert optimizer_steps(made, "grpo_turn", 300, 300, pool) == 300 // (20 + 2 * 10) == 7
+    assert optimizer_steps(made, "grpo_next", 300, 300, pool) == 15
+    assert optimizer_steps(made, "grpo", 300, 15, pool) == 0, "a step has 16 tasks"
 
 
 def test_training_ends_when_the_pools_tokens_are_sampled(embedded, tmp_path):
@@ -52,9 +53,9 @@ def test_training_ends_when_the_pools_tokens_are_sampled(embedded, tmp_path):
     condition = conditions["pool"].shaped()
     talk = Dialogue(id="d", task=task, condition_name="pool", condition=condition, seed=1, turns=turns, stop="turn_cap")
     rewrite(tmp_path / "dialogues/pool.jsonl", [talk.model_copy(update={"id": str(i)}) for i in range(60)])
-    assert spent(made, "facts", 1) == Spent(360, 5.0, 1.0) and spent(made, "facts", 2) is None
+    assert spent(Cell(made, "facts", 1)) == Spent(360, 5.0, 1.0) and spent(Cell(made, "facts", 2)) is None
     export(made, "facts")
-    record = json.loads((student.train(made, "facts", 1) / student.RECORD).read_text())
+    record = json.loads((train(Cell(made, "facts", 1)) / RECORD).read_text())
     # The pool's short dialogues promise seven steps; this student's are longer.
     assert record["optimizer_steps"] < 360 // (8 * 6) == 7
     assert record["sampled_tokens"] >= 360 > record["sampled_tokens"] * (record["optimizer_steps"] - 2) / 7
@@ -63,17 +64,17 @@ def test_training_ends_when_the_pools_tokens_are_sampled(embedded, tmp_path):
 def test_no_more_dialogues_are_played_than_the_other_methods_have(embedded, tmp_path):
     default = {"training": {}, "ledger": {"siblings": 4, "rollouts": 2}}
     made = experiment(embedded, tmp_path, **default)
-    assert steps(made, "grpo", 300, 300, None) == 300 * (1 + 4 * 2) // 128 == 21
-    assert steps(made, "grpo_turn", 300, 300, None) == 300 * (1 + 4 * 2) // 256 == 10
-    assert steps(made, "grpo_next", 300, 300, None) == 21
-    assert steps(made, "grpo", 15, 15, None) == 0, "a step has 16 tasks"
+    assert optimizer_steps(made, "grpo", 300, 300, None) == 300 * (1 + 4 * 2) // 128 == 21
+    assert optimizer_steps(made, "grpo_turn", 300, 300, None) == 300 * (1 + 4 * 2) // 256 == 10
+    assert optimizer_steps(made, "grpo_next", 300, 300, None) == 21
+    assert optimizer_steps(made, "grpo", 15, 15, None) == 0, "a step has 16 tasks"
     more = default | {"dialogue": {"per_task": 3}, "ledger": {"siblings": 0}}
-    assert steps(experiment(embedded, tmp_path, **more), "grpo", 300, 300, None) == 900 // 128
+    assert optimizer_steps(experiment(embedded, tmp_path, **more), "grpo", 300, 300, None) == 900 // 128
     assert batching(made, "grpo") == (32, 4) and batching(made) == (32, 1)
     few = experiment(embedded, tmp_path, training={})
     export(few, "facts")
     with pytest.raises(NothingToTrain, match=r"6 tasks are too few .* training\.grpo\.tasks_per_step"):
-        student.train(few, "facts", 1)
+        train(Cell(few, "facts", 1))
 
 
 @pytest.mark.parametrize(

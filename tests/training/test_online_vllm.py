@@ -9,17 +9,19 @@ from typing import Any
 
 import pytest
 from datasets import disable_progress_bars
-from test_online import pupil
+from test_online import job
 
 from pipeline.core.errors import ConfigError
 from pipeline.datasets.export import export, read_rows
 from pipeline.engines.model import EngineDown, Sampling
 from pipeline.engines.settings import Engine
+from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import Condition
-from training import online, student
-from training.generation import Vllm, generation
-from training.session import Session
+from training.online.grpo import grpo_trainer
+from training.online.sampling import VllmBeside, open_sampler
+from training.online.session import Session
+from training.student import RECORD, train
 
 HERE = importlib.util.find_spec("vllm") is not None
 disable_progress_bars()
@@ -55,7 +57,7 @@ def experiment(out: Path) -> Experiment:
 def test_vllm_samples_from_the_weights_of_each_step_and_its_scores_are_the_trainers(tmp_path: Path) -> None:
     made = experiment(tmp_path)
     export(made, "facts")
-    record = json.loads((student.train(made, "facts", 1) / student.RECORD).read_text())
+    record = json.loads((train(Cell(made, "facts", 1)) / RECORD).read_text())
     assert record["optimizer_steps"] == 8 * 5 // 8 and record["trained_tokens"] > 0
 
 
@@ -63,8 +65,8 @@ def test_vllm_samples_from_the_weights_of_each_step_and_its_scores_are_the_train
 def test_scores_that_are_not_the_trainers_end_the_training(embedded: Path, tmp_path: Path) -> None:
     made = experiment(tmp_path)
     export(made, "facts")
-    ready = online.lesson(pupil(made), [row for row in read_rows(made, "facts") if row["seed"] == 1])
-    sampler = next(one for one in ready.trainer.callback_handler.callbacks if isinstance(one, Vllm))
+    ready = grpo_trainer(job(made), [row for row in read_rows(made, "facts") if row["seed"] == 1])
+    sampler = next(one for one in ready.trainer.callback_handler.callbacks if isinstance(one, VllmBeside))
     played: list[Session] = []
 
     async def work(engine: Any) -> None:
@@ -85,4 +87,4 @@ def test_scores_that_are_not_the_trainers_end_the_training(embedded: Path, tmp_p
 def test_several_processes_are_refused_before_vllm_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WORLD_SIZE", "2")
     with pytest.raises(ConfigError, match="Train it in one process"):
-        generation(pupil(experiment(tmp_path)))
+        open_sampler(job(experiment(tmp_path)))

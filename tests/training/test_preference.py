@@ -17,11 +17,15 @@ from pipeline.datasets.formats import FORMATS
 from pipeline.datasets.rows import Row
 from pipeline.engines.transformers import encode as prompt_ids
 from pipeline.engines.transformers import load_tokenizer
+from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
-from training import preference, student
-from training.lesson import NothingToTrain, Pupil
+from training.job import NothingToTrain, TrainingJob
 from training.masks import IGNORE
 from training.masks import encode as encode_row
+from training.student import RECORD, train
+from training.trainers import dpo
+from training.trainers.dpo import dpo_trainer
+from training.trainers.kto import kto_trainer
 
 METHODS = {name: {"partition": "facts", "method": name} for name in ("dpo", "kto")}
 BETTER, WORSE = "How many hats does Tom lose?", "The answer is 7."
@@ -73,11 +77,11 @@ def experiment(model: Path, out: Path, rows: list[Row], name: str, **settings: A
     return made
 
 
-def pupil(model: Path, made: Experiment, name: str) -> Pupil:
+def job(model: Path, made: Experiment, name: str) -> TrainingJob:
     tokenizer = load_tokenizer(str(model))
     tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
     lora = LoraConfig(r=4, target_modules="all-linear", task_type="CAUSAL_LM")
-    return Pupil(made, name, 1, AutoModelForCausalLM.from_pretrained(model), tokenizer, lora)
+    return TrainingJob(Cell(made, name, 1), AutoModelForCausalLM.from_pretrained(model), tokenizer, lora)
 
 
 @torch.inference_mode()
@@ -101,9 +105,9 @@ def lean(model: Path, adapter: Path | None = None) -> float:
 @pytest.mark.parametrize("kind", ["embedded", "qwen3"])
 def test_a_pair_is_scored_after_the_ids_that_a_sampler_reads_and_up_to_the_end_of_the_turn(kind, request, tmp_path):
     model = request.getfixturevalue(kind)
-    made = pupil(model, experiment(model, tmp_path, [pair(1)], "dpo"), "dpo")
+    made = job(model, experiment(model, tmp_path, [pair(1)], "dpo"), "dpo")
     for row in (pair(1), pair(2)):
-        found = preference._encode_pair(made, row)
+        found = dpo._encode_pair(made, row)
         assert found["prompt_ids"] == prompt_ids(made.tokenizer, row["prompt"])
         for side, text in (("chosen", BETTER), ("rejected", WORSE)):
             said = made.tokenizer.encode(text, add_special_tokens=False)
@@ -112,8 +116,8 @@ def test_a_pair_is_scored_after_the_ids_that_a_sampler_reads_and_up_to_the_end_o
 
 def test_dpo_comes_to_prefer_what_was_worth_more_and_scores_pairs_of_tasks_that_it_never_saw(embedded, tmp_path):
     made = experiment(embedded, tmp_path, [pair(n) for n in range(16)], "dpo", held_out=0.3, beta=0.1)
-    adapter = student.train(made, "dpo", 1)
-    record = json.loads((adapter / student.RECORD).read_text())
+    adapter = train(Cell(made, "dpo", 1))
+    record = json.loads((adapter / RECORD).read_text())
     assert lean(embedded, adapter) > lean(embedded) + 1
     assert record["method"] == "dpo" and record["rows"] == 16
     assert record["sequences"] + record["held_out"]["pairs"] == 16 and record["held_out"]["pairs"] > 1
@@ -123,10 +127,10 @@ def test_dpo_comes_to_prefer_what_was_worth_more_and_scores_pairs_of_tasks_that_
 def test_no_task_stands_on_both_sides_of_the_split(embedded, tmp_path):
     rows = [{**pair(n), "id": f"{n}-{copy}"} for n in range(20) for copy in range(3)]
     made = experiment(embedded, tmp_path, rows, "dpo", held_out=0.3)
-    lesson = preference.pairs(pupil(embedded, made, "dpo"), rows)
-    assert lesson.held_out is not None
+    ready = dpo_trainer(job(embedded, made, "dpo"), rows)
+    assert ready.held_out is not None
     learned, held = (
-        {tuple(one["prompt_ids"]) for one in part} for part in (lesson.trainer.train_dataset, lesson.held_out)
+        {tuple(one["prompt_ids"]) for one in part} for part in (ready.trainer.train_dataset, ready.held_out)
     )
     assert learned and held and not learned & held
     assert len(learned | held) == 20
@@ -135,8 +139,8 @@ def test_no_task_stands_on_both_sides_of_the_split(embedded, tmp_path):
 def test_kto_scores_what_the_student_said_in_a_dialogue_and_nothing_that_its_partner_said(embedded, tmp_path):
     rows = [talk(n, n % 2 == 0) for n in range(8)]
     made = experiment(embedded, tmp_path, rows, "kto")
-    lesson = preference.verdicts(pupil(embedded, made, "kto"), rows)
-    batch = next(iter(lesson.trainer.get_train_dataloader()))
+    ready = kto_trainer(job(embedded, made, "kto"), rows)
+    batch = next(iter(ready.trainer.get_train_dataloader()))
     tokenizer = load_tokenizer(str(embedded))
     for prefix in ("", "KL_"):
         for ids, mask in zip(batch[f"{prefix}input_ids"], batch[f"{prefix}completion_mask"], strict=True):
@@ -144,22 +148,22 @@ def test_kto_scores_what_the_student_said_in_a_dialogue_and_nothing_that_its_par
             assert said.split(tokenizer.eos_token) in ([first, "I am done.", ""] for first in (BETTER, WORSE))
     whole = tokenizer.decode(batch["input_ids"][0])
     assert "Tom loses 2 hats." in whole and "Tom has" in whole
-    assert lesson.tokens == sum(len(tokenizer.encode(s, add_special_tokens=False)) for s in (BETTER, WORSE)) * 4 + 8 * (
+    assert ready.tokens == sum(len(tokenizer.encode(s, add_special_tokens=False)) for s in (BETTER, WORSE)) * 4 + 8 * (
         len(tokenizer.encode("I am done.", add_special_tokens=False)) + 2
     )
 
 
 def test_kto_comes_to_prefer_dialogues_like_those_that_were_resolved(embedded, tmp_path):
     made = experiment(embedded, tmp_path, [talk(n, n % 4 == 0) for n in range(16)], "kto")
-    adapter = student.train(made, "kto", 1)
+    adapter = train(Cell(made, "kto", 1))
     assert lean(embedded, adapter) > lean(embedded) + 0.5
-    assert json.loads((adapter / student.RECORD).read_text())["sequences"] == 16
+    assert json.loads((adapter / RECORD).read_text())["sequences"] == 16
 
 
 @pytest.mark.parametrize("name", ["dpo", "kto"])
 def test_one_seed_gives_the_same_bytes(embedded, tmp_path, name):
     rows = [pair(n) if name == "dpo" else talk(n, n % 2 == 0) for n in range(8)]
-    first, again = (student.train(experiment(embedded, tmp_path / out, rows, name, epochs=1), name, 1) for out in "ab")
+    first, again = (train(Cell(experiment(embedded, tmp_path / out, rows, name, epochs=1), name, 1)) for out in "ab")
     weights = "adapter_model.safetensors"
     assert (first / weights).read_bytes() == (again / weights).read_bytes()
 
@@ -168,16 +172,16 @@ def test_a_method_can_have_a_rate_and_epochs_of_its_own(embedded, tmp_path):
     made = experiment(
         embedded, tmp_path, [pair(0)], "dpo", methods={"dpo": {"learning_rate": 0.5}, "kto": {"epochs": 9}}
     )
-    arguments = pupil(embedded, made, "dpo").arguments()
+    arguments = job(embedded, made, "dpo").arguments()
     assert (arguments["learning_rate"], arguments["num_train_epochs"]) == (0.5, 4)
 
 
 def test_what_cannot_be_compared_is_told_in_words(embedded, tmp_path):
     same = [talk(n, True) for n in range(4)]
     with pytest.raises(NothingToTrain, match="4 of 4 dialogues were resolved, and KTO needs both kinds"):
-        student.train(experiment(embedded, tmp_path / "a", same, "kto"), "kto", 1)
+        train(Cell(experiment(embedded, tmp_path / "a", same, "kto"), "kto", 1))
     both = [talk(n, n % 2 == 0) for n in range(4)]
     with pytest.raises(ConfigError, match=r"training\.micro_batch: 1: KTO compares rows of one pass"):
-        student.train(experiment(embedded, tmp_path / "b", both, "kto", micro_batch=1), "kto", 1)
+        train(Cell(experiment(embedded, tmp_path / "b", both, "kto", micro_batch=1), "kto", 1))
     with pytest.raises(NothingToTrain, match="no pairs to learn among 1"):
-        student.train(experiment(embedded, tmp_path / "c", [pair(0)], "dpo", held_out=0.999), "dpo", 1)
+        train(Cell(experiment(embedded, tmp_path / "c", [pair(0)], "dpo", held_out=0.999), "dpo", 1))

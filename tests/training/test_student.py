@@ -20,12 +20,15 @@ from pipeline.datasets.export import MATCHED, dataset_path, write_rows
 from pipeline.datasets.formats import FORMATS
 from pipeline.datasets.rows import Row
 from pipeline.engines.transformers import load_tokenizer
+from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment, dump
 from pipeline.experiment.settings import Training as Settings
 from pipeline.knowledge.condition import Condition
-from training import sft, student
-from training.lesson import NothingToTrain, batching
+from training import student
+from training.job import NothingToTrain, batching
 from training.masks import RowTooLong
+from training.student import RECORD, train
+from training.trainers.sft import encode_rows, token_counter
 
 WEIGHTS = "adapter_model.safetensors"
 
@@ -63,7 +66,7 @@ def experiment(model: Path, out: Path, rows: list[Row] | None = None, rounds: in
 
 
 def record(adapter: Path) -> dict[str, Any]:
-    return json.loads((adapter / student.RECORD).read_text())
+    return json.loads((adapter / RECORD).read_text())
 
 
 @torch.inference_mode()
@@ -72,7 +75,7 @@ def loss(model: Path, adapter: Path | None = None) -> float:
     network: Any = AutoModelForCausalLM.from_pretrained(model)
     if adapter is not None:
         network = PeftModel.from_pretrained(network, adapter)
-    sequences = sft.encode_rows(load_tokenizer(str(model)), [row(3)], 512)
+    sequences = encode_rows(load_tokenizer(str(model)), [row(3)], 512)
     losses = [
         network(input_ids=torch.tensor([s["input_ids"]]), labels=torch.tensor([s["labels"]])).loss for s in sequences
     ]
@@ -83,33 +86,33 @@ def loss(model: Path, adapter: Path | None = None) -> float:
 def test_training_makes_the_students_turns_likelier_and_records_what_it_did(kind, request, tmp_path):
     model = request.getfixturevalue(kind)
     made = experiment(model, tmp_path, epochs=10)
-    adapter = student.train(made, "facts", 1)
+    adapter = train(Cell(made, "facts", 1))
     assert adapter == tmp_path / "adapters/facts/seed-1"
     assert loss(model, adapter) < loss(model) - 0.3
     wrote = record(adapter)
     turns = 2 if kind == "qwen3" else 1  # its template rewrites history, so every turn is a sequence
     assert (wrote["rows"], wrote["sequences"]) == (6, 6 * turns)
     assert wrote["optimizer_steps"] == 10 * (2 if turns == 1 else 3)
-    assert wrote["trained_tokens"] == 10 * sum(map(sft.token_counter(made), [row(n) for n in range(6)]))
+    assert wrote["trained_tokens"] == 10 * sum(map(token_counter(made), [row(n) for n in range(6)]))
     assert wrote["training"]["epochs"] == 10 and wrote["data_hash"] and wrote["seconds"] > 0
     assert all("lora_" in name for name in load_file(adapter / WEIGHTS))
 
 
 def test_one_seed_gives_the_same_bytes_and_another_seed_does_not(embedded, tmp_path):
     rows = [row(n, seed) for n in range(6) for seed in (1, 2)]
-    first, again = (student.train(experiment(embedded, tmp_path / name, rows), "facts", 1) for name in "ab")
-    other = student.train(experiment(embedded, tmp_path / "a", rows), "facts", 2)
+    first, again = (train(Cell(experiment(embedded, tmp_path / name, rows), "facts", 1)) for name in "ab")
+    other = train(Cell(experiment(embedded, tmp_path / "a", rows), "facts", 2))
     assert (first / WEIGHTS).read_bytes() == (again / WEIGHTS).read_bytes() != (other / WEIGHTS).read_bytes()
 
 
 def test_the_same_training_is_skipped_and_changed_rows_or_settings_are_not(embedded, tmp_path):
-    adapter = student.train(experiment(embedded, tmp_path), "facts", 1)
+    adapter = train(Cell(experiment(embedded, tmp_path), "facts", 1))
     stamp = stamped(adapter)
-    assert student.train(experiment(embedded, tmp_path), "facts", 1) == adapter
+    assert train(Cell(experiment(embedded, tmp_path), "facts", 1)) == adapter
     assert stamped(adapter) == stamp
-    student.train(experiment(embedded, tmp_path, [row(n, answer="9") for n in range(6)]), "facts", 1)
+    train(Cell(experiment(embedded, tmp_path, [row(n, answer="9") for n in range(6)]), "facts", 1))
     changed = stamped(adapter)
-    student.train(experiment(embedded, tmp_path, [row(n, answer="9") for n in range(6)], alpha=8), "facts", 1)
+    train(Cell(experiment(embedded, tmp_path, [row(n, answer="9") for n in range(6)], alpha=8), "facts", 1))
     assert len({stamp, changed, stamped(adapter)}) == 3
 
 
@@ -121,28 +124,28 @@ def stamped(adapter: Path) -> tuple[int, int]:
 
 def test_rows_of_other_seeds_and_rounds_are_not_trained_on(embedded, tmp_path):
     noise = [row(50, seed=2), row(51, round=1)]
-    mixed = student.train(experiment(embedded, tmp_path / "mixed", [row(n) for n in range(6)] + noise), "facts", 1)
-    alone = student.train(experiment(embedded, tmp_path / "alone"), "facts", 1)
+    mixed = train(Cell(experiment(embedded, tmp_path / "mixed", [row(n) for n in range(6)] + noise), "facts", 1))
+    alone = train(Cell(experiment(embedded, tmp_path / "alone"), "facts", 1))
     assert (mixed / WEIGHTS).read_bytes() == (alone / WEIGHTS).read_bytes()
 
 
 def test_a_later_round_goes_on_from_the_adapter_of_the_round_before(embedded, tmp_path):
     rows = [row(n, round=r) for n in range(6) for r in (0, 1)]
     made = experiment(embedded, tmp_path, rows, rounds=2, learning_rate=3e-3, epochs=8)
-    first = student.train(made, "facts", 1, 0)
+    first = train(Cell(made, "facts", 1))
     assert first == tmp_path / "adapters/facts/seed-1-round-0"
-    still = student.train(experiment(embedded, tmp_path, rows, rounds=2, learning_rate=1e-12), "facts", 1, 1, first)
+    still = train(Cell(experiment(embedded, tmp_path, rows, rounds=2, learning_rate=1e-12), "facts", 1, 1), first)
     before, after = load_file(first / WEIGHTS), load_file(still / WEIGHTS)
     assert before.keys() == after.keys()
     assert all(torch.allclose(before[name], after[name], atol=1e-6) for name in before)
-    moved = student.train(made, "facts", 1, 1, first)
+    moved = train(Cell(made, "facts", 1, 1), first)
     assert moved == tmp_path / "adapters/facts/seed-1"
     assert loss(embedded, moved) < loss(embedded, first) < loss(embedded)
-    assert record(moved)["start"] == student._start(first) != ""
+    assert record(moved)["start"] == student._file_hash(first / WEIGHTS) != ""
 
 
 def test_passes_of_fewer_rows_give_the_same_step(embedded, tmp_path):
-    whole, parts = (student.train(experiment(embedded, tmp_path / str(n), micro_batch=n), "facts", 1) for n in (4, 2))
+    whole, parts = (train(Cell(experiment(embedded, tmp_path / str(n), micro_batch=n), "facts", 1)) for n in (4, 2))
     a, b = load_file(whole / WEIGHTS), load_file(parts / WEIGHTS)
     assert all(torch.allclose(a[name], b[name], atol=1e-4) for name in a)
     assert record(whole)["optimizer_steps"] == record(parts)["optimizer_steps"]
@@ -150,9 +153,9 @@ def test_passes_of_fewer_rows_give_the_same_step(embedded, tmp_path):
 
 def test_a_condition_without_rows_is_a_typed_error_and_leaves_no_adapter(embedded, tmp_path):
     with pytest.raises(NothingToTrain, match="facts, seed 1, round 0: no rows among 1"):
-        student.train(experiment(embedded, tmp_path, [row(1, seed=2)]), "facts", 1)
+        train(Cell(experiment(embedded, tmp_path, [row(1, seed=2)]), "facts", 1))
     with pytest.raises(FileNotFoundError, match="maieutic build"):
-        student.train(experiment(embedded, tmp_path).model_copy(update={"out": str(tmp_path / "else")}), "facts", 1)
+        train(Cell(experiment(embedded, tmp_path).model_copy(update={"out": str(tmp_path / "else")}), "facts", 1))
     assert not (tmp_path / "adapters").exists()
 
 
@@ -161,16 +164,16 @@ def test_a_row_beyond_max_length_or_the_models_context_is_named_and_nothing_is_w
     times = 1 if limit == 40 else 40
     long = row(7) | {"messages": [{**m, "content": m["content"] * times} for m in row(7)["messages"]]}
     with pytest.raises(RowTooLong, match=rf"train facts seed 1: d7-1-0: \d+ tokens, at most {min(limit, 512)} fit"):
-        student.train(experiment(qwen3, tmp_path, [long], max_length=limit), "facts", 1)
+        train(Cell(experiment(qwen3, tmp_path, [long], max_length=limit), "facts", 1))
     assert not (tmp_path / "adapters").exists()
 
 
 def test_matched_training_uses_only_the_matched_rows(embedded, tmp_path):
     rows = [{**row(n), "matched": n < 4} for n in range(6)]
-    matched = student.train(experiment(embedded, tmp_path / "m", rows, regime="matched"), "facts", 1)
+    matched = train(Cell(experiment(embedded, tmp_path / "m", rows, regime="matched"), "facts", 1))
     assert record(matched)["rows"] == 4
     with pytest.raises(ConfigError, match=r"training\.regime: 'matched'"):
-        student.train(experiment(embedded, tmp_path / "n", regime="matched"), "facts", 1)
+        train(Cell(experiment(embedded, tmp_path / "n", regime="matched"), "facts", 1))
 
 
 def test_a_batch_that_processes_cannot_share_is_refused(embedded, tmp_path, monkeypatch):
@@ -185,7 +188,7 @@ def test_what_a_killed_training_left_is_cleared_by_the_next(embedded, tmp_path):
     left = tmp_path / "adapters/facts/.seed-1.killed"
     left.mkdir(parents=True)
     (left / WEIGHTS).write_bytes(b"half")
-    adapter = student.train(experiment(embedded, tmp_path), "facts", 1)
+    adapter = train(Cell(experiment(embedded, tmp_path), "facts", 1))
     assert [path.name for path in adapter.parent.iterdir()] == ["seed-1"]
 
 
@@ -194,17 +197,17 @@ def test_a_disk_that_is_full_when_an_adapter_is_saved_is_told_in_words_and_leave
     resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, limits[1]))  # no file may grow beyond this
     try:
         with pytest.raises(OSError, match=r"seed-1: the adapter could not be saved, perhaps on a full disk"):
-            student.train(made, "facts", 1)
+            train(Cell(made, "facts", 1))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert list((tmp_path / "adapters/facts").iterdir()) == []
-    assert (student.train(made, "facts", 1) / WEIGHTS).is_file()
+    assert (train(Cell(made, "facts", 1)) / WEIGHTS).is_file()
 
 
 @pytest.mark.slow
 def test_two_processes_train_the_same_adapter_as_one(embedded, tmp_path):
     rows = [row(n) for n in range(8)]
-    alone = student.train(experiment(embedded, tmp_path / "alone", rows), "facts", 1)
+    alone = train(Cell(experiment(embedded, tmp_path / "alone", rows), "facts", 1))
     made = experiment(embedded, tmp_path / "both", rows)
     (tmp_path / "config.yaml").write_text(dump(made))
     script = tmp_path / "run.py"

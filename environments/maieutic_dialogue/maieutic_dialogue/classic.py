@@ -13,7 +13,7 @@ from datasets import Dataset
 from maieutic_dialogue import metrics
 from maieutic_dialogue.rows import Split, rows
 from maieutic_dialogue.stage import Stage
-from pipeline.building.build import FAILURES
+from pipeline.building.failures import TYPED
 from pipeline.core.schema import Turn
 from pipeline.knowledge.records import Dialogue
 
@@ -27,7 +27,7 @@ class ClassicEnv(vf.MultiTurnEnv):
         for metric in metrics.METRICS:
             rubric.add_metric(metric)
         rubric.add_score_object_provider(lambda state: {"dialogue": self.dialogue(state)})
-        settings = stage.experiment.dialogue
+        settings = stage.cell.experiment.dialogue
         super().__init__(
             dataset=partial(_dataset, stage, "train"),
             eval_dataset=partial(_dataset, stage, "exam"),
@@ -46,7 +46,7 @@ class ClassicEnv(vf.MultiTurnEnv):
             raise vf.EmptyModelResponseError(f"the student said nothing after {len(messages) - 1} messages")
         try:
             said, stop = await self.stage.respond(state["info"], turns)
-        except tuple(FAILURES) as error:
+        except TYPED as error:
             raise vf.InfraError(f"the partner did not answer: {type(error).__name__}: {error}") from error
         spoken: vf.Messages = [] if said is None else [vf.UserMessage(content=said.text)]
         state["replies"] += [] if said is None else [said]

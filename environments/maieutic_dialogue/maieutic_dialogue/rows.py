@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from maieutic_dialogue.stage import Info, Stage
-from pipeline.building.build import draws, jobs
+from pipeline.building.build import planned_dialogues, stream_key
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Message, Task
 from pipeline.knowledge.partition import WRONG_KEY
@@ -28,32 +28,32 @@ class Row(NamedTuple):
 
 def rows(stage: Stage, split: Split) -> list[Row]:
     """Raises ConfigError where there is no task."""
-    found = [
+    playable = [
         Row(
-            view(task, stage.condition, [], "student", stage.cast.student_system),
+            view(task, stage.cell.condition, [], "student", stage.cast.student_system),
             task.answer,
             {**info, "problem": task.model_dump(mode="json")},
         )
         for task, info in _dialogues(stage, split)
-        if task.wrong_answer or WRONG_KEY not in (stage.condition.row.partner or ())  # the partner would say one
+        if task.wrong_answer or WRONG_KEY not in (stage.cell.condition.row.partner or ())  # the partner would say one
     ]
-    if not found:
+    if not playable:
         raise ConfigError(
-            f"tasks.{split}: no task that {stage.condition_name!r} can be played on. Expected counts per "
-            f"specification, "
-            "such as {full: 300}."
+            f"tasks.{split}: no task that {stage.cell.condition_name!r} can be played on. Expected counts per "
+            "specification, such as {full: 300}."
         )
-    return found
+    return playable
 
 
 def _dialogues(stage: Stage, split: Split) -> Iterator[tuple[Task, Info]]:
-    experiment, seed = stage.experiment, stage.seed
-    tasks, _ = load_tasks(experiment.tasks, split)
+    cell = stage.cell
+    tasks, _ = load_tasks(cell.experiment.tasks, split)
     if split == "train":
-        for job in jobs(experiment, tasks, stage.condition_name, seed, 0):
-            yield job.task, {"id": job.id, "key": draws(experiment, job), "sample": job.sample, "wording": "train"}
+        for plan in planned_dialogues(cell, tasks):
+            key = stream_key(cell, plan.task.id, plan.sample)
+            yield plan.task, {"id": plan.id, "key": key, "sample": plan.sample, "wording": "train"}
         return
-    for sample in range(experiment.exams.episodes):
+    for sample in range(cell.experiment.exams.episodes):
         for task in tasks:
-            key = f"exam-{seed}-{task.id}-{sample}"  # as Sitting.key (evals/sitting/sitting.py) has it
+            key = f"exam-{cell.seed}-{task.id}-{sample}"  # as Sitting.key (evals/sitting/sitting.py) has it
             yield task, {"id": key, "key": key, "sample": sample, "wording": "exam"}

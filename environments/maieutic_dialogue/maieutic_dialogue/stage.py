@@ -16,8 +16,8 @@ from pipeline.core.schema import Message, Task, Turn
 from pipeline.dialogue.casting import Casting
 from pipeline.dialogue.episode import Cast, respond
 from pipeline.engines.model import Sampling
+from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment, load
-from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue, Stop
 
 Info = dict[str, Any]  # of one row (rows.py)
@@ -25,28 +25,22 @@ Info = dict[str, Any]  # of one row (rows.py)
 
 @dataclass(frozen=True)
 class Stage:
-    experiment: Experiment
-    condition_name: str
-    seed: int
+    cell: Cell
     cast: Cast
-
-    @property
-    def condition(self) -> Condition:
-        return self.experiment.conditions[self.condition_name]
 
     async def respond(self, info: Info, turns: Sequence[Turn]) -> tuple[Turn | None, Stop | None]:
         """What follows the student's last turn: the partner's, where it has one, and the stop, where it ends."""
-        task, settings = Task.model_validate(info["problem"]), self.experiment.dialogue
-        return await respond(task, self.condition, self.cast, settings, info["key"], turns, info["wording"])
+        task, settings = Task.model_validate(info["problem"]), self.cell.experiment.dialogue
+        return await respond(task, self.cell.condition, self.cast, settings, info["key"], turns, info["wording"])
 
     def dialogue(self, info: Info, turns: Sequence[Turn], stop: Stop | None) -> Dialogue:
         """What was said, as the pipeline files it."""
         return Dialogue(
             id=info["id"],
             task=Task.model_validate(info["problem"]),
-            condition_name=self.condition_name,
-            condition=self.condition.shaped(),
-            seed=self.seed,
+            condition_name=self.cell.condition_name,
+            condition=self.cell.condition.shaped(),
+            seed=self.cell.seed,
             sample=info["sample"],
             turns=tuple(turns),
             stop=stop or "turn_cap",  # also where verifiers ended it
@@ -72,7 +66,7 @@ def open_stage(config: str, condition_name: str, seed: int | None, overrides: Se
     if experiment.conditions[condition_name].voice == "model":
         partner = Casting(experiment).open(experiment.partner.model or experiment.student.model)
     cast = Cast(Elsewhere(), partner, experiment.student.system, experiment.partner.system)
-    return Stage(experiment, condition_name, experiment.seeds[0] if seed is None else seed, cast)
+    return Stage(Cell(experiment, condition_name, experiment.seeds[0] if seed is None else seed), cast)
 
 
 def _check(experiment: Experiment, name: str, config: str) -> None:

@@ -20,10 +20,11 @@ from evals.audit.checks import functional, leak
 from evals.audit.finding import Check, Finding, Tried, share, untested
 from evals.audit.material import Material, group, holds, played, seed_of
 from evals.audit.outside import outside, view_changed
-from pipeline.building.build import Job, draws
+from pipeline.building.build import stream_key
 from pipeline.core.schema import Task, Turn, digest
 from pipeline.dialogue.episode import stream
 from pipeline.dialogue.rule_partner import rule_reply
+from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.partition import ANSWER, PARTITIONS, PUBLIC, SOLUTION, WITHHELD
@@ -101,8 +102,8 @@ def _changed(material: Material, experiment: Experiment, name: str) -> Iterator[
 def _replayed(experiment: Experiment, condition: Condition, dialogue: Dialogue) -> Tried:
     """Hit where a stored turn cannot be said from the row, or another one is said when the rest is changed."""
     worlds = outside(dialogue.task, condition, "partner", dialogue.turns)
-    job = Job(dialogue.id, dialogue.task, dialogue.condition_name, dialogue.seed, dialogue.round, dialogue.sample)
-    key = draws(experiment, job)
+    cell = Cell(experiment, dialogue.condition_name, dialogue.seed, dialogue.round)
+    key = stream_key(cell, dialogue.task.id, dialogue.sample)
     for i, turn in enumerate(dialogue.turns):
         if turn.party == "student":
             continue

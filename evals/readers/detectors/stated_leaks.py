@@ -30,7 +30,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from evals.readers.detectors.mrbench import PLACE, Reply, read
-from evals.readers.detectors.scores import Array, compare, curve
+from evals.readers.detectors.scores import compare, curve
+from evals.stats.bootstrap import Array
 from pipeline.judging.functional_leak import RuleReader, leak_functional
 from pipeline.reading.acts import sentences
 from pipeline.reading.numbers.equality import equal

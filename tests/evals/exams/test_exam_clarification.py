@@ -24,6 +24,7 @@ from evals.stats.intervals import tabulate
 from pipeline.core.errors import ConfigError
 from pipeline.engines.model import Completion
 from pipeline.engines.scripted import ScriptedModel
+from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.tasks.loading import load_tasks
 from pipeline.tasks.parsing import RowError
@@ -144,7 +145,7 @@ def test_a_students_block_has_levels_area_and_curve_and_can_be_shown(tmp_path):
     path = written(tmp_path / "in", {"request": VAGUE, "need": 4}, {"request": CLEAR, "need": 1})
     exp = experiment(tmp_path / "run", path)
     tasks, _ = load_tasks(exp.tasks, "exam")
-    asyncio.run(examine(exp, "base", 1, None, Seer(), Seer(), tasks, []))
+    asyncio.run(examine(Cell(exp, "base", 1), None, Seer(), Seer(), tasks, []))
     block = asking_against_need(exp.run, exp, {"base": "base", "facts": "facts"})
     assert list(block["students"]) == ["base"] and list(block["students"]["base"]) == ["tasks", "requests"]
     mine = block["students"]["base"]["requests"]

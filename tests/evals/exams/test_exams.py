@@ -20,6 +20,7 @@ from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.engines.model import Completion, EngineDown, EngineError, Sampling
 from pipeline.engines.scripted import ScriptedModel
 from pipeline.experiment.assignment import exam_tasks
+from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.settings import DialogueSettings
 from pipeline.tasks.loading import load_tasks
@@ -180,7 +181,7 @@ def sit(tmp_path, lines, condition="facts", adapter=None, **changes):
     exp = experiment(tmp_path, **changes)
     tasks, _ = load_tasks(exp.tasks, "exam")
     student = peer = ScriptedModel(lines)
-    path = asyncio.run(examine(exp, condition, 1, adapter, student, peer, tasks, tasks[:1]))
+    path = asyncio.run(examine(Cell(exp, condition, 1), adapter, student, peer, tasks, tasks[:1]))
     cases = [json.loads(line) for line in path.read_text().splitlines()]
     return cases, exp
 
@@ -303,11 +304,11 @@ def test_an_exam_counts_as_done_for_the_weights_that_sat_it_whatever_the_files_t
     exp = Experiment.model_validate(
         {"name": "t", "out": str(tmp_path), "conditions": {"facts": {"partition": "facts"}}}
     )
-    assert not is_done(exp, "facts", 1, ours)
+    assert not is_done(Cell(exp, "facts", 1), ours)
     sit(tmp_path, ("The answer is 5.",), adapter=ours)
-    assert is_done(exp, "facts", 1, ours) and is_done(exp, "facts", 1, same)
-    assert not is_done(exp, "facts", 1, other) and not is_done(exp, "facts", 1, None)
-    assert not is_done(exp, "facts", 2, ours)
+    assert is_done(Cell(exp, "facts", 1), ours) and is_done(Cell(exp, "facts", 1), same)
+    assert not is_done(Cell(exp, "facts", 1), other) and not is_done(Cell(exp, "facts", 1), None)
+    assert not is_done(Cell(exp, "facts", 2), ours)
 
 
 class Failing(ScriptedModel):
@@ -327,12 +328,12 @@ class Failing(ScriptedModel):
 def test_an_exam_at_which_the_engine_failed_is_not_done_and_one_at_which_it_failed_mostly_has_no_result(tmp_path):
     exp = experiment(tmp_path)
     tasks, _ = load_tasks(exp.tasks, "exam")
-    asyncio.run(examine(exp, "facts", 1, None, Failing(50), Failing(50), tasks, []))
-    assert not is_done(exp, "facts", 1, None)
+    asyncio.run(examine(Cell(exp, "facts", 1), None, Failing(50), Failing(50), tasks, []))
+    assert not is_done(Cell(exp, "facts", 1), None)
     with pytest.raises(EngineDown, match=r"exams of facts, seed 1: the engine failed at \d+ of \d+ scenarios"):
-        asyncio.run(examine(exp, "facts", 1, None, Failing(1), Failing(1), tasks, []))
-    asyncio.run(examine(exp, "facts", 1, None, ScriptedModel(), ScriptedModel(), tasks, []))
-    assert is_done(exp, "facts", 1, None)
+        asyncio.run(examine(Cell(exp, "facts", 1), None, Failing(1), Failing(1), tasks, []))
+    asyncio.run(examine(Cell(exp, "facts", 1), None, ScriptedModel(), ScriptedModel(), tasks, []))
+    assert is_done(Cell(exp, "facts", 1), None)
 
 
 def test_exams_admit_as_many_scenarios_at_once_as_the_config_allows_dialogues(tmp_path):
@@ -351,7 +352,7 @@ def test_exams_admit_as_many_scenarios_at_once_as_the_config_allows_dialogues(tm
     for concurrency, most in ((3, 3), (512, 512)):
         few = exp.model_copy(update={"dialogue": exp.dialogue.model_copy(update={"concurrency": concurrency})})
         student = Busy()
-        asyncio.run(examine(few, "facts", 1, None, student, student, tasks, []))
+        asyncio.run(examine(Cell(few, "facts", 1), None, student, student, tasks, []))
         assert student.most <= most and (concurrency == 3) == (student.most == 3)
 
 
@@ -361,7 +362,7 @@ def test_turns_that_a_judge_gave_no_label_are_counted_and_left_out_of_its_acts(t
     exp = Experiment.model_validate(exp.model_dump() | settings)  # the scripted judge never answers with JSON
     tasks, _ = load_tasks(exp.tasks, "exam")
     student = ScriptedModel((ASK,))
-    path = asyncio.run(examine(exp, "facts", 1, None, student, student, tasks, []))
+    path = asyncio.run(examine(Cell(exp, "facts", 1), None, student, student, tasks, []))
     cases = [json.loads(line) for line in path.read_text().splitlines()]
     [unlabelled] = [case for case in cases if case["metric"] == "unlabelled"]
     assert unlabelled["hits"] == unlabelled["n"] > 0
@@ -375,7 +376,7 @@ def test_first_turns_on_held_out_kinds_have_a_scope_of_their_own(tmp_path):
         | {"exams": {"include": ["asking"], "samples": 2, "stress": 1, "held_out": 3}}
     )
     student = ScriptedModel((ASK,))
-    path = asyncio.run(examine(exp, "base", 1, None, student, student, *exam_tasks(exp)))
+    path = asyncio.run(examine(Cell(exp, "base", 1), None, student, student, *exam_tasks(exp)))
     asked = [json.loads(line) for line in path.read_text().splitlines()]
     tasks = {scope: {c["task"] for c in asked if c["metric"] == f"ask_needless{scope}"} for scope in
              ("", "@stress", "@held_out")}  # fmt: skip
@@ -389,7 +390,7 @@ def test_episodes_of_exams_may_be_longer_than_those_of_training(tmp_path):
     longer = exp.model_copy(update={"exams": exp.exams.model_copy(update={"turns": 7})})
     for one, most in ((exp, exp.dialogue.turns), (longer, 7)):
         student = ScriptedModel(("Hello.",))
-        path = asyncio.run(examine(one, "base", 1, None, student, student, *exam_tasks(one)))
+        path = asyncio.run(examine(Cell(one, "base", 1), None, student, student, *exam_tasks(one)))
         played = [json.loads(line) for line in path.with_suffix(".episodes.jsonl").read_text().splitlines()]
         assert {sum(party == "student" for party, _ in episode["turns"]) for episode in played} == {most}
         assert {f"accuracy_full_turn{most}@facts"} <= measured(one)

@@ -25,6 +25,7 @@ from evals.stats.intervals import Rate
 from pipeline.core.errors import ConfigError
 from pipeline.engines.model import Completion
 from pipeline.engines.scripted import ScriptedModel
+from pipeline.experiment.cell import Cell
 from pipeline.experiment.exams import HumanReference
 from pipeline.experiment.experiment import Experiment
 from pipeline.runs.store import StoreError
@@ -235,7 +236,7 @@ def talks_of_ten() -> list[dict]:
 
 
 def sit(exp: Experiment, student) -> list[dict]:
-    path = asyncio.run(examine(exp, "base", 1, None, student, student, [], []))
+    path = asyncio.run(examine(Cell(exp, "base", 1), None, student, student, [], []))
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 

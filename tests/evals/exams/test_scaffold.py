@@ -17,6 +17,7 @@ from maieutic.cli import app
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Fact, Message, Task, Turn
 from pipeline.engines.model import Completion, Sampling
+from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import SCRIPT, probe, script_view, view
 from pipeline.tasks.loading import load_tasks
@@ -121,7 +122,7 @@ def sit(tmp_path, scaffold):
     exp = experiment(scaffold, tmp_path / scaffold)
     tasks, _ = load_tasks(exp.tasks, "exam")
     student, peer = Thinker(), Thinker()
-    path = asyncio.run(examine(exp, "base", 1, None, student, peer, tasks, []))
+    path = asyncio.run(examine(Cell(exp, "base", 1), None, student, peer, tasks, []))
     return [json.loads(line) for line in path.read_text().splitlines()], student, peer, path
 
 

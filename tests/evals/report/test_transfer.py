@@ -18,10 +18,11 @@ from evals.report.transfer import marked, transfer_block, transfer_figure, trans
 from evals.sitting.sitting import Case
 from evals.stats.intervals import tabulate
 from maieutic.cli import app
-from pipeline.building.build import jobs
+from pipeline.building.build import planned_dialogues
 from pipeline.core.errors import ConfigError
 from pipeline.engines.scripted import ScriptedModel
 from pipeline.experiment.assignment import exam_tasks
+from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment, load
 from pipeline.tasks.loading import stream_tasks
 
@@ -112,7 +113,7 @@ def test_a_column_that_the_exams_do_not_measure_is_refused(metric, message):
 def test_who_is_trained_on_other_specifications_sees_as_many_problems_and_each_as_often():
     exp = load(CONFIG, ("tasks.train={full: 12, underspecified: 12}", "tasks.per_condition=12"))
     tasks = list(stream_tasks(exp.tasks, "train")[0])
-    rows = {name: [job.task for job in jobs(exp, tasks, name, 1, 0)] for name in exp.conditions}
+    rows = {name: [job.task for job in planned_dialogues(Cell(exp, name, 1), tasks)] for name in exp.conditions}
     assert {len(row) for row in rows.values()} == {12}
     for row in rows.values():
         assert len({task.id for task in row}) == len({task.full_question for task in row}) == 12
@@ -155,7 +156,7 @@ def test_the_shipped_config_runs_from_its_tasks_to_one_heat_map(tmp_path):
     for name, lines in LINES.items():
         for seed in exp.seeds:
             student = ScriptedModel(lines)
-            asyncio.run(examine(exp, name, seed, None, student, student, tasks, aside))
+            asyncio.run(examine(Cell(exp, name, seed), None, student, student, tasks, aside))
     assert most_answers(exp, tasks, len(aside)) > 0
     summary = summarize([tmp_path])
     matrix = summary["transfer"]

@@ -15,11 +15,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pipeline.building.build import Counts, build, jobs
+from pipeline.building.build import Counts, build, planned_dialogues
 from pipeline.building.concurrency import Stopped
 from pipeline.dialogue.episode import Cast
 from pipeline.engines.model import Completion, ContextOverflow, EngineError
 from pipeline.engines.scripted import ScriptedModel
+from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment, dump
 from pipeline.knowledge.records import Dialogue, Failure
 from pipeline.runs.store import read
@@ -37,7 +38,8 @@ def experiment(out: Path, **changes) -> Experiment:
 
 def make(exp: Experiment, model=None, bad=(), condition="facts", seed=1) -> Counts:
     tasks, _ = load_tasks(exp.tasks, "train")
-    return asyncio.run(build(exp, tasks, list(bad), condition, seed, 0, Cast(model or ScriptedModel()), lambda: None))
+    cast = Cast(model or ScriptedModel())
+    return asyncio.run(build(Cell(exp, condition, seed), tasks, list(bad), cast, lambda: None))
 
 
 def stored(exp: Experiment, condition="facts") -> list[Dialogue]:
@@ -65,7 +67,7 @@ def test_ids_depend_on_task_condition_seed_and_config_alone(tmp_path):
     exp = experiment(tmp_path)
     tasks, _ = load_tasks(exp.tasks, "train")
     ids = {
-        name: [job.id for job in jobs(e, tasks, condition, seed, 0)]
+        name: [job.id for job in planned_dialogues(Cell(e, condition, seed), tasks)]
         for name, e, condition, seed in [
             ("same", exp, "facts", 1),
             ("again", experiment(tmp_path / "elsewhere"), "facts", 1),
@@ -205,7 +207,7 @@ def start(config: Path) -> subprocess.Popen[bytes]:
 def test_a_misled_partner_without_a_wrong_answer_is_a_typed_failure(tmp_path):
     exp = experiment(tmp_path, conditions={"facts": {"partition": "misled"}})
     tasks = [task.model_copy(update={"wrong_answer": ""}) for task in load_tasks(exp.tasks, "train")[0][:2]]
-    work = build(exp, tasks, [], "facts", 1, 0, Cast(ScriptedModel()), lambda: None)
+    work = build(Cell(exp, "facts", 1), tasks, [], Cast(ScriptedModel()), lambda: None)
     assert asyncio.run(work).failed == 2
     failures = list(read(exp.run / "failures.jsonl", Failure))
     assert {failure.kind for failure in failures} == {"no_wrong_answer"}
@@ -224,7 +226,7 @@ def test_a_build_told_to_stop_ends_what_it_began_begins_no_more_and_resumes(tmp_
             return await super().complete(messages, sampling)
 
     exp = experiment(tmp_path, tasks={"train": {"full": 60}, "exam": {"full": 2}}, dialogue={"concurrency": 8})
-    with pytest.raises(Stopped, match="more dialogues of 'facts', seed 1"):
+    with pytest.raises(Stopped, match="more dialogues of facts, seed 1"):
         make(exp, Interrupting())
     begun = stored(exp)
     assert 8 <= len(begun) <= 16 and all(dialogue.stop for dialogue in begun)

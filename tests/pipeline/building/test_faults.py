@@ -16,11 +16,12 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from pipeline.building.build import Counts, build, jobs
+from pipeline.building.build import Counts, build, planned_dialogues
 from pipeline.dialogue.episode import Cast
 from pipeline.engines.model import Sampling
 from pipeline.engines.openai import OpenAIModel
 from pipeline.engines.scripted import ScriptedModel
+from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment, dump
 from pipeline.knowledge.records import Dialogue, Failure
 from pipeline.runs.store import read
@@ -88,7 +89,7 @@ def test_nothing_is_lost_or_doubled_where_three_requests_in_ten_fail(
         async with TestServer(app) as http:
             # Kept until the loop has ended, which closes its connections.
             models.append(OpenAIModel(str(http.make_url("/v1")), "any", attempts=3, pause=0.001, timeout=1))
-            return await build(exp, tasks, [], "facts", 1, 0, Cast(models[-1]), lambda: None), server.faults
+            return await build(Cell(exp, "facts", 1), tasks, [], Cast(models[-1]), lambda: None), server.faults
 
     counts, faults = asyncio.run(run(0.3))
     print(json.dumps({"dialogues": counts.made, "failures": counts.failed, **faults}))
@@ -103,7 +104,7 @@ def test_nothing_is_lost_or_doubled_where_three_requests_in_ten_fail(
     assert (counts.made, counts.failed) == (len(failures), 0)
     assert list(read(tmp_path / "failures.jsonl", Failure)) == []
     stored = [dialogue.id for dialogue in read(tmp_path / "dialogues" / "facts.jsonl", Dialogue)]
-    assert sorted(stored) == sorted(job.id for job in jobs(exp, tasks, "facts", 1, 0))
+    assert sorted(stored) == sorted(job.id for job in planned_dialogues(Cell(exp, "facts", 1), tasks))
 
 
 def test_a_disk_that_fills_up_ends_the_build_in_words_and_what_is_stored_stays(tmp_path: Path) -> None:

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from pipeline.building.build import build
-from pipeline.building.turn_values import answer_worth, branch_out, has_ledger, wanted, worth
+from pipeline.building.turn_values import answer_worth, has_ledger, planned_branches, play_branches, worth
 from pipeline.core.schema import Message, Task, Turn, digest
 from pipeline.datasets.rejection_sampling import kept, select_pool
 from pipeline.dialogue.episode import Cast
 from pipeline.engines.model import Completion, EngineError, Sampling
+from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Branch, Dialogue, Failure, Rollout, Sibling
@@ -51,8 +52,8 @@ def experiment(out: Path, **ledger: Any) -> Experiment:
 
 def made(setting: Experiment, tasks: list[Task], condition_name: str = "facts", model: Any = None) -> list[Branch]:
     cast = Cast(model or Chance())
-    asyncio.run(build(setting, tasks, [], condition_name, 1, 0, Cast(Chance()), lambda: None))
-    asyncio.run(branch_out(setting, condition_name, 1, 0, cast, lambda: None))
+    asyncio.run(build(Cell(setting, condition_name, 1), tasks, [], Cast(Chance()), lambda: None))
+    asyncio.run(play_branches(Cell(setting, condition_name, 1), cast, lambda: None))
     return list(read(ledger_path(setting.run, condition_name), Branch))
 
 
@@ -91,7 +92,7 @@ def test_a_ledger_told_to_go_on_makes_what_is_missing_and_nothing_twice(underspe
     path.write_bytes(path.read_bytes()[:-20])  # as a kill leaves it
     parts = made(setting, underspecified[:8])
     assert {b.id: b for b in parts} == {b.id: b for b in whole}
-    assert len(parts) == len({b.id for b in parts}) == sum(1 for _ in wanted(setting, "facts", 1, 0)) == 8
+    assert len(parts) == len({b.id for b in parts}) == sum(1 for _ in planned_branches(Cell(setting, "facts", 1))) == 8
 
 
 def test_a_branch_that_fails_is_a_typed_failure_and_is_tried_again_where_the_engine_failed(underspecified, tmp_path):

@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 from pipeline.building.build import dialogue_id
-from pipeline.building.memory import cell, embed, recall, remember, shown
+from pipeline.building.memory import dialogues_of, embed, recall, remember, shown
 from pipeline.building.rounds import build_round
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Task, Turn, question_hash
 from pipeline.datasets.rows import to_row
 from pipeline.engines.model import EngineError, Sampling
+from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment, load
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue, Failure, Memory
@@ -67,7 +68,7 @@ def played(made: Experiment) -> list[Task]:
             )
         )  # fmt: skip
     rewrite(made.run / "dialogues/facts.jsonl", dialogues)
-    asyncio.run(remember(made, "facts", 1, 0, Parrot(LESSON), lambda: None))
+    asyncio.run(remember(Cell(made, "facts", 1), Parrot(LESSON), lambda: None))
     return tasks
 
 
@@ -82,7 +83,7 @@ def test_a_success_is_kept_whole_and_a_failure_becomes_a_lesson_from_the_student
         assert ("Problem:" in text) == memory.right and (LESSON in text) != memory.right
         assert "Problem:" in shown(memory, whole=True)
     (tmp_path / "memory/facts.jsonl").unlink()
-    asyncio.run(remember(made, "facts", 1, 0, writer, lambda: None))
+    asyncio.run(remember(Cell(made, "facts", 1), writer, lambda: None))
     assert len(writer.seen) == len(tasks) // 2
     for seen in writer.seen:
         own = [task for task in tasks if seen[0]["content"].startswith(task.question)]
@@ -94,7 +95,7 @@ def test_memories_are_of_other_problems_and_stand_in_the_students_view_alone(tmp
     made = experiment(tmp_path)
     tasks = played(made)
     condition = made.conditions[name]
-    for task in recall(made, name, 1, 0, tasks):
+    for task in recall(Cell(made, name, 1), tasks):
         assert len(task.memories) == 2
         own = {
             other.question for other in tasks if question_hash(other.full_question) == question_hash(task.full_question)
@@ -105,14 +106,14 @@ def test_memories_are_of_other_problems_and_stand_in_the_students_view_alone(tmp
         assert view(task, condition, [], "partner") == view(
             task.model_copy(update={"memories": ()}), condition, [], "partner"
         )
-    assert recall(made, name, 1, 0, tasks) == recall(made, name, 1, 0, tasks)
+    assert recall(Cell(made, name, 1), tasks) == recall(Cell(made, name, 1), tasks)
 
 
 def test_what_is_nearest_in_meaning_comes_first_and_a_random_memory_is_about_as_long(tmp_path):
     made = experiment(tmp_path, memory={"embedder": EMBEDDER, "items": 1})
     tasks = played(made)
     memories = {memory.question: memory for memory in read(tmp_path / "memory/facts.jsonl", Memory)}
-    nearest, drawn = recall(made, "uniform", 1, 0, tasks), recall(made, "random", 1, 0, tasks)
+    nearest, drawn = recall(Cell(made, "uniform", 1), tasks), recall(Cell(made, "random", 1), tasks)
     vectors = embed(made.memory, [task.question for task in tasks])
     for i, task in enumerate(nearest):
         others = [
@@ -122,9 +123,9 @@ def test_what_is_nearest_in_meaning_comes_first_and_a_random_memory_is_about_as_
         likely = [j for j in others if np.isclose(vectors[i] @ vectors[j], vectors[i] @ vectors[best])]
         assert any(memories[tasks[j].question].transcript in task.memories[0] for j in likely)
     lengths = [len(memory.split()) for task in drawn for memory in task.memories]
-    wanted = [len(memory.split()) for task in recall(made, "asymmetric", 1, 0, tasks) for memory in task.memories]
+    wanted = [len(memory.split()) for task in recall(Cell(made, "asymmetric", 1), tasks) for memory in task.memories]
     assert sum(abs(a - b) for a, b in zip(lengths, wanted, strict=True)) <= 0.35 * sum(wanted)
-    assert [task.memories for task in drawn] != [task.memories for task in recall(made, "asymmetric", 1, 0, tasks)]
+    assert [task.memories for task in drawn] != [task.memories for task in recall(Cell(made, "asymmetric", 1), tasks)]
 
 
 def test_a_build_remembers_before_it_plays_resumes_and_trains_on_what_the_student_read(tmp_path, capsys):
@@ -132,7 +133,7 @@ def test_a_build_remembers_before_it_plays_resumes_and_trains_on_what_the_studen
     for _ in range(2):
         asyncio.run(build_round(made, list(CONDITIONS), 0))
     assert capsys.readouterr().out.count("12 memories") == 1
-    plain, mine = list(cell(made, "facts", 1, 0)), list(cell(made, "asymmetric", 1, 0))
+    plain, mine = list(dialogues_of(Cell(made, "facts", 1))), list(dialogues_of(Cell(made, "asymmetric", 1)))
     assert len(plain) == len(mine) == 12
     assert all(dialogue.task.memories for dialogue in mine) and not any(dialogue.task.memories for dialogue in plain)
     rows = [row for row in (to_row(made, dialogue) for dialogue in mine) if row]
@@ -158,10 +159,10 @@ def test_a_lesson_that_the_engine_fails_at_is_a_failure_that_the_next_call_makes
     made = experiment(tmp_path)
     played(made)
     (tmp_path / "memory/facts.jsonl").unlink()
-    first = asyncio.run(remember(made, "facts", 1, 0, Broken(), lambda: None))
+    first = asyncio.run(remember(Cell(made, "facts", 1), Broken(), lambda: None))
     assert (first.made, first.failed) == (11, 1)
     assert [failure.kind for failure in read(tmp_path / "memory/failures.jsonl", Failure)] == ["engine_error"]
-    second = asyncio.run(remember(made, "facts", 1, 0, Parrot(LESSON), lambda: None))
+    second = asyncio.run(remember(Cell(made, "facts", 1), Parrot(LESSON), lambda: None))
     assert (second.made, second.failed, second.skipped) == (1, 0, 11)
 
 
@@ -206,6 +207,6 @@ def test_ids_follow_the_embedders_weights_and_those_of_other_conditions_do_not(t
     ids = {}
     for name in (EMBEDDER, "other/embedder"):
         made = experiment(tmp_path, memory={"embedder": name})
-        ids[name] = [dialogue_id(made, "t", condition, 1, 0, 0) for condition in CONDITIONS]
+        ids[name] = [dialogue_id(Cell(made, condition, 1), "t", 0) for condition in CONDITIONS]
     here, there = ids.values()
     assert here[0] == there[0] and all(a != b for a, b in zip(here[1:], there[1:], strict=True))

@@ -11,6 +11,7 @@ from pipeline.core.schema import Message, Task
 from pipeline.dialogue.episode import Cast, play
 from pipeline.engines.model import Completion, Sampling
 from pipeline.engines.scripted import ScriptedModel
+from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.settings import DialogueSettings
 from pipeline.knowledge.condition import Condition
@@ -94,7 +95,7 @@ def test_judge_and_candidates_are_part_of_the_ids_of_convincing_dialogues_and_of
         plain = {"partition": "symmetric", "voice": "model"}
         conditions = {"c": plain | {"manner": "convincing"}, "plain": plain}
         made = Experiment.model_validate({"name": "x", "conditions": conditions, "partner": partner})
-        return [dialogue_id(made, "t", name, 1, 0, 0) for name in conditions]
+        return [dialogue_id(Cell(made, name, 1), "t", 0) for name in conditions]
 
     first, others = ids(), [ids(candidates=8), ids(judgements=8), ids(judge="other")]
     assert ids(candidates=4, judge="data/base") == first

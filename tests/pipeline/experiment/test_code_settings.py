@@ -11,11 +11,12 @@ from typer.testing import CliRunner
 from evals.examining.examine import examine, results_path
 from evals.metrics.catalog import check_metrics
 from maieutic.cli import app
-from pipeline.building.build import jobs
+from pipeline.building.build import planned_dialogues
 from pipeline.core.errors import ConfigError
 from pipeline.datasets.card import card
 from pipeline.engines.model import Completion
 from pipeline.experiment.assignment import exam_tasks
+from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment, load
 from pipeline.reading.programs import fenced
 from pipeline.runs.directory import check
@@ -66,7 +67,8 @@ def test_conditions_play_the_sources_that_they_name():
     }
     made = experiment(BOTH, conditions)
     tasks, _ = stream_tasks(made.tasks, "train")
-    played = {name: Counter(job.task.source for job in jobs(made, tasks, name, 1, 0)) for name in conditions}
+    plans = {name: planned_dialogues(Cell(made, name, 1), tasks) for name in conditions}
+    played = {name: Counter(plan.task.source for plan in plans[name]) for name in conditions}
     assert played == {"math": {"embedded": 6}, "code": {"code": 6}, "both": {"embedded": 6, "code": 6}}
 
 
@@ -101,8 +103,8 @@ class Coder:
 
 def test_the_exams_of_a_second_source_are_first_turns_with_its_name(tmp_path):
     made = experiment(BOTH, out=str(tmp_path), exams={"include": ["asking"], "samples": 2})
-    asyncio.run(examine(made, "base", 1, None, Coder(), Coder(), *exam_tasks(made)))
-    cases = results_path(tmp_path, "base", 1).read_text()
+    asyncio.run(examine(Cell(made, "base", 1), None, Coder(), Coder(), *exam_tasks(made)))
+    cases = results_path(Cell(made, "base", 1)).read_text()
     for metric in ("ask_needed", "ask_needless", "first_accuracy", "ask_needed@code", "first_accuracy@code"):
         assert f'"{metric}"' in cases
     assert "@facts" in cases and "first_accuracy@facts" not in cases
@@ -125,7 +127,7 @@ def test_the_exams_of_code_count_programs_that_pass_as_right(tmp_path):
     tasks, aside = exam_tasks(made)
     found = {}
     for name, student in {"wrong": Coder(), "right": Reader(tasks)}.items():
-        path = asyncio.run(examine(made, name, 1, None, student, student, tasks, aside))
+        path = asyncio.run(examine(Cell(made, name, 1), None, student, student, tasks, aside))
         found[name] = path.read_text()
     for name, hits in {"wrong": 0, "right": 1}.items():
         cases = [json.loads(line) for line in found[name].splitlines()]

@@ -11,11 +11,13 @@ import pytest
 from pyarrow import parquet
 
 from pipeline.building.build import build
+from pipeline.building.making import Counts
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Message, Task, question_hash
 from pipeline.datasets.export import export
 from pipeline.dialogue.episode import Cast
 from pipeline.engines.model import Completion, ContextOverflow, EngineError, Sampling
+from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.partition import PARTITIONS
@@ -23,7 +25,7 @@ from pipeline.knowledge.records import Dialogue
 from pipeline.knowledge.view import view
 from pipeline.posing.challenge import task_of
 from pipeline.posing.documents import Document, load_documents
-from pipeline.posing.pose import MAX_TOKENS, Attempt, Posed, Refusal, attempts_at, pose, refusals_path
+from pipeline.posing.pose import MAX_TOKENS, Attempt, Refusal, attempts_at, pose, refusals_path
 from pipeline.runs.store import read
 from pipeline.tasks import posed as source
 from pipeline.tasks.parsing import BadRow
@@ -66,7 +68,7 @@ class Challenger:
 WANTED = list(attempts_at([hall(i) for i in range(10)], 2, "weights", 1.0))
 
 
-def posed(tasks: Path, model: Challenger, wanted: list[Attempt] = WANTED, bad: tuple[BadRow, ...] = ()) -> Posed:
+def posed(tasks: Path, model: Challenger, wanted: list[Attempt] = WANTED, bad: tuple[BadRow, ...] = ()) -> Counts:
     return asyncio.run(pose(model, wanted, bad, tasks, 1.0, 4))
 
 
@@ -99,7 +101,7 @@ def test_posing_that_was_killed_at_any_byte_loses_and_doubles_nothing(tmp_path: 
     left = sum(map(len, stored(killed)))
     model = Challenger()
     counts = posed(killed, model)
-    assert counts.skipped == left and counts.made + counts.refused == len(model.asked) == len(WANTED) - left
+    assert counts.skipped == left and counts.made + counts.failed == len(model.asked) == len(WANTED) - left
     tasks, refusals = stored(killed)
     ids = [task.id.removeprefix("posed-") for task in tasks] + [refusal.id for refusal in refusals]
     assert sorted(ids) == sorted(attempt.id for attempt in WANTED)
@@ -114,7 +116,7 @@ def test_what_the_engine_failed_at_is_asked_again_and_what_it_answered_is_not(tm
     assert len(failed) == 6
     again = Challenger()
     counts = posed(tasks, again)
-    assert len(again.asked) == counts.made + counts.refused == len(failed)
+    assert len(again.asked) == counts.made + counts.failed == len(failed)
     assert "engine_error" not in {refusal.kind for refusal in stored(tasks)[1]}
     assert sum(map(len, stored(tasks))) == len(WANTED)
 
@@ -218,7 +220,7 @@ def test_a_training_row_holds_of_the_evidence_what_the_partner_said_and_nothing_
         "tasks": {"source": "posed", "path": "posed.jsonl", "train": {"underspecified": 1}},
     })  # fmt: skip
     cast = Cast(Reluctant("What do you know?"), Reluctant(told))
-    asyncio.run(build(run, [TASK], [], "facts", 1, 0, cast, lambda: None))
+    asyncio.run(build(Cell(run, "facts", 1), [TASK], [], cast, lambda: None))
     assert len(list(read(tmp_path / "dialogues" / "facts.jsonl", Dialogue))) == 1
     rows = json.dumps(parquet.read_table(export(run, "facts").path / "train.parquet").to_pylist())
     assert UNSAID not in rows and (SAID[0] in rows) == (told == SAID[0]) and SAID[1] not in rows

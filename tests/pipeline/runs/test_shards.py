@@ -11,13 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.building.build import Counts, build, jobs
+from pipeline.building.build import Counts, build, planned_dialogues
 from pipeline.building.rounds import build_round
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Message
 from pipeline.dialogue.episode import Cast
 from pipeline.engines.model import Completion, EngineError, Sampling
 from pipeline.engines.scripted import ScriptedModel
+from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.records import Dialogue, Failure
 from pipeline.runs.directory import RunError, claim, label, writing
@@ -107,7 +108,7 @@ def test_where_one_shard_failed_at_what_another_made_the_dialogue_stands(tmp_pat
     def play(model: ScriptedModel, shard: Shard | None) -> Counts:
         if shard:
             label(exp, shard.folder(exp.run))
-        return asyncio.run(build(exp, tasks, bad, "facts", 1, 0, Cast(model), lambda: None, shard))
+        return asyncio.run(build(Cell(exp, "facts", 1), tasks, bad, Cast(model), lambda: None, shard))
 
     assert play(Down(), None).failed == 40  # the whole run, with the bad row
     made = play(ScriptedModel(), Shard(1, 2)).made
@@ -118,7 +119,7 @@ def test_where_one_shard_failed_at_what_another_made_the_dialogue_stands(tmp_pat
     dialogues = [dialogue.id for dialogue in read(exp.run / "dialogues" / "facts.jsonl", Dialogue)]
     assert len(dialogues) == made
     assert sorted([*dialogues, *(f.id for f in failures if f.kind != "bad_task")]) == sorted(
-        job.id for job in jobs(exp, tasks, "facts", 1, 0)
+        job.id for job in planned_dialogues(Cell(exp, "facts", 1), tasks)
     )
     assert [f.task_id for f in failures if f.kind == "bad_task"] == ["tasks.jsonl:7"]
 

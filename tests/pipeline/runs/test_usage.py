@@ -7,6 +7,9 @@ import math
 from pathlib import Path
 
 from pipeline.engines.model import Completion, Sampling
+from pipeline.experiment.cell import Cell
+from pipeline.experiment.experiment import Experiment
+from pipeline.knowledge.condition import Condition
 from pipeline.runs.usage import Meter, Metered, totals
 
 
@@ -23,8 +26,12 @@ class Counting:
         return 1
 
 
+def cell(seed: int) -> Cell:
+    return Cell(Experiment(name="x", conditions={"facts": Condition(partition="facts")}), "facts", seed)
+
+
 def use(meter: Meter, cached: int | None, times: int) -> None:
-    model = Metered(Counting(cached), meter)
+    model = Metered(Counting(cached), meter.add)
     for _ in range(times):
         asyncio.run(model.complete([], Sampling(5)))
 
@@ -33,12 +40,12 @@ def test_a_stage_is_stored_once_and_the_hit_rate_is_of_all_its_prompt_tokens(tmp
     meter = Meter()
     use(meter, 4, 3)
     use(meter, 9, 2)
-    assert meter.store(tmp_path, "vllm", "build", "facts", 1, 0) == ", 60% of prompt tokens from cache"
-    assert meter.store(tmp_path, "vllm", "build", "facts", 2, 0) == ""  # nothing was asked since
+    assert meter.store(tmp_path, "build", cell(1)) == ", 60% of prompt tokens from cache"
+    assert meter.store(tmp_path, "build", cell(2)) == ""  # nothing was asked since
     use(meter, 0, 5)
-    meter.store(tmp_path, "vllm", "build", "facts", 3, 0)
+    meter.store(tmp_path, "build", cell(3))
     use(meter, 5, 1)
-    meter.store(tmp_path, "vllm", "examine", "facts", 3, 0)
+    meter.store(tmp_path, "examine", cell(3))
     build, examine = totals(tmp_path)
     assert (build["answers"], build["prompt_tokens"], build["generated_tokens"]) == (10, 100, 30)
     assert math.isclose(build["hit_rate"], 0.3) and examine["hit_rate"] == 0.5
@@ -47,7 +54,7 @@ def test_a_stage_is_stored_once_and_the_hit_rate_is_of_all_its_prompt_tokens(tmp
 def test_an_engine_that_says_nothing_has_no_hit_rate(tmp_path: Path) -> None:
     meter = Meter()
     use(meter, None, 2)
-    assert meter.store(tmp_path, "openai", "build", "facts", 1, 0) == ""
+    assert meter.store(tmp_path, "build", cell(1)) == ""
     (row,) = totals(tmp_path)
     assert row["answers"] == 2 and math.isnan(row["hit_rate"])
     assert totals(tmp_path / "nowhere") == []

@@ -10,6 +10,7 @@ from pipeline.core.schema import Check, Example, Tests, Turn
 from pipeline.datasets.rows import to_row
 from pipeline.dialogue.episode import Cast, play
 from pipeline.engines.model import Completion
+from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.judging.outcome import is_correct, is_grounded
 from pipeline.judging.violations import violations
@@ -170,7 +171,7 @@ def made(out, source, **condition):
 
 def stored(experiment, model):
     tasks, _ = load_tasks(experiment.tasks, "train")
-    asyncio.run(build(experiment, tasks, [], "c", 1, 0, Cast(model), lambda: None))
+    asyncio.run(build(Cell(experiment, "c", 1), tasks, [], Cast(model), lambda: None))
     path = experiment.run / "dialogues" / "c.jsonl"
     return sorted(path.read_text().splitlines()), list(read(path, Dialogue))
 

@@ -1,4 +1,4 @@
-"""What every way of learning is given, and what it hands back to be trained."""
+"""What every learning rule is given, and what it hands back to be trained."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from peft import LoraConfig, PeftModel
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, Trainer
 
 from pipeline.core.errors import ConfigError, MaieuticError
+from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.settings import Override
 from pipeline.knowledge.condition import ONLINE, Method
@@ -21,22 +22,24 @@ class NothingToTrain(MaieuticError, ValueError):
     """A condition has nothing to learn from for this seed and round; it is reported as untrained."""
 
 
-class Pupil(NamedTuple):
-    """Who learns, of which condition and seed. `lora` is None where the model has its adapter already."""
+class TrainingJob(NamedTuple):
+    """Which student is trained, and from what weights. `lora` is None where the model has its adapter already."""
 
-    experiment: Experiment
-    condition_name: str
-    seed: int
+    cell: Cell
     model: PreTrainedModel | PeftModel
     tokenizer: PreTrainedTokenizerBase
     lora: LoraConfig | None
 
     @property
-    def method(self) -> Method:
-        return self.experiment.conditions[self.condition_name].method
+    def experiment(self) -> Experiment:
+        return self.cell.experiment
 
     @property
-    def longest(self) -> int:
+    def method(self) -> Method:
+        return self.cell.condition.method
+
+    @property
+    def max_length(self) -> int:
         """Tokens that a row may have."""
         context = int(self.model.config.get_text_config().max_position_embeddings)
         return min(self.experiment.training.max_length, context)
@@ -47,7 +50,7 @@ class Pupil(NamedTuple):
         own = settings.methods.get(self.method, Override())
         return {
             "output_dir": str(self.experiment.run / "adapters"),
-            "seed": self.seed,
+            "seed": self.cell.seed,
             "num_train_epochs": own.epochs or settings.epochs,
             "learning_rate": own.learning_rate or settings.learning_rate,
             "per_device_train_batch_size": micro,
@@ -64,7 +67,7 @@ class Pupil(NamedTuple):
         }
 
 
-class Lesson(NamedTuple):
+class PreparedTrainer(NamedTuple):
     """A trainer that is ready, and the size of what it is given."""
 
     trainer: Trainer

@@ -32,9 +32,9 @@ class StudentTrainer(SFTTrainer):
         head = self.accelerator.unwrap_model(model).get_output_embeddings()
         with head.register_forward_pre_hook(lambda _, states: (states[0][:, :-1][learned],)):
             logits = model(**inputs, use_cache=False).logits.float()
-        found = _LogProbability.apply(logits, labels[learned])
+        scores = _LogProbability.apply(logits, labels[learned])
         # Summed in the batch's shape, as TRL does it: another order would round otherwise.
-        total = found.new_zeros(learned.shape).masked_scatter(learned, found).sum()
+        total = scores.new_zeros(learned.shape).masked_scatter(learned, scores).sum()
         return -total / num_items_in_batch * self.accelerator.num_processes  # processes' gradients are averaged
 
 

@@ -11,36 +11,38 @@ from trl import SFTConfig
 from pipeline.datasets.rows import Row
 from pipeline.engines.transformers import load_tokenizer
 from pipeline.experiment.experiment import Experiment
-from training.lesson import Lesson, NothingToTrain, Pupil
-from training.loss import StudentTrainer
+from training.job import NothingToTrain, PreparedTrainer, TrainingJob
 from training.masks import IGNORE, Encoded, encode
+from training.trainers.learned_loss import StudentTrainer
 
 
-def lesson(pupil: Pupil, rows: list[Row]) -> Lesson:
+def sft_trainer(job: TrainingJob, rows: list[Row]) -> PreparedTrainer:
     """A trainer on the rows' messages. Raises RowTooLong or TemplateError (training.masks) naming the row."""
-    encoded = encode_rows(pupil.tokenizer, rows, pupil.longest)
+    encoded = encode_rows(job.tokenizer, rows, job.max_length)
     if not encoded:
-        raise NothingToTrain(f"{pupil.condition_name}, seed {pupil.seed}: no message of {len(rows)} rows carries loss")
+        raise NothingToTrain(f"{job.cell}: no message of {len(rows)} rows carries loss")
     arguments = SFTConfig(
-        **pupil.arguments(),
+        **job.arguments(),
         # Rows are encoded and measured already: nothing is to be cut, packed or tokenised again.
         max_length=None,
         dataset_kwargs={"skip_prepare_dataset": True},
         train_sampling_strategy="group_by_length",
     )
     trainer = StudentTrainer(
-        model=pupil.model,
+        model=job.model,
         args=arguments,
         train_dataset=Dataset.from_list([dict(row) for row in encoded]),
-        processing_class=pupil.tokenizer,
-        peft_config=pupil.lora,
+        processing_class=job.tokenizer,
+        peft_config=job.lora,
     )
-    return Lesson(trainer, len(encoded), sum(label != IGNORE for row in encoded for label in row["labels"]))
+    return PreparedTrainer(trainer, len(encoded), sum(label != IGNORE for row in encoded for label in row["labels"]))
 
 
 def encode_rows(tokenizer: PreTrainedTokenizerBase, rows: list[Row], max_length: int) -> list[Encoded]:
     """All sequences of the rows, each row named in errors by its dialogue id."""
-    return [one for row in rows for one in encode(tokenizer, row["messages"], row["learn"], max_length, row["id"])]
+    return [
+        sequence for row in rows for sequence in encode(tokenizer, row["messages"], row["learn"], max_length, row["id"])
+    ]
 
 
 def token_counter(experiment: Experiment) -> Callable[[Row], int]:
@@ -49,6 +51,6 @@ def token_counter(experiment: Experiment) -> Callable[[Row], int]:
     limit = experiment.training.max_length
 
     def count(row: Row) -> int:
-        return sum(label != IGNORE for one in encode_rows(tokenizer, [row], limit) for label in one["labels"])
+        return sum(label != IGNORE for encoded in encode_rows(tokenizer, [row], limit) for label in encoded["labels"])
 
     return count

@@ -20,7 +20,7 @@ from pipeline.engines.transformers import encode, render
 ANSWER = "\ue000answer\ue000"
 
 
-class Sampler(Protocol):
+class IdEngine(Protocol):
     """An engine that answers chats, and ids with ids."""
 
     tokenizer: PreTrainedTokenizerBase
@@ -37,7 +37,7 @@ class Session:
     """The student of one dialogue. It reads its own turns as the ids that it sampled, whatever their text would
     be encoded as, and however the chat template would write them once they are history."""
 
-    engine: Sampler
+    engine: IdEngine
     prompt: list[int] = field(default_factory=list)  # what it read before its first turn
     ids: list[int] = field(default_factory=list)  # everything from then on, up to its last turn
     own: list[int] = field(default_factory=list)  # 1 on those that it sampled, 0 on those that it read

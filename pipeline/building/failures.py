@@ -1,0 +1,115 @@
+"""What went wrong: the typed failures of a build, and who has to know of them.
+
+Every task of every condition ends as a dialogue or as a failure in failures.jsonl. Failures of the engine are tried
+again by the same command, the others stand.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from pipeline.core.errors import MaieuticError
+from pipeline.core.schema import digest
+from pipeline.dialogue.episode import EmptyTurn, UnparsedScript
+from pipeline.engines.model import ContextOverflow, EngineDown, EngineError
+from pipeline.experiment.cell import Cell
+from pipeline.experiment.experiment import Experiment
+from pipeline.knowledge.records import Failure, FailureKind
+from pipeline.runs.progress import say
+from pipeline.runs.store import read, rewrite
+from pipeline.tasks.loading import BadRow
+
+
+class NoWrongAnswer(MaieuticError, ValueError):
+    """The partition needs a wrong answer for the task, and none could be made from its gold answer."""
+
+
+KIND_OF: dict[type[Exception], FailureKind] = {
+    ContextOverflow: "context_overflow",
+    EngineError: "engine_error",
+    EmptyTurn: "empty_turn",
+    UnparsedScript: "unparsed_script",
+    NoWrongAnswer: "no_wrong_answer",
+}
+# Errors that end one dialogue, and not the build.
+TYPED = tuple(KIND_OF)
+
+
+def failure_of(cell: Cell, id: str, task_id: str, error: Exception) -> Failure:
+    """The failure that an error of `TYPED` is stored as."""
+    return Failure(
+        id=id,
+        task_id=task_id,
+        condition_name=cell.condition_name,
+        seed=cell.seed,
+        round=cell.round,
+        kind=KIND_OF[type(error)],
+        message=str(error),
+    )
+
+
+def unreadable(cell: Cell, row: BadRow) -> Failure:
+    """A row of the source that could not be read; it names its line."""
+    return Failure(
+        id=digest(row.where.rpartition("/")[2], *cell.key),
+        task_id=row.where,
+        condition_name=cell.condition_name,
+        seed=cell.seed,
+        round=cell.round,
+        kind="bad_task",
+        message=row.message,
+    )
+
+
+def failures_of(folder: Path, cell: Cell) -> list[Failure]:
+    """Those of one cell in a folder's failures.jsonl."""
+    return [failure for failure in read(folder / "failures.jsonl", Failure) if cell.holds(failure)]
+
+
+def forget_engine_errors(folder: Path, cell: Cell) -> None:
+    """Drop the engine's failures of one cell from failures.jsonl: they are about to be tried again."""
+    failures = list(read(folder / "failures.jsonl", Failure))
+    standing = [failure for failure in failures if failure.kind != "engine_error" or not cell.holds(failure)]
+    if len(standing) != len(failures):
+        rewrite(folder / "failures.jsonl", standing)
+
+
+def check_engine(folder: Path, cell: Cell) -> None:
+    """Raises EngineDown where nothing came of a cell but errors of the engine: others would fare no better."""
+    failures = [failure for failure in failures_of(folder, cell) if failure.kind != "bad_task"]
+    if failures and all(failure.kind == "engine_error" for failure in failures):
+        raise EngineDown(
+            f"Not one of {len(failures)} dialogues could be played, the engine failed at all of them; the last: "
+            f"{failures[-1].message}. Mend that; the same command tries them again."
+        )
+
+
+def say_failures(cell: Cell) -> None:
+    """What went wrong in one cell, by kind."""
+    failures = failures_of(cell.experiment.run, cell)
+    if not failures:
+        return
+    kinds = ", ".join(f"{count} {kind}" for kind, count in Counter(failure.kind for failure in failures).items())
+    say(f"  failures.jsonl: {kinds}; the last: {failures[-1].message}")
+    if any(failure.kind == "engine_error" for failure in failures):
+        say("  Engine errors are tried again by the same command.")
+
+
+def whole_before_others(experiment: Experiment, group: list[str], round: int) -> None:
+    """Raises EngineError where others would learn from these students, and dialogues of theirs are to be made again."""
+    partners = {condition.weights for condition in experiment.conditions.values()}
+    followed = {name for name in group if name in partners or round + 1 < experiment.rounds}
+    failures = read(experiment.run / "failures.jsonl", Failure)
+    open_ = sum(f.kind == "engine_error" and f.condition_name in followed and f.round == round for f in failures)
+    if open_:
+        raise EngineError(
+            f"{open_} dialogues of round {round + 1} ended in an engine error, and what comes next builds on their "
+            "students: training waits for them. The same command tries them again."
+        )
+
+
+def unfinished(experiment: Experiment) -> int:
+    """Dialogues and branches that ended in an engine error: they are tried again."""
+    files = (experiment.run / "failures.jsonl", experiment.run / "ledger" / "failures.jsonl")
+    return sum(failure.kind == "engine_error" for file in files for failure in read(file, Failure))

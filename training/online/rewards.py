@@ -1,0 +1,99 @@
+"""What a student that learns while it plays is rewarded for (Shao et al. 2024, GRPO: each in a group of one task).
+
+grpo        a group of whole dialogues of a task; a right final answer is rewarded with 1, discounted for every
+            student turn before it (the conversation-level reward of online Social Meta-Learning)
+grpo_turn   a group of first turns of a task; each is rewarded with its value, by playing on from it
+            (the multiturn-aware reward of CollabLLM, Wu et al. 2025, section 3)
+grpo_next   its control, the same group; a turn is rewarded where it commits to the right answer itself
+grpo_step   a group of turns after the first steps of an expert's solution; each is rewarded by how like the
+            expert's next step it is (Supervised Reinforcement Learning, Deng et al., arXiv 2510.25992, section 3)
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+from statistics import fmean
+from typing import NamedTuple
+
+from pipeline.building.turn_values import answer_worth, worth
+from pipeline.core.schema import Task, Turn, digest
+from pipeline.datasets.rows import expert_turns
+from pipeline.dialogue.episode import EmptyTurn, play
+from pipeline.engines.model import ContextOverflow
+from pipeline.experiment.cell import Cell
+from pipeline.judging.outcome import attempts, is_correct
+from pipeline.knowledge.records import Branch, Dialogue, Rollout, Sibling
+from training.online.partners import Partners
+from training.online.session import IdEngine, Session
+
+
+class Sample(NamedTuple):
+    """One member of a group."""
+
+    session: Session  # that learns
+    reward: float
+    sampled: int  # tokens of the student, in playing on too
+
+
+async def sample(cell: Cell, partners: Partners, engine: IdEngine, task: Task, key: str, steps_done: int = 0) -> Sample:
+    """Play what the method compares, and reward it; from after so many of the expert's steps. Raises EngineError."""
+    session, method, turns = Session(engine), cell.condition.method, cell.experiment.dialogue.turns
+    if method == "grpo_step":
+        begun = expert_turns(task, steps_done)
+        step = await _play(cell, partners, session, task, key, steps_done + 1, begun)
+        reward = 0.0 if step is None else likeness(step.siblings[0].turn.text, task.steps[steps_done].text)
+        return Sample(session, reward, sum(session.own))
+    branch = await _play(cell, partners, session, task, key, turns if method == "grpo" else 1)
+    if branch is None:
+        return Sample(session, 0.0, sum(session.own))
+    if method == "grpo":
+        reward = discounted(branch.dialogues(0)[0], cell.experiment.training.grpo.discount)
+        return Sample(session, reward, sum(session.own))
+    if method == "grpo_next":
+        return Sample(session, answer_worth(branch, 0), sum(session.own))
+    prices, turn = cell.experiment.ledger, branch.siblings[0].turn
+    others = [Session(engine) for _ in range(prices.rollouts)]
+    ends = await asyncio.gather(
+        *(_play(cell, partners, other, task, digest(key, j), turns, [turn]) for j, other in enumerate(others))
+    )
+    reward = fmean(0.0 if end is None else worth(end, 0, prices).value for end in ends)
+    return Sample(session, reward, sum(sum(each.own) for each in (session, *others)))
+
+
+async def _play(
+    cell: Cell, partners: Partners, session: Session, task: Task, key: str, turns: int, begun: Sequence[Turn] = ()
+) -> Branch | None:
+    """One dialogue, as a branch with one rollout; None where the student said nothing or its context was full."""
+    settings = cell.experiment.dialogue.model_copy(update={"beliefs": 0, "turns": turns})
+    try:
+        played = await play(task, cell.condition, partners.cast(session), settings, key, begun=begun)
+    except (EmptyTurn, ContextOverflow):
+        return None
+    first, *later = played.turns[len(begun) - len(begun) % 2 :]
+    return Branch(
+        id=key,
+        dialogue=key,
+        task=task,
+        condition_name=cell.condition_name,
+        condition=cell.condition.shaped(),
+        seed=cell.seed,
+        round=0,
+        prefix=(),
+        siblings=(Sibling(turn=first, rollouts=(Rollout(turns=tuple(later), stop=played.stop),)),),
+    )
+
+
+def discounted(dialogue: Dialogue, discount: float) -> float:
+    """discount ** (student turns before the one with the final answer) where that is right, else 0."""
+    if not is_correct(dialogue):
+        return 0.0
+    both = zip(attempts(dialogue), dialogue.turns, strict=True)
+    answers = [answer for answer, turn in both if turn.party == "student"]
+    return discount ** max(i for i, answer in enumerate(answers) if answer is not None)
+
+
+def likeness(text: str, step: str) -> float:
+    """2 M / T: twice the characters in matching blocks, of all characters of both texts, from 0 to 1."""
+    return SequenceMatcher(None, text, step, autojunk=False).ratio()

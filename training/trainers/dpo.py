@@ -1,0 +1,61 @@
+"""Learning from the values of turns: DPO on pairs of siblings, through TRL's trainer.
+
+It is given ids that are encoded here, as a sampler reads and writes them, and TRL tokenises nothing again: what is
+scored is what was sampled, the student's own tokens and nothing else.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from datasets import Dataset
+from trl import DPOConfig, DPOTrainer
+
+from pipeline.core.schema import digest
+from pipeline.datasets.rows import Row
+from training.job import NothingToTrain, PreparedTrainer, TrainingJob
+from training.masks import IGNORE, encode
+
+
+class PairTrainer(DPOTrainer):
+    """DPOTrainer on datasets that are encoded already: prompt_ids, chosen_ids and rejected_ids."""
+
+    def _prepare_dataset(self, dataset: Dataset, *_: Any) -> Dataset:
+        return dataset
+
+
+def dpo_trainer(job: TrainingJob, rows: list[Row]) -> PreparedTrainer:
+    """DPO (Rafailov et al. 2023). Pairs of a held-out share of the tasks are scored and not learned."""
+    settings = job.experiment.training
+    learned, held_out = list[dict[str, list[int]]](), list[dict[str, list[int]]]()
+    for row in rows:
+        # By task, never by row: two branches of one conversation never stand on both sides.
+        is_held_out = int(digest("held out", row["task_id"], length=8), 16) < settings.held_out * 2**32
+        (held_out if is_held_out else learned).append(_encode_pair(job, row))
+    if not learned:
+        raise NothingToTrain(f"{job.cell}: no pairs to learn among {len(rows)}")
+    scored = Dataset.from_list(held_out) if held_out else None
+    trainer = PairTrainer(
+        model=job.model,
+        args=DPOConfig(**job.arguments(), beta=settings.beta, max_length=None),
+        train_dataset=Dataset.from_list(learned),
+        eval_dataset=scored,
+        processing_class=job.tokenizer,
+        peft_config=job.lora,
+    )
+    tokens = sum(len(pair["chosen_ids"]) + len(pair["rejected_ids"]) for pair in learned)
+    return PreparedTrainer(trainer, len(learned), tokens, held_out=scored)
+
+
+def _encode_pair(job: TrainingJob, row: Row) -> dict[str, list[int]]:
+    prompt, chosen = _last_turn(job, [*row["prompt"], *row["chosen"]], row["id"])
+    _, rejected = _last_turn(job, [*row["prompt"], *row["rejected"]], row["id"])
+    return {"prompt_ids": prompt, "chosen_ids": chosen, "rejected_ids": rejected}
+
+
+def _last_turn(job: TrainingJob, messages: list[Any], name: str) -> tuple[list[int], list[int]]:
+    """Ids before the last message's content, and of that content with its end-of-turn token."""
+    learn = [False] * (len(messages) - 1) + [True]
+    (sequence,) = encode(job.tokenizer, messages, learn, job.max_length, name)
+    begin = next(i for i, label in enumerate(sequence["labels"]) if label != IGNORE)
+    return sequence["input_ids"][:begin], sequence["input_ids"][begin:]
