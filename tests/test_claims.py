@@ -28,25 +28,41 @@ VERDICTS = {
 INTERVAL = r"[(\[][-+]?\d*\.?\d+ to [-+]?\d*\.?\d+"
 
 
-class Claim(NamedTuple):
+class Line(NamedTuple):
     number: str
     claim: str
+    verdict: str
+    figure: str
+    link: str
+
+
+class Section(NamedTuple):
+    number: str
+    claim: str
+    verdict: str
     source: str
     exam: str
     measured: str
-    verdict: str
-    correction: str
 
 
-CLAIMS = [
-    Claim(*(cell.strip() for cell in line.strip("|").split("|")))
+LINES = [
+    Line(*(cell.strip() for cell in line.strip("|").split("|")))
     for line in TEXT.splitlines()
     if re.match(r"\| (\d+|[a-z]) \|", line)
+]
+CLAIMS = [
+    Section(*found)
+    for found in re.findall(
+        r"^### Claim (\w+)\n\n> (.+)\n\n- \*\*Verdict:\*\* (.+)\n- \*\*Source:\*\* (.+)\n"
+        r"- \*\*Tested by:\*\* (.+)\n- \*\*Measured:\*\* (.+)$",
+        TEXT,
+        re.MULTILINE,
+    )
 ]
 RANGED = [claim for claim in CLAIMS if claim.verdict.startswith(("agreed", "not agreed"))]
 
 
-def ids(claims: list[Claim]) -> list[str]:
+def ids(claims: list[Section]) -> list[str]:
     return [claim.number for claim in claims]
 
 
@@ -56,23 +72,32 @@ def shown_commands() -> list[str]:
     return sorted({*whole, *re.findall(r"`((?:maieutic|python -m) [^`]*)`", TEXT)})
 
 
-def test_every_claim_stands_once() -> None:
-    assert ids(CLAIMS) == [*map(str, range(1, 37)), *"abcde"]
+def test_every_claim_has_one_line_and_one_section() -> None:
+    assert [line.number for line in LINES] == ids(CLAIMS) == [*map(str, range(1, 37)), *"abcde"]
+
+
+@pytest.mark.parametrize("line", LINES, ids=[line.number for line in LINES])
+def test_a_line_is_short_links_to_its_section_and_says_nothing_else(line: Line) -> None:
+    section = next(claim for claim in CLAIMS if claim.number == line.number)
+    assert line.link == f"[claim {line.number}](#claim-{line.number})" and line.verdict == section.verdict
+    assert len(line.claim) <= 80 and len(line.figure) <= 90
+    for figure in re.findall(INTERVAL + r"\)", line.figure):
+        assert figure in section.measured.replace(f"{figure[:-1]},", figure)  # there an n follows
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=ids(CLAIMS))
-def test_a_row_has_a_verdict_from_the_closed_list(claim: Claim) -> None:
+def test_a_claim_has_a_verdict_from_the_closed_list(claim: Section) -> None:
     assert claim.verdict in VERDICTS
 
 
-def test_the_verdicts_are_explained_where_the_ledger_begins() -> None:
+def test_the_verdicts_are_explained_in_the_ledger() -> None:
     explained = re.findall(r"^\| ((?:not )?\w+(?: \w+)*) \| [^|]* \|$", TEXT, re.MULTILINE)
     assert {"agreed", "not agreed", "not testable here", "not measured yet"} <= set(explained)
     assert '"On the embedded base"' in TEXT
 
 
 @pytest.mark.parametrize("claim", RANGED, ids=ids(RANGED))
-def test_who_agrees_or_not_shows_an_interval_an_n_and_a_command(claim: Claim) -> None:
+def test_who_agrees_or_not_shows_an_interval_an_n_and_a_command(claim: Section) -> None:
     assert re.search(INTERVAL, claim.measured)
     assert re.search(r"\bn \d", claim.measured)
     assert re.search(r"`(maieutic|python -m) ", claim.measured)
@@ -123,7 +148,7 @@ def test_a_file_that_is_named_exists(path: str) -> None:
 
 
 @pytest.mark.parametrize("claim", RANGED, ids=ids(RANGED))
-def test_a_condition_that_is_contrasted_is_one_of_the_shown_config(claim: Claim) -> None:
+def test_a_condition_that_is_contrasted_is_one_of_the_shown_config(claim: Section) -> None:
     configs = [ROOT / name for name in re.findall(r"`maieutic run (configs/\S+)`", claim.measured)]
     known = {"base"} | {name for config in configs for name in load(config).conditions}
     pairs = re.findall(r"`(\w+) - (\w+)`", claim.exam)
