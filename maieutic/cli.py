@@ -67,33 +67,19 @@ def options(version: Version = False) -> None:
 
 
 @app.command()
-def doctor(
-    config: Annotated[Path | None, typer.Argument(help="Check its engine too.", show_default=False)] = None,
-    overrides: Overrides = None,
-) -> None:
-    """Check this machine: versions, GPU, limits, engines, a config's server, and whether the embedded base answers."""
-    with _told():
-        from maieutic.doctor import diagnose
-        from pipeline.experiment.experiment import load
-
-        sound = diagnose(load(config, tuple(overrides or ())) if config else None)
-    raise typer.Exit(0 if sound else 1)
-
-
-@app.command()
-def pose(config: Config, documents: Documents, overrides: Overrides = None, attempts: Attempts = 2) -> None:
-    """Have the partner's model pose tasks about documents that no student reads, into the config's tasks.path."""
-    with _told():
-        from pipeline.posing.pose import pose_documents
-
-        raise typer.Exit(1 if pose_documents(_load(config, overrides), documents, attempts) else 0)
-
-
-@app.command()
 def preview(config: Config, overrides: Overrides = None, unsafe: Unsafe = False) -> None:
     """Print one dialogue of each condition as either party sees it, and what the experiment costs."""
     with _told():
         api.preview(_load(config, overrides))
+
+
+@app.command()
+def run(config: Config, overrides: Overrides = None, unsafe: Unsafe = False) -> None:
+    """Do all of it: build, train, eval, compare. The same command again resumes."""
+    with _told():
+        experiment = _load(config, overrides)
+        _print_report(api.run(experiment))
+        _say_unfinished(experiment)
 
 
 @app.command()
@@ -120,32 +106,6 @@ def train(config: Config, overrides: Overrides = None) -> None:
     """Train a LoRA adapter on every condition's dataset, one for each seed."""
     with _told():
         _open_next(api.train(_load(config, overrides)))
-
-
-@app.command("export")
-def export_(
-    config: Config,
-    format: Annotated[
-        str,
-        typer.Argument(
-            help="sft, prompt_completion, preference, unpaired_preference, prompt_only or privileged_context.",
-            show_default=False,
-        ),
-    ],
-    overrides: Overrides = None,
-) -> None:
-    """Write what was built in another of TRL's formats, too, into every condition's folder of datasets/."""
-    with _told():
-        from maieutic.workflow import claimed
-        from pipeline.datasets.export import export_all, known
-        from pipeline.runs.directory import require
-
-        known(format)
-        experiment = _load(config, overrides)
-        require(experiment.run)
-        with claimed(experiment):
-            export_all(experiment, format)
-        _open_next(experiment.run / "datasets")
 
 
 @app.command("eval")
@@ -203,6 +163,41 @@ def audit(target: Target, overrides: Overrides = None) -> None:
         raise typer.Exit(1 if any(check.verdict == "fail" for check in checks) else 0)
 
 
+@app.command("export")
+def export_(
+    config: Config,
+    format: Annotated[
+        str,
+        typer.Argument(
+            help="sft, prompt_completion, preference, unpaired_preference, prompt_only or privileged_context.",
+            show_default=False,
+        ),
+    ],
+    overrides: Overrides = None,
+) -> None:
+    """Write what was built in another of TRL's formats, too, into every condition's folder of datasets/."""
+    with _told():
+        from maieutic.workflow import claimed
+        from pipeline.datasets.export import export_all, known
+        from pipeline.runs.directory import require
+
+        known(format)
+        experiment = _load(config, overrides)
+        require(experiment.run)
+        with claimed(experiment):
+            export_all(experiment, format)
+        _open_next(experiment.run / "datasets")
+
+
+@app.command()
+def pose(config: Config, documents: Documents, overrides: Overrides = None, attempts: Attempts = 2) -> None:
+    """Have the partner's model pose tasks about documents that no student reads, into the config's tasks.path."""
+    with _told():
+        from pipeline.posing.pose import pose_documents
+
+        raise typer.Exit(1 if pose_documents(_load(config, overrides), documents, attempts) else 0)
+
+
 @app.command()
 def society(config: Config, overrides: Overrides = None) -> None:
     """Play a society of peers, each cell that is not there yet, and report its silos."""
@@ -214,12 +209,17 @@ def society(config: Config, overrides: Overrides = None) -> None:
 
 
 @app.command()
-def run(config: Config, overrides: Overrides = None, unsafe: Unsafe = False) -> None:
-    """Do all of it: build, train, eval, compare. The same command again resumes."""
+def doctor(
+    config: Annotated[Path | None, typer.Argument(help="Check its engine too.", show_default=False)] = None,
+    overrides: Overrides = None,
+) -> None:
+    """Check this machine: versions, GPU, limits, engines, a config's server, and whether the embedded base answers."""
     with _told():
-        experiment = _load(config, overrides)
-        _print_report(api.run(experiment))
-        _say_unfinished(experiment)
+        from maieutic.doctor import diagnose
+        from pipeline.experiment.experiment import load
+
+        sound = diagnose(load(config, tuple(overrides or ())) if config else None)
+    raise typer.Exit(0 if sound else 1)
 
 
 def main() -> None:
