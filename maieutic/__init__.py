@@ -20,7 +20,8 @@ from maieutic.api import load as load
 from maieutic.api import preview as preview
 from maieutic.api import run as run
 from maieutic.api import train as train
+from pipeline.core.errors import MaieuticError as MaieuticError
 
 __all__ = [
-    "Report", "audit", "build", "compare", "dialogues", "examine", "load", "preview", "run", "train",
+    "MaieuticError", "Report", "audit", "build", "compare", "dialogues", "examine", "load", "preview", "run", "train",
 ]  # fmt: skip

@@ -29,6 +29,9 @@ app = typer.Typer(
 Config = Annotated[
     Path, typer.Argument(help="An experiment: a file, or the name of one that ships: quickstart.", show_default=False)
 ]
+Society = Annotated[
+    Path, typer.Argument(help="A society: a file, or the name of one that ships: mirroring.", show_default=False)
+]
 Overrides = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Override a value, such as dialogue.turns=2. Repeatable."),
@@ -199,7 +202,7 @@ def pose(config: Config, documents: Documents, overrides: Overrides = None, atte
 
 
 @app.command()
-def society(config: Config, overrides: Overrides = None) -> None:
+def society(config: Society, overrides: Overrides = None) -> None:
     """Play a society of peers, each cell that is not there yet, and report its silos."""
     with _told():
         from evals.society.society_page import write_society_report
