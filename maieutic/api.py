@@ -55,10 +55,10 @@ def load(config: str | Path, *overrides: str) -> Experiment:
     from evals.metrics.catalog import check_metrics
     from evals.sitting.scaffold import check_scaffold
     from pipeline.experiment.experiment import load as read
-    from pipeline.runs.directory import check
+    from pipeline.experiment.preflight import preflight
 
     experiment = read(Path(config), overrides)
-    check(experiment)
+    preflight(experiment)
     check_metrics(Path(config), experiment)
     check_scaffold(Path(config), experiment)
     return experiment

@@ -87,7 +87,7 @@ def _print(experiment: Experiment, name: str, record: Dialogue | Failure) -> Non
         return
     task = record.task
     say(f"task {task.id}, {task.specification}, gold answer {task.answer}; ended by {record.stop}")
-    if condition.partition == "script":
+    if condition.row.one_writer:
         _print_view("the one writer", script_view(task, condition, experiment.partner.system))
         for turn in record.turns:
             say(f"  {turn.party}: {turn.text}")
@@ -127,7 +127,7 @@ def cost(experiment: Experiment, tasks: list[Task], name: str) -> Cost:
     dialogues = len(seeds) * experiment.rounds * of_cell
     dialogues *= 1 + experiment.ledger.dialogues * has_ledger(experiment, name)
     spoken = settings.turns + (settings.turns - 1) * _answers_a_turn(experiment, name)
-    private = 0 if condition.partition == "script" else settings.beliefs * 2 * (2 if condition.voice == "model" else 1)
+    private = 0 if condition.row.one_writer else settings.beliefs * 2 * (2 if condition.voice == "model" else 1)
     lessons = cost(experiment, tasks, condition.remembers).dialogues if condition.memory != "none" else 0
     answers = dialogues * (spoken + private) + lessons
     return Cost(dialogues, dialogues * (2 * settings.turns - 1), answers * settings.max_tokens)

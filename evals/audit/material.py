@@ -18,6 +18,7 @@ from pipeline.core.schema import Task, digest, question_hash
 from pipeline.datasets.export import dataset_path
 from pipeline.experiment.experiment import Experiment, load
 from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.partition import PARTITIONS
 from pipeline.knowledge.records import Dialogue
 from pipeline.reading.acts import attempt
 from pipeline.reading.numbers.equality import equal, number
@@ -121,6 +122,7 @@ def talk_of(dialogue: Dialogue, condition: Condition) -> Talk:
 
 def dialogue_of(talk: Talk) -> Dialogue:
     """A talk with a question and an answer, for the functions that read dialogues."""
+    partition = talk.partition or "symmetric"
     return Dialogue(
         id=talk.id,
         task=Task(
@@ -133,9 +135,7 @@ def dialogue_of(talk: Talk) -> Dialogue:
         ),
         condition_name=talk.condition_name,
         # Who wrote a talk is not known: it is read as people's; a script alone is a model's by definition.
-        condition=Condition(
-            partition=talk.partition or "symmetric", voice="model" if talk.partition == "script" else "human"
-        ),
+        condition=Condition(partition=partition, voice="model" if PARTITIONS[partition].one_writer else "human"),
         seed=0,
         turns=talk.turns,
         stop=_stop(talk),

@@ -8,19 +8,7 @@ from collections.abc import Callable, Sequence
 from evals.audit.finding import Tried
 from pipeline.core.schema import Fact, Message, Party, Task, Turn
 from pipeline.knowledge.condition import Condition
-from pipeline.knowledge.partition import (
-    ANSWER,
-    PARTNER_VIEW,
-    PUBLIC,
-    SHARE,
-    SOLUTION,
-    VERDICT,
-    WHAT,
-    WHERE,
-    WITHHELD,
-    WRONG_KEY,
-    Item,
-)
+from pipeline.knowledge.partition import PUBLIC, SHARE, VERDICT, Items
 from pipeline.knowledge.records import Dialogue
 from pipeline.knowledge.view import known
 from pipeline.reading.acts import attempt
@@ -53,8 +41,9 @@ def outside(task: Task, condition: Condition, party: Party, turns: Sequence[Turn
     answer whose verdicts it is told is another one that gives every attempt of the turns the verdict that it had.
     """
     row = condition.row.student if party == "student" else condition.row.partner or frozenset({PUBLIC})
-    if party == "student" and PARTNER_VIEW in row:
+    if party == "student" and condition.row.student_reads_partner:
         row = row | (condition.row.partner or frozenset())
+    held = {field for item in row for field in item.fields}
     update: dict[str, object] = {
         "id": _strange(task.id),
         "kind": _strange(task.kind),
@@ -63,37 +52,39 @@ def outside(task: Task, condition: Condition, party: Party, turns: Sequence[Turn
     }
     if party == "partner":
         update["memories"] = (*map(_strange, task.memories), "The student remembers this.")
-    if ANSWER not in row:
+    if "answer" not in held:
         update["answer"] = _under_verdicts(task.answer, turns) if VERDICT in row else _other(task.answer)
-    if WRONG_KEY not in row:
+    if "wrong_answer" not in held:
         update["wrong_answer"] = _other(task.wrong_answer)
-    if SOLUTION not in row:
-        update |= {"solution": _strange(task.solution), "steps": ()}
+    if "solution" not in held:
+        update["solution"] = _strange(task.solution)
+    if "steps" not in held:
+        update["steps"] = ()
     if task.draft is not None:  # its steps are public
-        where = task.draft.where if WHERE in row else task.draft.where % len(task.draft.steps) + 1
-        what = task.draft.what if WHAT in row else _strange(task.draft.what)
+        where = task.draft.where if "draft.where" in held else task.draft.where % len(task.draft.steps) + 1
+        what = task.draft.what if "draft.what" in held else _strange(task.draft.what)
         update["draft"] = task.draft.model_copy(update={"where": where, "what": what})
     if task.tests is not None:  # what decides is no party's to know
         hidden = tuple(one.model_copy(update={"expected": "987"}) for one in task.tests.hidden)
         update["tests"] = task.tests.model_copy(update={"hidden": hidden, "script": _strange(task.tests.script)})
-    if WITHHELD not in row:
+    if not any(item.all_facts for item in row):
         update["specification"] = "full" if task.missing else "underspecified"
     return [task.model_copy(update=update | {"facts": facts}) for facts in _facts(task, condition, party, row)]
 
 
-def _facts(task: Task, condition: Condition, party: Party, row: frozenset[Item]) -> list[tuple[Fact, ...]]:
+def _facts(task: Task, condition: Condition, party: Party, row: Items) -> list[tuple[Fact, ...]]:
     """What the party knows of the facts stays, in its order."""
     seen = {fact.id for fact in known(task, condition, party).facts}
     changed = tuple(fact if fact.id in seen else _other_fact(fact) for fact in task.facts)
     if SHARE in row:  # every second one is its own (pipeline.knowledge.view)
         own = len(changed) % 2 == (0 if party == "student" else 1)
         return [changed[:-1] if own else (*changed, _ADDED)]
-    if WITHHELD in row:
+    if any(item.all_facts for item in row):
         return [task.facts]
     return [(*changed, _ADDED), tuple(fact for fact in task.facts if fact.id in seen)]
 
 
-def _question(whole: str, row: frozenset[Item]) -> str:
+def _question(whole: str, row: Items) -> str:
     """How the problem ends is what both shares end with (pipeline.knowledge.view)."""
     *before, last = re.split(r"(?<=[.!?])\s+", whole.strip())
     return f"{_strange(' '.join(before))} {last}" if SHARE in row else _strange(whole)

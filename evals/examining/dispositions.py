@@ -28,7 +28,7 @@ from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import view
 from pipeline.reading.acts import attempt
 from pipeline.reading.numbers.equality import equal
-from pipeline.tasks.embedded import embedded_tasks
+from pipeline.tasks.word_problems import embedded_tasks
 
 # metric: (low, high)
 BARS = {

@@ -102,9 +102,9 @@ async def asking(sitting: Sitting) -> list[Case]:
 
 def _aside(experiment: Experiment, task: Task) -> str:
     """The scope of a task that only first turns are asked on."""
-    second = experiment.tasks.second
-    if second and task.source == second.source:
-        return f"@{second.source}"
+    _, *second = (source.name for source in experiment.sources)
+    if task.source in second:
+        return f"@{task.source}"
     return "@held_out" if task.kind in experiment.tasks.held_out else "@stress"
 
 

@@ -86,7 +86,7 @@ async def sit(sitting: Sitting) -> list[Case]:
 
 
 def _items(experiment: Experiment, tasks: Sequence[Task]) -> list[Item]:
-    if experiment.tasks.source == "embedded":
+    if experiment.source.closed:
         return [Item(task) for task in tasks if task.specification == "underspecified"]
     if experiment.exams.tutoring is None:
         return []

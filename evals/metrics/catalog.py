@@ -168,7 +168,7 @@ def measured(experiment: Experiment) -> set[str]:
     if experiment.acts.labeller == "judge":
         found.add("unlabelled")
     if "asking" in include:
-        second = [f"@{experiment.tasks.second.source}"] if experiment.tasks.second else []
+        second = [f"@{source.name}" for source in experiment.sources[1:]]
         scopes = ("", "@stress", *(["@held_out"] if experiment.exams.held_out else []), *second)
         found |= {metric + scope for metric in FIRST_TURN for scope in scopes}
         found |= {f"{metric}@{arm}" for metric in EPISODE for arm in ARMS}

@@ -124,7 +124,7 @@ def count(run: Path, experiment: Experiment, name: str) -> tuple[Json, dict[str,
     heard = [d for d in dialogues if d.audited]
     entry["violated"] = _share(heard, lambda d: bool(d.violations))
     entry["violations"] = {kind: _share(heard, _commits(kind)) for kind in audited(condition)}
-    entry["plumbing"] = experiment.tasks.source == "embedded" and condition.is_plumbing_on_embedded
+    entry["plumbing"] = experiment.source.closed and condition.is_plumbing_on_embedded
     entry["condition"] = condition.model_dump(mode="json")
     problems = [] if condition.learns_from else reconcile(experiment, name, counts, dialogues, failures)
     lost = [f for f in read(run / "ledger" / "failures.jsonl", Failure) if f.condition_name == name]
@@ -248,7 +248,7 @@ def reconcile(
             f"{rounds} rounds = {expected}, but {len(own)} dialogues + {len(failures) - bad} failures = {ended}"
         )
     wanted = sum(map(len, experiment.stretches(name).values()))
-    made_here = all(tasks.source == "embedded" or tasks.made_code for tasks in experiment.tasks.sources)
+    made_here = all(source.made_here for source in experiment.sources)
     if made_here and counts["tasks"] != wanted:
         found.append(f"the config asks for {wanted} tasks, the files hold {counts['tasks']}")
     return found

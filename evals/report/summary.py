@@ -71,7 +71,7 @@ def summarize(runs: list[Path]) -> Json:
         for run in opened:
             _add_costs(run, conditions, tables)
     # Real problems told in shards are short and whole ones long, so there it is a warning (see `_notes`).
-    made_here = any(tasks.source == "embedded" or tasks.made_code for tasks in opened[0].experiment.tasks.sources)
+    made_here = any(source.made_here for source in opened[0].experiment.sources)
     refused = (
         ""
         if math.isnan(j) or j <= GIVEN_AWAY or not made_here

@@ -38,7 +38,7 @@ class Exam(NamedTuple):
 
 def sits(exam: Exam, experiment: Experiment) -> bool:
     """Whether the config's student is asked anything in it."""
-    beyond = exam.real or (exam.of_tasks and experiment.tasks.source != "embedded")
+    beyond = exam.real or (exam.of_tasks and not experiment.source.closed)
     return not (beyond and needs_real_model(experiment))
 
 

@@ -19,11 +19,10 @@ from pipeline.core.schema import Task, digest
 from pipeline.dialogue.episode import Cast, play
 from pipeline.experiment.assignment import tasks_of
 from pipeline.experiment.cell import Cell
-from pipeline.knowledge.partition import WRONG_KEY
 from pipeline.knowledge.records import Dialogue, Failure
 from pipeline.runs.shards import Shard
 from pipeline.runs.store import Appender, read
-from pipeline.tasks.loading import BadRow
+from pipeline.tasks.parsing import BadRow
 
 
 class PlannedDialogue(NamedTuple):
@@ -106,7 +105,7 @@ async def play_planned(plan: PlannedDialogue, cast: Cast) -> Dialogue | Failure:
     cell, task = plan.cell, plan.task
     key = stream_key(cell, task.id, plan.sample)
     try:
-        if WRONG_KEY in (cell.condition.row.partner or ()) and not task.wrong_answer:
+        if cell.condition.row.believes_false_key and not task.wrong_answer:
             raise NoWrongAnswer(f"no wrong answer like {task.answer!r} could be made, and the partner would say one")
         played = await play(task, cell.condition, cast, cell.experiment.dialogue, key)
     except TYPED as error:

@@ -18,7 +18,7 @@ from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.records import Failure, FailureKind
 from pipeline.runs.progress import say
 from pipeline.runs.store import read, rewrite
-from pipeline.tasks.loading import BadRow
+from pipeline.tasks.parsing import BadRow
 
 
 class NoWrongAnswer(MaieuticError, ValueError):

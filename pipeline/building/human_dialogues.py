@@ -11,7 +11,7 @@ from pipeline.building.making import Counts
 from pipeline.experiment.cell import Cell
 from pipeline.knowledge.records import Dialogue
 from pipeline.runs.store import Appender
-from pipeline.tasks.loading import BadRow
+from pipeline.tasks.parsing import BadRow
 
 
 def adopt(cell: Cell, dialogues: list[Dialogue], bad: list[BadRow]) -> Counts:

@@ -28,7 +28,8 @@ from pipeline.runs.directory import newest_adapter
 from pipeline.runs.progress import say, stage
 from pipeline.runs.shards import Shard
 from pipeline.sandbox.checks import can_run
-from pipeline.tasks.loading import BadRow, load_dialogues, stream_tasks
+from pipeline.tasks.loading import load_dialogues, stream_tasks
+from pipeline.tasks.parsing import BadRow
 
 
 class Made(NamedTuple):
@@ -106,7 +107,7 @@ def _tasks(experiment: Experiment) -> tuple[Collection[Task], list[BadRow]]:
             + "Expected counts per specification, such as {full: 300}, and a file with usable rows."
         )
     asked_for = sum(sum(settings.train.values()) for settings in experiment.tasks.sources)
-    if len(tasks) < asked_for and experiment.tasks.source != "mathdial":
+    if len(tasks) < asked_for and not experiment.source.dialogues:
         say(f"tasks: {asked_for} were asked for, the source has {len(tasks)} on its training questions")
     unusable = f", {len(bad)} rows that cannot be used, in failures.jsonl" if bad else ""
     say(f"tasks: {len(tasks)} to train on{unusable}")

@@ -65,7 +65,7 @@ def answer_worth(branch: Branch, sibling: int) -> float:
 def has_ledger(experiment: Experiment, condition_name: str) -> bool:
     """Whether a condition's dialogues can be played on from their middle, and the config asks for it."""
     condition = experiment.conditions[condition_name]
-    spoken = condition.voice != "human" and condition.partition != "script"
+    spoken = condition.voice != "human" and not condition.row.one_writer
     return experiment.ledger.siblings > 0 and spoken and condition.method != "q_priming"
 
 

@@ -25,7 +25,7 @@ from pipeline.judging.leaks import leak_stated, privileged
 from pipeline.judging.outcome import is_correct, is_grounded
 from pipeline.judging.violations import Kind, audited, violations
 from pipeline.knowledge.condition import Condition
-from pipeline.knowledge.partition import PUBLIC, SHARE, Item
+from pipeline.knowledge.partition import ITEMS, Items
 from pipeline.knowledge.records import Dialogue
 from pipeline.knowledge.view import known, view
 from pipeline.runs.pool import Pool
@@ -107,44 +107,11 @@ BREACH: dict[Kind, str] = {
     "disclosure": "it tells what only it knows when it should not, or does not tell it when it should",
     "off_role": "it writes the student's lines, says that it is a model, repeats its instructions, or says no word",
 }
-# Licence of the rows, and what it asks of whoever passes them on.
-LICENCES = {
-    "embedded": ("mit", "The problems are procedural, made by this project (MIT)."),
-    "code": (
-        "mit",
-        "The functions are procedural, made by this project (MIT). Of a file or hub data set its own licence holds.",
-    ),
-    "gsm8k": ("mit", "Problems are from GSM8K (Cobbe et al., 2021; MIT): name the source."),
-    "sharded": (
-        "mit",
-        "Problems are sharded GSM8K items of Lost in Conversation (Laban et al., 2025; MIT), "
-        "after GSM8K (Cobbe et al., 2021; MIT): name both.",
-    ),
-    "mathdial": (
-        "cc-by-sa-4.0",
-        "Dialogues are from MathDial (Macina et al., 2023), CC BY-SA 4.0, problems from GSM8K "
-        "(MIT). This dataset is an adaptation: name both, say what was changed, and share it "
-        "under the same licence.",
-    ),
-    "stepverify": (
-        "cc-by-sa-4.0",
-        "Problems, wrong solutions and what teachers found in them are from StepVerify (Daheim et al., 2024), CC BY-SA "
-        "4.0, after MathDial (CC BY-SA 4.0) and GSM8K (MIT). This dataset is an adaptation: name all, say what was "
-        "changed, and share it under the same licence.",
-    ),
-    "posed": (
-        "other",
-        "Problems are those of the user's own file of tasks. Where `maieutic pose` made it, a language model posed "
-        "them about the user's documents, and their facts quote those documents: the rights in the documents hold in "
-        "these rows too. Pass them on only as the documents' licences allow, name the documents, and put their "
-        "licence here.",
-    ),
-}
 
 
-def knows(items: frozenset[Item] | None) -> str:
-    """One party's row in words, in the order of `Item`."""
-    return "nobody: there is no partner" if items is None else "; ".join(item.value for item in Item if item in items)
+def knows(items: Items | None) -> str:
+    """One party's row in words, in the order of `ITEMS`."""
+    return "nobody: there is no partner" if items is None else "; ".join(item.says for item in ITEMS if item in items)
 
 
 def card(experiment: Experiment, condition_name: str, dialogues: Iterable[Dialogue], rows: dict[Format, int]) -> str:
@@ -152,7 +119,7 @@ def card(experiment: Experiment, condition_name: str, dialogues: Iterable[Dialog
 
     `dialogues` are those that its method learns from.
     """
-    condition, licence = experiment.conditions[condition_name], LICENCES[experiment.tasks.source]
+    condition, licence = experiment.conditions[condition_name], experiment.source.licence
     format = FORMAT_OF[condition.method]
     # Where files lay on the machine that made them helps no reader.
     first, *others = (tasks.model_copy(update={"path": Path(tasks.path).name}) for tasks in experiment.tasks.sources)
@@ -160,7 +127,7 @@ def card(experiment: Experiment, condition_name: str, dialogues: Iterable[Dialog
     data = DatasetCardData(
         pretty_name=f"{experiment.name}: {condition_name}",
         language="en",
-        license=licence[0],
+        license=licence.spdx,
         tags=["maieutic", "dialogue", "knowledge-asymmetry"],
         task_categories=["text-generation"],
         configs=[
@@ -198,7 +165,7 @@ def card(experiment: Experiment, condition_name: str, dialogues: Iterable[Dialog
         format=format,
         per_task=experiment.per_task(condition.learns_from or condition_name),
         learn=LEARN[experiment.training.learn],
-        licence=licence[1],
+        licence=licence.asks,
         rates=_rates(condition, dialogues),
         audit=_audit(condition, Pool(experiment, condition_name), dialogues) if format != "prompt_only" else [],
         rows=rows[format],
@@ -214,12 +181,12 @@ def card(experiment: Experiment, condition_name: str, dialogues: Iterable[Dialog
 def _disclosure(condition: Condition) -> str:
     if condition.row.partner is None:
         return "There is no partner: the student goes on after content-free turns."
-    if not condition.row.partner - {PUBLIC}:
+    if not condition.row.holds_private:
         return "The partner has nothing to tell that the student cannot read." + MANNER[condition.manner]
     if condition.voice == "human":
         return "People: what they told, and when, was up to them."
     told = DISCLOSURE[condition.disclosure] + MANNER[condition.manner]
-    if condition.row.partner & {Item.ANSWER, Item.SOLUTION}:
+    if condition.row.holds_answer:
         told += " It may say the answer." if condition.reveal else " It is not to say the answer."
     return told
 
@@ -335,7 +302,7 @@ def _limits(experiment: Experiment, condition_name: str) -> list[str]:
         )
     if condition.selection != "none" and condition.method in SELECTING:
         limits.append("Rows were selected, so rates of acts here are not rates of what the student does.")
-    if experiment.tasks.source == "embedded":
+    if experiment.source.closed:
         limits.append(
             "The base's acts (asking, acknowledging, giving in and so on) and how often it makes them were "
             "planted when it was trained; only changes against it mean anything."
@@ -345,7 +312,7 @@ def _limits(experiment: Experiment, condition_name: str) -> list[str]:
                 "Plumbing: what this condition does in the embedded world is the corpus author's choice. "
                 "No claim rests on it."
             )
-    if any(source == "code" for source, _ in experiment.stretches(condition_name)):
+    if any(source.has_programs for source in experiment.sources_of(condition_name)):
         limits.append(
             "Programs are right where they pass their tests. A partner gives one away where its own passes; one told "
             "in words or pieces, and false conventions, are not measured: those rules read numbers. A convention "
@@ -364,7 +331,7 @@ def _limits(experiment: Experiment, condition_name: str) -> list[str]:
             "leak_stated reads the model's turns by rule. Of the replies of tutors that people call a leak, on the "
             "held-out half of MRBench, this rule found 26 of 28 (docs/labels.md)."
         )
-    if SHARE in condition.row.student:
+    if condition.row.deals_shares:
         limits.append("Facts are dealt in turn; the student's question is its share and the last sentence.")
     return [*limits, "Answers are compared by value where they can be parsed. Acts and attempts are read off by rule."]
 

@@ -19,7 +19,6 @@ from pipeline.datasets.rows import (
     Row,
     before_steps,
     informed,
-    informs,
     labelled,
     monologue,
     opening,
@@ -31,7 +30,6 @@ from pipeline.experiment.assignment import tasks_of
 from pipeline.experiment.cell import Cell, cells
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import ONLINE, Method
-from pipeline.knowledge.partition import WRONG_KEY
 from pipeline.knowledge.records import Branch, Dialogue
 from pipeline.runs.pool import Pool, ledger_path
 from pipeline.runs.store import read
@@ -115,7 +113,7 @@ def rows(experiment: Experiment, condition_name: str, format: Format) -> tuple[i
         path, by_answer = ledger_path(experiment.run, source), condition.method == "dpo_answer"
         paired = (pairs(experiment, b, by_answer) if learnable(b) else [] for b in read(path, Branch))
         return sum(1 for _ in read(path, Branch)), paired
-    if format == "privileged_context" and not informs(condition):
+    if format == "privileged_context" and not condition.row.informs:
         raise NotExportable(
             f"{condition_name}: in partition {condition.partition!r} nobody knows more than the student"
         )
@@ -143,5 +141,5 @@ def _playable(experiment: Experiment, condition_name: str) -> Iterator[Task]:
     condition = experiment.conditions[condition_name]
     for task in tasks_of(experiment, condition_name, stream_tasks(experiment.tasks, "train")[0]):
         stepwise = condition.method != "grpo_step" or (task.steps and not task.missing)
-        if stepwise and (task.wrong_answer or WRONG_KEY not in (condition.row.partner or ())):
+        if stepwise and (task.wrong_answer or not condition.row.believes_false_key):
             yield task

@@ -17,8 +17,6 @@ from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.judging.outcome import rights
-from pipeline.knowledge.condition import Condition
-from pipeline.knowledge.partition import PARTNER_VIEW, SHARE
 from pipeline.knowledge.records import Branch, Dialogue
 from pipeline.knowledge.view import privileged, view
 
@@ -98,12 +96,6 @@ def informed(experiment: Experiment, dialogue: Dialogue) -> list[Row]:
             row = {**_whence(dialogue), "id": f"{dialogue.id}-{i}", "prompt": prompt}
             found.append({**row, "privileged_context": context})
     return found
-
-
-def informs(condition: Condition) -> bool:
-    """Whether a partner knows anything that the student does not."""
-    own, theirs = condition.row.student, condition.row.partner or frozenset()
-    return PARTNER_VIEW not in own and (bool(theirs - own) or SHARE in own)
 
 
 def labelled(experiment: Experiment, dialogue: Dialogue, resolved: bool) -> Row | None:

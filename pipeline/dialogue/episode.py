@@ -79,7 +79,7 @@ async def play(
 
     Raises EmptyTurn, UnparsedScript, and what the engine raises, for this episode alone.
     """
-    if condition.partition == "script":
+    if condition.row.one_writer:
         return await _script(task, condition, cast, settings, key)
     turns, primed = list(begun), list[int]()
     before = await _beliefs(task, condition, cast, settings, key, turns)

@@ -5,32 +5,31 @@ Raises ValueError, which a config's reader tells with the file and the key.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pipeline.experiment.experiment import Experiment
+from pipeline.experiment.fields import Fields
 
 
-def check_code(experiment: Experiment, name: str) -> None:
+def check_code(experiment: Fields, name: str) -> None:
     """Raises ValueError where a condition asks of code tasks what they cannot give."""
     condition = experiment.conditions[name]
-    if not any(source == "code" for source, _ in experiment.stretches(name)):
+    if not any(source.has_programs for source in experiment.sources_of(name)):
         return
-    reasons = {
-        "partition": {
-            "jigsaw": "a function cannot be told in two shares. Use facts",
-            "misled": "no wrong program is made for it. Use symmetric or key",
-            "script": "the turns of a script are lines, and a program has several. Use another partition",
-        },
-        "selection": {"agreement": "two programs are hardly ever the same text. Use outcome"},
-        "manner": {"convincing": "it compares answers as text. Use plain"},
-        "method": {"grpo_step": "a program has no expert's steps. Use another method"},
-    }
-    for axis, refused in reasons.items():
-        if why := refused.get(getattr(condition, axis)):
-            raise ValueError(
-                f"conditions.{name}.{axis}: {getattr(condition, axis)!r} does not go with code tasks: {why}"
-            )
+    row = condition.row
+    refused = (
+        ("partition", row.deals_shares, "a function cannot be told in two shares. Use facts"),
+        ("partition", row.believes_false_key, "no wrong program is made for it. Use symmetric or key"),
+        (
+            "partition",
+            row.one_writer,
+            "the turns of a script are lines, and a program has several",
+        ),
+        ("selection", condition.selection == "agreement", "two programs are hardly ever the same text. Use outcome"),
+        ("manner", condition.manner == "convincing", "it compares answers as text. Use plain"),
+        ("method", condition.method == "grpo_step", "a program has no expert's steps. Use another method"),
+    )
+    for axis, is_asked, why in refused:
+        if is_asked:
+            value = getattr(condition, axis)
+            raise ValueError(f"conditions.{name}.{axis}: {value!r} does not go with code tasks: {why}")
     if experiment.dialogue.beliefs:
         raise ValueError(
             f"dialogue.beliefs: {experiment.dialogue.beliefs}: private beliefs are compared as values, and "
@@ -41,9 +40,9 @@ def check_code(experiment: Experiment, name: str) -> None:
 CODE_EXAMS = ("asking", "feedback", "alone", "human")
 
 
-def check_exams(experiment: Experiment) -> None:
+def check_exams(experiment: Fields) -> None:
     """Raises ValueError where the exams ask of tasks what they cannot give."""
-    if experiment.tasks.source == "code":
+    if experiment.source.has_programs:
         refused = [name for name in experiment.exams.include if name not in CODE_EXAMS]
         if refused:
             raise ValueError(

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from pipeline.experiment.fields import Fields
 from pipeline.knowledge.condition import ONLINE, Condition
-from pipeline.knowledge.partition import SOLUTION
-
-if TYPE_CHECKING:
-    from pipeline.experiment.experiment import Experiment
 
 
-def check_method(experiment: Experiment, name: str) -> None:
+def check_method(experiment: Fields, name: str) -> None:
     """Raises ValueError where a condition cannot learn as it is to; the message says why and what to do."""
     condition = experiment.conditions[name]
     sources = [n for n, c in experiment.conditions.items() if _has_dialogues(c)]
@@ -26,7 +21,7 @@ def check_method(experiment: Experiment, name: str) -> None:
             f"conditions.{name}.learns_from: {condition.learns_from!r} differs in {', '.join(differing)}, so its "
             "dialogues are not this condition's. Give both the same values, or leave out learns_from"
         )
-    if condition.method == "q_priming" and (condition.learns_from or condition.partition == "script"):
+    if condition.method == "q_priming" and (condition.learns_from or condition.row.one_writer):
         raise ValueError(
             f"conditions.{name}.method: 'q_priming' changes what is said, turn by turn: leave out learns_from, and "
             "use another partition than script"
@@ -62,7 +57,7 @@ def check_method(experiment: Experiment, name: str) -> None:
         )
 
 
-def _check_memory(experiment: Experiment, name: str) -> None:
+def _check_memory(experiment: Fields, name: str) -> None:
     condition, names = experiment.conditions[name], list(experiment.conditions)
     before = [n for n in names[: names.index(name)] if _has_dialogues(experiment.conditions[n])]
     if condition.remembers not in before:
@@ -81,7 +76,7 @@ def _has_dialogues(condition: Condition) -> bool:
     return not condition.learns_from and condition.method not in ONLINE
 
 
-def _check_online(experiment: Experiment, name: str) -> None:
+def _check_online(experiment: Fields, name: str) -> None:
     condition = experiment.conditions[name]
     where = f"conditions.{name}.method: {condition.method!r}"
     if condition.learns_from:
@@ -91,18 +86,18 @@ def _check_online(experiment: Experiment, name: str) -> None:
         )
     if experiment.rounds > 1:
         raise ValueError(f"{where} plays and learns step by step, in one round. Set rounds: 1, not {experiment.rounds}")
-    if condition.voice == "human" or condition.partition == "script":
+    if condition.voice == "human" or condition.row.one_writer:
         raise ValueError(
             f"{where} needs a partner that answers the student: voice {condition.voice!r} in partition "
             f"{condition.partition!r} has none. Use voice: rule or model, and another partition than script"
         )
     if condition.method == "grpo_step":
-        if SOLUTION not in (condition.row.partner or ()):
+        if not condition.row.holds_solution:
             raise ValueError(
                 f"{where} rewards the steps of a worked solution: use a partition whose partner holds one (key, "
                 f"mindreader), not {condition.partition!r}"
             )
-        if experiment.tasks.source not in ("embedded", "gsm8k", "posed"):
+        if not experiment.source.has_steps:
             raise ValueError(
                 f"{where} needs an expert's steps, and source {experiment.tasks.source!r} has none. Use gsm8k, "
                 "embedded, or posed with records that have steps"

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from pipeline.judging.outcome import rights
 from pipeline.knowledge.condition import Condition
-from pipeline.knowledge.partition import PUBLIC
 from pipeline.knowledge.records import Dialogue
 from pipeline.reading.acts import given, sentences
 from pipeline.reading.stated import gives_away
@@ -22,7 +21,7 @@ from pipeline.reading.stated import gives_away
 
 def privileged(condition: Condition) -> bool:
     """The partner's row holds something besides the public question."""
-    return bool((condition.row.partner or frozenset()) - {PUBLIC})
+    return condition.row.holds_private
 
 
 def first_leak(dialogue: Dialogue) -> int | None:

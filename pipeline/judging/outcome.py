@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pipeline.core.schema import Party
-from pipeline.knowledge.partition import PARTNER_VIEW
 from pipeline.knowledge.records import Dialogue
 from pipeline.knowledge.view import known
 from pipeline.reading.acts import attempt, given
@@ -39,7 +38,7 @@ def is_grounded(dialogue: Dialogue) -> bool:
     """Every needed fact was in the student's row, or stated by the partner, before the final answer."""
     condition = dialogue.condition
     has = {fact.id for fact in known(dialogue.task, condition, "student").facts}
-    if PARTNER_VIEW in condition.row.student:
+    if condition.row.student_reads_partner:
         has |= {fact.id for fact in known(dialogue.task, condition, "partner").facts}
     final = [
         i for i, said in enumerate(attempts(dialogue)) if said is not None and dialogue.turns[i].party == "student"

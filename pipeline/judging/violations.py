@@ -18,7 +18,6 @@ from pipeline.core.schema import Fact, Task, Turn
 from pipeline.judging.leaks import first_leak
 from pipeline.judging.outcome import attempts, rights
 from pipeline.knowledge.condition import Condition
-from pipeline.knowledge.partition import ANSWER, PARTNER_VIEW, SHARE, SOLUTION, WITHHELD
 from pipeline.knowledge.records import Dialogue
 from pipeline.knowledge.view import DISCLOSURE, KEEP_ANSWER, SAY_WHERE, Known, known
 from pipeline.reading.acts import acts, asked, attempt, content_words, given, questions, sentences
@@ -83,7 +82,7 @@ def violations(dialogue: Dialogue) -> list[Violation]:
         return []
     knows, both, right = known(task, condition, "partner"), attempts(dialogue), rights(dialogue)
     student = {fact.id for fact in known(task, condition, "student").facts}
-    if PARTNER_VIEW in condition.row.student:
+    if condition.row.student_reads_partner:
         student |= {fact.id for fact in knows.facts}
     leak, partner_turns = _revealed(dialogue, knows, condition), 0
     found, told = list[Violation](), frozenset[str]()
@@ -95,7 +94,7 @@ def violations(dialogue: Dialogue) -> list[Violation]:
             if leak == partner_turns:
                 found.append(Violation(i, "revealed_answer", turn.text, f"it is to keep the answer, {task.answer}"))
             partner_turns += 1
-        told |= set(_stated(turn.text, task.facts))
+        told |= set(_stated(turn.text, {fact.id: fact for fact in (*task.facts, *knows.facts)}.values()))
     return found
 
 
@@ -105,13 +104,13 @@ def violated(dialogue: Dialogue) -> bool:
 
 def audited(condition: Condition) -> tuple[Kind, ...]:
     """The kinds that a partner of this condition can be seen to commit; the others have no rate."""
-    partner = condition.row.partner
-    if partner is None:
+    row = condition.row
+    if row.partner is None:
         return ()
     can = {
-        "revealed_answer": bool(partner & {ANSWER, SOLUTION, WITHHELD}) and not condition.reveal,
-        "unknown_fact": WITHHELD not in partner,
-        "disclosure": bool(partner & {WITHHELD, SHARE}) and condition.voice != "human",
+        "revealed_answer": (row.holds_answer or row.holds_withheld) and not condition.reveal,
+        "unknown_fact": not row.holds_all_facts,
+        "disclosure": row.holds_facts and condition.voice != "human",
     }
     return tuple(kind for kind in KINDS if can.get(kind, True))
 

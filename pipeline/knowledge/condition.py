@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, NonNegativeInt, field_validator, model_validator
 
 from pipeline.core.schema import Specification
-from pipeline.knowledge.partition import ANSWER, PARTITIONS, SHARE, SOLUTION, WITHHELD, Partition
+from pipeline.knowledge.partition import PARTITIONS, Partition
 
 Method = Literal[
     "sft", "monologue", "q_priming", "dpo", "dpo_answer", "kto", "grpo", "grpo_turn", "grpo_next", "grpo_step"
@@ -16,9 +17,6 @@ Method = Literal[
 
 # Their student plays while it learns: they have tasks, and no dialogues that are built before.
 ONLINE: tuple[Method, ...] = ("grpo", "grpo_turn", "grpo_next", "grpo_step")
-
-
-PLUMBING_ON_EMBEDDED = ("script", "mindreader", "misled")
 
 
 # Axes that say how one learns from a dialogue, not what is said in it; selection and keep do too, and stand in its id.
@@ -37,9 +35,8 @@ class Condition(BaseModel):
     weights: str = "base"
     selection: Literal["outcome", "agreement", "none"] = "outcome"
     keep: Literal["all", "grounded"] = "all"
-    violations: Literal["keep", "drop"] = (
-        "keep"  # learn from dialogues in which the partner violated its knowledge constraint?
-    )
+    # learn from dialogues in which the partner violated its knowledge constraint?
+    violations: Literal["keep", "drop"] = "keep"
     pass_rate: tuple[float, float] = (0.0, 1.0)  # learn only from tasks whose dialogues end right this often (SPICE)
     specifications: tuple[Specification, ...] | None = None  # None: all of the experiment's tasks
     sources: tuple[str, ...] | None = None  # of the tasks that it plays, where there are two; None: both
@@ -75,7 +72,8 @@ class Condition(BaseModel):
 
     def differs(self, other: Condition) -> list[str]:
         """The axes in which who says what differs; how one selects and learns from it is none."""
-        ours, theirs = (one.model_dump(exclude={*LEARNING, "selection", "keep"}) for one in (self, other))
+        apart = {*LEARNING, "selection", "keep"}
+        ours, theirs = self.model_dump(exclude=apart), other.model_dump(exclude=apart)
         return [axis for axis in ours if ours[axis] != theirs[axis]]
 
     @property
@@ -86,54 +84,74 @@ class Condition(BaseModel):
     def is_plumbing_on_embedded(self) -> bool:
         """Whether the embedded base's behaviour in it is only what the corpus author chose: no claim rests on it."""
         sham = self.partition == "symmetric" and self.label == "teacher"
-        return sham or self.partition in PLUMBING_ON_EMBEDDED or self.memory != "none"
+        planted = self.row.one_writer or self.row.student_reads_partner or self.row.believes_false_key
+        return sham or planted or self.memory != "none"
 
     @model_validator(mode="after")
-    def _makes_sense(self) -> Condition:
-        partner = self.row.partner or frozenset()
-        if self.disclosure != "on_request" and not partner & {WITHHELD, SHARE}:
+    def _partner_is_there(self) -> Condition:
+        if self.row.partner is None and (self.voice == "model" or self.label == "teacher"):
+            raise ValueError(f"partition {self.partition!r} has no partner, leave out voice and label")
+        if self.row.one_writer and self.voice != "model":
+            raise ValueError(f"partition {self.partition!r} is written by a model, use voice: model")
+        if self.voice == "rule" and self.weights != "base":
+            raise ValueError(f"weights: {self.weights!r} needs voice: model")
+        return self
+
+    @model_validator(mode="after")
+    def _has_what_it_discloses(self) -> Condition:
+        if self.disclosure != "on_request" and not self.row.holds_facts:
             raise ValueError(
-                f"disclosure: {self.disclosure!r} needs a partner that holds facts (facts, key, jigsaw, "
-                f"mindreader, script); "
-                f"in {self.partition!r} it holds none, use disclosure: on_request"
+                f"disclosure: {self.disclosure!r} needs a partner that holds facts "
+                f"({_partitions(lambda row: row.holds_facts)}); in {self.partition!r} it holds none, use disclosure: "
+                "on_request"
             )
         if self.disclosure == "chatter" and self.voice == "model":
             raise ValueError("disclosure: 'chatter' restates public facts by rule, use voice: rule")
-        if self.row.partner is None and (self.voice == "model" or self.label == "teacher"):
-            raise ValueError(f"partition {self.partition!r} has no partner, leave out voice and label")
-        if self.partition == "script" and self.voice != "model":
-            raise ValueError("partition 'script' is written by a model, use voice: model")
-        if self.voice == "rule" and self.weights != "base":
-            raise ValueError(f"weights: {self.weights!r} needs voice: model")
-        low, high = self.pass_rate
-        if not 0 <= low <= high <= 1:
-            raise ValueError(f"pass_rate: {list(self.pass_rate)}: two shares from 0 to 1 are expected, the lower first")
+        if self.reveal and not self.row.holds_answer:
+            raise ValueError(f"reveal: true needs a partner that holds the answer, in {self.partition!r} it does not")
+        return self
+
+    @model_validator(mode="after")
+    def _has_the_manner(self) -> Condition:
         if self.manner == "convincing":
-            if self.voice != "model" or self.partition == "script":
+            if self.voice != "model" or self.row.one_writer:
                 raise ValueError(
                     "manner: 'convincing' is of a partner that may word its turns: use voice: model, and another "
                     "partition than script"
                 )
         elif self.manner != "plain" and (
-            self.voice != "rule" or self.disclosure != "on_request" or not partner & {WITHHELD}
+            self.voice != "rule" or self.disclosure != "on_request" or not self.row.holds_withheld
         ):
             raise ValueError(
                 f"manner: {self.manner!r} is how a rule partner tells withheld facts that it is asked for: use voice: "
-                "rule, disclosure: on_request and a partition whose partner holds them (facts, key, mindreader)"
+                "rule, disclosure: on_request and a partition whose partner holds them "
+                f"({_partitions(lambda row: row.holds_withheld and not row.one_writer)})"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _remembers_somebody(self) -> Condition:
         if (self.memory == "none") != (not self.remembers):
             raise ValueError(
                 f"memory: {self.memory!r} with remembers: {self.remembers!r}: give both, the name of the condition "
                 "whose dialogues are remembered in the second, or neither"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _selects_what_is_there(self) -> Condition:
+        low, high = self.pass_rate
+        if not 0 <= low <= high <= 1:
+            raise ValueError(f"pass_rate: {list(self.pass_rate)}: two shares from 0 to 1 are expected, the lower first")
         if self.violations == "drop" and (self.method in ONLINE or self.row.partner is None):
             raise ValueError(
-                f"violations: 'drop' leaves out stored dialogues in which a partner violated its knowledge "
-                f"constraint; with method: "
-                f"{self.method!r} in partition {self.partition!r} there are none. Leave it out"
+                "violations: 'drop' leaves out stored dialogues in which a partner violated its knowledge constraint; "
+                f"with method: {self.method!r} in partition {self.partition!r} there are none. Leave it out"
             )
-        if self.reveal and not partner & {ANSWER, SOLUTION}:
-            raise ValueError(f"reveal: true needs a partner that holds the answer, in {self.partition!r} it does not")
         if self.selection == "agreement" and self.voice != "model":
             raise ValueError("selection: 'agreement' needs a partner with an answer of its own, use voice: model")
         return self
+
+
+def _partitions(which: Callable[[Partition], bool]) -> str:
+    return ", ".join(name for name, row in PARTITIONS.items() if which(row))

@@ -18,13 +18,12 @@ from pipeline.core.schema import Fact, Message, Party, Task, Turn
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.partition import (
     ANSWER,
-    PARTNER_VIEW,
+    ITEMS,
     SHARE,
     SOLUTION,
     VERDICT,
     WHAT,
     WHERE,
-    WITHHELD,
     WRONG_KEY,
 )
 from pipeline.reading.correctness import is_right
@@ -60,24 +59,21 @@ def known(task: Task, condition: Condition, party: Party) -> Known:
     """Apply the party's row to the task."""
     row = condition.row.student if party == "student" else (condition.row.partner or frozenset())
     question, public = task.question, tuple(fact for fact in task.facts if fact.public)
-    private: tuple[Fact, ...] = ()
     if SHARE in row:
         question, public = _share(task, party), _share_facts(task, party)
-    if WITHHELD in row:
-        private = tuple(fact for fact in task.facts if not fact.public)
-    answer = task.answer if ANSWER in row else task.wrong_answer if WRONG_KEY in row else ""
+    private = {fact.id: fact for item in ITEMS if item in row and item.facts for fact in item.facts(task)}
     return Known(
-        question,
-        public + private,
-        private,
-        answer,
-        WRONG_KEY in row,
-        task.solution if SOLUTION in row else "",
-        VERDICT in row,
-        SHARE in row,
-        task.draft.where if task.draft and WHERE in row else 0,
-        task.draft.what if task.draft and WHAT in row else "",
-        task.entry,
+        question=question,
+        facts=(*public, *private.values()),
+        private=tuple(private.values()),
+        answer=task.answer if ANSWER in row else task.wrong_answer if WRONG_KEY in row else "",
+        believes_false_key=WRONG_KEY in row,
+        solution=task.solution if SOLUTION in row else "",
+        verdicts=VERDICT in row,
+        share=SHARE in row,
+        where=task.draft.where if task.draft and WHERE in row else 0,
+        what=task.draft.what if task.draft and WHAT in row else "",
+        entry=task.entry,
     )
 
 
@@ -174,7 +170,7 @@ def _opening(task: Task, condition: Condition, party: Party) -> str:
     lines = [*(task.memories if party == "student" else ()), knows.question]
     if party == "partner":
         lines += _private_lines(knows, condition, "you")
-    elif PARTNER_VIEW in condition.row.student:
+    elif condition.row.student_reads_partner:
         lines += _private_lines(known(task, condition, "partner"), condition, "they")
     lines.append(f"Work it out with your {other}.")
     return "\n".join(lines)
@@ -192,8 +188,8 @@ def view(task: Task, condition: Condition, turns: Sequence[Turn], party: Party, 
         if party == "partner" and turn.party == "student":
             right = verdict(task, condition, turns[: i + 1])
             if right is not None:
-                said = printed(task, condition, turns[: i + 1])
-                text += f"\n(A check says that this is {'right' if right else 'wrong'}.{said and ' ' + said})"
+                tests = printed(task, condition, turns[: i + 1])
+                text += f"\n(A check says that this is {'right' if right else 'wrong'}.{tests and ' ' + tests})"
         if turn.party == party:
             messages.append({"role": "assistant", "content": text})
         elif messages[-1]["role"] == "user":

@@ -31,6 +31,7 @@ from pipeline.runs.directory import Held, RunError, writing
 from pipeline.runs.progress import say, stage
 from pipeline.runs.store import Appender, read, rewrite
 from pipeline.tasks.parsing import BadRow
+from pipeline.tasks.posed import SOURCE as POSED
 
 MAX_TOKENS = 700  # of a reply
 AGAIN: tuple[RefusalKind, ...] = ("engine_error", "bad_document")  # are found anew by each command
@@ -136,7 +137,7 @@ def pose_documents(experiment: Experiment, source: Path, each: int) -> int:
     Returns how many attempts the engine failed at. Raises ConfigError for a config that reads no such file.
     """
     tasks = Path(experiment.tasks.path)
-    if experiment.tasks.source != "posed" or tasks.suffix != ".jsonl" or "$" in experiment.tasks.path:
+    if experiment.source is not POSED or tasks.suffix != ".jsonl" or "$" in experiment.tasks.path:
         raise ConfigError(
             f"tasks: source {experiment.tasks.source!r}, path {experiment.tasks.path!r}: tasks are posed to there. "
             "Expected source: posed, and a path that ends in .jsonl, such as runs/posed/tasks.jsonl."

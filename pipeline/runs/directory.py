@@ -21,7 +21,6 @@ import yaml
 
 from pipeline.core.errors import ConfigError, MaieuticError
 from pipeline.core.files import write_first, write_whole
-from pipeline.engines.weights import EMBEDDED, is_embedded_base, weights_at
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment, dump, load
 
@@ -163,78 +162,6 @@ def _source(experiment: Experiment) -> str:
 def _anything_made(run: Path) -> bool:
     made = {file.name for file in run.rglob("*") if file.is_file() and file.stat().st_size}
     return not made <= {"config.yaml", "tasks.sha256", ".lock"}
-
-
-def check(experiment: Experiment) -> None:
-    """What can be known to fail before anything costly runs: model directories and the order of conditions.
-
-    Raises ConfigError with the key, the value, what was expected and what to do.
-    """
-    names = list(experiment.conditions)
-    for i, (name, condition) in enumerate(experiment.conditions.items()):
-        if condition.weights in names[i:]:
-            raise ConfigError(
-                f"conditions.{name}.weights: {condition.weights!r} is not trained before it. List that condition "
-                "before this one; for this condition's own student write current."
-            )
-    waits = [name for name, condition in experiment.conditions.items() if condition.weights in names]
-    if experiment.training.regime == "matched" and waits:
-        raise ConfigError(
-            f"training.regime: 'matched' needs every dataset before the first training, but "
-            f"conditions.{waits[0]}.weights names another condition. Use regime: natural, or weights: base or current."
-        )
-    embedder = Path(experiment.memory.embedder)
-    if any(condition.memory != "none" for condition in experiment.conditions.values()) and (
-        _looks_local(str(embedder)) if not embedder.exists() else not (embedder / "modules.json").is_file()
-    ):
-        raise ConfigError(
-            f"memory.embedder: {str(embedder)!r} is no sentence-transformers model. Expected a directory with "
-            "modules.json, or a hub name such as sentence-transformers/all-MiniLM-L6-v2."
-        )
-    if experiment.acts.labeller == "classifier" and not (Path(experiment.acts.path) / "classifier.json").is_file():
-        raise ConfigError(
-            f"acts.path: {experiment.acts.path!r} holds no classifier.json. Expected the folder classifier/ that "
-            "`maieutic eval labels configs/labels.yaml` writes."
-        )
-    if experiment.has_code and is_embedded_base(experiment.student.model) and experiment.engine.kind != "scripted":
-        raise ConfigError(
-            f"student.model: {experiment.student.model!r} is an embedded base, which knows the words of its own word "
-            "problems alone: code tasks need a real model. Name one, such as Qwen/Qwen3-0.6B."
-        )
-    if experiment.engine.kind != "openai":
-        if experiment.partner.judge:
-            _check_model("partner.judge", experiment.partner.judge)
-        _check_model("student.model", experiment.student.model)
-        if experiment.partner.model:
-            _check_model("partner.model", experiment.partner.model)
-
-
-def _check_model(key: str, name: str) -> None:
-    directory = Path(weights_at(name))
-    if not directory.exists():
-        if _looks_local(name):
-            raise ConfigError(
-                f"{key}: {name!r}: no such directory. Expected a model directory, a hub name, or {EMBEDDED!r}."
-            )
-        return
-    if not (directory / "config.json").is_file():
-        raise ConfigError(f"{key}: {name!r} has no config.json. Expected a Hugging Face model directory.")
-    settings = directory / "tokenizer_config.json"
-    try:
-        inline = settings.is_file() and "chat_template" in json.loads(settings.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ConfigError(f"{key}: {settings} is not valid JSON ({error}). Copy the model's directory anew.") from None
-    if not (inline or (directory / "chat_template.jinja").is_file()):
-        raise ConfigError(
-            f"{key}: {name!r} has no chat template, so it cannot hold a dialogue. "
-            "Expected chat_template.jinja beside its tokenizer; use a chat model, or save one there."
-        )
-
-
-def _looks_local(name: str) -> bool:
-    """Hub names are `owner/name`; what starts like a path, or inside a folder that is here, is a path."""
-    parts = Path(name).parts
-    return name.startswith((".", "/", "~")) or len(parts) != 2 or Path(parts[0]).is_dir()
 
 
 def _leaves(value: Any, prefix: str = "") -> dict[str, Any]:

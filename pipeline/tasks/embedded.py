@@ -1,216 +1,74 @@
-"""The embedded world: short word problems in plain English, made from a seed.
+"""The embedded source: word problems of `pipeline.tasks.word_problems`, made as they are wanted, from a seed.
 
-Every problem exists as a minimal pair. Beside each fact that the `underspecified` twin hides stands a
-distractor, the same sentence about other people and things; the `full` twin hides that one, in the same
-form (dropped without a word, or its number turned into "some"). So neither words nor pairs of words
-tell the specification: one must see whom the question is about. `false_premise` problems give away
-more than there is. Problems of the hard stratum need a product; data/README.md says which.
-
-Splits hash the combination (numbers, object), so no combination that trained a base is examined.
+maieutic preview configs/quickstart.yaml
 """
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterator
+import itertools
+from collections.abc import Collection, Iterator
 
-from pipeline.core.schema import Fact, Specification, Step, Task, digest
-from pipeline.tasks.parsing import expert_steps
-
-NAMES = "Tom Ana Eva Ben Mia Leo Zoe Sam Ida Max Amy Dan Lea Jon Kim Roy Una Gus Pia Ned Ada Tim Joy Ray".split()
-OBJECTS = (
-    "pens hats cups books coins cards shells stones apples plums cakes balls kites "
-    "rings bells dolls lamps keys boats masks seeds nuts stamps toys"
-).split()
-
-# kind: (facts, question per wording, steps). The last wording is held out for the stress split.
-# In a fact, N is its number, X and x are containers; facts of the form "A has N O." can also be dropped silently.
-CONTAINERS = {"boxes": "box", "bags": "bag", "crates": "crate"}
-# fmt: off
-KINDS = {
-    "total": (("A has N O.", "B has N O."),
-              ("How many O do A and B have together?", "How many O do A and B have in all?",
-               "How many O is that for A and B?", "A and B have how many O together?"), "ab+"),
-    "left": (("A has N O.", "A gives N O to B."),
-             ("How many O does A have left?", "How many O does A have after that?",
-              "How many O does A keep?", "A has how many O left?"), "ab-"),
-    "more": (("B has N O.", "A has N more O than B."),
-             ("How many O does A have?", "How many O does A have in all?",
-              "So how many O does A have?", "A has how many O?"), "ab+"),
-    "trio": (("A has N O.", "B has N O.", "C has N O."),
-             ("How many O do A, B and C have together?", "How many O do A, B and C have in all?",
-              "How many O is that for A, B and C?", "A, B and C have how many O in all?"), "ab+c+"),
-    "trade": (("A has N O.", "A finds N O.", "A loses N O."),
-              ("How many O does A have now?", "How many O does A have in the end?",
-               "How many O does A have after that?", "A has how many O now?"), "ab+c-"),
-    "boxes": (("There are N X.", "Each x holds N O."),
-              ("How many O are in the X?", "How many O do the X hold?",
-               "How many O are there in the X?", "There are how many O in the X?"), "ab*"),
-    "boxes_loose": (("There are N X.", "Each x holds N O.", "There are N loose O."),
-                    ("How many O are there in all?", "How many O are there together?",
-                     "So how many O are there?", "There are how many O in all?"), "ab*c+"),
-    "boxes_taken": (("There are N X.", "Each x holds N O.", "There are N loose O.", "A takes N O."),
-                    ("How many O are left?", "How many O are there after that?",
-                     "How many O are there in the end?", "There are how many O left?"), "ab*c+d-"),
-}
-# fmt: on
-HARD = ("boxes", "boxes_loose", "boxes_taken")
-EASY = tuple(kind for kind in KINDS if kind not in HARD)
-IMPOSSIBLE = "impossible"
-TOP = 69  # of the numbers in a problem; the factors of a product are smaller
+from pipeline.core.errors import ConfigError
+from pipeline.core.schema import Specification, Task
+from pipeline.tasks.settings import Tasks
+from pipeline.tasks.source import Licence, Source, Split
+from pipeline.tasks.word_problems import HELD_OUT_WORDING, KINDS, embedded_tasks
 
 
-def arithmetic(numbers: list[int], program: str) -> tuple[list[str], int]:
-    """Equations, in words as the student writes them, and the result of a postfix program over a, b, c, d."""
-    total, equations = numbers[0], []
-    for letter, sign in zip(program[1::2], program[2::2], strict=True):
-        other = numbers["abcd".index(letter)]
-        result = {"+": total + other, "-": total - other, "*": total * other}[sign]
-        equations.append(f"{total} {sign} {other} = {result}".replace("*", "x"))
-        total = result
-    return equations, total
+class Embedded(Collection[Task]):
+    """The embedded tasks of one split, made anew whenever they are gone through: none is held."""
+
+    def __init__(self, split: Split, counts: dict[Specification, int], seed: int, held_out: tuple[str, ...]):
+        self.split, self.counts, self.seed, self.held_out = split, counts, seed, held_out
+
+    def __len__(self) -> int:
+        return sum(self.counts.values())
+
+    def __iter__(self) -> Iterator[Task]:
+        for name, count in self.counts.items():
+            made = embedded_tasks(self.split, name, self.seed)
+            yield from itertools.islice((task for task in made if task.kind not in self.held_out), count)
+
+    def __contains__(self, task: object) -> bool:
+        return any(task == mine for mine in self)
 
 
-def _number(pattern: str, rng: random.Random) -> int:
-    if pattern in ("There are N X.", "There are N Y."):
-        return rng.randint(2, 9)
-    return rng.randint(10, 25 if pattern.startswith("Each") else TOP)
-
-
-def _numbers(kind: str, rng: random.Random) -> list[int]:
-    while True:
-        numbers = [_number(pattern, rng) for pattern in KINDS[kind][0]]
-        if arithmetic(numbers, KINDS[kind][2])[1] > 0:
-            return numbers
-
-
-def _fill(pattern: str, cast: dict[str, str], number: str = "") -> str:
-    words = []
-    for word in pattern.split():
-        core = word.rstrip(".,?")
-        words.append((cast | {"N": number}).get(core, core) + word[len(core) :])
-    return " ".join(words)
-
-
-def _mirror(patterns: list[str]) -> list[str]:
-    """The same sentences about other people and things: distractors that look like needed facts."""
-    letters = [word.rstrip(".") for pattern in patterns for word in pattern.split()]
-    people = dict(zip(dict.fromkeys(word for word in letters if word in ("A", "B", "C")), "DE", strict=False))
-    return [_fill(pattern, people | {"O": "P", "X": "Y", "x": "y"}, "N") for pattern in patterns]
-
-
-def _ask(pattern: str, kind: str, cast: dict[str, str]) -> str:
-    """The plain question for a fact, never the problem's own question."""
-    words = pattern.rstrip(".").split()
-    who, verb, thing = words[0], words[1], words[-1]
-    if pattern.startswith("There are N"):
-        return _fill(f"How many {' '.join(words[3:])} are there?", cast)
-    if pattern.startswith("Each"):
-        return _fill(f"How many {thing} does each {words[1]} hold?", cast)
-    if "more" in words:
-        return _fill(f"How many more {words[4]} does {who} have than {words[-1]}?", cast)
-    if "to" in words:
-        return _fill(f"How many {words[3]} does {who} give to {words[-1]}?", cast)
-    if verb == "has":
-        return _fill(f"How many {thing} does {who} have{' at first' if kind in ('left', 'trade') else ''}?", cast)
-    return _fill(f"How many {thing} does {who} {verb.removesuffix('s')}?", cast)
-
-
-def make_task(
-    seed: int,
-    specification: Specification,
-    strata: tuple[str, ...] = ("easy", "hard"),
-    wordings: tuple[int, ...] = (0, 1, 2),
-    two_missing: float = 0.3,
-) -> Task:
-    """The problem of `seed`; the same seed gives the same problem under each specification."""
-    rng = random.Random(f"world-{seed}")
-    stratum = rng.choice(strata)
-    kind = "left" if specification == "false_premise" else rng.choice(EASY if stratum == "easy" else HARD)
-    if specification == "false_premise":
-        stratum = "easy"
-    patterns, questions, program = KINDS[kind]
-    numbers = _numbers(kind, rng)
-    if specification == "false_premise":
-        numbers = [min(numbers), max(numbers) + (min(numbers) == max(numbers))]
-    people, things = rng.sample(NAMES, 5), rng.sample(OBJECTS, 2)
-    boxes = rng.sample(sorted(CONTAINERS), 2)
-    cast = dict(zip("ABCDE", people, strict=True)) | {"O": things[0], "P": things[1], "X": boxes[0], "Y": boxes[1]}
-    cast |= {"x": CONTAINERS[boxes[0]], "y": CONTAINERS[boxes[1]]}
-    count = 2 if rng.random() < two_missing else 1
-    dropped = kind in ("total", "trio", "left", "more") and rng.random() < 0.25
-
-    facts = [(pattern, number, True) for pattern, number in zip(patterns, numbers, strict=True)]
-    hideable = list(range(len(patterns)))
-    if dropped:
-        hideable = [i for i in hideable if patterns[i] in ("A has N O.", "B has N O.", "C has N O.")]
-    hidden = sorted(rng.sample(hideable, min(count, len(hideable))))
-    mirrored = _mirror([patterns[i] for i in hidden])
-    facts += [(pattern, _number(pattern, rng), False) for pattern in mirrored]
-    if specification != "underspecified":
-        hidden = [len(patterns) + i for i in range(len(hidden))]
-
-    order = list(range(len(patterns)))
-    for i in range(len(patterns), len(facts)):
-        order.insert(rng.randint(0, len(order)), i)
-    sentences, whole, records = [], [], []
-    if dropped:
-        # Names every person and thing, so that a dropped sentence changes no word's presence.
-        *names, last = [cast[letter] for letter in "ABCDE" if any(letter in fact[0].split() for fact in facts)]
-        sentences.append(f"{', '.join(names)} and {last} have {things[0]} and {things[1]}.")
-        whole.append(sentences[0])
-    for i in order:
-        pattern, number, needed = facts[i]
-        text = _fill(pattern, cast, str(number))
-        records.append(
-            Fact(id=f"f{i}", text=text, needed=needed, public=i not in hidden, ask=_ask(pattern, kind, cast))
+def make(settings: Tasks, split: Split) -> Embedded:
+    """The tasks of one split. Raises ConfigError where kinds are held out that cannot be."""
+    kinds, held_out = set(KINDS), set(settings.held_out)
+    if held_out - kinds or held_out == kinds:
+        raise ConfigError(
+            f"tasks.held_out: {list(settings.held_out)} must be kinds of embedded problems, and not all of them. "
+            f"Known: {', '.join(KINDS)}."
         )
-        whole.append(text)
-        if i not in hidden:
-            sentences.append(text)
-        elif not dropped:
-            sentences.append(_fill(pattern, cast, "some"))
-    ask = _fill(questions[rng.choice(wordings)], cast)
-    equations, result = arithmetic(numbers, program)
-    answer = str(result)
-    wrong = rng.choice([x for x in range(max(1, result - 30), max(2, result) + 31) if x != result])
-    solution, steps = ". ".join(equations) + ".", [f"{equation}." for equation in equations]
-    if specification == "false_premise":
-        answer, wrong, solution = IMPOSSIBLE, -result, f"{numbers[0]} is less than {numbers[1]}."
-        steps = [solution]
-    return Task(
-        id=f"embedded-{seed}-{specification}",
-        source="embedded",
-        specification=specification,
-        question=" ".join([*sentences, ask]),
-        full_question=" ".join([*whole, ask]),
-        facts=tuple(records),
-        answer=answer,
-        solution=solution,
-        steps=expert_steps([Step(text=text) for text in steps], answer),
-        wrong_answer=str(wrong),
-        kind=kind,
-        stratum=stratum,
-        split=split_of(numbers, things[0]),
-    )
+    if "left" in held_out and "false_premise" in settings.train.keys() | settings.exam.keys():
+        raise ConfigError(
+            "tasks.held_out: 'left' is the kind of all false_premise problems, which tasks.train or tasks.exam asks "
+            "for. Leave out one or the other."
+        )
+    return Embedded(split, settings.train if split == "train" else settings.exam, settings.seed, settings.held_out)
 
 
-def split_of(numbers: list[int], thing: str) -> str:
-    """'base' (may train a base), 'train' (may train a student) or 'exam', by combination."""
-    return (["base"] * 6 + ["train"] * 2 + ["exam"] * 2)[int(digest(sorted(numbers), thing), 16) % 10]
+def unlike(settings: Tasks, stress: int, held_out: int) -> list[Task]:
+    """Of each specification of the exam so many tasks in the held-out wording, and so many of the held-out kinds."""
+    tasks = list[Task]()
+    for name in settings.exam:
+        worded = embedded_tasks("exam", name, settings.seed, wordings=(HELD_OUT_WORDING,))
+        tasks += itertools.islice((task for task in worded if task.kind not in settings.held_out), stress)
+        if name != "false_premise":  # of which there is one kind
+            others = embedded_tasks("exam", name, settings.seed)
+            tasks += itertools.islice((task for task in others if task.kind in settings.held_out), held_out)
+    return tasks
 
 
-def embedded_tasks(
-    split: str,
-    specification: Specification,
-    seed: int = 0,
-    strata: tuple[str, ...] = ("easy", "hard"),
-    wordings: tuple[int, ...] = (0, 1, 2),
-) -> Iterator[Task]:
-    """Endless problems of one split, the same for the same arguments. Twins share the number in their id."""
-    number = seed * 10_000_000
-    while True:
-        task = make_task(number, specification, strata, wordings)
-        if task.split == split:
-            yield task
-        number += 1
+SOURCE = Source(
+    "embedded",
+    ("full", "underspecified", "false_premise"),
+    make=make,
+    licence=Licence("mit", "The problems are procedural, made by this project (MIT)."),
+    has_facts=True,
+    has_steps=True,
+    closed=True,
+    kinds=tuple(KINDS),
+    unlike=unlike,
+)

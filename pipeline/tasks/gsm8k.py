@@ -28,6 +28,7 @@ from pipeline.tasks.parsing import (
     wrong_answer,
 )
 from pipeline.tasks.settings import Tasks
+from pipeline.tasks.source import Licence, Source
 
 WHAT = "a JSON Lines file with question and answer ('... #### N'), or a hub name such as openai/gsm8k"
 
@@ -65,3 +66,12 @@ def task(row: dict[str, Any]) -> Task:
         wrong_answer=wrong_answer(gold, question),
         split=split_of(question),
     )
+
+
+SOURCE = Source(
+    "gsm8k",
+    ("full",),
+    read=read,
+    licence=Licence("mit", "Problems are from GSM8K (Cobbe et al., 2021; MIT): name the source."),
+    has_steps=True,
+)

@@ -33,6 +33,7 @@ from pipeline.tasks.parsing import (
     text_of,
 )
 from pipeline.tasks.settings import Tasks
+from pipeline.tasks.source import Licence, Source
 
 WHAT = "MathDial's JSON Lines file (question, ground_truth, conversation, ...)"
 _TURN = re.compile(r"\s*([^:\n]{1,40}?)\s*:\s*(?:\((focus|probing|telling|generic)\))?\s*(.*)", re.S)
@@ -128,3 +129,17 @@ def _turns(talk: str) -> tuple[tuple[Turn, ...], list[str]]:
         raise RowError("'conversation' has one speaker only")
     turns = tuple(Turn(party=party, text=text) for party, text, _ in merged)
     return turns, [move for party, _, move in merged if party == "partner"]
+
+
+SOURCE = Source(
+    "mathdial",
+    ("full",),
+    read=read,
+    licence=Licence(
+        "cc-by-sa-4.0",
+        "Dialogues are from MathDial (Macina et al., 2023), CC BY-SA 4.0, problems from GSM8K "
+        "(MIT). This dataset is an adaptation: name both, say what was changed, and share it "
+        "under the same licence.",
+    ),
+    dialogues=read_dialogues,
+)

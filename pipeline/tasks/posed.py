@@ -17,6 +17,7 @@ from pipeline.core.schema import Specification, Task, question_hash
 from pipeline.reading.numbers.equality import equal
 from pipeline.tasks.parsing import BadRow, RowError, json_lines, local_file, parse, split_of, text_of, wrong_answer
 from pipeline.tasks.settings import Tasks
+from pipeline.tasks.source import Licence, Source
 
 WHAT = (
     "a JSON Lines file of tasks (id, source, specification, question, full_question, facts, answer), such as "
@@ -76,3 +77,19 @@ def full_twin(task: Task) -> Task:
     name = f"posed-{question_hash(task.full_question)}-full"
     told = {"id": name, "specification": "full", "question": task.full_question, "facts": facts}
     return task.model_copy(update=told)
+
+
+SOURCE = Source(
+    "posed",
+    HAS,
+    read=read,
+    licence=Licence(
+        "other",
+        "Problems are those of the user's own file of tasks. Where `maieutic pose` made it, a language model posed "
+        "them about the user's documents, and their facts quote those documents: the rights in the documents hold in "
+        "these rows too. Pass them on only as the documents' licences allow, name the documents, and put their "
+        "licence here.",
+    ),
+    has_facts=True,
+    has_steps=True,
+)

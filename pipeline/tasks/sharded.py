@@ -29,6 +29,7 @@ from pipeline.tasks.parsing import (
     wrong_answer,
 )
 from pipeline.tasks.settings import Tasks
+from pipeline.tasks.source import Licence, Source
 
 WHAT = "the JSON list of sharded problems (question, answer, shards)"
 
@@ -134,3 +135,16 @@ def _facts(shards: list[str]) -> tuple[Fact, ...]:
         for i, fact in enumerate(bare)
         if i and not (_asks(fact.text) and not numbers(fact.text))
     )
+
+
+SOURCE = Source(
+    "sharded",
+    ("full", "sharded"),
+    read=read,
+    licence=Licence(
+        "mit",
+        "Problems are sharded GSM8K items of Lost in Conversation (Laban et al., 2025; MIT), "
+        "after GSM8K (Cobbe et al., 2021; MIT): name both.",
+    ),
+    has_facts=True,
+)

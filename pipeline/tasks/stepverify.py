@@ -42,6 +42,7 @@ from pipeline.tasks.parsing import (
     text_of,
 )
 from pipeline.tasks.settings import Tasks
+from pipeline.tasks.source import Licence, Source
 
 WHAT = "StepVerify's JSON list (problem, reference_solution, student_incorrect_solution, incorrect_index, ...)"
 SHOWN = "A first solution:"
@@ -150,3 +151,17 @@ def tells(said: Note) -> bool:
     sum_of_it = any(equal(str(value), said.gold) for value in sums(said.what))
     there = mentions(said.what, said.gold) or bool(numbers(said.gold) & numbers(said.what))
     return there or sum_of_it or gives_away(said.what, said.gold, said.problem)
+
+
+SOURCE = Source(
+    "stepverify",
+    ("full",),
+    read=read,
+    licence=Licence(
+        "cc-by-sa-4.0",
+        "Problems, wrong solutions and what teachers found in them are from StepVerify (Daheim et al., 2024), CC BY-SA "
+        "4.0, after MathDial (CC BY-SA 4.0) and GSM8K (MIT). This dataset is an adaptation: name all, say what was "
+        "changed, and share it under the same licence.",
+    ),
+    has_first_solutions=True,
+)

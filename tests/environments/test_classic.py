@@ -21,8 +21,8 @@ from pipeline.core.schema import Turn
 from pipeline.judging.outcome import is_correct, is_grounded
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue
-from pipeline.tasks.embedded import make_task
 from pipeline.tasks.loading import load_tasks
+from pipeline.tasks.word_problems import make_task
 from tests.environments.conftest import CONDITIONS, Server, build, experiment, hidden, name, student, untold
 from tests.pipeline.conftest import Parrot
 

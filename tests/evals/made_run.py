@@ -24,8 +24,8 @@ from pipeline.knowledge.records import Branch, Dialogue, Failure, Rollout, Sibli
 from pipeline.knowledge.view import known, verdict
 from pipeline.runs.pool import ledger_path
 from pipeline.runs.store import read, rewrite
-from pipeline.tasks.embedded import embedded_tasks
 from pipeline.tasks.settings import Tasks
+from pipeline.tasks.word_problems import embedded_tasks
 
 CONDITIONS = {
     "blind": Condition(partition="symmetric"),

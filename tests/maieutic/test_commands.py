@@ -16,8 +16,9 @@ from pipeline.core.schema import Message
 from pipeline.engines.model import Completion, EngineError, Sampling
 from pipeline.engines.scripted import ScriptedModel
 from pipeline.experiment.experiment import Experiment, dump, load
+from pipeline.experiment.preflight import preflight
 from pipeline.knowledge.records import Failure
-from pipeline.runs.directory import RunError, check, claim, writing
+from pipeline.runs.directory import RunError, claim, writing
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = ("doctor", "pose", "preview", "build", "export", "train", "eval", "compare", "audit", "run")
@@ -274,10 +275,10 @@ def test_a_condition_cannot_talk_to_a_student_that_is_trained_after_it(config: P
     def with_weights(name: str) -> Experiment:
         return load(config, (f"conditions.blind={{partition: symmetric, voice: model, weights: {name}}}",))
 
-    check(with_weights("current"))
+    preflight(with_weights("current"))
     for name in ("facts", "blind"):
         with pytest.raises(ValueError, match=r"conditions\.blind\.weights"):
-            check(with_weights(name))
+            preflight(with_weights(name))
 
 
 def test_compare_refuses_what_is_no_run(tmp_path: Path) -> None:

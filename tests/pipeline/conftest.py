@@ -11,7 +11,7 @@ from pipeline.core.schema import Message, Task
 from pipeline.engines.model import Completion, Sampling
 from pipeline.sandbox import container
 from pipeline.sandbox.checks import CHECKER
-from pipeline.tasks.embedded import embedded_tasks
+from pipeline.tasks.word_problems import embedded_tasks
 
 
 class Parrot:

@@ -20,7 +20,7 @@ from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.view import known, probe, script_view, verdict, view
 from pipeline.reading.acts import asked, attempt, done, given
 from pipeline.reading.numbers.equality import equal
-from pipeline.tasks.embedded import IMPOSSIBLE, KINDS, TOP, arithmetic, embedded_tasks
+from pipeline.tasks.word_problems import IMPOSSIBLE, KINDS, TOP, arithmetic, embedded_tasks
 
 PROBE = "Say only your own answer."
 

@@ -13,7 +13,6 @@ from maieutic_dialogue.stage import Info, Stage
 from pipeline.building.build import planned_dialogues, stream_key
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Message, Task
-from pipeline.knowledge.partition import WRONG_KEY
 from pipeline.knowledge.view import view
 from pipeline.tasks.loading import load_tasks
 
@@ -35,7 +34,7 @@ def rows(stage: Stage, split: Split) -> list[Row]:
             {**info, "problem": task.model_dump(mode="json")},
         )
         for task, info in _dialogues(stage, split)
-        if task.wrong_answer or WRONG_KEY not in (stage.cell.condition.row.partner or ())  # the partner would say one
+        if task.wrong_answer or not stage.cell.condition.row.believes_false_key  # the partner would say one
     ]
     if not playable:
         raise ConfigError(

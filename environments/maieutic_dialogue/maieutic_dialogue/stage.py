@@ -78,7 +78,7 @@ def _check(experiment: Experiment, name: str, config: str) -> None:
         raise ConfigError(f"condition_name: {name!r} is not in {config}. Known: {', '.join(experiment.conditions)}.")
     if experiment.has_code:
         raise ConfigError(f"{config}: tasks.source: code tasks are run by `maieutic build`, and not here.")
-    if condition.partition == "script":
+    if condition.row.one_writer:
         refuse("partition", condition.partition, "one model writes both sides. Use another partition")
     if condition.voice == "human":
         refuse("voice", condition.voice, "its dialogues were held before. Use voice: rule or model")

@@ -12,7 +12,7 @@ from statsmodels.duration.survfunc import SurvfuncRight
 from evals.audit.finding import Check, Finding, Tried, share, untested
 from evals.audit.material import Material, dialogue_of, group, holds, right, seed_of
 from pipeline.judging.leaks import first_leak
-from pipeline.knowledge.partition import PARTITIONS, PUBLIC, WRONG_KEY
+from pipeline.knowledge.partition import PARTITIONS
 from pipeline.reading.numbers.equality import number
 from pipeline.tasks.talks import Talk
 
@@ -35,10 +35,10 @@ def check(material: Material) -> Check:
 
 def _of_condition(material: Material, name: str, talks: list[Talk]) -> Finding:
     what = f"{name}: the answer is stated" if name else "the answer is stated"
-    row = PARTITIONS[talks[0].partition].partner if talks[0].partition else None
-    if talks[0].partition and not (row or frozenset()) - {PUBLIC}:
+    row = PARTITIONS[talks[0].partition] if talks[0].partition else None
+    if row and not row.holds_private:
         return untested(what, "its partner holds nothing private")
-    if material.experiment and (material.experiment.conditions[name].reveal or WRONG_KEY in (row or ())):
+    if material.experiment and (material.experiment.conditions[name].reveal or (row and row.believes_false_key)):
         return untested(what, "its partner may say an answer")
     asked = [talk for talk in talks if talk.question and talk.answer]
     when = [leaks_at(talk) for talk in asked]

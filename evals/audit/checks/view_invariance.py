@@ -27,7 +27,7 @@ from pipeline.dialogue.rule_partner import rule_reply
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import Condition
-from pipeline.knowledge.partition import ANSWER, PARTITIONS, PUBLIC, SOLUTION, WITHHELD
+from pipeline.knowledge.partition import PARTITIONS
 from pipeline.knowledge.records import Dialogue
 from pipeline.knowledge.view import known, verdict, view
 from pipeline.reading.acts import given
@@ -66,7 +66,7 @@ def _changed(material: Material, experiment: Experiment, name: str) -> Iterator[
         )
         return
     note = f"{len(sample)} of {len(found)} dialogues"
-    if condition.partition == "script":
+    if condition.row.one_writer:
         yield untested(f"{name}: views", "one model writes both sides and knows all")
         return
     yield share(
@@ -89,9 +89,9 @@ def _changed(material: Material, experiment: Experiment, name: str) -> Iterator[
         turns = (_replayed(experiment, condition, d) for d in sample)
         yield share(f"{name}: a partner turn changed, or is none that its row can say", turns, 0, note)
         return
-    if condition.row.partner and condition.row.partner & {ANSWER, SOLUTION} and not condition.reveal:
+    if condition.row.holds_answer and not condition.reveal:
         yield _first_said(f"{name}: ", material.conditions()[name])
-    if WITHHELD not in (condition.row.partner or ()):
+    if not condition.row.holds_all_facts:
         lacking = (_invented(d) for d in found if d.task.missing)
         yield share(
             f"{name}: the partner states a fact that its row does not hold", lacking, LUCK, empty="no task lacks a fact"
@@ -157,11 +157,11 @@ def _first_said(of: str, talks: list[Talk]) -> Finding:
     chance = share("", map(_says_first, strangers), None).rate
     by_luck = chance.value if chance else 0.0
     note = f"by chance, with another talk's answer: {by_luck:.3f}" if chance else ""
-    row = (PARTITIONS[partition].partner if partition else None) or frozenset()
+    row = PARTITIONS.get(partition)
     bar: float | None = max(LUCK, by_luck)
-    if row & {ANSWER, SOLUTION}:
+    if row and row.holds_answer:
         bar, note = max(MOST_LEAK, by_luck), f"it holds the answer (partition {partition}), so this is a leak; {note}"
-    elif row - {PUBLIC}:
+    elif row and row.holds_private:
         bar, note = None, f"the description says that it knew more (partition {partition}), so there is no bar; {note}"
     what = f"{of}the partner is the first to say the answer"
     return share(what, map(_says_first, hidden), bar, note, "the data hold no question with a gold answer")

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from pipeline.core.schema import Fact, Task
 from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.experiment.experiment import Experiment
-from pipeline.tasks.embedded import KINDS, TOP, arithmetic, embedded_tasks
+from pipeline.tasks.word_problems import KINDS, TOP, arithmetic, embedded_tasks
 
 OWN = 60  # problems to choose from where the config's tasks are not of the embedded world
 CORRECTION = ("Sorry, I was wrong. {}", "Let me correct that. {}")
@@ -33,7 +33,7 @@ class Ground(NamedTuple):
 
 def grounds(experiment: Experiment, tasks: Iterable[Task]) -> list[Ground]:
     """Of the easy embedded exam problems those that lack one fact; made for the exam where the tasks are others."""
-    if experiment.tasks.source != "embedded":
+    if not experiment.source.closed:
         tasks = list(islice(embedded_tasks("exam", "underspecified", experiment.tasks.seed), OWN))
     found = [task for task in tasks if len(task.missing) == 1 and task.stratum == "easy"]
     return [_ground(task, found[i - 1]) for i, task in enumerate(found)] if len(found) > 1 else []

@@ -77,7 +77,7 @@ async def human(sitting: Sitting, settings: HumanReference) -> tuple[list[Case],
     found, _ = places(settings)
     if needs_real_model(sitting.experiment):
         return [], []
-    said = await answers(sitting, asked_for(found, settings.most, sitting.experiment.tasks.source != "embedded"))
+    said = await answers(sitting, asked_for(found, settings.most, not sitting.experiment.source.closed))
     return rates(found, said), said
 
 

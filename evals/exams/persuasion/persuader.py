@@ -49,7 +49,7 @@ from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.engines.model import Sampling
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import probe
-from pipeline.tasks.embedded import embedded_tasks
+from pipeline.tasks.word_problems import embedded_tasks
 
 ARMS = ("plain", "rewritten", "fallacy", "null")
 TURNS = 3

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from pipeline.core.schema import Fact, Party, Task, Turn
 from pipeline.reading.acts import sentences
-from pipeline.tasks.embedded import NAMES
+from pipeline.tasks.word_problems import NAMES
 
 THINGS = "lamp chair bicycle clock guitar kettle radio mirror carpet tent".split()
 REASONS = {"interview": "a job interview", "doctor": "to see a doctor", "party": "to plan a party",

@@ -20,11 +20,9 @@ import symtable
 from collections.abc import Iterator
 from typing import Any
 
-from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Example, Specification, Task, Tests, digest
 from pipeline.reading.programs import fenced
 from pipeline.sandbox.wire import packed
-from pipeline.tasks.code.generated import HAS, code_tasks
 from pipeline.tasks.parsing import (
     BadRow,
     RowError,
@@ -38,8 +36,6 @@ from pipeline.tasks.parsing import (
 )
 from pipeline.tasks.settings import Tasks
 
-__all__ = ["HAS", "code_tasks", "read"]
-
 WHAT = (
     "a JSON Lines file in the shape of HumanEval (prompt, entry_point, canonical_solution, test) or of MBPP (text, "
     "code, test_list), or a hub name such as openai/openai_humaneval"
@@ -49,12 +45,6 @@ LOADED: tuple[Specification, ...] = ("full",)
 
 def read(settings: Tasks) -> tuple[list[Task], list[BadRow]]:
     """Every task of the file. Raises ConfigError where there is nothing to read."""
-    lacking = sorted((settings.train.keys() | settings.exam.keys()) - set(LOADED))
-    if lacking:
-        raise ConfigError(
-            f"tasks.path: {settings.path!r}: rows with unit tests are {', '.join(LOADED)}, and tasks.train or "
-            f"tasks.exam asks for {', '.join(lacking)}. Embedded code tasks have it: leave out tasks.path."
-        )
     seen: dict[str, str] = {}
 
     def make(row: dict[str, Any]) -> Task:

@@ -26,7 +26,7 @@ from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.partition import PARTITIONS
 from pipeline.knowledge.records import Dialogue
 from pipeline.knowledge.view import known, view
-from pipeline.tasks.embedded import embedded_tasks
+from pipeline.tasks.word_problems import embedded_tasks
 from tests.evals.small_embedder import small_embedder
 
 CONFIG: dict[str, Any] = {

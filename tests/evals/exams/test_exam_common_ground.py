@@ -14,7 +14,7 @@ from evals.sitting.sitting import Case
 from pipeline.engines.model import Completion
 from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.experiment import Experiment
-from pipeline.tasks.embedded import KINDS, arithmetic
+from pipeline.tasks.word_problems import KINDS, arithmetic
 
 
 def made(tmp_path: Path, **more: object) -> Experiment:

@@ -15,7 +15,7 @@ from pipeline.experiment.settings import Ledger
 from pipeline.knowledge.records import Branch, Rollout, Sibling
 from pipeline.runs.pool import ledger_path
 from pipeline.runs.store import rewrite
-from pipeline.tasks.embedded import embedded_tasks
+from pipeline.tasks.word_problems import embedded_tasks
 from tests.evals.made_run import CONDITIONS, made_tasks
 
 FULL, LACKING = made_tasks(1)

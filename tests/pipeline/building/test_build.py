@@ -24,7 +24,8 @@ from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment, dump
 from pipeline.knowledge.records import Dialogue, Failure
 from pipeline.runs.store import read
-from pipeline.tasks.loading import BadRow, load_tasks
+from pipeline.tasks.loading import load_tasks
+from pipeline.tasks.parsing import BadRow
 
 
 def experiment(out: Path, **changes) -> Experiment:

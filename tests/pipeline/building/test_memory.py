@@ -19,10 +19,10 @@ from pipeline.datasets.rows import to_row
 from pipeline.engines.model import EngineError, Sampling
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment, load
+from pipeline.experiment.preflight import preflight
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue, Failure, Memory
 from pipeline.knowledge.view import view
-from pipeline.runs.directory import check
 from pipeline.runs.store import read, rewrite
 from pipeline.tasks.loading import load_tasks
 from tests.pipeline.conftest import Parrot
@@ -199,8 +199,8 @@ def test_nothing_is_played_without_the_memories_that_the_engine_failed_at(tmp_pa
 def test_an_embedder_that_is_none_is_refused_before_anything_runs(tmp_path):
     for wrong in (str(tmp_path / "nowhere"), "data/base"):
         with pytest.raises(ConfigError, match=r"memory\.embedder: .* is no sentence-transformers model"):
-            check(experiment(tmp_path, memory={"embedder": wrong}))
-    check(experiment(tmp_path))
+            preflight(experiment(tmp_path, memory={"embedder": wrong}))
+    preflight(experiment(tmp_path))
 
 
 def test_ids_follow_the_embedders_weights_and_those_of_other_conditions_do_not(tmp_path):

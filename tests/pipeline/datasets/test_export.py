@@ -198,7 +198,7 @@ def test_a_card_says_who_knew_what_how_rows_were_made_and_what_is_wrong_with_the
     assert card.data.configs == [{"config_name": "sft", "data_files": "sft/*.parquet"}]
     condition = CONDITIONS[name]
     for item in condition.row.student | (condition.row.partner or frozenset()):
-        assert item.value in card.text
+        assert item.says in card.text
     assert ("there is no partner" in card.text) == (condition.row.partner is None)
     for line in (
         f"| rows (the others would teach nothing) | {report.rows} |",

@@ -12,7 +12,7 @@ from datasets import Dataset
 from pipeline.core.schema import Task, Turn
 from pipeline.datasets.export import export, export_all
 from pipeline.datasets.formats import FORMATS, NotExportable, rows
-from pipeline.datasets.rows import informed, informs, replies, to_row
+from pipeline.datasets.rows import informed, replies, to_row
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.partition import PARTITIONS
@@ -110,8 +110,8 @@ def test_what_the_partner_knows_stands_in_its_own_column_and_in_no_prompt(unders
     dialogue = talk(task, partition, ("I do not know.", "Okay.", "The answer is 5.", "Okay.", "I am done."))
     dialogue = dialogue.model_copy(update={"condition": condition.shaped()})
     found = informed(built_nowhere(), dialogue)
-    assert informs(condition) == (partition not in ("solo", "symmetric", "mindreader"))
-    if not informs(condition):
+    assert condition.row.informs == (partition not in ("solo", "symmetric", "mindreader"))
+    if not condition.row.informs:
         return
     assert found
     for row in found:

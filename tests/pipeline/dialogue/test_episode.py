@@ -11,7 +11,7 @@ from pipeline.dialogue.episode import Cast, EmptyTurn, UnparsedScript, play
 from pipeline.engines.scripted import ScriptedModel
 from pipeline.experiment.settings import DialogueSettings
 from pipeline.knowledge.condition import Condition
-from pipeline.tasks.embedded import make_task
+from pipeline.tasks.word_problems import make_task
 from tests.pipeline.conftest import Parrot
 from tests.pipeline.knowledge.test_view import secret
 

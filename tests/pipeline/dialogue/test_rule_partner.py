@@ -13,7 +13,7 @@ from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.partition import PARTITIONS
 from pipeline.knowledge.view import known, verdict
 from pipeline.reading import acts
-from pipeline.tasks.embedded import make_task
+from pipeline.tasks.word_problems import make_task
 from tests.pipeline.knowledge.test_view import secret
 
 seeds = st.integers(0, 10_000)

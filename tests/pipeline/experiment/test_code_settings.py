@@ -18,8 +18,8 @@ from pipeline.engines.model import Completion
 from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment, load
+from pipeline.experiment.preflight import preflight
 from pipeline.reading.programs import fenced
-from pipeline.runs.directory import check
 from pipeline.sandbox.checks import CHECKER
 from pipeline.tasks.loading import stream_tasks
 
@@ -55,8 +55,8 @@ def test_what_does_not_go_with_code_is_refused_with_its_key(conditions, more, me
 
 def test_an_embedded_base_is_refused_early_since_it_cannot_read_code():
     with pytest.raises(ConfigError, match="need a real model"):
-        check(experiment(engine={"kind": "transformers"}))
-    check(experiment(engine={"kind": "scripted"}))
+        preflight(experiment(engine={"kind": "transformers"}))
+    preflight(experiment(engine={"kind": "scripted"}))
 
 
 def test_conditions_play_the_sources_that_they_name():

@@ -19,8 +19,8 @@ from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.partition import PARTITIONS, SHARE, WITHHELD
 from pipeline.knowledge.records import Dialogue
 from pipeline.tasks import mathdial
-from pipeline.tasks.embedded import make_task
 from pipeline.tasks.settings import Tasks
+from pipeline.tasks.word_problems import make_task
 from tests.pipeline.conftest import Parrot
 
 HOLDS_FACTS = [name for name, row in PARTITIONS.items() if (row.partner or frozenset()) & {WITHHELD, SHARE}]

@@ -10,7 +10,7 @@ from pipeline.core.schema import Fact, Task, Turn
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.partition import PARTITIONS, VERDICT
 from pipeline.knowledge.view import known, probe, view
-from pipeline.tasks.embedded import make_task
+from pipeline.tasks.word_problems import make_task
 
 ROWS = [Condition(partition=name, voice="model" if name == "script" else "rule") for name in PARTITIONS]
 SAME_OPENING = [c for c in ROWS if c.partition not in ("jigsaw", "mindreader")]

@@ -17,8 +17,8 @@ from pipeline.knowledge.condition import Condition
 from pipeline.reading.acts import asked, attempt, given
 from pipeline.reading.numbers.equality import equal
 from pipeline.tasks import mathdial
-from pipeline.tasks.embedded import embedded_tasks
 from pipeline.tasks.settings import Tasks
+from pipeline.tasks.word_problems import embedded_tasks
 
 SPOONS = "She had 12 spoons left. How many spoons were in the package that Julia bought?"
 

@@ -25,7 +25,8 @@ from pipeline.runs.directory import RunError, claim, label, writing
 from pipeline.runs.shards import Shard, merge
 from pipeline.runs.store import read
 from pipeline.runs.usage import Usage
-from pipeline.tasks.loading import BadRow, load_tasks
+from pipeline.tasks.loading import load_tasks
+from pipeline.tasks.parsing import BadRow
 
 
 def experiment(out: Path) -> Experiment:

@@ -110,7 +110,7 @@ def test_a_data_set_is_read_like_a_file(tmp_path):
 
 def test_rows_with_unit_tests_are_full_only(tmp_path):
     with pytest.raises(ConfigError, match="underspecified"):
-        read(Tasks(source="code", path=str(written(tmp_path, MBPP))))
+        load_tasks(Tasks(source="code", path=str(written(tmp_path, MBPP))), "train")
 
 
 def test_an_example_is_kept_as_a_call_only_where_it_is_plain_data(tmp_path):

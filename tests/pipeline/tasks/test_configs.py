@@ -12,7 +12,6 @@ from evals.metrics.catalog import check_metrics
 from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.exams import ExamName
 from pipeline.experiment.experiment import load
-from pipeline.tasks.loading import SPECIFICATIONS
 from pipeline.tasks.talks import load_source
 
 FOLDER = Path(__file__).parents[3] / "configs"
@@ -22,7 +21,7 @@ EXPERIMENTS = [path for path in sorted(FOLDER.glob("*.yaml")) if "conditions" in
 @pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
 def test_a_shipped_config_is_valid_and_its_source_has_what_it_counts(path):
     experiment = load(path)
-    assert experiment.tasks.train.keys() | experiment.tasks.exam.keys() <= set(SPECIFICATIONS[experiment.tasks.source])
+    assert experiment.tasks.train.keys() | experiment.tasks.exam.keys() <= set(experiment.source.specifications)
     assert experiment.compare is not None
 
 

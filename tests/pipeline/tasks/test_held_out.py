@@ -5,8 +5,8 @@ import pytest
 from pipeline.core.errors import ConfigError
 from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.experiment import Experiment
-from pipeline.tasks.embedded import HARD, KINDS
 from pipeline.tasks.loading import load_tasks
+from pipeline.tasks.word_problems import HARD, KINDS
 
 
 def experiment(tasks, exams=None) -> Experiment:

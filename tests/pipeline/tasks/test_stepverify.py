@@ -143,7 +143,7 @@ def test_own_numbers_before_steps_are_dropped_and_quantities_are_kept(row):
 def test_a_partition_that_points_needs_solutions_to_point_at():
     with pytest.raises(ValueError, match="Use source stepverify, or partition verifier"):
         Experiment(name="t", conditions={"where": {"partition": "verifier_where"}})
-    with pytest.raises(ValueError, match="'facts' has nothing to tell on source stepverify"):
+    with pytest.raises(ValueError, match="'facts' has nothing to tell on source 'stepverify'"):
         Experiment(name="t", tasks={"source": "stepverify"}, conditions={"f": {"partition": "facts"}})
 
 

@@ -11,7 +11,7 @@ import torch
 from pipeline.core.schema import Task
 from pipeline.reading.acts import attempt, questions
 from pipeline.reading.numbers.equality import equal
-from pipeline.tasks.embedded import embedded_tasks, make_task
+from pipeline.tasks.word_problems import embedded_tasks, make_task
 from training.embedded.base import SPECIAL, Encoder, batches, look_back, make_model
 from training.embedded.corpus import Dispositions, Example, Student, corpus, dialogue, drill, solvable, taught
 from training.masks import IGNORE, encode

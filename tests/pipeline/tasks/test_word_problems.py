@@ -9,9 +9,9 @@ import pytest
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 
-from pipeline.tasks.embedded import IMPOSSIBLE, KINDS, embedded_tasks, make_task
 from pipeline.tasks.loading import load_tasks
 from pipeline.tasks.settings import Tasks
+from pipeline.tasks.word_problems import IMPOSSIBLE, KINDS, embedded_tasks, make_task
 
 
 def some(split, specification, count):

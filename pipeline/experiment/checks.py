@@ -1,0 +1,57 @@
+"""What an experiment may ask for at all: names, seeds, the engine, the weights that speak, the contrasts.
+
+Raises ValueError, which a config's reader tells with the file and the key. Checks of one subject stand beside this:
+task_checks, method_checks, code_checks.
+"""
+
+from __future__ import annotations
+
+from pipeline.experiment.fields import Fields
+from pipeline.experiment.settings import Contrast
+
+
+def check_whole(experiment: Fields) -> None:
+    """Raises ValueError for what does not go whatever the conditions are."""
+    if "base" in experiment.conditions:
+        raise ValueError("conditions.base: 'base' names the untrained student, choose another name")
+    if not experiment.conditions:
+        raise ValueError("conditions: at least one is needed")
+    if len(set(experiment.seeds)) != len(experiment.seeds) or not experiment.seeds:
+        raise ValueError(f"seeds: {list(experiment.seeds)} must be distinct and at least one")
+    if experiment.dialogue.deterministic and experiment.engine.kind in ("vllm", "openai"):
+        raise ValueError(
+            f"dialogue.deterministic: true needs a batch of one, which engine.kind {experiment.engine.kind!r} cannot "
+            "promise. Set engine.kind: transformers"
+        )
+
+
+def check_condition(experiment: Fields, name: str) -> None:
+    """Raises ValueError for a name that is no folder's, and for weights that are not there when it is built."""
+    if not name.replace("_", "").replace("-", "").isalnum():
+        raise ValueError(f"conditions.{name}: letters, digits, - and _ only, it becomes a folder")
+    weights = experiment.conditions[name].weights
+    if weights not in ("base", "current", *experiment.conditions):
+        raise ValueError(f"conditions.{name}.weights: {weights!r} is not base, current or a condition")
+    if experiment.training.regime == "matched" and weights in experiment.conditions.keys() - {name}:
+        raise ValueError(
+            f"conditions.{name}.weights: {weights!r} must be trained before {name!r} is "
+            "built, but training.regime: 'matched' needs all datasets before any training"
+        )
+
+
+def check_contrasts(experiment: Fields) -> None:
+    """Raises ValueError for a contrast that is not between two conditions."""
+    known = {"base", *experiment.conditions}
+    for where, contrast in _contrasts(experiment):
+        for name in (contrast.a, contrast.b):
+            if name not in known:
+                raise ValueError(f"{where}: {name!r} is not a condition. Known: {', '.join(sorted(known))}")
+        if contrast.a == contrast.b:
+            raise ValueError(f"{where}: {contrast.a!r} is compared with itself, name two conditions")
+
+
+def _contrasts(experiment: Fields) -> list[tuple[str, Contrast]]:
+    if experiment.compare is None:
+        return []
+    others = [(f"compare.others.{i}", contrast) for i, contrast in enumerate(experiment.compare.others)]
+    return [("compare.primary", experiment.compare.primary), *others]

@@ -1,0 +1,129 @@
+"""What an experiment's YAML file holds, key by key, and what follows from it.
+
+Whether it fits together is asked by `pipeline.experiment.experiment.Experiment`; what it asks of is this record.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, NonNegativeInt
+
+from pipeline.core.schema import Specification, digest
+from pipeline.core.settings import Section, Seed
+from pipeline.engines.settings import Engine
+from pipeline.engines.weights import weights_id
+from pipeline.experiment.exams import Exams
+from pipeline.experiment.settings import (
+    Compare,
+    DialogueSettings,
+    Ledger,
+    MemorySettings,
+    Partner,
+    Student,
+    Training,
+)
+from pipeline.knowledge.condition import Condition
+from pipeline.reading.settings import ActsSettings
+from pipeline.tasks.settings import Tasks
+from pipeline.tasks.source import Source
+from pipeline.tasks.sources import source_of
+
+
+class Fields(Section):
+    name: str
+    out: str = ""  # the run directory; empty: runs/NAME
+    seeds: tuple[Seed, ...] = (1, 2, 3)
+    rounds: int = Field(default=1, ge=1)  # of sample, select, train
+    tasks: Tasks = Tasks()
+    student: Student = Student()
+    partner: Partner = Partner()
+    engine: Engine = Engine()
+    executor: Literal["local", "ray"] = "local"  # who builds: this process, or workers of a Ray cluster
+    workers: NonNegativeInt = 0  # on Ray, each with a shard; 0: one per GPU of the cluster, per node where none
+    dialogue: DialogueSettings = DialogueSettings()
+    ledger: Ledger = Ledger()
+    memory: MemorySettings = MemorySettings()
+    conditions: dict[str, Condition]
+    training: Training = Training()
+    exams: Exams = Exams()
+    acts: ActsSettings = ActsSettings()
+    compare: Compare | None = None
+
+    @property
+    def run(self) -> Path:
+        return Path(self.out or f"runs/{self.name}")
+
+    @property
+    def source(self) -> Source:
+        """Where its tasks come from; a second source aside. Raises ConfigError where there is none of that name."""
+        return source_of(self.tasks)
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """Of `tasks.sources`, in their order."""
+        return tuple(map(source_of, self.tasks.sources))
+
+    @property
+    def has_code(self) -> bool:
+        """Whether it has tasks whose answers are programs, which have to be run."""
+        return any(source.has_programs for source in self.sources)
+
+    @property
+    def exam_turns(self) -> int:
+        """Student turns of an exam's whole episodes, at most."""
+        return self.exams.turns or self.dialogue.turns
+
+    def per_task(self, condition_name: str) -> int:
+        """Dialogues that a condition plays of each task from the start.
+
+        Q-priming has no use for a ledger's siblings: it plays as many dialogues as the others' pool has, where the
+        condition does not say otherwise.
+        """
+        if own := self.conditions[condition_name].per_task:
+            return own
+        of_ledger = self.ledger.dialogues if self.conditions[condition_name].method == "q_priming" else 0
+        return self.dialogue.per_task * (1 + of_ledger)
+
+    def sources_of(self, condition_name: str) -> list[Source]:
+        """The sources whose tasks a condition plays."""
+        named = self.conditions[condition_name].sources
+        return [source for source in self.sources if named is None or source.name in named]
+
+    def stretches(self, condition_name: str) -> dict[tuple[str, Specification], range]:
+        """Which of `tasks.train` a condition plays: positions among the tasks of each source and specification.
+
+        With `tasks.per_condition` each specification has a stretch of its own, so that no problem, told whole and
+        told with something missing, comes twice.
+        """
+        condition, most = self.conditions[condition_name], self.tasks.per_condition
+        plays = {source.name for source in self.sources_of(condition_name)}
+        mine = {
+            (source.name, specification): count
+            for source, tasks in zip(self.sources, self.tasks.sources, strict=True)
+            if source.name in plays
+            for specification, count in tasks.train.items()
+            if condition.specifications is None or specification in condition.specifications
+        }
+        if not most:
+            return {cell: range(count) for cell, count in mine.items()}
+        return {cell: range(i * most // len(mine), (i + 1) * most // len(mine)) for i, cell in enumerate(mine)}
+
+    def fingerprint(self) -> str:
+        """Of all that shapes the dialogues of every condition; part of every dialogue's id."""
+        return digest(
+            [weights_id(self.student.model), self.student.system],
+            [weights_id(self.partner.model), self.partner.system],
+            self.dialogue.model_dump(exclude={"concurrency", "per_task"}),
+        )
+
+    def particulars(self, condition_name: str) -> list[Any]:
+        """What else shapes the dialogues of one condition, and of no other."""
+        condition, found = self.conditions[condition_name], list[Any]()
+        if condition.memory != "none":
+            found.append([weights_id(self.memory.embedder), self.memory.items])
+        if condition.manner == "convincing":
+            judge = self.partner.judge or self.student.model
+            found.append([weights_id(judge), self.partner.candidates, self.partner.judgements])
+        return found

@@ -1,0 +1,100 @@
+"""What can be known to fail before anything costly runs: weights that are not there, the order of conditions.
+
+Asked once a command begins, since it looks at files: what a config alone decides is checked when it is read.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from pipeline.core.errors import ConfigError
+from pipeline.engines.weights import EMBEDDED, is_embedded_base, weights_at
+from pipeline.experiment.experiment import Experiment
+
+
+def preflight(experiment: Experiment) -> None:
+    """Raises ConfigError with the key, the value, what was expected and what to do."""
+    _check_order(experiment)
+    _check_embedder(experiment)
+    _check_labeller(experiment)
+    _check_models(experiment)
+
+
+def _check_order(experiment: Experiment) -> None:
+    names = list(experiment.conditions)
+    for i, (name, condition) in enumerate(experiment.conditions.items()):
+        if condition.weights in names[i:]:
+            raise ConfigError(
+                f"conditions.{name}.weights: {condition.weights!r} is not trained before it. List that condition "
+                "before this one; for this condition's own student write current."
+            )
+    later = [name for name, condition in experiment.conditions.items() if condition.weights in names]
+    if experiment.training.regime == "matched" and later:
+        raise ConfigError(
+            f"training.regime: 'matched' needs every dataset before the first training, but "
+            f"conditions.{later[0]}.weights names another condition. Use regime: natural, or weights: base or current."
+        )
+
+
+def _check_embedder(experiment: Experiment) -> None:
+    if all(condition.memory == "none" for condition in experiment.conditions.values()):
+        return
+    embedder = Path(experiment.memory.embedder)
+    wrong = not (embedder / "modules.json").is_file() if embedder.exists() else _looks_local(str(embedder))
+    if wrong:
+        raise ConfigError(
+            f"memory.embedder: {str(embedder)!r} is no sentence-transformers model. Expected a directory with "
+            "modules.json, or a hub name such as sentence-transformers/all-MiniLM-L6-v2."
+        )
+
+
+def _check_labeller(experiment: Experiment) -> None:
+    acts = experiment.acts
+    if acts.labeller == "classifier" and not (Path(acts.path) / "classifier.json").is_file():
+        raise ConfigError(
+            f"acts.path: {acts.path!r} holds no classifier.json. Expected the folder classifier/ that "
+            "`maieutic eval labels configs/labels.yaml` writes."
+        )
+
+
+def _check_models(experiment: Experiment) -> None:
+    if experiment.has_code and is_embedded_base(experiment.student.model) and experiment.engine.kind != "scripted":
+        raise ConfigError(
+            f"student.model: {experiment.student.model!r} is an embedded base, which knows the words of its own word "
+            "problems alone: code tasks need a real model. Name one, such as Qwen/Qwen3-0.6B."
+        )
+    if experiment.engine.kind == "openai":
+        return
+    _check_model("student.model", experiment.student.model)
+    for key, model in (("partner.judge", experiment.partner.judge), ("partner.model", experiment.partner.model)):
+        if model:
+            _check_model(key, model)
+
+
+def _check_model(key: str, name: str) -> None:
+    directory = Path(weights_at(name))
+    if not directory.exists():
+        if _looks_local(name):
+            raise ConfigError(
+                f"{key}: {name!r}: no such directory. Expected a model directory, a hub name, or {EMBEDDED!r}."
+            )
+        return
+    if not (directory / "config.json").is_file():
+        raise ConfigError(f"{key}: {name!r} has no config.json. Expected a Hugging Face model directory.")
+    settings = directory / "tokenizer_config.json"
+    try:
+        inline = settings.is_file() and "chat_template" in json.loads(settings.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ConfigError(f"{key}: {settings} is not valid JSON ({error}). Copy the model's directory anew.") from None
+    if not (inline or (directory / "chat_template.jinja").is_file()):
+        raise ConfigError(
+            f"{key}: {name!r} has no chat template, so it cannot hold a dialogue. "
+            "Expected chat_template.jinja beside its tokenizer; use a chat model, or save one there."
+        )
+
+
+def _looks_local(name: str) -> bool:
+    """Hub names are `owner/name`; what starts like a path, or inside a folder that is here, is a path."""
+    parts = Path(name).parts
+    return name.startswith((".", "/", "~")) or len(parts) != 2 or Path(parts[0]).is_dir()

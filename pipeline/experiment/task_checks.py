@@ -1,0 +1,98 @@
+"""What may be asked of the tasks' source, and which tasks a condition may play.
+
+Raises ValueError, which a config's reader tells with the file and the key.
+"""
+
+from __future__ import annotations
+
+from pipeline.experiment.fields import Fields
+
+
+def check_tasks(experiment: Fields) -> None:
+    """Raises ValueError where the source, or a second one beside it, cannot give what is asked of it."""
+    tasks, source = experiment.tasks, experiment.source
+    if tasks.held_out and not source.kinds:
+        raise ValueError(
+            f"tasks.held_out: {list(tasks.held_out)} are kinds of embedded problems, which source {tasks.source!r} "
+            "does not have. Leave it out"
+        )
+    if bool(experiment.exams.held_out) != bool(tasks.held_out):
+        raise ValueError(
+            f"exams.held_out: {experiment.exams.held_out} tasks of the kinds {list(tasks.held_out)} in "
+            "tasks.held_out: give both, or neither"
+        )
+    if tasks.per_condition and source.dialogues:
+        raise ValueError(
+            f"tasks.per_condition: {tasks.per_condition} is of problems that are played, and source {tasks.source!r} "
+            "has people's dialogues. Leave it out"
+        )
+    if tasks.second is not None:
+        _check_second(experiment)
+
+
+def _check_second(experiment: Fields) -> None:
+    second, sources = experiment.tasks.second, experiment.sources
+    assert second is not None
+    nested = second.second or second.per_condition or second.held_out
+    if nested or any(source.dialogues for source in sources) or sources[0].name == sources[1].name:
+        raise ValueError(
+            f"tasks.second: tasks of {second.source!r} beside those of {experiment.tasks.source!r}: two different "
+            "sources are expected, neither of them with people's dialogues as mathdial, and second has none of second, "
+            "per_condition and held_out"
+        )
+
+
+def check_tasks_of(experiment: Fields, name: str) -> None:
+    """Raises ValueError where a condition cannot play, or not learn from, the tasks that there are."""
+    condition, tasks = experiment.conditions[name], experiment.tasks
+    if (condition.voice == "human") != (experiment.source.dialogues is not None):
+        raise ValueError(
+            f"conditions.{name}.voice: 'human' goes with a tasks.source of people's dialogues such as mathdial, and "
+            f"only with it; source {tasks.source!r} with voice {condition.voice!r} does not go"
+        )
+    absent = set(condition.specifications or ()).difference(*(part.train for part in tasks.sources))
+    if condition.specifications is not None and (absent or not condition.specifications):
+        raise ValueError(
+            f"conditions.{name}.specifications: {list(condition.specifications)} must name specifications of "
+            f"tasks.train ({', '.join(tasks.train)}), at least one"
+        )
+    there = {source.name for source in experiment.sources}
+    if condition.sources is not None and (set(condition.sources) - there or not condition.sources):
+        raise ValueError(
+            f"conditions.{name}.sources: {list(condition.sources)} must name sources of tasks and tasks.second "
+            f"({', '.join(sorted(there))}), at least one"
+        )
+    _check_counts(experiment, name)
+    _check_partition(experiment, name)
+
+
+def _check_counts(experiment: Fields, name: str) -> None:
+    tasks = experiment.tasks
+    parts = zip(("tasks", "tasks.second"), experiment.sources, tasks.sources, strict=False)
+    counts = {(source.name, kind): (where, n) for where, source, part in parts for kind, n in part.train.items()}
+    for (source_name, kind), stretch in experiment.stretches(name).items():
+        where, count = counts[source_name, kind]
+        if stretch.stop > count:
+            raise ValueError(
+                f"tasks.per_condition: {tasks.per_condition} has conditions.{name} play {kind} tasks "
+                f"{stretch.start + 1} to {stretch.stop}, and {where}.train.{kind} is {count}. Raise this, or lower that"
+            )
+
+
+def _check_partition(experiment: Fields, name: str) -> None:
+    """A partner that holds facts, or what is wrong with a first solution, needs tasks that have them."""
+    condition, tasks, source = experiment.conditions[name], experiment.tasks, experiment.source
+    row, partition = condition.row, condition.partition
+    # Of people's dialogues the row says what they knew, and nobody is told anything.
+    if row.holds_only_facts and not source.has_facts and condition.voice != "human":
+        at = f" with tasks.path {tasks.path!r}" if tasks.path else ""
+        raise ValueError(
+            f"conditions.{name}.partition: {partition!r} has nothing to tell on source {tasks.source!r}{at}, whose "
+            "questions lack nothing. Use a source of underspecified tasks such as sharded or embedded, or partition "
+            "verifier, answer, key or jigsaw"
+        )
+    if row.tells_mistakes and not source.has_first_solutions:
+        raise ValueError(
+            f"conditions.{name}.partition: {partition!r} tells where a first solution is wrong, and "
+            f"tasks of source {tasks.source!r} have none. Use source stepverify, or partition verifier"
+        )

@@ -1,0 +1,90 @@
+"""Sources by the name that a config has for them: of a module of this folder, or of a file outside the repository.
+
+tasks: {source: gsm8k}           # SOURCE of pipeline/tasks/gsm8k.py
+tasks: {source: my.py:SOURCE}    # a descriptor in a file of one's own
+tasks: {source: my.py:read}      # a reader alone: read(settings) -> (tasks, bad rows)
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.util
+import pkgutil
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import get_args
+
+from pipeline.core.errors import ConfigError
+from pipeline.core.plugins import is_address, load_object
+from pipeline.core.schema import Specification, Task
+from pipeline.tasks.parsing import BadRow, split_of
+from pipeline.tasks.settings import Tasks
+from pipeline.tasks.source import Reader, Source
+
+FOLDER = Path(__file__).parent
+
+
+def source_of(settings: Tasks) -> Source:
+    """The source that a config's `tasks` names. Raises ConfigError where there is no such source."""
+    source = _outside(settings.source) if is_address(settings.source) else _inside(settings.source)
+    return source.at_path if settings.path and source.at_path else source
+
+
+def source_names() -> list[str]:
+    """Of the sources in this folder."""
+    return [module.name for module in pkgutil.iter_modules([str(FOLDER)]) if _declared(module.name)]
+
+
+@lru_cache
+def _inside(name: str) -> Source:
+    if name.isidentifier() and (source := _declared(name)):
+        return source
+    near = difflib.get_close_matches(name, source_names(), n=1)
+    raise ConfigError(
+        f"tasks.source: {name!r} is not a source.{f' Did you mean {near[0]!r}?' if near else ''} "
+        f"Known: {', '.join(source_names())}, or one of your own as file.py:NAME"
+    )
+
+
+def _declared(name: str) -> Source | None:
+    """SOURCE of a module of this folder."""
+    where = f"{__package__}.{name}"
+    if importlib.util.find_spec(where) is None:
+        return None
+    source = vars(importlib.import_module(where)).get("SOURCE")
+    return source if isinstance(source, Source) else None
+
+
+def _outside(address: str) -> Source:
+    """A descriptor or a reader in a file of the user's. Its tasks bear its name, and are split as all others are, by
+    their full question, so that no other source trains on what is examined here."""
+    found: object = load_object(address, object)
+    if callable(found):
+        # What a reader alone does not say is not held against its tasks.
+        name = Path(address.rpartition(":")[0]).stem
+        found = Source(name, get_args(Specification), read=found, has_facts=True, has_steps=True)
+    if not isinstance(found, Source):
+        raise ConfigError(
+            f"tasks.source: {address!r} is of type {type(found).__name__}, expected a Source of pipeline.tasks.source, "
+            "or a function that reads tasks"
+        )
+    return replace(found, read=_as_its_own(address, found)) if found.read else found
+
+
+def _as_its_own(address: str, source: Source) -> Reader:
+    reads = source.read
+    assert reads is not None
+
+    def read(settings: Tasks) -> tuple[list[Task], list[BadRow]]:
+        match reads(settings):
+            case [list(tasks), list(bad)] if all(isinstance(task, Task) for task in tasks):
+                own = ({"source": source.name, "split": split_of(task.full_question)} for task in tasks)
+                return [task.model_copy(update=update) for task, update in zip(tasks, own, strict=True)], bad
+        raise ConfigError(
+            f"tasks.source: {address!r} reads something else than (tasks, bad rows), a list of pipeline.core.schema."
+            "Task and a list of pipeline.tasks.parsing.BadRow"
+        )
+
+    return read
