@@ -24,7 +24,7 @@ from evals.report.asking_against_need import asking_against_need, need_tables
 from evals.report.mentions import mention_table, mentions
 from evals.sitting.exam import sits
 from evals.sitting.scaffold import scaffolded
-from evals.sitting.sitting import Case, Episode, Sitting
+from evals.sitting.sitting import Case, ExamEpisode, Sitting
 from pipeline.core.files import write_whole
 from pipeline.core.schema import Task
 from pipeline.dialogue.casting import Casting
@@ -73,7 +73,7 @@ async def examine(
     sitting = Sitting(experiment, sat, peer, cell.seed, tuple(tasks), tuple(aside), labeller=labeller)
     include = experiment.exams.include
     cases: list[Case] = []
-    episodes: list[Episode] = []
+    episodes: list[ExamEpisode] = []
     beside: list[Answer] = []
     if {"asking", "grounding", "feedback"} & set(include):
         episodes = await sitting.episodes()

@@ -35,7 +35,8 @@ from evals.sitting.exam import Exam
 from evals.sitting.pairs import MOVABLE, Pair, apart, most, movable, talk
 from evals.sitting.sitting import Case, Found, Sitting, tally
 from pipeline.core.schema import Task
-from pipeline.dialogue.episode import Cast, Played, play
+from pipeline.dialogue.episode import Cast, Episode, Played
+from pipeline.dialogue.turn_taking import play
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import Condition
 from pipeline.reading.acts import attempt
@@ -77,7 +78,7 @@ async def agreement(sitting: Sitting) -> list[Case]:
     async def solo(task: Task, sample: int) -> Found:
         settings = sitting.settings.model_copy(update={"beliefs": sitting.experiment.exams.beliefs})
         key = sitting.key(task.id, "pair", sample)
-        played = await play(task, SOLO, Cast(sitting.student, None, sitting.system), settings, key, "exam")
+        played = await play(Episode(task, SOLO, Cast(sitting.student, None, sitting.system), settings, key, "exam"))
         return [(id, f"{metric}@solo", hit) for id, metric, hit in alone(task, played)]
 
     places = [(t, i) for t in sitting.tasks if not t.missing for i in range(sitting.experiment.exams.episodes)]

@@ -23,7 +23,8 @@ from __future__ import annotations
 from evals.sitting.exam import Exam
 from evals.sitting.sitting import Case, Sitting, tally
 from pipeline.core.schema import Task
-from pipeline.dialogue.episode import Cast, play
+from pipeline.dialogue.episode import Cast, Episode
+from pipeline.dialogue.turn_taking import play
 from pipeline.experiment.assignment import tasks_of
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import Condition
@@ -61,7 +62,7 @@ def _posed_whole(task: Task) -> Task:
 
 async def _right(sitting: Sitting, task: Task, sample: int, at: str) -> tuple[str, str, float]:
     cast = Cast(sitting.student, None, sitting.system)
-    played = await play(task, SOLO, cast, sitting.settings, sitting.key(task.id, sample), "exam")
+    played = await play(Episode(task, SOLO, cast, sitting.settings, sitting.key(task.id, sample), "exam"))
     said = [right for turn in played.turns[::2] if (right := is_right(task, turn)) is not None]
     return task.id, f"alone_accuracy{at}", float(bool(said) and said[-1])
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from evals.sitting.sitting import OPENING, Case, Episode, Found, Sitting, tally
+from evals.sitting.sitting import OPENING, Case, ExamEpisode, Found, Sitting, tally
 from pipeline.core.schema import Task, Turn
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import view
@@ -35,7 +35,7 @@ def first_turn(task: Task, turn: Turn, scope: str = "") -> Found:
     ]
 
 
-def whole_episode(episode: Episode) -> Found:
+def whole_episode(episode: ExamEpisode) -> Found:
     """The metrics of one episode, as the design defines them."""
     task, turns = episode.task, episode.played.turns
     facts = {fact.id: fact for fact in task.facts}
@@ -108,7 +108,7 @@ def _aside(experiment: Experiment, task: Task) -> str:
     return "@held_out" if task.kind in experiment.tasks.held_out else "@stress"
 
 
-def asking_episodes(episodes: Iterable[Episode]) -> list[Case]:
+def asking_episodes(episodes: Iterable[ExamEpisode]) -> list[Case]:
     # A partner that holds no facts cannot yield any, so the metric does not exist there.
     holds = ("@facts", "@volunteer")
     found = [hit for episode in episodes for hit in whole_episode(episode)]

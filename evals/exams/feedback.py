@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from evals.sitting.sitting import Case, Episode, tally
+from evals.sitting.sitting import Case, ExamEpisode, tally
 from pipeline.reading.correctness import is_right
 
 
-def feedback(episodes: Iterable[Episode], turns: int) -> list[Case]:
+def feedback(episodes: Iterable[ExamEpisode], turns: int) -> list[Case]:
     """P(right after | wrong before) around each partner turn; accuracy at the end and by student turn, to `turns`."""
     found = []
     for episode in episodes:

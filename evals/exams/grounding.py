@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from evals.sitting.sitting import OPENING, Case, Episode, Sitting, tally
+from evals.sitting.sitting import OPENING, Case, ExamEpisode, Sitting, tally
 from pipeline.core.schema import Task, Turn
 from pipeline.dialogue.episode import speak, stream
 from pipeline.knowledge.view import view
@@ -20,7 +20,7 @@ LAST = 3  # position that is counted
 GARBLED = ("Well the one is the.", "It was for the how.")
 
 
-async def grounding(sitting: Sitting, episodes: Iterable[Episode]) -> list[Case]:
+async def grounding(sitting: Sitting, episodes: Iterable[ExamEpisode]) -> list[Case]:
     """One hit or miss per act and student turn, by position (1 is the first turn)."""
     turns: list[Spoken] = []
     places: list[tuple[str, int]] = []

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from evals.sitting.sitting import Found, Sitting
 from pipeline.core.schema import Belief, Party, Task
-from pipeline.dialogue.episode import Cast, Played, believe, play
+from pipeline.dialogue.episode import Cast, Episode, Played, believe
+from pipeline.dialogue.turn_taking import play
 from pipeline.engines.model import Model
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.view import view
@@ -35,7 +36,9 @@ async def talk(sitting: Sitting, task: Task, partner: Model, *key: object) -> Pa
     k = sitting.experiment.exams.beliefs
     settings = sitting.settings.model_copy(update={"beliefs": k})
     theirs = sitting.experiment.partner.system
-    played = await play(task, PEER, Cast(sitting.student, partner, sitting.system, theirs), settings, sitting.key(*key))
+    played = await play(
+        Episode(task, PEER, Cast(sitting.student, partner, sitting.system, theirs), settings, sitting.key(*key))
+    )
     mine, yours = played.after["student"], played.after["partner"]
     if played.stop != "turn_cap" or not apart(mine, yours):
         return Pair(task, played, {})

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 from pipeline.core.schema import Message, Task, Turn
-from pipeline.dialogue.episode import Cast, EmptyTurn, Played, play, stream
+from pipeline.dialogue.episode import Cast, EmptyTurn, Episode, Played, stream
+from pipeline.dialogue.turn_taking import play
 from pipeline.engines.model import Completion, ContextOverflow, EngineError, Model, Sampling
 from pipeline.engines.weights import is_embedded_base
 from pipeline.experiment.experiment import Experiment
@@ -49,7 +50,7 @@ class Case(NamedTuple):
     greedy: bool = False
 
 
-class Episode(NamedTuple):
+class ExamEpisode(NamedTuple):
     """One exam episode of the student with the partner of an arm."""
 
     arm: str
@@ -136,15 +137,18 @@ class Sitting:
                 kept.append(result)
         return kept
 
-    async def episodes(self) -> list[Episode]:
+    async def episodes(self) -> list[ExamEpisode]:
         """Every task with every arm that it is for, `exams.episodes` times."""
 
-        async def one(arm: str, task: Task, sample: int) -> Episode:
+        async def one(arm: str, task: Task, sample: int) -> ExamEpisode:
             condition, wording, _ = ARMS[arm]
             cast = Cast(self.student, None, self.system)
             # No arm in the key: a student meets every partner with the same first turn.
-            return Episode(
-                arm, task, sample, await play(task, condition, cast, self.settings, self.key(task.id, sample), wording)
+            return ExamEpisode(
+                arm,
+                task,
+                sample,
+                await play(Episode(task, condition, cast, self.settings, self.key(task.id, sample), wording)),
             )
 
         return await self.all(

@@ -16,7 +16,8 @@ from typing import NamedTuple
 from pipeline.building.failures import TYPED, NoWrongAnswer, failure_of, forget_engine_errors, unreadable
 from pipeline.building.making import Counts, make_missing
 from pipeline.core.schema import Task, digest
-from pipeline.dialogue.episode import Cast, play
+from pipeline.dialogue.episode import Cast, Episode
+from pipeline.dialogue.turn_taking import play
 from pipeline.experiment.assignment import tasks_of
 from pipeline.experiment.cell import Cell
 from pipeline.knowledge.records import Dialogue, Failure
@@ -107,7 +108,7 @@ async def play_planned(plan: PlannedDialogue, cast: Cast) -> Dialogue | Failure:
     try:
         if cell.condition.row.believes_false_key and not task.wrong_answer:
             raise NoWrongAnswer(f"no wrong answer like {task.answer!r} could be made, and the partner would say one")
-        played = await play(task, cell.condition, cast, cell.experiment.dialogue, key)
+        played = await play(Episode(task, cell.condition, cast, cell.experiment.dialogue, key))
     except TYPED as error:
         return failure_of(cell, plan.id, task.id, error)
     return Dialogue(

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from statistics import fmean
 from typing import Any, NamedTuple, TypeVar
@@ -22,13 +23,13 @@ from typing import Any, NamedTuple, TypeVar
 from pipeline.building.failures import TYPED, failure_of, forget_engine_errors
 from pipeline.building.making import Counts, make_missing
 from pipeline.core.schema import digest
-from pipeline.dialogue.episode import Cast, play, speak, stream
+from pipeline.dialogue.episode import Cast, Episode, speak, stream
+from pipeline.dialogue.turn_taking import play
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.settings import Ledger
 from pipeline.judging.outcome import is_correct
 from pipeline.knowledge.records import Branch, Dialogue, Failure, Rollout, Sibling
-from pipeline.knowledge.view import view
 from pipeline.reading.acts import questions
 from pipeline.reading.correctness import is_right
 from pipeline.runs.pool import ledger_path
@@ -108,17 +109,16 @@ async def play_branches(cell: Cell, cast: Cast, tick: Callable[[], None]) -> Cou
 
 async def _play_branch(cell: Cell, cast: Cast, plan: PlannedBranch) -> Branch | Failure:
     experiment, dialogue, task = cell.experiment, plan.dialogue, plan.dialogue.task
-    condition, prefix = cell.condition, dialogue.turns[: 2 * plan.at]
-    settings = experiment.dialogue.model_copy(update={"beliefs": 0})
-    messages = view(task, condition, prefix, "student", cast.student_system)
+    prefix = dialogue.turns[: 2 * plan.at]
     key = digest(task.id, dialogue.seed, dialogue.round, dialogue.sample, experiment.fingerprint(), "ledger", plan.at)
+    episode = Episode(task, cell.condition, cast, experiment.dialogue.model_copy(update={"beliefs": 0}), key)
+    seen = episode.seen_by("student", prefix)
 
     async def sibling(i: int) -> Sibling:
-        turn = await checked(task, await speak(cast.student, messages, "student", settings, stream(key, i)))
+        turn = await checked(task, await speak(cast.student, seen, "student", episode.settings, stream(key, i)))
         begun = (*prefix, turn)
         ends = await _all(
-            play(task, condition, cast, settings, digest(key, i, j), begun=begun)
-            for j in range(experiment.ledger.rollouts)
+            play(replace(episode, key=digest(key, i, j)), begun) for j in range(experiment.ledger.rollouts)
         )
         return Sibling(turn=turn, rollouts=tuple(Rollout(turns=end.turns[len(begun) :], stop=end.stop) for end in ends))
 

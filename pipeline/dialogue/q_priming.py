@@ -11,8 +11,10 @@ import random
 from collections.abc import Sequence
 
 from pipeline.core.schema import Task, Turn
+from pipeline.dialogue.episode import Episode
+from pipeline.engines.model import Sampling
 from pipeline.knowledge.condition import Condition
-from pipeline.knowledge.view import known
+from pipeline.knowledge.view import known, probe
 from pipeline.reading.acts import given, sentences
 from pipeline.reading.correctness import is_right
 
@@ -27,6 +29,19 @@ def is_primed(task: Task, condition: Condition, turn: Turn, number: int, seed: i
         return False
     wrong = is_right(task, turn) is False
     return wrong and random.Random(seed).random() < DECAY ** (number + 1)
+
+
+async def question_instead(episode: Episode, turns: Sequence[Turn], seed: int) -> Turn:
+    """The last of the turns with a question in place of its text."""
+    before, replaced = turns[:-1], turns[-1]
+    if episode.condition.voice == "rule":
+        question = rule_question(episode.task, episode.condition, before)
+        return replaced.model_copy(update={"text": question, "finished": True})
+    sampling = Sampling(episode.settings.max_tokens, episode.settings.temperature, seed)
+    written = await episode.partner.complete(probe(episode.seen_by("partner", before), WRITE), sampling)
+    # Both were sampled, and the budget counts both.
+    tokens = replaced.tokens + written.tokens
+    return replaced.model_copy(update={"text": model_question(written.text), "tokens": tokens, "finished": True})
 
 
 def rule_question(task: Task, condition: Condition, turns: Sequence[Turn]) -> str:

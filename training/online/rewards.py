@@ -20,7 +20,8 @@ from typing import NamedTuple
 from pipeline.building.turn_values import answer_worth, worth
 from pipeline.core.schema import Task, Turn, digest
 from pipeline.datasets.rows import expert_turns
-from pipeline.dialogue.episode import EmptyTurn, play
+from pipeline.dialogue.episode import EmptyTurn, Episode
+from pipeline.dialogue.turn_taking import play
 from pipeline.engines.model import ContextOverflow
 from pipeline.experiment.cell import Cell
 from pipeline.judging.outcome import attempts, is_correct
@@ -68,7 +69,7 @@ async def _play(
     """One dialogue, as a branch with one rollout; None where the student said nothing or its context was full."""
     settings = cell.experiment.dialogue.model_copy(update={"beliefs": 0, "turns": turns})
     try:
-        played = await play(task, cell.condition, partners.cast(session), settings, key, begun=begun)
+        played = await play(Episode(task, cell.condition, partners.cast(session), settings, key), begun)
     except (EmptyTurn, ContextOverflow):
         return None
     first, *later = played.turns[len(begun) - len(begun) % 2 :]

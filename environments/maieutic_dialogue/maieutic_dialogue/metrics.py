@@ -6,7 +6,7 @@ verifiers averages a metric over all rollouts, so none is NaN: a share of some o
 from __future__ import annotations
 
 from evals.exams.asking import whole_episode
-from evals.sitting.sitting import Episode
+from evals.sitting.sitting import ExamEpisode
 from pipeline.dialogue.episode import Played
 from pipeline.judging.outcome import is_correct, is_grounded
 from pipeline.knowledge.records import Dialogue
@@ -28,7 +28,7 @@ def asked_needed(dialogue: Dialogue) -> float:
 
     0 too where the question lacks nothing: the rate is this over `lacks_facts`, since verifiers averages all.
     """
-    episode = Episode("", dialogue.task, dialogue.sample, Played(dialogue.turns, dialogue.stop, {}, {}))
+    episode = ExamEpisode("", dialogue.task, dialogue.sample, Played(dialogue.turns, dialogue.stop, {}, {}))
     return float(any(hit for _, metric, hit in whole_episode(episode) if metric == "ask_needed@"))
 
 

@@ -14,7 +14,8 @@ from typing import Any, NoReturn
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Message, Task, Turn
 from pipeline.dialogue.casting import Casting
-from pipeline.dialogue.episode import Cast, respond
+from pipeline.dialogue.episode import Cast, Episode
+from pipeline.dialogue.turn_taking import respond
 from pipeline.engines.model import Sampling
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment, load
@@ -31,7 +32,8 @@ class Stage:
     async def respond(self, info: Info, turns: Sequence[Turn]) -> tuple[Turn | None, Stop | None]:
         """What follows the student's last turn: the partner's, where it has one, and the stop, where it ends."""
         task, settings = Task.model_validate(info["problem"]), self.cell.experiment.dialogue
-        return await respond(task, self.cell.condition, self.cast, settings, info["key"], turns, info["wording"])
+        episode = Episode(task, self.cell.condition, self.cast, settings, info["key"], info["wording"])
+        return await respond(episode, turns)
 
     def dialogue(self, info: Info, turns: Sequence[Turn], stop: Stop | None) -> Dialogue:
         """What was said, as the pipeline files it."""

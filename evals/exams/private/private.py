@@ -40,7 +40,8 @@ from evals.sitting.reference_rates import references
 from evals.sitting.scripted_student import seated
 from evals.sitting.sitting import Case, Found, Sitting, tally
 from pipeline.core.schema import Task, Turn
-from pipeline.dialogue.episode import UnparsedScript, script_turns, speak, stream
+from pipeline.dialogue.episode import UnparsedScript, speak, stream
+from pipeline.dialogue.script import script_turns
 from pipeline.engines.model import Sampling
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import Condition

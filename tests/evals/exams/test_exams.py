@@ -13,7 +13,7 @@ from evals.exams.feedback import feedback
 from evals.exams.grounding import grounding
 from evals.metrics.catalog import measured
 from evals.sitting.pairs import Pair, movable
-from evals.sitting.sitting import ARMS, Episode, Sitting
+from evals.sitting.sitting import ARMS, ExamEpisode, Sitting
 from pipeline.core.schema import Belief, Fact, Message, Task, Turn
 from pipeline.dialogue.episode import Played
 from pipeline.dialogue.rule_partner import WORDINGS
@@ -59,9 +59,9 @@ ASK, TELL, RIGHT, GUESS = (
 )
 
 
-def episode(*lines: str, arm: str = "facts", task: Task = UNDER) -> Episode:
+def episode(*lines: str, arm: str = "facts", task: Task = UNDER) -> ExamEpisode:
     turns = tuple(Turn(party="partner" if i % 2 else "student", text=line) for i, line in enumerate(lines))
-    return Episode(arm, task, 0, Played(turns, "turn_cap", {}, {}))
+    return ExamEpisode(arm, task, 0, Played(turns, "turn_cap", {}, {}))
 
 
 def metrics(found) -> dict[str, list[float]]:
@@ -217,7 +217,7 @@ def test_exam_draws_do_not_depend_on_the_condition(tmp_path):
     assert sit(tmp_path / "a", ("Hello.", "No."), "facts")[0] == sit(tmp_path / "b", ("Hello.", "No."), "other")[0]
 
 
-def episodes(tmp_path, seed=1) -> list[Episode]:
+def episodes(tmp_path, seed=1) -> list[ExamEpisode]:
     exp = experiment(tmp_path)
     model = ScriptedModel()
     return asyncio.run(Sitting(exp, model, model, seed, tuple(load_tasks(exp.tasks, "exam")[0])).episodes())

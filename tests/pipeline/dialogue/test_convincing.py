@@ -8,7 +8,8 @@ import pytest
 
 from pipeline.building.build import dialogue_id
 from pipeline.core.schema import Message, Task
-from pipeline.dialogue.episode import Cast, play
+from pipeline.dialogue.episode import Cast, Episode
+from pipeline.dialogue.turn_taking import play
 from pipeline.engines.model import Completion, Sampling
 from pipeline.engines.scripted import ScriptedModel
 from pipeline.experiment.cell import Cell
@@ -43,7 +44,7 @@ def played(task: Task, partition: str, *lines: str, candidates: int = 3):
     judge = Judge()
     cast = Cast(Parrot("Hm."), Parrot(*lines), judge=judge, candidates=candidates, judgements=2)
     condition = Condition(partition=partition, voice="model", manner="convincing")
-    return asyncio.run(play(task, condition, cast, HOW, "k")).turns[1], judge
+    return asyncio.run(play(Episode(task, condition, cast, HOW, "k"))).turns[1], judge
 
 
 def test_a_misled_partner_says_what_convinces_of_its_false_answer_and_the_budget_counts_all_candidates():
@@ -80,7 +81,7 @@ def test_a_blind_convincing_partner_stays_blind():
     task = make_task(3, "underspecified")
     condition = Condition(partition="symmetric", voice="model", manner="convincing")
     cast = Cast(ScriptedModel(), ScriptedModel(), judge=ScriptedModel(), candidates=3, judgements=2)
-    one, other = (asyncio.run(play(each, condition, cast, HOW, "k")) for each in (task, secret(task)))
+    one, other = (asyncio.run(play(Episode(each, condition, cast, HOW, "k"))) for each in (task, secret(task)))
     assert one == other
 
 

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from pipeline.core.schema import Task, Turn
-from pipeline.dialogue.episode import Cast, Played, play
+from pipeline.dialogue.episode import Cast, Episode, Played
 from pipeline.dialogue.q_priming import NOTHING_TO_ASK, is_primed, model_question, rule_question
+from pipeline.dialogue.turn_taking import play
 from pipeline.experiment.settings import DialogueSettings
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.view import view
@@ -20,7 +21,7 @@ SETTINGS = DialogueSettings(turns=3)
 
 
 def played(task: Task, condition: Condition, *lines: str, key: str = "k", **cast: Any) -> Played:
-    return asyncio.run(play(task, condition, Cast(Parrot(*lines), **cast), SETTINGS, key))
+    return asyncio.run(play(Episode(task, condition, Cast(Parrot(*lines), **cast), SETTINGS, key)))
 
 
 def keys(task: Task, *lines: str) -> str:
@@ -66,7 +67,7 @@ def test_a_model_that_writes_questions_reads_its_own_view_and_the_student_never_
     condition = Condition(partition="facts", method="q_priming", voice="model")
     lines = ("The answer is 0.", "I am done.")
     writer, student = Parrot("Sure. How many hats?", "Okay."), Parrot(*lines)
-    made = asyncio.run(play(task, condition, Cast(student, writer), SETTINGS, keys(task, *lines)))
+    made = asyncio.run(play(Episode(task, condition, Cast(student, writer), SETTINGS, keys(task, *lines))))
     assert made.turns[0].text == "How many hats?"
     assert made.turns[0].tokens == 3 + 3  # what was replaced, and the question
     assert writer.seen[0][0]["content"].startswith(view(task, condition, [], "partner")[0]["content"])

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.core.schema import Fact, Task, Turn
-from pipeline.dialogue.episode import Cast, play
+from pipeline.dialogue.episode import Cast, Episode
+from pipeline.dialogue.turn_taking import play
 from pipeline.experiment.settings import DialogueSettings
 from pipeline.judging.violations import KINDS, audited, violations
 from pipeline.knowledge.condition import Condition
@@ -47,7 +48,7 @@ def lines_of(task: Task) -> list[str]:
 
 
 def played(task: Task, condition: Condition, lines: list[str], key: str = "k", wording: str = "train") -> Dialogue:
-    episode = asyncio.run(play(task, condition, Cast(Parrot(*lines)), DialogueSettings(turns=5), key, wording))
+    episode = asyncio.run(play(Episode(task, condition, Cast(Parrot(*lines)), DialogueSettings(turns=5), key, wording)))
     return dialogue(task, condition, [turn.text for turn in episode.turns])
 
 

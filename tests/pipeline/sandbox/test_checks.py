@@ -8,7 +8,8 @@ import pytest
 from pipeline.building.build import build
 from pipeline.core.schema import Check, Example, Tests, Turn
 from pipeline.datasets.rows import to_row
-from pipeline.dialogue.episode import Cast, play
+from pipeline.dialogue.episode import Cast, Episode
+from pipeline.dialogue.turn_taking import play
 from pipeline.engines.model import Completion
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
@@ -62,7 +63,7 @@ def wrong(task):
 def played(task, partition, *lines, voice="rule", partner=None, **condition):
     condition = Condition(partition=partition, voice=voice, **condition)
     cast = Cast(Lines(*lines), None if partner is None else Lines(*partner))
-    made = asyncio.run(play(task, condition, cast, settings(), "key"))
+    made = asyncio.run(play(Episode(task, condition, cast, settings(), "key")))
     return Dialogue(
         id="d", task=task, condition_name="c", condition=condition.shaped(), seed=1, turns=made.turns, stop=made.stop
     )

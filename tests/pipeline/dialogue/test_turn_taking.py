@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.dialogue.episode import Cast, EmptyTurn, UnparsedScript, play
+from pipeline.dialogue.episode import Cast, EmptyTurn, Episode, UnparsedScript
+from pipeline.dialogue.turn_taking import play
 from pipeline.engines.scripted import ScriptedModel
 from pipeline.experiment.settings import DialogueSettings
 from pipeline.knowledge.condition import Condition
@@ -27,7 +28,7 @@ LINES = ("How many pens does Tom have?", "The answer is 40.", "Hello.", "I am no
 
 
 def run(task, condition, student, partner=None, how=FOUR, key="k"):
-    return asyncio.run(play(task, condition, Cast(student, partner), how, key))
+    return asyncio.run(play(Episode(task, condition, Cast(student, partner), how, key)))
 
 
 @settings(deadline=None)

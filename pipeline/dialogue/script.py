@@ -1,0 +1,35 @@
+"""One model writes both sides of a dialogue (`partition: script`)."""
+
+from __future__ import annotations
+
+import re
+
+from pipeline.core.schema import Party, Turn
+from pipeline.dialogue.episode import Episode, Played, UnparsedScript, stream
+from pipeline.engines.model import Model, Sampling
+from pipeline.knowledge.view import script_view
+from pipeline.reading.acts import done
+
+
+async def play_script(episode: Episode) -> Played:
+    """What the writer wrote, up to the turn cap. Raises UnparsedScript."""
+    settings, writer = episode.settings, episode.partner
+    written = await writer.complete(
+        script_view(episode.task, episode.condition, episode.cast.partner_system),
+        Sampling(settings.max_tokens * settings.turns * 2, settings.temperature, stream(episode.key, "script")),
+    )
+    turns = script_turns(written.text, writer)[: 2 * settings.turns - 1]
+    return Played(turns, "student_done" if done(turns[-1].text) else "turn_cap", before={}, after={})
+
+
+def script_turns(text: str, writer: Model) -> tuple[Turn, ...]:
+    """The turns of a script, in which the student speaks first. Raises UnparsedScript."""
+    parts = re.findall(r"^(Student|Partner):[ \t]*(\S.*)$", text, re.MULTILINE)
+    parties: list[Party] = ["student" if name == "Student" else "partner" for name, _ in parts]
+    expected: list[Party] = ["student" if i % 2 == 0 else "partner" for i in range(len(parts))]
+    if not parts or parties != expected:
+        raise UnparsedScript(f"expected lines Student: and Partner: in turn, student first, found {text[:120]!r}")
+    return tuple(
+        Turn(party=party, text=line.strip(), tokens=writer.count_tokens(line))
+        for party, (_, line) in zip(parties, parts, strict=True)
+    )

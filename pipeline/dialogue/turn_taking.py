@@ -1,0 +1,112 @@
+"""One dialogue: the student speaks first, each party from its own view, until a stop that the student can see.
+
+There is no oracle in the loop (`q_priming` apart, which is one: pipeline/dialogue/q_priming.py). An episode stops when
+the student says that it is done, when its partner (within its row) does, or at the turn cap.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+from pipeline.core.schema import Belief, Party, Turn, digest
+from pipeline.dialogue.convincing import most_convincing
+from pipeline.dialogue.episode import Episode, Played, believe, speak, stream
+from pipeline.dialogue.q_priming import is_primed, question_instead
+from pipeline.dialogue.rule_partner import rule_reply
+from pipeline.dialogue.script import play_script
+from pipeline.engines.model import Model
+from pipeline.knowledge.records import Stop
+from pipeline.knowledge.view import compared, known, printed
+from pipeline.reading.acts import done
+from pipeline.sandbox.checks import checked
+
+
+async def play(episode: Episode, begun: Sequence[Turn] = ()) -> Played:
+    """Play one episode, or play on from the turns that it has `begun` with.
+
+    Raises EmptyTurn, UnparsedScript, and what the engine raises, for this episode alone.
+    """
+    task, condition, settings, key = episode.task, episode.condition, episode.settings, episode.key
+    if condition.row.one_writer:
+        return await play_script(episode)
+    turns, primed = list(begun), list[int]()
+    before = await _beliefs(episode, turns)
+    stop: Stop | None = None
+    for i in range(len(turns) // 2, settings.turns):
+        if len(turns) == 2 * i:
+            seen = episode.seen_by("student", turns)
+            turn = await speak(episode.cast.student, seen, "student", settings, stream(key, "student", i))
+            turns.append(await checked(task, turn))
+            if is_primed(task, condition, turns[-1], i, stream(key, "prime", i)):
+                turns[-1] = await question_instead(episode, turns, stream(key, "question", i))
+                primed.append(i)
+        reply, stop = await respond(episode, turns)
+        if reply is not None:
+            turns.append(reply)
+        if stop is not None:
+            break
+    after = await _beliefs(episode, turns)
+    return Played(turns=tuple(turns), stop=stop or "turn_cap", before=before, after=after, primed=tuple(primed))
+
+
+async def respond(episode: Episode, turns: Sequence[Turn]) -> tuple[Turn | None, Stop | None]:
+    """What follows a student's turn, the last of `turns`: the partner's, where it has one, and the stop, where it ends.
+
+    Of the student's model only `count_tokens` is used: whoever else asks the student plays the same dialogue.
+    """
+    i = len(turns) // 2
+    if done(turns[-1].text):
+        return None, "student_done"
+    if i + 1 >= episode.settings.turns:
+        return None, "turn_cap"
+    if episode.condition.voice == "model":
+        turn = await _spoken(episode, turns, i)
+        finished = done(turn.text)
+    else:
+        turn, finished = _ruled(episode, turns, i)
+    return await checked(episode.task, turn), "partner_done" if finished else None
+
+
+async def _spoken(episode: Episode, turns: Sequence[Turn], i: int) -> Turn:
+    """The turn of a model partner."""
+    if episode.condition.manner == "convincing":
+        return await most_convincing(episode, turns, digest(episode.key, "partner", i))
+    seen = episode.seen_by("partner", turns)
+    return await speak(episode.partner, seen, "partner", episode.settings, stream(episode.key, "partner", i))
+
+
+def _ruled(episode: Episode, turns: Sequence[Turn], i: int) -> tuple[Turn, bool]:
+    """The turn of a rule partner, and whether it ends the dialogue."""
+    task, condition = episode.task, episode.condition
+    reply = rule_reply(
+        known(task, condition, "partner"),
+        condition,
+        turns,
+        compared(task, condition, turns),
+        random.Random(stream(episode.key, "partner", i)),
+        episode.wording,
+        printed(task, condition, turns),
+    )
+    tokens = episode.cast.student.count_tokens(reply.text)
+    return Turn(party="partner", text=reply.text, tokens=tokens), reply.done
+
+
+async def _beliefs(episode: Episode, turns: Sequence[Turn]) -> dict[Party, Belief]:
+    """What each model privately believes after these turns; empty where the config elicits nothing."""
+    settings, cast = episode.settings, episode.cast
+    if not settings.beliefs:
+        return {}
+    asked: dict[Party, Model] = {"student": cast.student}
+    if cast.partner is not None and episode.condition.voice == "model":
+        asked["partner"] = cast.partner
+    return {
+        party: await believe(
+            model,
+            episode.seen_by(party, turns),
+            settings,
+            settings.beliefs,
+            f"{episode.key}-{party}-{len(turns)}",
+        )
+        for party, model in asked.items()
+    }
