@@ -60,7 +60,10 @@ def _declared(name: str) -> Source | None:
 def _outside(address: str) -> Source:
     """A descriptor or a reader in a file of the user's. Its tasks bear its name, and are split as all others are, by
     their full question, so that no other source trains on what is examined here."""
-    found: object = load_object(address, object)
+    try:
+        found: object = load_object(address, object)
+    except ConfigError as error:
+        raise ConfigError(f"tasks.source: {error}") from error
     if callable(found):
         # What a reader alone does not say is not held against its tasks.
         name = Path(address.rpartition(":")[0]).stem

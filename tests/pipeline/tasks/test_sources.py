@@ -1,0 +1,123 @@
+"""Sources in this folder and in a file outside the repository: one descriptor each."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from maieutic.cli import app
+from pipeline.core.errors import ConfigError
+from pipeline.experiment.assignment import tasks_of
+from pipeline.experiment.experiment import load
+from pipeline.tasks.loading import load_tasks, stream_tasks
+from pipeline.tasks.parsing import split_of
+from pipeline.tasks.settings import Tasks
+from pipeline.tasks.source import UNKNOWN
+from pipeline.tasks.sources import source_names, source_of
+
+# In the words of the embedded world, so that the shipped base can be trained on them.
+MINE = """
+import itertools
+
+from pipeline.tasks.source import Licence, Source
+from pipeline.tasks.word_problems import embedded_tasks
+
+
+def read(settings):
+    made = (itertools.islice(embedded_tasks("train", name, 7), 40) for name in ("full", "underspecified"))
+    return [task for tasks in made for task in tasks], []
+
+
+SOURCE = Source(
+    "mine", ("full", "underspecified"), read=read, licence=Licence("cc0-1.0", "Nobody owns them."), has_facts=True,
+    closed=True,
+)
+HALF = lambda settings: read(settings)[0]
+NUMBER = 3
+"""
+COUNTS = {"full": 3, "underspecified": 3}
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    path = tmp_path / "mine.py"
+    path.write_text(MINE)
+    return path
+
+
+@pytest.fixture
+def config(tmp_path: Path, mine: Path) -> Path:
+    path = tmp_path / "config.yaml"
+    tasks = {"source": f"{mine}:SOURCE", "train": COUNTS, "exam": COUNTS}
+    small = {"seeds": [1], "engine": {"kind": "scripted"}, "training": {"epochs": 1}, "exams": {"include": ["asking"]}}
+    conditions = {"facts": {"partition": "facts", "selection": "none"}}
+    path.write_text(
+        yaml.safe_dump(
+            {"name": "own", "out": str(tmp_path / "run"), "tasks": tasks} | small | {"conditions": conditions}
+        )
+    )
+    return path
+
+
+@pytest.mark.parametrize("name", source_names())
+def test_a_source_of_this_folder_bears_its_modules_name_and_says_its_licence(name):
+    source = source_of(Tasks(source=name))
+    assert source.name == name and source.specifications and source.licence != UNKNOWN
+
+
+def call(*arguments: object) -> str:
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_a_source_outside_the_repository_is_previewed_built_and_examined(config, tmp_path):
+    assert "task embedded-" in call("preview", config)
+    call("build", config)
+    call("eval", config)
+    run = tmp_path / "run"
+    dialogues = [json.loads(line) for line in (run / "dialogues" / "facts.jsonl").read_text().splitlines()]
+    assert len(dialogues) == 6 and {dialogue["task"]["source"] for dialogue in dialogues} == {"mine"}
+    card = (run / "datasets" / "facts" / "README.md").read_text()
+    assert "license: cc0-1.0" in card and "Nobody owns them." in card
+    assert list((run / "results").rglob("*.jsonl"))
+
+
+@pytest.mark.slow
+def test_a_student_is_trained_on_a_source_outside_the_repository(config, tmp_path):
+    call("run", config)
+    assert (tmp_path / "run" / "adapters" / "facts" / "seed-1").is_dir()
+
+
+@pytest.mark.parametrize("name", ["SOURCE", "read"])
+def test_tasks_of_a_source_outside_bear_its_name_and_are_split_as_all_others(mine, name):
+    settings = Tasks(source=f"{mine}:{name}", train=COUNTS, exam=COUNTS)
+    for split in ("train", "exam"):
+        tasks, bad = load_tasks(settings, split)
+        assert len(tasks) == 6 and not bad and {task.source for task in tasks} == {"mine"}
+        assert {split_of(task.full_question) for task in tasks} == {split}
+
+
+def test_a_reader_alone_may_have_every_specification_and_an_unknown_licence(mine):
+    source = source_of(Tasks(source=f"{mine}:read"))
+    assert source.licence == UNKNOWN and "false_premise" in source.specifications
+
+
+@pytest.mark.parametrize(("name", "message"), [
+    ("SORCE", "tasks.source: .*has no 'SORCE'. Did you mean 'SOURCE'"),
+    ("NUMBER", "of type int, expected a Source"),
+    ("HALF", "reads something else than"),
+])  # fmt: skip
+def test_what_is_no_source_is_refused_with_what_was_expected(mine, name, message):
+    with pytest.raises(ConfigError, match=message):
+        load_tasks(Tasks(source=f"{mine}:{name}"), "train")
+
+
+def test_a_second_source_outside_the_repository_is_played_by_the_conditions_that_name_it(config, mine):
+    second = f"tasks={{train: {{full: 2}}, exam: {{full: 2}}, second: {{source: '{mine}:SOURCE', train: {{full: 2}}}}}}"
+    made = load(config, (second, "conditions={both: {partition: facts}, own: {partition: facts, sources: [mine]}}"))
+    tasks, _ = stream_tasks(made.tasks, "train")
+    played = {name: [task.source for task in tasks_of(made, name, tasks)] for name in made.conditions}
+    assert played == {"both": ["embedded", "embedded", "mine", "mine"], "own": ["mine", "mine"]}
