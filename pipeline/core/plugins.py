@@ -26,8 +26,13 @@ def is_address(text: str) -> bool:
     return bool(colon) and file.endswith(".py") and name.isidentifier()
 
 
+def file_of(address: str) -> Path:
+    """The file of `file.py:NAME`; $VARIABLES and ~ are expanded."""
+    return Path(os.path.expandvars(address.rpartition(":")[0])).expanduser().resolve()
+
+
 def load_object(address: str, expected: type[T]) -> T:
-    """The object that `file.py:NAME` names; $VARIABLES and ~ in the path are expanded.
+    """The object that `file.py:NAME` names.
 
     Raises ConfigError, which names the file and the attribute, where there is no such file, it cannot be run, has no
     such name, or what it has is no `expected`.
@@ -35,7 +40,7 @@ def load_object(address: str, expected: type[T]) -> T:
     file, _, name = address.rpartition(":")
     if not is_address(address):
         raise ConfigError(f"{address!r} is not the address of an object. Expected file.py:NAME, as in my.py:EXAM.")
-    path = Path(os.path.expandvars(file)).expanduser().resolve()
+    path = file_of(address)
     if not path.is_file():
         raise ConfigError(f"{address!r}: {file!r} is not a file in {Path.cwd()}. Correct the path.")
     module = _module(path, address)

@@ -23,6 +23,7 @@ from pipeline.core.errors import ConfigError, MaieuticError
 from pipeline.core.files import write_first, write_whole
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment, dump, load
+from pipeline.tasks.sources import files_of
 
 # What a resumed run may change.
 FREE = {
@@ -114,8 +115,9 @@ def claim(experiment: Experiment, shared: bool = False) -> None:
         )
     if pinned.exists() and pinned.read_text(encoding="utf-8") != source:
         raise RunError(
-            f"tasks.path: {experiment.tasks.path} is not the file that this run began with (see {pinned}). "
-            f"Bring that one back, choose another directory (--set out=DIR), or delete {experiment.run} to start again."
+            f"tasks: {experiment.tasks.path or experiment.tasks.source} is not the file that this run began with (see "
+            f"{pinned}). Bring that one back, choose another directory (--set out=DIR), or delete {experiment.run} to "
+            "start again."
         )
     if path.read_text(encoding="utf-8") != ours and not shared:
         write_whole(path, ours)
@@ -154,9 +156,8 @@ def _differing(path: Path, ours: str) -> str:
 
 def _source(experiment: Experiment) -> str:
     """The hashes of the files of tasks, in the form of sha256sum; nothing where tasks come from elsewhere."""
-    files = [Path(settings.path) for settings in experiment.tasks.sources if settings.path]
-    found = [path for path in files if path.is_file()]
-    return "".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in found)
+    files = [path for settings in experiment.tasks.sources for path in files_of(settings)]
+    return "".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files)
 
 
 def _anything_made(run: Path) -> bool:

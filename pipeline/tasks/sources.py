@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import get_args
 
 from pipeline.core.errors import ConfigError
-from pipeline.core.plugins import is_address, load_object
+from pipeline.core.plugins import file_of, is_address, load_object
 from pipeline.core.schema import Specification, Task
 from pipeline.tasks.parsing import BadRow, split_of
 from pipeline.tasks.settings import Tasks
@@ -30,6 +30,13 @@ def source_of(settings: Tasks) -> Source:
     """The source that a config's `tasks` names. Raises ConfigError where there is no such source."""
     source = _outside(settings.source) if is_address(settings.source) else _inside(settings.source)
     return source.at_path if settings.path and source.at_path else source
+
+
+def files_of(settings: Tasks) -> list[Path]:
+    """The files that its tasks come from: of tasks.path, and of a source outside the repository."""
+    named = [Path(settings.path)] if settings.path else []
+    outside = [file_of(settings.source)] if is_address(settings.source) else []
+    return [path for path in (*named, *outside) if path.is_file()]
 
 
 def source_names() -> list[str]:

@@ -11,7 +11,7 @@ import yaml
 from typer.testing import CliRunner
 
 from maieutic.cli import app
-from pipeline.building.rounds import whole_before_others
+from pipeline.building.failures import whole_before_others
 from pipeline.core.schema import Message
 from pipeline.engines.model import Completion, EngineError, Sampling
 from pipeline.engines.scripted import ScriptedModel

@@ -85,6 +85,14 @@ def test_a_source_outside_the_repository_is_previewed_built_and_examined(config,
     assert list((run / "results").rglob("*.jsonl"))
 
 
+def test_a_run_goes_on_only_with_the_source_that_it_began_with(config, mine):
+    call("build", config)
+    call("build", config)
+    mine.write_text(MINE.replace("name, 7", "name, 8"))
+    refused = CliRunner().invoke(app, ["build", str(config)])
+    assert refused.exit_code == 2 and "mine.py:SOURCE is not the file that this run began with" in refused.output
+
+
 @pytest.mark.slow
 def test_a_student_is_trained_on_a_source_outside_the_repository(config, tmp_path):
     call("run", config)
