@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from evals.audit.finding import Tried
 from pipeline.core.schema import Fact, Message, Party, Task, Turn
 from pipeline.knowledge.condition import Condition
-from pipeline.knowledge.partition import PUBLIC, SHARE, VERDICT, Items
+from pipeline.knowledge.partition import ITEMS, PUBLIC, SHARE, VERDICT, Items
 from pipeline.knowledge.records import Dialogue
 from pipeline.knowledge.view import known
 from pipeline.reading.acts import attempt
@@ -69,7 +69,14 @@ def outside(task: Task, condition: Condition, party: Party, turns: Sequence[Turn
         update["tests"] = task.tests.model_copy(update={"hidden": hidden, "script": _strange(task.tests.script)})
     if not any(item.all_facts for item in row):
         update["specification"] = "full" if task.missing else "underspecified"
-    return [task.model_copy(update=update | {"facts": facts}) for facts in _facts(task, condition, party, row)]
+    worlds = [task.model_copy(update=update | {"facts": facts}) for facts in _facts(task, condition, party, row)]
+    return [world for world in worlds if _held(world, row) == _held(task, row)]
+
+
+def _held(task: Task, row: Items) -> list[tuple[Fact, ...]]:
+    """The facts that a row holds besides the public ones. Where it holds one of those that are missing, one more that
+    is missing may be the one that it holds."""
+    return [item.facts(task) for item in ITEMS if item in row and item.facts]
 
 
 def _facts(task: Task, condition: Condition, party: Party, row: Items) -> list[tuple[Fact, ...]]:

@@ -122,8 +122,8 @@ def _revealed(dialogue: Dialogue, knows: Known, condition: Condition) -> int | N
     most are. No violation where the config lets it reveal. A partner of `jigsaw` may work the answer out with the
     student.
     """
-    holds = knows.answer or knows.solution or any(fact.needed for fact in knows.private)
-    return first_leak(dialogue) if holds and not condition.reveal and not knows.believes_false_key else None
+    holds = condition.row.holds_answer or any(fact.needed for fact in knows.private)
+    return first_leak(dialogue) if holds and not condition.reveal else None
 
 
 def _false_feedback(said: Said) -> Iterator[tuple[str, str]]:
@@ -174,7 +174,7 @@ def _unknown_fact(said: Said) -> Iterator[tuple[str, str]]:
     lacks = [fact for fact in said.task.facts if fact.id not in has]
     needed = [fact for fact in lacks if fact.needed]
     confirmed = said.knows.verdicts and any(said.rights)
-    holds = bool(said.knows.solution or confirmed or (said.knows.answer and not said.knows.believes_false_key))
+    holds = bool(said.condition.row.holds_answer or confirmed)
     secret = [fact for fact in lacks if not (holds and len(needed) == 1 and fact in needed)]
     for name in _new(said, secret, [fact for fact in said.task.facts if fact.id in has]):
         yield said.text, f"its row does not hold {name!r}, and nobody had said it"
