@@ -185,6 +185,7 @@ def test_a_server_that_takes_another_adapter_is_found_out_before_its_first_answe
 def test_a_whole_experiment_runs_over_http_with_the_students_in_the_bases_server(url: str, tmp_path: Path) -> None:
     exp = Experiment.model_validate({
         "name": "http", "out": str(tmp_path / "run"), "seeds": [1], "engine": {"kind": "openai", "url": url},
+        "student": {"model": BASE},
         "tasks": {"train": {"full": 20, "underspecified": 20}, "exam": {"full": 4, "underspecified": 4}},
         "conditions": {"symmetric": {"partition": "symmetric", "voice": "model", "selection": "none"}},
         "training": {"batch": 16, "learning_rate": 1e-3}, "exams": {"include": ["asking"], "samples": 2, "episodes": 1},
