@@ -17,14 +17,14 @@ from pipeline.dialogue.turn_taking import play
 from pipeline.experiment.settings import DialogueSettings
 from pipeline.judging.violations import KINDS, audited, violations
 from pipeline.knowledge.condition import Condition
-from pipeline.knowledge.partition import PARTITIONS, SHARE, WITHHELD
+from pipeline.knowledge.partition import PARTITIONS
 from pipeline.knowledge.records import Dialogue
 from pipeline.tasks import mathdial
 from pipeline.tasks.settings import Tasks
 from pipeline.tasks.word_problems import make_task
 from tests.pipeline.conftest import Parrot
 
-HOLDS_FACTS = [name for name, row in PARTITIONS.items() if (row.partner or frozenset()) & {WITHHELD, SHARE}]
+HOLDS_FACTS = [name for name, row in PARTITIONS.items() if row.holds_facts]
 CONDITIONS = [
     *(Condition(partition=name) for name in PARTITIONS if name != "script"),
     *(Condition(partition=name, reveal=True) for name in ("answer", "key", "mindreader")),
