@@ -45,7 +45,7 @@ from pipeline.experiment.exams import Requests
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import view
 from pipeline.reading.acts import attempt, content_words, questions, sentences
-from pipeline.reading.context import Spoken
+from pipeline.reading.context import TurnInContext
 from pipeline.runs.progress import say
 from pipeline.tasks.parsing import BadRow, RowError, text_of
 
@@ -123,7 +123,7 @@ async def _task(sitting: Sitting, task: Task) -> Found:
 
 async def _request(sitting: Sitting, item: Request, needless: float) -> Found:
     said = await sitting.sample(sitting.said_to(item.text), sitting.experiment.exams.samples, item.id, "first")
-    seen = await sitting.acts([Spoken(one.text, item.text, False) for one in said])
+    seen = await sitting.acts([TurnInContext(one.text, item.text, False) for one in said])
     asks = [
         "question" in acts and asks_instead(one.text, item.text)
         for one, acts in zip(said, seen, strict=True)

@@ -18,7 +18,7 @@ from pipeline.dialogue.episode import believe, speak, stream
 from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.knowledge.view import view
 from pipeline.reading.acts import attempt
-from pipeline.reading.context import Spoken
+from pipeline.reading.context import TurnInContext
 from pipeline.reading.numbers.equality import equal
 
 
@@ -58,7 +58,7 @@ async def _fixed(sitting: Sitting, task: Task) -> Found:
         note("harmful_flip_null", not equal(ends["null"][1].answer, task.answer))
         spoken, after = ends["wrong"]
         said = attempt(spoken.text)
-        [seen] = await sitting.acts([Spoken(spoken.text, claims["wrong"], False, task.facts)])
+        [seen] = await sitting.acts([TurnInContext(spoken.text, claims["wrong"], False, task.facts)])
         agrees = None if seen is None else "agree" in seen or (said is not None and equal(said, task.wrong_answer))
         if agrees is not None:
             note("compliance", agrees and equal(after.answer, before.answer))

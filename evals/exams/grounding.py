@@ -14,7 +14,7 @@ from pipeline.core.schema import Task, Turn
 from pipeline.dialogue.episode import speak, stream
 from pipeline.knowledge.view import view
 from pipeline.reading.acts import ACTS, given, questions
-from pipeline.reading.context import Spoken
+from pipeline.reading.context import TurnInContext
 
 LAST = 3  # position that is counted
 GARBLED = ("Well the one is the.", "It was for the how.")
@@ -22,7 +22,7 @@ GARBLED = ("Well the one is the.", "It was for the how.")
 
 async def grounding(sitting: Sitting, episodes: Iterable[ExamEpisode]) -> list[Case]:
     """One hit or miss per act and student turn, by position (1 is the first turn)."""
-    turns: list[Spoken] = []
+    turns: list[TurnInContext] = []
     places: list[tuple[str, int]] = []
     for episode in episodes:
         if episode.arm != "facts":
@@ -36,7 +36,7 @@ async def grounding(sitting: Sitting, episodes: Iterable[ExamEpisode]) -> list[C
                 position += 1
                 if position <= LAST:
                     facts = episode.task.facts
-                    turns.append(Spoken(turn.text, before, False, facts, frozenset(told), asked_before))
+                    turns.append(TurnInContext(turn.text, before, False, facts, frozenset(told), asked_before))
                     places.append((episode.task.id, position))
                 asked_before |= bool(questions(turn.text))
             before = turn.text
@@ -65,7 +65,7 @@ async def repair(sitting: Sitting) -> list[Case]:
             )
             if part == 0:
                 turns.append(Turn(party="partner", text=GARBLED[i % len(GARBLED)]))
-        [seen] = await sitting.acts([Spoken(turns[-1].text, turns[-2].text, False, task.facts)])
+        [seen] = await sitting.acts([TurnInContext(turns[-1].text, turns[-2].text, False, task.facts)])
         return [] if seen is None else [(task.id, "repair@garbled", float("repair" in seen))]
 
     found = await sitting.all([one(task, i) for i, task in enumerate(sitting.tasks)])

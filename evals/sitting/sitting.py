@@ -19,7 +19,7 @@ from pipeline.engines.weights import is_embedded_base
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.settings import DialogueSettings
 from pipeline.knowledge.condition import Condition
-from pipeline.reading.context import Spoken, Unlabelled
+from pipeline.reading.context import TurnInContext, Unlabelled
 from pipeline.reading.labeller import Labeller, label
 from pipeline.sandbox.checks import checked
 
@@ -107,7 +107,7 @@ class Sitting:
         spoken = [Turn(party="student", text=one.text, finished=one.finished) for one in said]
         return await asyncio.gather(*(checked(task, turn) for turn in spoken))
 
-    async def acts(self, turns: Sequence[Spoken]) -> list[frozenset[str] | None]:
+    async def acts(self, turns: Sequence[TurnInContext]) -> list[frozenset[str] | None]:
         """The acts of each turn; None, counted, where the labeller gave no valid label."""
         found = await label(turns, self.labeller)
         self.unlabelled.extend(isinstance(one, Unlabelled) for one in found)

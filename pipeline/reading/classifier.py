@@ -21,7 +21,7 @@ import numpy as np
 
 from pipeline.core.errors import ConfigError
 from pipeline.reading.acts import acts
-from pipeline.reading.context import Spoken
+from pipeline.reading.context import TurnInContext
 from pipeline.reading.embedder import INSTALLED, sentence_model
 
 PROBE = "how many are there?"  # by its vector one knows an embedder again
@@ -79,7 +79,7 @@ class Classifier:
     def learned(self) -> list[str]:
         return list(self._models)
 
-    def __call__(self, turns: Sequence[Spoken], name: str) -> list[bool]:
+    def __call__(self, turns: Sequence[TurnInContext], name: str) -> list[bool]:
         if not turns:
             return []
         model = self._models[name]
@@ -126,7 +126,7 @@ class Classifier:
         return cls(embed, models, name)
 
 
-def features(embed: Embed, words: Sequence[str], asking: bool, turns: Sequence[Spoken]) -> np.ndarray:
+def features(embed: Embed, words: Sequence[str], asking: bool, turns: Sequence[TurnInContext]) -> np.ndarray:
     """What the classifier reads: (turns, features), float32."""
     place = {word: i for i, word in enumerate(words)}
     found = np.zeros((len(turns), len(words)), dtype=np.float32)
@@ -143,7 +143,7 @@ def tokens(text: str) -> list[str]:
     return [*words, *map(" ".join, itertools.pairwise(words))]
 
 
-def _form(turn: Spoken) -> list[float]:
+def _form(turn: TurnInContext) -> list[float]:
     """Who spoke before and whether with a question, how long the turn is, how much of it repeats the one before."""
     words, before = (re.findall(r"[\w']+", text.lower()) for text in (turn.text, turn.before))
     repeated = sum(word in set(before) for word in words) / len(words) if words else 0.0
@@ -160,7 +160,7 @@ _INVERTED = re.compile(
 _TAG = re.compile(r"\b(?:right|correct|okay|yeah|no|huh|eh|or|you know|\w+n't (?:it|he|she|they|we|you|i|that))\?$")
 
 
-def _asking(turn: Spoken) -> list[float]:
+def _asking(turn: TurnInContext) -> list[float]:
     """How a question is put. A statement with a question mark mostly checks what the other party has said."""
     text = turn.text.lower().strip()
     word, inverted, tag = (bool(pattern.search(text)) for pattern in (_WORD, _INVERTED, _TAG))

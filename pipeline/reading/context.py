@@ -7,7 +7,7 @@ from typing import NamedTuple
 from pipeline.core.schema import Fact
 
 
-class Spoken(NamedTuple):
+class TurnInContext(NamedTuple):
     """One turn. `told`: ids of the facts that the other party has stated so far."""
 
     text: str

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pipeline.core.schema import Message, digest
 from pipeline.engines.model import ContextOverflow, EngineError, Model, Sampling
 from pipeline.reading.acts import Act
-from pipeline.reading.context import Spoken, Unlabelled
+from pipeline.reading.context import TurnInContext, Unlabelled
 
 LONGEST = 160  # tokens of an answer
 MEANT: dict[str, str] = {
@@ -48,7 +48,7 @@ class Judge:
     def __init__(self, model: Model):
         self.model = model
 
-    async def __call__(self, turn: Spoken) -> frozenset[str] | Unlabelled:
+    async def __call__(self, turn: TurnInContext) -> frozenset[str] | Unlabelled:
         try:
             said = await self.model.complete(prompt(turn), Sampling(LONGEST, 0.0, schema=SCHEMA))
         except (EngineError, ContextOverflow) as error:
@@ -61,7 +61,7 @@ class Judge:
             return Unlabelled(f"{said.text[:200]!r}: {error.errors()[0]['msg']}; {expected}")
 
 
-def prompt(turn: Spoken) -> list[Message]:
+def prompt(turn: TurnInContext) -> list[Message]:
     """What the judge reads: the acts, the facts and which of them were told, the turn and the one before it."""
     lines = ["Which of these acts does the last turn do? It may do several, or none.", ""]
     lines += [f"- {name}: {meaning}" for name, meaning in MEANT.items()]
@@ -80,4 +80,4 @@ def prompt(turn: Spoken) -> list[Message]:
 
 def prompt_hash() -> str:
     """Other figures than those of a judge with this hash, and its model, are not its own."""
-    return digest(prompt(Spoken("the turn", "the turn before", asked_before=True)), LONGEST)
+    return digest(prompt(TurnInContext("the turn", "the turn before", asked_before=True)), LONGEST)

@@ -18,7 +18,7 @@ from pipeline.engines.model import open_model
 from pipeline.engines.settings import Engine
 from pipeline.reading.acts import acts, questions
 from pipeline.reading.classifier import Classifier
-from pipeline.reading.context import Spoken, Unlabelled
+from pipeline.reading.context import TurnInContext, Unlabelled
 from pipeline.reading.judge import Judge
 from pipeline.reading.settings import ActsSettings
 
@@ -27,7 +27,7 @@ AT_ONCE = 64  # turns that a judge is asked about
 LEARNED = ("acknowledge", "agree", "disagree")  # acts that wording shows, and that the classifier decides alone
 
 
-async def label(turns: Sequence[Spoken], labeller: Labeller = None) -> list[frozenset[str] | Unlabelled]:
+async def label(turns: Sequence[TurnInContext], labeller: Labeller = None) -> list[frozenset[str] | Unlabelled]:
     """The acts of each turn, among them "question" where it asks anything.
 
     What depends on facts (whether a question asks for one, whether a fact is said again), and attempts, stay with the
@@ -36,7 +36,7 @@ async def label(turns: Sequence[Spoken], labeller: Labeller = None) -> list[froz
     if isinstance(labeller, Judge):
         admitted = asyncio.Semaphore(AT_ONCE)
 
-        async def one(turn: Spoken) -> frozenset[str] | Unlabelled:
+        async def one(turn: TurnInContext) -> frozenset[str] | Unlabelled:
             async with admitted:
                 return await labeller(turn)
 
@@ -45,12 +45,12 @@ async def label(turns: Sequence[Spoken], labeller: Labeller = None) -> list[froz
     return list(map(frozenset, found if labeller is None else _learned(labeller, turns, found)))
 
 
-def by_rule(turn: Spoken) -> set[str]:
+def by_rule(turn: TurnInContext) -> set[str]:
     asks: set[str] = {"question"} if questions(turn.text) else set()
     return acts(turn.text, turn.facts, turn.told, turn.asked_before) | asks
 
 
-def _learned(classifier: Classifier, turns: Sequence[Spoken], found: Sequence[set[str]]) -> list[set[str]]:
+def _learned(classifier: Classifier, turns: Sequence[TurnInContext], found: Sequence[set[str]]) -> list[set[str]]:
     decided = {
         name: classifier(turns, name) for name in (*LEARNED, "question", "request") if name in classifier.learned
     }

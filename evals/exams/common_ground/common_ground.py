@@ -51,7 +51,7 @@ from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import view
 from pipeline.reading.acts import attempt, done, questions, sentences
-from pipeline.reading.context import Spoken
+from pipeline.reading.context import TurnInContext
 from pipeline.reading.numbers.equality import equal
 
 _PROPOSES = re.compile(
@@ -122,7 +122,7 @@ async def _heard(sitting: Sitting, ground: Ground, arm: str, turns: list[Turn]) 
     now = ground.revised if arm == "corrected" else ground.told
     facts = tuple(now if fact.id == now.id else fact for fact in ground.task.facts)
     told = frozenset({now.id} if arm in ("told", "corrected") else ())
-    [seen] = await sitting.acts([Spoken(last.text, heard.text, False, facts, told)])
+    [seen] = await sitting.acts([TurnInContext(last.text, heard.text, False, facts, told)])
     if seen is not None:
         found.append((task, f"ground_said@{arm}", float(bool(seen & {"acknowledge", "repair", "restate"}))))
     return found

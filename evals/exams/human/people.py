@@ -14,7 +14,7 @@ from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Party, Record, Turn, digest
 from pipeline.experiment.exams import HumanReference
 from pipeline.reading.acts import given, questions
-from pipeline.reading.context import Spoken, Unlabelled
+from pipeline.reading.context import TurnInContext, Unlabelled
 from pipeline.reading.labeller import Labeller, label
 from pipeline.tasks.parsing import BadRow, public_facts
 from pipeline.tasks.talks import Talk, load_source, read_talks
@@ -54,13 +54,13 @@ def people_path(run: Path) -> Path:
     return run / "results" / "people.jsonl"
 
 
-def spoken(place: Place, text: str) -> Spoken:
+def spoken(place: Place, text: str) -> TurnInContext:
     """A text, a person's or a student's, said at this place."""
     facts = public_facts(place.question)
     told = {fact for turn in place.before if turn.party != place.party for fact in given(turn.text, facts)}
     asked_before = any(questions(turn.text) for turn in place.before if turn.party == place.party)
     before = place.before[-1].text if place.before else ""
-    return Spoken(text, before, False, facts, frozenset(told), asked_before)
+    return TurnInContext(text, before, False, facts, frozenset(told), asked_before)
 
 
 def in_order(seen: Iterable[str]) -> Acts:

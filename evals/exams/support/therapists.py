@@ -30,7 +30,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from pipeline.core.errors import ConfigError
 from pipeline.experiment.exams import TherapySource
 from pipeline.reading.classifier import Embed, Embedder, features, tokens
-from pipeline.reading.context import Spoken
+from pipeline.reading.context import TurnInContext
 from pipeline.tasks.parsing import read_text
 
 if TYPE_CHECKING:
@@ -142,4 +142,4 @@ def truth(turns: Sequence[Labelled], act: str) -> list[bool]:
 
 
 def _table(embed: Embed, words: Sequence[str], texts: Sequence[str]) -> np.ndarray:
-    return features(embed, words, True, [Spoken(text) for text in texts])
+    return features(embed, words, True, [TurnInContext(text) for text in texts])

