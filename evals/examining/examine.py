@@ -99,7 +99,7 @@ async def examine(
         )
     if sitting.outcomes:
         cases.append(Case("all", "all", "unanswered", sum(sitting.outcomes), len(sitting.outcomes)))
-    if sitting.unlabelled and experiment.acts.labeller == "judge":
+    if sitting.unlabelled and experiment.acts.may_give_none:
         cases.append(Case("all", "all", "unlabelled", sum(sitting.unlabelled), len(sitting.unlabelled)))
     path = results_path(cell)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -165,7 +165,7 @@ EPISODE = ("ask_needed", "ask_needless", "ask_complete", "premature", "yield", "
 def measured(experiment: Experiment) -> set[str]:
     """The ratios that the exams of a config can have cases of."""
     include, found = experiment.exams.include, {"unanswered"}
-    if experiment.acts.labeller == "judge":
+    if experiment.acts.may_give_none:
         found.add("unlabelled")
     if "asking" in include:
         second = [f"@{source.name}" for source in experiment.sources[1:]]

@@ -139,7 +139,7 @@ def labelled_by(metric: str, settings: ActsSettings = ActsSettings()) -> list[Fi
 
 def _labeller(name: str, wanted: str, settings: ActsSettings) -> str:
     by_rule = {"rules": True, "classifier": wanted not in CLASSIFIED, "judge": wanted == "attempt" != name}
-    return "rules" if name not in CONFIGURED or by_rule[settings.labeller] else settings.labeller
+    return "rules" if name not in CONFIGURED or by_rule.get(settings.labeller) else settings.labeller
 
 
 def _of(labeller: str, settings: ActsSettings) -> list[Json]:

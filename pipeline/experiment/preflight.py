@@ -9,8 +9,10 @@ import json
 from pathlib import Path
 
 from pipeline.core.errors import ConfigError
+from pipeline.core.plugins import is_address
 from pipeline.engines.weights import EMBEDDED, is_embedded_base, weights_at
 from pipeline.experiment.experiment import Experiment
+from pipeline.reading.labeller import Own
 
 
 def preflight(experiment: Experiment) -> None:
@@ -56,6 +58,8 @@ def _check_labeller(experiment: Experiment) -> None:
             f"acts.path: {acts.path!r} holds no classifier.json. Expected the folder classifier/ that "
             "`maieutic eval labels configs/labels.yaml` writes."
         )
+    if is_address(acts.labeller):
+        Own(acts.labeller)
 
 
 def _check_models(experiment: Experiment) -> None:

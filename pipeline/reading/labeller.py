@@ -6,6 +6,7 @@ model. How far each agrees with people is in data/labels.json, and stands beside
 
     acts: {labeller: classifier, path: runs/labels/classifier}      # of an experiment
     acts: {labeller: judge, model: Qwen/Qwen3-4B}                   # asked through the experiment's engine
+    acts: {labeller: "my.py:label"}                                 # a function of one's own, see `Own`
 """
 
 from __future__ import annotations
@@ -14,20 +15,59 @@ import asyncio
 from collections.abc import Sequence
 from functools import lru_cache
 
+from pipeline.core.errors import ConfigError
+from pipeline.core.plugins import load_object
 from pipeline.engines.model import open_model
 from pipeline.engines.settings import Engine
-from pipeline.reading.acts import acts, questions
+from pipeline.reading.acts import ACTS, acts, questions
 from pipeline.reading.classifier import Classifier
 from pipeline.reading.context import TurnInContext, Unlabelled
 from pipeline.reading.judge import Judge
 from pipeline.reading.settings import ActsSettings
 
-Labeller = Classifier | Judge | None  # None: the rules
+Labelled = frozenset[str] | Unlabelled
 AT_ONCE = 64  # turns that a judge is asked about
 LEARNED = ("acknowledge", "agree", "disagree")  # acts that wording shows, and that the classifier decides alone
 
 
-async def label(turns: Sequence[TurnInContext], labeller: Labeller = None) -> list[frozenset[str] | Unlabelled]:
+class Own:
+    """A function of a file outside the repository: from turns to the acts of each, in their order.
+
+    What it gives for a turn is a set of acts (`pipeline.reading.acts.ACTS`, and "question" where it asks anything), or
+    `Unlabelled`.
+    """
+
+    def __init__(self, address: str):
+        """Raises ConfigError where there is no such function."""
+        try:
+            self.labels: object = load_object(address, object)
+        except ConfigError as error:
+            raise ConfigError(f"acts.labeller: {error}") from error
+        if not callable(self.labels):
+            raise ConfigError(
+                f"acts.labeller: {address!r} is of type {type(self.labels).__name__}, expected a function of turns"
+            )
+        self.address = address
+
+    def __call__(self, turns: Sequence[TurnInContext]) -> list[Labelled]:
+        """Raises ConfigError where it gives something else than acts for each turn."""
+        assert callable(self.labels)
+        labels = [given if isinstance(given, Unlabelled) else frozenset(given) for given in self.labels(turns)]
+        named = set[str]().union(*(given for given in labels if not isinstance(given, Unlabelled)))
+        unknown = sorted(named - {*ACTS, "question"})
+        if len(labels) != len(turns) or unknown:
+            raise ConfigError(
+                f"acts.labeller: {self.address!r} gave labels for {len(labels)} of {len(turns)} turns"
+                f"{f', among them {unknown[0]!r}' if unknown else ''}. Expected for each turn a set of "
+                f"{', '.join(ACTS)} and question, or Unlabelled"
+            )
+        return labels
+
+
+Labeller = Classifier | Judge | Own | None  # None: the rules
+
+
+async def label(turns: Sequence[TurnInContext], labeller: Labeller = None) -> list[Labelled]:
     """The acts of each turn, among them "question" where it asks anything.
 
     What depends on facts (whether a question asks for one, whether a fact is said again), and attempts, stay with the
@@ -36,13 +76,15 @@ async def label(turns: Sequence[TurnInContext], labeller: Labeller = None) -> li
     if isinstance(labeller, Judge):
         admitted = asyncio.Semaphore(AT_ONCE)
 
-        async def one(turn: TurnInContext) -> frozenset[str] | Unlabelled:
+        async def judged(turn: TurnInContext) -> Labelled:
             async with admitted:
                 return await labeller(turn)
 
-        return list(await asyncio.gather(*map(one, turns)))
-    found = [by_rule(turn) for turn in turns]
-    return list(map(frozenset, found if labeller is None else _learned(labeller, turns, found)))
+        return list(await asyncio.gather(*map(judged, turns)))
+    if isinstance(labeller, Own):
+        return labeller(turns)
+    ruled = [by_rule(turn) for turn in turns]
+    return list(map(frozenset, ruled if labeller is None else _learned(labeller, turns, ruled)))
 
 
 def by_rule(turn: TurnInContext) -> set[str]:
@@ -50,13 +92,13 @@ def by_rule(turn: TurnInContext) -> set[str]:
     return acts(turn.text, turn.facts, turn.told, turn.asked_before) | asks
 
 
-def _learned(classifier: Classifier, turns: Sequence[TurnInContext], found: Sequence[set[str]]) -> list[set[str]]:
+def _learned(classifier: Classifier, turns: Sequence[TurnInContext], ruled: Sequence[set[str]]) -> list[set[str]]:
     decided = {
         name: classifier(turns, name) for name in (*LEARNED, "question", "request") if name in classifier.learned
     }
-    made = []
-    for i, rules in enumerate(found):
-        yes = {name for name, said in decided.items() if said[i]}
+    labels = []
+    for i, rules in enumerate(ruled):
+        yes = {name for name, answers in decided.items() if answers[i]}
         seen = (rules - (set(LEARNED) & decided.keys())) | (yes & set(LEARNED))
         if "question" in decided:
             seen -= {"other_question", "question"}
@@ -64,8 +106,8 @@ def _learned(classifier: Classifier, turns: Sequence[TurnInContext], found: Sequ
                 seen.add("question")
             if "question" in yes and not seen & {"clarify", "repair"}:
                 seen.add("clarify" if "request" in yes else "other_question")
-        made.append(seen)
-    return made
+        labels.append(seen)
+    return labels
 
 
 @lru_cache(maxsize=1)
@@ -76,5 +118,7 @@ def open_labeller(settings: ActsSettings, engine: Engine) -> Labeller:
             return Classifier.load(settings.path)
         case "judge":
             return Judge(open_model(engine, settings.model))
-        case _:
+        case "rules":
             return None
+        case address:
+            return Own(address)

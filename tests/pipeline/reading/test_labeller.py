@@ -9,14 +9,21 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from evals.examining.examine import examine
+from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Fact
 from pipeline.engines.model import Completion, EngineError
+from pipeline.engines.scripted import ScriptedModel
+from pipeline.engines.settings import Engine
+from pipeline.experiment.assignment import exam_tasks
+from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
+from pipeline.experiment.preflight import preflight
 from pipeline.reading.acts import ACTS, acts, asked, questions
 from pipeline.reading.classifier import Classifier, Linear
 from pipeline.reading.context import TurnInContext, Unlabelled
 from pipeline.reading.judge import MEANT, SCHEMA, Judge, prompt
-from pipeline.reading.labeller import label
+from pipeline.reading.labeller import Own, label, open_labeller
 from pipeline.reading.settings import ActsSettings
 
 TOM = Fact(id="tom", text="Tom has 12 pens.", ask="How many pens does Tom have?", public=False)
@@ -173,3 +180,60 @@ def test_a_classifier_needs_its_folder_and_a_judge_its_model():
     for labeller, key in (("classifier", "path"), ("judge", "model")):
         with pytest.raises(ValidationError, match=f"acts.{key}"):
             ActsSettings(labeller=labeller)
+
+
+OWN = """
+from pipeline.reading.context import Unlabelled
+
+def label(turns):
+    return [Unlabelled("empty") if not turn.text else {"question"} if "?" in turn.text else set() for turn in turns]
+
+def hedges(turns):
+    return [{"hedge"} for turn in turns]
+
+def short(turns):
+    return [set()]
+
+def strange(turns):
+    return [{"sing"} for turn in turns]
+
+ACTS = 3
+"""
+
+
+@pytest.fixture
+def own(tmp_path):
+    path = tmp_path / "own.py"
+    path.write_text(OWN)
+    return path
+
+
+def test_a_labeller_outside_the_repository_is_asked_for_all_turns_at_once(own):
+    labeller = open_labeller(ActsSettings(labeller=f"{own}:label"), Engine(kind="scripted"))
+    turns = [TurnInContext("Is it?"), TurnInContext("It is."), TurnInContext("")]
+    assert labelled(turns, labeller) == [{"question"}, set(), Unlabelled("empty")]
+
+
+@pytest.mark.parametrize(("name", "message"), [
+    ("short", "labels for 1 of 2 turns"),
+    ("strange", "among them 'sing'"),
+    ("ACTS", "expected a function"),
+    ("lable", "acts.labeller: .*has no 'lable'"),
+])  # fmt: skip
+def test_what_labels_no_turns_is_refused_with_what_was_expected(own, name, message):
+    with pytest.raises(ConfigError, match=message):
+        Own(f"{own}:{name}")([TurnInContext("a"), TurnInContext("b")])
+
+
+def test_an_exam_is_read_by_a_labeller_outside_the_repository(own, tmp_path):
+    made = Experiment.model_validate({
+        "name": "own", "out": str(tmp_path / "run"), "seeds": [1], "engine": {"kind": "scripted"},
+        "tasks": {"train": {"full": 1}, "exam": {"full": 2, "underspecified": 2}},
+        "conditions": {"facts": {"partition": "facts"}}, "acts": {"labeller": f"{own}:hedges"},
+        "exams": {"include": ["grounding"], "samples": 2, "episodes": 1},
+    })  # fmt: skip
+    preflight(made)
+    path = asyncio.run(examine(Cell(made, "base", 1), None, ScriptedModel(), ScriptedModel(), *exam_tasks(made)))
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    assert {row["metric"].partition("/")[0] for row in rows if row["hits"]} == {"hedge"}
+    assert any(row["metric"] == "unlabelled" for row in rows)
