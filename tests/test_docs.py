@@ -1,0 +1,53 @@
+"""What the pages name is there: files, links, commands on configs that load; and the index has every page."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from evals.readers.labels.label_settings import LabelSettings
+from maieutic.cli import app
+from pipeline.core.settings import read_as
+from pipeline.experiment.experiment import load
+from pipeline.society.society_settings import Society
+from pipeline.tasks.talks import load_source
+from tests.shown import PAGES, ROOT, maieutic_commands
+
+NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
+COMMANDS = sorted({" ".join(words[1:3]) for page in PAGES for words in maieutic_commands(page.read_text())})
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_files_and_links_that_a_page_names_are_there(page: Path) -> None:
+    text = page.read_text()
+    named = re.findall(
+        r"`((?:\.ci|benchmarks|configs|docs|data|environments|evals|maieutic|pipeline|tests|training)/[\w./-]+)`", text
+    )
+    linked = [target for target in re.findall(r"\]\(([^)#]+)[^)]*\)", text) if "://" not in target]
+    missing = [name for name in named if not (ROOT / name).exists() and "NAME" not in name]
+    assert missing + [target for target in linked if not (page.parent / target).exists()] == []
+
+
+def test_the_index_has_every_page_once() -> None:
+    pages = re.findall(r"\]\((\w+\.md)\)", (ROOT / "docs" / "index.md").read_text())
+    assert sorted(pages) == sorted(page.name for page in (ROOT / "docs").glob("*.md") if page.name != "index.md")
+
+
+def test_the_glossary_fits_on_a_screen() -> None:
+    assert len((ROOT / "docs" / "glossary.md").read_text().splitlines()) <= 40
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_what_a_page_shows_is_a_command_on_a_config_that_loads(command: str) -> None:
+    name, argument = command.split()
+    assert name in {each.name or each.callback.__name__ for each in app.registered_commands if each.callback}
+    if (name, argument) == ("eval", "labels"):
+        read_as(LabelSettings, ROOT / "configs" / "labels.yaml")
+    elif name == "audit":
+        assert not argument.endswith(".yaml") or load_source(argument).files
+    elif name == "society":
+        assert list(read_as(Society, Path(argument)).cells())
+    elif name == "compare":
+        assert argument == "--plan" or argument.startswith("runs/")
+    else:
+        load(Path(argument))
