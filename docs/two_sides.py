@@ -73,11 +73,12 @@ def _boxes(party: Party, messages: list[Message]) -> list[tuple[str, str, str]]:
     return boxes
 
 
-def main() -> None:
+def picture() -> str:
+    """That of the dialogue which preview shows."""
     dialogue = maieutic.preview(maieutic.load("quickstart", *SHOWN))["facts"]
     assert isinstance(dialogue, Dialogue)
-    Path(__file__).with_name("two_sides.svg").write_text(draw(dialogue), encoding="utf-8")
+    return draw(dialogue)
 
 
 if __name__ == "__main__":
-    main()
+    Path(__file__).with_name("two_sides.svg").write_text(picture(), encoding="utf-8")

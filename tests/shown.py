@@ -23,9 +23,8 @@ def run_by_ci() -> set[tuple[str, str]]:
     for name, words, body in re.findall(r"^for (\w+) in ([^;]+); do\n(.*?)^done", text, re.DOTALL | re.MULTILINE):
         text += "".join("\n" + re.sub(rf"\$\{{?{name}\b\}}?", word, body) for word in words.split())
     arrays = dict(re.findall(r"^(\w+)=\(([\w./]+)", text, re.MULTILINE))
-    text = re.sub(r"\$\{(\w+)\[@\]\}", lambda array: arrays.get(array[1], ""), text).replace(
-        "audited", "maieutic audit"
-    )
+    text = re.sub(r"\$\{(\w+)\[@\]\}", lambda array: arrays.get(array[1], ""), text)
+    text = text.replace("audited", "maieutic audit")
     found = re.findall(r"maieutic\"? \"?(\w+)\"? \"?([$\w./]+)", text)
     return {(command, config_name(target.replace("$work/", "runs/"))) for command, target in found}
 

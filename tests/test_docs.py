@@ -20,9 +20,8 @@ COMMANDS = sorted({" ".join(words[1:3]) for page in PAGES for words in maieutic_
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
 def test_files_and_links_that_a_page_names_are_there(page: Path) -> None:
     text = page.read_text()
-    named = re.findall(
-        r"`((?:\.ci|benchmarks|configs|docs|data|environments|evals|maieutic|pipeline|tests|training)/[\w./-]+)`", text
-    )
+    folders = r"\.ci|benchmarks|configs|docs|data|environments|evals|maieutic|pipeline|tests|training"
+    named = re.findall(rf"`((?:{folders})/[\w./-]+)`", text)
     linked = [target for target in re.findall(r"\]\(([^)#]+)[^)]*\)", text) if "://" not in target]
     missing = [name for name in named if not (ROOT / name).exists() and "NAME" not in name]
     assert missing + [target for target in linked if not (page.parent / target).exists()] == []

@@ -4,7 +4,7 @@ An adapter folder appears whole or not at all, with `training.json` beside the w
 trained on and how. The same data, settings and start give the same bytes on a CPU, and are skipped.
 
     maieutic train configs/quickstart.yaml
-    accelerate launch maieutic.py train configs/sharded_qwen3_0.6b.yaml     # several GPUs
+    accelerate launch -m maieutic.cli train configs/sharded_qwen3_0.6b.yaml     # several GPUs
 """
 
 from __future__ import annotations
