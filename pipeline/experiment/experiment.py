@@ -12,9 +12,9 @@ import yaml
 from pydantic import model_validator
 
 from pipeline.core.settings import read_as
-from pipeline.experiment.checks import check_condition, check_contrasts, check_whole
 from pipeline.experiment.code_checks import check_code, check_exams
 from pipeline.experiment.fields import Fields
+from pipeline.experiment.general_checks import check_condition, check_contrasts, check_whole
 from pipeline.experiment.method_checks import check_method
 from pipeline.experiment.task_checks import check_tasks, check_tasks_of
 

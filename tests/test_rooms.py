@@ -1,0 +1,111 @@
+"""The house: rooms in the order in which data flows, and what a room's address promises."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[1]
+# A room imports the rooms before it, and no later one.
+ROOMS = (
+    "pipeline.core", "pipeline.engines", "pipeline.reading", "pipeline.knowledge", "pipeline.judging",
+    "pipeline.sandbox", "pipeline.tasks", "pipeline.experiment", "pipeline.runs", "pipeline.dialogue",
+    "pipeline.building", "pipeline.datasets", "pipeline.posing", "pipeline.society",
+    "training",
+    "evals.metrics", "evals.stats", "evals.sitting", "evals.exams", "evals.examining", "evals.report", "evals.audit",
+    "evals.readers", "evals.society",
+    "maieutic",
+)  # fmt: skip
+# Imports upwards, by rooms, that wait for their module to move.
+UPWARDS = {
+    ("evals.examining", "evals.report"), ("evals.exams", "evals.readers"), ("evals.exams", "evals.report"),
+    ("evals.metrics", "evals.exams"), ("evals.metrics", "evals.sitting"), ("evals.stats", "evals.sitting"),
+}  # fmt: skip
+# Modules that import one of ours inside a function, and may not.
+INSIDE = {"evals.exams.support.therapists", "evals.sitting.reference_rates"}
+# Names of several files that all mean the same: a section of the config.
+SHARED_NAMES = {"__init__.py", "settings.py", "masks.py"}
+MOST_MODULES, MOST_LINES = 15, 400
+
+
+class Import(NamedTuple):
+    by: str
+    of: str
+    line: int
+    in_function: bool
+
+
+def modules() -> dict[str, Path]:
+    files = (path for room in ("pipeline", "training", "evals", "maieutic") for path in (ROOT / room).rglob("*.py"))
+    return {".".join(path.relative_to(ROOT).with_suffix("").parts): path for path in sorted(files)}
+
+
+def imports() -> Iterator[Import]:
+    """Of modules of ours, those for type checking too."""
+    for name, path in modules().items():
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+        inside = {id(node) for function in functions for node in ast.walk(function)}
+        for node in ast.walk(tree):
+            for imported in _imported(node):
+                if room_of(imported):
+                    yield Import(name, imported, node.lineno, id(node) in inside)
+
+
+def _imported(node: ast.AST) -> list[str]:
+    match node:
+        case ast.ImportFrom(module=str(module), names=names):
+            return [f"{module}.{alias.name}" for alias in names]
+        case ast.Import(names=names):
+            return [alias.name for alias in names]
+    return []
+
+
+def room_of(module: str) -> str:
+    """The room of ours that a module lies in, '' where it is none."""
+    return next((room for room in ROOMS if module == room or module.startswith(f"{room}.")), "")
+
+
+def test_every_module_lies_in_a_room():
+    lone = [name for name in modules() if not room_of(name) and not name.endswith("__init__")]
+    assert not lone
+
+
+def test_no_room_imports_a_later_one():
+    upwards = [
+        f"{one.by}:{one.line} imports {one.of}"
+        for one in imports()
+        for by, of in [(room_of(one.by), room_of(one.of))]
+        if ROOMS.index(of) > ROOMS.index(by) and (by, of) not in UPWARDS
+    ]
+    assert not upwards
+
+
+def test_a_module_of_ours_is_imported_inside_a_function_only_where_it_is_heavy():
+    # The engines bring torch, vllm or aiohttp; the command's help is to be fast.
+    hidden = [
+        f"{one.by}:{one.line} imports {one.of}"
+        for one in imports()
+        if one.in_function and not one.of.startswith("pipeline.engines") and room_of(one.by) != "maieutic"
+        if one.by not in INSIDE
+    ]
+    assert not hidden
+
+
+def test_no_folder_has_more_modules_than_one_looks_through():
+    folders = Counter(path.parent for path in modules().values() if path.name != "__init__.py")
+    full = {str(folder): count for folder, count in folders.items() if count > MOST_MODULES}
+    assert not full
+
+
+def test_no_file_is_longer_than_one_reads():
+    lengths = {name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in modules().items()}
+    assert not {name: length for name, length in lengths.items() if length > MOST_LINES}
+
+
+def test_a_file_name_says_what_is_in_it_wherever_it_stands():
+    names = Counter(path.name for path in modules().values() if path.name not in SHARED_NAMES)
+    assert not [name for name, count in names.items() if count > 1]
