@@ -187,6 +187,7 @@ def test_a_student_reads_on_from_its_own_ids(kind, request):
     assert own == [tokenizer.encode("How many?", add_special_tokens=False) + end, odd, [*tokenizer.encode("8"), *end]]
 
 
+@pytest.mark.slow
 def test_one_seed_gives_the_same_bytes_and_another_seed_does_not(tmp_path):
     whole = {"dialogue": {"turns": 2, "max_tokens": 64}, "tasks": {"train": {"full": 6}}}
     first, again = experiment(BASE, tmp_path / "a", **whole), experiment(BASE, tmp_path / "b", **whole)

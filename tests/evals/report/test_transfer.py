@@ -136,6 +136,7 @@ LINES = {
 }
 
 
+@pytest.mark.slow
 def test_the_shipped_config_runs_from_its_tasks_to_one_heat_map(tmp_path):
     small = (
         f"out={tmp_path}",
