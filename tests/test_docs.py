@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from statistics import mean
 
 import pytest
 
@@ -11,7 +12,7 @@ from pipeline.core.settings import read_as
 from pipeline.experiment.experiment import load
 from pipeline.society.society_settings import Society
 from pipeline.tasks.talks import load_source
-from tests.shown import PAGES, ROOT, maieutic_commands
+from tests.shown import PAGES, ROOT, maieutic_commands, sentences
 
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
 COMMANDS = sorted({" ".join(words[1:3]) for page in PAGES for words in maieutic_commands(page.read_text())})
@@ -30,6 +31,12 @@ def test_files_and_links_that_a_page_names_are_there(page: Path) -> None:
 def test_the_index_has_every_page_once() -> None:
     pages = re.findall(r"\]\((\w+\.md)\)", (ROOT / "docs" / "index.md").read_text())
     assert sorted(pages) == sorted(page.name for page in (ROOT / "docs").glob("*.md") if page.name != "index.md")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_sentences_have_at_most_20_words_on_average(page: Path) -> None:
+    lengths = [len(sentence.split()) for sentence in sentences(page.read_text())]
+    assert not lengths or mean(lengths) <= 20
 
 
 def test_the_glossary_fits_on_a_screen() -> None:
