@@ -2,12 +2,12 @@
 
 import re
 import runpy
-import subprocess
-import sys
 from statistics import mean
 
 import pytest
+from typer.testing import CliRunner
 
+from maieutic.cli import app
 from tests.shown import ROOT, config_name, maieutic_commands, run_by_ci, sentences, shell_lines
 
 TEXT = (ROOT / "README.md").read_text()
@@ -48,10 +48,8 @@ def test_its_python_is_that_of_the_page_whose_lines_ci_runs() -> None:
 
 
 def test_the_output_that_it_shows_is_what_preview_prints() -> None:
-    line = [sys.executable, "-m", "maieutic.cli", "preview", "quickstart"]
-    printed = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     [shown] = re.findall(r"```\n(─.*?)```", TEXT, re.DOTALL)
-    assert shown in printed
+    assert shown in CliRunner().invoke(app, ["preview", "quickstart"]).stdout
 
 
 def test_its_picture_is_drawn_from_what_preview_makes() -> None:

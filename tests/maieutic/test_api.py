@@ -44,6 +44,7 @@ def test_importing_it_imports_nothing_heavy_and_every_function_is_annotated_and_
         assert part.returns and ast.get_docstring(part) and all(arg.annotation for arg in part.args.args)
 
 
+@pytest.mark.slow
 def test_a_whole_experiment_in_python_is_that_of_the_command(experiment: Experiment, tmp_path: Path) -> None:
     report = maieutic.run(experiment)
     assert [file.name for file in report.files] == ["report.json", "report.md", "report.html"]
