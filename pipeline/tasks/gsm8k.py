@@ -15,15 +15,14 @@ from pipeline.core.schema import Task, question_hash
 from pipeline.tasks.parsing import (
     BadRow,
     RowError,
+    full_task,
     gold_and_solution,
     hub_name,
     hub_rows,
     json_lines,
     local_file,
     parse,
-    public_facts,
     socratic_steps,
-    split_of,
     text_of,
     wrong_answer,
 )
@@ -53,18 +52,14 @@ def task(row: dict[str, Any]) -> Task:
     question = text_of(row, "question")
     worked = text_of(row, "answer")
     gold, solution = gold_and_solution(worked)
-    return Task(
-        id=f"gsm8k-{question_hash(question)}",
-        source="gsm8k",
-        specification="full",
-        question=question,
-        full_question=question,
-        facts=public_facts(question),
-        answer=gold,
+    return full_task(
+        "gsm8k",
+        question_hash(question),
+        question,
+        gold,
         solution=solution,
         steps=socratic_steps(worked, gold),
         wrong_answer=wrong_answer(gold, question),
-        split=split_of(question),
     )
 
 

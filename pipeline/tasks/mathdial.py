@@ -24,12 +24,11 @@ from pipeline.knowledge.records import Dialogue
 from pipeline.tasks.parsing import (
     BadRow,
     RowError,
+    full_task,
     json_lines,
     local_file,
     parse,
-    public_facts,
     solution_text,
-    split_of,
     text_of,
 )
 from pipeline.tasks.settings import Tasks
@@ -67,17 +66,13 @@ def task(row: dict[str, Any]) -> Task:
     if not re.fullmatch(r"-?\$?\d+(?:\.\d+)?(?:/\d+)?%?", gold):
         raise RowError(f"the last line of 'ground_truth' is {gold!r}, expected the gold number alone")
     wrong_number = wrong.split("\n")[-1].strip().replace(",", "")
-    return Task(
-        id=f"mathdial-{_key(row, 'qid')}-{_key(row, 'scenario')}-{question_hash(question)[:6]}",
-        source="mathdial",
-        specification="full",
-        question=question,
-        full_question=question,
-        facts=public_facts(question),
-        answer=gold,
+    return full_task(
+        "mathdial",
+        f"{_key(row, 'qid')}-{_key(row, 'scenario')}-{question_hash(question)[:6]}",
+        question,
+        gold,
         solution=solution_text("\n".join(gold_lines[:-1])),
         wrong_answer=wrong_number if re.fullmatch(r"-?\d+(?:\.\d+)?", wrong_number) else "",
-        split=split_of(question),
     )
 
 

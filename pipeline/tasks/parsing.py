@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from pipeline.core.errors import ConfigError, MaieuticError
-from pipeline.core.schema import Fact, Step, question_hash
+from pipeline.core.schema import Fact, Step, Task, question_hash
 from pipeline.reading.acts import sentences
 from pipeline.tasks.settings import Tasks
 
@@ -169,6 +169,12 @@ def socratic_steps(text: str, answer: str) -> tuple[Step, ...]:
         for line in lines
     ]
     return expert_steps(steps, answer) if steps else ()
+
+
+def full_task(source: str, name: str, question: str, answer: str, **more: Any) -> Task:
+    """A problem that is told whole: its sentences are public facts, and its words decide its split."""
+    told = {"question": question, "full_question": question, "facts": public_facts(question), "answer": answer}
+    return Task(id=f"{source}-{name}", source=source, specification="full", split=split_of(question), **(told | more))
 
 
 def public_facts(question: str) -> tuple[Fact, ...]:

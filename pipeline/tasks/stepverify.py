@@ -33,12 +33,11 @@ from pipeline.reading.stated import gives_away, mentions
 from pipeline.tasks.parsing import (
     BadRow,
     RowError,
+    full_task,
     json_list,
     local_file,
     parse,
-    public_facts,
     solution_text,
-    split_of,
     text_of,
 )
 from pipeline.tasks.settings import Tasks
@@ -126,19 +125,16 @@ def task(said: Note) -> Task:
         raise RowError(f"'error_description' gives the answer away, {said.gold}")
     what = said.what if said.what[-1] in ".?!" else f"{said.what}."
     draft = Draft(steps=said.steps, answer=said.answer, where=said.where, what=what, category=said.category)
-    return Task(
-        id=f"stepverify-{question_hash(said.problem)}-{digest(said.steps, said.where, said.what, length=6)}",
-        source="stepverify",
-        specification="full",
-        question=f"{said.problem}\n{SHOWN}\n{draft.text}",
-        full_question=said.problem,
-        facts=public_facts(said.problem),
-        answer=said.gold,
+    told = full_task(
+        "stepverify",
+        f"{question_hash(said.problem)}-{digest(said.steps, said.where, said.what, length=6)}",
+        said.problem,
+        said.gold,
         solution=said.reference,
         draft=draft,
         wrong_answer=said.answer,
-        split=split_of(said.problem),
     )
+    return told.model_copy(update={"question": f"{said.problem}\n{SHOWN}\n{draft.text}"})
 
 
 def tells(said: Note) -> bool:

@@ -26,12 +26,12 @@ from pipeline.sandbox.wire import packed
 from pipeline.tasks.parsing import (
     BadRow,
     RowError,
+    full_task,
     hub_name,
     hub_rows,
     json_lines,
     local_file,
     parse,
-    split_of,
     text_of,
 )
 from pipeline.tasks.settings import Tasks
@@ -69,17 +69,8 @@ def task(row: dict[str, Any]) -> Task:
     if tests.entry not in _functions(reference, "the reference solution"):
         raise RowError(f"the reference solution does not define {tests.entry!r}")
     _decides(tests)
-    return Task(
-        id=f"code-{digest(' '.join(question.split()))}",  # a question about "(" is another one than about "<"
-        source="code",
-        specification="full",
-        question=question,
-        full_question=question,
-        answer=reference,
-        kind="loaded",
-        split=split_of(question),
-        tests=tests,
-    )
+    name = digest(" ".join(question.split()))  # a question about "(" is another one than about "<"
+    return full_task("code", name, question, reference, facts=(), kind="loaded", tests=tests)
 
 
 def _decides(tests: Tests) -> None:
