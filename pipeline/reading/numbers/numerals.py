@@ -18,43 +18,33 @@ _ONES = (
     "seventeen eighteen nineteen"
 ).split()
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+_MULTIPLES = {
+    Fraction(2): "twice double doubled doubles couple pair".split(),
+    Fraction(3): "thrice triple tripled triples".split(),
+}
 _COUNTS = (
     {word: Fraction(i) for i, word in enumerate(_ONES)}
     | {word: Fraction(10 * i) for i, word in enumerate(_TENS, start=2)}
-    | {
-        "twice": Fraction(2),
-        "double": Fraction(2),
-        "doubled": Fraction(2),
-        "doubles": Fraction(2),
-        "couple": Fraction(2),
-        "pair": Fraction(2),
-        "thrice": Fraction(3),
-        "triple": Fraction(3),
-        "tripled": Fraction(3),
-        "triples": Fraction(3),
-    }
+    | {word: value for value, words in _MULTIPLES.items() for word in words}
 )
-_TIMES = {  # multiply a number just before them, or stand alone
-    "dozen": Fraction(12),
-    "dozens": Fraction(12),
-    "hundred": Fraction(100),
-    "thousand": Fraction(1000),
-    "million": Fraction(10**6),
-    "percent": Fraction(1, 100),
-    "half": Fraction(1, 2),
-    "halves": Fraction(1, 2),
-    "quarter": Fraction(1, 4),
-    "quarters": Fraction(1, 4),
-    "third": Fraction(1, 3),
-    "thirds": Fraction(1, 3),
-    "fourth": Fraction(1, 4),
-    "fourths": Fraction(1, 4),
-    "fifth": Fraction(1, 5),
-    "fifths": Fraction(1, 5),
-    "sixth": Fraction(1, 6),
-    "tenth": Fraction(1, 10),
-    "tenths": Fraction(1, 10),
+_SCALES = {"thousand": Fraction(10**3), "million": Fraction(10**6), "billion": Fraction(10**9)}
+_PARTS = {
+    word: Fraction(1, bottom)
+    for bottom, words in {
+        2: "half halves",
+        3: "third thirds",
+        4: "quarter quarters fourth fourths",
+        5: "fifth fifths",
+        6: "sixth sixths",
+        8: "eighth eighths",
+        10: "tenth tenths",
+    }.items()
+    for word in words.split()
 }
+_STRICT_ONLY = ("billion", "sixths", "eighth", "eighths")  # read in a text that is one number and nothing else
+# What multiplies a number just before it, or stands alone, where numbers are read loosely.
+_TIMES = {"dozen": Fraction(12), "dozens": Fraction(12), "hundred": Fraction(100), "percent": Fraction(1, 100)}
+_TIMES |= {word: value for word, value in (_SCALES | _PARTS).items() if word not in _STRICT_ONLY}
 _GRADES = ("grade", "grader", "graders")
 _ORDINALS = ("third", "fourth", "fifth", "sixth", "tenth")
 
@@ -95,16 +85,6 @@ def _keep(value: Fraction | None, pieces: list[str], end: int, found: set[Fracti
         found.add(value)
 
 
-_SCALES = {
-    "thousand": Fraction(10**3),
-    "million": Fraction(10**6),
-    "billion": Fraction(10**9),
-}
-_PARTS = {word: value for word, value in _TIMES.items() if value < 1 and word != "percent"} | {
-    "eighth": Fraction(1, 8),
-    "eighths": Fraction(1, 8),
-    "sixths": Fraction(1, 6),
-}
 LONGEST = 20  # words of a number
 WORDS = frozenset(
     [*_ONES, *_TENS, *_SCALES, *_PARTS, "hundred", "dozen", "dozens", "trillion"]
