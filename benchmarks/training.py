@@ -27,7 +27,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.results import record
-from pipeline.datasets.export import read_rows
+from pipeline.datasets.dataset_files import read_rows
 from pipeline.engines.transformers import load_tokenizer
 from pipeline.engines.weights import weights_at
 from pipeline.experiment.experiment import Experiment, dump, load

@@ -16,7 +16,7 @@ from rich.rule import Rule
 from rich.table import Table
 
 from pipeline.building.build import planned_dialogues, play_planned
-from pipeline.building.turn_values import has_ledger
+from pipeline.building.turn_values import has_turn_values
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Message, Task
 from pipeline.dialogue.casting import Casting
@@ -113,7 +113,7 @@ def _print_view(who: str, messages: list[Message]) -> None:
 
 
 def cost(experiment: Experiment, tasks: list[Task], name: str) -> Cost:
-    """Upper bounds: every dialogue to its turn cap, and every turn of a model to its token cap; those of the ledger
+    """Upper bounds: every dialogue to its turn cap, and every turn of a model to its token cap; those of branches
     as whole ones; a lesson for each dialogue that is remembered. Nothing where a condition learns from another's."""
     condition, settings, seeds = experiment.conditions[name], experiment.dialogue, experiment.seeds
     if condition.voice == "human":
@@ -125,7 +125,7 @@ def cost(experiment: Experiment, tasks: list[Task], name: str) -> Cost:
         return Cost(0, 0, 0)
     of_cell = sum(1 for _ in planned_dialogues(Cell(experiment, name, seeds[0]), tasks))
     dialogues = len(seeds) * experiment.rounds * of_cell
-    dialogues *= 1 + experiment.ledger.dialogues * has_ledger(experiment, name)
+    dialogues *= 1 + experiment.turn_values.dialogues * has_turn_values(experiment, name)
     spoken = settings.turns + (settings.turns - 1) * _answers_a_turn(experiment, name)
     private = 0 if condition.row.one_writer else settings.beliefs * 2 * (2 if condition.voice == "model" else 1)
     lessons = cost(experiment, tasks, condition.remembers).dialogues if condition.memory != "none" else 0

@@ -11,20 +11,13 @@ from typing import Any
 
 from pipeline.building.failures import whole_before_others
 from pipeline.building.rounds import branch_round, build_round, groups, needs_training_first
-from pipeline.datasets.export import export, mark_matched
+from pipeline.datasets.export import ExportReport, export
+from pipeline.datasets.matching import mark_matched
 from pipeline.experiment.experiment import Experiment
-from pipeline.judging.leaks import leak_stated, privileged
+from pipeline.judging.leaks import privileged
 from pipeline.runs.directory import claim, writing
-from pipeline.runs.pool import Pool
 from pipeline.runs.progress import console, say, stage
 from pipeline.runs.shards import merge
-
-# What a dataset in such a format has, where it is not made of the dialogues that selection kept.
-KINDS = {
-    "preference": "branches used",
-    "prompt_only": "tasks to play",
-    "unpaired_preference": "dialogues labelled",
-}
 
 
 @contextmanager
@@ -83,17 +76,10 @@ def train_rounds(experiment: Experiment) -> None:
 def select(experiment: Experiment, group: list[str]) -> None:
     """Rejection sampling and datasets of a group of conditions; says what of each was kept."""
     for name in group:
-        condition = experiment.conditions[name]
         with stage(f"select {name}"):
             report = export(experiment, name)
-            leaks = [privileged(condition) and leak_stated(dialogue) for dialogue in Pool(experiment, name)]
-        kind = KINDS.get(report.path.name, "dialogues kept")
-        among = f" of {len(leaks)}" if kind == "dialogues kept" else ""
-        stated = f", leak_stated in {sum(leaks)}" if privileged(condition) and leaks else ""
-        say(
-            f"select {name}: {report.taken}{among} {kind}{stated}, {report.rows} rows, "
-            f"{report.nothing_learned} without anything to learn"
-        )
+        say(f"select {name}: {_kept(report)}{_leaks(experiment, report)}, {report.rows} rows, "
+            f"{report.nothing_learned} without anything to learn")  # fmt: skip
     if experiment.training.regime == "matched":
         from training.trainers.sft import token_counter  # heavy: TRL
 
@@ -102,6 +88,24 @@ def select(experiment: Experiment, group: list[str]) -> None:
                 f"match {match.condition_name} seed {match.seed}: {match.kept} of {match.rows} rows, "
                 f"{match.kept_tokens} of {match.tokens} student tokens"
             )
+
+
+def _kept(report: ExportReport) -> str:
+    """What the method takes of its pool, in words."""
+    match report.path.name:
+        case "preference":
+            return f"{report.taken} branches used"
+        case "prompt_only":
+            return f"{report.taken} tasks to play"
+        case "unpaired_preference":
+            return f"{report.taken} dialogues labelled"
+        case _:
+            return f"rejection sampling kept {report.taken} of {report.dialogues} dialogues"
+
+
+def _leaks(experiment: Experiment, report: ExportReport) -> str:
+    stated = privileged(experiment.conditions[report.condition_name]) and report.dialogues
+    return f", leak_stated in {report.leaks}" if stated else ""
 
 
 def write_report(runs: list[Path]) -> tuple[dict[str, Any], tuple[Path, ...]]:

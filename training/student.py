@@ -36,7 +36,7 @@ from transformers.utils import logging as hf_logging
 
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import digest
-from pipeline.datasets.export import read_rows
+from pipeline.datasets.dataset_files import read_rows
 from pipeline.datasets.rows import Row
 from pipeline.engines.transformers import load_tokenizer
 from pipeline.engines.weights import weights_at, weights_id
@@ -157,7 +157,7 @@ def _rows(cell: Cell) -> list[Row]:
         if any("matched" not in row for row in rows):
             raise ConfigError(
                 f"training.regime: 'matched', but the dataset of {cell.condition_name!r} is not matched with the "
-                "others. Run pipeline.datasets.export.mark_matched once all conditions are exported."
+                "others. Run pipeline.datasets.matching.mark_matched once all conditions are exported."
             )
         rows = [row for row in rows if row["matched"]]
     if not rows:

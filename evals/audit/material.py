@@ -15,7 +15,7 @@ import pyarrow.parquet as parquet
 from evals.audit.refusals import can_be_used, is_free, none_fits
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Task, digest, question_hash
-from pipeline.datasets.export import dataset_path
+from pipeline.datasets.dataset_files import dataset_path
 from pipeline.experiment.experiment import Experiment, load
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.partition import PARTITIONS

@@ -18,9 +18,10 @@ import pyarrow.parquet as parquet
 
 from evals.stats.intervals import estimate
 from evals.stats.wording_shortcut import Wording, wording
-from pipeline.building.turn_values import has_ledger
-from pipeline.datasets.export import dataset_path
-from pipeline.datasets.rejection_sampling import select_pool
+from pipeline.building.turn_values import has_turn_values
+from pipeline.datasets.dataset_files import dataset_path
+from pipeline.datasets.rejection_sampling import selected as selected_of
+from pipeline.datasets.survey import surveyed
 from pipeline.experiment.experiment import Experiment
 from pipeline.judging.leaks import leak_stated, privileged
 from pipeline.judging.outcome import is_correct, is_grounded
@@ -28,7 +29,7 @@ from pipeline.judging.violations import Kind, audited, violations
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Branch, Dialogue, Failure, Memory
 from pipeline.reading.acts import asked, attempt
-from pipeline.runs.pool import Pool, ledger_path
+from pipeline.runs.pool import Pool, branches_path
 from pipeline.runs.store import read
 
 Json = dict[str, Any]
@@ -63,14 +64,20 @@ class Row(NamedTuple):
     matched: bool = True  # of a dataset that is not matched every row was trained on
 
 
+def _selected(experiment: Experiment, name: str) -> set[str]:
+    """Ids of the dialogues that rejection sampling keeps."""
+    with surveyed(experiment, name) as survey:
+        return {record.id for record in selected_of(survey.dialogues, survey.condition)}
+
+
 def count(run: Path, experiment: Experiment, name: str) -> tuple[Json, dict[str, Wording], list[str]]:
     """Counts, budgets, leak and luck rates and the predicted ask rate; the tasks met; what does not reconcile."""
     condition, folder = experiment.conditions[name], dataset_path(experiment, name)
     failures = [f for f in read(run / "failures.jsonl", Failure) if f.condition_name == name]
     rows = [row for file in sorted(folder.glob("*.parquet")) for row in _rows(file)]
-    selected = {dialogue.id for dialogue in select_pool(experiment, name)} if folder.is_dir() else set[str]()
+    selected = _selected(experiment, name) if folder.is_dir() else set[str]()
     branches = {
-        branch.id: tokens_of(branch) for branch in read(ledger_path(run, condition.learns_from or name), Branch)
+        branch.id: tokens_of(branch) for branch in read(branches_path(run, condition.learns_from or name), Branch)
     }
     # What training saw of it; other methods see more than what selection keeps.
     kept = {row.id for row in rows if row.matched} if folder.name == "sft" else selected
@@ -85,7 +92,7 @@ def count(run: Path, experiment: Experiment, name: str) -> tuple[Json, dict[str,
         own = place.sibling < 0
         tasks.setdefault(dialogue.task.id, wording(dialogue.task))
         dialogues.append(see(dialogue, condition, kept, own))
-        wanted += own * sum(at < (len(dialogue.turns) + 1) // 2 for at in experiment.ledger.at)
+        wanted += own * sum(at < (len(dialogue.turns) + 1) // 2 for at in experiment.turn_values.at)
         for turn in dialogue.turns if own else ():
             turns[turn.party] += 1
             tokens[turn.party] += turn.tokens
@@ -127,8 +134,8 @@ def count(run: Path, experiment: Experiment, name: str) -> tuple[Json, dict[str,
     entry["plumbing"] = experiment.source.closed and condition.is_plumbing_on_embedded
     entry["condition"] = condition.model_dump(mode="json")
     problems = [] if condition.learns_from else reconcile(experiment, name, counts, dialogues, failures)
-    lost = [f for f in read(run / "ledger" / "failures.jsonl", Failure) if f.condition_name == name]
-    if has_ledger(experiment, name) and not condition.learns_from and len(branches) + len(lost) != wanted:
+    lost = [f for f in read(run / "branches" / "failures.jsonl", Failure) if f.condition_name == name]
+    if has_turn_values(experiment, name) and not condition.learns_from and len(branches) + len(lost) != wanted:
         problems.append(
             f"the ledger should have {wanted} branches of the stored dialogues, but {len(branches)} + {len(lost)} "
             f"failures = {len(branches) + len(lost)}; `maieutic build` makes what is missing"

@@ -90,7 +90,7 @@ def _cap(experiment: Experiment, name: str) -> float:
     if condition.voice == "human":
         return 0.0
     turns = experiment.dialogue.turns + (experiment.dialogue.turns - 1) * (condition.voice == "model")
-    played = 1 if condition.method == "q_priming" else 1 + experiment.ledger.dialogues
+    played = 1 if condition.method == "q_priming" else 1 + experiment.turn_values.dialogues
     dialogues = _tasks(experiment, name) * experiment.per_task(name) * played * experiment.rounds
     return float(dialogues * turns * experiment.dialogue.max_tokens)
 

@@ -26,7 +26,7 @@ from evals.report.turn_values_table import values
 from evals.stats.intervals import Difference, Tables, contrast, estimate, holm
 from evals.stats.results import results
 from evals.stats.wording_shortcut import Wording, youden_j
-from pipeline.building.turn_values import has_ledger
+from pipeline.building.turn_values import has_turn_values
 from pipeline.core.errors import ConfigError
 from pipeline.experiment.experiment import Experiment, load
 from pipeline.experiment.settings import Contrast
@@ -200,7 +200,7 @@ def _condition(run: Run, name: str, tables: Tables, tasks: dict[str, Wording], p
 def ledger_of(experiment: Experiment, name: str) -> str | None:
     """The condition whose ledger says what a student's turns are worth under the same partner."""
     source = reference(experiment, name)
-    return source if source and has_ledger(experiment, source) else None
+    return source if source and has_turn_values(experiment, source) else None
 
 
 def _add_costs(run: Run, conditions: dict[str, Json], tables: dict[str, Tables]) -> None:

@@ -16,11 +16,11 @@ from typing import Any
 
 from evals.report.counts import tokens_of
 from evals.stats.intervals import Tables, estimate
-from pipeline.building.turn_values import Worth, worth
+from pipeline.building.turn_values import TurnValue, turn_value
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.records import Branch
 from pipeline.reading.acts import MOVES, asked, move
-from pipeline.runs.pool import ledger_path
+from pipeline.runs.pool import branches_path
 from pipeline.runs.store import read
 
 Json = dict[str, Any]
@@ -42,7 +42,7 @@ def values(run: Path, experiment: Experiment, name: str) -> Json | None:
     training on the successful siblings alone would lead to. `advantages` has the advantage of those same moves.
     """
     tables: Tables = {}
-    found: dict[tuple[str, int, str], list[Worth]] = defaultdict(list)
+    found: dict[tuple[str, int, str], list[TurnValue]] = defaultdict(list)
     tokens, branches, rollouts = 0, 0, 0
 
     def add(metric: str, branch: Branch, hits: float, n: int = 1) -> None:
@@ -50,13 +50,13 @@ def values(run: Path, experiment: Experiment, name: str) -> Json | None:
         before, count = table.get(cell, (0.0, 0))
         table[cell] = before + hits, count + n
 
-    for branch in read(ledger_path(run, name), Branch):
+    for branch in read(branches_path(run, name), Branch):
         branches += 1
         tokens += tokens_of(branch)
         rollouts += sum(len(sibling.rollouts) for sibling in branch.siblings)
-        worths = [worth(branch, i, experiment.ledger) for i in range(len(branch.siblings))]
-        mean = fmean(one.value for one in worths)
-        for sibling, one in zip(branch.siblings, worths, strict=True):
+        of_siblings = [turn_value(branch, i, experiment.turn_values) for i in range(len(branch.siblings))]
+        mean = fmean(one.value for one in of_siblings)
+        for sibling, one in zip(branch.siblings, of_siblings, strict=True):
             made = move(sibling.turn.text, branch.task.facts, branch.task.entry)
             missing = {fact.id for fact in branch.task.missing}
             first = next((fact for fact in asked(sibling.turn.text, branch.task.facts) if fact in missing), None)
@@ -74,7 +74,7 @@ def values(run: Path, experiment: Experiment, name: str) -> Json | None:
                             add(f"advantage {metric}", branch, one.value - mean)
     if not branches:
         return None
-    dearest = max(one.success - one.value for worths in found.values() for one in worths)
+    dearest = max(one.success - one.value for turns in found.values() for one in turns)
     worths_lie, advantages_lie = (0.0 - dearest, 1.0), (-1 - dearest, 1 + dearest)
     of_all = Counter((spec, at) for spec, at, kind in found for _ in found[spec, at, kind] if kind in MOVES)
     rows = [
@@ -82,21 +82,21 @@ def values(run: Path, experiment: Experiment, name: str) -> Json | None:
             "specification": spec,
             "at": at,
             "move": kind,
-            "share": len(worths) / of_all[spec, at],
+            "share": len(turns) / of_all[spec, at],
             "value": estimate(tables, f"value {(spec, at, kind)}", limits=worths_lie)._asdict(),
             "advantage": estimate(tables, f"advantage {(spec, at, kind)}", limits=advantages_lie)._asdict(),
-            "success": fmean(one.success for one in worths),
-            "tokens": fmean(one.tokens for one in worths),
-            "questions": fmean(one.questions for one in worths),
+            "success": fmean(one.success for one in turns),
+            "tokens": fmean(one.tokens for one in turns),
+            "questions": fmean(one.questions for one in turns),
         }
-        for (spec, at, kind), worths in sorted(found.items())
+        for (spec, at, kind), turns in sorted(found.items())
     ]
     return {
         "branches": branches,
         "rollouts": rollouts,
         "sampled_tokens": tokens,
-        "token_price": experiment.ledger.token_price,
-        "question_price": experiment.ledger.question_price,
+        "token_price": experiment.turn_values.token_price,
+        "question_price": experiment.turn_values.question_price,
         "values": [row for row in rows if row["move"] in MOVES],
         "facts": [row for row in rows if row["move"] not in MOVES],
         "predicted": {

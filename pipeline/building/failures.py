@@ -111,5 +111,5 @@ def whole_before_others(experiment: Experiment, group: list[str], round: int) ->
 
 def unfinished(experiment: Experiment) -> int:
     """Dialogues and branches that ended in an engine error: they are tried again."""
-    files = (experiment.run / "failures.jsonl", experiment.run / "ledger" / "failures.jsonl")
+    files = (experiment.run / "failures.jsonl", experiment.run / "branches" / "failures.jsonl")
     return sum(failure.kind == "engine_error" for file in files for failure in read(file, Failure))

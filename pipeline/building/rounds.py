@@ -15,7 +15,7 @@ from pipeline.building.failures import check_engine, failures_of, say_failures
 from pipeline.building.human_dialogues import adopt
 from pipeline.building.making import Counts
 from pipeline.building.memory import dialogues_of, recall, remember
-from pipeline.building.turn_values import has_ledger, planned_branches, play_branches
+from pipeline.building.turn_values import has_turn_values, planned_branches, play_branches
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Task
 from pipeline.dialogue.casting import Casting
@@ -162,17 +162,17 @@ async def _remember(cell: Cell, casting: Casting) -> None:
 
 
 async def branch_round(experiment: Experiment, group: list[str], round: int) -> None:
-    """The turn-value ledger of one round, where the config asks for one."""
+    """What the values of one round's turns are read from, where the config asks for it."""
     casting = Casting(experiment, newest_adapter)
     casting.announce(cells(experiment, group, round - 1))
-    names = [name for name in _speaking(experiment, group) if has_ledger(experiment, name)]
+    names = [name for name in _speaking(experiment, group) if has_turn_values(experiment, name)]
     for cell in cells(experiment, names, round):
-        label = cell.label("ledger")
+        label = cell.label("turn values")
         with stage(label, sum(1 for _ in planned_branches(cell))) as progress:
             try:
                 counts = await play_branches(cell, casting.cast(cell), progress)
             finally:
-                cached = casting.meter.store(experiment.run, "ledger", cell)
+                cached = casting.meter.store(experiment.run, "turn_values", cell)
         say(f"{label}: {counts.made} branches, {counts.failed} failures, {counts.skipped} there already{cached}")
 
 

@@ -1,12 +1,12 @@
-"""The turn-value ledger: what a student turn is worth under a partition, by playing on from it.
+"""The value of a student turn under a partition: its Monte Carlo return, by playing the dialogue on from it.
 
 At a student turn of a stored dialogue, k siblings of that turn are sampled from the same prefix, and the
 dialogue is played on from each of them m times with the same partner (forward sampling: CollabLLM, Wu et al.
-2025, section 3; siblings after Coral, Wu et al. 2025). A sibling is worth the share of its rollouts that end
+2025, section 3; siblings after Coral, Wu et al. 2025). A sibling's value is the share of its rollouts that end
 right, less a price per token and per question. The same task has the same siblings at its first turn under
 every condition, so that values differ only by what follows.
 
-A branch is stored whole or not at all, one line of ledger/<condition>.jsonl, and resumes like a build.
+A branch is stored whole or not at all, one line of branches/<condition>.jsonl, and resumes like a build.
 
     maieutic build configs/methods.yaml
 """
@@ -27,20 +27,20 @@ from pipeline.dialogue.episode import Cast, Episode, speak, stream
 from pipeline.dialogue.turn_taking import play
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
-from pipeline.experiment.settings import Ledger
+from pipeline.experiment.settings import TurnValues
 from pipeline.judging.outcome import is_correct
 from pipeline.knowledge.records import Branch, Dialogue, Failure, Rollout, Sibling
 from pipeline.reading.acts import questions
 from pipeline.reading.correctness import is_right
-from pipeline.runs.pool import ledger_path
+from pipeline.runs.pool import branches_path
 from pipeline.runs.store import read
 from pipeline.sandbox.checks import checked
 
 T = TypeVar("T")
 
 
-class Worth(NamedTuple):
-    """What one sibling is worth. `value` = `success` - token_price * `tokens` - question_price * `questions`."""
+class TurnValue(NamedTuple):
+    """Of one sibling. `value` = `success` - token_price * `tokens` - question_price * `questions`."""
 
     value: float
     success: float  # share of rollouts that end right
@@ -48,26 +48,26 @@ class Worth(NamedTuple):
     questions: float  # in the student's turns from this one on, mean over rollouts
 
 
-def worth(branch: Branch, sibling: int, prices: Ledger) -> Worth:
-    """The worth of one sibling of a branch."""
+def turn_value(branch: Branch, sibling: int, prices: TurnValues) -> TurnValue:
+    """The value of one sibling of a branch, a mean over its rollouts."""
     dialogues = branch.dialogues(sibling)
     own = [[t for t in d.turns[len(branch.prefix) :] if t.party == "student"] for d in dialogues]
     success = fmean(map(is_correct, dialogues))
     tokens = fmean(sum(turn.tokens for turn in turns) for turns in own)
     asked = fmean(sum(len(questions(turn.text)) for turn in turns) for turns in own)
-    return Worth(success - prices.token_price * tokens - prices.question_price * asked, success, tokens, asked)
+    return TurnValue(success - prices.token_price * tokens - prices.question_price * asked, success, tokens, asked)
 
 
-def answer_worth(branch: Branch, sibling: int) -> float:
+def answer_value(branch: Branch, sibling: int) -> float:
     """1 where the turn itself commits to the right answer, else 0: credit that sees no further than the turn."""
     return float(bool(is_right(branch.task, branch.siblings[sibling].turn)))
 
 
-def has_ledger(experiment: Experiment, condition_name: str) -> bool:
+def has_turn_values(experiment: Experiment, condition_name: str) -> bool:
     """Whether a condition's dialogues can be played on from their middle, and the config asks for it."""
     condition = experiment.conditions[condition_name]
     spoken = condition.voice != "human" and not condition.row.one_writer
-    return experiment.ledger.siblings > 0 and spoken and condition.method != "q_priming"
+    return experiment.turn_values.siblings > 0 and spoken and condition.method != "q_priming"
 
 
 class PlannedBranch(NamedTuple):
@@ -80,9 +80,10 @@ class PlannedBranch(NamedTuple):
 
 def planned_branches(cell: Cell) -> Iterator[PlannedBranch]:
     """Every branch that a cell asks for, in the order of its dialogues."""
-    settings, run = cell.experiment.ledger, cell.experiment.run
+    settings, run = cell.experiment.turn_values, cell.experiment.run
     for dialogue in filter(cell.holds, read(run / "dialogues" / f"{cell.condition_name}.jsonl", Dialogue)):
         for at in settings.at:
+            # Ids and streams keep the word "ledger", by which they were first hashed.
             if at < (len(dialogue.turns) + 1) // 2:
                 id = digest(dialogue.id, "ledger", at, settings.siblings, settings.rollouts)
                 yield PlannedBranch(id, dialogue, at)
@@ -90,7 +91,7 @@ def planned_branches(cell: Cell) -> Iterator[PlannedBranch]:
 
 async def play_branches(cell: Cell, cast: Cast, tick: Callable[[], None]) -> Counts:
     """Make what is missing of one cell's branches; `tick` is called at each one's end. Raises Stopped."""
-    settings, records = cell.experiment.ledger, ledger_path(cell.experiment.run, cell.condition_name)
+    settings, records = cell.experiment.turn_values, branches_path(cell.experiment.run, cell.condition_name)
     failures = records.with_name("failures.jsonl")
     forget_engine_errors(failures.parent, cell)
     ended = {branch.id for branch in read(records, Branch)} | {failure.id for failure in read(failures, Failure)}
@@ -118,12 +119,12 @@ async def _play_branch(cell: Cell, cast: Cast, plan: PlannedBranch) -> Branch | 
         turn = await checked(task, await speak(cast.student, seen, "student", episode.settings, stream(key, i)))
         begun = (*prefix, turn)
         ends = await _all(
-            play(replace(episode, key=digest(key, i, j)), begun) for j in range(experiment.ledger.rollouts)
+            play(replace(episode, key=digest(key, i, j)), begun) for j in range(experiment.turn_values.rollouts)
         )
         return Sibling(turn=turn, rollouts=tuple(Rollout(turns=end.turns[len(begun) :], stop=end.stop) for end in ends))
 
     try:
-        siblings = await _all(map(sibling, range(experiment.ledger.siblings)))
+        siblings = await _all(map(sibling, range(experiment.turn_values.siblings)))
     except TYPED as error:
         return failure_of(cell, plan.id, task.id, error)
     return Branch(

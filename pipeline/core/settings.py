@@ -24,7 +24,7 @@ Seed = Annotated[int, Field(ge=0, lt=2**31)]  # what every library takes
 
 Kind = TypeVar("Kind", bound=Section)
 # Keys of earlier versions, refused with the name that they have now.
-RENAMED = {"terms": "disclosure", "breaches": "violations", "condition": "condition_name"}
+RENAMED = {"terms": "disclosure", "breaches": "violations", "condition": "condition_name", "ledger": "turn_values"}
 
 
 def config_file(path: Path) -> Path:

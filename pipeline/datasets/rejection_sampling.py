@@ -1,5 +1,5 @@
-"""Which dialogues become training data. Correctness is computed here, after the fact, never in the loop (but for
-`q_priming`: pipeline/dialogue/q_priming.py).
+"""Rejection sampling: which dialogues become training data. Correctness is computed after the fact, never in the loop
+(but for `q_priming`: pipeline/dialogue/q_priming.py).
 
 `outcome` keeps dialogues whose final answer is right, `agreement` those that end with both parties on
 one answer, `none` all; `keep: grounded` drops lucky guesses, `violations: drop` those whose partner violated its
@@ -9,78 +9,55 @@ knowledge constraint.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 
-from pipeline.core.schema import digest
-from pipeline.experiment.experiment import Experiment
-from pipeline.judging.outcome import agrees, is_correct, is_grounded
-from pipeline.judging.violations import violated
+from pipeline.datasets.survey import Surveyed, survey_of
+from pipeline.judging.violations import violations
 from pipeline.knowledge.condition import Condition
-from pipeline.knowledge.records import Branch, Dialogue
-from pipeline.runs.pool import Place, Pool
+from pipeline.knowledge.records import Dialogue
+from pipeline.runs.pool import Place
+
+
+def keeps(record: Surveyed, condition: Condition) -> bool:
+    """Whether the condition's rejection sampling keeps a dialogue."""
+    ends_well = {"outcome": record.is_correct, "agreement": record.agrees, "none": True}[condition.selection]
+    return ends_well and (condition.keep == "all" or record.is_grounded) and is_sound(record, condition)
 
 
 def kept(dialogue: Dialogue, condition: Condition) -> bool:
-    """Whether the condition's selection keeps this dialogue."""
-    chosen = {"outcome": is_correct, "agreement": agrees, "none": lambda _: True}[condition.selection](dialogue)
-    return chosen and (condition.keep == "all" or is_grounded(dialogue)) and sound(dialogue, condition)
+    """The same of a dialogue that was not surveyed."""
+    return keeps(survey_of(dialogue, violations(dialogue), Place(0)), condition)
 
 
-def sound(record: Dialogue | Branch, condition: Condition) -> bool:
-    """Whether a condition learns from a record at all; with `violations: drop` not where the partner violated its
-    knowledge constraint.
-
-    A branch falls with any of its dialogues: the worth of its turns is a mean over all of them.
-    """
-    if condition.violations == "keep":
-        return True
-    if isinstance(record, Dialogue):
-        return not violated(record)
-    return not any(violated(dialogue) for i in range(len(record.siblings)) for dialogue in record.dialogues(i))
+def is_sound(record: Surveyed, condition: Condition) -> bool:
+    """Whether a condition learns from a dialogue at all; with `violations: drop` not where the partner violated its
+    knowledge constraint."""
+    return condition.violations == "keep" or not record.violations
 
 
-def select(dialogues: Iterable[Dialogue], condition: Condition) -> list[Dialogue]:
-    """The kept ones in the order of their ids, each distinct transcript of a task once per seed and round."""
-    seen, result = set(), []
-    for dialogue in sorted(dialogues, key=lambda d: d.id):
-        if (key := _transcript(dialogue)) not in seen and kept(dialogue, condition):
-            seen.add(key)
-            result.append(dialogue)
-    return result
-
-
-def within(experiment: Experiment, condition_name: str) -> Callable[[Dialogue | Branch], bool]:
-    """Whether a condition learns from a record, however it ended: it is `sound`, and its task is passed as often as
-    the condition's `pass_rate` asks, in its seed and round.
+def learnable(dialogues: Sequence[Surveyed], condition: Condition) -> Iterable[Surveyed]:
+    """Those that a condition learns from, however they ended: sound ones, on tasks that are passed as often as the
+    condition's `pass_rate` asks, in their seed and round.
 
     Tasks that always or never succeed teach nothing by contrast: a curriculum keeps those near one half (SPICE,
     arXiv 2510.24684).
     """
-    condition = experiment.conditions[condition_name]
-    low, high = condition.pass_rate
-    if (low, high) == (0, 1):
-        return lambda record: sound(record, condition)
-    passed: dict[tuple[str, int, int], list[bool]] = defaultdict(list)
-    for dialogue in Pool(experiment, condition_name):
-        passed[dialogue.task.id, dialogue.seed, dialogue.round].append(is_correct(dialogue))
-    rates = {cell: sum(results) / len(results) for cell, results in passed.items()}
-    return lambda record: low <= rates[record.task.id, record.seed, record.round] <= high and sound(record, condition)
-
-
-def select_pool(experiment: Experiment, condition_name: str) -> Pool:
-    """What `select` keeps of a condition's pool, in the order of seed, round and id, without holding it."""
-    condition, pool, learnable = (
-        experiment.conditions[condition_name],
-        Pool(experiment, condition_name),
-        within(experiment, condition_name),
+    (low, high), passed = condition.pass_rate, defaultdict[tuple[str, int, int], list[bool]](list)
+    for record in dialogues:
+        passed[record.task_id, record.seed, record.round].append(record.is_correct)
+    rates = {key: sum(outcomes) / len(outcomes) for key, outcomes in passed.items()}
+    return (
+        record
+        for record in dialogues
+        if low <= rates[record.task_id, record.seed, record.round] <= high and is_sound(record, condition)
     )
-    first: dict[str, tuple[int, int, str, Place]] = {}
-    for place, dialogue in pool.placed():
-        if kept(dialogue, condition) and learnable(dialogue):
-            key, found = _transcript(dialogue), (dialogue.seed, dialogue.round, dialogue.id, place)
-            first[key] = min(found, first.get(key, found))
-    return Pool(experiment, condition_name, [place for *_, place in sorted(first.values())])
 
 
-def _transcript(dialogue: Dialogue) -> str:
-    return digest(dialogue.task.id, dialogue.seed, dialogue.round, [turn.text for turn in dialogue.turns])
+def selected(dialogues: Sequence[Surveyed], condition: Condition) -> list[Surveyed]:
+    """Those that rejection sampling keeps, in the order of seed, round and id; each distinct transcript of a task once
+    per seed and round."""
+    first: dict[str, Surveyed] = {}
+    candidates = (record for record in learnable(dialogues, condition) if keeps(record, condition))
+    for record in sorted(candidates, key=lambda record: (record.seed, record.round, record.id, record.place)):
+        first.setdefault(record.transcript, record)
+    return list(first.values())

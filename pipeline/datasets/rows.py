@@ -1,4 +1,4 @@
-"""What one dialogue, one branch of the ledger, or one task gives a student to learn from: the rows of datasets.
+"""What one dialogue, one branch, or one task gives a student to learn from: the rows of datasets.
 
 A row's messages are the student's view and nothing else, so no private fact reaches a dataset but through the
 text of a turn; what the partner knows stands in `privileged_context` alone. `learn` marks the messages that carry
@@ -11,7 +11,7 @@ import itertools
 from typing import Any
 
 from pipeline.building.build import dialogue_id
-from pipeline.building.turn_values import answer_worth, worth
+from pipeline.building.turn_values import answer_value, turn_value
 from pipeline.core.schema import Task, Turn
 from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.experiment.cell import Cell
@@ -115,13 +115,13 @@ def labelled(experiment: Experiment, dialogue: Dialogue, resolved: bool) -> Row 
 
 
 def pairs(experiment: Experiment, branch: Branch, by_answer: bool) -> list[Row]:
-    """All pairs of a branch's siblings, from the same prompt, that are at least `training.gap` apart in worth.
+    """All pairs of a branch's siblings, from the same prompt, that are whose values are at least `training.gap` apart.
 
-    Worth is what came of a turn (its rollouts). `by_answer` is the control after Coral: the turn's own answer
-    decides, so that a question is worth as little as a wrong answer. Equal texts make no pair.
+    `by_answer` is the control after Coral: the turn's own answer decides its value, so that a question has as little
+    as a wrong answer. Equal texts make no pair.
     """
     values = {
-        i: answer_worth(branch, i) if by_answer else worth(branch, i, experiment.ledger).value
+        i: answer_value(branch, i) if by_answer else turn_value(branch, i, experiment.turn_values).value
         for i, sibling in enumerate(branch.siblings)
         if sibling.turn.finished
     }

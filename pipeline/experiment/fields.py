@@ -18,11 +18,11 @@ from pipeline.experiment.exams import Exams
 from pipeline.experiment.settings import (
     Compare,
     DialogueSettings,
-    Ledger,
     MemorySettings,
     Partner,
     Student,
     Training,
+    TurnValues,
 )
 from pipeline.knowledge.condition import Condition
 from pipeline.reading.settings import ActsSettings
@@ -43,7 +43,7 @@ class Fields(Section):
     executor: Literal["local", "ray"] = "local"  # who builds: this process, or workers of a Ray cluster
     workers: NonNegativeInt = 0  # on Ray, each with a shard; 0: one per GPU of the cluster, per node where none
     dialogue: DialogueSettings = DialogueSettings()
-    ledger: Ledger = Ledger()
+    turn_values: TurnValues = TurnValues()
     memory: MemorySettings = MemorySettings()
     conditions: dict[str, Condition]
     training: Training = Training()
@@ -78,13 +78,13 @@ class Fields(Section):
     def per_task(self, condition_name: str) -> int:
         """Dialogues that a condition plays of each task from the start.
 
-        Q-priming has no use for a ledger's siblings: it plays as many dialogues as the others' pool has, where the
+        Q-priming has no use for siblings of turns: it plays as many dialogues as the others' pool has, where the
         condition does not say otherwise.
         """
         if own := self.conditions[condition_name].per_task:
             return own
-        of_ledger = self.ledger.dialogues if self.conditions[condition_name].method == "q_priming" else 0
-        return self.dialogue.per_task * (1 + of_ledger)
+        of_branches = self.turn_values.dialogues if self.conditions[condition_name].method == "q_priming" else 0
+        return self.dialogue.per_task * (1 + of_branches)
 
     def sources_of(self, condition_name: str) -> list[Source]:
         """The sources whose tasks a condition plays."""

@@ -26,10 +26,10 @@ def check_method(experiment: Fields, name: str) -> None:
             f"conditions.{name}.method: 'q_priming' changes what is said, turn by turn: leave out learns_from, and "
             "use another partition than script"
         )
-    if condition.pass_rate != (0, 1) and experiment.per_task(name) == 1 and not experiment.ledger.siblings:
+    if condition.pass_rate != (0, 1) and experiment.per_task(name) == 1 and not experiment.turn_values.siblings:
         raise ValueError(
             f"conditions.{name}.pass_rate: of one dialogue a task the rate is 0 or 1. Set dialogue.per_task or "
-            "ledger.siblings, for example to 4"
+            "turn_values.siblings, for example to 4"
         )
     if condition.learns_from and experiment.rounds > 1:
         raise ValueError(
@@ -45,10 +45,10 @@ def check_method(experiment: Fields, name: str) -> None:
         _check_memory(experiment, name)
     if condition.method in ONLINE:
         _check_online(experiment, name)
-    if condition.method in ("dpo", "dpo_answer") and not experiment.ledger.siblings:
+    if condition.method in ("dpo", "dpo_answer") and not experiment.turn_values.siblings:
         raise ValueError(
             f"conditions.{name}.method: {condition.method!r} learns from siblings of a turn. "
-            "Set ledger.siblings, for example to 4"
+            "Set turn_values.siblings, for example to 4"
         )
     if condition.method != "sft" and experiment.training.regime == "matched":
         raise ValueError(

@@ -42,14 +42,13 @@ class DialogueSettings(Section):
         return 1 if self.deterministic else self.concurrency
 
 
-class Ledger(Section):
-    """The turn-value ledger (pipeline/building/turn_values.py): what the student might have said, and what would have
-    come of it."""
+class TurnValues(Section):
+    """The values of student turns (pipeline/building/turn_values.py): what the student might have said, played on."""
 
-    siblings: NonNegativeInt = 0  # k turns sampled from one prefix; 0: no ledger
+    siblings: NonNegativeInt = 0  # k turns sampled from one prefix; 0: no values
     rollouts: int = Field(default=2, ge=1)  # m times each of them is played on
     at: tuple[NonNegativeInt, ...] = Field(default=(0,), min_length=1)  # student turns, 0 is the first
-    token_price: float = Field(default=0.0, ge=0)  # off a turn's worth, for each token of the student from it on
+    token_price: float = Field(default=0.0, ge=0)  # off a turn's value, for each token of the student from it on
     question_price: float = Field(default=0.0, ge=0)  # and for each question
 
     @property
@@ -61,7 +60,9 @@ class Ledger(Section):
     @classmethod
     def _can_be_compared(cls, siblings: int) -> int:
         if siblings == 1:
-            raise ValueError("one sibling has nothing to be compared with: 2 or more are expected, or 0 for no ledger")
+            raise ValueError(
+                "one sibling has nothing to be compared with: 2 or more are expected, or 0 for no turn values"
+            )
         return siblings
 
 
@@ -90,7 +91,7 @@ class Grpo(Section):
 
 class Training(Section):
     grpo: Grpo = Grpo()
-    gap: float = Field(default=0.25, gt=0)  # least difference in worth between the turns of a pair (dpo)
+    gap: float = Field(default=0.25, gt=0)  # least difference between the values of a pair (dpo)
     beta: float = Field(default=0.1, gt=0)  # how strongly preferences are held to the base (dpo, kto)
     held_out: float = Field(default=0.1, ge=0, lt=1)  # share of tasks whose pairs are scored and not learned (dpo)
     methods: dict[Method, Override] = {}  # what a method does otherwise

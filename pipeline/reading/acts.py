@@ -274,7 +274,7 @@ MOVES = ("ask", "ask_other", "attempt", "guess", "other")
 
 
 def move(text: str, facts: Iterable[Fact], entry: str = "") -> str:
-    """The one kind of move that a student's turn is, as the turn-value ledger counts it.
+    """The one kind of move that a student's turn is, as turn values are counted by it.
 
     attempt: it commits to an answer; guess: it does so with a hedge. Without a commitment, ask: it asks for a
     needed fact that the question lacks; ask_other: it asks anything else. All else is other.

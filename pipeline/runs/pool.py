@@ -1,12 +1,12 @@
-"""All dialogues that a condition learns from: its own, and those in which its ledger played on from a turn.
+"""All dialogues that a condition learns from: its own, and those in which a turn of them was played on.
 
 Methods of learning are compared on one pool: a condition that `learns_from` another has that one's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,54 +22,51 @@ class Place(NamedTuple):
     """Where a dialogue stands: the line of a file that begins at `offset` (bytes), the dialogue's own or a branch's."""
 
     offset: int
-    sibling: int = -1  # of a branch of the ledger
+    sibling: int = -1  # of a branch
     rollout: int = 0
 
 
 class Pool:
-    """A condition's dialogues, or those at some `places`, read anew whenever they are gone through."""
+    """A condition's dialogues, read anew whenever they are gone through."""
 
-    def __init__(self, experiment: Experiment, condition_name: str, places: Sequence[Place] | None = None):
+    def __init__(self, experiment: Experiment, condition_name: str):
         source = experiment.conditions[condition_name].learns_from or condition_name
         self.own = experiment.run / "dialogues" / f"{source}.jsonl"
-        self.ledger = ledger_path(experiment.run, source)
-        self.places = places
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self) if self.places is None else len(self.places)
+        self.branches = branches_path(experiment.run, source)
 
     def __iter__(self) -> Iterator[Dialogue]:
-        if self.places is None:
-            yield from (dialogue for _, dialogue in self.placed())
-            return
-        with ExitStack() as stack:
-            own, ledger = (
-                stack.enter_context(path.open("rb")) if path.exists() else None for path in (self.own, self.ledger)
-            )
-            for place in self.places:
-                file = own if place.sibling < 0 else ledger
-                assert file is not None  # the place was read from it
-                file.seek(place.offset)
-                if place.sibling < 0:
-                    yield Dialogue.model_validate_json(file.readline())
-                else:
-                    yield Branch.model_validate_json(file.readline()).dialogues(place.sibling)[place.rollout]
-
-    def __contains__(self, dialogue: object) -> bool:
-        return any(dialogue == mine for mine in self)
+        yield from (dialogue for _, dialogue in self.placed())
 
     def placed(self) -> Iterator[tuple[Place, Dialogue]]:
         """All dialogues, each with its place."""
         for offset, dialogue in placed(self.own, Dialogue):
             yield Place(offset), dialogue
-        for offset, branch in placed(self.ledger, Branch):
+        for offset, branch in placed(self.branches, Branch):
             for i in range(len(branch.siblings)):
                 for j, dialogue in enumerate(branch.dialogues(i)):
                     yield Place(offset, i, j), dialogue
 
+    @contextmanager
+    def opened(self) -> Iterator[Callable[[Place], Dialogue]]:
+        """What reads the dialogue at a place, in whatever order, from files that are opened once."""
+        with ExitStack() as stack:
+            own, branches = (
+                stack.enter_context(path.open("rb")) if path.exists() else None for path in (self.own, self.branches)
+            )
 
-def ledger_path(run: Path, condition_name: str) -> Path:
-    return run / "ledger" / f"{condition_name}.jsonl"
+            def at(place: Place) -> Dialogue:
+                file = own if place.sibling < 0 else branches
+                assert file is not None  # the place was read from it
+                file.seek(place.offset)
+                if place.sibling < 0:
+                    return Dialogue.model_validate_json(file.readline())
+                return Branch.model_validate_json(file.readline()).dialogues(place.sibling)[place.rollout]
+
+            yield at
+
+
+def branches_path(run: Path, condition_name: str) -> Path:
+    return run / "branches" / f"{condition_name}.jsonl"
 
 
 def reference(experiment: Experiment, condition_name: str) -> str | None:
@@ -98,12 +95,12 @@ def spent(cell: Cell) -> Spent | None:
         return None
     pool, spoken = Pool(experiment, source), experiment.conditions[source].voice == "model"
     parties: tuple[Party, ...] = ("student", "partner") if spoken else ("student",)
-    count = first = whole = of_ledger = 0
+    count = first = whole = of_branches = 0
     for dialogue in read(pool.own, Dialogue):
         if dialogue.seed == seed:
             count, first = count + 1, first + dialogue.turns[0].tokens
             whole += sum(map(dialogue.tokens, parties))
-    for branch in read(pool.ledger, Branch):
+    for branch in read(pool.branches, Branch):
         if branch.seed == seed:
-            of_ledger += sum(map(branch.tokens, parties))
-    return Spent(whole + of_ledger, first / count, (whole - first) / count) if count else None
+            of_branches += sum(map(branch.tokens, parties))
+    return Spent(whole + of_branches, first / count, (whole - first) / count) if count else None

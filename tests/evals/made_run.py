@@ -14,18 +14,18 @@ import pyarrow.parquet as parquet
 
 from evals.sitting.sitting import Case
 from pipeline.core.schema import Task, Turn, digest
-from pipeline.datasets.export import dataset_path
-from pipeline.datasets.rejection_sampling import select
+from pipeline.datasets.dataset_files import dataset_path
 from pipeline.dialogue.rule_partner import rule_reply
 from pipeline.experiment.experiment import Experiment, dump
-from pipeline.experiment.settings import Compare, Contrast, Ledger
+from pipeline.experiment.settings import Compare, Contrast, TurnValues
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Branch, Dialogue, Failure, Rollout, Sibling
 from pipeline.knowledge.view import known, verdict
-from pipeline.runs.pool import ledger_path
+from pipeline.runs.pool import branches_path
 from pipeline.runs.store import read, rewrite
 from pipeline.tasks.settings import Tasks
 from pipeline.tasks.word_problems import embedded_tasks
+from tests.builders import select
 
 CONDITIONS = {
     "blind": Condition(partition="symmetric"),
@@ -68,9 +68,9 @@ def made_run(
     conditions: dict[str, Condition] = CONDITIONS,
     rates: dict[str, float] = RATES,
     exam: int = 6,
-    ledger: Ledger = Ledger(),
+    turn_values: TurnValues = TurnValues(),
 ) -> Path:
-    """`count` tasks of each specification; the first task of `facts` under seed 1 failed. With a `ledger`
+    """`count` tasks of each specification; the first task of `facts` under seed 1 failed. With `turn_values`
     every dialogue has a branch at its first turn."""
     compare = Compare(
         primary=Contrast(metric="ask_skill", a="facts", b="volunteer"),
@@ -86,7 +86,7 @@ def made_run(
         conditions=conditions,
         compare=compare,
         tasks=Tasks(train={"full": count, "underspecified": count}),
-        ledger=ledger,
+        turn_values=turn_values,
     )
     path.mkdir(parents=True)
     (path / "config.yaml").write_text(dump(experiment))
@@ -119,12 +119,12 @@ def made_run(
                     )
                 )
         if condition.learns_from:  # of its pool's branches each gives a pair
-            branches = read(ledger_path(path, condition.learns_from), Branch)
+            branches = read(branches_path(path, condition.learns_from), Branch)
             rows = [row(f"{b.id}-0-1", b) for b in branches]
         else:
             rewrite(path / "dialogues" / f"{name}.jsonl", dialogues)
-            branches = [made_branch(dialogue, condition, ledger) for dialogue in dialogues]
-            rewrite(ledger_path(path, name), branches if ledger.siblings else [])
+            branches = [made_branch(dialogue, condition, turn_values) for dialogue in dialogues]
+            rewrite(branches_path(path, name), branches if turn_values.siblings else [])
             pool = [*dialogues, *(d for b in branches for i in range(len(b.siblings)) for d in b.dialogues(i))]
             rows = [row(d.id, d) for d in select(pool, condition)]
         folder = dataset_path(experiment, name)
@@ -151,14 +151,16 @@ def row(name: str, record: Dialogue | Branch) -> dict[str, Any]:
     return {"id": name, "seed": record.seed, "round": record.round, **task}
 
 
-def made_branch(dialogue: Dialogue, condition: Condition, ledger: Ledger) -> Branch:
+def made_branch(dialogue: Dialogue, condition: Condition, turn_values: TurnValues) -> Branch:
     """Siblings of its first turn, each played on in the one way that a rule partner has."""
     siblings = []
-    for i in range(ledger.siblings):
+    for i in range(turn_values.siblings):
         first, *rest = talk(dialogue.task, condition, random.Random(f"{dialogue.id}-{i}"))
-        siblings.append(Sibling(turn=first, rollouts=(Rollout(turns=rest, stop="student_done"),) * ledger.rollouts))
+        siblings.append(
+            Sibling(turn=first, rollouts=(Rollout(turns=rest, stop="student_done"),) * turn_values.rollouts)
+        )
     fields = {key: getattr(dialogue, key) for key in ("task", "condition_name", "condition", "seed", "round")}
-    return Branch(id=digest(dialogue.id, "ledger"), dialogue=dialogue.id, prefix=(), siblings=tuple(siblings), **fields)
+    return Branch(id=digest(dialogue.id, "branch"), dialogue=dialogue.id, prefix=(), siblings=tuple(siblings), **fields)
 
 
 def made_results(path: Path, name: str, seeds: tuple[int, ...], rate: float, exam: int) -> None:

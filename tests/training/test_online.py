@@ -17,7 +17,8 @@ from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
 
 from pipeline.core.schema import Task, Turn
-from pipeline.datasets.export import export, read_rows
+from pipeline.datasets.dataset_files import read_rows
+from pipeline.datasets.export import export
 from pipeline.engines.decode import Answer
 from pipeline.engines.model import Completion, ContextOverflow, EngineError, Sampling
 from pipeline.engines.transformers import TransformersModel, load_tokenizer
@@ -48,7 +49,7 @@ def experiment(model: Path, out: Path, method: str = "grpo", **sections: Any) ->
             "student": {"model": str(model)},
             "tasks": {"train": {"full": 2, "underspecified": 4}},
             "dialogue": {"turns": 3, "max_tokens": 24},
-            "ledger": {"siblings": 2, "rollouts": 2},
+            "turn_values": {"siblings": 2, "rollouts": 2},
             "training": {"rank": 4, "learning_rate": 1e-2, "grpo": {"group": 4, "tasks_per_step": 2}},
         }
         | sections,
@@ -308,7 +309,7 @@ def test_a_question_is_worth_nothing_by_itself_and_much_by_what_comes_of_it(embe
     assert turned.sampled > sum(turned.session.own) == len(turned.session.ids), "one turn learns, all were sampled"
     assert play(experiment(embedded, tmp_path, "grpo_next"), task, right).reward == 1
     assert play(experiment(embedded, tmp_path, "grpo_turn"), task, right).reward == 1
-    priced = {"ledger": {"siblings": 2, "rollouts": 2, "question_price": 0.25}}
+    priced = {"turn_values": {"siblings": 2, "rollouts": 2, "question_price": 0.25}}
     assert play(experiment(embedded, tmp_path, "grpo_turn", **priced), task, ask, right, wrong).reward == 0.25
 
 

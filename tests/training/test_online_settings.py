@@ -9,7 +9,8 @@ from pydantic import ValidationError
 from test_online import experiment
 
 from pipeline.core.schema import Message, Turn
-from pipeline.datasets.export import export, read_rows
+from pipeline.datasets.dataset_files import read_rows
+from pipeline.datasets.export import export
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import Condition
@@ -36,7 +37,7 @@ def test_rows_are_the_tasks_of_the_condition_with_what_the_student_reads_first(e
 
 
 def test_as_many_tokens_are_sampled_as_the_others_pool_cost(embedded, tmp_path):
-    made = experiment(embedded, tmp_path, training={}, ledger={"siblings": 4, "rollouts": 2})
+    made = experiment(embedded, tmp_path, training={}, turn_values={"siblings": 4, "rollouts": 2})
     pool = Spent(tokens=128 * 300, first=20.0, later=10.0)
     assert optimizer_steps(made, "grpo", 300, 300, pool) == 10
     assert optimizer_steps(made, "grpo_turn", 300, 300, pool) == 300 // (20 + 2 * 10) == 7
@@ -62,13 +63,13 @@ def test_training_ends_when_the_pools_tokens_are_sampled(embedded, tmp_path):
 
 
 def test_no_more_dialogues_are_played_than_the_other_methods_have(embedded, tmp_path):
-    default = {"training": {}, "ledger": {"siblings": 4, "rollouts": 2}}
+    default = {"training": {}, "turn_values": {"siblings": 4, "rollouts": 2}}
     made = experiment(embedded, tmp_path, **default)
     assert optimizer_steps(made, "grpo", 300, 300, None) == 300 * (1 + 4 * 2) // 128 == 21
     assert optimizer_steps(made, "grpo_turn", 300, 300, None) == 300 * (1 + 4 * 2) // 256 == 10
     assert optimizer_steps(made, "grpo_next", 300, 300, None) == 21
     assert optimizer_steps(made, "grpo", 15, 15, None) == 0, "a step has 16 tasks"
-    more = default | {"dialogue": {"per_task": 3}, "ledger": {"siblings": 0}}
+    more = default | {"dialogue": {"per_task": 3}, "turn_values": {"siblings": 0}}
     assert optimizer_steps(experiment(embedded, tmp_path, **more), "grpo", 300, 300, None) == 900 // 128
     assert batching(made, "grpo") == (32, 4) and batching(made) == (32, 1)
     few = experiment(embedded, tmp_path, training={})

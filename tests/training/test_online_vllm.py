@@ -12,7 +12,8 @@ from datasets import disable_progress_bars
 from test_online import job
 
 from pipeline.core.errors import ConfigError
-from pipeline.datasets.export import export, read_rows
+from pipeline.datasets.dataset_files import read_rows
+from pipeline.datasets.export import export
 from pipeline.engines.model import EngineDown, Sampling
 from pipeline.engines.settings import Engine
 from pipeline.experiment.cell import Cell
@@ -48,7 +49,7 @@ def experiment(out: Path) -> Experiment:
         student={"model": "data/base"},
         tasks={"train": {"full": 2, "underspecified": 6}},
         dialogue={"turns": 2, "max_tokens": 32},
-        ledger={"siblings": 2, "rollouts": 2},
+        turn_values={"siblings": 2, "rollouts": 2},
         training={"rank": 4, "learning_rate": 1e-2, "grpo": {"group": 4, "tasks_per_step": 2}},
     )
 

@@ -12,7 +12,7 @@ from peft import LoraConfig, PeftModel
 from transformers import AutoModelForCausalLM
 
 from pipeline.core.errors import ConfigError
-from pipeline.datasets.export import dataset_path, write_rows
+from pipeline.datasets.dataset_files import dataset_path, write_rows
 from pipeline.datasets.formats import FORMATS
 from pipeline.datasets.rows import Row
 from pipeline.engines.transformers import encode as prompt_ids
@@ -69,7 +69,7 @@ def talk(number: int, resolved: bool) -> Row:
 def experiment(model: Path, out: Path, rows: list[Row], name: str, **settings: Any) -> Experiment:
     given = {"rank": 4, "batch": 4, "micro_batch": 4, "learning_rate": 1e-2, "epochs": 4}
     made = Experiment.model_validate({
-        "name": "tiny", "out": str(out), "student": {"model": str(model)}, "ledger": {"siblings": 2},
+        "name": "tiny", "out": str(out), "student": {"model": str(model)}, "turn_values": {"siblings": 2},
         "conditions": {name: METHODS[name]}, "training": given | settings,
     })  # fmt: skip
     folder = dataset_path(made, name)

@@ -14,7 +14,7 @@ from training.job import rows_per_step
 
 
 def dialogues_per_step(experiment: Experiment, method: Method) -> int:
-    return rows_per_step(experiment, method) * (experiment.ledger.rollouts if method == "grpo_turn" else 1)
+    return rows_per_step(experiment, method) * (experiment.turn_values.rollouts if method == "grpo_turn" else 1)
 
 
 def optimizer_steps(experiment: Experiment, method: Method, tasks: int, prompts: int, pool: Spent | None) -> int:
@@ -26,9 +26,9 @@ def optimizer_steps(experiment: Experiment, method: Method, tasks: int, prompts:
     if prompts < experiment.training.grpo.tasks_per_step:
         return 0
     if pool is None:
-        dialogues = tasks * experiment.dialogue.per_task * (1 + experiment.ledger.dialogues)
+        dialogues = tasks * experiment.dialogue.per_task * (1 + experiment.turn_values.dialogues)
         return dialogues // dialogues_per_step(experiment, method)
-    later = {"grpo": 1, "grpo_turn": experiment.ledger.rollouts}.get(method, 0)
+    later = {"grpo": 1, "grpo_turn": experiment.turn_values.rollouts}.get(method, 0)
     return int(pool.tokens // (rows_per_step(experiment, method) * (pool.first + later * pool.later)))
 
 

@@ -17,7 +17,7 @@ from difflib import SequenceMatcher
 from statistics import fmean
 from typing import NamedTuple
 
-from pipeline.building.turn_values import answer_worth, worth
+from pipeline.building.turn_values import answer_value, turn_value
 from pipeline.core.schema import Task, Turn, digest
 from pipeline.datasets.rows import expert_turns
 from pipeline.dialogue.episode import EmptyTurn, Episode
@@ -53,13 +53,13 @@ async def sample(cell: Cell, partners: Partners, engine: IdEngine, task: Task, k
         reward = discounted(branch.dialogues(0)[0], cell.experiment.training.grpo.discount)
         return Sample(session, reward, sum(session.own))
     if method == "grpo_next":
-        return Sample(session, answer_worth(branch, 0), sum(session.own))
-    prices, turn = cell.experiment.ledger, branch.siblings[0].turn
+        return Sample(session, answer_value(branch, 0), sum(session.own))
+    prices, turn = cell.experiment.turn_values, branch.siblings[0].turn
     others = [Session(engine) for _ in range(prices.rollouts)]
     ends = await asyncio.gather(
         *(_play(cell, partners, other, task, digest(key, j), turns, [turn]) for j, other in enumerate(others))
     )
-    reward = fmean(0.0 if end is None else worth(end, 0, prices).value for end in ends)
+    reward = fmean(0.0 if end is None else turn_value(end, 0, prices).value for end in ends)
     return Sample(session, reward, sum(sum(each.own) for each in (session, *others)))
 
 

@@ -5,7 +5,7 @@ and accuracy of each batch; on a GPU its own kernel leaves out what carries no l
 the learned positions alone. Loss and gradient are TRL's, in its order of operations: in float32 and one pass a step
 adapters are the same bytes, otherwise they differ by rounding.
 
-    python -m benchmarks.training     # what that is worth
+    python -m benchmarks.training     # how much that saves
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def encode_rows(tokenizer: PreTrainedTokenizerBase, rows: list[Row], max_length:
 
 
 def token_counter(experiment: Experiment) -> Callable[[Row], int]:
-    """How many of the student's tokens a row trains, for pipeline.datasets.export.mark_matched."""
+    """How many of the student's tokens a row trains, for pipeline.datasets.matching.mark_matched."""
     tokenizer = load_tokenizer(experiment.student.model)
     limit = experiment.training.max_length
 

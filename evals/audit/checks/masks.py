@@ -12,12 +12,12 @@ from typing import Any
 from evals.audit.finding import Check, Finding, Tried, share, untested
 from evals.audit.material import Material, group, shown
 from evals.audit.outside import outside
-from pipeline.datasets.export import dataset_path, stream_rows
+from pipeline.datasets.dataset_files import dataset_path, stream_rows
 from pipeline.datasets.rows import Row
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.records import Branch, Dialogue
 from pipeline.knowledge.view import view
-from pipeline.runs.pool import Pool, ledger_path
+from pipeline.runs.pool import Pool, branches_path
 from pipeline.runs.store import read
 
 DEFAULT = (
@@ -60,7 +60,7 @@ def _rows(experiment: Experiment, name: str) -> Iterator[Finding]:
         return
     rows = {row["id"]: row for row in stream_rows(experiment, name)}
     if folder.name == "preference":
-        path = ledger_path(experiment.run, experiment.conditions[name].learns_from or name)
+        path = branches_path(experiment.run, experiment.conditions[name].learns_from or name)
         branches = {branch.id: branch for branch in read(path, Branch)}
         yield share(f"{name}: pairs that hold more than two turns of the student's after its view",
                     (_paired(experiment, row, branches) for row in rows.values()), 0)  # fmt: skip

@@ -31,7 +31,7 @@ from tests.evals.small_embedder import small_embedder
 
 CONFIG: dict[str, Any] = {
     "name": "small", "seeds": [1], "tasks": {"train": {"full": 60, "underspecified": 60}, "exam": {"full": 5}},
-    "engine": {"kind": "scripted"}, "ledger": {"siblings": 2, "rollouts": 1, "question_price": 0.5},
+    "engine": {"kind": "scripted"}, "turn_values": {"siblings": 2, "rollouts": 1, "question_price": 0.5},
     "conditions": {
         "solo": {"partition": "solo", "selection": "none"},
         "peer": {"partition": "symmetric", "voice": "model", "selection": "none"},
@@ -316,7 +316,7 @@ def test_a_run_of_imported_talk_is_read_like_other_peoples_data(tmp_path: Path) 
     path = tmp_path / "mathdial.jsonl"
     path.write_text("".join(json.dumps(one) + "\n" for one in rows))
     config = CONFIG | {
-        "out": str(tmp_path / "run"), "student": {"model": str(_model(tmp_path))}, "ledger": {},
+        "out": str(tmp_path / "run"), "student": {"model": str(_model(tmp_path))}, "turn_values": {},
         "tasks": {"source": "mathdial", "path": str(path), "train": {"full": 40}, "exam": {"full": 5}},
         "conditions": {"human": {"partition": "key", "voice": "human"}},
     }  # fmt: skip

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 
 from evals.report.counts import count
-from pipeline.building.turn_values import has_ledger
+from pipeline.building.turn_values import has_turn_values
 from pipeline.datasets.export import export
 from pipeline.experiment.experiment import Experiment, load
-from pipeline.experiment.settings import Ledger
+from pipeline.experiment.settings import TurnValues
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue
-from pipeline.runs.pool import ledger_path
+from pipeline.runs.pool import branches_path
 from pipeline.runs.store import read, rewrite
 from tests.evals.made_run import made_run
 
@@ -33,11 +33,11 @@ def test_a_condition_that_plays_while_it_learns_counts_what_was_sampled_then(tmp
 
 
 def test_a_ledger_that_lost_a_branch_does_not_reconcile(tmp_path):
-    run = made_run(tmp_path / "run", ledger=Ledger(siblings=2))
+    run = made_run(tmp_path / "run", turn_values=TurnValues(siblings=2))
     experiment = load(run / "config.yaml").model_copy(update={"out": str(run)})
-    name = next(name for name in experiment.conditions if has_ledger(experiment, name))
+    name = next(name for name in experiment.conditions if has_turn_values(experiment, name))
     assert not any("branches" in line for line in count(run, experiment, name)[2])
-    path = ledger_path(run, name)
+    path = branches_path(run, name)
     path.write_text("".join(path.read_text().splitlines(keepends=True)[1:]))
     assert any("the ledger should have" in line for line in count(run, experiment, name)[2])
 

@@ -14,7 +14,7 @@ from evals.report.methods import agreement, beside, holds_zero
 from evals.report.report import change, write
 from evals.report.summary import ledger_of, summarize
 from pipeline.experiment.experiment import Experiment
-from pipeline.experiment.settings import Ledger
+from pipeline.experiment.settings import TurnValues
 from tests.evals.made_run import METHODS, made_run
 
 
@@ -99,7 +99,7 @@ def test_without_a_ledger_nothing_is_set_beside(tmp_path):
 def run(tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("runs") / "made"
     rates = {"facts": 0.9, "volunteer": 0.3, "facts_dpo": 0.05}
-    return made_run(path, conditions=METHODS, rates=rates, ledger=Ledger(siblings=4), exam=20)
+    return made_run(path, conditions=METHODS, rates=rates, turn_values=TurnValues(siblings=4), exam=20)
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +127,7 @@ def test_a_student_that_plays_while_it_learns_is_held_against_the_ledger_of_the_
         "facts": {"partition": "facts", "selection": "none"},
         "vague": {"partition": "facts", "manner": "vague"},
     }
-    made = Experiment(name="x", conditions=conditions, ledger=Ledger(siblings=2))
+    made = Experiment(name="x", conditions=conditions, turn_values=TurnValues(siblings=2))
     assert {name: ledger_of(made, name) for name in conditions} == {
         "online": "facts", "primed": "facts", "blind_online": None, "facts": "facts", "vague": "vague",
     }  # fmt: skip
@@ -169,7 +169,7 @@ def test_only_what_selection_keeps_is_predicted_by_its_arithmetic(summary):
 
 
 def test_a_condition_without_dialogues_ledger_or_results_is_a_row_of_dashes(tmp_path):
-    run = made_run(tmp_path / "made", conditions=METHODS, ledger=Ledger(siblings=2))
+    run = made_run(tmp_path / "made", conditions=METHODS, turn_values=TurnValues(siblings=2))
     for file in [*run.glob("*/volunteer.jsonl"), *(run / "results" / "volunteer").iterdir()]:
         file.unlink()
     for folder in ("adapters", "datasets"):

@@ -11,9 +11,9 @@ import pytest
 from evals.report.turn_values_table import values
 from pipeline.core.schema import Task, Turn
 from pipeline.experiment.experiment import Experiment
-from pipeline.experiment.settings import Ledger
+from pipeline.experiment.settings import TurnValues
 from pipeline.knowledge.records import Branch, Rollout, Sibling
-from pipeline.runs.pool import ledger_path
+from pipeline.runs.pool import branches_path
 from pipeline.runs.store import rewrite
 from pipeline.tasks.word_problems import embedded_tasks
 from tests.evals.made_run import CONDITIONS, made_tasks
@@ -49,9 +49,9 @@ def branch(task: Task, *siblings: Sibling, prefix: tuple[Turn, ...] = (), name: 
 
 
 def of(path: Path, *branches: Branch, **prices: float) -> dict[str, Any]:
-    ledger = Ledger(siblings=2, **prices)  # type: ignore[arg-type]
-    experiment = Experiment(name="x", out=str(path), conditions=CONDITIONS, ledger=ledger)
-    rewrite(ledger_path(path, "facts"), branches)
+    ledger = TurnValues(siblings=2, **prices)  # type: ignore[arg-type]
+    experiment = Experiment(name="x", out=str(path), conditions=CONDITIONS, turn_values=ledger)
+    rewrite(branches_path(path, "facts"), branches)
     found = values(path, experiment, "facts")
     assert found is not None
     return found
@@ -170,5 +170,5 @@ def test_later_turns_have_rows_of_their_own_and_predict_nothing_of_the_first(tmp
 def test_without_a_branch_there_are_no_values(tmp_path):
     experiment = Experiment(name="x", out=str(tmp_path), conditions=CONDITIONS)
     assert values(tmp_path, experiment, "facts") is None
-    rewrite(ledger_path(tmp_path, "facts"), [])
+    rewrite(branches_path(tmp_path, "facts"), [])
     assert values(tmp_path, experiment, "facts") is None

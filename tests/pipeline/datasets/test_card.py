@@ -10,14 +10,14 @@ import pyarrow.parquet as parquet
 import pytest
 from huggingface_hub import DatasetCard
 
-from pipeline.building.turn_values import worth
+from pipeline.building.turn_values import turn_value
 from pipeline.core.schema import Task, Turn
-from pipeline.datasets.card import METHOD
 from pipeline.datasets.export import export
+from pipeline.datasets.learning_rules import LEARNING_RULES
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import Condition, Method
 from pipeline.knowledge.records import Branch, Dialogue, Rollout, Sibling
-from pipeline.runs.pool import ledger_path
+from pipeline.runs.pool import branches_path
 from pipeline.runs.store import read, rewrite
 
 METHODS: tuple[str, ...] = get_args(Method)
@@ -27,7 +27,12 @@ FACTS = Condition(partition="facts")
 def experiment(out: Path, **conditions: Condition) -> Experiment:
     tasks = {"train": {"full": 3, "underspecified": 3}}
     return Experiment(
-        name="tiny", out=str(out), seeds=(1,), tasks=tasks, ledger={"siblings": 2, "rollouts": 1}, conditions=conditions
+        name="tiny",
+        out=str(out),
+        seeds=(1,),
+        tasks=tasks,
+        turn_values={"siblings": 2, "rollouts": 1},
+        conditions=conditions,
     )
 
 
@@ -49,9 +54,12 @@ def made(run: Experiment, name: str, tasks: list[Task], condition: Condition = F
             Branch(id=f"b-{task.id}", dialogue=task.id, task=task, round=0, prefix=(), siblings=siblings, **common)
         )
         dialogues.append(Dialogue(id=task.id, task=task, turns=(wrong, told), stop="turn_cap", **common))
-    assert worth(branches[0], 0, run.ledger).value == 1 and worth(branches[0], 1, run.ledger).value == 0
+    assert (
+        turn_value(branches[0], 0, run.turn_values).value == 1
+        and turn_value(branches[0], 1, run.turn_values).value == 0
+    )
     rewrite(run.run / "dialogues" / f"{name}.jsonl", dialogues)
-    rewrite(ledger_path(run.run, name), branches)
+    rewrite(branches_path(run.run, name), branches)
 
 
 def card_of(run: Experiment, name: str) -> DatasetCard:
@@ -59,7 +67,7 @@ def card_of(run: Experiment, name: str) -> DatasetCard:
 
 
 def test_every_method_has_a_sentence():
-    assert set(METHODS) <= METHOD.keys()
+    assert set(METHODS) <= LEARNING_RULES.keys()
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -71,7 +79,7 @@ def test_a_card_names_the_folder_the_rule_and_every_column_that_are_there(unders
     report, card = export(run, "mine"), card_of(run, "mine")
     assert card.data.configs == [{"config_name": report.path.name, "data_files": f"{report.path.name}/*.parquet"}]
     assert [path.name for path in (tmp_path / "datasets" / "mine").iterdir() if path.is_dir()] == [report.path.name]
-    assert METHOD[method][1:] in card.text
+    assert LEARNING_RULES[method].says[1:] in card.text
     columns = set(parquet.read_schema(report.path / "train.parquet").names)
     section = card.text.split("## Rows\n")[1].split("## Known limits")[0]
     first_cells = [line.split(" | ")[0] for line in section.splitlines() if line.startswith("| `")]
@@ -109,7 +117,7 @@ def test_a_card_counts_what_the_method_learns_from(underspecified, tmp_path, met
     export(run, "mine")
     text = card_of(run, "mine").text
     assert counted in text and right in text
-    assert ("Rows were selected" in text) == ("**Selection** (" in text) == (method == "sft")
+    assert ("Rows were selected" in text) == ("**Rejection sampling** (" in text) == (method == "sft")
 
 
 @pytest.mark.parametrize(
@@ -130,7 +138,7 @@ def test_a_card_says_how_often_the_partner_broke_its_row_and_a_file_beside_it_wh
     condition = FACTS.model_copy(update={"method": method, "violations": violations, "disclosure": "volunteer"})
     run = experiment(tmp_path, mine=condition)
     made(run, "mine", underspecified[:2], condition)
-    path = ledger_path(tmp_path, "mine")
+    path = branches_path(tmp_path, "mine")
     rewrite(path, [spoiled(branch) for branch in read(path, Branch)])
     report, text = export(run, "mine"), card_of(run, "mine").text
     assert report.rows == rows and f"| any of these | {audited} |" in text and "| `off_role`" in text

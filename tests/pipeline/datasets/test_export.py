@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 from pipeline.core.schema import Task, Turn
 from pipeline.datasets import export as module
-from pipeline.datasets.export import ExportReport, export, mark_matched, match, read_rows
+from pipeline.datasets.dataset_files import read_rows
+from pipeline.datasets.export import ExportReport, export
+from pipeline.datasets.matching import mark_matched, match
 from pipeline.datasets.rows import Row, learned, to_row
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import Condition

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +9,17 @@ import pytest
 from datasets import Dataset
 
 from pipeline.core.schema import Task, Turn
+from pipeline.datasets.condition_rows import NotExportable, check_exportable, condition_rows
 from pipeline.datasets.export import export, export_all
-from pipeline.datasets.formats import FORMATS, NotExportable, rows
+from pipeline.datasets.formats import FORMATS
 from pipeline.datasets.rows import informed, replies, to_row
+from pipeline.datasets.survey import surveyed
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.partition import PARTITIONS
 from pipeline.knowledge.records import Branch, Dialogue, Rollout, Sibling
 from pipeline.knowledge.view import privileged, view
-from pipeline.runs.pool import ledger_path
+from pipeline.runs.pool import branches_path
 from pipeline.runs.store import rewrite
 
 ASKED = ("{ask}", "{fact}", "The answer is {answer}.", "Okay.", "I am done.")
@@ -44,13 +45,13 @@ def talk(task: Task, partition: str = "facts", lines: tuple[str, ...] = ASKED) -
 def built(out: Path, tasks: list[Task], **conditions: Any) -> Experiment:
     """A run with one dialogue and one branch of each task under `facts` and `symmetric`."""
     made = Experiment.model_validate({
-        "name": "x", "out": str(out), "ledger": {"siblings": 2},
+        "name": "x", "out": str(out), "turn_values": {"siblings": 2},
         "conditions": {"facts": {"partition": "facts"}, "symmetric": {"partition": "symmetric"}} | conditions,
     })  # fmt: skip
     for name in ("facts", "symmetric"):
         dialogues = [talk(task, name) for task in tasks]
         rewrite(out / "dialogues" / f"{name}.jsonl", dialogues)
-        rewrite(ledger_path(out, name), [branch(dialogue) for dialogue in dialogues])
+        rewrite(branches_path(out, name), [branch(dialogue) for dialogue in dialogues])
     return made
 
 
@@ -136,12 +137,12 @@ def test_a_symmetric_partner_has_nothing_to_tell_whatever_is_hidden(underspecifi
 def test_what_a_condition_cannot_give_is_refused_with_its_reason(underspecified, tmp_path, capsys):
     made = built(tmp_path, underspecified[:1], online={"partition": "facts", "method": "grpo"})
     with pytest.raises(NotExportable, match="stores no dialogues"):
-        rows(made, "online", "sft")
+        check_exportable(made, "online", "sft")
     with pytest.raises(NotExportable, match="nobody knows more"):
-        rows(made, "symmetric", "privileged_context")
-    bare = made.model_copy(update={"ledger": made.ledger.model_copy(update={"siblings": 0})})
-    with pytest.raises(NotExportable, match=r"ledger\.siblings"):
-        rows(bare, "facts", "preference")
+        check_exportable(made, "symmetric", "privileged_context")
+    bare = made.model_copy(update={"turn_values": made.turn_values.model_copy(update={"siblings": 0})})
+    with pytest.raises(NotExportable, match=r"turn_values\.siblings"):
+        check_exportable(bare, "facts", "preference")
     with pytest.raises(NotExportable, match="Known: sft, prompt_completion"):
         export_all(made, "parquet")
     with pytest.raises(NotExportable, match="no condition has rows"):
@@ -171,5 +172,6 @@ def test_the_openings_of_a_student_with_a_memory_hold_what_it_remembers(underspe
         tmp_path / "dialogues/mem.jsonl",
         [talk(task).model_copy(update={"condition_name": "mem", "condition": condition})],
     )
-    (row,) = itertools.chain.from_iterable(rows(made, "mem", "prompt_only")[1])
+    with surveyed(made, "mem") as survey:
+        ((row,),) = condition_rows(survey, "prompt_only").rows
     assert row["prompt"][0]["content"].startswith("Another problem.\n")

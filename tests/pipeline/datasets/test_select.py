@@ -3,13 +3,18 @@
 import pytest
 
 from pipeline.core.schema import Fact, Task, Turn
-from pipeline.datasets.rejection_sampling import kept, select, select_pool, sound
+from pipeline.datasets.condition_rows import condition_rows
+from pipeline.datasets.rejection_sampling import kept, selected
+from pipeline.datasets.survey import Survey, surveyed
 from pipeline.experiment.experiment import Experiment
+from pipeline.experiment.settings import TurnValues
 from pipeline.judging.leaks import first_leak, leak_stated, privileged
 from pipeline.judging.outcome import agrees, final_answer, is_correct, is_grounded
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Branch, Dialogue, Rollout, Sibling
+from pipeline.runs.pool import branches_path
 from pipeline.runs.store import rewrite
+from tests.builders import select
 
 TASK = Task(
     id="t",
@@ -88,18 +93,30 @@ def test_dialogues_whose_partner_broke_its_row_are_kept_or_dropped_as_the_condit
         assert condition.differs(Condition(partition="facts")) == []
 
 
-def test_a_branch_falls_with_any_of_its_broken_dialogues():
+def _learned_from(made: Experiment, name: str) -> bool:
+    """Whether the one branch of a condition has rows."""
+    method = made.conditions[name].model_copy(update={"method": "dpo"})
+    dpo = made.model_copy(update={"conditions": {name: method}, "turn_values": TurnValues(siblings=2)})
+    with surveyed(dpo, name) as survey:
+        (rows,) = condition_rows(survey, "preference").rows
+    return bool(rows)
+
+
+def test_a_branch_falls_with_any_of_its_broken_dialogues(tmp_path):
     asks, told = ASKED.turns[0], (Rollout(turns=ASKED.turns[1:], stop="turn_cap"),)
     false = (Rollout(turns=(Turn(party="partner", text="Tom has 31 pens."),), stop="turn_cap"),)
     drop, common = (
         Condition(partition="facts", violations="drop"),
         ASKED.model_dump(include={"condition_name", "condition", "seed"}),
     )
-    for rollouts, expected in ((told, True), (told + false, False)):
-        siblings = (Sibling(turn=asks, rollouts=told), Sibling(turn=asks, rollouts=rollouts))
+    guesses, ended = Turn(party="student", text="The answer is 7."), (Rollout(turns=(), stop="turn_cap"),)
+    for rollouts, expected in ((ended, True), (ended + false, False)):
+        siblings = (Sibling(turn=asks, rollouts=told), Sibling(turn=guesses, rollouts=rollouts))
         branch = Branch(id="b", dialogue="d", task=TASK, round=0, prefix=(), siblings=siblings, **common)
-        assert sound(branch, drop) == expected
-        assert sound(branch, Condition(partition="facts"))
+        made = Experiment(name="x", out=str(tmp_path), conditions={"drop": drop, "keep": Condition(partition="facts")})
+        for name in made.conditions:
+            rewrite(branches_path(tmp_path, name), [branch])
+        assert _learned_from(made, "drop") == expected and _learned_from(made, "keep")
 
 
 @pytest.mark.parametrize("condition", [{"partition": "solo"}, {"partition": "facts", "method": "grpo"}])
@@ -125,6 +142,10 @@ def test_only_rows_with_more_than_the_question_are_privileged():
     assert not privileged(Condition(partition="symmetric")) and not privileged(Condition(partition="solo"))
 
 
+def read_selected(survey: Survey) -> list[Dialogue]:
+    return [survey.read(record.place) for record in selected(survey.dialogues, survey.condition)]
+
+
 def test_what_is_selected_from_a_file_is_what_is_selected_from_a_list(tmp_path):
     talks = [ASKED, LUCKY.model_copy(update={"id": "lucky"}), ASKED.model_copy(update={"id": "a twin"})]
     conditions = {
@@ -135,5 +156,7 @@ def test_what_is_selected_from_a_file_is_what_is_selected_from_a_list(tmp_path):
     made = Experiment(name="x", out=str(tmp_path), conditions=conditions)
     for name in ("facts", "grounded"):
         rewrite(tmp_path / "dialogues" / f"{name}.jsonl", talks)
-        assert list(select_pool(made, name)) == select(talks, conditions[name])
-    assert list(select_pool(made, "nowhere")) == []
+        with surveyed(made, name) as survey:
+            assert read_selected(survey) == select(talks, conditions[name])
+    with surveyed(made, "nowhere") as survey:
+        assert read_selected(survey) == []

@@ -1,4 +1,4 @@
-"""Rows of every method: the student's view alone, pairs that are apart in worth, and one pool for all methods."""
+"""Rows of every method: the student's view alone, pairs whose values are apart, and one pool for all methods."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ import pytest
 from datasets import Dataset
 
 from pipeline.core.schema import Task, Turn
-from pipeline.datasets.export import export, read_rows
+from pipeline.datasets.dataset_files import read_rows
+from pipeline.datasets.export import export
 from pipeline.datasets.formats import FORMATS
 from pipeline.datasets.rows import labelled, monologue, pairs, to_row
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Branch, Dialogue, Rollout, Sibling
 from pipeline.knowledge.view import view
-from pipeline.runs.pool import ledger_path
+from pipeline.runs.pool import branches_path
 from pipeline.runs.store import rewrite
 
 METHODS = {
@@ -31,7 +32,7 @@ METHODS = {
 
 def experiment(out: Path = Path("nowhere"), **training: Any) -> Experiment:
     return Experiment.model_validate(
-        {"name": "x", "out": str(out), "conditions": METHODS, "ledger": {"siblings": 4}, "training": training}
+        {"name": "x", "out": str(out), "conditions": METHODS, "turn_values": {"siblings": 4}, "training": training}
     )
 
 
@@ -142,7 +143,7 @@ def test_all_methods_learn_from_one_pool_and_their_datasets_have_the_columns_of_
     talks = [talk(t, "How many?", "Hm.", f"The answer is {t.answer}.") for t in tasks]
     rewrite(tmp_path / "dialogues/sft.jsonl", talks)
     first = [(t, t.missing[0].ask, f"The answer is {t.answer}.", "The answer is 0.") for t in tasks]
-    rewrite(ledger_path(tmp_path, "sft"), [branch(*one) for one in first])
+    rewrite(branches_path(tmp_path, "sft"), [branch(*one) for one in first])
     taken = {name: export(setting, name) for name in METHODS}
     # Of each task a dialogue of its own, and three siblings with two rollouts that are alike and count once in sft.
     assert {name: (report.taken, report.rows) for name, report in taken.items()} == {
@@ -172,7 +173,7 @@ def test_a_curriculum_keeps_the_tasks_that_are_passed_as_often_as_it_asks(unders
     condition = setting.conditions[name].model_copy(update={"pass_rate": (0.1, 0.9)})
     setting = setting.model_copy(update={"conditions": setting.conditions | {name: condition}})
     rewrite(tmp_path / "dialogues/sft.jsonl", [talk(t, f"The answer is {t.answer}.") for t in (some, always)])
-    rewrite(ledger_path(tmp_path, "sft"), [branch(*one) for one in first])
+    rewrite(branches_path(tmp_path, "sft"), [branch(*one) for one in first])
     export(setting, name)
     assert {row["task_id"] for row in read_rows(setting, name)} == {some.id}
 
@@ -197,14 +198,14 @@ def test_a_curriculum_needs_more_than_one_dialogue_a_task():
 )
 def test_a_condition_that_cannot_learn_from_another_is_refused_in_words(change, message):
     with pytest.raises(ValueError, match=message):
-        Experiment.model_validate({"name": "x", "conditions": METHODS | change, "ledger": {"siblings": 4}})
+        Experiment.model_validate({"name": "x", "conditions": METHODS | change, "turn_values": {"siblings": 4}})
 
 
-def test_pairs_without_a_ledger_and_other_students_dialogues_are_refused():
-    with pytest.raises(ValueError, match=r"Set ledger\.siblings"):
+def test_pairs_without_turn_values_and_other_students_dialogues_are_refused():
+    with pytest.raises(ValueError, match=r"Set turn_values\.siblings"):
         Experiment.model_validate({"name": "x", "conditions": {"dpo": {"partition": "facts", "method": "dpo"}}})
     with pytest.raises(ValueError, match="another student's from the second round on"):
-        Experiment.model_validate({"name": "x", "conditions": METHODS, "ledger": {"siblings": 4}, "rounds": 2})
+        Experiment.model_validate({"name": "x", "conditions": METHODS, "turn_values": {"siblings": 4}, "rounds": 2})
 
 
 def test_what_is_said_in_a_dialogue_does_not_depend_on_how_one_learns_from_it():

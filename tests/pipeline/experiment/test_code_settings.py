@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections import Counter
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from typer.testing import CliRunner
@@ -14,12 +15,14 @@ from maieutic.cli import app
 from pipeline.building.build import planned_dialogues
 from pipeline.core.errors import ConfigError
 from pipeline.datasets.card import card
+from pipeline.datasets.survey import Survey
 from pipeline.engines.model import Completion
 from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment, load
 from pipeline.experiment.preflight import preflight
 from pipeline.reading.programs import fenced
+from pipeline.runs.pool import Place
 from pipeline.sandbox.checks import CHECKER
 from pipeline.tasks.loading import stream_tasks
 
@@ -162,8 +165,14 @@ def test_unsafe_is_typed_and_no_key_of_a_config(tmp_path):
     assert CHECKER.unsafe
 
 
+def _reads_nothing(place: Place) -> NoReturn:
+    raise AssertionError(f"there is no dialogue at {place}")
+
+
 def test_the_card_says_what_is_not_measured_of_programs_and_of_numbers_says_nothing_of_it():
     conditions = {"math": {"partition": "facts", "sources": ["embedded"]}, "code": {"partition": "facts"}}
     made = experiment(BOTH, conditions)
-    told = {name: "pass their tests" in card(made, name, [], {"sft": 0}) for name in conditions}
+    told = {
+        name: "pass their tests" in card(Survey(made, name, [], read=_reads_nothing), {"sft": 0}) for name in conditions
+    }
     assert told == {"math": False, "code": True}

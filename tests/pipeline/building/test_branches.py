@@ -1,4 +1,4 @@
-"""The ledger: branches whole and resumable, siblings shared between conditions, worth counted as it says."""
+"""Turn values: branches whole and resumable, siblings shared between conditions, values counted as it says."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from typing import Any
 import pytest
 
 from pipeline.building.build import build
-from pipeline.building.turn_values import answer_worth, has_ledger, planned_branches, play_branches, worth
+from pipeline.building.turn_values import answer_value, has_turn_values, planned_branches, play_branches, turn_value
 from pipeline.core.schema import Message, Task, Turn, digest
-from pipeline.datasets.rejection_sampling import kept, select_pool
+from pipeline.datasets.rejection_sampling import kept, selected
+from pipeline.datasets.survey import surveyed
 from pipeline.dialogue.episode import Cast
 from pipeline.engines.model import Completion, EngineError, Sampling
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Branch, Dialogue, Failure, Rollout, Sibling
-from pipeline.runs.pool import Pool, ledger_path
+from pipeline.runs.pool import Pool, branches_path
 from pipeline.runs.store import read
 
 
@@ -42,11 +43,11 @@ class Chance:
         return len(text.split())
 
 
-def experiment(out: Path, **ledger: Any) -> Experiment:
+def experiment(out: Path, **turn_values: Any) -> Experiment:
     return Experiment.model_validate({
         "name": "tiny", "out": str(out), "seeds": [1], "engine": {"kind": "scripted"},
         "conditions": {"facts": {"partition": "facts"}, "blind": {"partition": "symmetric"}},
-        "dialogue": {"turns": 3, "concurrency": 16}, "ledger": {"siblings": 3, "rollouts": 2} | ledger,
+        "dialogue": {"turns": 3, "concurrency": 16}, "turn_values": {"siblings": 3, "rollouts": 2} | turn_values,
     })  # fmt: skip
 
 
@@ -54,7 +55,7 @@ def made(setting: Experiment, tasks: list[Task], condition_name: str = "facts", 
     cast = Cast(model or Chance())
     asyncio.run(build(Cell(setting, condition_name, 1), tasks, [], Cast(Chance()), lambda: None))
     asyncio.run(play_branches(Cell(setting, condition_name, 1), cast, lambda: None))
-    return list(read(ledger_path(setting.run, condition_name), Branch))
+    return list(read(branches_path(setting.run, condition_name), Branch))
 
 
 def test_every_student_turn_that_is_asked_for_becomes_one_branch_with_its_prefix(underspecified, tmp_path):
@@ -84,11 +85,11 @@ def test_siblings_of_a_first_turn_are_the_same_under_every_condition(underspecif
     assert said[0] == said[1] and len(said[0]) == 4
 
 
-def test_a_ledger_told_to_go_on_makes_what_is_missing_and_nothing_twice(underspecified, tmp_path):
+def test_a_build_of_branches_told_to_go_on_makes_what_is_missing_and_nothing_twice(underspecified, tmp_path):
     whole = made(experiment(tmp_path / "whole"), underspecified[:8])
     setting = experiment(tmp_path / "parts")
     made(setting, underspecified[:3])
-    path = ledger_path(setting.run, "facts")
+    path = branches_path(setting.run, "facts")
     path.write_bytes(path.read_bytes()[:-20])  # as a kill leaves it
     parts = made(setting, underspecified[:8])
     assert {b.id: b for b in parts} == {b.id: b for b in whole}
@@ -98,12 +99,12 @@ def test_a_ledger_told_to_go_on_makes_what_is_missing_and_nothing_twice(underspe
 def test_a_branch_that_fails_is_a_typed_failure_and_is_tried_again_where_the_engine_failed(underspecified, tmp_path):
     setting = experiment(tmp_path)
     some = made(setting, underspecified[:8], model=Chance(broken=0.05))
-    failures = list(read(tmp_path / "ledger/failures.jsonl", Failure))
+    failures = list(read(tmp_path / "branches/failures.jsonl", Failure))
     assert failures and len(some) + len(failures) == 8
     assert {f.kind for f in failures} == {"engine_error"}
     assert not (tmp_path / "failures.jsonl").read_text()
     assert len(made(setting, underspecified[:8])) == 8
-    assert not list(read(tmp_path / "ledger/failures.jsonl", Failure))
+    assert not list(read(tmp_path / "branches/failures.jsonl", Failure))
 
 
 def hand_made(task: Task) -> Branch:
@@ -127,11 +128,14 @@ def turn(party: Any, text: str) -> Turn:
 
 def test_a_turn_is_worth_the_share_of_its_rollouts_that_end_right_less_its_prices(underspecified, tmp_path):
     branch = hand_made(underspecified[0])
-    free, dear = experiment(tmp_path).ledger, experiment(tmp_path, token_price=0.01, question_price=0.1).ledger
+    free, dear = (
+        experiment(tmp_path).turn_values,
+        experiment(tmp_path, token_price=0.01, question_price=0.1).turn_values,
+    )
     # One question in the sibling, two more in the second rollout: 2 a rollout; 20 student tokens in each.
-    assert worth(branch, 0, free) == (0.5, 0.5, 20, 2)
-    assert worth(branch, 0, dear).value == pytest.approx(0.5 - 0.2 - 0.2)
-    assert worth(branch, 1, dear) == (pytest.approx(-0.1), 0, 10, 0)
+    assert turn_value(branch, 0, free) == (0.5, 0.5, 20, 2)
+    assert turn_value(branch, 0, dear).value == pytest.approx(0.5 - 0.2 - 0.2)
+    assert turn_value(branch, 1, dear) == (pytest.approx(-0.1), 0, 10, 0)
     assert branch.tokens("student") == 10 + 10 + 10 + 10 and branch.tokens("partner") == 20
 
 
@@ -140,7 +144,7 @@ def test_credit_by_answer_sees_no_worth_in_a_question(underspecified):
     right = branch.model_copy(
         update={"siblings": (Sibling(turn=turn("student", f"The answer is {branch.task.answer}."), rollouts=()),)}
     )
-    assert (answer_worth(branch, 0), answer_worth(branch, 1), answer_worth(right, 0)) == (0, 0, 1)
+    assert (answer_value(branch, 0), answer_value(branch, 1), answer_value(right, 0)) == (0, 0, 1)
 
 
 def test_the_pool_has_the_dialogues_and_all_that_go_through_siblings_and_selection_finds_them_again(
@@ -153,9 +157,10 @@ def test_the_pool_has_the_dialogues_and_all_that_go_through_siblings_and_selecti
     assert {d.id for d in pool if "-" in d.id} == {d.id for b in branches for i in range(3) for d in b.dialogues(i)}
     condition = setting.conditions["facts"].model_copy(update={"selection": "none"})
     loose = setting.model_copy(update={"conditions": {"facts": condition}})
-    chosen = select_pool(loose, "facts")
+    with surveyed(loose, "facts") as survey:
+        chosen = [survey.read(record.place) for record in selected(survey.dialogues, condition)]
     texts = {(d.task.id, tuple(t.text for t in d.turns)) for d in pool if kept(d, condition)}
-    assert len(chosen) == len(list(chosen)) == len(texts)
+    assert len(chosen) == len(texts)
     assert all(any(d == other for other in pool) for d in chosen)
 
 
@@ -167,7 +172,9 @@ def test_the_pool_has_the_dialogues_and_all_that_go_through_siblings_and_selecti
         ({"partition": "facts", "method": "q_priming"}, False),
     ],
 )
-def test_what_cannot_be_played_on_from_its_middle_has_no_ledger(tmp_path, condition, has):
-    setting = Experiment.model_validate({"name": "x", "conditions": {"c": condition}, "ledger": {"siblings": 2}})
-    assert has_ledger(setting, "c") == has
-    assert not has_ledger(setting.model_copy(update={"ledger": experiment(tmp_path, siblings=0).ledger}), "c")
+def test_what_cannot_be_played_on_from_its_middle_has_no_turn_values(tmp_path, condition, has):
+    setting = Experiment.model_validate({"name": "x", "conditions": {"c": condition}, "turn_values": {"siblings": 2}})
+    assert has_turn_values(setting, "c") == has
+    assert not has_turn_values(
+        setting.model_copy(update={"turn_values": experiment(tmp_path, siblings=0).turn_values}), "c"
+    )

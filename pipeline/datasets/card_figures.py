@@ -1,0 +1,84 @@
+"""The tables of a dataset's card: counts, rates of right answers and leaks, and the audit of the partner."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from pipeline.datasets.card_words import VIOLATION
+from pipeline.datasets.learning_rules import LEARNING_RULES
+from pipeline.datasets.rejection_sampling import is_sound
+from pipeline.datasets.survey import Surveyed
+from pipeline.judging.leaks import privileged
+from pipeline.judging.violations import audited
+from pipeline.knowledge.condition import Condition
+
+
+def counts(condition: Condition, learned: Sequence[Surveyed], rows: int) -> list[tuple[str, object]]:
+    """Of the dialogues that the method learns from, and the rows that they gave."""
+    rule = LEARNING_RULES[condition.method]
+    if rule.format == "prompt_only":
+        what = "task, seed and step of its expert" if condition.method == "grpo_step" else "task and seed"
+        return [(f"rows (one for each {what})", rows)]
+    tokens = {
+        "student": sum(record.student_tokens for record in learned),
+        "partner": sum(record.partner_tokens for record in learned),
+    }
+    return [
+        ("selected dialogues" if rule.selects else "dialogues in the pool", len(learned)),
+        ("rows" if rule.format == "preference" else "rows (the others would teach nothing)", rows),
+        ("distinct tasks", len({record.task_id for record in learned})),
+        ("by specification", _listed(record.specification for record in learned)),
+        ("by seed and round", _listed(f"seed {record.seed} round {record.round}" for record in learned)),
+        ("how they ended", _listed(record.stop for record in learned)),
+        ("turns", sum(record.turns for record in learned)),
+        *((f"{who} tokens", tokens[who] or "none sampled") for who in ("student", "partner")),
+    ]
+
+
+def _listed(values: Iterable[str]) -> str:
+    return ", ".join(f"{value}: {count}" for value, count in sorted(Counter(values).items())) or "none"
+
+
+def rates(condition: Condition, learned: Sequence[Surveyed]) -> list[tuple[str, str]]:
+    """Shares with their denominators; an empty denominator is not a number."""
+    right = [record for record in learned if record.is_correct]
+    lucky = sum(not record.is_grounded for record in right)
+    leak = "not applicable, the partner holds nothing private"
+    if privileged(condition):
+        leak = _share(sum(record.leaks for record in learned), len(learned))
+    return [
+        ("right: the final answer is the gold answer", _share(len(right), len(learned))),
+        ("lucky: right, though a needed fact was never given", _share(lucky, len(right))),
+        ("leak_stated: the partner states the gold answer before the student has it", leak),
+    ]
+
+
+def audit(condition: Condition, pool: Sequence[Surveyed], learned: Sequence[Surveyed]) -> list[tuple[str, str, str]]:
+    """Shares of the dialogues in which a partner spoke that it violated its knowledge constraint in: of all, and of
+    those learned from."""
+    kinds = audited(condition)
+    if not kinds:
+        return []
+    columns = []
+    for dialogues in (pool, [record for record in learned if is_sound(record, condition)]):
+        n = sum(record.partner_spoke for record in dialogues)
+        broken = sum(bool(record.violations) for record in dialogues)
+        by_kind = Counter(kind for record in dialogues for kind in record.violations)
+        columns.append([_wilson(broken, n), *(_wilson(by_kind[kind], n) for kind in kinds)])
+    names = ["any of these", *(f"`{kind}`: {VIOLATION[kind]}" for kind in kinds)]
+    return list(zip(names, *columns, strict=True))
+
+
+def _share(hits: int, n: int) -> str:
+    return f"{hits / n:.3f} ({hits} of {n})" if n else "NaN (0 of 0)"
+
+
+def _wilson(hits: int, n: int) -> str:
+    """With Wilson's 95% interval, dialogues taken as independent."""
+    from scipy.stats import binomtest  # heavy
+
+    if not n:
+        return _share(hits, n)
+    low, high = binomtest(hits, n).proportion_ci(method="wilson")
+    return f"{hits / n:.3f} [{low:.3f}, {high:.3f}] ({hits} of {n})"

@@ -1,0 +1,142 @@
+"""The rows that a condition has in a format.
+
+maieutic build configs/quickstart.yaml                              # what its method learns from
+maieutic export configs/quickstart.yaml prompt_completion           # the same dialogues in another format
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from pipeline.building.turn_values import has_turn_values
+from pipeline.core.errors import ConfigError
+from pipeline.core.schema import Task
+from pipeline.datasets.formats import SELECTED, Format
+from pipeline.datasets.rejection_sampling import keeps, learnable, selected
+from pipeline.datasets.rows import (
+    Row,
+    before_steps,
+    informed,
+    labelled,
+    monologue,
+    opening,
+    pairs,
+    replies,
+    to_row,
+)
+from pipeline.datasets.survey import Survey, Surveyed
+from pipeline.experiment.assignment import tasks_of
+from pipeline.experiment.cell import Cell, cells
+from pipeline.experiment.experiment import Experiment
+from pipeline.knowledge.condition import ONLINE
+from pipeline.knowledge.records import Branch
+from pipeline.runs.pool import branches_path
+from pipeline.runs.store import placed
+from pipeline.tasks.loading import stream_tasks
+
+
+class NotExportable(ConfigError):
+    """A condition has nothing in a format; the message says why."""
+
+
+class ConditionRows(NamedTuple):
+    """How many records a condition has for a format, and the rows of each; none where one teaches nothing."""
+
+    records: int
+    rows: Iterator[list[Row]]
+
+
+def check_exportable(experiment: Experiment, condition_name: str, format: Format) -> None:
+    """Raises NotExportable where a condition can have no row in a format."""
+    condition = experiment.conditions[condition_name]
+    if format == "prompt_only":
+        return
+    if condition.method in ONLINE:
+        raise NotExportable(
+            f"{condition_name}: method {condition.method!r} plays while it learns, and stores no dialogues"
+        )
+    if format == "preference" and not has_turn_values(experiment, condition.learns_from or condition_name):
+        raise NotExportable(
+            f"{condition_name}: pairs are siblings of a turn, and it has none. Set turn_values.siblings, for example "
+            "to 4; q_priming, partition script and imported dialogues have none"
+        )
+    if format == "privileged_context" and not condition.row.informs:
+        raise NotExportable(
+            f"{condition_name}: in partition {condition.partition!r} nobody knows more than the student"
+        )
+
+
+def condition_rows(survey: Survey, format: Format) -> ConditionRows:
+    """The rows of the surveyed condition. Raises NotExportable."""
+    check_exportable(survey.experiment, survey.condition_name, format)
+    if format == "prompt_only":
+        return _openings(survey)
+    if format == "preference":
+        return _pairs(survey)
+    records = records_of(survey, format)
+    ids = {record.id for record in learnable(survey.dialogues, survey.condition)}
+    return ConditionRows(
+        len(records), (_rows(survey, record, format) if record.id in ids else [] for record in records)
+    )
+
+
+def records_of(survey: Survey, format: Format) -> list[Surveyed]:
+    """The dialogues that a condition's rows in a format are made of, in the order of its rows."""
+    return selected(survey.dialogues, survey.condition) if format in SELECTED else survey.dialogues
+
+
+def _rows(survey: Survey, record: Surveyed, format: Format) -> list[Row]:
+    experiment, condition, dialogue = survey.experiment, survey.condition, survey.read(record.place)
+    if format == "privileged_context":
+        return informed(experiment, dialogue)
+    if format == "unpaired_preference":
+        row = labelled(experiment, dialogue, keeps(record, condition))
+    else:
+        row = (monologue if condition.method == "monologue" else to_row)(experiment, dialogue)
+    if row is None:
+        return []
+    return replies(row) if format == "prompt_completion" else [row]
+
+
+def _pairs(survey: Survey) -> ConditionRows:
+    """Of each branch; it falls with any of its dialogues, since the values of its turns are means over all of them."""
+    condition, dialogues = survey.condition, survey.dialogues
+    whose = condition.learns_from or survey.condition_name
+    path, by_answer = branches_path(survey.experiment.run, whose), condition.method == "dpo_answer"
+    of_branches = [record for record in dialogues if record.place.sibling >= 0]
+    offsets = {record.place.offset for record in of_branches}
+    learned = {record.id for record in learnable(dialogues, condition)}
+    fallen = {record.place.offset for record in of_branches if record.id not in learned}
+    rows = (
+        [] if offset in fallen else pairs(survey.experiment, branch, by_answer)
+        for offset, branch in placed(path, Branch)
+    )
+    return ConditionRows(len(offsets), rows)
+
+
+def _openings(survey: Survey) -> ConditionRows:
+    """Where a student that learns by playing begins: tasks, for each seed."""
+    experiment, condition, name = survey.experiment, survey.condition, survey.condition_name
+    if condition.memory != "none":  # its tasks come with memories, which the dialogues hold
+        own = [record for record in survey.dialogues if record.place.sibling < 0]
+        first = [record for record in own if not record.sample and not record.round]
+        dialogues = (survey.read(record.place) for record in first)
+        return ConditionRows(
+            len(first), (opening(Cell(experiment, d.condition_name, d.seed), d.task) for d in dialogues)
+        )
+    begin = before_steps if condition.method == "grpo_step" else opening
+    return ConditionRows(
+        len(experiment.seeds) * sum(1 for _ in _playable(experiment, name)),
+        (begin(cell, task) for cell in cells(experiment, [name], 0) for task in _playable(experiment, name)),
+    )
+
+
+def _playable(experiment: Experiment, condition_name: str) -> Iterator[Task]:
+    """The tasks of a condition that can be played: a partner that believes a wrong answer needs one, and step rewards
+    need an expert who had no other facts than the student."""
+    condition = experiment.conditions[condition_name]
+    for task in tasks_of(experiment, condition_name, stream_tasks(experiment.tasks, "train")[0]):
+        stepwise = condition.method != "grpo_step" or (task.steps and not task.missing)
+        if stepwise and (task.wrong_answer or not condition.row.believes_false_key):
+            yield task

@@ -1,0 +1,81 @@
+"""The learning rules: what a row of each one's dataset is."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from pipeline.datasets.formats import Format
+from pipeline.knowledge.condition import Method
+
+
+class LearningRule(NamedTuple):
+    """`selects`: it learns from what rejection sampling keeps; the others learn from what that would drop, too."""
+
+    format: Format
+    selects: bool
+    says: str  # in the card: what is learned, and what a row is
+
+
+LEARNING_RULES: dict[Method, LearningRule] = {
+    "sft": LearningRule(
+        "sft",
+        selects=True,
+        says="supervised learning: a row is a whole dialogue that rejection sampling keeps; the student learns its own "
+        "turns.",
+    ),
+    "monologue": LearningRule(
+        "sft",
+        selects=True,
+        says="supervised learning without turns, the control of sft: a row is a dialogue that rejection sampling "
+        "keeps, flattened into one exchange; all that was said to the student comes before all that it said.",
+    ),
+    "q_priming": LearningRule(
+        "sft",
+        selects=True,
+        says="supervised learning: a row is a whole dialogue that rejection sampling keeps, in which some wrong "
+        "answers of the student gave way to questions, written by somebody who knew what its partner knew; it learns these too.",
+    ),
+    "dpo": LearningRule(
+        "preference",
+        selects=False,
+        says="preferences between turns: a row is two turns that the student might have said at the same place, the "
+        "better and the worse by their values, the returns of playing the dialogue on from them.",
+    ),
+    "dpo_answer": LearningRule(
+        "preference",
+        selects=False,
+        says="preferences between turns, the control of dpo: a row is two turns that the student might have said "
+        "at the same place, the better and the worse by whether the turn itself commits to the right answer, so that a "
+        "question has as little value as a wrong answer.",
+    ),
+    "kto": LearningRule(
+        "unpaired_preference",
+        selects=False,
+        says="whole dialogues with a label: a row is a dialogue, and whether rejection sampling would keep it.",
+    ),
+    "grpo": LearningRule(
+        "prompt_only",
+        selects=False,
+        says="learning while playing, from groups of whole dialogues of a task: a row is only where a task begins; a "
+        "right final answer is rewarded, less for every turn before it.",
+    ),
+    "grpo_turn": LearningRule(
+        "prompt_only",
+        selects=False,
+        says="learning while playing, from groups of first turns of a task: a row is only where a task begins; a "
+        "turn is rewarded by its value, by playing on from it.",
+    ),
+    "grpo_next": LearningRule(
+        "prompt_only",
+        selects=False,
+        says="learning while playing, the control of grpo_turn: a row is only where a task begins; a first turn is "
+        "rewarded where it commits to the right answer itself.",
+    ),
+    "grpo_step": LearningRule(
+        "prompt_only",
+        selects=False,
+        says="learning while playing, from groups of turns at one step of an expert's solution: a row is where "
+        "such a step begins, after the expert's own steps before it; a turn is rewarded by how like the expert's it "
+        "is.",
+    ),
+}

@@ -1,0 +1,18 @@
+"""Small parts that many tests are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pipeline.datasets.rejection_sampling import selected
+from pipeline.datasets.survey import survey_of
+from pipeline.judging.violations import violations
+from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.records import Dialogue
+from pipeline.runs.pool import Place
+
+
+def select(dialogues: Sequence[Dialogue], condition: Condition) -> list[Dialogue]:
+    """What rejection sampling keeps of dialogues that stand in no file, in its order."""
+    records = [survey_of(dialogue, violations(dialogue), Place(i)) for i, dialogue in enumerate(dialogues)]
+    return [dialogues[record.place.offset] for record in selected(records, condition)]
