@@ -33,7 +33,8 @@ LEARNING_RULES: dict[Method, LearningRule] = {
         "sft",
         selects=True,
         says="supervised learning: a row is a whole dialogue that rejection sampling keeps, in which some wrong "
-        "answers of the student gave way to questions, written by somebody who knew what its partner knew; it learns these too.",
+        "answers of the student gave way to questions, written by somebody who knew what its partner knew; it learns "
+        "these too.",
     ),
     "dpo": LearningRule(
         "preference",
