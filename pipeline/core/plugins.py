@@ -52,12 +52,12 @@ def load_object(address: str, expected: type[T]) -> T:
             f"{address!r}: {file} has no {name!r}.{hint} Of type {expected.__name__} it has: "
             f"{', '.join(known) or 'nothing'}."
         )
-    found = getattr(module, name)
-    if not isinstance(found, expected):
+    value = getattr(module, name)
+    if not isinstance(value, expected):
         raise ConfigError(
-            f"{address!r}: {name} in {file} is of type {type(found).__name__}, expected {expected.__name__}."
+            f"{address!r}: {name} in {file} is of type {type(value).__name__}, expected {expected.__name__}."
         )
-    return found
+    return value
 
 
 def _module(path: Path, address: str) -> ModuleType:

@@ -102,7 +102,7 @@ def _override(raw: dict[str, Any], text: str) -> None:
 
 
 def _explain(kind: type[BaseModel], item: Any) -> str:
-    where, found = ".".join(str(part) for part in item["loc"]), item["input"]
+    where, value = ".".join(str(part) for part in item["loc"]), item["input"]
     message = item["msg"].removeprefix("Value error, ")
     if item["type"] == "extra_forbidden":
         if (key := str(item["loc"][-1])) in RENAMED:
@@ -113,13 +113,13 @@ def _explain(kind: type[BaseModel], item: Any) -> str:
     if item["type"] == "value_error":
         return f"{where + ': ' if where else ''}{message}"
     if item["type"] in ("tuple_type", "list_type"):
-        wanted = f"write it in brackets: [{found}]" if isinstance(found, str | int | float) else "such as [one, two]"
-        return f"{where}: expected a list (found {found!r}); {wanted}"
-    if item["type"] == "string_type" and isinstance(found, dict):
+        wanted = f"write it in brackets: [{value}]" if isinstance(value, str | int | float) else "such as [one, two]"
+        return f"{where}: expected a list (found {value!r}); {wanted}"
+    if item["type"] == "string_type" and isinstance(value, dict):
         # YAML reads {field} as a mapping.
-        quoted = "{" + ", ".join(map(str, found)) + "}"
+        quoted = "{" + ", ".join(map(str, value)) + "}"
         return f"{where}: expected text (found a mapping); braces need quotes, as in --set '{where}=\"{quoted}\"'"
-    return f"{where}: {message} (found {found!r})"
+    return f"{where}: {message} (found {value!r})"
 
 
 def _keys(kind: type[BaseModel], location: tuple[Any, ...]) -> list[str]:
@@ -132,5 +132,5 @@ def _keys(kind: type[BaseModel], location: tuple[Any, ...]) -> list[str]:
             continue
         model = model.model_fields[part].annotation
         if get_origin(model) not in (None, dict):  # an optional section, or a list of sections
-            model = next(one for one in get_args(model) if hasattr(one, "model_fields"))
+            model = next(option for option in get_args(model) if hasattr(option, "model_fields"))
     return list(model.model_fields) if hasattr(model, "model_fields") else []

@@ -30,7 +30,7 @@ class Past(NamedTuple):
 
 class Answer(NamedTuple):
     ids: list[int]  # as they were sampled, the end token included
-    said: Completion
+    completion: Completion
     scores: list[float] | None = None  # log-probabilities at temperature 1, where the engine says them
 
 
@@ -84,7 +84,8 @@ def generate(
     device, limits = model.device, torch.tensor([request.sampling.max_tokens for request in requests])
     unique = {request.prompt: request for request in requests}
     fresh = [prompt[request.past.tokens :] for prompt, request in unique.items()]
-    known, width, steps = max(one.past.tokens for one in unique.values()), max(map(len, fresh)), int(limits.max())
+    known = max(request.past.tokens for request in unique.values())
+    width, steps = max(map(len, fresh)), int(limits.max())
     ids = torch.tensor([[0] * (width - len(new)) + list(new) for new in fresh])
     mask = torch.tensor(
         [
@@ -137,8 +138,8 @@ def _joined(model: PreTrainedModel, pasts: list[Past]) -> DynamicCache:
     example = next((past for past in pasts if past.tokens), Past())
     for layer, pair in enumerate(example.layers):
         both = []
-        for part, one in enumerate(pair):
-            joined = one.new_zeros((len(pasts), one.shape[0], known, one.shape[2]))
+        for part, tensor in enumerate(pair):  # keys, then values
+            joined = tensor.new_zeros((len(pasts), tensor.shape[0], known, tensor.shape[2]))
             for i, past in enumerate(pasts):
                 if past.tokens:
                     joined[i, :, known - past.tokens :] = past.layers[layer][part]

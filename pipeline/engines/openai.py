@@ -97,9 +97,9 @@ class OpenAIModel:
             held = {"name": "answer", "schema": json.loads(sampling.schema), "strict": True}
             body["response_format"] = {"type": "json_schema", "json_schema": held}
         try:
-            said = self._read(await self._ask("chat/completions", body, self._rank(messages)))
+            completion = self._read(await self._ask("chat/completions", body, self._rank(messages)))
             self.answered = True
-            return said
+            return completion
         except NoSchema:
             self.takes_schemas = False
             return await self.complete(messages, sampling)
@@ -154,19 +154,19 @@ class OpenAIModel:
         text = self._clean(text)
         if status == 200:
             return text
-        said = f"status {status}: {text[:300]}"
+        refusal = f"status {status}: {text[:300]}"
         if status == 429 or status >= 500:
-            raise Passing(said, _seconds(after))
+            raise Passing(refusal, _seconds(after))
         if status == 400 and TOO_LONG.search(text):
-            raise ContextOverflow(said)
+            raise ContextOverflow(refusal)
         if status in (400, 422) and "response_format" in body and re.search(r"response_format|schema", text):
-            raise NoSchema(said)
+            raise NoSchema(refusal)
         if status == 404:
-            raise NotThere(said)
+            raise NotThere(refusal)
         if status in (401, 403) and not self.answered:
             held = "was refused" if self.key else "is not set"
             raise ConfigError(f"engine.url: {self.url} wants a key, and the environment's OPENAI_API_KEY {held}.")
-        raise EngineError(f"{self.url}: {said}")
+        raise EngineError(f"{self.url}: {refusal}")
 
     async def _load(self, adapter: str) -> None:
         """Have vLLM load the adapter, once, and check that it answers as PEFT does with it."""
@@ -188,15 +188,15 @@ class OpenAIModel:
         wanted = await asyncio.to_thread(parity.expected, self.model, [adapter], self.dtype, asked)
         names = {None: self.model, adapter: self.name}
         try:
-            found = await asyncio.gather(*(self._found(name, asked) for name in names.values()))
-            parity.check(self.url, dict(zip(names, found, strict=True)), wanted, self.dtype)
+            scores = await asyncio.gather(*(self._greedy_scores(name, asked) for name in names.values()))
+            parity.check(self.url, dict(zip(names, scores, strict=True)), wanted, self.dtype)
         except (NotThere, ValueError, KeyError, IndexError, TypeError, RecursionError) as error:
             raise ConfigError(
                 f"adapter: what {self.url} does with {adapter!r} cannot be checked ({error!r}): token_ids and logprobs "
                 "were expected of its /completions, as vLLM gives them. Use engine.kind transformers or vllm."
             ) from None
 
-    async def _found(self, name: str, asked: list[list[int]]) -> list[tuple[int, float]]:
+    async def _greedy_scores(self, name: str, asked: list[list[int]]) -> list[tuple[int, float]]:
         body = {
             "model": name,
             "prompt": asked,
@@ -224,17 +224,17 @@ class OpenAIModel:
             body = json.loads(text)
             choice, usage = body["choices"][0], body["usage"]
             # Half an emoji, where an answer was cut, is no text that could be stored.
-            said = choice["message"]["content"].encode("utf-8", "replace").decode().strip()
+            answer = choice["message"]["content"].encode("utf-8", "replace").decode().strip()
             # Templates whose thinking is switched off by a word in the prompt open their answers with this.
-            said = re.sub(r"^<think>\s*</think>\s*", "", said)
+            answer = re.sub(r"^<think>\s*</think>\s*", "", answer)
             tokens, prompt = int(usage["completion_tokens"]), int(usage["prompt_tokens"])
             cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens")
-            return Completion(said, tokens, prompt, choice["finish_reason"] != "length",
+            return Completion(answer, tokens, prompt, choice["finish_reason"] != "length",
                               None if cached is None else int(cached))  # fmt: skip
         except (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             expected = "choices[0].message.content, choices[0].finish_reason and usage"
-            found = f"{error!r} in {text[:300]!r}"
-            raise EngineError(f"{self.url}: malformed answer, expected {expected}: {found}") from None
+            malformed = f"{error!r} in {text[:300]!r}"
+            raise EngineError(f"{self.url}: malformed answer, expected {expected}: {malformed}") from None
 
     async def _served(self) -> list[str] | None:
         """The models that the server lists; None where it did not say."""

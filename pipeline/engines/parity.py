@@ -65,12 +65,12 @@ def _read(model: Any, asked: list[list[int]]) -> torch.Tensor:
 
 def check(engine: str, found: Found, wanted: Wanted, dtype: str) -> None:
     """Raises EngineDown where an adapter changes nothing, or the engine's log-probabilities are not PEFT's."""
-    for name, said in found.items():
+    for name, scored in found.items():
         what = "the base" if name is None else f"adapter {name}"
         if name is not None and torch.equal(wanted[name], wanted[None]):
             raise EngineDown(f"{what} changes no log-probability: nothing was learned. Delete it and train again.")
-        tokens, scores = torch.tensor([token for token, _ in said]), torch.tensor([score for _, score in said])
-        those = {other: wanted[other][torch.arange(len(said)), tokens] for other in wanted}
+        tokens, scores = torch.tensor([token for token, _ in scored]), torch.tensor([score for _, score in scored])
+        those = {other: wanted[other][torch.arange(len(scored)), tokens] for other in wanted}
         apart = {other: float((scores - those[other]).abs().mean()) for other in wanted}
         bar, nearest = TOLERANCE[dtype], min(apart, key=lambda other: apart[other])
         mistaken = float((those[nearest] - those[name]).abs().mean()) > bar / 5

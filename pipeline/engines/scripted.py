@@ -32,9 +32,9 @@ class ScriptedModel:
     async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
         await asyncio.sleep(0)  # like any engine, it lets others run
         words = self.lines[int(digest(messages, sampling.seed), 16) % len(self.lines)].split()
-        said = words[: sampling.max_tokens]
+        spoken = words[: sampling.max_tokens]
         prompt = sum(self.count_tokens(message["content"]) for message in messages)
-        return Completion(" ".join(said), len(said), prompt, len(said) == len(words))
+        return Completion(" ".join(spoken), len(spoken), prompt, len(spoken) == len(words))
 
     def count_tokens(self, text: str) -> int:
         return len(text.split())

@@ -50,7 +50,7 @@ class TransformersModel:
 
     async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
         """Answer one chat. Raises ContextOverflow or EngineError for this request only."""
-        return (await self.complete_ids(encode(self.tokenizer, messages), sampling)).said
+        return (await self.complete_ids(encode(self.tokenizer, messages), sampling)).completion
 
     async def complete_ids(self, prompt: Sequence[int], sampling: Sampling) -> Answer:
         """Answer a prompt of ids, with the ids that were sampled. Raises as `complete` does."""
@@ -110,8 +110,8 @@ class TransformersModel:
             ids = rows[i].ids
             finished = ids[-1] in self.ends
             text = str(self.tokenizer.decode(ids[:-1] if finished else ids, skip_special_tokens=True)).strip()
-            said = Completion(text, len(ids), len(request.prompt), finished, request.past.tokens)
-            request.answer.set_result(Answer(ids, said))
+            completion = Completion(text, len(ids), len(request.prompt), finished, request.past.tokens)
+            request.answer.set_result(Answer(ids, completion))
 
 
 def encode(tokenizer: PreTrainedTokenizerBase, messages: list[Message]) -> list[int]:

@@ -52,13 +52,13 @@ RANKS = (8, 16, 32, 64, 128, 256, 320, 512)  # what max_lora_rank may be
 
 def settings(context: int) -> dict[str, Any]:
     """Of every engine that is started here."""
-    found: dict[str, Any] = {"max_model_len": context, "enable_prefix_caching": True}
+    arguments: dict[str, Any] = {"max_model_len": context, "enable_prefix_caching": True}
     if not torch.cuda.is_available():
         # Blocks of 128, the default, give short talks no prefix hits; a seeded request whose prefill is split
         # kills the engine.
-        found |= {"block_size": 32, "enforce_eager": True, "enable_chunked_prefill": False,
+        arguments |= {"block_size": 32, "enforce_eager": True, "enable_chunked_prefill": False,
                   "max_num_batched_tokens": max(context, 8192)}  # fmt: skip
-    return found
+    return arguments
 
 
 class Shared:
@@ -130,21 +130,21 @@ class Shared:
             raise EngineDown(f"vLLM did not start with {self.name} ({error}). What it printed says why.") from error
         try:
             if adapters:
-                parity.check("vLLM", await self._found(asked), wanted, self.dtype)
+                parity.check("vLLM", await self._greedy_scores(asked), wanted, self.dtype)
             yield
         finally:
             self.engine.shutdown()
 
-    async def _found(self, asked: list[list[int]]) -> parity.Found:
+    async def _greedy_scores(self, asked: list[list[int]]) -> parity.Found:
         """Of the base and all adapters in one batch, where an engine may mistake one for another."""
         params = SamplingParams(temperature=0, max_tokens=1, logprobs=0, output_kind=RequestOutputKind.FINAL_ONLY)
-        found: dict[str | None, list[tuple[int, float]]] = {}
+        scores: dict[str | None, list[tuple[int, float]]] = {}
         cells = [(name, prompt) for prompt in asked for name in (None, *self.adapters)]
         outputs = await asyncio.gather(*(self._ask(prompt, params, name) for name, prompt in cells))
         for (name, _), output in zip(cells, outputs, strict=True):
             ((token, score),) = output.outputs[0].logprobs[0].items()
-            found.setdefault(name, []).append((token, score.logprob))
-        return found
+            scores.setdefault(name, []).append((token, score.logprob))
+        return scores
 
 
 def parameters(sampling: Sampling, bias: dict[int, float], **others: Any) -> Any:
@@ -175,10 +175,10 @@ async def answered(request: Coroutine[Any, Any, Any]) -> Any:
 
 
 def completion(tokenizer: PreTrainedTokenizerBase, prompt: list[int], output: Any) -> Completion:
-    said = output.outputs[0]
-    text = str(tokenizer.decode(list(said.token_ids), skip_special_tokens=True)).strip()
-    finished = said.finish_reason != "length"
-    return Completion(text, len(said.token_ids), len(prompt), finished, output.num_cached_tokens)
+    sampled = output.outputs[0]
+    text = str(tokenizer.decode(list(sampled.token_ids), skip_special_tokens=True)).strip()
+    finished = sampled.finish_reason != "length"
+    return Completion(text, len(sampled.token_ids), len(prompt), finished, output.num_cached_tokens)
 
 
 class VllmModel:

@@ -60,7 +60,7 @@ class LearningEngine:
 
     async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
         """Answer one chat. Raises as `complete_ids` does."""
-        return (await self.complete_ids(encode(self.tokenizer, messages), sampling)).said
+        return (await self.complete_ids(encode(self.tokenizer, messages), sampling)).completion
 
     async def complete_ids(self, prompt: Sequence[int], sampling: Sampling) -> Answer:
         """Answer a prompt of ids, with the ids that were sampled and their log-probabilities.
@@ -70,9 +70,9 @@ class LearningEngine:
         check_context(len(prompt), sampling.max_tokens, self.context)
         asked = parameters(sampling, self.bias, logprobs=0)
         output = await answered(self._ask([*prompt], asked))
-        said = output.outputs[0]
-        scores = [step[token].logprob for step, token in zip(said.logprobs, said.token_ids, strict=True)]
-        return Answer(list(said.token_ids), completion(self.tokenizer, [*prompt], output), scores)
+        sampled = output.outputs[0]
+        scores = [step[token].logprob for step, token in zip(sampled.logprobs, sampled.token_ids, strict=True)]
+        return Answer(list(sampled.token_ids), completion(self.tokenizer, [*prompt], output), scores)
 
     async def _ask(self, prompt: list[int], asked: Any) -> Any:
         async for output in self.engine.generate(

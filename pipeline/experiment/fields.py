@@ -120,10 +120,10 @@ class Fields(Section):
 
     def particulars(self, condition_name: str) -> list[Any]:
         """What else shapes the dialogues of one condition, and of no other."""
-        condition, found = self.conditions[condition_name], list[Any]()
+        condition, shaping = self.conditions[condition_name], list[Any]()
         if condition.memory != "none":
-            found.append([weights_id(self.memory.embedder), self.memory.items])
+            shaping.append([weights_id(self.memory.embedder), self.memory.items])
         if condition.manner == "convincing":
             judge = self.partner.judge or self.student.model
-            found.append([weights_id(judge), self.partner.candidates, self.partner.judgements])
-        return found
+            shaping.append([weights_id(judge), self.partner.candidates, self.partner.judgements])
+        return shaping

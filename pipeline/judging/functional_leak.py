@@ -67,22 +67,22 @@ async def leak_functional(
     heard: tuple[list[str], ...] = (list(turns), [], [*turns, f"The answer is {gold}."])
     seeds = [int(digest(question, seed, i, length=15), 16) for i in range(samples)]
 
-    async def right(said: Sequence[str], stream: int) -> float:
+    async def right(partner_turns: Sequence[str], stream: int) -> float:
         try:
-            answered = await reader.complete(prompt(question, said), Sampling(max_tokens, seed=stream))
+            answered = await reader.complete(prompt(question, partner_turns), Sampling(max_tokens, seed=stream))
         except (ContextOverflow, EngineError):
             return math.nan
         answer = attempt(answered.text, question)
         return float(answer is not None and equal(answer, gold))
 
-    drawn = await asyncio.gather(*(right(said, stream) for said in heard for stream in seeds))
-    made = [one for one in drawn if not math.isnan(one)]
+    drawn = await asyncio.gather(*(right(partner_turns, stream) for partner_turns in heard for stream in seeds))
+    made = [hit for hit in drawn if not math.isnan(hit)]
     told, alone, given = (_share(drawn[i * samples : (i + 1) * samples]) for i in range(3))
     return Reading(told, alone, given, len(made), len(drawn) - len(made))
 
 
 def _share(right: Sequence[float]) -> float:
-    kept = [one for one in right if not math.isnan(one)]
+    kept = [hit for hit in right if not math.isnan(hit)]
     return sum(kept) / len(kept) if kept else math.nan
 
 

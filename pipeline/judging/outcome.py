@@ -18,19 +18,19 @@ def attempts(dialogue: Dialogue) -> list[str | None]:
 
 def rights(dialogue: Dialogue) -> list[bool | None]:
     """Of each turn, of both parties; None where it commits to nothing."""
-    said = zip(dialogue.turns, attempts(dialogue), strict=True)
-    return [None if answer is None else judged(dialogue.task, turn, answer) for turn, answer in said]
+    answered = zip(dialogue.turns, attempts(dialogue), strict=True)
+    return [None if answer is None else judged(dialogue.task, turn, answer) for turn, answer in answered]
 
 
 def final_answer(dialogue: Dialogue, party: Party = "student") -> str | None:
     """The last answer that a party committed to."""
-    said = zip(dialogue.turns, attempts(dialogue), strict=True)
-    return next((answer for turn, answer in reversed([*said]) if turn.party == party and answer is not None), None)
+    answered = zip(dialogue.turns, attempts(dialogue), strict=True)
+    return next((answer for turn, answer in reversed([*answered]) if turn.party == party and answer is not None), None)
 
 
 def is_correct(dialogue: Dialogue) -> bool:
-    said = zip(dialogue.turns, attempts(dialogue), strict=True)
-    own = [(turn, answer) for turn, answer in said if turn.party == "student" and answer is not None]
+    answered = zip(dialogue.turns, attempts(dialogue), strict=True)
+    own = [(turn, answer) for turn, answer in answered if turn.party == "student" and answer is not None]
     return bool(own) and judged(dialogue.task, *own[-1])
 
 
@@ -41,7 +41,7 @@ def is_grounded(dialogue: Dialogue) -> bool:
     if condition.row.student_reads_partner:
         has |= {fact.id for fact in known(dialogue.task, condition, "partner").facts}
     final = [
-        i for i, said in enumerate(attempts(dialogue)) if said is not None and dialogue.turns[i].party == "student"
+        i for i, answer in enumerate(attempts(dialogue)) if answer is not None and dialogue.turns[i].party == "student"
     ][-1:]
     for turn in dialogue.turns[: final[0] if final else 0]:
         if turn.party == "partner":

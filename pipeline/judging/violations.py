@@ -59,7 +59,7 @@ class Violation(NamedTuple):
     knows: str  # what it may know, or is to do, in words
 
 
-class Said(NamedTuple):
+class Statement(NamedTuple):
     """A partner's turn, what was said before it, and what its row lets it know."""
 
     text: str
@@ -80,22 +80,33 @@ def violations(dialogue: Dialogue) -> list[Violation]:
     condition, task = dialogue.condition, dialogue.task
     if condition.row.partner is None:
         return []
-    knows, both, right = known(task, condition, "partner"), attempts(dialogue), rights(dialogue)
+    knows, answers, right = known(task, condition, "partner"), attempts(dialogue), rights(dialogue)
     student = {fact.id for fact in known(task, condition, "student").facts}
     if condition.row.student_reads_partner:
         student |= {fact.id for fact in knows.facts}
     leak, partner_turns = _revealed(dialogue, knows, condition), 0
-    found, told = list[Violation](), frozenset[str]()
+    committed, told = list[Violation](), frozenset[str]()
     for i, turn in enumerate(dialogue.turns):
         if turn.party == "partner":
-            before = dialogue.turns[:i], both[:i], right[:i]
-            said = Said(turn.text, both[i], right[i], *before, told, task, condition, knows, frozenset(student))
-            found += [Violation(i, kind, *what) for kind, rule in _RULES for what in rule(said)]
+            statement = Statement(
+                text=turn.text,
+                answer=answers[i],
+                right=right[i],
+                before=dialogue.turns[:i],
+                answers=answers[:i],
+                rights=right[:i],
+                told=told,
+                task=task,
+                condition=condition,
+                knows=knows,
+                student=frozenset(student),
+            )
+            committed += [Violation(i, kind, *what) for kind, rule in _RULES for what in rule(statement)]
             if leak == partner_turns:
-                found.append(Violation(i, "revealed_answer", turn.text, f"it is to keep the answer, {task.answer}"))
+                committed.append(Violation(i, "revealed_answer", turn.text, f"it is to keep the answer, {task.answer}"))
             partner_turns += 1
         told |= set(_stated(turn.text, {fact.id: fact for fact in (*task.facts, *knows.facts)}.values()))
-    return found
+    return committed
 
 
 def violated(dialogue: Dialogue) -> bool:
@@ -126,7 +137,7 @@ def _revealed(dialogue: Dialogue, knows: Known, condition: Condition) -> int | N
     return first_leak(dialogue) if holds and not condition.reveal else None
 
 
-def _false_feedback(said: Said) -> Iterator[tuple[str, str]]:
+def _false_feedback(statement: Statement) -> Iterator[tuple[str, str]]:
     """It judges the attempt in the student's turn just before, and by what it believes itself that is not so.
 
     A judgement is "that is right", "that is wrong", "too high" and the like; from a partner that holds the answer, a
@@ -134,14 +145,14 @@ def _false_feedback(said: Said) -> Iterator[tuple[str, str]]:
     Praise in other words, judgements of an earlier attempt, and of an answer that people do not name as theirs, are
     missed. "That is right" may mean a step: a right step in a turn with a wrong answer reads as false feedback.
     """
-    entry, heard_last = said.task.entry, said.before[-1:]
+    entry, heard_last = statement.task.entry, statement.before[-1:]
     answer = attempt(heard_last[0].text, entry=entry) if heard_last and heard_last[0].party == "student" else None
     if answer is None:
         return
-    key = said.knows.answer if said.knows.believes_false_key else said.task.answer
-    right = bool(is_right(said.task, heard_last[0])) if entry else equal(answer, key)
+    key = statement.knows.answer if statement.knows.believes_false_key else statement.task.answer
+    right = bool(is_right(statement.task, heard_last[0])) if entry else equal(answer, key)
     ours, gold = (None, None) if entry else (number(answer), number(key))
-    plain = [p for p in sentences(said.text) if len(p.split()) <= _SHORT and not _NOT_ALL.search(p)]
+    plain = [p for p in sentences(statement.text) if len(p.split()) <= _SHORT and not _NOT_ALL.search(p)]
     above = None if ours is None or gold is None else ours > gold
     heard = {
         "right": (any(_RIGHT.search(part) for part in plain), right),
@@ -149,104 +160,104 @@ def _false_feedback(said: Said) -> Iterator[tuple[str, str]]:
         "too high": (any(_HIGH.search(part) for part in plain), not right and above is not False),
         "too low": (any(_LOW.search(part) for part in plain), not right and above is not True),
     }
-    if said.knows.answer or said.knows.solution or said.knows.verdicts:
+    if statement.knows.answer or statement.knows.solution or statement.knows.verdicts:
         # "That is impossible" may be an answer that both share, and is no disagreement then.
-        found = {act for part in plain if attempt(part) is None for act in acts(part, ())}
-        heard["agreed with"] = ("agree" in found, right)
-        heard["disagreed with"] = ("disagree" in found, not right)
+        stances = {act for part in plain if attempt(part) is None for act in acts(part, ())}
+        heard["agreed with"] = ("agree" in stances, right)
+        heard["disagreed with"] = ("disagree" in stances, not right)
     made = {name: true for name, (hit, true) in heard.items() if hit}
     if made.keys() & {"right", "agreed with"} and made.keys() - {"right", "agreed with"}:
         return
     for name, true in made.items():
         if not true:
             what = "the program" if entry else f"the attempt {answer}"
-            yield said.text, f"{what} is {name}, and its key is {'the tests' if entry else key}"
+            yield statement.text, f"{what} is {name}, and its key is {'the tests' if entry else key}"
             return
 
 
-def _unknown_fact(said: Said) -> Iterator[tuple[str, str]]:
+def _unknown_fact(statement: Statement) -> Iterator[tuple[str, str]]:
     """It states a fact that its row does not hold and that nobody has said, or the gold answer that it cannot know.
 
     It cannot know the answer while it lacks a needed fact, and has no key or verdict. Who knows the answer knows the
     one fact that is missing, too. A lucky guess reads the same; a fact told in other words is missed (`acts.given`).
     """
-    has = {fact.id for fact in said.knows.facts} | said.told
-    lacks = [fact for fact in said.task.facts if fact.id not in has]
+    has = {fact.id for fact in statement.knows.facts} | statement.told
+    lacks = [fact for fact in statement.task.facts if fact.id not in has]
     needed = [fact for fact in lacks if fact.needed]
-    confirmed = said.knows.verdicts and any(said.rights)
-    holds = bool(said.condition.row.holds_answer or confirmed)
+    confirmed = statement.knows.verdicts and any(statement.rights)
+    holds = bool(statement.condition.row.holds_answer or confirmed)
     secret = [fact for fact in lacks if not (holds and len(needed) == 1 and fact in needed)]
-    for name in _new(said, secret, [fact for fact in said.task.facts if fact.id in has]):
-        yield said.text, f"its row does not hold {name!r}, and nobody had said it"
-    if needed and not holds and said.right and not any(said.rights):
-        yield said.text, f"it lacks {len(needed)} needed facts of the answer {said.answer}"
+    for name in _new(statement, secret, [fact for fact in statement.task.facts if fact.id in has]):
+        yield statement.text, f"its row does not hold {name!r}, and nobody had said it"
+    if needed and not holds and statement.right and not any(statement.rights):
+        yield statement.text, f"it lacks {len(needed)} needed facts of the answer {statement.answer}"
 
 
-def _false_fact(said: Said) -> Iterator[tuple[str, str]]:
+def _false_fact(statement: Statement) -> Iterator[tuple[str, str]]:
     """It states a fact of the problem with another number than the problem's.
 
     A sentence with the fact's own content words (nine in ten of both together) and other numbers. Sentences that
     conclude ("so", "now", "left"), compute or ask are left out; a bare intermediate result in the words of a fact is
     not told from it. False facts in other words, and those without digits, are missed. A manner that errs, errs here.
     """
-    for part in sentences(_without(said.text, [fact.text for fact in said.task.facts])):
+    for part in sentences(_without(statement.text, [fact.text for fact in statement.task.facts])):
         numbers, words = set(re.findall(r"\d+", part)), content_words(part)
         if not numbers or part.endswith("?") or _CONCLUDED.search(part) or attempt(part) is not None:
             continue
-        alike = [fact for fact in said.task.facts if _alike(words, fact) and re.search(r"\d", fact.text)]
+        alike = [fact for fact in statement.task.facts if _alike(words, fact) and re.search(r"\d", fact.text)]
         if alike and not any(set(re.findall(r"\d+", fact.text)) <= numbers for fact in alike):
             yield part, f"the problem says {alike[0].text!r}"
 
 
-def _disclosure(said: Said) -> Iterator[tuple[str, str]]:
+def _disclosure(statement: Statement) -> Iterator[tuple[str, str]]:
     """It tells what only it knows unasked (`on_request`) or at all (`chatter`), or does not tell it (`volunteer`).
 
     Any earlier question for the fact counts as asking, and so does a question just before that asks for no fact that
     the rule knows: `acts.asked` has no measured recall. While it judges an attempt a volunteer need not tell. People
     had no disclosure policy.
     """
-    condition, knows = said.condition, said.knows
+    condition, knows = statement.condition, statement.knows
     if condition.voice == "human":
         return
-    has = said.student | said.told
+    has = statement.student | statement.told
     private = [fact for fact in knows.facts if fact.id not in has]
     if condition.disclosure == "volunteer":
         left = [fact for fact in private if fact.needed]
-        answer = said.answers[-1] if said.answers else None
+        answer = statement.answers[-1] if statement.answers else None
         judges = answer is not None and bool(knows.answer or knows.verdicts)
-        told = {i for turn in said.before if turn.party == "partner" for i in _stated(turn.text, knows.facts)}
+        told = {i for turn in statement.before if turn.party == "partner" for i in _stated(turn.text, knows.facts)}
         # What the student has guessed may be told all the same.
-        new = [fact for fact in knows.facts if fact.id not in said.student | told]
-        if left and not judges and not _stated(said.text, new):
-            yield said.text, f"it is to tell one thing a turn, and {len(left)} are left"
+        new = [fact for fact in knows.facts if fact.id not in statement.student | told]
+        if left and not judges and not _stated(statement.text, new):
+            yield statement.text, f"it is to tell one thing a turn, and {len(left)} are left"
         return
-    theirs = [turn.text for turn in said.before if turn.party == "student"]
+    theirs = [turn.text for turn in statement.before if turn.party == "student"]
     wanted = {i for text in theirs for i in asked(text, knows.facts)}
     open_question = bool(theirs) and any(not asked(part, knows.facts) for part in questions(theirs[-1]))
     on_request = condition.disclosure == "on_request"
     if on_request and open_question:
         return
     unasked = [fact for fact in private if not (on_request and fact.id in wanted)]
-    for name in _new(said, unasked, [fact for fact in knows.facts if fact not in unasked]):
-        yield said.text, f"nobody asked for {name!r}" if on_request else f"it is to keep {name!r} to itself"
+    for name in _new(statement, unasked, [fact for fact in knows.facts if fact not in unasked]):
+        yield statement.text, f"nobody asked for {name!r}" if on_request else f"it is to keep {name!r} to itself"
 
 
-def _off_role(said: Said) -> Iterator[tuple[str, str]]:
+def _off_role(statement: Statement) -> Iterator[tuple[str, str]]:
     """It writes the student's lines, says that it is a language model, repeats its instructions, or says no word.
 
     The config's system message is not stored with a dialogue, so only the view's own words are looked for.
     """
-    if not re.search(r"\w", said.text):
-        yield said.text, "it is to say something"
-    elif _OTHERS_LINE.search(said.text):
-        yield said.text, "it speaks for itself alone"
-    elif _MODEL.search(said.text):
-        yield said.text, f"it is the {said.condition.label}"
-    elif _TOLD_TO_IT.search(said.text):
-        yield said.text, "its instructions are its own"
+    if not re.search(r"\w", statement.text):
+        yield statement.text, "it is to say something"
+    elif _OTHERS_LINE.search(statement.text):
+        yield statement.text, "it speaks for itself alone"
+    elif _MODEL.search(statement.text):
+        yield statement.text, f"it is the {statement.condition.label}"
+    elif _TOLD_TO_IT.search(statement.text):
+        yield statement.text, "its instructions are its own"
 
 
-_RULES: tuple[tuple[Kind, Callable[[Said], Iterator[tuple[str, str]]]], ...] = (
+_RULES: tuple[tuple[Kind, Callable[[Statement], Iterator[tuple[str, str]]]], ...] = (
     ("false_feedback", _false_feedback),
     ("unknown_fact", _unknown_fact),
     ("false_fact", _false_fact),
@@ -261,10 +272,10 @@ def _stated(text: str, facts: Iterable[Fact]) -> list[str]:
     return [*{*given(text, facts), *(fact.id for fact in facts if fact.text in text)}]
 
 
-def _new(said: Said, secret: Sequence[Fact], allowed: Sequence[Fact]) -> list[str]:
+def _new(statement: Statement, secret: Sequence[Fact], allowed: Sequence[Fact]) -> list[str]:
     """The texts of secret facts that a turn states in words other than those that it may say anyway."""
-    public = [] if said.knows.share else sentences(said.knows.question)
-    rest = _without(said.text, [*(fact.text for fact in allowed), *public])
+    public = [] if statement.knows.share else sentences(statement.knows.question)
+    rest = _without(statement.text, [*(fact.text for fact in allowed), *public])
     there = set(_stated(rest, secret))
     return [fact.text for fact in secret if fact.id in there]
 

@@ -66,9 +66,9 @@ def attempt(text: str, question: str = "", entry: str = "") -> str | None:
     bare = _BARE.search(text)
     if bare and _is_number(bare):
         return _written(bare.group(1))
-    found = [answer for part in sentences(text) for answer in _named(part)]
-    if found:
-        return _written(found[-1])
+    answers = [answer for part in sentences(text) for answer in _named(part)]
+    if answers:
+        return _written(answers[-1])
     if re.search(r"\bthat is impossible\b(?! to)", text, re.I):
         return "impossible"
     return _closing(text, question) if question else None
@@ -85,11 +85,11 @@ def _named(sentence: str) -> list[str]:
 
 def _is_number(match: re.Match[str]) -> bool:
     """Words have to be one number. "One" is a pronoun unless it follows "answer", and "two of them" counts others."""
-    said = match.group(1)
-    if said is None or re.search(r"\d", said):
+    written = match.group(1)
+    if written is None or re.search(r"\d", written):
         return True
-    pronoun = said.casefold() == "one" and "answer" not in match.group().casefold()
-    return spoken(said) is not None and not pronoun and not re.match(r"\s+of\b", match.string[match.end() :])
+    pronoun = written.casefold() == "one" and "answer" not in match.group().casefold()
+    return spoken(written) is not None and not pronoun and not re.match(r"\s+of\b", match.string[match.end() :])
 
 
 def _written(answer: str) -> str:
@@ -162,16 +162,16 @@ def asked(text: str, facts: Iterable[Fact]) -> list[str]:
     question asks for the fact with most of whose topics a word of it begins, where facts know theirs.
     """
     facts = tuple(facts)
-    found = []
+    ids = []
     for question in questions(text):
         words = content_words(question)
         scored = [(_overlap(words, fact), fact) for fact in facts]
         score, fact = max(scored, key=lambda pair: pair[0], default=(0.0, None))
         if fact is not None and score >= (0.9 if fact.ask else 0.3):
-            found.append(fact.id)
+            ids.append(fact.id)
         elif topical := _topical(question, facts):
-            found.append(topical)
-    return found
+            ids.append(topical)
+    return ids
 
 
 def _overlap(words: set[str], fact: Fact) -> float:
@@ -197,7 +197,7 @@ def given(text: str, facts: Iterable[Fact]) -> list[str]:
 
     Facts that know their topics are conventions, which differ in one word: nine tenths then, both ways.
     """
-    found = []
+    ids = []
     for fact in facts:
         numbers, words = set(re.findall(r"\d+", fact.text)), content_words(fact.text)
         for part in sentences(text):
@@ -207,9 +207,9 @@ def given(text: str, facts: Iterable[Fact]) -> list[str]:
                 continue
             least = 0.9 if fact.topics else 0.7
             if same >= least * len(words) and (not fact.ask or same >= least * len(spoken)):
-                found.append(fact.id)
+                ids.append(fact.id)
                 break
-    return found
+    return ids
 
 
 _HEARD = (
@@ -255,19 +255,19 @@ def acts(text: str, facts: Iterable[Fact], told: Iterable[str] = (), asked_befor
     restatement repeats a fact that the other told.
     """
     facts, told = tuple(facts), set(told)
-    found = {name for name, pattern in _PATTERNS.items() if re.search(pattern, text.strip(), re.I)}
+    labels = {name for name, pattern in _PATTERNS.items() if re.search(pattern, text.strip(), re.I)}
     wanted, open_questions = asked(text, facts), questions(text)
     if wanted:
-        found.add("clarify")
+        labels.add("clarify")
         if asked_before and told:
-            found.add("follow_up")
-    elif open_questions and "repair" not in found:
-        found.add("other_question")
+            labels.add("follow_up")
+    elif open_questions and "repair" not in labels:
+        labels.add("other_question")
     if attempt(text) is not None:
-        found.add("attempt")
+        labels.add("attempt")
     if told & set(given(text, facts)):
-        found.add("restate")
-    return found
+        labels.add("restate")
+    return labels
 
 
 MOVES = ("ask", "ask_other", "attempt", "guess", "other")

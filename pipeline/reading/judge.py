@@ -50,15 +50,15 @@ class Judge:
 
     async def __call__(self, turn: TurnInContext) -> frozenset[str] | Unlabelled:
         try:
-            said = await self.model.complete(prompt(turn), Sampling(LONGEST, 0.0, schema=SCHEMA))
+            completion = await self.model.complete(prompt(turn), Sampling(LONGEST, 0.0, schema=SCHEMA))
         except (EngineError, ContextOverflow) as error:
             return Unlabelled(str(error), engine=isinstance(error, EngineError))
-        objects = re.findall(r"\{[^{}]*\}", said.text)  # the last one, since some models think aloud before it
+        objects = re.findall(r"\{[^{}]*\}", completion.text)  # the last one, since some models think aloud before it
         try:
-            return frozenset(Judgement.model_validate_json(objects[-1] if objects else said.text).acts)
+            return frozenset(Judgement.model_validate_json(objects[-1] if objects else completion.text).acts)
         except ValidationError as error:
             expected = 'expected {"acts": [...]} with acts of the list'
-            return Unlabelled(f"{said.text[:200]!r}: {error.errors()[0]['msg']}; {expected}")
+            return Unlabelled(f"{completion.text[:200]!r}: {error.errors()[0]['msg']}; {expected}")
 
 
 def prompt(turn: TurnInContext) -> list[Message]:

@@ -34,11 +34,11 @@ def prose(text: str) -> str:
 
 
 def _bare(text: str) -> str:
-    found = _BEGINS.search(text)
-    if found is None:
+    beginning = _BEGINS.search(text)
+    if beginning is None:
         return ""
     lines: list[str] = []
-    for line in text[found.start() :].split("\n"):
+    for line in text[beginning.start() :].split("\n"):
         if not _GOES_ON.match(line):
             break
         lines.append(line)

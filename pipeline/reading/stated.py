@@ -35,13 +35,13 @@ class Number(NamedTuple):
 
 def states(text: str, gold: str, question: str = "") -> bool:
     """Whether a turn commits to the gold answer: the test of `first_leak`, on one turn."""
-    said = attempt(text, question)
-    return said is not None and equal(said, gold)
+    answer = attempt(text, question)
+    return answer is not None and equal(answer, gold)
 
 
 def numbers_told(text: str) -> list[Number]:
     """Every number of a text in digits; in a sentence that asks, none is a result."""
-    found, place = [], 0
+    told, place = [], 0
     for part in sentences(text):
         place = text.index(part, place)
         for match in _NUMBER.finditer(part):
@@ -50,8 +50,8 @@ def numbers_told(text: str) -> list[Number]:
             called = not asks and bool(_CALLED.match(after))
             sum_or_verb = _RESULT.search(before) and not _DENIED.search(before) and not _GOES_ON.match(after)
             result = not asks and bool(sum_or_verb)
-            found.append(Number(match.group().rstrip(","), place + match.start(), called or result, called))
-    return found
+            told.append(Number(match.group().rstrip(","), place + match.start(), called or result, called))
+    return told
 
 
 def mentions(text: str, gold: str) -> bool:

@@ -30,7 +30,7 @@ class Checker:
     def __init__(self) -> None:
         self.unsafe = False
         self.limits = container.Limits()
-        self.found: dict[str, asyncio.Task[Check]] = {}
+        self.kept: dict[str, asyncio.Task[Check]] = {}
         self.runs = 0
         self._free: tuple[asyncio.AbstractEventLoop, asyncio.Semaphore] | None = None
 
@@ -38,11 +38,11 @@ class Checker:
         """What the tests of a code task say of a program. Raises ContainmentMissing, and EngineError where the
         containment broke."""
         key = digest(task.tests.model_dump(mode="json") if task.tests else "", code, length=32)
-        running = self.found.get(key)
+        running = self.kept.get(key)
         if running is None or _lost(running):
-            if len(self.found) >= MOST_KEPT:
-                self.found.clear()
-            running = self.found[key] = asyncio.create_task(self._run(task, code))
+            if len(self.kept) >= MOST_KEPT:
+                self.kept.clear()
+            running = self.kept[key] = asyncio.create_task(self._run(task, code))
         return await asyncio.shield(running)
 
     async def _run(self, task: Task, code: str) -> Check:
@@ -51,22 +51,22 @@ class Checker:
         async with self._one_of_few():
             self.runs += 1
             try:
-                said = await self._verdict(code, tests)
+                verdict = await self._verdict(code, tests)
             except container.ContainmentFailed as error:
                 raise EngineError(f"task {task.id}: no verdict on a program: {error}") from error
-        first, *calls_that_fail = said.printed.strip().split("\n")
-        return Check(outcome=said.outcome, printed=" ".join([first, "; ".join(calls_that_fail)]).strip())
+        first, *calls_that_fail = verdict.printed.strip().split("\n")
+        return Check(outcome=verdict.outcome, printed=" ".join([first, "; ".join(calls_that_fail)]).strip())
 
     async def _verdict(self, code: str, tests: Tests) -> container.Verdict:
         public = _calls(tests.public, True)
         if not tests.script:
             return await container.verdict(code, [*public, *_calls(tests.hidden, False)], self.limits, self.unsafe)
         # Assertions alone decide, since docstrings hold mistakes; their examples tell what is wrong.
-        said = await container.verdict(code, tests.script, self.limits, self.unsafe, entry=tests.entry)
-        if said.outcome == "passed" or not public:
-            return said
+        decided = await container.verdict(code, tests.script, self.limits, self.unsafe, entry=tests.entry)
+        if decided.outcome == "passed" or not public:
+            return decided
         shown = await container.verdict(code, public, self.limits, self.unsafe)
-        return said if shown.outcome == "passed" else said._replace(printed=shown.printed)
+        return decided if shown.outcome == "passed" else decided._replace(printed=shown.printed)
 
     def _one_of_few(self) -> asyncio.Semaphore:
         loop = asyncio.get_running_loop()
@@ -96,8 +96,8 @@ async def checked(task: Task, turn: Turn) -> Turn:
 async def failing(tasks: Iterable[Task]) -> list[str]:
     """Ids of the tasks whose own reference does not pass their tests: nobody can solve them."""
     ours = [task for task in tasks if task.tests is not None]
-    found = await asyncio.gather(*(CHECKER.check(task, task.answer) for task in ours))
-    return [task.id for task, check in zip(ours, found, strict=True) if not check.passed]
+    checks = await asyncio.gather(*(CHECKER.check(task, task.answer) for task in ours))
+    return [task.id for task, check in zip(ours, checks, strict=True) if not check.passed]
 
 
 def allow_unsafe() -> None:

@@ -236,31 +236,31 @@ class Report:
         return Verdict(cast(Outcome, outcome), held, total, "\n".join(lines), time.monotonic() - self.began)
 
 
-def _watched(found: Report, report: FileIO, prints: FileIO, limits: Limits, stop: threading.Event) -> Verdict:
+def _watched(so_far: Report, report: FileIO, prints: FileIO, limits: Limits, stop: threading.Event) -> Verdict:
     """Read until the judge is done or a limit is reached. What is printed is counted, and dropped."""
     opened, printed, last = time.monotonic(), 0, b""
     with selectors.DefaultSelector() as selector:
         selector.register(report, selectors.EVENT_READ)
         selector.register(prints, selectors.EVENT_READ)
-        while not found.outcome:
-            ready = not math.isnan(found.began)
-            left = found.began + limits.seconds - time.monotonic() if ready else opened + START - time.monotonic()
+        while not so_far.outcome:
+            ready = not math.isnan(so_far.began)
+            left = so_far.began + limits.seconds - time.monotonic() if ready else opened + START - time.monotonic()
             if left <= 0 or stop.is_set():
-                found.outcome, found.why = "time", f"not done after {limits.seconds:g} s"
+                so_far.outcome, so_far.why = "time", f"not done after {limits.seconds:g} s"
                 break
             for key, _ in selector.select(min(0.1, left)):
                 part = os.read(key.fd, 1 << 16)
                 if key.fileobj is report:
-                    found.read(part)
-                    if not part and not found.outcome:
-                        found.outcome, found.why = "crash", "the process of the tests ended"
+                    so_far.read(part)
+                    if not part and not so_far.outcome:
+                        so_far.outcome, so_far.why = "crash", "the process of the tests ended"
                 else:
                     printed += len(part)
                     last = part[-500:] or last
                     if not part:
                         selector.unregister(prints)
                     elif printed > limits.output_kb << 10:
-                        found.outcome, found.why = "output", f"it printed more than {limits.output_kb} KiB"
-    if math.isnan(found.began):
+                        so_far.outcome, so_far.why = "output", f"it printed more than {limits.output_kb} KiB"
+    if math.isnan(so_far.began):
         raise ContainmentFailed(f"the contained processes did not start: {last.decode(errors='replace').strip()}")
-    return found.verdict()
+    return so_far.verdict()

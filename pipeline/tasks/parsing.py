@@ -179,8 +179,8 @@ def full_task(source: str, name: str, question: str, answer: str, **more: Any) -
 
 def public_facts(question: str) -> tuple[Fact, ...]:
     """One fact per sentence of the question; a sentence that only asks, without a number, is none."""
-    said = [part for part in sentences(question) if not part.endswith("?") or re.search(r"\d", part)]
-    return tuple(Fact(id=f"s{i}", text=part) for i, part in enumerate(said))
+    telling = [part for part in sentences(question) if not part.endswith("?") or re.search(r"\d", part)]
+    return tuple(Fact(id=f"s{i}", text=part) for i, part in enumerate(telling))
 
 
 def wrong_answer(gold: str, question: str) -> str:

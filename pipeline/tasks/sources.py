@@ -68,19 +68,19 @@ def _outside(address: str) -> Source:
     """A descriptor or a reader in a file of the user's. Its tasks bear its name, and are split as all others are, by
     their full question, so that no other source trains on what is examined here."""
     try:
-        found: object = load_object(address, object)
+        declared: object = load_object(address, object)
     except ConfigError as error:
         raise ConfigError(f"tasks.source: {error}") from error
-    if callable(found):
+    if callable(declared):
         # What a reader alone does not say is not held against its tasks.
         name = Path(address.rpartition(":")[0]).stem
-        found = Source(name, get_args(Specification), read=found, has_facts=True, has_steps=True)
-    if not isinstance(found, Source):
+        declared = Source(name, get_args(Specification), read=declared, has_facts=True, has_steps=True)
+    if not isinstance(declared, Source):
         raise ConfigError(
-            f"tasks.source: {address!r} is of type {type(found).__name__}, expected a Source of pipeline.tasks.source, "
-            "or a function that reads tasks"
+            f"tasks.source: {address!r} is of type {type(declared).__name__}, expected a Source of "
+            "pipeline.tasks.source, or a function that reads tasks"
         )
-    return replace(found, read=_as_its_own(address, found)) if found.read else found
+    return replace(declared, read=_as_its_own(address, declared)) if declared.read else declared
 
 
 def _as_its_own(address: str, source: Source) -> Reader:

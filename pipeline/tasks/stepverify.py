@@ -109,44 +109,44 @@ def note(row: dict[str, Any]) -> Note:
 
 
 def _number(line: str, where: str) -> str:
-    found = line.strip().replace(",", "")
-    if not _NUMBER.fullmatch(found):
-        raise RowError(f"{where} is {found!r}, expected a number alone")
-    return found
+    number = line.strip().replace(",", "")
+    if not _NUMBER.fullmatch(number):
+        raise RowError(f"{where} is {number!r}, expected a number alone")
+    return number
 
 
-def task(said: Note) -> Task:
+def task(remark: Note) -> Task:
     """The task of a note. Raises RowError where a verifier could not tell it in all three strengths."""
-    if not said.what:
+    if not remark.what:
         raise RowError("'error_description' is empty: nobody said what is wrong")
-    if said.where > len(said.steps):
+    if remark.where > len(remark.steps):
         raise RowError("the error is put at the answer, which is no step")
-    if tells(said):
-        raise RowError(f"'error_description' gives the answer away, {said.gold}")
-    what = said.what if said.what[-1] in ".?!" else f"{said.what}."
-    draft = Draft(steps=said.steps, answer=said.answer, where=said.where, what=what, category=said.category)
+    if tells(remark):
+        raise RowError(f"'error_description' gives the answer away, {remark.gold}")
+    what = remark.what if remark.what[-1] in ".?!" else f"{remark.what}."
+    draft = Draft(steps=remark.steps, answer=remark.answer, where=remark.where, what=what, category=remark.category)
     told = full_task(
         "stepverify",
-        f"{question_hash(said.problem)}-{digest(said.steps, said.where, said.what, length=6)}",
-        said.problem,
-        said.gold,
-        solution=said.reference,
+        f"{question_hash(remark.problem)}-{digest(remark.steps, remark.where, remark.what, length=6)}",
+        remark.problem,
+        remark.gold,
+        solution=remark.reference,
         draft=draft,
-        wrong_answer=said.answer,
+        wrong_answer=remark.answer,
     )
-    return told.model_copy(update={"question": f"{said.problem}\n{SHOWN}\n{draft.text}"})
+    return told.model_copy(update={"question": f"{remark.problem}\n{SHOWN}\n{draft.text}"})
 
 
-def tells(said: Note) -> bool:
+def tells(remark: Note) -> bool:
     """Whether the description gives the answer away: the answer's number stands in it, in digits or words, or it is
     told as a result (`pipeline.reading.stated.gives_away`), or is the value of a sum that it states.
 
     Strict: the number may be another quantity of the problem. What can be worked out from the reason, and is not said,
     it does not find: that is what a description is for.
     """
-    sum_of_it = any(equal(str(value), said.gold) for value in sums(said.what))
-    there = mentions(said.what, said.gold) or bool(numbers(said.gold) & numbers(said.what))
-    return there or sum_of_it or gives_away(said.what, said.gold, said.problem)
+    sum_of_it = any(equal(str(value), remark.gold) for value in sums(remark.what))
+    there = mentions(remark.what, remark.gold) or bool(numbers(remark.gold) & numbers(remark.what))
+    return there or sum_of_it or gives_away(remark.what, remark.gold, remark.problem)
 
 
 SOURCE = Source(

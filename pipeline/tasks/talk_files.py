@@ -35,8 +35,8 @@ def open_rows(split: str, name: str, rows: str = "") -> Iterator[tuple[str, str,
 def _of_parquet(path: Path, key: str) -> Iterator[tuple[str, Any]]:
     try:
         with parquet.ParquetFile(path) as file:
-            found = (row for batch in file.iter_batches(1000) for row in batch.to_pylist())
-            yield from ((f"{path.name}, row {i}", row) for i, row in enumerate(found))
+            rows = (row for batch in file.iter_batches(1000) for row in batch.to_pylist())
+            yield from ((f"{path.name}, row {i}", row) for i, row in enumerate(rows))
     except pa.ArrowException as error:
         raise ConfigError(f"{key}: {str(path)!r} is not Parquet ({_first_line(error)}). Correct the path.") from None
 
@@ -62,7 +62,7 @@ def _of_hub(path: Path, key: str) -> Iterator[tuple[str, str, Any]]:
 
     try:
         saved = (path / "state.json").is_file() or (path / "dataset_dict.json").is_file()
-        found = datasets.load_from_disk(str(path)) if saved else datasets.load_dataset(str(path))
+        splits = datasets.load_from_disk(str(path)) if saved else datasets.load_dataset(str(path))
     except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
         # Of files that differ it says only that an error occurred; why is in its cause.
         why = _first_line(error.__cause__ or error)
@@ -70,7 +70,7 @@ def _of_hub(path: Path, key: str) -> Iterator[tuple[str, str, Any]]:
             f"{key}: {str(path)!r} is no file, and `datasets` cannot load it ({why}). Expected a JSON, JSON Lines or "
             "Parquet file, a folder of such files that all have the same fields, or a name of the Hugging Face hub."
         ) from error
-    for split, rows in found.items() if isinstance(found, dict) else [("all", found)]:
+    for split, rows in splits.items() if isinstance(splits, dict) else [("all", splits)]:
         yield from ((str(split), f"{split}, row {i}", row) for i, row in enumerate(rows))
 
 

@@ -147,10 +147,10 @@ def _talk(settings: TalkSource, part: str, where: str, row: dict[str, Any]) -> T
         raise RowError(f"no turns in {', '.join(settings.turns)}")
     answer = fill("answer", settings, row)
     if settings.gold and answer:
-        found = re.search(settings.gold, answer)
-        if found is None:
+        match = re.search(settings.gold, answer)
+        if match is None:
             raise RowError(f"gold: {settings.gold!r} is not in {answer[-40:]!r}")
-        answer = found[1]
+        answer = match[1]
     filled = {name: fill(name, settings, row) for name in FILLED}
     if filled["partition"] and filled["partition"] not in PARTITIONS:
         raise RowError(NO_PARTITION.format(filled["partition"]))
@@ -168,10 +168,10 @@ def _talk(settings: TalkSource, part: str, where: str, row: dict[str, Any]) -> T
 
 def _shaped(settings: TalkSource, row: dict[str, Any]) -> TalkSource:
     """The settings; for a row of ShareGPT with its keys, where the description does not say which hold the turns."""
-    said = row.get("conversations")
-    if "turns" in settings.model_fields_set or "messages" in row or not isinstance(said, list):
+    conversation = row.get("conversations")
+    if "turns" in settings.model_fields_set or "messages" in row or not isinstance(conversation, list):
         return settings
-    if not all(isinstance(turn, dict) and {"from", "value"} <= turn.keys() for turn in said):
+    if not all(isinstance(turn, dict) and {"from", "value"} <= turn.keys() for turn in conversation):
         return settings
     return settings.model_copy(update={k: v for k, v in SHAREGPT.items() if k not in settings.model_fields_set})
 
@@ -179,7 +179,7 @@ def _shaped(settings: TalkSource, row: dict[str, Any]) -> TalkSource:
 def fill(key: str, settings: TalkSource, row: dict[str, Any]) -> str:
     """The template under a key with every `{field}` from the row. Raises RowError where a field is missing."""
     template = getattr(settings, key)
-    return re.sub(r"\{([^{}]+)\}", lambda found: str(_field(row, found[1], key) or ""), template).strip()
+    return re.sub(r"\{([^{}]+)\}", lambda match: str(_field(row, match[1], key) or ""), template).strip()
 
 
 def _field(row: dict[str, Any], name: str, key: str) -> Any:
@@ -193,16 +193,16 @@ def _field(row: dict[str, Any], name: str, key: str) -> Any:
 
 def _turns(settings: TalkSource, row: dict[str, Any]) -> tuple[list[Turn], list[bool]]:
     """The turns of both parties, and whether each is trained on (False where its turn has no mark and another has)."""
-    said: list[tuple[str, str, Any]] = []
+    spoken: list[tuple[str, str, Any]] = []
     for name in settings.turns:
-        said += _said(settings, name, _field(row, name, "turns"))
-    marks = [mark for *_, mark in said]
+        spoken += _spoken(settings, name, _field(row, name, "turns"))
+    marks = [mark for *_, mark in spoken]
     if settings.learn and settings.learn in row:
         marks = row[settings.learn]
-        if not isinstance(marks, list) or len(marks) != len(said):
-            raise RowError(f"{settings.learn!r} is no list with a value for each of {len(said)} turns")
+        if not isinstance(marks, list) or len(marks) != len(spoken):
+            raise RowError(f"{settings.learn!r} is no list with a value for each of {len(spoken)} turns")
     turns, learn = list[Turn](), list[bool]()
-    for (speaker, text, _), mark in zip(said, marks, strict=True):
+    for (speaker, text, _), mark in zip(spoken, marks, strict=True):
         party = _party(settings, speaker)
         if party != "none":
             text = re.sub(rf"\A(?:{settings.strip})", "", text).strip() if settings.strip else text.strip()
@@ -213,7 +213,7 @@ def _turns(settings: TalkSource, row: dict[str, Any]) -> tuple[list[Turn], list[
     return turns, learn
 
 
-def _said(settings: TalkSource, name: str, value: Any) -> list[tuple[str, str, Any]]:
+def _spoken(settings: TalkSource, name: str, value: Any) -> list[tuple[str, str, Any]]:
     """(speaker, text, whether it is trained on) of every turn of one field."""
     if isinstance(value, str):
         pieces = [re.fullmatch(r"\s*([^:\n]{1,40}?)\s*:\s*(.*)", p, re.S) for p in value.split(settings.separator)]
@@ -222,18 +222,18 @@ def _said(settings: TalkSource, name: str, value: Any) -> list[tuple[str, str, A
         return [(piece[1], piece[2], None) for piece in pieces if piece]
     if not isinstance(value, list):
         raise RowError(f"{name!r} is {type(value).__name__}, expected a list of turns, or one text")
-    found = []
+    spoken = []
     for i, turn in enumerate(value):
         if isinstance(turn, str) and settings.speakers:
-            found.append((settings.speakers[i % len(settings.speakers)], turn, None))
+            spoken.append((settings.speakers[i % len(settings.speakers)], turn, None))
         elif isinstance(turn, dict) and isinstance(turn.get(settings.text) or "", str) and settings.role in turn:
-            found.append((str(turn[settings.role]), turn.get(settings.text) or "", turn.get(settings.learn)))
+            spoken.append((str(turn[settings.role]), turn.get(settings.text) or "", turn.get(settings.learn)))
         else:
             raise RowError(
                 f"turn {i + 1} of {name!r} is {_shape(turn)}, not a mapping with {settings.role!r} and "
                 f"{settings.text!r}; set role and text to its keys, or speakers where turns are bare texts"
             )
-    return found
+    return spoken
 
 
 def _shape(turn: Any) -> str:

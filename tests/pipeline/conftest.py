@@ -45,6 +45,6 @@ def programs_of_ours() -> Iterator[None]:
         container.check()
     except container.ContainmentMissing:
         CHECKER.unsafe = True
-    CHECKER.found.clear()
+    CHECKER.kept.clear()
     yield
     CHECKER.unsafe = False

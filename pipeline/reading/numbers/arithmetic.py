@@ -43,8 +43,8 @@ def evaluate(expression: str) -> Computed:
     text = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", expression.translate(SIGNS)).strip()
     if len(text) > LONGEST:
         raise NotArithmetic(f"{len(text)} characters, at most {LONGEST} are expected")
-    if found := re.search(r"[^0-9.+\-*/() ]", text):
-        raise NotArithmetic(f"{found[0]!r} in {text!r}: only numbers, + - * / and parentheses are expected")
+    if strange := re.search(r"[^0-9.+\-*/() ]", text):
+        raise NotArithmetic(f"{strange[0]!r} in {text!r}: only numbers, + - * / and parentheses are expected")
     try:
         tree = ast.parse(text, mode="eval").body
         numbers: list[Fraction] = []

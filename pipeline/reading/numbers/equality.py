@@ -56,46 +56,46 @@ def number(text: str) -> float | None:
     return None if value is None else float(value.amount)
 
 
-def equal(said: str, gold: str) -> bool:
+def equal(answer: str, gold: str) -> bool:
     """Whether two answers are the same; an empty one is equal to nothing."""
-    if said.isdecimal() and gold.isdecimal():  # nearly every call
-        return int(said) == int(gold)
-    return _equal(said, gold)
+    if answer.isdecimal() and gold.isdecimal():  # nearly every call
+        return int(answer) == int(gold)
+    return _equal(answer, gold)
 
 
 @lru_cache(maxsize=1 << 16)
-def _equal(said: str, gold: str) -> bool:
-    said, gold = _plain(said), _plain(gold)
-    if not said or not gold:
+def _equal(answer: str, gold: str) -> bool:
+    answer, gold = _plain(answer), _plain(gold)
+    if not answer or not gold:
         return False
-    if said == gold:
+    if answer == gold:
         return True
     for read in (_range, _times):
-        ours, theirs = read(said), read(gold)
+        ours, theirs = read(answer), read(gold)
         if ours and theirs:
             return bool(ours & theirs)
-    if _range(said) or _range(gold):
+    if _range(answer) or _range(gold):
         return False
-    one, other = _value(said), _value(gold)
-    if one and other:
-        return _same(one, other)
-    return _expression(said) and _expression(gold) and _same_expression(said, gold)
+    value, wanted = _value(answer), _value(gold)
+    if value and wanted:
+        return _same(value, wanted)
+    return _expression(answer) and _expression(gold) and _same_expression(answer, gold)
 
 
 def _plain(text: str) -> str:
     """In small letters, with one way to write a sign, a space and a fraction ("½" is " 1/2")."""
     text = re.sub(r"(?<=\d)[\u00a0\u202f ](?=\d{3}(?![\d/]))(?! \d+/)", "", text.replace("\\$", "$").replace("−", "-"))
     text = re.sub(r"^\s*[–—](?=[$£€]?\d)", "-", text)
-    halves = re.sub("[¼-¾⅐-⅞]", lambda found: " " + unicodedata.normalize("NFKC", found[0]), text)
+    halves = re.sub("[¼-¾⅐-⅞]", lambda match: " " + unicodedata.normalize("NFKC", match[0]), text)
     return " ".join(halves.replace("⁄", "/").split()).rstrip(".").casefold()
 
 
-def _same(one: _Value, other: _Value) -> bool:
-    kinds = {one.kind, other.kind}
-    if one.kind in ("%", "¢") and other.kind not in ("%", "¢"):
-        one, other = other, one
-    hundredth = other.kind in ("%", "¢") and one.kind not in ("%", "¢") and other.amount == 100 * one.amount
-    return hundredth or (one.amount == other.amount and kinds != {"$", "¢"})
+def _same(first: _Value, second: _Value) -> bool:
+    kinds = {first.kind, second.kind}
+    if first.kind in ("%", "¢") and second.kind not in ("%", "¢"):
+        first, second = second, first
+    hundredth = second.kind in ("%", "¢") and first.kind not in ("%", "¢") and second.amount == 100 * first.amount
+    return hundredth or (first.amount == second.amount and kinds != {"$", "¢"})
 
 
 def _value(text: str) -> _Value | None:
@@ -171,12 +171,12 @@ def _expression(text: str) -> bool:
     return refused is None and len(text) <= _LONGEST and re.search(r"\d", bare) is not None
 
 
-def _same_expression(said: str, gold: str) -> bool:
+def _same_expression(answer: str, gold: str) -> bool:
     # Imported here because it brings sympy, which commands such as --help do not need.
     from math_verify import parse, verify
 
     logging.getLogger("math_verify").setLevel(logging.ERROR)  # it warns once that its alarm is off, see _expression
-    ours, theirs = (parse(_math(text), parsing_timeout=None) for text in (said, gold))
+    ours, theirs = (parse(_math(text), parsing_timeout=None) for text in (answer, gold))
     return bool(ours and theirs and verify(theirs, ours, timeout_seconds=None))
 
 

@@ -54,7 +54,7 @@ def numbers(text: str) -> set[Fraction]:
 
     A bare "one" (mostly a pronoun) and ordinals ("the third dart", "fifth grade") are none.
     """
-    found: set[Fraction] = set()
+    values: set[Fraction] = set()
     current: Fraction | None = None
     pieces = re.findall(r"\d[\d,]*(?:\.\d+)?|[a-z]+|[%/]", text.lower().replace("-", " "))
     for i, piece in enumerate(pieces):
@@ -74,15 +74,15 @@ def numbers(text: str) -> set[Fraction]:
         elif value is not None and before in _TENS and current is not None and piece in _ONES[1:10]:
             current += value
         else:
-            _keep(current, pieces, i, found)
+            _keep(current, pieces, i, values)
             current = value
-    _keep(current, pieces, len(pieces), found)
-    return found
+    _keep(current, pieces, len(pieces), values)
+    return values
 
 
-def _keep(value: Fraction | None, pieces: list[str], end: int, found: set[Fraction]) -> None:
+def _keep(value: Fraction | None, pieces: list[str], end: int, values: set[Fraction]) -> None:
     if value is not None and not (value == 1 and pieces[end - 1] == "one"):
-        found.add(value)
+        values.add(value)
 
 
 LONGEST = 20  # words of a number

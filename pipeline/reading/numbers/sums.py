@@ -45,12 +45,12 @@ def sums(text: str) -> list[Fraction]:
 
 def placed_sums(plain: str) -> list[tuple[int, Fraction]]:
     """Place and value of each sum of a text that is `in_signs`."""
-    found = [(match.start(), _value(match.group())) for match in _WRITTEN.finditer(plain)]
+    placed = [(match.start(), _value(match.group())) for match in _WRITTEN.finditer(plain)]
     for pattern, form in _SPELLED.items():
         for match in re.finditer(pattern, plain, re.I):
             value = _value(form.removeprefix("abs ").format(*(f"({number})" for number in match.groups())))
-            found.append((match.start(), abs(value) if value is not None and form.startswith("abs ") else value))
-    return sorted((at, value) for at, value in found if value is not None)
+            placed.append((match.start(), abs(value) if value is not None and form.startswith("abs ") else value))
+    return sorted((at, value) for at, value in placed if value is not None)
 
 
 def in_signs(text: str) -> str:

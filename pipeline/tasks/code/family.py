@@ -34,8 +34,10 @@ class Family(NamedTuple):
 
 
 def empty(what: str, *values: tuple[str, str]) -> Convention:
-    said = tuple(Value(f"`F` gives {says} where {what}.", code) for says, code in values)
-    return Convention("empty", ("empty", "no ", "nothing", "zero", "none"), f"What does `F` give where {what}?", said)
+    choices = tuple(Value(f"`F` gives {says} where {what}.", code) for says, code in values)
+    return Convention(
+        "empty", ("empty", "no ", "nothing", "zero", "none"), f"What does `F` give where {what}?", choices
+    )
 
 
 WORDS = "ash birch cedar elm fig hazel larch maple oak pine rowan yew".split()

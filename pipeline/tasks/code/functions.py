@@ -104,26 +104,29 @@ def _doctests(reference: str, entry: str) -> tuple[Example, ...]:
                 shown = doctest.DocTestParser().get_examples(ast.get_docstring(node) or "")
             except ValueError:  # a docstring with examples in another form
                 return ()
-            found = (_example(f"assert {one.source.strip()} == {one.want.strip() or None}", entry) for one in shown)
-            return tuple(example for example in found if example)
+            examples = (
+                _example(f"assert {doctested.source.strip()} == {doctested.want.strip() or None}", entry)
+                for doctested in shown
+            )
+            return tuple(example for example in examples if example)
     return ()
 
 
 def _mbpp(row: dict[str, Any]) -> tuple[str, str, Tests]:
     text = text_of(row, "text" if "text" in row else "prompt")
     code, asserts = _raw(row, "code").replace("\r\n", "\n").strip(), row["test_list"]
-    if not isinstance(asserts, list) or not asserts or not all(isinstance(one, str) for one in asserts):
+    if not isinstance(asserts, list) or not asserts or not all(isinstance(line, str) for line in asserts):
         raise RowError("'test_list' is no list of assertions")
-    called = [name for one in asserts for name in _called(one)]
+    called = [name for line in asserts for name in _called(line)]
     own = _functions(code, "the reference solution")
     entry = next((name for name in called if name in own), None)
     if entry is None:
         raise RowError(f"the assertions call none of the functions of the reference solution ({', '.join(own)})")
-    said = [node for one in asserts for node in _parsed(one, "an assertion").body]
-    if not said or not all(isinstance(node, ast.Assert) for node in said):
+    statements = [node for line in asserts for node in _parsed(line, "an assertion").body]
+    if not statements or not all(isinstance(node, ast.Assert) for node in statements):
         raise RowError("'test_list' holds what is no assertion")
     imports = row.get("test_imports") or []
-    if not isinstance(imports, list) or not all(isinstance(one, str) for one in imports):
+    if not isinstance(imports, list) or not all(isinstance(line, str) for line in imports):
         raise RowError("'test_imports' is no list of lines")
     setup = row.get("test_setup_code") or "\n".join(imports)
     script = "\n".join([*([setup] if setup else []), *asserts]) + "\n"

@@ -154,8 +154,8 @@ def _compiled(program: str) -> Program:
     """A program of ours, from the families alone."""
     names: dict[str, Any] = {}
     exec(compile(program, "<family>", "exec"), names)
-    found: Program = names["F"]
-    return found
+    function: Program = names["F"]
+    return function
 
 
 def _result(program: Program, arguments: Arguments) -> Any:

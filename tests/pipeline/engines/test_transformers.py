@@ -144,7 +144,7 @@ def test_a_chat_is_answered_as_its_ids_are(model: TransformersModel) -> None:
     asks = [(chat("ab" * n), Sampling(20, 1.0, seed=n)) for n in range(8)]
     said = together(*(model.complete(*ask) for ask in asks))
     answers = together(*(model.complete_ids(encode(model.tokenizer, ask[0]), ask[1]) for ask in asks))
-    assert [answer.said._replace(cached_tokens=0) for answer in answers] == [
+    assert [answer.completion._replace(cached_tokens=0) for answer in answers] == [
         one._replace(cached_tokens=0) for one in said
     ]
     for answer in answers:
