@@ -148,8 +148,10 @@ def test_a_chat_is_answered_as_its_ids_are(model: TransformersModel) -> None:
         one._replace(cached_tokens=0) for one in said
     ]
     for answer in answers:
-        assert answer.said.tokens == len(answer.ids) and answer.said.finished == (answer.ids[-1] in model.ends)
-        assert model.tokenizer.decode(answer.ids, skip_special_tokens=True).strip() == answer.said.text
+        assert answer.completion.tokens == len(answer.ids) and answer.completion.finished == (
+            answer.ids[-1] in model.ends
+        )
+        assert model.tokenizer.decode(answer.ids, skip_special_tokens=True).strip() == answer.completion.text
 
 
 def test_whoever_stops_waiting_is_left_out(model: TransformersModel) -> None:
