@@ -24,7 +24,7 @@ from pipeline.knowledge.records import Dialogue
 from pipeline.tasks.loading import load_tasks
 from pipeline.tasks.word_problems import make_task
 from tests.environments.conftest import CONDITIONS, Server, build, experiment, hidden, name, student, untold
-from tests.pipeline.conftest import Parrot
+from tests.fakes import Parrot
 
 
 def play(env: Any, rows: Any, model: Any) -> tuple[list[Any], Server]:

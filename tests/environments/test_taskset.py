@@ -14,7 +14,7 @@ import maieutic_dialogue  # noqa: F401 - it must be there: verifiers would name 
 from maieutic_dialogue.metrics import METRICS, correct
 
 from tests.environments.conftest import CONDITIONS, Server, build, experiment, hidden, name, student, untold
-from tests.pipeline.conftest import Parrot
+from tests.fakes import Parrot
 
 
 def play(path: str, model: Any, **taskset: Any) -> tuple[list[Any], Server]:

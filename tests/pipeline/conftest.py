@@ -7,25 +7,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from pipeline.core.schema import Message, Task
-from pipeline.engines.model import Completion, Sampling
+from pipeline.core.schema import Task
 from pipeline.sandbox import container
 from pipeline.sandbox.checks import CHECKER
 from pipeline.tasks.word_problems import embedded_tasks
-
-
-class Parrot:
-    """Says its lines in order, whatever it is asked, and keeps the views that it saw."""
-
-    def __init__(self, *lines: str):
-        self.lines, self.seen = itertools.cycle(lines), list[list[Message]]()
-
-    async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
-        self.seen.append(messages)
-        return Completion(next(self.lines), 3, 10)
-
-    def count_tokens(self, text: str) -> int:
-        return len(text.split())
 
 
 @pytest.fixture(scope="session")

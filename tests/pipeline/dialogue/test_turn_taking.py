@@ -13,7 +13,7 @@ from pipeline.engines.scripted import ScriptedModel
 from pipeline.experiment.settings import DialogueSettings
 from pipeline.knowledge.condition import Condition
 from pipeline.tasks.word_problems import make_task
-from tests.pipeline.conftest import Parrot
+from tests.fakes import Parrot
 from tests.pipeline.knowledge.test_view import secret
 
 FOUR = DialogueSettings(turns=4)

@@ -16,7 +16,6 @@ from pipeline.building.build import planned_dialogues
 from pipeline.core.errors import ConfigError
 from pipeline.datasets.card import card
 from pipeline.datasets.survey import Survey
-from pipeline.engines.model import Completion
 from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment, load
@@ -25,6 +24,7 @@ from pipeline.reading.programs import fenced
 from pipeline.runs.pool import Place
 from pipeline.sandbox.checks import CHECKER
 from pipeline.tasks.loading import stream_tasks
+from tests.fakes import FakeModel
 
 CONFIGS = Path(__file__).parents[3] / "configs"
 CODE = {"source": "code", "train": {"full": 3, "underspecified": 3}, "exam": {"full": 3, "underspecified": 3}}
@@ -90,18 +90,15 @@ def test_the_exam_has_its_own_source_and_the_second_aside():
     assert {task.split for task in aside} == {"exam"}
 
 
-class Coder:
+class Coder(FakeModel):
     """Asks where the question lacks nothing, and writes a wrong function where it is asked for one."""
 
-    async def complete(self, messages, sampling):
+    def reply(self, messages):
         question = messages[0]["content"]
         if "Write a Python function" not in question:
-            return Completion("How many are there?", 3, 10)
+            return "How many are there?"
         name = question.split("Examples:\n")[1].split("(")[0]
-        return Completion(fenced(f"def {name}(*all):\n    return 3"), 3, 10)
-
-    def count_tokens(self, text):
-        return len(text.split())
+        return fenced(f"def {name}(*all):\n    return 3")
 
 
 def test_the_exams_of_a_second_source_are_first_turns_with_its_name(tmp_path):
@@ -117,11 +114,12 @@ class Reader(Coder):
     """Writes the reference that it was told of beforehand."""
 
     def __init__(self, tasks):
+        super().__init__()
         self.answers = {task.entry: task.answer for task in tasks}
 
-    async def complete(self, messages, sampling):
+    def reply(self, messages):
         name = messages[0]["content"].split("Examples:\n")[1].split("(")[0]
-        return Completion(fenced(self.answers[name]), 3, 10)
+        return fenced(self.answers[name])
 
 
 def test_the_exams_of_code_count_programs_that_pass_as_right(tmp_path):

@@ -7,27 +7,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.engines.model import Completion, EngineError
+from pipeline.engines.model import EngineError
 from pipeline.judging.functional_leak import HEARD, RuleReader, leak_functional, worked_out
+from tests.fakes import FakeModel
 
 QUESTION = "Ana has some pens and buys 12. How many pens does she have?"
 
 
-class Reader:
+class Reader(FakeModel):
     """Answers 32 where the hint stands in what it reads, and refuses what it is told to refuse."""
 
     def __init__(self, hint="", refuses=lambda text: False):
+        super().__init__()
         self.hint, self.refuses, self.seeds = hint, refuses, []
 
-    async def complete(self, messages, sampling):
+    def reply(self, messages):
         text = messages[-1]["content"]
-        self.seeds.append((HEARD in text, sampling.seed))
+        self.seeds.append((HEARD in text, self.samplings[-1].seed))
         if self.refuses(text):
             raise EngineError("no")
-        return Completion("The answer is 32." if self.hint in text else "The answer is 7.", 5, 5)
-
-    def count_tokens(self, text):
-        return len(text.split())
+        return "The answer is 32." if self.hint in text else "The answer is 7."
 
 
 def leak(reader, turns, gold="32", **more):

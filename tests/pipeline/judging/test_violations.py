@@ -22,7 +22,7 @@ from pipeline.knowledge.records import Dialogue
 from pipeline.tasks import mathdial
 from pipeline.tasks.settings import Tasks
 from pipeline.tasks.word_problems import make_task
-from tests.pipeline.conftest import Parrot
+from tests.fakes import Parrot
 
 HOLDS_FACTS = [name for name, row in PARTITIONS.items() if row.holds_facts]
 CONDITIONS = [

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from evals.examining.examine import examine
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Fact
-from pipeline.engines.model import Completion, EngineError
+from pipeline.engines.model import EngineError
 from pipeline.engines.scripted import ScriptedModel
 from pipeline.engines.settings import Engine
 from pipeline.experiment.assignment import exam_tasks
@@ -25,6 +25,7 @@ from pipeline.reading.context import TurnInContext, Unlabelled
 from pipeline.reading.judge import MEANT, SCHEMA, Judge, prompt
 from pipeline.reading.labeller import Own, label, open_labeller
 from pipeline.reading.settings import ActsSettings
+from tests.fakes import FakeModel
 
 TOM = Fact(id="tom", text="Tom has 12 pens.", ask="How many pens does Tom have?", public=False)
 JUDGED = {"labeller": "judge", "model": "any"}
@@ -123,20 +124,17 @@ def test_a_request_that_a_classifier_finds_asks_for_clarification():
     assert labelled([TurnInContext("beg")], made(question=1, request=0)) == [{"other_question", "question"}]
 
 
-class Asked:
-    """A model that keeps what it was asked, and says one thing."""
+class Asked(FakeModel):
+    """Says one thing, or fails at it."""
 
-    def __init__(self, said: str | Exception):
-        self.said, self.samplings = said, []
+    def __init__(self, answer: str | Exception):
+        super().__init__()
+        self.answer = answer
 
-    async def complete(self, messages, sampling):
-        self.samplings.append(sampling)
-        if isinstance(self.said, Exception):
-            raise self.said
-        return Completion(self.said, 1, 1)
-
-    def count_tokens(self, text):
-        return 1
+    def reply(self, messages):
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from pipeline.runs.store import read
 from pipeline.sandbox.checks import CHECKER, checked, failing
 from pipeline.tasks.code.generated import code_tasks
 from pipeline.tasks.loading import load_tasks
+from tests.fakes import FakeModel
 
 UNDER = next(task for task in code_tasks("train", "underspecified") if len(task.missing) == 1)
 FULL = next(code_tasks("train", "full"))
@@ -32,18 +33,16 @@ FULL = next(code_tasks("train", "full"))
 pytestmark = pytest.mark.usefixtures("programs_of_ours")
 
 
-class Lines:
+class Lines(FakeModel):
     """Says its lines in order, in every dialogue anew."""
 
     def __init__(self, *lines):
+        super().__init__()
         self.lines = lines
 
-    async def complete(self, messages, sampling):
-        said = sum(message["role"] == "assistant" for message in messages)
-        return Completion(self.lines[min(said, len(self.lines) - 1)], 3, 10)
-
-    def count_tokens(self, text):
-        return len(text.split())
+    def reply(self, messages):
+        turns_before = sum(message["role"] == "assistant" for message in messages)
+        return self.lines[min(turns_before, len(self.lines) - 1)]
 
 
 def settings(**more):

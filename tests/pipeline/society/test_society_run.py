@@ -19,7 +19,7 @@ from pipeline.runs.store import read
 from pipeline.society.run_society import Cell, play_society
 from pipeline.society.society_settings import Society, at
 from pipeline.society.world import world_of
-from tests.pipeline.conftest import Parrot
+from tests.fakes import Parrot
 from tests.pipeline.society.small_society import agents, played, society
 
 CONFIGS = Path(__file__).parents[3] / "configs"
