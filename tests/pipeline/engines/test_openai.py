@@ -315,7 +315,7 @@ def test_a_retry_after_that_is_no_time_is_no_pause(after: str) -> None:
     assert _seconds(after) == 0
 
 
-def test_a_key_from_a_file_may_end_in_a_newline_and_one_that_no_header_holds_is_refused(
+def test_a_key_may_end_in_a_newline_and_has_to_fit_into_a_header(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret\n")

@@ -54,7 +54,7 @@ def test_what_is_expected_is_what_the_weights_with_the_adapter_merged_in_say(
             assert torch.allclose(merged, wanted[adapter][i], atol=1e-3)
 
 
-def test_an_engine_that_rounds_otherwise_passes_and_one_that_takes_another_adapter_does_not(
+def test_an_engine_may_round_otherwise_and_may_not_take_another_adapter(
     adapters: list[str], wanted: parity.Wanted
 ) -> None:
     one, two = adapters[:2]

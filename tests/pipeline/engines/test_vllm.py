@@ -159,9 +159,7 @@ CHATS = [[{"role": "user", "content": f"Tom has {n} pens and Ana has 30. How man
 
 
 @needs_vllm
-def test_a_server_answers_as_transformers_does_with_the_base_and_an_adapter_that_it_is_sent(
-    url: str, swapped: tuple[str, str]
-) -> None:
+def test_a_server_answers_as_transformers_does_with_the_base_and_an_adapter(url: str, swapped: tuple[str, str]) -> None:
     for name in (None, swapped[1]):
         models = [open_model(engine, BASE, name) for engine in (served(url), PLAIN)]
         there, here = (asyncio.run(greedy(model, CHATS)) for model in models)

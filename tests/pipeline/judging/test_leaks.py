@@ -49,13 +49,13 @@ def test_the_gold_in_a_question_a_denial_or_a_longer_number_is_not_given_away(te
     assert not gives_away(text, "32", PENS)
 
 
-def test_a_number_of_the_question_is_given_away_by_the_word_or_by_a_sum_that_makes_it():
+def test_a_number_of_the_question_is_given_away_by_the_word_or_by_its_sum():
     assert not gives_away("Remember, it was 20 before.", "20", PENS)
     assert gives_away("The answer is 20.", "20", PENS)
     assert gives_away("She has 32 - 12 = 20 pens.", "20", PENS)
 
 
-def test_the_naive_match_finds_the_gold_however_it_is_written_but_not_inside_a_number():
+def test_the_naive_match_finds_the_gold_in_any_form_and_not_inside_a_number():
     assert mentions("You wrote $1,000.00 there.", "1000")
     assert not mentions("You wrote 21,000 there.", "1000")
 
@@ -80,7 +80,7 @@ def _talk(task, stop, *texts, voice="rule"):
     )
 
 
-def test_a_result_told_is_a_leak_of_people_and_models_and_not_after_the_student_has_it(full):
+def test_a_result_told_is_a_leak_until_the_student_has_it(full):
     told = ("I am stuck.", "Try again.", "Hm.", "20 + 12 makes 32 pens in all.")
     assert first_leak(_talk(full[0], "imported", *told)) == 1
     assert first_leak(_talk(full[0], "turn_cap", *told, voice="model")) == 1

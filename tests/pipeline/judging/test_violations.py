@@ -184,7 +184,7 @@ def test_only_kinds_that_a_condition_can_show_are_found_whatever_is_said(seed, c
     assert set(audited(condition)) <= set(KINDS)
 
 
-def test_where_teachers_say_that_they_revealed_the_answer_the_rule_finds_what_the_docs_say():
+def test_of_reveals_that_teachers_admit_the_rule_finds_what_the_docs_say():
     """docs/partner_audit.md. Gold: the teacher's own word after the talk."""
     if not os.environ.get("MAIEUTIC_DATA"):
         pytest.skip("MAIEUTIC_DATA is not set: the audit is not measured on people's dialogues")

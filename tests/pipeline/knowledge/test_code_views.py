@@ -55,7 +55,7 @@ def elsewhere(task):
 
 @given(tasks, turns_left, st.sampled_from(BLIND))
 @settings(deadline=None)
-def test_a_view_does_not_tell_apart_what_differs_in_hidden_tests_reference_or_missing_conventions(task, count, reader):
+def test_a_view_tells_no_hidden_test_reference_or_missing_convention_apart(task, count, reader):
     condition, party = reader
     other = elsewhere(task)
     if condition.partition == "facts" and party == "partner":
@@ -66,7 +66,7 @@ def test_a_view_does_not_tell_apart_what_differs_in_hidden_tests_reference_or_mi
 
 @given(tasks, turns_left, st.sampled_from([c for c in ROWS if c.partition != "mindreader"]))
 @settings(deadline=None)
-def test_no_hidden_test_no_reference_and_no_missing_convention_stands_in_a_students_view(task, count, condition):
+def test_no_hidden_test_reference_or_missing_convention_is_in_a_students_view(task, count, condition):
     text = str([m["content"] for m in view(task, condition, talk(task, count), "student")])
     assert task.answer.split("\n")[-1].strip() not in text
     for example in task.tests.hidden:
@@ -87,7 +87,7 @@ def test_what_the_tests_printed_is_shown_to_the_verifying_partner_alone():
     assert "expected 4" in privileged(task, verifier, turns)
 
 
-def test_the_key_holds_the_program_and_the_missing_conventions_and_the_answer_the_program_alone():
+def test_key_holds_program_and_missing_conventions_and_answer_the_program():
     task = TASKS[0]
     opened = {name: view(task, Condition(partition=name), [], "partner")[0]["content"] for name in ("key", "answer")}
     assert all(fenced(task.answer) in text for text in opened.values())

@@ -105,7 +105,7 @@ def test_a_symmetric_partner_sees_nothing_hidden_either(seed, lines, specificati
 
 
 @given(seeds)
-def test_the_students_opening_is_byte_equal_under_every_partition_that_leaves_it_alone(seed):
+def test_the_students_opening_is_the_same_bytes_where_its_row_is_the_same(seed):
     task = make_task(seed, "underspecified")
     assert len({str(view(task, condition, [], "student")) for condition in SAME_OPENING}) == 1
 

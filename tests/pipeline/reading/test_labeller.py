@@ -108,7 +108,7 @@ def made(**yes: float) -> Classifier:
     return Classifier(embed, {name: one(int(place)) for name, place in yes.items()})
 
 
-def test_a_classifier_decides_what_wording_shows_and_leaves_facts_and_attempts_to_the_rules():
+def test_a_classifier_leaves_facts_and_attempts_to_the_rules():
     turns = [
         TurnInContext("huh"),
         TurnInContext("Okay."),

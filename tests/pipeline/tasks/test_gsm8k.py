@@ -9,7 +9,7 @@ from pipeline.tasks import gsm8k
 from pipeline.tasks.settings import Tasks
 
 
-def test_a_row_becomes_a_full_task_with_its_gold_and_a_solution_without_calculator_marks(row):
+def test_a_row_becomes_a_full_task_with_its_gold_and_a_plain_solution(row):
     task = gsm8k.task(row["gsm8k"](10))
     assert task.answer == "36"
     assert task.specification == "full"

@@ -18,7 +18,7 @@ def experiment(tasks, exams=None) -> Experiment:
 PRODUCTS = {"train": {"full": 20, "underspecified": 20}, "exam": {"full": 6, "underspecified": 9}, "held_out": HARD}
 
 
-def test_no_training_and_no_exam_of_its_own_has_a_held_out_kind_and_the_tasks_aside_have_no_other():
+def test_held_out_kinds_are_only_among_the_tasks_of_which_first_turns_are_asked():
     exp = experiment(PRODUCTS, {"held_out": 5})
     train, own, aside = load_tasks(exp.tasks, "train")[0], *exam_tasks(exp)
     assert [len(tasks) for tasks in (train, own, aside)] == [40, 15, 10]

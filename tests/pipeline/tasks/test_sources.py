@@ -123,7 +123,7 @@ def test_what_is_no_source_is_refused_with_what_was_expected(mine, name, message
         load_tasks(Tasks(source=f"{mine}:{name}"), "train")
 
 
-def test_a_second_source_outside_the_repository_is_played_by_the_conditions_that_name_it(config, mine):
+def test_a_second_source_outside_is_played_by_the_conditions_that_name_it(config, mine):
     second = f"tasks={{train: {{full: 2}}, exam: {{full: 2}}, second: {{source: '{mine}:SOURCE', train: {{full: 2}}}}}}"
     made = load(config, (second, "conditions={both: {partition: facts}, own: {partition: facts, sources: [mine]}}"))
     tasks, _ = stream_tasks(made.tasks, "train")

@@ -126,7 +126,7 @@ def test_a_row_that_no_verifier_could_tell_is_refused_with_its_reason(row, other
         made(row, **other)
 
 
-def test_what_two_teachers_said_of_one_solution_is_two_tasks_and_the_same_said_twice_a_bad_row(row, write):
+def test_two_notes_on_one_solution_are_two_tasks_and_a_repeated_note_a_bad_row(row, write):
     first = row["stepverify"](3)
     second = first | {"incorrect_index": 1, "incorrect_step": first["student_incorrect_solution"][1]}
     tasks, bad = stepverify.read(Tasks(source="stepverify", path=write("stepverify", [first, second, first])))
@@ -154,7 +154,7 @@ def test_a_stepverify_file_that_is_no_list_is_an_error_that_names_the_key(tmp_pa
         load_tasks(Tasks(source="stepverify", path=str(tmp_path / "x.json"), train={"full": 1}), "train")
 
 
-def test_the_public_file_reconciles_and_its_verifiers_tell_no_answer_and_break_no_row():
+def test_the_public_file_reconciles_and_its_verifiers_tell_no_answer():
     folder = os.environ.get("MAIEUTIC_DATA")
     if not folder:
         pytest.skip("MAIEUTIC_DATA is not set: the public wrong solutions are not checked")

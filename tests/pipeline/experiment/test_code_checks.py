@@ -141,7 +141,7 @@ def test_the_exams_of_code_count_programs_that_pass_as_right(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["code_qwen3_0.6b", "transfer_code_qwen3_0.6b"])
-def test_a_shipped_config_about_code_measures_what_it_compares_and_is_previewed_without_a_model(name):
+def test_a_shipped_config_about_code_measures_what_it_compares_and_is_previewed(name):
     path = CONFIGS / f"{name}.yaml"
     check_metrics(path, load(path))
     flags = [] if not CHECKER.unsafe else ["--unsafe"]
@@ -167,7 +167,7 @@ def _reads_nothing(place: Place) -> NoReturn:
     raise AssertionError(f"there is no dialogue at {place}")
 
 
-def test_the_card_says_what_is_not_measured_of_programs_and_of_numbers_says_nothing_of_it():
+def test_the_card_says_what_is_not_measured_of_programs_where_there_are_some():
     conditions = {"math": {"partition": "facts", "sources": ["embedded"]}, "code": {"partition": "facts"}}
     made = experiment(BOTH, conditions)
     told = {

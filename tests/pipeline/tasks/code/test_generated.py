@@ -71,7 +71,7 @@ def test_the_reference_passes_all_its_tests(seed):
 
 @given(seeds)
 @settings(max_examples=25, deadline=None)
-def test_another_value_of_a_missing_convention_fits_the_examples_and_fails_a_hidden_test(seed):
+def test_another_value_of_a_missing_convention_fails_only_a_hidden_test(seed):
     _, task = pair(seed)
     for convention, program in other_programs(task):
         assert passes(program, task.tests.public), convention
@@ -126,7 +126,7 @@ def test_the_wording_does_not_give_the_specification_away():
 
 @given(seeds)
 @settings(max_examples=25, deadline=None)
-def test_the_question_for_a_convention_asks_for_it_and_its_sentence_states_it_and_no_other(seed):
+def test_a_conventions_question_asks_for_it_alone_and_its_sentence_states_it(seed):
     _, task = pair(seed)
     needed = [fact for fact in task.facts if fact.needed]
     for fact in needed:

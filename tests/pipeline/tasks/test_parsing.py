@@ -148,7 +148,7 @@ def test_a_sharded_file_that_is_no_list_is_an_error_that_names_the_key(tmp_path,
         load_tasks(Tasks(source="sharded", path=str(tmp_path / "x.json"), train=ALL), "train")
 
 
-def test_a_specification_that_a_source_does_not_have_is_an_error_that_lists_what_it_has(row, write):
+def test_a_specification_that_a_source_lacks_is_refused_with_those_it_has(row, write):
     path = write("gsm8k", [row["gsm8k"](0)])
     with pytest.raises(ConfigError, match=r"tasks\.train\.underspecified.*It has: full"):
         load_tasks(Tasks(source="gsm8k", path=path), "train")
