@@ -1,6 +1,6 @@
 """How do time and memory of a society grow with its agents n and with the neighbours k that each may hear?
 
-The proxy over T = 80 steps, p = 0.5; each row is a process of its own, with imports and the stored cell. CPU seconds
+The proxy over T = 80 steps, p = 0.5; each row is a process of its own, with imports and the stored repeat. CPU seconds
 are less at the mercy of what else the machine does; ratios to the first row are of one run.
 
     python -m benchmarks.society     # writes docs/society_scale.md and .png, and benchmarks/results.json
@@ -52,14 +52,14 @@ def measure(n: int, k: int, neighbours: str) -> Row:
         wall = time.perf_counter() - began
         if status:
             raise SystemExit(f"the society of {n} agents with k = {k} failed")
-        cell = json.loads(Path(folder, "society", "cells.jsonl").read_text(encoding="utf-8"))
+        repeat = json.loads(Path(folder, "society", "repeats.jsonl").read_text(encoding="utf-8"))
     return {
         "n": n,
         "k": k,
         "wall_s": round(wall, 1),
         "cpu_s": round(usage.ru_utime + usage.ru_stime, 1),
         "peak_mib": usage.ru_maxrss // 1024,
-        "missed": round(cell["neighbour_error"], 3),
+        "missed": round(repeat["neighbour_error"], 3),
     }
 
 
@@ -111,7 +111,7 @@ def main() -> None:
 
 PAGE = """# Time and memory of a society
 
-The Gaussian-mixture proxy, T = 80, p = 0.5, one cell a process with imports and what it stores, on {cores} CPU cores
+The Gaussian-mixture proxy, T = 80, p = 0.5, one repeat a process with imports and what it stores, on {cores} CPU cores
 that other work kept busy, so that CPU seconds tell more than those of the clock. Again with
 `python -m benchmarks.society`.
 
@@ -125,7 +125,7 @@ with k: at n = 10,000 a k of 1,000, played apart, took 77.1 CPU seconds and 445 
 everybody takes longer, and was not measured.
 Approximate neighbours are those of a k-d tree that may be twice as far as the true ones of their rank (after a random
 projection to 16 dimensions, where there are more): what that misses is measured against exact neighbours every 20
-steps, and stored in each cell as `neighbour_error`.
+steps, and stored in each repeat as `neighbour_error`.
 """
 
 

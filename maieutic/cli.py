@@ -203,7 +203,7 @@ def pose(config: Config, documents: Documents, overrides: Overrides = None, atte
 
 @app.command()
 def society(config: Society, overrides: Overrides = None) -> None:
-    """Play a society of peers, each cell that is not there yet, and report its silos."""
+    """Play a society of peers, each repeat that is not there yet, and report its silos."""
     with _told():
         from evals.society.society_page import write_society_report
         from pipeline.society.run_society import play_society

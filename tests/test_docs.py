@@ -52,7 +52,7 @@ def test_what_a_page_shows_is_a_command_on_a_config_that_loads(command: str) -> 
     elif name == "audit":
         assert not argument.endswith(".yaml") or load_source(argument).files
     elif name == "society":
-        assert list(read_as(Society, Path(argument)).cells())
+        assert list(read_as(Society, Path(argument)).all_repeats())
     elif name == "compare":
         assert argument == "--plan" or argument.startswith("runs/")
     else:

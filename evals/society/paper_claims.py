@@ -18,14 +18,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from evals.audit.finding import wilson
-from evals.society.repeats import Played, late, limits, rate
+from evals.society.repeats import MeasuredRepeat, late, limits, rate
 from evals.stats.intervals import Rate
 
 Verdict = Literal["agreed", "not agreed", "undecided"]
 HARDLY = 0.05  # "hardly matters": the whole interval lies within this of zero, as for every null claim of this project
 HALF = 0.5  # "most runs"
 Point = tuple[int, float]  # k, p
-Sweep = Mapping[Point, Sequence[Played]]
+Sweep = Mapping[Point, Sequence[MeasuredRepeat]]
 
 
 class Part(NamedTuple):
@@ -46,21 +46,20 @@ class Claim(NamedTuple):
 
 
 def verdict(parts: Sequence[Part]) -> Verdict:
-    found = {part.verdict for part in parts}
-    return "not agreed" if "not agreed" in found else "agreed" if found == {"agreed"} else "undecided"
+    verdicts = {part.verdict for part in parts}
+    return "not agreed" if "not agreed" in verdicts else "agreed" if verdicts == {"agreed"} else "undecided"
 
 
-def above(what: str, found: Rate, bar: float) -> Part:
-    said: Verdict = "agreed" if found.low > bar else "not agreed" if found.high <= bar else "undecided"
-    return Part(what, found, f"above {bar:g}", said)
+def above(what: str, rate: Rate, bar: float) -> Part:
+    verdict: Verdict = "agreed" if rate.low > bar else "not agreed" if rate.high <= bar else "undecided"
+    return Part(what, rate, f"above {bar:g}", verdict)
 
 
-def near_zero(what: str, found: Rate) -> Part:
-    inside = found.low > -HARDLY and found.high < HARDLY
-    outside = found.low > HARDLY or found.high < -HARDLY
-    return Part(
-        what, found, f"within {HARDLY:g} of 0", "agreed" if inside else "not agreed" if outside else "undecided"
-    )
+def near_zero(what: str, rate: Rate) -> Part:
+    inside = rate.low > -HARDLY and rate.high < HARDLY
+    outside = rate.low > HARDLY or rate.high < -HARDLY
+    verdict: Verdict = "agreed" if inside else "not agreed" if outside else "undecided"
+    return Part(what, rate, f"within {HARDLY:g} of 0", verdict)
 
 
 def paired(sweep: Sweep, weights: Mapping[Point, float], name: str, scale: float = 1.0) -> Rate:
@@ -68,24 +67,24 @@ def paired(sweep: Sweep, weights: Mapping[Point, float], name: str, scale: float
 
     `weights` sum to zero. The result lies within the weights' reach times the number's range, over `scale`.
     """
-    values = {point: {one.cell.repeat: late(one)[name] for one in sweep[point]} for point in weights}
+    values = {point: {repeat.of.repeat: late(repeat)[name] for repeat in sweep[point]} for point in weights}
     repeats = sorted(set.intersection(*(set(column) for column in values.values())))
     sums = [sum(weight * values[point][repeat] for point, weight in weights.items()) / scale for repeat in repeats]
-    least, most = limits(next(iter(sweep.values()))[0].cell)[name]
+    least, most = limits(next(iter(sweep.values()))[0].of)[name]
     reach = sum(weight for weight in weights.values() if weight > 0) * (most - least) / scale
     return rate(sums, -reach, reach)
 
 
-def share(sweep: Sweep, point: Point, of: Callable[[Played], bool]) -> Rate:
-    return wilson(sum(of(one) for one in sweep[point]), len(sweep[point]))
+def share(sweep: Sweep, point: Point, of: Callable[[MeasuredRepeat], bool]) -> Rate:
+    return wilson(sum(of(repeat) for repeat in sweep[point]), len(sweep[point]))
 
 
-def one_silo(one: Played) -> bool:
-    return one.behaviour == "single silo"
+def one_silo(repeat: MeasuredRepeat) -> bool:
+    return repeat.behaviour == "single silo"
 
 
-def several(one: Played) -> bool:
-    return not one_silo(one)
+def several(repeat: MeasuredRepeat) -> bool:
+    return not one_silo(repeat)
 
 
 def _at(k: int, p: float) -> str:
@@ -96,10 +95,10 @@ def claims(sweep: Sweep) -> list[Claim]:
     """The verdicts on one sweep over (k, p): what its points allow to be asked, and nothing else."""
     ks, ps = sorted({k for k, _ in sweep}), sorted({p for _, p in sweep})
     (small, large), (low, high) = (ks[0], ks[-1]), (ps[0], ps[-1])
-    found: list[Claim] = []
+    held: list[Claim] = []
 
     def add(claim: str, *parts: Part) -> None:
-        found.append(Claim(claim, parts, verdict(parts)))
+        held.append(Claim(claim, parts, verdict(parts)))
 
     def there(*points: Point) -> bool:
         return len(set(points)) == len(points) and all(point in sweep for point in points)
@@ -141,13 +140,13 @@ def claims(sweep: Sweep) -> list[Claim]:
         )
     if small == 1 and there((1, low), (1, high)):
         step = {(1, high): 1.0, (1, low): -1.0}
-        agents = sweep[1, low][0].cell.n
+        agents = sweep[1, low][0].of.n
         add(
             "With k = 1 mirroring hardly matters.",
             near_zero(f"S, p = {high:g} − p = {low:g}", paired(sweep, step, "S")),
             near_zero(f"E / ln n, p = {high:g} − p = {low:g}", paired(sweep, step, "E", math.log(agents))),
         )
-    return found
+    return held
 
 
 class Experiment(NamedTuple):

@@ -1,8 +1,8 @@
-"""The cells of a society run, measured, and put together over repeats.
+"""The repeats of a society run, measured, and put together by setting.
 
-A cell is one society: a point of the sweep (k, p, and whatever else the config varies) and a repeat of it. A *setting*
-is such a point, its repeats taken together; a *group* is the settings that differ in k and p alone (or, where agents
-hold verifiers, in q too). Societies are the independent cases: agents of one society are not.
+A *setting* is a point of the sweep (k, p, and whatever else the config varies), its repeats taken together; a *group*
+is the settings that differ in k and p alone (or, where agents hold verifiers, in q too). Societies are the independent
+cases: agents of one society are not.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from evals.society.silos import BEHAVIOURS, Behaviour, behaviour, entropy, long_
 from evals.stats.intervals import Rate
 from pipeline.core.errors import ConfigError
 from pipeline.runs.store import read
-from pipeline.society.run_society import Cell
+from pipeline.society.run_society import Repeat
 
 Array = np.ndarray
 # Told of a group where it is another value; and where it is there at all.
@@ -28,14 +28,14 @@ USUAL = {"noise": 0, "views": 1, "queries": 1, "gives": "any", "neighbours": "ex
 MOVING = ("k", "p", "adapt", "inject")
 
 
-class Played(NamedTuple):
+class MeasuredRepeat(NamedTuple):
     """One society, measured: S(1..T), E(0..T), silos(0..T) and, of a factual query, the share right(0..T).
 
     `wrong` says of a factual query that the society ended in a single silo in which most agents are wrong, and
     `wrong_largest` that most agents of its largest silo are wrong at the last step.
     """
 
-    cell: Cell
+    of: Repeat
     stability: Array
     entropy: Array
     silos: Array
@@ -45,25 +45,25 @@ class Played(NamedTuple):
     wrong_largest: bool | None
 
 
-def measured(out: Path) -> list[Played]:
-    """Every cell of a run, by id. Raises ConfigError where there is none, or where a row has no arrays."""
+def measured(out: Path) -> list[MeasuredRepeat]:
+    """Every repeat of a run, by id. Raises ConfigError where there is none, or where a row has no arrays."""
     folder = out / "society"
-    cells = {cell.id: cell for cell in read(folder / "cells.jsonl", Cell)}
-    if not cells:
-        raise ConfigError(f"{folder / 'cells.jsonl'}: no society has been played. Run: maieutic society CONFIG")
-    return [_measure(cells[name], folder / f"{name}.npz") for name in sorted(cells)]
+    repeats = {repeat.id: repeat for repeat in read(folder / "repeats.jsonl", Repeat)}
+    if not repeats:
+        raise ConfigError(f"{folder / 'repeats.jsonl'}: no society has been played. Run: maieutic society CONFIG")
+    return [_measure(repeats[name], folder / f"{name}.npz") for name in sorted(repeats)]
 
 
-def _measure(cell: Cell, path: Path) -> Played:
+def _measure(repeat: Repeat, path: Path) -> MeasuredRepeat:
     if not path.is_file():
-        raise ConfigError(f"{path}: missing, though cells.jsonl has it. Delete its row; the next run plays it again.")
+        raise ConfigError(f"{path}: missing, though repeats.jsonl has it. Delete its row; the next run plays it again.")
     with np.load(path) as arrays:
         silo = arrays["silo"]
         right = arrays.get("right")
-    if silo.shape != (cell.steps + 1, cell.n):
+    if silo.shape != (repeat.steps + 1, repeat.n):
         raise ConfigError(
-            f"{path}: silo has shape {silo.shape}, expected {(cell.steps + 1, cell.n)} as in cells.jsonl. Delete the "
-            "file and its row; the next run plays it again."
+            f"{path}: silo has shape {silo.shape}, expected {(repeat.steps + 1, repeat.n)} as in repeats.jsonl. Delete "
+            "the file and its row; the next run plays it again."
         )
     kind = behaviour(silo)
     share = wrong = wrong_largest = None
@@ -73,7 +73,16 @@ def _measure(cell: Cell, path: Path) -> Played:
         share = right.mean(axis=1)
         wrong_largest = bool(right[-1, in_largest].mean() < 0.5)
         wrong = kind == "single silo" and wrong_largest
-    return Played(cell, stability(silo), entropy(silo), silos(silo), kind, share, wrong, wrong_largest)
+    return MeasuredRepeat(
+        of=repeat,
+        stability=stability(silo),
+        entropy=entropy(silo),
+        silos=silos(silo),
+        behaviour=kind,
+        right=share,
+        wrong=wrong,
+        wrong_largest=wrong_largest,
+    )
 
 
 def student(values: Array) -> tuple[Array, Array, Array]:
@@ -105,93 +114,92 @@ def rate(values: Sequence[float], least: float, most: float) -> Rate:
     return Rate(value, max(low, least), min(high, most), n)
 
 
-def late(one: Played) -> dict[str, float]:
+def late(repeat: MeasuredRepeat) -> dict[str, float]:
     """A society's numbers: S is its mean over the long run; E, silos and the share of right answers over the last
     third of it; `single` is 1 for a single silo."""
-    whole, _, last = long_run(one.cell.steps)
-    found = {
-        "S": float(one.stability[whole.start :].mean()),  # stability[i] is S(i + 1)
-        "E": float(one.entropy[last].mean()),
-        "silos": float(one.silos[last].mean()),
-        "single": float(one.behaviour == "single silo"),
+    whole, _, last = long_run(repeat.of.steps)
+    numbers = {
+        "S": float(repeat.stability[whole.start :].mean()),  # stability[i] is S(i + 1)
+        "E": float(repeat.entropy[last].mean()),
+        "silos": float(repeat.silos[last].mean()),
+        "single": float(repeat.behaviour == "single silo"),
     }
-    if one.right is not None:
-        found["right"] = float(one.right[last].mean())
-    return found
+    if repeat.right is not None:
+        numbers["right"] = float(repeat.right[last].mean())
+    return numbers
 
 
-def limits(cell: Cell) -> dict[str, tuple[float, float]]:
+def limits(repeat: Repeat) -> dict[str, tuple[float, float]]:
     """The least and greatest value of each number; there are no more silos than agents, or than topics where known."""
-    most = min(cell.n, len(cell.topics) or cell.n)
+    most = min(repeat.n, len(repeat.topics) or repeat.n)
     return {"S": (0, 1), "E": (0, math.log(most)), "silos": (1, most), "single": (0, 1), "right": (0, 1)}
 
 
-def by_setting(played: Iterable[Played]) -> list[list[Played]]:
+def by_setting(repeats: Iterable[MeasuredRepeat]) -> list[list[MeasuredRepeat]]:
     """The repeats of each setting, in the order of repeats; settings by kind, n, k, p, and what else differs."""
-    found: dict[str, list[Played]] = {}
-    for one in played:
-        found.setdefault(repr(one.cell.setting), []).append(one)
-    repeats = [sorted(some, key=lambda one: one.cell.repeat) for some in found.values()]
-    return sorted(repeats, key=lambda some: _order(some[0].cell))
+    settings: dict[str, list[MeasuredRepeat]] = {}
+    for repeat in repeats:
+        settings.setdefault(repr(repeat.of.setting), []).append(repeat)
+    in_order = [sorted(setting, key=lambda repeat: repeat.of.repeat) for setting in settings.values()]
+    return sorted(in_order, key=lambda setting: _order(setting[0].of))
 
 
-def _order(cell: Cell) -> tuple[Any, ...]:
-    return cell.kind, cell.n, cell.k, cell.p, cell.q or 0.0, repr(cell.setting)
+def _order(repeat: Repeat) -> tuple[Any, ...]:
+    return repeat.kind, repeat.n, repeat.k, repeat.p, repeat.q or 0.0, repr(repeat.setting)
 
 
-def summary(some: Sequence[Played]) -> dict[str, Any]:
+def summary(setting: Sequence[MeasuredRepeat]) -> dict[str, Any]:
     """A setting in numbers: shares of behaviour with Wilson's intervals, means with Student's, curves over t."""
-    cell = some[0].cell
-    bounds = limits(cell)
-    numbers = [late(one) for one in some]
-    found: dict[str, Any] = {
-        "setting": cell.setting,
-        "repeats": len(some),
-        "seeds": [one.cell.seed for one in some],
+    first, n = setting[0].of, len(setting)
+    bounds, numbers = limits(first), [late(repeat) for repeat in setting]
+    row: dict[str, Any] = {
+        "setting": first.setting,
+        "repeats": n,
+        "seeds": [repeat.of.seed for repeat in setting],
         "behaviour": {
-            name: wilson(sum(one.behaviour == name for one in some), len(some))._asdict() for name in BEHAVIOURS
+            name: wilson(sum(repeat.behaviour == name for repeat in setting), n)._asdict() for name in BEHAVIOURS
         },
-        **{name: rate([one[name] for one in numbers], *bounds[name])._asdict() for name in ("S", "E", "silos")},
+        **{name: rate([each[name] for each in numbers], *bounds[name])._asdict() for name in ("S", "E", "silos")},
         "curves": {
-            name: _curve(np.array([getattr(one, field) for one in some], float))
+            name: _curve(np.array([getattr(repeat, field) for repeat in setting], float))
             for name, field in (("S", "stability"), ("E", "entropy"), ("silos", "silos"))
         },
     }
-    approximate = any(one.cell.neighbour_error for one in some)
-    found["neighbour_error"] = rate([one.cell.neighbour_error for one in some], 0, 1)._asdict() if approximate else None
-    if some[0].right is not None:
-        found["right"] = rate([one["right"] for one in numbers], 0, 1)._asdict()
-        found["wrong_single"] = wilson(sum(bool(one.wrong) for one in some), len(some))._asdict()
-        found["wrong_largest"] = wilson(sum(bool(one.wrong_largest) for one in some), len(some))._asdict()
-        found["curves"]["right"] = _curve(np.array([one.right for one in some]))
-    return found
+    errors = [repeat.of.neighbour_error for repeat in setting]
+    row["neighbour_error"] = rate(errors, 0, 1)._asdict() if any(errors) else None
+    if setting[0].right is not None:
+        row["right"] = rate([each["right"] for each in numbers], 0, 1)._asdict()
+        row["wrong_single"] = wilson(sum(bool(repeat.wrong) for repeat in setting), n)._asdict()
+        row["wrong_largest"] = wilson(sum(bool(repeat.wrong_largest) for repeat in setting), n)._asdict()
+        row["curves"]["right"] = _curve(np.array([repeat.right for repeat in setting]))
+    return row
 
 
 def _curve(values: Array) -> dict[str, list[float]]:
     return {end: part.tolist() for end, part in zip(("mean", "low", "high"), student(values), strict=True)}
 
 
-def groups(settings: Iterable[list[Played]]) -> dict[str, list[list[Played]]]:
+def groups(settings: Iterable[list[MeasuredRepeat]]) -> dict[str, list[list[MeasuredRepeat]]]:
     """The settings of each group, by a name that tells what is unusual or sets groups apart: all but k, p and q.
 
     A k or p that is told there changes over time.
     """
     settings = list(settings)
     rest = [
-        {key: value for key, value in some[0].cell.setting.items() if key not in ("k", "p", "q", "varies")}
-        | some[0].cell.varies
-        for some in settings
+        {key: value for key, value in setting[0].of.setting.items() if key not in ("k", "p", "q", "varies")}
+        | setting[0].of.varies
+        for setting in settings
     ]
     differ = [
         key
-        for key in dict.fromkeys(key for one in rest for key in one)
+        for key in dict.fromkeys(key for others in rest for key in others)
         if key in MOVING
-        or len({repr(one.get(key)) for one in rest}) > 1
-        or any(one.get(key) != usual for one in rest if (usual := USUAL.get(key)) is not None)
+        or len({repr(others.get(key)) for others in rest}) > 1
+        or any(others.get(key) != usual for others in rest if (usual := USUAL.get(key)) is not None)
     ]
-    found: dict[str, list[list[Played]]] = {}
-    for some, one in zip(settings, rest, strict=True):
-        shown = [f"{key} = {one.get(key, '–')}" for key in dict.fromkeys(["n", "steps", *differ]) if key != "kind"]
-        name = f"{one['kind']}, {', '.join(shown)}".replace("steps =", "T =")
-        found.setdefault(name, []).append(some)
-    return found
+    named: dict[str, list[list[MeasuredRepeat]]] = {}
+    for setting, others in zip(settings, rest, strict=True):
+        shown = [f"{key} = {others.get(key, '–')}" for key in dict.fromkeys(["n", "steps", *differ]) if key != "kind"]
+        name = f"{others['kind']}, {', '.join(shown)}".replace("steps =", "T =")
+        named.setdefault(name, []).append(setting)
+    return named

@@ -20,7 +20,7 @@ from evals.report.pages import environment
 from evals.report.summary import clean
 from evals.society import society_figures
 from evals.society.paper_claims import Claim, Sweep, claims, experiments, needed_for, smallest_q
-from evals.society.repeats import Played, by_setting, groups, measured, summary
+from evals.society.repeats import MeasuredRepeat, by_setting, groups, measured, summary
 from evals.society.silos import BEHAVIOURS
 from evals.stats.intervals import Rate
 from pipeline.core.files import write_whole
@@ -30,14 +30,14 @@ BAR = 0.05  # of runs that may end in a wrong single silo
 
 
 def write_society_report(out: Path) -> Path:
-    """Measure every cell of the run directory `out` and write report.json and report.html into `out/society`.
+    """Measure every repeat of the run directory `out` and write report.json and report.html into `out/society`.
 
-    Returns the page's path. Raises ConfigError where no society has been played or a cell's file is missing.
+    Returns the page's path. Raises ConfigError where no society has been played or a repeat's file is missing.
     """
     folder = out / "society"
-    found = {name: _group(name, settings) for name, settings in groups(by_setting(measured(out))).items()}
-    drawn = [_draw(folder, group) for group in found.values()]
-    report = clean({"run": out.name, "groups": [group["report"] for group in found.values()]})
+    grouped = {name: _group(name, settings) for name, settings in groups(by_setting(measured(out))).items()}
+    drawn = [_draw(folder, group) for group in grouped.values()]
+    report = clean({"run": out.name, "groups": [group["report"] for group in grouped.values()]})
     write_whole(folder / "report.json", json.dumps(report, indent=1, allow_nan=False) + "\n")
     page = (
         environment()
@@ -58,24 +58,24 @@ def headline(report: Json) -> str:
     """What the claims came to over all groups, in words; where wrong silos are commonest, which q keeps them off."""
     runs = sum(row["repeats"] for group in report["groups"] for row in group["settings"])
     parts = [f"{runs:,} societies"]
-    if said := [claim["verdict"] for group in report["groups"] for claim in group["claims"]]:
-        counts = ", ".join(f"{said.count(verdict)} {verdict}" for verdict in ("agreed", "not agreed", "undecided"))
+    if verdicts := [claim["verdict"] for group in report["groups"] for claim in group["claims"]]:
+        counts = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in ("agreed", "not agreed", "undecided"))
         parts.append(f"claims: {counts}")
-    if panels := [one for group in report["groups"] for one in group["verifiers"]]:
-        worst = max(panels, key=lambda one: one["rows"][0]["wrong_single"]["value"])
+    if panels := [panel for group in report["groups"] for panel in group["verifiers"]]:
+        worst = max(panels, key=lambda panel: panel["rows"][0]["wrong_single"]["value"])
         share, q = worst["rows"][0]["wrong_single"]["value"], worst["smallest"]
         kept = "no q is shown to keep it" if q is None else f"from q = {q:g} on it is"
         parts.append(f"at {worst['where']} a share of {share:.2f} end in a wrong single silo, {kept} below {BAR:g}")
     return "; ".join(parts if len(parts) > 1 else [*parts, "no sweep of k and p to hold a claim against"])
 
 
-def _group(name: str, settings: Sequence[list[Played]]) -> Json:
+def _group(name: str, settings: Sequence[list[MeasuredRepeat]]) -> Json:
     """One group: its settings' numbers, its claims and experiments, and its q where agents may hold verifiers."""
-    rows = [summary(some) for some in settings]
-    sweep: Sweep = {(some[0].cell.k, some[0].cell.p): some for some in settings}
+    rows = [summary(setting) for setting in settings]
+    sweep: Sweep = {(setting[0].of.k, setting[0].of.p): setting for setting in settings}
     if len(sweep) < len(settings):  # several q at one (k, p)
         sweep = {}
-    moves = {"k", "p", "adapt"} & settings[0][0].cell.varies.keys()  # so that no k or p is its whole story
+    moves = {"k", "p", "adapt"} & settings[0][0].of.varies.keys()  # so that no k or p is its whole story
     held: Sweep = {} if moves else sweep
     qs = {
         f"k = {k}, p = {p:g}": [row for row in rows if (row["setting"]["k"], row["setting"]["p"]) == (k, p)]
@@ -128,19 +128,19 @@ def _draw(folder: Path, group: Json) -> Json:
         "phases": society_figures.phases(whole) if len(whole) > 1 else "",
         "lines": society_figures.lines(lines) if lines else "",
         "curves": society_figures.curves(whole) if whole else "",
-        "plane": society_figures.plane(_shown(folder, group["played"]), group["played"][0][0].cell.topics),
+        "plane": society_figures.plane(_shown(folder, group["played"]), group["played"][0][0].of.topics),
         "verifiers": society_figures.verifiers(panels, BAR) if panels else "",
     }
 
 
-def _shown(folder: Path, settings: Sequence[list[Played]]) -> list[tuple[str, np.ndarray, np.ndarray]]:
+def _shown(folder: Path, settings: Sequence[list[MeasuredRepeat]]) -> list[tuple[str, np.ndarray, np.ndarray]]:
     """The first repeat of the corners of the sweep over k and p, or over q where it is swept."""
-    places = {(some[0].cell.k, some[0].cell.p, some[0].cell.q): some[0].cell for some in settings}
+    places = {(setting[0].of.k, setting[0].of.p, setting[0].of.q): setting[0].of for setting in settings}
     ends = [sorted({place[axis] or 0 for place in places}) for axis in range(3)]
     shown: list[tuple[str, np.ndarray, np.ndarray]] = []
-    for (k, p, q), cell in places.items():
+    for (k, p, q), repeat in places.items():
         if all((value or 0) in (end[0], end[-1]) for value, end in zip((k, p, q), ends, strict=True)):
-            with np.load(folder / f"{cell.id}.npz") as arrays:
+            with np.load(folder / f"{repeat.id}.npz") as arrays:
                 name = f"k = {k}, p = {p:g}" + ("" if q is None else f"\nq = {q:g}")
                 shown.append((name, arrays["flat"], arrays["silo"]))
     return shown[:8]

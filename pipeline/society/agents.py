@@ -50,10 +50,10 @@ class Agents(Protocol):
         ...
 
 
-def say(agents: Agents, verifiers: np.ndarray, who: np.ndarray, found: np.ndarray, is_right: np.ndarray) -> None:
-    """Each of `who` says what it found, but for verifiers that would give up a right answer for another."""
-    worse = verifiers[who] & agents.right()[who] & ~np.all(is_right[found], axis=(1, 2))
-    agents.said[who[~worse]] = found[~worse]
+def say(agents: Agents, verifiers: np.ndarray, who: np.ndarray, answers: np.ndarray, is_right: np.ndarray) -> None:
+    """Each of `who` says what it answered, but for verifiers that would give up a right answer for another."""
+    worse = verifiers[who] & agents.right()[who] & ~np.all(is_right[answers], axis=(1, 2))
+    agents.said[who[~worse]] = answers[~worse]
 
 
 def adopt(agents: Agents, verifiers: np.ndarray, to: np.ndarray, of: np.ndarray) -> None:
@@ -62,9 +62,9 @@ def adopt(agents: Agents, verifiers: np.ndarray, to: np.ndarray, of: np.ndarray)
     agents.said[to[take]] = agents.said[of[take]]
 
 
-def _first(worth: np.ndarray) -> np.ndarray:
+def _first(preference: np.ndarray) -> np.ndarray:
     """What sorting would put first, without sorting."""
-    return worth.argmax(axis=-1)[..., None]
+    return preference.argmax(axis=-1)[..., None]
 
 
 class Retrieval:
@@ -83,17 +83,16 @@ class Retrieval:
         self.said = self.retrieved(np.arange(n))
 
     async def answer(self, who: np.ndarray) -> None:
-        found = self.retrieved(who)
-        say(self, self.verifiers, who, found, self.is_right)
+        say(self, self.verifiers, who, self.retrieved(who), self.is_right)
 
     def retrieved(self, who: np.ndarray) -> np.ndarray:
         """(who, Q, views) of each agent's items those nearest to each query, the nearest first."""
         held = self.held[who]
         # A verifier's verdict stands above closeness: distances are small against it.
         barred = np.where(self.verifiers[who, None] & ~self.is_right[held], 1e6, 0) + np.where(held < 0, 1e9, 0)
-        worth = self.closeness[:, held].transpose(1, 0, 2) - barred[:, None]
-        best = np.argsort(-worth, axis=-1, kind="stable")[..., : self.views] if self.views > 1 else _first(worth)
-        return np.take_along_axis(np.broadcast_to(held[:, None], worth.shape), best, axis=-1)
+        preference = self.closeness[:, held].transpose(1, 0, 2) - barred[:, None]
+        best = _first(preference) if self.views == 1 else np.argsort(-preference, axis=-1, kind="stable")
+        return np.take_along_axis(np.broadcast_to(held[:, None], preference.shape), best[..., : self.views], axis=-1)
 
     def adopt(self, to: np.ndarray, of: np.ndarray) -> None:
         adopt(self, self.verifiers, to, of)

@@ -41,14 +41,14 @@ class Chat:
         self.known: dict[tuple[int, ...], str] = {}
 
     async def answer(self, who: np.ndarray) -> None:
-        found = self.finder.retrieved(who)
-        agents = np.broadcast_to(who[:, None, None], found.shape).ravel().tolist()
-        queries, views = (index.ravel().tolist() for index in np.indices(found.shape)[1:])
+        items = self.finder.retrieved(who)
+        agents = np.broadcast_to(who[:, None, None], items.shape).ravel().tolist()
+        queries, views = (index.ravel().tolist() for index in np.indices(items.shape)[1:])
         # A greedy answer does not depend on who gives it.
         own = self.sampling.temperature > 0
         asked = [
             (query, item, *((agent, view) if own else ()))
-            for agent, query, view, item in zip(agents, queries, views, found.ravel().tolist(), strict=True)
+            for agent, query, view, item in zip(agents, queries, views, items.ravel().tolist(), strict=True)
         ]
         new = [key for key in dict.fromkeys(asked) if key not in self.known]
         gate = asyncio.Semaphore(AT_ONCE)
@@ -56,8 +56,8 @@ class Chat:
             tasks = [group.create_task(self._complete(key, gate)) for key in new]
         self.known.update(zip(new, (task.result() for task in tasks), strict=True))
         self._enter([self.known[key] for key in new])
-        said = np.array([self.table[self.known[key]] for key in asked], np.int32).reshape(found.shape)
-        say(self, self.finder.verifiers, who, said, self.is_right)
+        answers = np.array([self.table[self.known[key]] for key in asked], np.int32).reshape(items.shape)
+        say(self, self.finder.verifiers, who, answers, self.is_right)
 
     async def _complete(self, key: tuple[int, ...], gate: asyncio.Semaphore) -> str:
         query, item = self.queries[key[0]], self.finder.world.texts[key[1]]

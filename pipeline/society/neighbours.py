@@ -59,10 +59,10 @@ def choose(points: Points, k: np.ndarray, approximate: bool, rng: np.random.Gene
     further = ~anyone & (k > 0) & ~twin
     if further.any():
         asked, row = np.unique(points.of[further], return_inverse=True)
-        found = near(points.where, asked, int(k[further].max()), approximate)
-        upto = np.cumsum(points.size[found], axis=1)[row]
+        nearest = near(points.where, asked, int(k[further].max()), approximate)
+        upto = np.cumsum(points.size[nearest], axis=1)[row]
         column = (upto <= (rank - own + 1)[further, None]).sum(axis=1)
-        point = found[row, column]
+        point = nearest[row, column]
         chosen[further] = points.agents[points.start[point] + (pick[further] * points.size[point]).astype(np.int64)]
     return chosen
 

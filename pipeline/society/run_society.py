@@ -1,11 +1,11 @@
-"""The cells of a config that are not there yet, played one after the other into OUT/society.
+"""The repeats of a config that are not there yet, played one after the other into OUT/society.
 
-    cells.jsonl      a row for each cell of the config, in its order
-    <cell id>.npz    what was seen of it (pipeline/society/play.py, Played)
+    repeats.jsonl    a row for each repeat of the config, in its order
+    <its id>.npz     what was seen of it (pipeline/society/simulate.py, Trajectory)
     config.yaml      the society, whole
 
-A cell is stored whole or not at all, and named by all that shapes it: the same command again plays what is missing, and
-one with more values plays those alone.
+A repeat is stored whole or not at all, and named by all that shapes it: the same command again plays what is missing,
+and one with more values plays those alone.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from pipeline.engines.model import open_model
 from pipeline.runs.directory import writing
 from pipeline.runs.progress import say, stage
 from pipeline.runs.store import Appender, read, rewrite
-from pipeline.society.play import Played, play
+from pipeline.society.simulate import Trajectory, simulate
 from pipeline.society.society_settings import Society, at
 from pipeline.society.world import World, world_of
 
 OWN = {"id", "repeat", "seed", "neighbour_error", "topics"}  # what repeats of a setting may differ in
 
 
-class Cell(Record):
-    """A row of cells.jsonl: one society."""
+class Repeat(Record):
+    """A row of repeats.jsonl: one society, played with one seed."""
 
     id: str
     k: int  # of a schedule its first value
@@ -66,13 +66,13 @@ def play_society(config: Path, overrides: tuple[str, ...] = ()) -> Path:
     """Play what is missing; returns the run directory. Raises ConfigError, and what an engine raises."""
     society = read_as(Society, config, overrides)
     with writing(society.folder.parent):
-        asyncio.run(_play_missing(society, _cells(society)))
+        asyncio.run(_play_missing(society, _repeats(society)))
     return society.folder.parent
 
 
-def _cells(society: Society) -> list[tuple[Society, int]]:
+def _repeats(society: Society) -> list[tuple[Society, int]]:
     try:
-        return list(society.cells())
+        return list(society.all_repeats())
     except ValidationError as error:
         first = error.errors()[0]
         told = first["msg"].removeprefix("Value error, ")
@@ -81,28 +81,29 @@ def _cells(society: Society) -> list[tuple[Society, int]]:
         raise ConfigError(f"sweep: {told}") from None
 
 
-async def _play_missing(society: Society, cells: list[tuple[Society, int]]) -> None:
-    folder, rows = society.folder, society.folder / "cells.jsonl"
-    there = {row.id: row for row in read(rows, Cell) if (folder / f"{row.id}.npz").is_file()}
-    missing = [(one, seed) for one, seed in cells if one.cell_id(seed) not in there]
-    if left := len(cells) - len(missing):
-        say(f"play: {left} of {len(cells)} cells there already")
-    model = open_model(society.engine, society.model) if any(one.kind == "chat" for one, _ in missing) else None
+async def _play_missing(society: Society, repeats: list[tuple[Society, int]]) -> None:
+    folder, rows = society.folder, society.folder / "repeats.jsonl"
+    there = {row.id: row for row in read(rows, Repeat) if (folder / f"{row.id}.npz").is_file()}
+    missing = [(setting, seed) for setting, seed in repeats if setting.repeat_id(seed) not in there]
+    if left := len(repeats) - len(missing):
+        say(f"play: {left} of {len(repeats)} repeats there already")
+    has_chat = any(setting.kind == "chat" for setting, _ in missing)
+    model = open_model(society.engine, society.model) if has_chat else None
     world, of = None, ""
     with stage(f"play {society.name}", len(missing)) as tick, Appender(rows) as file:
-        # Cells of one world in a row, since a large one takes a while to draw.
-        for one, seed in sorted(missing, key=lambda cell: _world_key(*cell)):
-            if world is None or of != _world_key(one, seed):
-                world, of = world_of(one, seed), _world_key(one, seed)
-            played = await play(one, seed, world, model)
-            _save(folder / f"{one.cell_id(seed)}.npz", played)
-            row = _row(one, seed, society.repeats.index(seed), world, played.neighbour_error)
+        # Repeats of one world in a row, since a large one takes a while to draw.
+        for setting, seed in sorted(missing, key=lambda repeat: _world_key(*repeat)):
+            if world is None or of != _world_key(setting, seed):
+                world, of = world_of(setting, seed), _world_key(setting, seed)
+            trajectory = await simulate(setting, seed, world, model)
+            _save(folder / f"{setting.repeat_id(seed)}.npz", trajectory)
+            row = _row(setting, seed, society.repeats.index(seed), world, trajectory.neighbour_error)
             file.append(row)
             there[row.id] = row
             tick()
     if missing:
-        say(f"play {society.name}: {len(missing)} cells played")
-    rewrite(rows, [there[one.cell_id(seed)] for one, seed in cells])
+        say(f"play {society.name}: {len(missing)} repeats played")
+    rewrite(rows, [there[setting.repeat_id(seed)] for setting, seed in repeats])
     text = yaml.safe_dump(society.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
     write_whole(folder / "config.yaml", text)
 
@@ -112,20 +113,36 @@ def _world_key(society: Society, seed: int) -> str:
     return f"{seed} {mixture} {society.n} {society.embedder}"
 
 
-def _save(path: Path, played: Played) -> None:
-    found = played._asdict().items()
-    arrays: dict[str, Any] = {name: value for name, value in found if isinstance(value, np.ndarray)}
+def _save(path: Path, trajectory: Trajectory) -> None:
+    fields = trajectory._asdict().items()
+    arrays: dict[str, Any] = {name: value for name, value in fields if isinstance(value, np.ndarray)}
     with written_whole(path) as temporary, temporary.open("wb") as file:
         np.savez_compressed(file, **arrays)
 
 
-def _row(one: Society, seed: int, repeat: int, world: World, error: float) -> Cell:
-    varies: dict[str, Any] = {key: getattr(one, key) for key in ("k", "p") if isinstance(getattr(one, key), tuple)}
-    varies |= {"adapt": one.adapt.model_dump()} if one.adapt.k or one.adapt.p else {}
-    varies |= {"inject": [each.model_dump() for each in one.inject]} if one.inject else {}
-    return Cell(
-        id=one.cell_id(seed), k=at(one.k, 0), p=at(one.p, 0), n=one.n, steps=one.steps, kind=one.kind, repeat=repeat,
-        seed=seed, q=one.q if one.factual else None, noise=one.noise, views=one.views, queries=len(one.asked),
-        gives=one.gives, embedder=None if one.kind == "proxy" else one.embedder, neighbours=one.neighbours,
-        neighbour_error=error, varies=varies, gold=one.factual.gold if one.factual else None, topics=world.topics,
-    )  # fmt: skip
+def _row(society: Society, seed: int, repeat: int, world: World, error: float) -> Repeat:
+    schedules = {"k": society.k, "p": society.p}
+    varies: dict[str, Any] = {key: value for key, value in schedules.items() if isinstance(value, tuple)}
+    varies |= {"adapt": society.adapt.model_dump()} if society.adapt.k or society.adapt.p else {}
+    varies |= {"inject": [injection.model_dump() for injection in society.inject]} if society.inject else {}
+    return Repeat(
+        id=society.repeat_id(seed),
+        k=at(society.k, 0),
+        p=at(society.p, 0),
+        n=society.n,
+        steps=society.steps,
+        kind=society.kind,
+        repeat=repeat,
+        seed=seed,
+        q=society.q if society.factual else None,
+        noise=society.noise,
+        views=society.views,
+        queries=len(society.asked),
+        gives=society.gives,
+        embedder=None if society.kind == "proxy" else society.embedder,
+        neighbours=society.neighbours,
+        neighbour_error=error,
+        varies=varies,
+        gold=society.factual.gold if society.factual else None,
+        topics=tuple(world.topics),
+    )

@@ -1,4 +1,4 @@
-"""A society: one YAML file, of which each combination of its `sweep` and each repeat is a cell that is played.
+"""A society: one YAML file, of which each combination of its `sweep` is played once with each seed of its `repeats`.
 
 maieutic society configs/mirroring.yaml --set 'sweep.k=[1, 5]'
 """
@@ -69,7 +69,7 @@ class Adapt(Section):
 class Society(Section):
     name: str
     out: str = ""  # the run directory; empty: runs/NAME
-    repeats: tuple[Seed, ...] = tuple(range(10))  # seeds; each draws its own knowledge, the same for all cells
+    repeats: tuple[Seed, ...] = tuple(range(10))  # seeds; each draws its own knowledge, one for the whole sweep
     kind: Literal["proxy", "retrieval", "chat"] = "proxy"
     n: int = Field(default=30, ge=1)  # agents
     steps: int = Field(default=80, ge=1)  # T
@@ -87,7 +87,7 @@ class Society(Section):
     knowledge: Knowledge = Knowledge()
     embedder: str = "installed"  # of texts: a directory or hub name, or the weights that come with the test extra
     neighbours: Literal["exact", "approximate"] = "exact"
-    where: bool | None = None  # keep the answers' embeddings in each cell; None: of at most 1000 agents
+    where: bool | None = None  # keep the answers' embeddings of each repeat; None: of at most 1000 agents
     model: str = ""  # of chat agents: a directory, a hub name or a server's model
     engine: Engine = Field(default_factory=Engine)
     max_tokens: int = Field(default=48, ge=1)
@@ -130,7 +130,7 @@ class Society(Section):
             raise ValueError(f"views: {self.views} answers need as many items. Raise knowledge.items, or lower views")
         if "embedder" in self.sweep and "proxy" in self.sweep.get("kind", (self.kind,)):
             raise ValueError("sweep.embedder: kind proxy embeds nothing. Set kind: retrieval, or leave embedder out")
-        times = [one.step for one in self.inject]
+        times = [injection.step for injection in self.inject]
         for values in (self.k, self.p):
             times += [step for step, _ in values] if isinstance(values, tuple) else []
         if "steps" not in self.sweep and max(times, default=0) >= self.steps:
@@ -143,14 +143,14 @@ class Society(Section):
                 raise ValueError("k, p: a schedule is [step, value] pairs in order, the first at step 0")
         return self
 
-    def cells(self) -> Iterator[tuple[Society, int]]:
+    def all_repeats(self) -> Iterator[tuple[Society, int]]:
         """Each combination of the sweep as a society of its own, with each seed. Raises ValueError."""
         for values in itertools.product(*self.sweep.values()):
-            one = self.model_dump(exclude={"sweep"}) | dict(zip(self.sweep, values, strict=True))
-            society = Society.model_validate(one)
+            settings = self.model_dump(exclude={"sweep"}) | dict(zip(self.sweep, values, strict=True))
+            society = Society.model_validate(settings)
             yield from ((society, seed) for seed in self.repeats)
 
-    def cell_id(self, seed: int) -> str:
+    def repeat_id(self, seed: int) -> str:
         """Names what is played by all that shapes it, a file of knowledge by its contents. Raises ConfigError."""
         shaping = self.model_dump(mode="json", exclude={"name", "out", "repeats", "sweep", "where", "engine"})
         if self.knowledge.path:

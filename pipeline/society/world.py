@@ -1,6 +1,6 @@
 """What there is to know, where each item lies, and who holds which at first.
 
-All cells of one repeat with as many agents have the same world, so that they differ in what the config varies alone.
+All repeats of one seed with as many agents have the same world, so that they differ in what the config varies alone.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class World(NamedTuple):
         return ((own - self.middle) @ self.axes).astype(np.float32)
 
 
-def stream(seed: int, *names: str) -> np.random.Generator:
+def generator(seed: int, *names: str) -> np.random.Generator:
     """The random stream of one repeat and what the names say, shared with nothing else."""
     return np.random.default_rng([seed, int(digest(*names), 16)])
 
@@ -64,7 +64,7 @@ def _mixture(society: Society, seed: int) -> World:
     """
     from sklearn.datasets import make_blobs
 
-    knowledge, rng = society.knowledge, stream(seed, "mixture")
+    knowledge, rng = society.knowledge, generator(seed, "mixture")
     d, c = knowledge.dimensions, knowledge.topics
     means = rng.normal(size=(c, d))
     means /= np.linalg.norm(means, axis=1, keepdims=True)
@@ -81,15 +81,15 @@ def _mixture(society: Society, seed: int) -> World:
         counts, centers=means, cluster_std=knowledge.spread / np.sqrt(d), shuffle=False,
         random_state=int(rng.integers(2**31)),
     )[0]  # fmt: skip
-    for one in society.inject:
-        if one.text not in names:
-            raise ConfigError(f"inject.text: {one.text!r} is no topic of the proxy's. Known: {', '.join(names)}")
-    said = [names.index(one.text) for one in society.inject]
-    vectors = np.concatenate([vectors, means[said] / 2]).astype(np.float32)
+    for injection in society.inject:
+        if injection.text not in names:
+            raise ConfigError(f"inject.text: {injection.text!r} is no topic of the proxy's. Known: {', '.join(names)}")
+    injected = [names.index(injection.text) for injection in society.inject]
+    vectors = np.concatenate([vectors, means[injected] / 2]).astype(np.float32)
     return World(
         vectors,
         (),
-        np.concatenate([claims, said]).astype(np.int32),
+        np.concatenate([claims, injected]).astype(np.int32),
         names,
         means.astype(np.float32),
         queries.astype(np.float32),
@@ -100,13 +100,13 @@ def _mixture(society: Society, seed: int) -> World:
 
 def _written(society: Society, seed: int) -> World:
     """Embedded texts. A silo's centre is the mean of all items with its claim."""
-    knowledge, rng = society.knowledge, stream(seed, "allotment")
+    knowledge, rng = society.knowledge, generator(seed, "allotment")
     rows = read_knowledge(knowledge)
     if len(rows) < knowledge.items:
         raise ConfigError(f"knowledge.items: each agent cannot hold {knowledge.items} of {len(rows)} items. Give fewer")
     topics = list(dict.fromkeys(claim for _, claim in rows))
     claims = np.array([topics.index(claim) for _, claim in rows])
-    texts = [text for text, _ in rows] + [one.text for one in society.inject]
+    texts = [text for text, _ in rows] + [injection.text for injection in society.inject]
     vectors = embedded((*texts, *society.asked), society.embedder)
     items, queries = vectors[: len(texts)], vectors[len(texts) :]
     centres = np.stack([items[: len(rows)][claims == c].mean(axis=0) for c in range(len(topics))])

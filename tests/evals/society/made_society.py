@@ -9,11 +9,11 @@ import numpy as np
 Ids = Callable[[np.random.Generator], np.ndarray]  # the cluster ids [T + 1, n] of one repeat
 
 
-def write_cells(out: Path, settings: dict[tuple[int, float], Ids], repeats: int = 4, **more: object) -> Path:
+def write_repeats(out: Path, settings: dict[tuple[int, float], Ids], repeats: int = 4, **more: object) -> Path:
     """For each (k, p) `repeats` societies; `more` are further keys of every row. Returns `out`."""
     folder = out / "society"
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "cells.jsonl").open("a") as rows:
+    with (folder / "repeats.jsonl").open("a") as rows:
         for (k, p), ids in settings.items():
             for repeat in range(repeats):
                 rng = np.random.default_rng([k, int(100 * p), repeat])

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pipeline.society.play import Played, agents_of, play
+from pipeline.society.simulate import Trajectory, agents_of, simulate
 from pipeline.society.society_settings import Society
 from pipeline.society.world import world_of
 
@@ -17,8 +17,8 @@ def society(**changes: Any) -> Society:
     return Society.model_validate(asked | changes)
 
 
-def played(one: Society, seed: int = 1, model: Any = None) -> Played:
-    return asyncio.run(play(one, seed, world_of(one, seed), model))
+def played(one: Society, seed: int = 1, model: Any = None) -> Trajectory:
+    return asyncio.run(simulate(one, seed, world_of(one, seed), model))
 
 
 def agents(one: Society, seed: int = 1, model: Any = None) -> Any:

@@ -1,4 +1,4 @@
-"""Configs, cells and what a rerun does."""
+"""Configs, repeats and what a rerun does."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pipeline.core.settings import read_as
 from pipeline.engines.scripted import ScriptedModel
 from pipeline.reading.embedder import installed_model
 from pipeline.runs.store import read
-from pipeline.society.run_society import Cell, play_society
+from pipeline.society.run_society import Repeat, play_society
 from pipeline.society.society_settings import Society, at
 from pipeline.society.world import world_of
 from tests.fakes import Parrot
@@ -40,13 +40,13 @@ def arrays(out: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize("name", ["mirroring", "mirroring_retrieval", "mirroring_n100", "verifiers_society",
                                   "mirroring_qwen3_0.6b"])  # fmt: skip
 def test_the_configs_that_ship_are_societies_whose_cells_are_all_distinct(name):
-    found = [one.cell_id(seed) for one, seed in read_as(Society, CONFIGS / f"{name}.yaml").cells()]
+    found = [one.repeat_id(seed) for one, seed in read_as(Society, CONFIGS / f"{name}.yaml").all_repeats()]
     assert len(found) == len(set(found)) > 1
 
 
 def test_a_run_has_a_cell_for_each_value_and_seed_and_a_rerun_plays_none(tmp_path, capsys):
     out = play_society(config(tmp_path))
-    rows, kept = list(read(out / "society" / "cells.jsonl", Cell)), arrays(out)
+    rows, kept = list(read(out / "society" / "repeats.jsonl", Repeat)), arrays(out)
     assert [(row.k, row.seed, row.repeat) for row in rows] == [(1, 3, 0), (1, 4, 1), (7, 3, 0), (7, 4, 1)]
     assert {f"{row.id}.npz" for row in rows} == kept.keys()
     with np.load(out / "society" / f"{rows[0].id}.npz") as cell:
@@ -57,7 +57,7 @@ def test_a_run_has_a_cell_for_each_value_and_seed_and_a_rerun_plays_none(tmp_pat
         }  # fmt: skip
     before = {path: path.stat().st_mtime_ns for path in (out / "society").glob("*.npz")}
     play_society(config(tmp_path))
-    assert "4 of 4 cells there already" in capsys.readouterr().out
+    assert "4 of 4 repeats there already" in capsys.readouterr().out
     assert before == {path: path.stat().st_mtime_ns for path in (out / "society").glob("*.npz")}
 
 
@@ -66,24 +66,24 @@ def test_the_same_config_elsewhere_writes_the_same_bytes(tmp_path):
     first = play_society(config(tmp_path, **factual))
     second = play_society(config(tmp_path, **factual), (f"out={tmp_path / 'again'}",))
     assert arrays(first) == arrays(second)
-    assert (first / "society/cells.jsonl").read_bytes() == (second / "society/cells.jsonl").read_bytes()
+    assert (first / "society/repeats.jsonl").read_bytes() == (second / "society/repeats.jsonl").read_bytes()
 
 
 def test_a_run_cut_short_goes_on_and_ends_as_one_that_was_not(tmp_path):
     whole = play_society(config(tmp_path))
-    kept, rows = arrays(whole), (whole / "society" / "cells.jsonl").read_bytes()
+    kept, rows = arrays(whole), (whole / "society" / "repeats.jsonl").read_bytes()
     (whole / "society" / sorted(kept)[0]).unlink()
-    (whole / "society" / "cells.jsonl").write_bytes(b"".join(rows.splitlines(keepends=True)[1:])[:-7])
+    (whole / "society" / "repeats.jsonl").write_bytes(b"".join(rows.splitlines(keepends=True)[1:])[:-7])
     play_society(config(tmp_path))
     assert arrays(whole) == kept
-    assert (whole / "society" / "cells.jsonl").read_bytes() == rows
+    assert (whole / "society" / "repeats.jsonl").read_bytes() == rows
 
 
 def test_another_sweep_plays_what_is_new_and_lists_its_own_cells_alone(tmp_path, capsys):
     play_society(config(tmp_path))
     out = play_society(config(tmp_path), ("sweep.k=[7, 3]",))
-    assert "2 of 4 cells there already" in capsys.readouterr().out
-    assert [row.k for row in read(out / "society" / "cells.jsonl", Cell)] == [7, 7, 3, 3]
+    assert "2 of 4 repeats there already" in capsys.readouterr().out
+    assert [row.k for row in read(out / "society" / "repeats.jsonl", Repeat)] == [7, 7, 3, 3]
 
 
 def test_a_large_society_keeps_its_embeddings_only_where_asked(tmp_path):
@@ -164,7 +164,7 @@ def test_knowledge_that_has_changed_is_played_anew(tmp_path):
     own = tmp_path / "own.jsonl"
     own.write_text(own.read_text().replace("Oak", "Ash"))
     out = play_society(config(tmp_path, **changes))
-    (row,) = read(out / "society" / "cells.jsonl", Cell)
+    (row,) = read(out / "society" / "repeats.jsonl", Repeat)
     assert row.topics == ("Ash", "Elm")
 
 

@@ -1,4 +1,4 @@
-"""One cell: T steps of one society, and where its answers lay before the first and after each."""
+"""One repeat: T steps of one society, and where its answers lay before the first and after each."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from pipeline.society.chat import Chat
 from pipeline.society.neighbours import missed, points_of
 from pipeline.society.society_settings import Society, at
 from pipeline.society.step import step
-from pipeline.society.world import World, embedded, stream
+from pipeline.society.world import World, embedded, generator
 
 MEASURED_EVERY = 20  # steps between two comparisons of approximate neighbours with the true ones
 
 
-class Played(NamedTuple):
+class Trajectory(NamedTuple):
     """Of T + 1 times and n agents."""
 
     where: np.ndarray | None  # (T + 1, n, Q * d) float32; None where it was not asked for
@@ -28,11 +28,11 @@ class Played(NamedTuple):
     neighbour_error: float  # share of true neighbours not found; 0 where neighbours are exact
 
 
-async def play(society: Society, seed: int, world: World, model: Model | None = None) -> Played:
+async def simulate(society: Society, seed: int, world: World, model: Model | None = None) -> Trajectory:
     """Raises what the model raises."""
     n, approximate = society.n, society.neighbours == "approximate"
     agents = agents_of(society, seed, world, model)
-    rng = stream(seed, society.cell_id(seed))
+    rng = generator(seed, society.repeat_id(seed))
     keep = society.where if society.where is not None else n <= 1000
     centres = cKDTree(np.tile(world.centres, (1, len(world.queries))))
     where, flat, silo, right, errors = [], [], [], [], []
@@ -41,9 +41,9 @@ async def play(society: Society, seed: int, world: World, model: Model | None = 
     await agents.answer(np.arange(n))
     for t in range(society.steps + 1):
         if t:
-            for place, one in enumerate(society.inject, start=inside):
-                if one.step == t - 1:
-                    await _inject(agents, one.share, place, n, rng)
+            for place, injection in enumerate(society.inject, start=inside):
+                if injection.step == t - 1:
+                    await _inject(agents, injection.share, place, n, rng)
             k = np.clip(at(society.k, t - 1) + gained_k, 0, n - 1)
             p = np.clip(at(society.p, t - 1) + gained_p, 0, 1)
             # What would lie beyond the ends is not saved up: else the next loss would move nothing.
@@ -62,7 +62,7 @@ async def play(society: Society, seed: int, world: World, model: Model | None = 
         if society.factual:
             right.append(agents.right())
     measured = [error for error in errors if not np.isnan(error)]
-    return Played(
+    return Trajectory(
         np.stack(where) if keep else None,
         np.stack(flat),
         np.stack(silo).astype(np.int32),
@@ -80,7 +80,7 @@ async def _inject(agents: Agents, share: float, item: int, n: int, rng: np.rando
 def agents_of(society: Society, seed: int, world: World, model: Model | None) -> Agents:
     """Who holds a verifier at a small q holds one at a larger q, too."""
     verifiers = np.zeros(society.n, bool)
-    verifiers[stream(seed, "verifiers").permutation(society.n)[: round(society.q * society.n)]] = True
+    verifiers[generator(seed, "verifiers").permutation(society.n)[: round(society.q * society.n)]] = True
     gold = society.factual.gold if society.factual else None
     room = society.steps + len(society.inject)
     place = None if gold is None else world.topics.index(gold)
