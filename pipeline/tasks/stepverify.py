@@ -105,7 +105,16 @@ def note(row: dict[str, Any]) -> Note:
         raise RowError("'error_description' and 'error_category' must be text, or null")
     steps = tuple(_OWN_NUMBERING.sub("", line).strip() or line.strip() for line in lines[:-1])
     reference = solution_text("\n".join(worked[:-1]))
-    return Note(problem, gold, reference, steps, answer, at + 1, " ".join(what.split()), category.strip())
+    return Note(
+        problem=problem,
+        gold=gold,
+        reference=reference,
+        steps=steps,
+        answer=answer,
+        where=at + 1,
+        what=" ".join(what.split()),
+        category=category.strip(),
+    )
 
 
 def _number(line: str, where: str) -> str:

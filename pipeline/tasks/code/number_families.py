@@ -30,13 +30,13 @@ def _stocks(rng: Random, k: int) -> tuple[Any, ...]:
 
 NUMBERS_AND_DICTIONARIES = (
     Family(
-        "number_mean",
-        (
+        kind="number_mean",
+        wants=(
             "`F(numbers)` gives the mean of those numbers of a list that are at most K, rounded to a whole number.",
             "`F(numbers)` leaves the numbers above K out of a list, and gives the mean of the others as the "
             "nearest whole number.",
         ),
-        """
+        program="""
 import math
 
 
@@ -47,8 +47,8 @@ def F(numbers):
     mean = sum(numbers) / len(numbers)
     return {halves}
 """,
-        (10, 12, 15, 20, 25, 30),
-        (
+        numbers=(10, 12, 15, 20, 25, 30),
+        conventions=(
             Convention(
                 "halves",
                 ("half", "halves", "round", ".5", "middle", "midway"),
@@ -65,25 +65,25 @@ def F(numbers):
             ),
             empty("no number is left", ("zero", "0"), ("None", "None"), ("K itself", "K")),
         ),
-        _numbers,
+        draw=_numbers,
     ),
     Family(
-        "number_shares",
-        (
+        kind="number_shares",
+        wants=(
             "`F(total, people)` shares a total out in packs of K, as evenly as that goes, and gives the list of how "
             "many packs each person gets. What fills no pack is left over.",
             "`F(total, people)` makes as many packs of K as a total gives, deals them out as evenly as it can, and "
             "gives the number of packs of each person as a list.",
         ),
-        """
+        program="""
 def F(total, people):
     if people == 0:
         return {empty}
     each, more = divmod(total // K, people)
     return {rest}
 """,
-        (2, 3, 4, 5, 6),
-        (
+        numbers=(2, 3, 4, 5, 6),
+        conventions=(
             Convention(
                 "rest",
                 ("rest", "remain", "left over", "leftover", "extra", "spare", "even"),
@@ -111,17 +111,17 @@ def F(total, people):
                 ("a list with the number of all packs", "[total // K]"),
             ),
         ),
-        _total,
+        draw=_total,
     ),
     Family(
-        "dict_invert",
-        (
+        kind="dict_invert",
+        wants=(
             "`F(teams)` gets a dictionary from names to teams, and gives one from teams to a name of theirs. Teams of "
             "more than K names are left out.",
             "From a dictionary of names and their teams, `F(teams)` makes one that has a name for each team. A team "
             "with more than K names does not come into it.",
         ),
-        """
+        program="""
 def F(teams):
     found = {{}}
     for name, team in teams.items():
@@ -129,8 +129,8 @@ def F(teams):
         found.setdefault(team, []).append(name)
     return {{team: {clash} for team, names in found.items() if len(names) <= K}}
 """,
-        (2, 3, 4),
-        (
+        numbers=(2, 3, 4),
+        conventions=(
             Convention(
                 "clash",
                 CLASH,
@@ -153,17 +153,17 @@ def F(teams):
                 ),
             ),
         ),
-        _teams,
+        draw=_teams,
     ),
     Family(
-        "dict_merge",
-        (
+        kind="dict_merge",
+        wants=(
             "`F(ours, theirs)` merges two dictionaries of counts into a sorted list of pairs of key and count. Counts "
             "above K become K.",
             "`F(ours, theirs)` makes one list of pairs, a key and its count, out of two dictionaries. It is sorted by "
             "key, and no count in it is above K.",
         ),
-        """
+        program="""
 def F(ours, theirs):
     merged = {{**ours, **theirs}}
     for key in ours.keys() & theirs.keys():
@@ -171,8 +171,8 @@ def F(ours, theirs):
     pairs = [(key, min(count, K)) for key, count in sorted(merged.items())]
     {zeros}
 """,
-        (6, 7, 8, 9, 10),
-        (
+        numbers=(6, 7, 8, 9, 10),
+        conventions=(
             Convention(
                 "clash",
                 CLASH,
@@ -198,6 +198,6 @@ def F(ours, theirs):
                 ),
             ),
         ),
-        _stocks,
+        draw=_stocks,
     ),
 )

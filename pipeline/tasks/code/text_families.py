@@ -35,14 +35,14 @@ def _between(rng: Random, k: int) -> tuple[Any, ...]:
 
 TEXTS_AND_LISTS = (
     Family(
-        "string_words",
-        (
+        kind="string_words",
+        wants=(
             "`F(text)` gives a list of the distinct words of a text that have at least K letters, "
             "the most frequent ones first. Words are separated by spaces.",
             "From a text, whose words are separated by spaces, `F(text)` makes a list of all distinct words with K "
             "letters or more. Those that come most often stand first.",
         ),
-        """
+        program="""
 def F(text):
     words = [word for word in text.split() if len(word) >= K]
     {case}
@@ -50,8 +50,8 @@ def F(text):
         return {empty}
     return sorted({ties}, key=lambda word: -words.count(word))
 """,
-        (1, 2, 3),
-        (
+        numbers=(1, 2, 3),
+        conventions=(
             Convention(
                 "ties",
                 TIES,
@@ -99,17 +99,17 @@ def F(text):
                 ("a list with one empty text", '[""]'),
             ),
         ),
-        _text,
+        draw=_text,
     ),
     Family(
-        "string_initials",
-        (
+        kind="string_initials",
+        wants=(
             "`F(text)` joins the first letters of the words of a text in capitals. Words of fewer than K letters are "
             "left out.",
             "Of each word of a text that has K letters or more, `F(text)` takes the first letter as a capital, and "
             "joins them.",
         ),
-        """
+        program="""
 def F(text):
     {hyphens}
     words = [word for word in words if len(word) >= K]
@@ -118,8 +118,8 @@ def F(text):
         return {empty}
     return "".join(word[0].upper() for word in words)
 """,
-        (2, 3, 4),
-        (
+        numbers=(2, 3, 4),
+        conventions=(
             Convention(
                 "hyphens",
                 ("hyphen", "dash", "compound", "separat", "split"),
@@ -154,25 +154,25 @@ def F(text):
             ),
             empty("no word is left", ("an empty text", '""'), ("None", "None"), ("a question mark", '"?"')),
         ),
-        _title,
+        draw=_title,
     ),
     Family(
-        "list_ranking",
-        (
+        kind="list_ranking",
+        wants=(
             "`F(pairs)` gets a list of pairs of a name and a score, and gives the names whose score reaches K, the "
             "highest score first.",
             "Of a list of pairs, each a name and its score, `F(pairs)` lists the names with a score that reaches K. "
             "Higher scores stand before lower ones.",
         ),
-        """
+        program="""
 def F(pairs):
     {repeats}
     pairs = [pair for pair in pairs if pair[1] {bound} K]
     {ties}
     return [name for name, score in sorted(pairs, key=lambda pair: -pair[1])]
 """,
-        (10, 20, 30, 40, 50, 60),
-        (
+        numbers=(10, 20, 30, 40, 50, 60),
+        conventions=(
             Convention(
                 "ties",
                 TIES,
@@ -217,17 +217,17 @@ def F(pairs):
                 ),
             ),
         ),
-        _scores,
+        draw=_scores,
     ),
     Family(
-        "list_between",
-        (
+        kind="list_between",
+        wants=(
             "`F(numbers, low, high)` gives those of a list of numbers that lie between low and high, in their order, "
             "and at most the first K of them.",
             "`F(numbers, low, high)` picks the numbers between low and high out of a list, without changing their "
             "order, and stops after K.",
         ),
-        """
+        program="""
 def F(numbers, low, high):
     if low > high:
         {swapped}
@@ -235,8 +235,8 @@ def F(numbers, low, high):
     {repeats}
     return found[:K]
 """,
-        (4, 5, 6, 7, 8),
-        (
+        numbers=(4, 5, 6, 7, 8),
+        conventions=(
             Convention(
                 "bounds",
                 ("inclusive", "exclusive", "includ", "bound", "endpoint", "equal to", "themselves", "limits"),
@@ -275,6 +275,6 @@ def F(numbers, low, high):
                 ),
             ),
         ),
-        _between,
+        draw=_between,
     ),
 )
