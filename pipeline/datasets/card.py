@@ -100,9 +100,13 @@ def _metadata(survey: Survey, rows: dict[Format, int]) -> DatasetCardData:
 
 def _without_places(experiment: Experiment) -> Experiment:
     """The config without where files lay on the machine that made them, which helps no reader."""
-    first, *others = (tasks.model_copy(update={"path": Path(tasks.path).name}) for tasks in experiment.tasks.sources)
+    first, *others = (
+        tasks.model_copy(update={"path": Path(tasks.path).name, "source": Path(tasks.source).name})
+        for tasks in experiment.tasks.sources
+    )
     tasks = first.model_copy(update={"second": others[0] if others else None})
-    return experiment.model_copy(update={"out": "", "tasks": tasks})
+    acts = experiment.acts.model_copy(update={"labeller": Path(experiment.acts.labeller).name})
+    return experiment.model_copy(update={"out": "", "tasks": tasks, "acts": acts})
 
 
 def knows(items: Items | None) -> str:

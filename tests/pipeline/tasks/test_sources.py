@@ -81,7 +81,8 @@ def test_a_source_outside_the_repository_is_previewed_built_and_examined(config,
     dialogues = [json.loads(line) for line in (run / "dialogues" / "facts.jsonl").read_text().splitlines()]
     assert len(dialogues) == 6 and {dialogue["task"]["source"] for dialogue in dialogues} == {"mine"}
     card = (run / "datasets" / "facts" / "README.md").read_text()
-    assert "license: cc0-1.0" in card and "Nobody owns them." in card
+    assert "license: cc0-1.0" in card and "Nobody owns them." in card and "Source `mine`" in card
+    assert "source: mine.py:SOURCE" in card and str(tmp_path) not in card
     assert list((run / "results").rglob("*.jsonl"))
 
 
