@@ -106,7 +106,7 @@ def _tasks(experiment: Experiment) -> tuple[Collection[Task], list[BadRow]]:
             + (f"; the first: {bad[0].where}: {bad[0].message}). " if bad else "). ")
             + "Expected counts per specification, such as {full: 300}, and a file with usable rows."
         )
-    asked_for = sum(sum(settings.train.values()) for settings in experiment.tasks.sources)
+    asked_for = sum(sum(settings.train.values()) for settings in experiment.tasks.parts)
     if len(tasks) < asked_for and not experiment.source.dialogues:
         say(f"tasks: {asked_for} were asked for, the source has {len(tasks)} on its training questions")
     unusable = f", {len(bad)} rows that cannot be used, in failures.jsonl" if bad else ""

@@ -102,7 +102,7 @@ def _without_places(experiment: Experiment) -> Experiment:
     """The config without where files lay on the machine that made them, which helps no reader."""
     first, *others = (
         tasks.model_copy(update={"path": Path(tasks.path).name, "source": Path(tasks.source).name})
-        for tasks in experiment.tasks.sources
+        for tasks in experiment.tasks.parts
     )
     tasks = first.model_copy(update={"second": others[0] if others else None})
     acts = experiment.acts.model_copy(update={"labeller": Path(experiment.acts.labeller).name})

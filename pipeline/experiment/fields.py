@@ -62,8 +62,8 @@ class Fields(Section):
 
     @property
     def sources(self) -> tuple[Source, ...]:
-        """Of `tasks.sources`, in their order."""
-        return tuple(map(source_of, self.tasks.sources))
+        """Of `tasks.parts`, in their order."""
+        return tuple(map(source_of, self.tasks.parts))
 
     @property
     def has_code(self) -> bool:
@@ -101,7 +101,7 @@ class Fields(Section):
         plays = {source.name for source in self.sources_of(condition_name)}
         mine = {
             (source.name, specification): count
-            for source, tasks in zip(self.sources, self.tasks.sources, strict=True)
+            for source, tasks in zip(self.sources, self.tasks.parts, strict=True)
             if source.name in plays
             for specification, count in tasks.train.items()
             if condition.specifications is None or specification in condition.specifications

@@ -50,7 +50,7 @@ def check_tasks_of(experiment: Fields, name: str) -> None:
             f"conditions.{name}.voice: 'human' goes with a tasks.source of people's dialogues such as mathdial, and "
             f"only with it; source {tasks.source!r} with voice {condition.voice!r} does not go"
         )
-    absent = set(condition.specifications or ()).difference(*(part.train for part in tasks.sources))
+    absent = set(condition.specifications or ()).difference(*(part.train for part in tasks.parts))
     if condition.specifications is not None and (absent or not condition.specifications):
         raise ValueError(
             f"conditions.{name}.specifications: {list(condition.specifications)} must name specifications of "
@@ -68,7 +68,7 @@ def check_tasks_of(experiment: Fields, name: str) -> None:
 
 def _check_counts(experiment: Fields, name: str) -> None:
     tasks = experiment.tasks
-    parts = zip(("tasks", "tasks.second"), experiment.sources, tasks.sources, strict=False)
+    parts = zip(("tasks", "tasks.second"), experiment.sources, tasks.parts, strict=False)
     counts = {(source.name, kind): (where, n) for where, source, part in parts for kind, n in part.train.items()}
     for (source_name, kind), stretch in experiment.stretches(name).items():
         where, count = counts[source_name, kind]

@@ -156,7 +156,7 @@ def _differing(path: Path, ours: str) -> str:
 
 def _source(experiment: Experiment) -> str:
     """The hashes of the files of tasks, in the form of sha256sum; nothing where tasks come from elsewhere."""
-    files = [path for settings in experiment.tasks.sources for path in files_of(settings)]
+    files = [path for settings in experiment.tasks.parts for path in files_of(settings)]
     return "".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files)
 
 

@@ -25,5 +25,6 @@ class Tasks(Section):
     second: Tasks | None = None
 
     @property
-    def sources(self) -> tuple[Tasks, ...]:
+    def parts(self) -> tuple[Tasks, ...]:
+        """Of each source."""
         return (self, self.second) if self.second else (self,)
