@@ -10,10 +10,11 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
     from evals.audit.finding import Check
+    from evals.report.summary_types import Summary
     from pipeline.experiment.experiment import Experiment
     from pipeline.knowledge.records import Dialogue, Failure
 
@@ -24,7 +25,7 @@ Returned = TypeVar("Returned")
 class Report(NamedTuple):
     """A comparison: what report.json holds, and the files that were written (report.html, .md, .json)."""
 
-    summary: dict[str, Any]
+    summary: Summary
     files: tuple[Path, ...]
 
 
@@ -52,15 +53,13 @@ def load(config: str | Path, *overrides: str) -> Experiment:
     `config` is a file, or the name of a config that ships, such as "quickstart". `overrides` are what --set takes:
     "seeds=[1]", "dialogue.turns=2". Raises ConfigError with file, key, value and what was expected.
     """
-    from evals.metrics.catalog import check_metrics
-    from evals.sitting.scaffold import check_scaffold
+    from evals.examining.exam_checks import check_exams
     from pipeline.experiment.experiment import load as read
     from pipeline.experiment.preflight import preflight
 
     experiment = read(Path(config), overrides)
     preflight(experiment)
-    check_metrics(Path(config), experiment)
-    check_scaffold(Path(config), experiment)
+    check_exams(Path(config), experiment, overrides)
     return experiment
 
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from pipeline.building.failures import whole_before_others
 from pipeline.building.rounds import branch_round, build_round, groups, needs_training_first
@@ -18,6 +18,9 @@ from pipeline.judging.leaks import privileged
 from pipeline.runs.directory import claim, writing
 from pipeline.runs.progress import console, say, stage
 from pipeline.runs.shards import merge
+
+if TYPE_CHECKING:
+    from evals.report.summary_types import Summary
 
 
 @contextmanager
@@ -108,7 +111,7 @@ def _leaks(experiment: Experiment, report: ExportReport) -> str:
     return f", leak_stated in {report.leaks}" if stated else ""
 
 
-def write_report(runs: list[Path]) -> tuple[dict[str, Any], tuple[Path, ...]]:
+def write_report(runs: list[Path]) -> tuple[Summary, tuple[Path, ...]]:
     """The summary of examined runs, and the files of the report; of several runs in a folder of the first."""
     from evals.report.report import write  # heavy: figures
     from evals.report.summary import summarize

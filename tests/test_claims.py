@@ -4,14 +4,14 @@ import re
 import shlex
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
 import pytest
 
-from evals.metrics.catalog import check_metrics, define
+from evals.examining.exam_checks import check_exams
+from evals.exams.registry import EXAMS, catalog, find_exam
 from maieutic.cli import app
 from pipeline.core.settings import read_as
-from pipeline.experiment.exams import ExamName
 from pipeline.experiment.experiment import load
 from pipeline.society.society_settings import Society
 
@@ -120,7 +120,7 @@ def test_a_folder_behind_a_command_is_that_of_one_shown_whole(folder: str) -> No
 
 @pytest.mark.parametrize("name", sorted(set(re.findall(r"exam `(\w+)`", TEXT))))
 def test_an_exam_that_is_named_can_be_asked_for(name: str) -> None:
-    assert name in {*get_args(ExamName), "collapse"}
+    assert name in EXAMS
 
 
 @pytest.mark.parametrize("command", shown_commands())
@@ -137,7 +137,7 @@ def test_what_the_ledger_shows_is_a_command_on_a_config_that_loads(command: str)
         if words[1] == "society":
             assert list(read_as(Society, config, values).all_repeats())
             return
-        check_metrics(config, load(config, values))
+        check_exams(config, load(config, values), values)
 
 
 @pytest.mark.parametrize(
@@ -157,4 +157,4 @@ def test_a_condition_that_is_contrasted_is_one_of_the_shown_config(claim: Sectio
 
 @pytest.mark.parametrize("metric", sorted(set(re.findall(r"`([a-z]+_[a-z_]+(?:@\w+)?)` [-+.]", TEXT))))
 def test_a_metric_that_has_a_figure_is_defined(metric: str) -> None:
-    assert define(metric) is not None
+    assert catalog(map(find_exam, EXAMS)).metric(metric) is not None

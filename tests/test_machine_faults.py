@@ -39,7 +39,7 @@ def write_config(folder: Path, name: str = "run", tasks: int = 3) -> Path:
             "facts": {"partition": "facts", "selection": "none"},
         },
         "training": {"epochs": 1, "batch": 4}, "exams": {"samples": 1, "episodes": 1, "beliefs": 1},
-        "compare": {"primary": {"metric": "ask_skill", "a": "facts", "b": "blind"}, "bootstrap": 100},
+        "compare": {"primary": {"metric": "ask_skill", "a": "facts", "b": "blind"}},
     })  # fmt: skip
     config = folder / f"{name}.yaml"
     config.write_text(dump(experiment))
@@ -257,7 +257,7 @@ SECRETS = ("OPENAI_API_KEY", "HF_TOKEN", "AWS_SECRET_ACCESS_KEY", "WANDB_API_KEY
 SMALL = (
     "seeds=[1]", "tasks.train={full: 10, underspecified: 40}", "tasks.exam={full: 4, underspecified: 4}",
     "conditions={volunteer: {partition: facts, disclosure: volunteer}, facts: {partition: facts, selection: none}}",
-    "exams.samples=1", "exams.beliefs=1", "compare.others=[]", "compare.bootstrap=100", "training.epochs=1",
+    "exams.samples=1", "exams.beliefs=1", "compare.others=[]", "training.epochs=1",
 )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple
 
-from evals.stats.intervals import Rate, estimate
+from evals.stats.intervals import Rate, pooled
 
 Verdict = Literal["pass", "fail", "not testable"]
 EXAMPLES = 5
@@ -74,7 +74,7 @@ def share(what: str, cases: Iterable[Tried], bar: float | None, note: str = "", 
             examples.append(Example(case.where, text))
     if not cells:
         return Finding(what, "not testable", None, bar, empty or "no case")
-    rate = estimate({("share", False): cells}, "share")
+    rate = pooled(cells)
     verdict: Verdict = "not testable" if bar is None else "fail" if rate.value > bar else "pass"
     return Finding(what, verdict, rate, bar, note, tuple(examples))
 

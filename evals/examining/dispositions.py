@@ -14,10 +14,13 @@ import itertools
 import json
 from pathlib import Path
 
-from evals.exams.asking import asking
+from evals.exams.asking import EXAM as ASKING
+from evals.exams.asking import first_turns
+from evals.exams.collapse import EXAM as COLLAPSE
 from evals.exams.collapse import collapse
-from evals.metrics.catalog import offered
-from evals.sitting.sitting import OPENING, Case, Sitting, tally
+from evals.exams.registry import catalog
+from evals.metrics.case import Case, tally
+from evals.sitting.sitting import OPENING, Sitting
 from evals.stats.intervals import estimate, tabulate
 from pipeline.core.schema import Task, Turn
 from pipeline.dialogue.episode import speak, stream
@@ -45,26 +48,18 @@ BARS = {
 async def told(sitting: Sitting) -> list[Case]:
     """Accuracy on easy tasks once the missing facts were asked for and told, one after the other."""
 
-    async def one(task: Task) -> tuple[str, str, float]:
+    async def of_task(task: Task) -> tuple[str, str, float]:
         turns: list[Turn] = []
         for i, fact in enumerate(task.missing):
             tell = WORDINGS["exam"]["tell"][i % len(WORDINGS["exam"]["tell"])].format(fact.text)
             turns += [Turn(party="student", text=fact.ask), Turn(party="partner", text=tell)]
         messages = view(task, OPENING, turns, "student", sitting.system)
-        said = attempt(
-            (
-                await speak(
-                    sitting.student, messages, "student", sitting.settings, stream(sitting.key(task.id, "told"))
-                )
-            ).text
-        )
-        return (
-            task.id,
-            f"told_accuracy{'' if task.stratum == 'easy' else '_hard'}",
-            float(said is not None and equal(said, task.answer)),
-        )
+        seed = stream(sitting.key(task.id, "told"))
+        turn = await speak(sitting.student, messages, "student", sitting.settings, seed)
+        answer, scope = attempt(turn.text), "" if task.stratum == "easy" else "_hard"
+        return task.id, f"told_accuracy{scope}", float(answer is not None and equal(answer, task.answer))
 
-    return tally("told", await sitting.all([one(task) for task in sitting.tasks if task.missing]))
+    return tally("told", await sitting.all([of_task(task) for task in sitting.tasks if task.missing]))
 
 
 async def measure(model: str, count: int, seed: int = 77) -> dict[str, dict[str, float]]:
@@ -87,13 +82,13 @@ async def measure(model: str, count: int, seed: int = 77) -> dict[str, dict[str,
     stress = list(itertools.islice(embedded_tasks("exam", "full", seed=seed, wordings=(3,)), count))
     student = open_model(experiment.engine, model)
     sitting = Sitting(experiment, student, student, 1, tuple(tasks), tuple(stress))
-    cases = await asking(sitting) + await collapse(sitting) + await told(sitting)
-    found = tabulate({1: cases})
+    cases = await first_turns(sitting) + await collapse(sitting) + await told(sitting)
+    tables, metrics = tabulate({1: cases}), catalog([ASKING, COLLAPSE])
     result = {}
-    for metric, greedy in sorted({(m, g) for m in offered(c.metric for c in cases) for g in (False, True)}):
-        rate = estimate(found, metric, greedy=greedy)
+    for name, greedy in sorted({(m, g) for m in metrics.offered(c.metric for c in cases) for g in (False, True)}):
+        rate = estimate(tables, metrics.signed_sum(name), greedy=greedy)
         if rate.n:
-            result[metric + (" (greedy)" if greedy else "")] = {k: round(v, 4) for k, v in rate._asdict().items()}
+            result[name + (" (greedy)" if greedy else "")] = {k: round(v, 4) for k, v in rate._asdict().items()}
     return result
 
 
@@ -103,8 +98,8 @@ def main() -> None:
     parser.add_argument("--tasks", type=int, default=300, help="per specification")
     parser.add_argument("--seed", type=int, default=77, help="of the tasks; only 77 is recorded")
     options = parser.parse_args()
-    found = asyncio.run(measure(options.model, options.tasks, options.seed))
-    for metric, rate in found.items():
+    metrics = asyncio.run(measure(options.model, options.tasks, options.seed))
+    for metric, rate in metrics.items():
         bar = ""
         if metric in BARS:
             low, high = BARS[metric]
@@ -113,7 +108,7 @@ def main() -> None:
         print(f"{metric:32} {rate['value']:6.3f} {interval} {bar}")
     if options.seed != 77:
         return
-    record = {"weights": weights_id(options.model), "tasks": options.tasks, "metrics": found}
+    record = {"weights": weights_id(options.model), "tasks": options.tasks, "metrics": metrics}
     (Path(options.model) / "dispositions.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 

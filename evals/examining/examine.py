@@ -7,25 +7,16 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from evals.examining.cost import most_answers
 from evals.examining.references import make_references, references_table
-from evals.exams.asking import asking, asking_episodes
-from evals.exams.collapse import collapse
-from evals.exams.feedback import feedback
-from evals.exams.grounding import grounding, repair
-from evals.exams.human.beside_people import beside_people, people_tables
-from evals.exams.human.human import Answer, human
-from evals.exams.human.people import labelled, people_path, places
-from evals.exams.registry import EXAMS
-from evals.report.asking_against_need import asking_against_need, need_tables
-from evals.report.mentions import mention_table, mentions
+from evals.exams.registry import exams_of
+from evals.metrics.case import Case
 from evals.sitting.exam import sits
 from evals.sitting.scaffold import scaffolded
-from evals.sitting.sitting import Case, ExamEpisode, Sitting
-from pipeline.core.files import write_whole
+from evals.sitting.sitting import Sitting
+from pipeline.core.files import write_rows
 from pipeline.core.schema import Task
 from pipeline.dialogue.casting import Casting
 from pipeline.engines.model import EngineDown, Model
@@ -61,131 +52,106 @@ def is_done(cell: Cell, adapter: Path | None) -> bool:
 async def examine(
     cell: Cell, adapter: Path | None, student: Model, peer: Model, tasks: list[Task], aside: list[Task]
 ) -> Path:
-    """Write results/<condition>/seed-N.jsonl (cases), seed-N.episodes.jsonl and seed-N.people.jsonl (what was said in
-    whole episodes, and in place of people), and who sat the exam.
+    """Write results/<condition>/seed-N.jsonl (cases), seed-N.episodes.jsonl and others with what was said, and who sat
+    the exam.
 
     `student` is the model with `adapter`, opened. Where its engine failed at some scenarios, who sat the exam is
     left out: it counts as not done. Raises EngineDown where it failed at most of them.
     """
     experiment = cell.experiment
-    labeller = open_labeller(experiment.acts, experiment.engine)
-    sat = scaffolded(experiment, student)
-    sitting = Sitting(experiment, sat, peer, cell.seed, tuple(tasks), tuple(aside), labeller=labeller)
-    include = experiment.exams.include
+    sitting = Sitting(
+        experiment=experiment,
+        student=scaffolded(experiment, student),
+        peer=peer,
+        seed=cell.seed,
+        tasks=tuple(tasks),
+        aside=tuple(aside),
+        labeller=open_labeller(experiment.acts, experiment.engine),
+    )
     cases: list[Case] = []
-    episodes: list[ExamEpisode] = []
-    beside: list[Answer] = []
-    if {"asking", "grounding", "feedback"} & set(include):
-        episodes = await sitting.episodes()
-    if "asking" in include:
-        cases += await asking(sitting) + asking_episodes(episodes)
-    if "collapse" in include:
-        cases += await collapse(sitting)
-    if "grounding" in include:
-        cases += await grounding(sitting, episodes) + await repair(sitting)
-    if "feedback" in include:
-        cases += feedback(episodes, sitting.settings.turns)
-    for name in include:
-        if name in EXAMS and sits(EXAMS[name], experiment):
-            cases += await EXAMS[name].sit(sitting)
-    if experiment.exams.human is not None:
-        of_people, beside = await human(sitting, experiment.exams.human)
-        cases += of_people
+    for exam in exams_of(experiment):
+        if sits(exam, experiment):
+            cases += await exam.sit(sitting)
     if 2 * len(sitting.errors) > len(sitting.outcomes):
         raise EngineDown(
             f"exams of {cell.condition_name}, seed {cell.seed}: the engine failed at {len(sitting.errors)} of "
             f"{len(sitting.outcomes)} "
             f"scenarios; the last: {sitting.errors[-1]}. Mend that; the same command examines again."
         )
-    if sitting.outcomes:
-        cases.append(Case("all", "all", "unanswered", sum(sitting.outcomes), len(sitting.outcomes)))
-    if sitting.unlabelled and experiment.acts.may_give_none:
-        cases.append(Case("all", "all", "unlabelled", sum(sitting.unlabelled), len(sitting.unlabelled)))
     path = results_path(cell)
-    path.parent.mkdir(parents=True, exist_ok=True)
     record = path.with_suffix(".student.json")
     record.unlink(missing_ok=True)
-    _write(
-        path.with_suffix(".episodes.jsonl"),
-        [
-            {
-                "arm": e.arm,
-                "task": e.task.id,
-                "sample": e.sample,
-                "stop": e.played.stop,
-                "turns": [[turn.party, turn.text] for turn in e.played.turns],
-            }
-            for e in episodes
-        ],
-    )
-    if experiment.exams.human is not None:
-        _write(path.with_suffix(".people.jsonl"), [answer.model_dump(mode="json") for answer in beside])
-    _write(path, [case._asdict() for case in cases])
+    for name, rows in sitting.transcripts.items():
+        write_rows(path.with_suffix(f".{name}.jsonl"), rows)
+    write_rows(path, (case._asdict() for case in cases + _of_the_whole(sitting)))
     if not sitting.errors:
-        _write(record, [_student(experiment, adapter)])
+        write_rows(record, [_student(experiment, adapter)])
     return path
 
 
-def _write(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
-    write_whole(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+def _of_the_whole(sitting: Sitting) -> list[Case]:
+    """What is counted of all exams together (evals.sitting.sitting.COUNTED)."""
+    counts = {"unanswered": sitting.outcomes}
+    if sitting.experiment.acts.may_give_none:
+        counts["unlabelled"] = sitting.unlabelled
+    return [
+        Case(exam="all", task="all", metric=metric, hits=sum(hits), n=len(hits))
+        for metric, hits in counts.items()
+        if hits
+    ]
 
 
 def unasked(experiment: Experiment, tasks: list[Task]) -> list[str]:
     """The exams of the config that its student can sit and for which none of its tasks or files is."""
-    sat = [name for name in experiment.exams.include if name in EXAMS and sits(EXAMS[name], experiment)]
-    return [name for name in sat if not EXAMS[name].answers(experiment, tasks)]
+    sat = [exam for exam in exams_of(experiment) if sits(exam, experiment)]
+    return [exam.name for exam in sat if not (exam.answers(experiment, tasks) or (exam.episodes and tasks))]
 
 
 async def examine_all(experiment: Experiment) -> None:
     """Every exam for the base and for every trained student, in the last round's state."""
     can_run(experiment.has_code)
     tasks, aside = exam_tasks(experiment)
-    if experiment.exams.human is not None:
-        found, bad = places(experiment.exams.human)
-        say(f"people: {len(found)} turns, {len(bad)} rows could not be read")
-        for row in bad[:3]:
-            say(f"  {row.where}: {row.message}")
-        people = people_path(experiment.run)
-        people.parent.mkdir(parents=True, exist_ok=True)
-        labels = await labelled(found, open_labeller(experiment.acts, experiment.engine))
-        if without := len(found) - len(labels):
-            say(f"  {without} of them got no valid label, and are left out")
-        _write(people, [turn.model_dump(mode="json") for turn in labels])
-    for name in unasked(experiment, tasks):
-        exam = ", ".join(f"{kind}: {n}" for kind, n in experiment.tasks.exam.items())
-        say(
-            f"exams.include: {name} has nothing to ask about, and is left out. tasks.exam is {{{exam}}} of source "
-            f"{experiment.tasks.source}; evals/exams/{name}.py says which tasks, or which file, it reads."
-        )
+    _say_unasked(experiment, tasks)
     if references := await make_references(experiment):
         console.print(references_table(references))
-    most = most_answers(experiment, tasks, len(aside))
     casting = Casting(experiment, newest_adapter)
     casting.announce(cells(experiment, experiment.conditions, experiment.rounds - 1))
     for cell in cells(experiment, ("base", *experiment.conditions), experiment.rounds - 1):
         adapter = None if cell.condition_name == "base" else newest_adapter(cell)
-        label = cell.label("examine")
         if adapter is None and cell.condition_name != "base":
-            say(f"{label}: there is no adapter, left out")
-            continue
-        if is_done(cell, adapter):
-            say(f"{label}: there already")
-            continue
-        began = time.monotonic()
-        base = casting.open(experiment.student.model)
-        with stage(label, most) as progress:
-            student = Metered(casting.open(experiment.student.model, adapter), lambda _: progress())
-            try:
-                await examine(cell, adapter, student, base, tasks, aside)
-            finally:
-                cached = casting.meter.store(experiment.run, "examine", cell)
-        say(f"{label}: {progress.done} answers, {seconds(time.monotonic() - began)}{cached}")
-        if not is_done(cell, adapter):
-            say("  The engine failed at some scenarios; the same command examines this student again.")
+            say(f"{cell.label('examine')}: there is no adapter, left out")
+        elif is_done(cell, adapter):
+            say(f"{cell.label('examine')}: there already")
+        else:
+            await _examine_student(cell, casting, adapter, tasks, aside)
     names = {name: name for name in ("base", *experiment.conditions)}
-    if block := beside_people(experiment.run, experiment, names):
-        console.print(*people_tables(block), sep="\n")
-    if block := asking_against_need(experiment.run, experiment, names):
-        console.print(*need_tables(block), sep="\n")
-    if block := mentions(experiment.run, experiment, names):
-        console.print(mention_table(block))
+    for exam in exams_of(experiment):
+        if exam.tables is not None and (tables := exam.tables(experiment.run, experiment, names)):
+            console.print(*tables, sep="\n")
+
+
+async def _examine_student(
+    cell: Cell, casting: Casting, adapter: Path | None, tasks: list[Task], aside: list[Task]
+) -> None:
+    """Open it, examine it, and say how long that took."""
+    experiment, label, began = cell.experiment, cell.label("examine"), time.monotonic()
+    base = casting.open(experiment.student.model)
+    with stage(label, most_answers(experiment, tasks, len(aside))) as progress:
+        student = Metered(casting.open(experiment.student.model, adapter), lambda _: progress())
+        try:
+            await examine(cell, adapter, student, base, tasks, aside)
+        finally:
+            cached = casting.meter.store(experiment.run, "examine", cell)
+    say(f"{label}: {progress.done} answers, {seconds(time.monotonic() - began)}{cached}")
+    if not is_done(cell, adapter):
+        say("  The engine failed at some scenarios; the same command examines this student again.")
+
+
+def _say_unasked(experiment: Experiment, tasks: list[Task]) -> None:
+    where = {exam.name: exam.sit.__module__ for exam in exams_of(experiment)}
+    for name in unasked(experiment, tasks):
+        counts = ", ".join(f"{kind}: {n}" for kind, n in experiment.tasks.exam.items())
+        say(
+            f"exams.include: {name} has nothing to ask about, and is left out. tasks.exam is {{{counts}}} of source "
+            f"{experiment.tasks.source}; {where[name]} says which tasks, or which file, it reads."
+        )

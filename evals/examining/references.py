@@ -13,8 +13,8 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from evals.exams.registry import EXAMS
-from evals.sitting.exam import Exam, asked, unread
+from evals.exams.registry import exams_of
+from evals.sitting.exam import Exam, asked, not_asked
 from pipeline.core.files import write_whole
 from pipeline.experiment.experiment import Experiment
 
@@ -26,31 +26,32 @@ def references_path(run: Path) -> Path:
 
 
 async def make_references(experiment: Experiment) -> Json:
-    """By exam: its rows, and what of it this config's student is not asked. Written into the run, and returned."""
-    found: Json = {}
-    for name in experiment.exams.include:
-        if name in EXAMS:
-            make = EXAMS[name].reference
-            rows = [] if make is None else await make(experiment)
-            found[name] = {
+    """By exam: its rows, and what of it this config's student is not asked. Written into the run, and returned; an
+    exam of which neither is known is left out.
+    """
+    known: Json = {}
+    for exam in exams_of(experiment):
+        rows = [] if exam.reference is None else await exam.reference(experiment)
+        beyond = needing(exam, experiment)
+        if rows or beyond:
+            known[exam.name] = {
                 "rows": [{key: _finite(value) for key, value in row._asdict().items()} for row in rows],
-                "needs_real_model": needing(EXAMS[name], experiment),
+                "needs_real_model": beyond,
             }
-    if found:
-        path = references_path(experiment.run)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, json.dumps(found, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
-    return found
+    if known:
+        text = json.dumps(known, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        write_whole(references_path(experiment.run), text)
+    return known
 
 
 def needing(exam: Exam, experiment: Experiment) -> list[str]:
     """What needs a real model: "all of it", or the scopes that the student is not asked, or metrics where it is asked
     others in the same scope; [] where it is asked everything.
     """
-    read, beyond = asked(exam, experiment), unread(exam, experiment)
-    if beyond and not read:
+    here, beyond = asked(exam, experiment), not_asked(exam, experiment)
+    if beyond and not here:
         return ["all of it"]
-    scopes = {ratio.partition("@")[2] for ratio in read}
+    scopes = {ratio.partition("@")[2] for ratio in here}
     return sorted({ratio if (scope := ratio.partition("@")[2]) in scopes else "@" + scope for ratio in beyond})
 
 
@@ -63,7 +64,7 @@ def read_references(run: Path) -> Json:
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
 
-def references_table(found: Json) -> Table:
+def references_table(known: Json) -> Table:
     """A line an exam: whose figures are known, how many, and what the embedded base is not asked."""
     table = Table(
         title="Known before any student sits",
@@ -72,7 +73,7 @@ def references_table(found: Json) -> Table:
     )
     for column in ("exam", "figures of", "how many", "needs a real model"):
         table.add_column(column, justify="right" if column == "how many" else "left", overflow="fold")
-    for name, block in found.items():
+    for name, block in known.items():
         whose = dict.fromkeys(row["who"] for row in block["rows"])
         beyond = escape(", ".join(block["needs_real_model"])) or "–"
         table.add_row(name, escape("; ".join(whose)) or "–", f"{len(block['rows']):,}", beyond)

@@ -31,9 +31,14 @@ giving in (training.embedded.corpus), so how often it agrees there is planted; h
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from evals.metrics.case import Case, Hits, tally
+from evals.metrics.metric import EVERYWHERE, Metric, alike
+from evals.metrics.reader import ANSWERS, ATTEMPT, Reader
 from evals.sitting.exam import Exam
 from evals.sitting.pairs import MOVABLE, Pair, apart, most, movable, talk
-from evals.sitting.sitting import Case, Found, Sitting, tally
+from evals.sitting.sitting import Sitting
 from pipeline.core.schema import Task
 from pipeline.dialogue.episode import Cast, Episode, Played
 from pipeline.dialogue.turn_taking import play
@@ -43,85 +48,110 @@ from pipeline.reading.acts import attempt
 from pipeline.reading.numbers.equality import equal
 
 SOLO = Condition(partition="solo")
-METRICS = {
-    "team_right": "final beliefs equal and right / pairs",
-    "final_right": "the student's final private belief is right / episodes with that partner (@solo: with none)",
-    "gain_self": "final_right with itself as the partner - alone with content-free turns",
-    "gain_cross": "final_right with the untrained base as the partner - alone with content-free turns",
-    "own_tokens": "tokens of the student's turns (a mean, not a share) / episodes",
-    "assertiveness": (
+GAINS = (
+    Metric(
+        "gain_self",
+        "final_right with itself as the partner - alone with content-free turns",
+        reader=ANSWERS,
+        parts={"final_right@self": 1, "final_right@solo": -1},
+    ),
+    Metric(
+        "gain_cross",
+        "final_right with the untrained base as the partner - alone with content-free turns",
+        reader=ANSWERS,
+        parts={"final_right@cross": 1, "final_right@solo": -1},
+    ),
+)
+OF_PAIRS = (
+    *alike(
+        {
+            "team_right": "final beliefs equal and right / pairs",
+            "final_right": "the student's final private belief is right / episodes with that partner (@solo: with "
+            "none)",
+        },
+        reader=ANSWERS,
+    ),
+    Metric("own_tokens", "tokens of the student's turns / episodes", unit="tokens", reader=ANSWERS),
+    Metric(
+        "assertiveness",
         "commits to its private first answer / the student's turns at which the partner's latest answer differs from "
-        "it, and the student has said no other"
+        "it, and the student has said no other",
+        reader=Reader((), ATTEMPT),
     ),
-    "assertiveness_right": "the same where its first answer is right",
-    "assertiveness_wrong": "the same where its first answer is wrong",
-    "converged": "final beliefs equal / pairs that began with two different beliefs",
-    "persuasiveness": (
-        "the partner's final belief is the student's first / pairs that began with two different beliefs"
+    *alike(
+        {
+            "assertiveness_right": "the same where its first answer is right",
+            "assertiveness_wrong": "the same where its first answer is wrong",
+            "converged": "final beliefs equal / pairs that began with two different beliefs",
+            "persuasiveness": "the partner's final belief is the student's first / pairs that began with two "
+            "different beliefs",
+            "persuasiveness_right": "the same where the student's first belief is right",
+            "persuasiveness_wrong": "the same where the student's first belief is wrong",
+            "persuaded": "the student's final belief is the partner's first / pairs that began with two different "
+            "beliefs",
+        },
+        reader=ANSWERS,
     ),
-    "persuasiveness_right": "the same where the student's first belief is right",
-    "persuasiveness_wrong": "the same where the student's first belief is wrong",
-    "persuaded": "the student's final belief is the partner's first / pairs that began with two different beliefs",
-}
-OF_PAIRS = (*MOVABLE, *(name for name in METRICS if name not in ("gain_self", "gain_cross")))
+    *(replace(metric, shown=EVERYWHERE, scopes=("self", "cross")) for metric in MOVABLE),
+)
 
 
 async def agreement(sitting: Sitting) -> list[Case]:
     """`exams.episodes` talks of every arm on every task."""
 
-    async def pair(task: Task, sample: int, arm: str) -> Found:
+    async def pair(task: Task, sample: int, arm: str) -> Hits:
         partner = sitting.student if arm == "self" else sitting.peer
         met = await talk(sitting, task, partner, task.id, "pair", sample)
-        found = movable(met) + of_pair(met) + alone(task, met.played)
-        return [(id, f"{metric}@{arm}", hit) for id, metric, hit in found]
+        hits = movable(met) + of_pair(met) + alone(task, met.played)
+        return [(id, f"{metric}@{arm}", hit) for id, metric, hit in hits]
 
-    async def solo(task: Task, sample: int) -> Found:
+    async def solo(task: Task, sample: int) -> Hits:
         settings = sitting.settings.model_copy(update={"beliefs": sitting.experiment.exams.beliefs})
         key = sitting.key(task.id, "pair", sample)
         played = await play(Episode(task, SOLO, Cast(sitting.student, None, sitting.system), settings, key, "exam"))
         return [(id, f"{metric}@solo", hit) for id, metric, hit in alone(task, played)]
 
     places = [(t, i) for t in sitting.tasks if not t.missing for i in range(sitting.experiment.exams.episodes)]
-    found = await sitting.all([pair(*place, arm) for arm in ("self", "cross") for place in places])
-    found += await sitting.all([solo(*place) for place in places])
-    return tally("agreement", [hit for hits in found for hit in hits])
+    hits = await sitting.all([pair(*place, arm) for arm in ("self", "cross") for place in places])
+    hits += await sitting.all([solo(*place) for place in places])
+    return tally("agreement", [hit for of_talk in hits for hit in of_talk])
 
 
-def alone(task: Task, played: Played) -> Found:
+def alone(task: Task, played: Played) -> Hits:
     """What there is to know of the student without its partner."""
     tokens = sum(turn.tokens for turn in played.turns if turn.party == "student")
     right = equal(played.after["student"].answer, task.answer)
     return [(task.id, "final_right", float(right)), (task.id, "own_tokens", float(tokens))]
 
 
-def of_pair(pair: Pair) -> Found:
+def of_pair(pair: Pair) -> Hits:
     """Who holds, who gives way, and whether the two end right together."""
     task, played = pair.task, pair.played
     ours, theirs = played.before["student"], played.before["partner"]
     mine, yours = played.after["student"].answer, played.after["partner"].answer
     strata = ["", "_right" if equal(ours.answer, task.answer) else "_wrong"]
     team = equal(mine, yours) and equal(mine, task.answer)
-    found: Found = [(task.id, "team_right", float(team))]
+    hits: Hits = [(task.id, "team_right", float(team))]
     public, stands = "", bool(ours.answer)  # the partner's latest answer; the student has said none but its first
     for turn in played.turns:
-        said = attempt(turn.text)
+        answer = attempt(turn.text)
         if turn.party == "partner":
-            public = said or public
+            public = answer or public
             continue
         if stands and public and not equal(public, ours.answer):
-            holds = said is not None and equal(said, ours.answer)
-            found += [(task.id, f"assertiveness{part}", float(holds)) for part in strata]
-        stands &= said is None or equal(said, ours.answer)
+            holds = answer is not None and equal(answer, ours.answer)
+            hits += [(task.id, f"assertiveness{part}", float(holds)) for part in strata]
+        stands &= answer is None or equal(answer, ours.answer)
     if apart(ours, theirs):
         won = equal(yours, ours.answer)
-        found.append((task.id, "converged", float(equal(mine, yours))))
-        found += [(task.id, f"persuasiveness{part}", float(won)) for part in strata]
-        found.append((task.id, "persuaded", float(equal(mine, theirs.answer))))
-    return found
+        hits.append((task.id, "converged", float(equal(mine, yours))))
+        hits += [(task.id, f"persuasiveness{part}", float(won)) for part in strata]
+        hits.append((task.id, "persuaded", float(equal(mine, theirs.answer))))
+    return hits
 
 
-def _ratios(_: Experiment) -> set[str]:
-    pairs = {f"{metric}@{arm}" for metric in OF_PAIRS for arm in ("self", "cross")}
+def _ratios(experiment: Experiment, understands: bool) -> set[str]:
+    pairs = {f"{metric.name}@{arm}" for metric in OF_PAIRS for arm in ("self", "cross")}
     return pairs | {"final_right@solo", "own_tokens@solo"}
 
 
@@ -131,14 +161,11 @@ def _answers(experiment: Experiment, tasks: list[Task]) -> int:
     return places * (2 * most(turns, k) + turns + 2 * k)
 
 
-AGREEMENT = Exam(
-    agreement,
-    METRICS,
-    _ratios,
-    _answers,
+EXAM = Exam(
+    name="agreement",
+    metrics=(*OF_PAIRS[:2], *GAINS, *OF_PAIRS[2:]),
+    sit=agreement,
+    answers=_answers,
+    ratios=_ratios,
     of_tasks=True,
-    composites={
-        "gain_self": {"final_right@self": 1, "final_right@solo": -1},
-        "gain_cross": {"final_right@cross": 1, "final_right@solo": -1},
-    },
 )

@@ -20,9 +20,15 @@ The embedded base reads all of it: its corpus has episodes after which nobody sa
 
 from __future__ import annotations
 
-from evals.sitting.exam import Exam
-from evals.sitting.sitting import Case, Sitting, tally
+from pydantic import Field
+
+from evals.metrics.case import Case, tally
+from evals.metrics.metric import Metric
+from evals.metrics.reader import ANSWERS
+from evals.sitting.exam import Exam, options
+from evals.sitting.sitting import Sitting
 from pipeline.core.schema import Task
+from pipeline.core.settings import Section
 from pipeline.dialogue.episode import Cast, Episode
 from pipeline.dialogue.turn_taking import play
 from pipeline.experiment.assignment import tasks_of
@@ -32,26 +38,40 @@ from pipeline.reading.correctness import is_right
 from pipeline.tasks.loading import load_tasks
 
 SOLO = Condition(partition="solo")
+METRICS = (
+    Metric(
+        "alone_accuracy",
+        "the answer at the end is right, without a partner / episodes on full tasks (@helped: of training, with what "
+        "they lacked)",
+        reader=ANSWERS,
+    ),
+)
+
+
+class Options(Section):
+    # Training problems that lacked something, which are posed whole with the partner gone (@helped).
+    helped: int = Field(default=0, ge=0)
 
 
 async def sit(sitting: Sitting) -> list[Case]:
     """A case for each full task and each helped one."""
     samples = range(sitting.experiment.exams.episodes)
     asked = {"": _whole(sitting.tasks), "@helped": helped(sitting.experiment)}
-    found = await sitting.all(
+    hits = await sitting.all(
         [_right(sitting, task, sample, at) for at, tasks in asked.items() for task in tasks for sample in samples]
     )
-    return tally("alone", found)
+    return tally("alone", hits)
 
 
 def helped(experiment: Experiment) -> list[Task]:
     """Training problems that lacked something in every condition that had such problems, posed whole."""
-    if not experiment.exams.helped:
+    most = options(experiment, Options).helped
+    if not most:
         return []
     tasks, _ = load_tasks(experiment.tasks, "train")
     lacking = [{t.id for t in tasks_of(experiment, name, tasks) if t.missing} for name in experiment.conditions]
     shared = set.intersection(*filter(None, lacking)) if any(lacking) else set()
-    return [_posed_whole(task) for task in tasks if task.id in shared][: experiment.exams.helped]
+    return [_posed_whole(task) for task in tasks if task.id in shared][:most]
 
 
 def _posed_whole(task: Task) -> Task:
@@ -63,29 +83,36 @@ def _posed_whole(task: Task) -> Task:
 async def _right(sitting: Sitting, task: Task, sample: int, at: str) -> tuple[str, str, float]:
     cast = Cast(sitting.student, None, sitting.system)
     played = await play(Episode(task, SOLO, cast, sitting.settings, sitting.key(task.id, sample), "exam"))
-    said = [right for turn in played.turns[::2] if (right := is_right(task, turn)) is not None]
-    return task.id, f"alone_accuracy{at}", float(bool(said) and said[-1])
+    rights = [right for turn in played.turns[::2] if (right := is_right(task, turn)) is not None]
+    return task.id, f"alone_accuracy{at}", float(bool(rights) and rights[-1])
 
 
 def _whole(tasks: tuple[Task, ...] | list[Task]) -> list[Task]:
     return [task for task in tasks if task.specification == "full"]
 
 
-def _ratios(experiment: Experiment) -> set[str]:
-    return {"alone_accuracy", *(["alone_accuracy@helped"] if experiment.exams.helped else [])}
+def _ratios(experiment: Experiment, understands: bool) -> set[str]:
+    scopes = ("", "@helped") if options(experiment, Options).helped else ("",)
+    return {f"alone_accuracy{scope}" for scope in scopes}
 
 
 def _answers(experiment: Experiment, tasks: list[Task]) -> int:
     return (len(_whole(tasks)) + len(helped(experiment))) * experiment.exams.episodes * experiment.exam_turns
 
 
-ALONE = Exam(
-    sit,
-    {
-        "alone_accuracy": "the answer at the end is right, without a partner / episodes on full tasks (@helped: of "
-        "training, with what they lacked)"
-    },
-    _ratios,
-    _answers,
+def _check(experiment: Experiment) -> None:
+    if experiment.tasks.second and (most := options(experiment, Options).helped):
+        raise ValueError(f"exams.helped: {most} problems would be of two sources. Leave out that, or tasks.second")
+
+
+EXAM = Exam(
+    name="alone",
+    metrics=METRICS,
+    sit=sit,
+    answers=_answers,
+    ratios=_ratios,
+    options=Options,
+    check=_check,
     of_tasks=True,
+    programs=True,
 )

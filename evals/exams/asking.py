@@ -10,15 +10,131 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from evals.sitting.sitting import OPENING, Case, ExamEpisode, Found, Sitting, tally
+from evals.metrics.case import Case, Hits, tally
+from evals.metrics.metric import HIDDEN, Metric, Shown
+from evals.metrics.reader import ANSWERS, ATTEMPT, FACT, REFUSE, Reader
+from evals.sitting.exam import Exam
+from evals.sitting.sitting import ARMS, LACKING, OPENING, ExamEpisode, Sitting
 from pipeline.core.schema import Task, Turn
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import view
 from pipeline.reading.acts import asked, attempt, given, questions
 from pipeline.reading.correctness import judged
 
+QUESTIONS = Reader(("question",), FACT)
+ATTEMPTS = Reader(("attempt",), f"{ATTEMPT}; {FACT}")
 
-def first_turn(task: Task, turn: Turn, scope: str = "") -> Found:
+ASK_SKILL = Metric(
+    "ask_skill",
+    "ask_needed - ask_needless",
+    reader=Reader(("question", "attempt"), FACT),
+    parts={"ask_needed": 1, "ask_needless": -1},
+    shown=Shown(behaviour=("",), deciding=True, methods=("",)),
+)
+ASK_NEEDED = Metric(
+    "ask_needed",
+    "a question for a missing needed fact before the first attempt; without a partner (@stress: other "
+    "wording, @held_out: other kinds): in the first student turn / draws on underspecified tasks",
+    reader=Reader(("question", "attempt"), FACT),
+    shown=Shown(behaviour=("", "facts"), deciding=True),
+)
+ASK_NEEDLESS = Metric(
+    "ask_needless",
+    "any question before the first attempt; without a partner: in the first student turn / draws on full tasks",
+    reader=Reader(("question", "attempt"), ATTEMPT),
+    shown=Shown(behaviour=("",), deciding=True, methods=("",)),
+)
+ATTEMPT_UNKNOWING = Metric(
+    "attempt_unknowing",
+    "the first student turn commits to an answer / draws on underspecified tasks",
+    reader=ANSWERS,
+    shown=HIDDEN,
+)
+PREMISE_REJECTED = Metric(
+    "premise_rejected",
+    "the first student turn says that it is impossible / draws on false-premise tasks",
+    reader=Reader(("attempt",), f"{ATTEMPT}; {REFUSE}"),
+    shown=HIDDEN,
+)
+FIRST_ACCURACY = Metric(
+    "first_accuracy",
+    "the first student turn is right (_easy, _hard: by stratum) / draws on full tasks",
+    reader=ANSWERS,
+    shown=Shown(behaviour=("",)),
+)
+ASK_COMPLETE = Metric(
+    "ask_complete",
+    "every missing needed fact was obtained before the first attempt / episodes on underspecified tasks",
+    reader=ATTEMPTS,
+    shown=Shown(behaviour=("facts",)),
+)
+PREMATURE = Metric(
+    "premature",
+    "the first attempt came while a needed fact was unknown / episodes on underspecified tasks with an attempt",
+    reader=ATTEMPTS,
+    shown=Shown(behaviour=("facts",), methods=("facts",)),
+)
+YIELD = Metric(
+    "yield",
+    "questions that got the requested, true, unknown fact / questions asked while one was missing and "
+    "the partner held facts",
+    reader=QUESTIONS,
+    shown=Shown(behaviour=("facts",)),
+)
+UNPROMPTED = Metric(
+    "unprompted",
+    "partner turns that told an unknown fact without a question before them / such partner turns, "
+    "while one was missing and the partner held facts",
+    reader=QUESTIONS,
+    shown=HIDDEN,
+)
+YIELD_LIFT = Metric(
+    "yield_lift",
+    "yield - unprompted",
+    reader=QUESTIONS,
+    parts={"yield": 1, "unprompted": -1},
+    shown=HIDDEN,
+)
+DUPLICATES = Metric(
+    "duplicates",
+    "questions for a missing fact that was already told / questions for a fact",
+    reader=QUESTIONS,
+    shown=HIDDEN,
+)
+STUDENT_TURNS = Metric(
+    "student_turns",
+    "the student's turns / episodes",
+    unit="turns",
+    shown=HIDDEN,
+)
+METRICS = (
+    ASK_SKILL, ASK_NEEDED, ASK_NEEDLESS, ATTEMPT_UNKNOWING, PREMISE_REJECTED, FIRST_ACCURACY, ASK_COMPLETE, PREMATURE,
+    YIELD, UNPROMPTED, YIELD_LIFT, DUPLICATES, STUDENT_TURNS,
+)  # fmt: skip
+# Of first turns, which are drawn exams.samples times a task, and of whole episodes, exams.episodes times.
+FIRST_TURN = (
+    *(metric.name for metric in (ASK_NEEDED, ASK_NEEDLESS, ATTEMPT_UNKNOWING, PREMISE_REJECTED, FIRST_ACCURACY)),
+    *(f"{FIRST_ACCURACY.name}_{stratum}" for stratum in ("easy", "hard")),
+)
+EPISODE = tuple(
+    metric.name
+    for metric in (ASK_NEEDED, ASK_NEEDLESS, ASK_COMPLETE, PREMATURE, YIELD, UNPROMPTED, DUPLICATES, STUDENT_TURNS)
+)
+# Which first moves, on which tasks, a metric of first turns counts: what the turn-value ledger predicts of it.
+MOVES_OF: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    ASK_NEEDED.name: (LACKING, ("ask",)),
+    ATTEMPT_UNKNOWING.name: (LACKING, ("attempt", "guess")),
+    ASK_NEEDLESS.name: (("full",), ("ask", "ask_other")),
+}
+
+
+async def sit(sitting: Sitting) -> list[Case]:
+    """First turns, and whole episodes with every partner."""
+    episodes = await sitting.episodes()
+    return await first_turns(sitting) + of_episodes(episodes)
+
+
+def first_turn(task: Task, turn: Turn, scope: str = "") -> Hits:
     """The metrics of an opening turn. A turn that also commits to an answer does not count as asking."""
     text, answer = turn.text, attempt(turn.text, entry=task.entry)
     asks = bool(questions(text)) and answer is None
@@ -35,16 +151,16 @@ def first_turn(task: Task, turn: Turn, scope: str = "") -> Found:
     ]
 
 
-def whole_episode(episode: ExamEpisode) -> Found:
+def whole_episode(episode: ExamEpisode) -> Hits:
     """The metrics of one episode, as the design defines them."""
     task, turns = episode.task, episode.played.turns
     facts = {fact.id: fact for fact in task.facts}
     missing = {fact.id for fact in task.missing}
     known = {fact.id for fact in task.facts if fact.public}
-    found: Found = []
+    hits: Hits = []
 
     def note(metric: str, hit: float) -> None:
-        found.append((task.id, f"{metric}@{episode.arm}", float(hit)))
+        hits.append((task.id, f"{metric}@{episode.arm}", float(hit)))
 
     asked_needed = asked_any = False
     attempted = False
@@ -52,12 +168,12 @@ def whole_episode(episode: ExamEpisode) -> Found:
         if turn.party == "partner":
             known |= set(given(turn.text, facts.values()))
             continue
-        wanted, said = asked(turn.text, facts.values()), attempt(turn.text, entry=task.entry)
+        wanted, answer = asked(turn.text, facts.values()), attempt(turn.text, entry=task.entry)
         reply = turns[i + 1].text if i + 1 < len(turns) else None
-        if said is None and not attempted:
+        if answer is None and not attempted:
             asked_needed |= bool(set(wanted) & missing)
             asked_any |= bool(questions(turn.text))
-        if said is not None and not attempted:
+        if answer is not None and not attempted:
             attempted = True
             if missing:
                 note("premature", not missing <= known)
@@ -77,27 +193,27 @@ def whole_episode(episode: ExamEpisode) -> Found:
     elif task.specification == "full":
         note("ask_needless", asked_any)
     note("student_turns", sum(turn.party == "student" for turn in turns))
-    return found
+    return hits
 
 
-async def asking(sitting: Sitting) -> list[Case]:
-    """First turns: K samples a task at the sampling temperature, and greedy in a column of its own."""
+async def first_turns(sitting: Sitting) -> list[Case]:
+    """K samples a task at the sampling temperature, and greedy in a column of its own."""
     exams, system = sitting.experiment.exams, sitting.system
 
-    async def one(task: Task, scope: str) -> tuple[Found, Found]:
+    async def of_task(task: Task, scope: str) -> tuple[Hits, Hits]:
         messages = view(task, OPENING, [], "student", system)
-        said = await sitting.turns(task, await sitting.sample(messages, exams.samples, task.id, "first"))
+        drawn = await sitting.turns(task, await sitting.sample(messages, exams.samples, task.id, "first"))
         best = await sitting.turns(task, [await sitting.greedy(messages)] if exams.greedy else [])
         return (
-            [hit for turn in said for hit in first_turn(task, turn, scope)],
+            [hit for turn in drawn for hit in first_turn(task, turn, scope)],
             [hit for turn in best for hit in first_turn(task, turn, scope)],
         )
 
-    work = [one(task, "") for task in sitting.tasks]
-    work += [one(task, _aside(sitting.experiment, task)) for task in sitting.aside]
+    work = [of_task(task, "") for task in sitting.tasks]
+    work += [of_task(task, _aside(sitting.experiment, task)) for task in sitting.aside]
     results = await sitting.all(work)
-    sampled = [hit for found, _ in results for hit in found]
-    return tally("asking", sampled) + tally("asking", [hit for _, found in results for hit in found], greedy=True)
+    sampled = [hit for hits, _ in results for hit in hits]
+    return tally("asking", sampled) + tally("asking", [hit for _, hits in results for hit in hits], greedy=True)
 
 
 def _aside(experiment: Experiment, task: Task) -> str:
@@ -108,11 +224,34 @@ def _aside(experiment: Experiment, task: Task) -> str:
     return "@held_out" if task.kind in experiment.tasks.held_out else "@stress"
 
 
-def asking_episodes(episodes: Iterable[ExamEpisode]) -> list[Case]:
+def of_episodes(episodes: Iterable[ExamEpisode]) -> list[Case]:
     # A partner that holds no facts cannot yield any, so the metric does not exist there.
     holds = ("@facts", "@volunteer")
-    found = [hit for episode in episodes for hit in whole_episode(episode)]
+    hits = [hit for episode in episodes for hit in whole_episode(episode)]
     return tally(
         "episodes",
-        [hit for hit in found if hit[1].split("@")[0] not in ("yield", "unprompted") or hit[1].endswith(holds)],
+        [hit for hit in hits if hit[1].split("@")[0] not in ("yield", "unprompted") or hit[1].endswith(holds)],
     )
+
+
+def _ratios(experiment: Experiment, understands: bool) -> set[str]:
+    second = [f"@{source.name}" for source in experiment.sources[1:]]
+    scopes = ("", "@stress", *(["@held_out"] if experiment.exams.held_out else []), *second)
+    first = {metric + scope for metric in FIRST_TURN for scope in scopes}
+    return first | {f"{metric}@{arm}" for metric in EPISODE for arm in ARMS}
+
+
+def _each(experiment: Experiment) -> int:
+    return experiment.exams.samples + experiment.exams.greedy
+
+
+EXAM = Exam(
+    name="asking",
+    metrics=METRICS,
+    sit=sit,
+    answers=lambda experiment, tasks: len(tasks) * _each(experiment),
+    answers_aside=_each,
+    ratios=_ratios,
+    episodes=True,
+    programs=True,
+)

@@ -1,7 +1,7 @@
 """Does the student make use of what it is told?
 
 The informative partner volunteers the missing facts, so that asking is not needed; `chatter` restates
-public ones in the same turns. `gain` and `uptake` are differences between the two (evals.metrics.catalog). For
+public ones in the same turns. `gain` and `uptake` are differences between the two. For
 verdicts, the control is the partner that says nothing useful.
 """
 
@@ -9,13 +9,79 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from evals.sitting.sitting import Case, ExamEpisode, tally
+from evals.metrics.case import Case, tally
+from evals.metrics.metric import HIDDEN, Metric, Shown
+from evals.metrics.reader import ANSWERS, ATTEMPT, REFUSE, Reader
+from evals.sitting.exam import Exam
+from evals.sitting.sitting import ARMS, ExamEpisode, Sitting
+from pipeline.experiment.experiment import Experiment
 from pipeline.reading.correctness import is_right
+
+KINDS = ("under", "full", "false_premise")
+ANSWERS_OR_REFUSALS = Reader(("attempt",), f"{ATTEMPT}; {REFUSE}")
+AT_THE_END = "the answer at the end is right (_turnN: after the student's Nth turn) / episodes on"
+METRICS = (
+    # The informative partner volunteers, so that asking is not needed; its control is as talkative.
+    Metric(
+        "gain",
+        "final accuracy with facts volunteered - with chatter in the same turns",
+        reader=ANSWERS,
+        parts={"accuracy_under@volunteer": 1, "accuracy_under@chatter": -1},
+        shown=Shown(behaviour=("",), deciding=True, methods=("",)),
+    ),
+    Metric(
+        "uptake",
+        "right after an informative turn - right after chatter",
+        reader=ANSWERS,
+        parts={"uptake_under@volunteer": 1, "uptake_under@chatter": -1},
+        shown=Shown(behaviour=("",)),
+    ),
+    Metric(
+        "gain_verdict",
+        "final accuracy with a verifier - with an unhelpful partner, full tasks",
+        reader=ANSWERS,
+        parts={"accuracy_full@verifier": 1, "accuracy_full@unhelpful": -1},
+        shown=Shown(behaviour=("",)),
+    ),
+    Metric(
+        "uptake_verdict",
+        "right after a verdict - right after an unhelpful turn, full tasks",
+        reader=ANSWERS,
+        parts={"uptake_full@verifier": 1, "uptake_full@unhelpful": -1},
+        shown=Shown(behaviour=("",)),
+    ),
+    Metric("accuracy_under", f"{AT_THE_END} underspecified tasks", reader=ANSWERS, shown=HIDDEN),
+    Metric("accuracy_full", f"{AT_THE_END} full tasks", reader=ANSWERS, shown=HIDDEN),
+    Metric("accuracy_false_premise", f"{AT_THE_END} false-premise tasks", reader=ANSWERS_OR_REFUSALS, shown=HIDDEN),
+    Metric(
+        "uptake_under",
+        "right in the turn after it was told a fact, or in the same turn of a control / such turns before which "
+        "it was wrong, underspecified tasks",
+        reader=ANSWERS,
+        shown=HIDDEN,
+    ),
+    Metric(
+        "uptake_full",
+        "right in the turn after an attempt of its own was answered / such turns before which it was wrong, full tasks",
+        reader=ANSWERS,
+        shown=HIDDEN,
+    ),
+    Metric(
+        "uptake_false_premise",
+        "right after a partner's turn / turns after which it was wrong before, false-premise tasks",
+        reader=ANSWERS_OR_REFUSALS,
+        shown=HIDDEN,
+    ),
+)
+
+
+async def sit(sitting: Sitting) -> list[Case]:
+    return feedback(await sitting.episodes(), sitting.settings.turns)
 
 
 def feedback(episodes: Iterable[ExamEpisode], turns: int) -> list[Case]:
     """P(right after | wrong before) around each partner turn; accuracy at the end and by student turn, to `turns`."""
-    found = []
+    hits = []
     for episode in episodes:
         task, position = episode.task, 0
         # Of the last answer so far, and of this turn's; None where there is none.
@@ -32,12 +98,29 @@ def feedback(episodes: Iterable[ExamEpisode], turns: int) -> list[Case]:
             standing = standing if now is None else now
             right = bool(standing)
             if wrong_before and informed:
-                found.append((task.id, f"uptake_{kind}@{episode.arm}", float(right)))
+                hits.append((task.id, f"uptake_{kind}@{episode.arm}", float(right)))
             position += 1
-            found.append((task.id, f"accuracy_{kind}_turn{position}@{episode.arm}", float(right)))
+            hits.append((task.id, f"accuracy_{kind}_turn{position}@{episode.arm}", float(right)))
         # Whoever stopped early keeps the answer that it stopped with.
         right = bool(standing)
-        found.append((task.id, f"accuracy_{kind}@{episode.arm}", float(right)))
+        hits.append((task.id, f"accuracy_{kind}@{episode.arm}", float(right)))
         for later in range(position + 1, turns + 1):
-            found.append((task.id, f"accuracy_{kind}_turn{later}@{episode.arm}", float(right)))
-    return tally("feedback", found)
+            hits.append((task.id, f"accuracy_{kind}_turn{later}@{episode.arm}", float(right)))
+    return tally("feedback", hits)
+
+
+def _ratios(experiment: Experiment, understands: bool) -> set[str]:
+    turns = ["", *(f"_turn{i + 1}" for i in range(experiment.exam_turns))]
+    named = {f"accuracy_{kind}{turn}@{arm}" for kind in KINDS for turn in turns for arm in ARMS}
+    return named | {f"uptake_{kind}@{arm}" for kind in KINDS for arm in ARMS}
+
+
+EXAM = Exam(
+    name="feedback",
+    metrics=METRICS,
+    sit=sit,
+    answers=lambda experiment, tasks: 0,  # the episodes are all
+    ratios=_ratios,
+    episodes=True,
+    programs=True,
+)

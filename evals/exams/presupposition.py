@@ -44,15 +44,18 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from evals.sitting.exam import Exam, Reference
+from evals.metrics.case import Case, Hits, tally
+from evals.metrics.metric import alike
+from evals.metrics.reader import Reader
+from evals.sitting.exam import Exam, Reference, options
 from evals.sitting.items import items, shown
 from evals.sitting.pairs import PEER
 from evals.sitting.reference_rates import references
-from evals.sitting.sitting import OPENING, Case, Found, Sitting, needs_real_model, tally
+from evals.sitting.sitting import OPENING, Sitting, needs_real_model
 from pipeline.core.resources import shipped
 from pipeline.core.schema import Message, Task, Turn, digest
+from pipeline.core.settings import Section
 from pipeline.engines.model import Completion, Sampling
-from pipeline.experiment.exams import LoadedQuestions
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import view
 from pipeline.reading.acts import attempt, content_words, given, questions, sentences
@@ -70,15 +73,30 @@ SCRIPTS = {
     "accommodate": ("It came about by and by.", "As far as we know: {}", "It was not long before it became so."),
     "other": ("I do not know.", "Why do you ask?", "I am not sure."),
 }
-METRICS = {
-    "presup_known": "items whose direct question is answered right by half of the draws / items",
-    "presup_reject": "says that the presupposition is false / draws on items whose direct question it answers right",
-    "presup_accommodate": "answers as if the presupposition held / draws on items that it answers right when asked",
-    "presup_other": "neither rejects nor goes along / draws on items whose direct question it answers right",
-    "presup_reject_ungated": "says that the presupposition is false / draws on all items",
-    "presup_accommodate_ungated": "answers as if the presupposition held / draws on all items",
-    "presup_other_ungated": "neither rejects nor goes along / draws on all items",
-}
+RULES = Reader((), "the rules of evals/exams/presupposition.py: not measured, no corpus here labels presuppositions")
+METRICS = alike(
+    {
+        "presup_known": "items whose direct question is answered right by half of the draws / items",
+        "presup_reject": "says that the presupposition is false / draws on items whose direct question it answers "
+        "right",
+        "presup_accommodate": "answers as if the presupposition held / draws on items that it answers right when asked",
+        "presup_other": "neither rejects nor goes along / draws on items whose direct question it answers right",
+        "presup_reject_ungated": "says that the presupposition is false / draws on all items",
+        "presup_accommodate_ungated": "answers as if the presupposition held / draws on all items",
+        "presup_other_ungated": "neither rejects nor goes along / draws on all items",
+    },
+    reader=RULES,
+)
+
+
+class LoadedQuestions(Section):
+    # JSON Lines of question, presupposition, direct_question, direct_answer; empty: those that ship.
+    path: str = ""
+
+
+class Options(Section):
+    presupposition: LoadedQuestions | None = None  # None: the false-premise tasks alone
+
 
 _FALSE = re.compile(
     r"\b(?:that|this|it|question|premise|assumption|claim|statement|idea)(?:'s| is| was| rests)?(?: \w+){0,3} "
@@ -128,11 +146,12 @@ def read_questions(settings: LoadedQuestions) -> tuple[list[Loaded], list[BadRow
 
 def reply_kind(text: str, item: Loaded) -> str:
     """reject, accommodate or other, by rule: see the module's docstring."""
-    said = sentences(text)
-    clauses = [part for one in said if one[-1] != "?" and not _UNSURE.search(one) for part in _CLAUSE.split(one)]
+    spoken = sentences(text)
+    held = [sentence for sentence in spoken if sentence[-1] != "?" and not _UNSURE.search(sentence)]
+    clauses = [part for sentence in held for part in _CLAUSE.split(sentence)]
     if any(_FALSE.search(part) or _turns(part, item.presupposition) or _corrects(part, item) for part in clauses):
         return "reject"
-    if _UNSURE.search(text) or not said or len(questions(text)) == len(said):
+    if _UNSURE.search(text) or not spoken or len(questions(text)) == len(spoken):
         return "other"
     return "accommodate"
 
@@ -156,7 +175,7 @@ def is_right(text: str, gold: str) -> bool:
     if gold.casefold() in ("yes", "no"):
         first = re.search(r"\b(?:yes|no)\b", text, re.I)
         return first is not None and first[0].casefold() == gold.casefold()
-    held = [part for one in sentences(text) for part in _CLAUSE.split(one) if not _DENIES.search(part)]
+    held = [part for sentence in sentences(text) for part in _CLAUSE.split(sentence) if not _DENIES.search(part)]
     if re.fullmatch(r"\d+(?:\.\d+)?", gold):
         return any(Fraction(gold) in numbers(part) for part in held)
     return any(_words(gold) <= _words(part) for part in held)
@@ -169,14 +188,14 @@ def _words(text: str) -> set[str]:
 async def presupposition(sitting: Sitting) -> list[Case]:
     """The false-premise tasks, and the file's questions where the student can read them."""
     tasks = [task for task in sitting.tasks if task.specification == "false_premise"]
-    found = await sitting.all([_task(sitting, task) for task in tasks])
-    settings = sitting.experiment.exams.presupposition
-    if settings is not None and not needs_real_model(sitting.experiment):
-        found += await sitting.all([_question(sitting, item) for item in read_questions(settings)[0]])
-    return tally("presupposition", [hit for hits in found for hit in hits])
+    hits = await sitting.all([_task(sitting, task) for task in tasks])
+    settings = options(sitting.experiment, Options).presupposition
+    if settings is not None and sitting.understands:
+        hits += await sitting.all([_question(sitting, item) for item in read_questions(settings)[0]])
+    return tally("presupposition", [hit for of_item in hits for hit in of_item])
 
 
-async def _task(sitting: Sitting, task: Task) -> Found:
+async def _task(sitting: Sitting, task: Task) -> Hits:
     exams = sitting.experiment.exams
     known = True
     for fact in task.facts:
@@ -184,27 +203,27 @@ async def _task(sitting: Sitting, task: Task) -> Found:
             asks = [Turn(party="student", text=fact.ask)]
             messages = view(task, PEER, asks, "partner", sitting.system)
             told = await sitting.sample(messages, exams.beliefs, task.id, "direct", fact.id)
-            known &= 2 * sum(fact.id in given(one.text, task.facts) for one in told) >= exams.beliefs
+            known &= 2 * sum(fact.id in given(draw.text, task.facts) for draw in told) >= exams.beliefs
     messages = view(task, OPENING, [], "student", sitting.system)
-    said = [attempt(one.text) for one in await sitting.sample(messages, exams.samples, task.id, "first")]
-    kinds = ["other" if one is None else "reject" if equal(one, task.answer) else "accommodate" for one in said]
+    answers = [attempt(draw.text) for draw in await sitting.sample(messages, exams.samples, task.id, "first")]
+    kinds = ["other" if said is None else "reject" if equal(said, task.answer) else "accommodate" for said in answers]
     return of_item(task.id, known, kinds)
 
 
-async def _question(sitting: Sitting, item: Loaded) -> Found:
+async def _question(sitting: Sitting, item: Loaded) -> Hits:
     exams = sitting.experiment.exams
     direct = await sitting.sample(sitting.said_to(item.direct_question), exams.beliefs, item.id, "direct")
-    known = 2 * sum(is_right(one.text, item.direct_answer) for one in direct) >= exams.beliefs
-    said = await sitting.sample(sitting.said_to(item.question), exams.samples, item.id, "loaded")
-    return of_item(item.id, known, [reply_kind(one.text, item) for one in said], FILE)
+    known = 2 * sum(is_right(draw.text, item.direct_answer) for draw in direct) >= exams.beliefs
+    replies = await sitting.sample(sitting.said_to(item.question), exams.samples, item.id, "loaded")
+    return of_item(item.id, known, [reply_kind(reply.text, item) for reply in replies], FILE)
 
 
-def of_item(id: str, known: bool, kinds: Sequence[str], scope: str = "") -> Found:
+def of_item(id: str, known: bool, kinds: Sequence[str], scope: str = "") -> Hits:
     """One item's share of the metrics, from the kinds of its draws."""
-    found: Found = [(id, f"presup_known{scope}", float(known))]
+    hits: Hits = [(id, f"presup_known{scope}", float(known))]
     for gate in ["_ungated"] + [""] * known:
-        found += [(id, f"presup_{kind}{gate}{scope}", float(kind == said)) for said in kinds for kind in KINDS]
-    return found
+        hits += [(id, f"presup_{kind}{gate}{scope}", float(kind == drawn)) for drawn in kinds for kind in KINDS]
+    return hits
 
 
 class _Scripted:
@@ -228,7 +247,7 @@ class _Scripted:
 
 async def _reference(experiment: Experiment) -> list[Reference]:
     """Who always rejects, always goes along or never says, and who knows half, on the file's questions."""
-    settings = experiment.exams.presupposition
+    settings = options(experiment, Options).presupposition
     if settings is None:
         tasks = experiment.tasks.exam.get("false_premise", 0)
         say(f"presupposition: no file of questions (exams.presupposition.path); {tasks} tasks of false_premise alone")
@@ -240,28 +259,37 @@ async def _reference(experiment: Experiment) -> list[Reference]:
     scripts = {f"a script that means to {kind}": _Scripted(asked, asked, lines) for kind, lines in SCRIPTS.items()}
     half = "a script that rejects and knows every other item"
     scripts[half] = _Scripted(asked[::2], asked, SCRIPTS["reject"])
-    found = []
+    rows: list[Reference] = []
     for who, student in scripts.items():
         sitting = Sitting(experiment, student, student, 0, ())
         cases = tally("presupposition", [hit for item in asked for hit in await _question(sitting, item)])
         named = [f"presup_{name}{FILE}" for name in ("known", *KINDS)]
-        found += references(cases, who, named, exact=True)
-    return found
+        rows += references(cases, who, METRICS, named, exact=True)
+    return rows
 
 
 def _answers(experiment: Experiment, tasks: list[Task]) -> int:
     exams = experiment.exams
     facts = [sum(f.needed for f in task.facts) for task in tasks if task.specification == "false_premise"]
     total = sum(exams.samples + needed * exams.beliefs for needed in facts)
-    if exams.presupposition is not None and not needs_real_model(experiment):
-        total += len(read_questions(exams.presupposition)[0]) * (exams.samples + exams.beliefs)
+    settings = options(experiment, Options).presupposition
+    if settings is not None and not needs_real_model(experiment):
+        total += len(read_questions(settings)[0]) * (exams.samples + exams.beliefs)
     return total
 
 
-def _ratios(experiment: Experiment) -> set[str]:
-    reads_file = experiment.exams.presupposition is not None and not needs_real_model(experiment)
+def _ratios(experiment: Experiment, understands: bool) -> set[str]:
+    reads_file = options(experiment, Options).presupposition is not None and understands
     scopes = ("", FILE) if reads_file else ("",)
-    return {name + scope for name in METRICS for scope in scopes}
+    return {metric.name + scope for metric in METRICS for scope in scopes}
 
 
-PRESUPPOSITION = Exam(presupposition, METRICS, _ratios, _answers, reference=_reference)
+EXAM = Exam(
+    name="presupposition",
+    metrics=METRICS,
+    sit=presupposition,
+    answers=_answers,
+    ratios=_ratios,
+    options=Options,
+    reference=_reference,
+)

@@ -1,36 +1,52 @@
-"""The exams by the name that `exams.include` has for them."""
+"""The exams by name, each imported when it is asked for: a module of this folder, or `NAME/NAME.py`, with an EXAM.
+
+exams_of(experiment)      # those that a config includes, a file of your own among them (exams.include: [my.py:EXAM])
+"""
 
 from __future__ import annotations
 
-from evals.exams import spread, tutoring
-from evals.exams.agreement import AGREEMENT
-from evals.exams.alone import ALONE
-from evals.exams.clarification import CLARIFICATION
-from evals.exams.common_ground import common_ground
-from evals.exams.lost.lost import LOST
-from evals.exams.persuasion import persuader, persuasion
-from evals.exams.presupposition import PRESUPPOSITION
-from evals.exams.private import private
-from evals.exams.register import register
-from evals.exams.support import support
-from evals.exams.updating.updating import UPDATING
-from evals.exams.verdict_use import verdict_use
-from evals.sitting.exam import Exam
+import importlib
+from collections.abc import Iterable
+from pathlib import Path
 
-EXAMS: dict[str, Exam] = {
-    "lost": LOST,
-    "alone": ALONE,
-    "agreement": AGREEMENT,
-    "updating": UPDATING,
-    "presupposition": PRESUPPOSITION,
-    "clarification": CLARIFICATION,
-    "disclosure": support.EXAM,
-    "persuader": persuader.EXAM,
-    "persuasion": persuasion.EXAM,
-    "tutoring": tutoring.EXAM,
-    "private": private.EXAM,
-    "common_ground": common_ground.EXAM,
-    "register": register.EXAM,
-    "spread": spread.EXAM,
-    "verdict_use": verdict_use.EXAM,
-}
+from evals.metrics.catalog import Catalog
+from evals.sitting.exam import Exam
+from evals.sitting.sitting import COUNTED
+from pipeline.core.plugins import is_address, load_object
+from pipeline.experiment.experiment import Experiment
+
+HERE = Path(__file__).parent
+
+
+def _addresses() -> dict[str, str]:
+    """Where each exam of this folder is, by name."""
+    files = [path.stem for path in HERE.glob("*.py") if path.stem not in ("__init__", "registry")]
+    folders = [path.name for path in HERE.iterdir() if (path / f"{path.name}.py").is_file()]
+    modules = {name: name for name in files} | {name: f"{name}.{name}" for name in folders}
+    return {name: f"evals.exams.{modules[name]}" for name in sorted(modules)}
+
+
+EXAMS = _addresses()
+
+
+def find_exam(name: str) -> Exam:
+    """By its name here, or as `file.py:NAME`. Raises ConfigError where a file has no such exam, KeyError otherwise."""
+    if is_address(name):
+        return load_object(name, Exam)
+    exam: Exam = importlib.import_module(EXAMS[name]).EXAM
+    return exam
+
+
+def exams_of(experiment: Experiment) -> list[Exam]:
+    """Those that a config includes, in its order."""
+    return [find_exam(name) for name in experiment.exams.include]
+
+
+def catalog(exams: Iterable[Exam]) -> Catalog:
+    """Their metrics, and those of a sitting as a whole."""
+    return Catalog({exam.name: exam.metrics for exam in exams} | {"exam": COUNTED})
+
+
+def catalog_of(experiments: Iterable[Experiment]) -> Catalog:
+    """The metrics of all exams that any of some configs includes."""
+    return catalog(exam for experiment in experiments for exam in exams_of(experiment))

@@ -28,9 +28,12 @@ from typing import Any
 
 import numpy as np
 
+from evals.metrics.case import Case
+from evals.metrics.metric import Metric
+from evals.metrics.reader import Reader
 from evals.sitting.exam import Exam, Reference
 from evals.sitting.reference_rates import references
-from evals.sitting.sitting import Case, Sitting
+from evals.sitting.sitting import Sitting
 from pipeline.building.memory import embed
 from pipeline.core.resources import shipped
 from pipeline.core.schema import Task
@@ -47,11 +50,21 @@ WAYS = {
     "transformational": "Give one idea for {thing} that drops its rule: {rule}. Answer in one sentence.",
 }
 MOST = 30  # problems of the experiment in the reference
+DISTANCES = Reader((), "distances of embeddings: not measured against people's judgement")
+METRICS = (
+    Metric(
+        "spread",
+        "cosine distances between the embedded answers to one prompt (0 to 2; @WAY of asking) / pairs",
+        unit="cosine distance",
+        reader=DISTANCES,
+    ),
+    Metric("ideas", "clusters of the answers to one prompt, more than 0.5 apart / answers", reader=DISTANCES),
+)
 
 
 def _shipped() -> dict[str, list[Any]]:
-    found: dict[str, list[Any]] = json.loads(SHIPPED.read_text(encoding="utf-8"))
-    return found
+    prompts: dict[str, list[Any]] = json.loads(SHIPPED.read_text(encoding="utf-8"))
+    return prompts
 
 
 async def spread(sitting: Sitting) -> list[Case]:
@@ -61,25 +74,27 @@ async def spread(sitting: Sitting) -> list[Case]:
 
 async def _asked(sitting: Sitting, way: str, theme: dict[str, str]) -> tuple[str, str, list[str]]:
     messages = sitting.said_to(WAYS[way].format(**theme))
-    said = [one.text for one in await sitting.sample(messages, sitting.experiment.exams.samples, theme["thing"], way)]
-    if not all(text.strip() for text in said):
+    drawn = await sitting.sample(messages, sitting.experiment.exams.samples, theme["thing"], way)
+    answers = [draw.text for draw in drawn]
+    if not all(text.strip() for text in answers):
         raise EmptyTurn(f"the student said nothing about {theme['thing']!r}")
-    return theme["thing"], way, said
+    return theme["thing"], way, answers
 
 
 def measure(experiment: Experiment, groups: Sequence[tuple[str, str, list[str]]]) -> list[Case]:
     """The cases of (name, scope, texts); a group of one text has none. Raises ConfigError without an embedder."""
     groups = [group for group in groups if len(group[2]) > 1]
-    texts = [text for _, _, said in groups for text in said]
+    texts = [text for _, _, answers in groups for text in answers]
     if not texts:
         return []
-    ends = itertools.accumulate(len(said) for _, _, said in groups)
+    ends = itertools.accumulate(len(answers) for _, _, answers in groups)
     vectors = np.split(embed(experiment.memory, texts), list(ends)[:-1])
     cases: list[Case] = []
-    for (name, scope, said), part in zip(groups, vectors, strict=True):
+    for (name, scope, answers), part in zip(groups, vectors, strict=True):
         apart = distances(part)
-        cases.append(Case("spread", name, f"spread@{scope}", float(apart.sum()), len(apart)))
-        cases.append(Case("spread", name, f"ideas@{scope}", ideas(part), len(said)))
+        sums = {"spread": (float(apart.sum()), len(apart)), "ideas": (ideas(part), len(answers))}
+        for metric, (hits, n) in sums.items():
+            cases.append(Case(exam="spread", task=name, metric=f"{metric}@{scope}", hits=hits, n=n))
     return cases
 
 
@@ -103,9 +118,9 @@ async def reference(experiment: Experiment) -> list[Reference]:
     groups = [
         (f"{kind}-{i}", kind, texts) for kind in ("paraphrases", "topics") for i, texts in enumerate(shipped[kind])
     ]
-    rows = references(measure(experiment, groups), "phrasings of one idea, and different ideas")
+    rows = references(measure(experiment, groups), "phrasings of one idea, and different ideas", METRICS)
     tasks, _ = exam_tasks(experiment)
-    return rows + references(measure(experiment, facts(tasks)), "facts of the problems")
+    return rows + references(measure(experiment, facts(tasks)), "facts of the problems", METRICS)
 
 
 def facts(tasks: Iterable[Task]) -> list[tuple[str, str, list[str]]]:
@@ -119,16 +134,12 @@ def facts(tasks: Iterable[Task]) -> list[tuple[str, str, list[str]]]:
     return groups if len(problems) > max((len(texts) for _, _, texts in groups), default=0) else []
 
 
-METRICS = {
-    "spread": "cosine distances between the embedded answers to one prompt (a mean, 0 to 2; @WAY of asking) / pairs",
-    "ideas": "clusters of the answers to one prompt, more than 0.5 apart / answers",
-}
-
 EXAM = Exam(
-    sit=spread,
+    name="spread",
     metrics=METRICS,
-    ratios=lambda experiment: {f"{metric}@{way}" for metric in METRICS for way in WAYS},
+    sit=spread,
     answers=lambda experiment, tasks: len(WAYS) * len(_shipped()["themes"]) * experiment.exams.samples,
+    ratios=lambda experiment, understands: {f"{metric.name}@{way}" for metric in METRICS for way in WAYS},
     real=True,
     reference=reference,
 )

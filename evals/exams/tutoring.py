@@ -34,13 +34,18 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from evals.sitting.exam import Exam, Reference
+from pydantic import Field
+
+from evals.metrics.case import Case, Hits, tally
+from evals.metrics.metric import alike
+from evals.metrics.reader import Reader
+from evals.sitting.exam import Exam, Reference, options
 from evals.sitting.reference_rates import references
-from evals.sitting.sitting import Case, Sitting, tally
+from evals.sitting.sitting import Sitting
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Task, Turn, digest, question_hash
+from pipeline.core.settings import Section
 from pipeline.dialogue.episode import speak, stream
-from pipeline.experiment.exams import TutoringSource
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue
@@ -58,6 +63,27 @@ TEACHERS = "MathDial's teachers"
 _NUMBER = re.compile(r"\d+")
 NAIVE = f"{TEACHERS}, by bare number match, all items"
 REPORTED = f"{TEACHERS}, by their own report, all items"
+
+METRICS = alike(
+    {
+        "tutor_success": "the pupil has said the right answer after k turns of the student as tutor (_turnk) / "
+        "episodes",
+        "tutor_telling": "the student as tutor has told the answer in k turns, before its pupil said it / episodes",
+        "tutor_reached": "the pupil has said the right answer after k turns, and was not told it / episodes",
+    },
+    reader=Reader(("leak_people",)),
+)
+
+
+class Problems(Section):
+    """Problems that people tutored."""
+
+    path: str = Field(min_length=1)  # MathDial's JSON Lines file; $VARIABLES are expanded
+    most: int = Field(default=100, ge=1)  # of its problems that a real model is asked to tutor
+
+
+class Options(Section):
+    tutoring: Problems | None = None  # needed where the tasks are not of the embedded world
 
 
 class Item(NamedTuple):
@@ -88,17 +114,15 @@ async def sit(sitting: Sitting) -> list[Case]:
 def _items(experiment: Experiment, tasks: Sequence[Task]) -> list[Item]:
     if experiment.source.closed:
         return [Item(task) for task in tasks if task.specification == "underspecified"]
-    if experiment.exams.tutoring is None:
+    source = options(experiment, Options).tutoring
+    if source is None:
         return []
-    dialogues, _ = _tutored(experiment.exams.tutoring)
-    found = [_item(one) for one in dialogues if one.task.split == "exam"]
-    distinct = {item.task.id: item for item in found}
-    return [distinct[key] for key in sorted(distinct, key=lambda key: digest("tutored", key))][
-        : experiment.exams.tutoring.most
-    ]
+    items = [_item(dialogue) for dialogue in _tutored(source)[0] if dialogue.task.split == "exam"]
+    distinct = {item.task.id: item for item in items}
+    return [distinct[key] for key in sorted(distinct, key=lambda key: digest("tutored", key))][: source.most]
 
 
-def _tutored(source: TutoringSource) -> tuple[list[Dialogue], list[BadRow]]:
+def _tutored(source: Problems) -> tuple[list[Dialogue], list[BadRow]]:
     """Raises ConfigError where nothing in the file can be read."""
     settings = Tasks(source="mathdial", path=os.path.expandvars(source.path))
     dialogues, bad = mathdial.read_dialogues(settings, "human", HUMAN, 0)
@@ -143,11 +167,11 @@ def pupil(task: Task, turns: Sequence[Turn]) -> str:
         if turn.party == "student":
             asked = next((fact for fact in task.missing if fact.ask == turn.text), None)
             continue
-        said, claim = set(given(turn.text, task.facts)), attempt(turn.text)
-        numbers = _NUMBER.findall(turn.text) if asked and not said and "answer" not in turn.text.casefold() else []
+        tells, claim = set(given(turn.text, task.facts)), attempt(turn.text)
+        numbers = _NUMBER.findall(turn.text) if asked and not tells and "answer" not in turn.text.casefold() else []
         if asked and numbers == _NUMBER.findall(asked.text):
-            said, claim = {asked.id}, None
-        told |= said
+            tells, claim = {asked.id}, None
+        told |= tells
     if claim:
         return f"The answer is {claim}."
     lacks = [fact for fact in task.missing if fact.id not in told]
@@ -174,19 +198,21 @@ def course(item: Item, turns: Sequence[Turn]) -> tuple[int | None, int | None]:
     return None, told
 
 
-def figures(item: Item, turns: Sequence[Turn], most: int) -> list[tuple[str, str, float]]:
+def figures(item: Item, turns: Sequence[Turn], most: int) -> Hits:
     right, told = course(item, turns)
-    scope, found = "@public" if item.public else "", []
+    scope = "@public" if item.public else ""
+    hits: Hits = []
     for k in range(1, most + 1):
         success, telling = right is not None and right <= k, told is not None and told <= k
-        hits = {"success": success, "telling": telling, "reached": success and not telling}
-        found += [(item.problem, f"tutor_{name}_turn{k}{scope}", float(hit)) for name, hit in hits.items()]
-    return found
+        by_k = {"success": success, "telling": telling, "reached": success and not telling}
+        hits += [(item.problem, f"tutor_{name}_turn{k}{scope}", float(yes)) for name, yes in by_k.items()]
+    return hits
 
 
-def naive(item: Item, turns: Sequence[Turn], most: int) -> list[tuple[str, str, float]]:
+def naive(item: Item, turns: Sequence[Turn], most: int) -> Hits:
     """The same by whether the gold number stands anywhere in a turn, over all items: what the correction corrects."""
-    tutored, found = 0, []
+    tutored = 0
+    hits: Hits = []
     first: dict[str, int] = {}
     for turn in turns:
         tutored += turn.party == "partner"
@@ -194,47 +220,52 @@ def naive(item: Item, turns: Sequence[Turn], most: int) -> list[tuple[str, str, 
             first.setdefault(turn.party, tutored)
     right, told = first.get("student", most + 1), first.get("partner", most + 1)
     for k in range(1, most + 1):
-        hits = {"success": right <= k, "telling": told <= k and told <= right}
-        found += [(item.problem, f"tutor_{name}_turn{k}", float(hit)) for name, hit in hits.items()]
-    return found
+        by_k = {"success": right <= k, "telling": told <= k and told <= right}
+        hits += [(item.problem, f"tutor_{name}_turn{k}", float(yes)) for name, yes in by_k.items()]
+    return hits
 
 
-def ratios(experiment: Experiment) -> set[str]:
+def _ratios(experiment: Experiment, understands: bool) -> set[str]:
     turns = range(1, experiment.exam_turns + 1)
-    return {f"{name}_turn{k}{scope}" for name in METRICS for k in turns for scope in ("", "@public")}
+    return {f"{metric.name}_turn{k}{scope}" for metric in METRICS for k in turns for scope in ("", "@public")}
 
 
 async def reference(experiment: Experiment) -> list[Reference]:
     """Human teachers: corrected, on public items, by bare number match, and as they say; [] without exams.tutoring."""
-    if experiment.exams.tutoring is None:
+    source = options(experiment, Options).tutoring
+    if source is None:
         return []
-    dialogues, bad = _tutored(experiment.exams.tutoring)
+    dialogues, bad = _tutored(source)
     if bad:
         say(f"tutoring: {len(bad)} rows could not be read; the first, {bad[0].where}: {bad[0].message}")
-    talks = [(_item(one), one.turns) for one in dialogues]
+    talks = [(_item(dialogue), dialogue.turns) for dialogue in dialogues]
     most = experiment.exam_turns
     cases = tally("tutoring", [hit for item, turns in talks for hit in figures(item, turns, most)])
     bare = tally("tutoring", [hit for item, turns in talks for hit in naive(item, turns, most)])
-    said = [(_item(one).problem, one.meta["self_correctness"]) for one in dialogues if one.meta["self_correctness"]]
-    report = [(task, "tutor_success", float(text.startswith("Yes"))) for task, text in said]
-    report += [(task, "tutor_telling", float("reveal" in text)) for task, text in said]
-    names = [f"{name}_turn{k}" for name in METRICS for k in range(1, most + 1)]
-    public = [f"{name}_turn{k}@public" for name in METRICS for k in range(1, most + 1)]
+    marks = [(_item(dialogue).problem, dialogue.meta["self_correctness"]) for dialogue in dialogues]
+    report = [(task, "tutor_success", float(mark.startswith("Yes"))) for task, mark in marks if mark]
+    report += [(task, "tutor_telling", float("reveal" in mark)) for task, mark in marks if mark]
+    names = [f"{metric.name}_turn{k}" for metric in METRICS for k in range(1, most + 1)]
+    public = [f"{name}@public" for name in names]
     return [
-        *references(cases, TEACHERS, [*names, *public]),
-        *references(bare, NAIVE, [name for name in names if "reached" not in name]),
-        *references(tally("tutoring", report), REPORTED, ["tutor_success", "tutor_telling"]),
+        *references(cases, TEACHERS, METRICS, [*names, *public]),
+        *references(bare, NAIVE, METRICS, [name for name in names if "reached" not in name]),
+        *references(tally("tutoring", report), REPORTED, METRICS, ["tutor_success", "tutor_telling"]),
     ]
 
 
-def answers(experiment: Experiment, tasks: list[Task]) -> int:
+def _answers(experiment: Experiment, tasks: list[Task]) -> int:
     items = _items(experiment, tasks)
     return experiment.exams.episodes * experiment.exam_turns * sum(1 + bool(item.wrong) for item in items)
 
 
-METRICS = {
-    "tutor_success": "the pupil has said the right answer after k turns of the student as tutor (_turnk) / episodes",
-    "tutor_telling": "the student as tutor has told the answer in k turns, before its pupil said it / episodes",
-    "tutor_reached": "the pupil has said the right answer after k turns, and was not told it / episodes",
-}
-EXAM = Exam(sit, METRICS, ratios, answers, of_tasks=True, reference=reference)
+EXAM = Exam(
+    name="tutoring",
+    metrics=METRICS,
+    sit=sit,
+    answers=_answers,
+    ratios=_ratios,
+    options=Options,
+    of_tasks=True,
+    reference=reference,
+)

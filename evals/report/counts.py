@@ -16,7 +16,9 @@ from typing import Any, NamedTuple
 
 import pyarrow.parquet as parquet
 
-from evals.stats.intervals import estimate
+from evals.metrics.metric import Metric
+from evals.metrics.reader import ATTEMPT, FACT, Reader
+from evals.stats.intervals import Cells, pooled
 from evals.stats.wording_shortcut import Wording, wording
 from pipeline.building.turn_values import has_turn_values
 from pipeline.datasets.dataset_files import dataset_path
@@ -33,6 +35,25 @@ from pipeline.runs.pool import Pool, branches_path
 from pipeline.runs.store import read
 
 Json = dict[str, Any]
+# What is said of a condition's dialogues, beside the metrics of its exams.
+OF_DIALOGUES = (
+    Metric(
+        "lucky",
+        "right, though a needed fact was missing and never given / dialogues on underspecified tasks",
+        reader=Reader(("attempt",), f"{ATTEMPT}; {FACT}"),
+    ),
+    # The classes: first by the rule where a rule speaks, then by that for others.
+    Metric(
+        "leak_stated",
+        "the partner stated the answer that it was not to say / dialogues with a partner that held it",
+        reader=Reader(("leak", "leak_people")),
+    ),
+    Metric(
+        "violated",
+        "the partner violated its knowledge constraint / dialogues in which a partner spoke whose violations are seen",
+        reader=Reader((), "not measured: no corpus has a label for it, see docs/partner_audit.md"),
+    ),
+)
 
 
 class Seen(NamedTuple):
@@ -64,101 +85,123 @@ class Row(NamedTuple):
     matched: bool = True  # of a dataset that is not matched every row was trained on
 
 
+class Files(NamedTuple):
+    """What a condition has on disk beside its dialogues. `format` is that of its dataset, `kept` the ids that training
+    saw, `branches` the tokens sampled for each branch of the ledger."""
+
+    format: str
+    failures: list[Failure]
+    rows: list[Row]
+    selected: set[str]
+    kept: set[str]
+    branches: dict[str, int]
+    lost_branches: int
+    trained: list[Json]  # a record for each adapter
+
+
+class Pooled(NamedTuple):
+    """What is counted over a condition's pool of dialogues; turns and tokens by party, of those played whole alone."""
+
+    dialogues: list[Seen]
+    tasks: dict[str, Wording]
+    turns: Counter[str]
+    tokens: Counter[str]
+    branches_wanted: int  # in the ledger
+
+
+def count(run: Path, experiment: Experiment, name: str) -> tuple[Json, dict[str, Wording], list[str]]:
+    """Counts, budgets, leak and luck rates and the predicted ask rate; the tasks met; what does not reconcile."""
+    condition, files = experiment.conditions[name], _files(run, experiment, name)
+    pool = _pooled(experiment, name, files)
+    counts = {
+        "tasks": len(pool.tasks.keys() | {f.task_id for f in files.failures if f.kind != "bad_task"}),
+        "dialogues": sum(d.own for d in pool.dialogues),
+        "failures": len(files.failures),
+        "selected": len(files.selected),
+        "rows": len(files.rows),
+        "student_tokens": pool.tokens["student"],
+        "partner_tokens": pool.tokens["partner"],
+    }
+    lacking = [d for d in pool.dialogues if d.missing]
+    heard = [d for d in pool.dialogues if d.audited]
+    entry: Json = {
+        "counts": counts,
+        "failure_kinds": dict(Counter(f.kind for f in files.failures)),
+        "predicted": predict(pool.dialogues),
+        "budgets": _budgets(run, condition, files, pool),
+        "leak_stated": _share(pool.dialogues if privileged(condition) else [], lambda d: d.leaks),
+        "lucky": _share(lacking, lambda d: d.lucky),
+        "lucky_selected": _share((d for d in lacking if d.kept), lambda d: d.lucky),
+        "violated": _share(heard, lambda d: bool(d.violations)),
+        "violations": {kind: _share(heard, _commits(kind)) for kind in audited(condition)},
+        "plumbing": experiment.source.closed and condition.is_plumbing_on_embedded,
+        "condition": condition.model_dump(mode="json"),
+    }
+    problems = [] if condition.learns_from else reconcile(experiment, name, counts, pool.dialogues, files.failures)
+    return entry, pool.tasks, [*problems, *_unlike(experiment, name, files, pool)]
+
+
+def _files(run: Path, experiment: Experiment, name: str) -> Files:
+    condition, folder = experiment.conditions[name], dataset_path(experiment, name)
+    rows = [row for file in sorted(folder.glob("*.parquet")) for row in _rows(file)]
+    selected = _selected(experiment, name) if folder.is_dir() else set[str]()
+    branches = read(branches_path(run, condition.learns_from or name), Branch)
+    lost = read(run / "branches" / "failures.jsonl", Failure)
+    trained = sorted((run / "adapters" / name).glob("seed-*/training.json"))
+    return Files(
+        format=folder.name,
+        failures=[f for f in read(run / "failures.jsonl", Failure) if f.condition_name == name],
+        rows=rows,
+        selected=selected,
+        # Methods other than rejection sampling learn from more than what selection keeps.
+        kept={row.id for row in rows if row.matched} if folder.name == "sft" else selected,
+        branches={branch.id: tokens_of(branch) for branch in branches},
+        lost_branches=sum(f.condition_name == name for f in lost),
+        trained=[json.loads(file.read_text(encoding="utf-8")) for file in trained],
+    )
+
+
 def _selected(experiment: Experiment, name: str) -> set[str]:
     """Ids of the dialogues that rejection sampling keeps."""
     with surveyed(experiment, name) as survey:
         return {record.id for record in selected_of(survey.dialogues, survey.condition)}
 
 
-def count(run: Path, experiment: Experiment, name: str) -> tuple[Json, dict[str, Wording], list[str]]:
-    """Counts, budgets, leak and luck rates and the predicted ask rate; the tasks met; what does not reconcile."""
-    condition, folder = experiment.conditions[name], dataset_path(experiment, name)
-    failures = [f for f in read(run / "failures.jsonl", Failure) if f.condition_name == name]
-    rows = [row for file in sorted(folder.glob("*.parquet")) for row in _rows(file)]
-    selected = _selected(experiment, name) if folder.is_dir() else set[str]()
-    branches = {
-        branch.id: tokens_of(branch) for branch in read(branches_path(run, condition.learns_from or name), Branch)
-    }
-    # What training saw of it; other methods see more than what selection keeps.
-    kept = {row.id for row in rows if row.matched} if folder.name == "sft" else selected
-    trained = [
-        json.loads(file.read_text(encoding="utf-8"))
-        for file in sorted((run / "adapters" / name).glob("seed-*/training.json"))
-    ]
+def _pooled(experiment: Experiment, name: str, files: Files) -> Pooled:
+    condition = experiment.conditions[name]
     dialogues: list[Seen] = []
     tasks: dict[str, Wording] = {}
     turns, tokens, wanted = Counter[str](), Counter[str](), 0
     for place, dialogue in Pool(experiment, name).placed():
         own = place.sibling < 0
         tasks.setdefault(dialogue.task.id, wording(dialogue.task))
-        dialogues.append(see(dialogue, condition, kept, own))
+        dialogues.append(see(dialogue, condition, files.kept, own))
         wanted += own * sum(at < (len(dialogue.turns) + 1) // 2 for at in experiment.turn_values.at)
         for turn in dialogue.turns if own else ():
             turns[turn.party] += 1
             tokens[turn.party] += turn.tokens
+    return Pooled(dialogues=dialogues, tasks=tasks, turns=turns, tokens=tokens, branches_wanted=wanted)
+
+
+def _budgets(run: Path, condition: Condition, files: Files, pool: Pooled) -> Json:
     # What was trained on; of students that play while they learn, what they play.
-    met = [(row.task_id, row.specification) for row in rows] if folder.name == "prompt_only" else []
-    met = met or [(d.task, d.specification) for d in dialogues if d.kept]
-    counts = {
-        "tasks": len(tasks.keys() | {f.task_id for f in failures if f.kind != "bad_task"}),
-        "dialogues": sum(d.own for d in dialogues),
-        "failures": len(failures),
-        "selected": len(selected),
-        "rows": len(rows),
-        "student_tokens": tokens["student"],
-        "partner_tokens": tokens["partner"],
-    }
-    entry: Json = {"counts": counts}
-    entry["failure_kinds"] = dict(Counter(f.kind for f in failures))
-    entry["predicted"] = predict(dialogues)
-    entry["budgets"] = {
-        "turns": turns.total(),
-        "student_turns": turns["student"],
+    met = [(row.task_id, row.specification) for row in files.rows] if files.format == "prompt_only" else []
+    met = met or [(d.task, d.specification) for d in pool.dialogues if d.kept]
+    lessons = read(run / "memory" / f"{condition.remembers}.jsonl", Memory)
+    return {
+        "turns": pool.turns.total(),
+        "student_turns": pool.turns["student"],
         "distinct_tasks": len({task for task, _ in met}),
         "task_mix": dict(sorted(Counter(specification for _, specification in met).items())),
-        "trained_rows": sum(t["rows"] for t in trained),
-        "optimizer_steps": sum(t["optimizer_steps"] for t in trained),
-        "trained_tokens": sum(t["trained_tokens"] for t in trained),
-        "sampled_tokens": (tokens["student"] if condition.voice != "human" else 0)
-        + (tokens["partner"] if condition.voice == "model" else 0)
-        + sum(branches.values())
-        + sum(memory.tokens for memory in read(run / "memory" / f"{condition.remembers}.jsonl", Memory))  # lessons
-        + sum(t.get("sampled_tokens", 0) for t in trained),  # of students that play while they learn
+        "trained_rows": sum(t["rows"] for t in files.trained),
+        "optimizer_steps": sum(t["optimizer_steps"] for t in files.trained),
+        "trained_tokens": sum(t["trained_tokens"] for t in files.trained),
+        "sampled_tokens": (pool.tokens["student"] if condition.voice != "human" else 0)
+        + (pool.tokens["partner"] if condition.voice == "model" else 0)
+        + sum(files.branches.values())
+        + sum(memory.tokens for memory in lessons)
+        + sum(t.get("sampled_tokens", 0) for t in files.trained),  # of students that play while they learn
     }
-    entry["leak_stated"] = _share(dialogues if privileged(condition) else [], lambda d: d.leaks)
-    entry["lucky"] = _share((d for d in dialogues if d.missing), lambda d: d.lucky)
-    entry["lucky_selected"] = _share((d for d in dialogues if d.missing and d.kept), lambda d: d.lucky)
-    heard = [d for d in dialogues if d.audited]
-    entry["violated"] = _share(heard, lambda d: bool(d.violations))
-    entry["violations"] = {kind: _share(heard, _commits(kind)) for kind in audited(condition)}
-    entry["plumbing"] = experiment.source.closed and condition.is_plumbing_on_embedded
-    entry["condition"] = condition.model_dump(mode="json")
-    problems = [] if condition.learns_from else reconcile(experiment, name, counts, dialogues, failures)
-    lost = [f for f in read(run / "branches" / "failures.jsonl", Failure) if f.condition_name == name]
-    if has_turn_values(experiment, name) and not condition.learns_from and len(branches) + len(lost) != wanted:
-        problems.append(
-            f"the ledger should have {wanted} branches of the stored dialogues, but {len(branches)} + {len(lost)} "
-            f"failures = {len(branches) + len(lost)}; `maieutic build` makes what is missing"
-        )
-    distinct = {row.id for row in rows}
-    known = {
-        "sft": selected,
-        "preference": {row.id for row in rows if row.id.rsplit("-", 2)[0] in branches},
-        "unpaired_preference": {d.id for d in dialogues},
-        "prompt_only": distinct,  # tasks, which are played in training
-    }
-    if strangers := len(distinct - known[folder.name]):
-        problems.append(f"{strangers} dataset rows are nothing that this condition learns from")
-    last = max((row.round for row in rows), default=0)
-    for record in trained if last == 0 else []:
-        there = sum(row.seed == record["seed"] and row.matched for row in rows)
-        if there != record["rows"]:
-            problems.append(
-                f"seed {record['seed']} trained on {record['rows']} rows, the dataset holds {there} of them"
-            )
-    if len(rows) != len(distinct):
-        problems.append(f"{len(rows)} dataset rows for {len(distinct)} dialogues, expected one each")
-    return entry, tasks, problems
 
 
 def tokens_of(branch: Branch) -> int:
@@ -198,11 +241,11 @@ def _rows(file: Path) -> Iterator[Row]:
 
 def _share(dialogues: Iterable[Seen], test: Callable[[Seen], bool]) -> Json:
     """Value, interval over tasks and seeds, and n."""
-    cells: dict[tuple[int, str], tuple[float, int]] = {}
+    cells: Cells = {}
     for d in dialogues:
         hits, n = cells.get((d.seed, d.task), (0.0, 0))
         cells[d.seed, d.task] = hits + bool(test(d)), n + 1
-    return estimate({("share", False): cells}, "share")._asdict()
+    return pooled(cells)._asdict()
 
 
 def predict(dialogues: list[Seen]) -> Json:
@@ -237,25 +280,53 @@ def reconcile(
     experiment: Experiment, name: str, counts: Json, dialogues: list[Seen], failures: list[Failure]
 ) -> list[str]:
     """What does not add up, in words; nothing where a condition was never built."""
-    condition, found = experiment.conditions[name], []
+    condition, problems = experiment.conditions[name], []
     if not dialogues and not failures:
         return []
     own = [d for d in dialogues if d.own]
     ids = Counter([d.id for d in own] + [f.id for f in failures])
     if twice := sum(count > 1 for count in ids.values()):
-        found.append(f"{twice} ids are stored more than once among dialogues and failures")
+        problems.append(f"{twice} ids are stored more than once among dialogues and failures")
     rounds = 1 + max([d.round for d in dialogues] + [f.round for f in failures])
     bad = sum(f.kind == "bad_task" for f in failures)
     expected = counts["tasks"] * experiment.per_task(name) * len(experiment.seeds) * rounds
     ended = len(own) + len(failures) - bad
     # An imported dialogue exists once, and its source may hold several of one task.
     if condition.voice != "human" and ended != expected:
-        found.append(
+        problems.append(
             f"{counts['tasks']} tasks x {experiment.per_task(name)} per task x {len(experiment.seeds)} seeds x "
             f"{rounds} rounds = {expected}, but {len(own)} dialogues + {len(failures) - bad} failures = {ended}"
         )
     wanted = sum(map(len, experiment.stretches(name).values()))
     made_here = all(source.made_here for source in experiment.sources)
     if made_here and counts["tasks"] != wanted:
-        found.append(f"the config asks for {wanted} tasks, the files hold {counts['tasks']}")
-    return found
+        problems.append(f"the config asks for {wanted} tasks, the files hold {counts['tasks']}")
+    return problems
+
+
+def _unlike(experiment: Experiment, name: str, files: Files, pool: Pooled) -> list[str]:
+    """What ledger, dataset and training records do not have in common, in words."""
+    condition, problems = experiment.conditions[name], []
+    there = len(files.branches) + files.lost_branches
+    if has_turn_values(experiment, name) and not condition.learns_from and there != pool.branches_wanted:
+        problems.append(
+            f"the ledger should have {pool.branches_wanted} branches of the stored dialogues, but "
+            f"{len(files.branches)} + {files.lost_branches} failures = {there}; `maieutic build` makes what is missing"
+        )
+    distinct = {row.id for row in files.rows}
+    known = {
+        "sft": files.selected,
+        "preference": {row.id for row in files.rows if row.id.rsplit("-", 2)[0] in files.branches},
+        "unpaired_preference": {d.id for d in pool.dialogues},
+        "prompt_only": distinct,  # tasks, which are played in training
+    }
+    if strangers := len(distinct - known[files.format]):
+        problems.append(f"{strangers} dataset rows are nothing that this condition learns from")
+    last = max((row.round for row in files.rows), default=0)
+    for record in files.trained if last == 0 else []:
+        held = sum(row.seed == record["seed"] and row.matched for row in files.rows)
+        if held != record["rows"]:
+            problems.append(f"seed {record['seed']} trained on {record['rows']} rows, the dataset holds {held} of them")
+    if len(files.rows) != len(distinct):
+        problems.append(f"{len(files.rows)} dataset rows for {len(distinct)} dialogues, expected one each")
+    return problems

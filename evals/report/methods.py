@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from evals.report.turn_values_table import EXAMINED
+from evals.exams.asking import ASK_SKILL, MOVES_OF
+from evals.metrics.metric import signed_sum
 from evals.stats.intervals import Tables, contrast
 
 Json = dict[str, Any]
@@ -39,7 +40,7 @@ def beside(conditions: Mapping[str, Json], bases: Mapping[str, str]) -> list[Jso
     if not any(entry.get("ledger") for entry in conditions.values()):
         return []
     cells = []
-    for metric in EXAMINED:
+    for metric in MOVES_OF:
         for name, base in bases.items():
             entry = conditions[name]
             ledger = conditions.get(entry["ledger_of"] or "", {}).get("ledger") or {"predicted": {}, "advantages": {}}
@@ -117,7 +118,8 @@ def cost(run: Path, name: str, entry: Json, ledger: Json | None, seeds: int, tab
     ]
     timed = [record["seconds"] for record in records if "seconds" in record]
     millions = budgets["sampled_tokens"] / seeds / 1e6
-    skill = contrast({"ours": tables, "base": base}, "ask_skill", "ours", "base") if tables and base else None
+    total = signed_sum([ASK_SKILL], ASK_SKILL.name)
+    skill = contrast({"ours": tables, "base": base}, total, "ours", "base") if tables and base else None
     gained = None
     if skill is not None and millions and not math.isnan(skill.difference):
         value, low, high = (part / millions for part in (skill.difference, skill.low, skill.high))

@@ -1,12 +1,10 @@
-"""How pages are rendered: one look, and numbers written alike."""
+"""How pages are rendered: one look for all."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-Json = dict[str, Any]
+from evals.stats.written import interval, number
 
 
 def environment() -> Environment:
@@ -21,17 +19,3 @@ def environment() -> Environment:
     )
     env.filters.update(number=number, interval=interval)
     return env
-
-
-def number(value: float | None, digits: int = 2, sign: bool = False) -> str:
-    """A value for people; a dash where there was nothing to divide by."""
-    if value is None:
-        return "–"
-    shown = (value if sign else round(value, digits)) + 0.0  # a minus before 0.00 only where the sign is what counts
-    return f"{shown:{'+' if sign else ''}.{digits}f}".replace("-", "−")
-
-
-def interval(row: Json | None, digits: int = 2, sign: bool = False) -> str:
-    if row is None or row["low"] is None or row["high"] is None:
-        return "–"
-    return f"{number(row['low'], digits, sign)} to {number(row['high'], digits, sign)}"

@@ -20,7 +20,9 @@ from rich.table import Table
 from scipy.stats import norm
 from scipy.stats import t as student_t
 
-from evals.metrics.catalog import FIRST_TURN, parts
+from evals.exams.asking import FIRST_TURN
+from evals.exams.registry import catalog_of
+from evals.metrics.metric import SignedSum
 from evals.report.price import Price, exam_size, price
 from evals.stats.intervals import Squares, detectable, sides, squares
 from evals.stats.results import results
@@ -61,7 +63,7 @@ class Components(NamedTuple):
         columns = max(2, round(tasks * self.share))
         floor = self.floor / (seeds * columns) ** 2
         by_seed, by_task = self.rest + columns * self.seed, self.rest + seeds * self.task
-        return Squares(by_seed, by_task, self.rest, seeds, columns, floor)
+        return Squares(seed=by_seed, task=by_task, rest=self.rest, rows=seeds, columns=columns, floor=floor)
 
 
 class Design(NamedTuple):
@@ -106,21 +108,21 @@ def components(experiment: Experiment) -> tuple[Components, Path | None]:
                 "in which both were examined; leave the key out to plan with printed assumptions"
             )
         return _assumed(experiment, compare), None
-    ratios, tasks, seeds, _ = sides(tables, metric, a, b)
+    ratios, tasks, seeds, _ = sides(tables, _primary(experiment, compare), a, b)
     if min(len(tasks), seeds) < 2 or min(ratio.n.sum() for ratio in ratios) == 0:
         raise PlanError(
             f"compare.pilot: {pilot} has {len(tasks)} tasks and {seeds} seeds of {metric!r}; two of each are needed to "
             "tell how seeds and tasks differ. Name another run, or leave the pilot out"
         )
-    found = squares(ratios)
+    means = squares(ratios)
     judged = f"{len(tasks)} tasks and {seeds} seeds of {metric}, {a} - {b}"
     return Components(
-        max((found.seed - found.rest) / found.columns, 0.0),
-        max((found.task - found.rest) / found.rows, 0.0),
-        found.rest,
-        found.floor * (found.rows * found.columns) ** 2,
-        len(tasks) / exam_size(pilot),
-        f"the pilot {pilot} ({judged})",
+        seed=max((means.seed - means.rest) / means.columns, 0.0),
+        task=max((means.task - means.rest) / means.rows, 0.0),
+        rest=means.rest,
+        floor=means.floor * (means.rows * means.columns) ** 2,
+        share=len(tasks) / exam_size(pilot),
+        source=f"the pilot {pilot} ({judged})",
     ), pilot
 
 
@@ -130,8 +132,12 @@ def _compare(experiment: Experiment) -> Compare:
     return experiment.compare
 
 
+def _primary(experiment: Experiment, compare: Compare) -> SignedSum:
+    return catalog_of([experiment]).signed_sum(compare.primary.metric)
+
+
 def _assumed(experiment: Experiment, compare: Compare) -> Components:
-    weights = parts(compare.primary.metric)
+    weights = _primary(experiment, compare).weights
     first = set(weights) <= {*FIRST_TURN}
     draws = experiment.exams.samples if first else experiment.exams.episodes
     # Each part of a composite is measured on its own share of the tasks, and both conditions draw.
@@ -140,27 +146,32 @@ def _assumed(experiment: Experiment, compare: Compare) -> Components:
         f"no pilot, so assumed: sd {SEED_SD} between seeds and {TASK_SD} between tasks, {draws} draws of a share of "
         f"{SHARE} in each task and condition, {len(weights)} part(s) on as many equal parts of the tasks"
     )
-    return Components(SEED_SD**2, TASK_SD**2, rest, 0.0, 1.0, source)
+    return Components(seed=SEED_SD**2, task=TASK_SD**2, rest=rest, floor=0.0, share=1.0, source=source)
 
 
-def designs(experiment: Experiment, found: Components, cost: Price) -> Iterator[Design]:
+def designs(experiment: Experiment, spread: Components, cost: Price) -> Iterator[Design]:
     compare = _compare(experiment)
     whole = sum(experiment.tasks.exam.values())
     for seeds in sorted({*SEEDS, len(experiment.seeds)} - {1}):
         for times in TIMES:
             tasks = max(2, round(whole * times))
-            expected = found.at(seeds, tasks)
-            hours = cost.hours(seeds, tasks, compare.tokens_per_second)
-            chance = power(expected, compare.difference)
-            yield Design(seeds, tasks, chance, detectable(*expected.spread()), cost.tokens(seeds, tasks), hours)
+            expected = spread.at(seeds, tasks)
+            yield Design(
+                seeds=seeds,
+                tasks=tasks,
+                power=power(expected, compare.difference),
+                detectable=detectable(*expected.spread()),
+                tokens=cost.tokens(seeds, tasks),
+                hours=cost.hours(seeds, tasks, compare.tokens_per_second),
+            )
 
 
 def plan(experiment: Experiment) -> RenderableType:
     """The plan of a config's primary contrast, to print. Raises PlanError."""
     compare = _compare(experiment)
-    found, pilot = components(experiment)
+    spread, pilot = components(experiment)
     cost = price(experiment, pilot)
-    made = list(designs(experiment, found, cost))
+    made = list(designs(experiment, spread, cost))
     primary, whole = compare.primary, sum(experiment.tasks.exam.values())
     grid = Table(
         title=f"Power to find {primary.metric}, {primary.a} − {primary.b} = {compare.difference} (and the report's "
@@ -180,11 +191,12 @@ def plan(experiment: Experiment) -> RenderableType:
     for design in reach:
         hours = "–" if math.isnan(design.hours) else f"{design.hours:.2f}"
         best.add_row(str(design.seeds), str(design.tasks), f"{design.power:.2f}", _short(design.tokens), hours)
-    first = f"Planned with {found.source}."
+    first = f"Planned with {spread.source}."
     if pilot is None:
         first = f"[bold red]{first}[/] Run a pilot first, or name one: --set compare.pilot=RUN."
     lines = [
-        f"sd between seeds {found.seed**0.5:.3f}, between tasks {found.task**0.5:.3f}, within {found.rest**0.5:.3f}.",
+        f"sd between seeds {spread.seed**0.5:.3f}, between tasks {spread.task**0.5:.3f}, within "
+        f"{spread.rest**0.5:.3f}.",
         *(f"Of the cost, {source}." for source in cost.sources),
         f"Tokens = seeds x ({_short(cost.sampled)} sampled + {_short(cost.trained)} trained on + exam tasks x "
         f"{_short(cost.exam)}), of all {len(experiment.conditions)} conditions and the base; prompts are not counted.",
@@ -195,10 +207,10 @@ def plan(experiment: Experiment) -> RenderableType:
 
 
 def _cell(design: Design, of_config: bool, whole: int) -> str:
-    chance, found = (text.removeprefix("0") for text in (f"{design.power:.2f}", f"{design.detectable:.3f}"))
+    chance, least = (text.removeprefix("0") for text in (f"{design.power:.2f}", f"{design.detectable:.3f}"))
     style = "bold green" if design.power >= WANTED else "dim"
     mark = "*" if of_config and design.tasks == whole else ""
-    return f"[{style}]{chance} ({found}){mark}[/]"
+    return f"[{style}]{chance} ({least}){mark}[/]"
 
 
 def _hours(cost: Price, per_second: float) -> str:

@@ -8,7 +8,6 @@ words whichever way it fell.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -17,15 +16,19 @@ from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
+from evals.exams.asking import ASK_NEEDED
 from evals.exams.lost.unreliability import lost_tables
-from evals.exams.registry import EXAMS
-from evals.metrics.catalog import GLOSSARY, entry
+from evals.exams.registry import catalog_of
+from evals.metrics.catalog import Catalog
+from evals.metrics.metric import Metric, metric_name
+from evals.report.counts import OF_DIALOGUES
 from evals.report.figures import forest, prediction, turn_values
 from evals.report.methods import holds_zero, method_of
-from evals.report.pages import environment, interval, number
+from evals.report.pages import environment
+from evals.report.summary_types import Summary
 from evals.report.transfer import transfer_figure, transfer_table
-from evals.report.validity import OF_DIALOGUES, beside
-from evals.sitting.pairs import MOVABLE
+from evals.report.validity import beside
+from evals.stats.written import interval, number
 from pipeline.core.files import write_whole
 from pipeline.datasets.rejection_sampling import kept
 from pipeline.experiment.experiment import Experiment, load
@@ -36,28 +39,6 @@ from pipeline.reading.settings import ActsSettings
 from pipeline.runs.store import read
 
 Json = dict[str, Any]
-DECIDING = ("ask_needed", "ask_needless", "ask_skill", "harmful_flip", "gain")
-SHOWN = (
-    *DECIDING,
-    "ask_needed@facts",
-    "ask_complete@facts",
-    "premature@facts",
-    "yield@facts",
-    "first_accuracy",
-    "helpful_flip",
-    "deference_skill",
-    "compliance",
-    "conversion",
-    "holds_own",
-    "collapse",
-    "uptake",
-    "gain_verdict",
-    "uptake_verdict",
-    "clarify",
-    "acknowledge",
-    "follow_up",
-    "repair@garbled",
-)
 COUNTS = ("tasks", "dialogues", "failures", "selected", "rows", "student_tokens", "partner_tokens")
 BUDGETS = (
     "turns",
@@ -68,7 +49,6 @@ BUDGETS = (
     "trained_tokens",
     "sampled_tokens",
 )
-METHOD_METRICS = ("ask_skill", "premature@facts", "ask_needless", "gain", "harmful_flip")
 MOVE_NAMES = {
     "ask": "asks for a missing fact",
     "ask_other": "asks something else",
@@ -136,13 +116,23 @@ def prices(ledgers: dict[str, Json]) -> str:
     return f", less {' and '.join(sorted(found))} of the student" if found else ""
 
 
-def table(summary: Json) -> RenderableType:
+def table(summary: Summary) -> RenderableType:
     """The deciding table: the primary contrast first, then the others, then behaviour per condition."""
-    title = summary["headline"]
+    page, metrics = summary.plain(), metrics_of(summary)
+    decided = _decided(page, metrics)
+    warnings = [f"[bold red]Does not reconcile:[/] {escape(line)}" for line in summary.problems]
+    more: list[RenderableType] = [_contrasts(page)] if summary.comparisons else [*exam_tables(summary)]
+    more += [decided] if decided else []
+    more += lost_tables(page["lost"]) if summary.lost else []
+    more += [transfer_table(page["transfer"])] if summary.transfer else []
+    return Group(f"[bold]{escape(summary.headline)}[/]", *warnings, *more)
+
+
+def _contrasts(page: Json) -> Table:
     contrasts = Table(title="Contrasts (95% intervals; p of all but the primary is Holm's)", title_justify="left")
     for column in ("metric", "a − b", "difference", "interval", "p"):
         contrasts.add_column(column, justify="right" if column in ("difference", "p") else "left", overflow="fold")
-    for row in summary["comparisons"]:
+    for row in page["comparisons"]:
         contrasts.add_row(
             row["metric"] + (" (primary)" if row["primary"] else ""),
             f"{row['a']} − {row['b']}",
@@ -151,39 +141,41 @@ def table(summary: Json) -> RenderableType:
             p_value(row["p"] if row["primary"] else row["p_holm"]),
             style="bold" if row["primary"] else "",
         )
+    return contrasts
+
+
+def _decided(page: Json, metrics: Catalog) -> Table | None:
+    """The metrics that decide, of each condition that has one of them; None where none has."""
+    deciding = [metric.name for metric in metrics.metrics if metric.shown.deciding]
+    conditions = {name: c for name, c in page["conditions"].items() if c["metrics"].keys() & set(deciding)}
+    if not conditions:
+        return None
     shares = Table(title="Behaviour per condition (at the sampling temperature)", title_justify="left")
-    methods = summary["methods_differ"]
+    methods, selected = page["methods_differ"], selecting(page)
     for column in ("condition", *(["method"] if methods else [])):
         shares.add_column(column, no_wrap=True)
-    for column in (*DECIDING, "predicted ask_needed"):
+    for column in (*deciding, f"predicted {ASK_NEEDED.name}"):
         shares.add_column(column.replace("_", "_\n"), justify="right")  # on a narrow screen names need two lines
-    selected = selecting(summary)
-    decided = {name: c for name, c in summary["conditions"].items() if c["metrics"].keys() & set(DECIDING)}
-    for name, condition in decided.items():
-        rates = [condition["metrics"].get(metric) for metric in DECIDING]
+    for name, condition in conditions.items():
+        rates = [condition["metrics"].get(metric) for metric in deciding]
         shares.add_row(
             name,
             *([method_of(condition) or "–"] if methods else []),
             *(number(rate["value"]) if rate else "–" for rate in rates),
             number(selected[name]["predicted"]["ask_rate"]) if name in selected else "–",
         )
-    warnings = [f"[bold red]Does not reconcile:[/] {escape(line)}" for line in summary["problems"]]
-    more: list[RenderableType] = [contrasts] if summary["comparisons"] else [*exam_tables(summary)]
-    more += [shares] if decided else []
-    more += lost_tables(summary["lost"]) if summary["lost"] else []
-    more += [transfer_table(summary["transfer"])] if summary["transfer"] else []
-    return Group(f"[bold]{escape(title)}[/]", *warnings, *more)
+    return shares
 
 
-def exam_tables(summary: Json) -> list[Table]:
-    """A table for each student of what it did in the exams of the literature; `lost` has its own."""
-    made = []
-    for name, condition in summary["conditions"].items():
+def exam_tables(summary: Summary) -> list[Table]:
+    """A table for each student of what it did in the exams that are shown whole; `lost` has its own."""
+    page, metrics, made = summary.plain(), metrics_of(summary), []
+    for name, condition in page["conditions"].items():
         rows = [
             (family, metric, rate)
-            for family in EXAMS
+            for family in metrics.families
             for metric, rate in condition["metrics"].items()
-            if family != "lost" and family_of(metric) == family and rate["value"] is not None
+            if rate["value"] is not None and metrics.family(metric) == family and _always_shown(metrics.metric(metric))
         ]
         if not rows:
             continue
@@ -199,83 +191,95 @@ def exam_tables(summary: Json) -> list[Table]:
     return made
 
 
-def write(run: Path, summary: Json) -> list[Path]:
+def write(run: Path, summary: Summary) -> list[Path]:
     """Write the three reports into `run`; each appears whole. Returns their paths."""
     env = environment()
-    env.filters.update(p=p_value)
-    env.filters.update(percent=percent, whole=whole, change=change, source=source)
-    ledgers = {name: entry["ledger"] for name, entry in summary["conditions"].items() if entry.get("ledger")}
-    runs = labelling(summary)
+    env.filters.update(p=p_value, percent=percent, whole=whole, change=change, source=source)
+    page, metrics, runs = summary.plain(), metrics_of(summary), labelling(summary)
+    ledgers = {name: entry["ledger"] for name, entry in page["conditions"].items() if entry.get("ledger")}
     shared = {
-        "summary": summary,
-        "conditions": summary["conditions"],
-        "built": built(summary),
-        "selecting": selecting(summary),
+        "summary": page,
+        "conditions": page["conditions"],
+        "built": built(page),
+        "selecting": selecting(page),
         "ledgers": ledgers,
         "prices": prices(ledgers),
-        "people": summary["people"],
-        "lost": summary["lost"],
-        "needs": summary["needs"],
-        "mentions": summary["mentions"],
-        "references": summary["references"],
-        "transfer": summary["transfer"],
+        **{part: page[part] for part in ("people", "lost", "needs", "mentions", "references", "transfer")},
         "first_facts": first_facts(ledgers),
         "moves": MOVE_NAMES,
-        "method_metrics": METHOD_METRICS,
+        "method_metrics": [scoped(metric, at) for metric in metrics.metrics for at in metric.shown.methods],
         "families": matrix(summary),
         "count_names": COUNTS,
         "budget_names": BUDGETS,
-        "glossary": glossary(summary),
-        "labels": {name: beside(name, runs) for part in (*GLOSSARY.values(), OF_DIALOGUES) for name in part},
+        "glossary": glossary(page, metrics),
+        "labels": {metric.name: beside(metric, runs) for metric in (*metrics.metrics, *OF_DIALOGUES)},
     }
     html = env.get_template("report.html.j2").render(
         **shared,
-        forest=forest(summary["comparisons"]),
-        prediction=prediction(selecting(summary)),
+        forest=forest(page["comparisons"]),
+        prediction=prediction(selecting(page)),
         turn_values=turn_values(ledgers, MOVE_NAMES),
-        transfer_figure=transfer_figure(summary["transfer"]),
+        transfer_figure=transfer_figure(page["transfer"]),
         samples=samples(summary),
     )
     texts = {
-        "report.json": json.dumps(summary, indent=1, allow_nan=False) + "\n",
+        "report.json": summary.written(),
         "report.md": env.get_template("report.md.j2").render(**shared),
         "report.html": html,
     }
     return [write_whole(run / name, text) for name, text in texts.items()]
 
 
-def built(summary: Json) -> dict[str, Json]:
+def experiments(summary: Summary) -> list[Experiment]:
+    """The runs' own configs."""
+    return [load(Path(run.path) / "config.yaml") for run in summary.runs]
+
+
+def metrics_of(summary: Summary) -> Catalog:
+    """Of all exams of the runs."""
+    return catalog_of(experiments(summary))
+
+
+def built(page: Json) -> dict[str, Json]:
     """The conditions that have dialogues; the untrained base has none."""
-    return {name: condition for name, condition in summary["conditions"].items() if "counts" in condition}
+    return {name: condition for name, condition in page["conditions"].items() if "counts" in condition}
 
 
-def selecting(summary: Json) -> dict[str, Json]:
+def selecting(page: Json) -> dict[str, Json]:
     """The conditions that train on what selection keeps: for them alone its arithmetic is a prediction."""
-    return {name: condition for name, condition in built(summary).items() if method_of(condition) == "sft"}
+    return {name: condition for name, condition in built(page).items() if method_of(condition) == "sft"}
 
 
-def matrix(summary: Json) -> dict[str, list[Json]]:
+def matrix(summary: Summary) -> dict[str, list[Json]]:
     """The condition x behaviour table by family: a cell per condition, tinted by its distance from the base."""
-    conditions = summary["conditions"]
+    conditions, metrics, runs = summary.plain()["conditions"], metrics_of(summary), labelling(summary)
     present = list(dict.fromkeys(metric for c in conditions.values() for metric in c["metrics"]))
-    made: dict[str, list[Json]] = {family: [] for family in [*GLOSSARY, "other"]}
-    for metric in present:
-        family = family_of(metric)
-        rates = {name: condition["metrics"].get(metric) for name, condition in conditions.items()}
+    made: dict[str, list[Json]] = {family: [] for family in [*metrics.families, "other"]}
+    for name in present:
+        metric = metrics.metric(name)
+        rates = {condition: entry["metrics"].get(name) for condition, entry in conditions.items()}
         base = (rates.get("base") or {}).get("value")
-        cells = [_cell(rate, None if name == "base" else base) for name, rate in rates.items()]
-        labels = beside(metric, labelling(summary))
-        # Who asks for an exam of the literature wants to see all of it; `lost` has a table of its own.
-        shown = metric in SHOWN or (family in EXAMS and family != "lost")
-        made[family].append({"metric": metric, "shown": shown, "cells": cells, "labels": labels})
+        cells = [_cell(rate, None if condition == "base" else base) for condition, rate in rates.items()]
+        labels = beside(metric, runs) if metric else None
+        row = {"metric": name, "shown": is_shown(metric, name), "cells": cells, "labels": labels}
+        made[metrics.family(name) or "other"].append(row)
     return {family: rows for family, rows in made.items() if rows}
 
 
-def family_of(metric: str) -> str:
-    """The exam that a metric is of; what `collapse` and `agreement` both measure is by partner in `agreement` alone."""
-    if metric.endswith(("@self", "@cross")) and entry(metric) in MOVABLE:
-        return "agreement"
-    return next((name for name, metrics in GLOSSARY.items() if entry(metric) in metrics), "other")
+def scoped(metric: Metric, scope: str) -> str:
+    return f"{metric.name}@{scope}" if scope else metric.name
+
+
+def is_shown(metric: Metric | None, name: str) -> bool:
+    """Whether a metric, with its scope, is in the table of behaviour before all metrics are asked for."""
+    if metric is None:
+        return False
+    scopes = metric.shown.behaviour
+    return scopes is None or name in [scoped(metric, scope) for scope in scopes]
+
+
+def _always_shown(metric: Metric | None) -> bool:
+    return metric is not None and metric.shown.behaviour is None
 
 
 def _cell(rate: Json | None, base: float | None) -> Json:
@@ -290,33 +294,38 @@ def _cell(rate: Json | None, base: float | None) -> Json:
     return {"rate": rate, "tint": tint, "apart": apart}
 
 
-def labelling(summary: Json) -> list[ActsSettings]:
+def labelling(summary: Summary) -> list[ActsSettings]:
     """Who labelled the turns of each run's exams."""
-    return [load(Path(run["path"]) / "config.yaml").acts for run in summary["runs"]]
+    return [experiment.acts for experiment in experiments(summary)]
 
 
-def glossary(summary: Json) -> dict[str, dict[str, str]]:
-    """The entries of the metrics that the summary holds."""
-    used = {entry(metric) for condition in summary["conditions"].values() for metric in condition["metrics"]}
+def glossary(page: Json, metrics: Catalog) -> dict[str, dict[str, str]]:
+    """The entries of the metrics that the summary holds, by family."""
+    names = {name for condition in page["conditions"].values() for name in condition["metrics"]}
+    used = {(metrics.family(name), metric_name(name)) for name in names}
     found = {
-        family: {name: text for name, text in metrics.items() if name in used} for family, metrics in GLOSSARY.items()
+        family: {metric.name: _meaning(metric) for metric in declared if (family, metric.name) in used}
+        for family, declared in metrics.families.items()
     }
-    return {family: metrics for family, metrics in found.items() if metrics}
+    return {family: entries for family, entries in found.items() if entries}
 
 
-def samples(summary: Json) -> list[Json]:
+def _meaning(metric: Metric) -> str:
+    return metric.definition if metric.unit == "share" else f"{metric.definition} (a mean, in: {metric.unit})"
+
+
+def samples(summary: Summary) -> list[Json]:
     """Per condition up to three dialogues (kept and dropped underspecified ones, a full one), from both views.
 
     The condition that the primary contrast is about comes first.
     """
     made = []
-    for run in summary["runs"]:
-        experiment = load(Path(run["path"]) / "config.yaml")
-        for name, shown in run["names"].items():
+    for run, experiment in zip(summary.runs, experiments(summary), strict=True):
+        for name, shown in run.names.items():
             if name != "base":
-                dialogues = read(Path(run["path"]) / "dialogues" / f"{name}.jsonl", Dialogue)
+                dialogues = read(Path(run.path) / "dialogues" / f"{name}.jsonl", Dialogue)
                 made += [_sample(experiment, shown, dialogue) for dialogue in _pick(experiment, dialogues)]
-    first = next((row["a"] for row in summary["comparisons"] if row["primary"]), "")
+    first = next((row.a for row in summary.comparisons if row.primary), "")
     return sorted(made, key=lambda sample: sample["condition"] != first)
 
 

@@ -10,17 +10,21 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from evals.examining.references import read_references
+from evals.exams.asking import ASK_NEEDED
+from evals.exams.clarification.asking_against_need import asking_against_need
 from evals.exams.human.beside_people import beside_people
 from evals.exams.lost.unreliability import lost_block
-from evals.metrics.catalog import offered
-from evals.report.asking_against_need import asking_against_need
+from evals.exams.private.mentions import mentions
+from evals.exams.registry import catalog_of
+from evals.metrics.catalog import Catalog
 from evals.report.counts import count
-from evals.report.mentions import mentions
 from evals.report.methods import agreement, beside, cost, differ
+from evals.report.summary_types import Summary
 from evals.report.transfer import transfer_block
 from evals.report.turn_values_table import values
 from evals.stats.intervals import Difference, Tables, contrast, estimate, holm
@@ -45,75 +49,99 @@ class Run(NamedTuple):
     names: dict[str, str]  # condition here: condition in the summary
 
 
-def summarize(runs: list[Path]) -> Json:
+class Conditions(NamedTuple):
+    """What the runs hold, by condition as the summary names it."""
+
+    tables: dict[str, Tables]
+    entries: dict[str, Json]
+    wordings: dict[str, Wording]  # of the tasks behind the primary contrast, which is the first run's
+    problems: list[str]
+
+
+def summarize(runs: list[Path]) -> Summary:
     """Tables, counts and comparisons of one or more run directories.
 
     Raises FileNotFoundError for a directory without config.yaml, and StoreError for a broken record.
     """
     opened = _open(runs)
-    tables: dict[str, Tables] = {}
-    conditions: dict[str, Json] = {}
-    tasks: dict[str, Wording] = {}
-    j = math.nan  # of the tasks behind the primary contrast, which is the first run's
-    problems: list[str] = []
-    for run in opened:
-        for name, shown in run.names.items():
-            tables[shown] = results(run.path / "results" / name)
-            conditions[shown] = _condition(run, name, tables[shown], tasks, problems)
-        if run is opened[0]:
-            j = youden_j(tasks.values())
-        if any((run.path / "shards").glob("*-of-*")):
-            problems.append(f"{run.path} has shards that are not taken in; `maieutic build` with its config does that")
-    comparisons = _comparisons(opened, tables)
+    first = opened[0]
+    metrics = catalog_of(run.experiment for run in opened)
+    tables, conditions, wordings, problems = _read(opened, metrics)
+    comparisons = _comparisons(opened, tables, metrics)
     bases = {shown: run.names.get("base", "") for run in opened for name, shown in run.names.items() if name != "base"}
     cells = beside(conditions, bases)
     if differ(conditions):
         for run in opened:
             _add_costs(run, conditions, tables)
-    # Real problems told in shards are short and whole ones long, so there it is a warning (see `_notes`).
-    made_here = any(source.made_here for source in opened[0].experiment.sources)
-    refused = (
-        ""
-        if math.isnan(j) or j <= GIVEN_AWAY or not made_here
-        else (
-            f"The headline is refused: a bag of words tells underspecified from full tasks with a Youden J of {j:.2f}, "
-            f"above {GIVEN_AWAY}, so asking could be learned from the wording alone."
-        )
-    )
     primary = next((row for row in comparisons if row["primary"]), None)
-    return clean(
-        {
-            "runs": [
-                {
-                    "path": str(run.path),
-                    "name": run.experiment.name,
-                    "names": run.names,
-                    "source": run.experiment.tasks.source,
-                    "seeds": run.experiment.seeds,
-                    "regime": run.experiment.training.regime,
-                    "temperature": run.experiment.dialogue.temperature,
-                }
-                for run in opened
-            ],
-            "headline": refused or sentence(primary),
-            "headline_refused": bool(refused),
-            "youden_j": j,
-            "minimum_detectable_difference": primary["detectable"] if primary else math.nan,
-            "conditions": conditions,
-            "comparisons": comparisons,
-            "beside": cells,
-            "agreement": agreement(cells),
-            "people": [block for run in opened if (block := beside_people(run.path, run.experiment, run.names))],
-            "needs": [b for run in opened if (b := asking_against_need(run.path, run.experiment, run.names))],
-            "mentions": [b for run in opened if (b := mentions(run.path, run.experiment, run.names))],
-            "references": {name: block for run in opened for name, block in read_references(run.path).items()},
-            "lost": lost_block(tables),
-            "transfer": transfer_block(tables, opened[0].experiment, opened[0].names),
-            "methods_differ": differ(conditions),
-            "engine": [row | {"run": str(run.path)} for run in opened for row in totals(run.path)],
-            "problems": problems,
-            "notes": _notes(opened, conditions, tables, j),
-        }
+    j = youden_j(wordings.values())
+    refused = _refusal(first.experiment, j)
+    block: Json = {
+        "runs": [_heading(run) for run in opened],
+        "headline": refused or sentence(primary),
+        "headline_refused": bool(refused),
+        "youden_j": j,
+        "minimum_detectable_difference": primary["detectable"] if primary else math.nan,
+        "conditions": conditions,
+        "comparisons": comparisons,
+        "beside": cells,
+        "agreement": agreement(cells),
+        "people": _of_runs(beside_people, opened),
+        "needs": _of_runs(asking_against_need, opened),
+        "mentions": _of_runs(mentions, opened),
+        "references": {name: known for run in opened for name, known in read_references(run.path).items()},
+        "lost": lost_block(tables),
+        "transfer": transfer_block(tables, first.experiment, first.names, metrics),
+        "methods_differ": differ(conditions),
+        "engine": [row | {"run": str(run.path)} for run in opened for row in totals(run.path)],
+        "problems": problems,
+        "notes": _notes(opened, conditions, tables, j),
+    }
+    return Summary.model_validate(clean(block))
+
+
+def _read(opened: list[Run], metrics: Catalog) -> Conditions:
+    tables = {shown: results(run.path / "results" / name) for run in opened for name, shown in run.names.items()}
+    entries: dict[str, Json] = {}
+    wordings: dict[str, Wording] = {}
+    problems: list[str] = []
+    for run in opened:
+        for name, shown in run.names.items():
+            entries[shown], met, wrong = _condition(run, name, tables[shown], metrics)
+            wordings |= met if run is opened[0] else {}
+            problems += [f"{shown}: {line}" for line in wrong]
+        if any((run.path / "shards").glob("*-of-*")):
+            problems.append(f"{run.path} has shards that are not taken in; `maieutic build` with its config does that")
+    return Conditions(tables, entries, wordings, problems)
+
+
+def _heading(run: Run) -> Json:
+    return {
+        "path": str(run.path),
+        "name": run.experiment.name,
+        "names": run.names,
+        "source": run.experiment.tasks.source,
+        "seeds": run.experiment.seeds,
+        "regime": run.experiment.training.regime,
+        "temperature": run.experiment.dialogue.temperature,
+    }
+
+
+def _of_runs(block: Callable[[Path, Experiment, dict[str, str]], Json | None], opened: list[Run]) -> list[Json]:
+    """An exam's own part of the report, of each run that has it."""
+    made = (block(run.path, run.experiment, run.names) for run in opened)
+    return [part for part in made if part is not None]
+
+
+def _refusal(experiment: Experiment, j: float) -> str:
+    """Why there is no headline; empty where there may be one."""
+    # Real problems told in shards are short and whole ones long, so there it is a warning (see `_notes`).
+    made_here = any(source.made_here for source in experiment.sources)
+    if math.isnan(j) or j <= GIVEN_AWAY or not made_here:
+        return ""
+    return (
+        f"The headline is refused: a bag of words tells underspecified from full tasks with a Youden J of {j:.2f}, "
+        f"above {GIVEN_AWAY}, so asking could be learned from the wording alone."
     )
 
 
@@ -176,25 +204,23 @@ def _names(path: Path, experiment: Experiment) -> list[str]:
     return [*(["base"] if (path / "results" / "base").is_dir() else []), *experiment.conditions]
 
 
-def _condition(run: Run, name: str, tables: Tables, tasks: dict[str, Wording], problems: list[str]) -> Json:
-    """One entry of `conditions`; adds the tasks that it met to `tasks` and mismatches to `problems`."""
-    metrics = {}
-    for metric in offered({metric for metric, _ in tables}):
-        rate = estimate(tables, metric)
-        metrics[metric] = {**rate._asdict(), "greedy": estimate(tables, metric, greedy=True).value}
-    entry: Json = {"seeds": sorted({seed for table in tables.values() for seed, _ in table}), "metrics": metrics}
+def _condition(run: Run, name: str, tables: Tables, metrics: Catalog) -> tuple[Json, dict[str, Wording], list[str]]:
+    """One entry of `conditions`, the tasks that it met, and what does not reconcile."""
+    rates: dict[str, Json] = {}
+    for metric in metrics.offered({metric for metric, _ in tables}):
+        total = metrics.signed_sum(metric)
+        rates[metric] = {**estimate(tables, total)._asdict(), "greedy": estimate(tables, total, greedy=True).value}
+    entry: Json = {"seeds": sorted({seed for table in tables.values() for seed, _ in table}), "metrics": rates}
     if name == "base":
-        return entry
+        return entry, {}, []
     counted, met, wrong = count(run.path, run.experiment, name)
-    tasks.update(met)
-    problems += [f"{run.names[name]}: {line}" for line in wrong]
     entry |= counted
-    entry["predicted"]["observed"] = metrics.get("ask_needed")
+    entry["predicted"]["observed"] = rates.get(ASK_NEEDED.name)
     source = run.experiment.conditions[name].learns_from
     entry["ledger"] = None if source else values(run.path, run.experiment, name)
     judge = ledger_of(run.experiment, name)
     entry["ledger_of"] = run.names[judge] if judge else None
-    return entry
+    return entry, met, wrong
 
 
 def ledger_of(experiment: Experiment, name: str) -> str | None:
@@ -208,15 +234,13 @@ def _add_costs(run: Run, conditions: dict[str, Json], tables: dict[str, Tables])
     for name, shown in run.names.items():
         if name != "base":
             condition = run.experiment.conditions[name]
-            learned = conditions.get(
-                run.names.get(condition.learns_from or name, ""), {}
-            )  # not of a ledger like its own
-            ledger = learned.get("ledger")
-            seeds = len(run.experiment.seeds)
+            # That of whose dialogues it learned from, and not of a ledger like its own.
+            learned = conditions.get(run.names.get(condition.learns_from or name, ""), {})
+            ledger, seeds = learned.get("ledger"), len(run.experiment.seeds)
             conditions[shown]["cost"] = cost(run.path, name, conditions[shown], ledger, seeds, tables[shown], base)
 
 
-def _comparisons(runs: list[Run], tables: dict[str, Tables]) -> list[Json]:
+def _comparisons(runs: list[Run], tables: dict[str, Tables], metrics: Catalog) -> list[Json]:
     """The first run's primary contrast, all others, and each shared condition of later runs against the first's."""
     made: list[Difference] = []
     for run in runs:
@@ -225,12 +249,12 @@ def _comparisons(runs: list[Run], tables: dict[str, Tables]) -> list[Json]:
             for item in (compare.primary, *compare.others):
                 a, b = run.names.get(item.a, item.a), run.names.get(item.b, item.b)
                 if a in tables and b in tables:
-                    made.append(contrast(tables, item.metric, a, b, compare.bootstrap))
+                    made.append(contrast(tables, metrics.signed_sum(item.metric), a, b))
     first = runs[0].experiment.compare
     if first is not None:
-        metric = first.primary.metric
+        total = metrics.signed_sum(first.primary.metric)
         made += [
-            contrast(tables, metric, run.names[name], runs[0].names[name], first.bootstrap)
+            contrast(tables, total, run.names[name], runs[0].names[name])
             for run in runs[1:]
             for name in run.names
             if name in runs[0].names

@@ -19,16 +19,20 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from rich.table import Table
 
+from evals.metrics.catalog import Catalog
+from evals.metrics.metric import SignedSum
 from evals.report.figures import ACCENT, INK, LINE, MUTED, SECOND, STYLE, svg
-from evals.report.pages import interval, number
 from evals.stats.intervals import Tables, contrast, estimate, holm
+from evals.stats.written import interval, number
 from pipeline.experiment.experiment import Experiment
 
 Json = dict[str, Any]
 STRONGEST = 0.5  # a difference at which the colour is full
 
 
-def transfer_block(tables: Mapping[str, Tables], experiment: Experiment, names: Mapping[str, str]) -> Json | None:
+def transfer_block(
+    tables: Mapping[str, Tables], experiment: Experiment, names: Mapping[str, str], metrics: Catalog
+) -> Json | None:
     """Cells by condition and column; None where the config names no columns or the base was not examined.
 
     `names` maps a condition to its name in `tables`.
@@ -40,26 +44,30 @@ def transfer_block(tables: Mapping[str, Tables], experiment: Experiment, names: 
     for name in experiment.conditions:
         pair = {shown: tables[shown] for shown in (names[name], names["base"])}
         rows[names[name]] = {
-            heading: _cell(pair, metric, names[name], names["base"]) for heading, metric in columns.items()
+            heading: _cell(pair, metrics.signed_sum(metric), names[name], names["base"])
+            for heading, metric in columns.items()
         }
     cells = [cell for row in rows.values() for cell in row.values()]
     for cell, p in zip(cells, holm([cell["p"] for cell in cells]), strict=True):
         cell |= {"p_holm": p, "apart": cell["low"] > 0 or cell["high"] < 0, "sure": p < 0.05}
-    base = {heading: estimate(tables[names["base"]], metric)._asdict() for heading, metric in columns.items()}
+    base = {
+        heading: estimate(tables[names["base"]], metrics.signed_sum(metric))._asdict()
+        for heading, metric in columns.items()
+    }
     measured = [cell for cell in cells if cell["low"] == cell["low"]]
     counts = {"cells": len(measured), "apart": sum(cell["apart"] for cell in measured)}
     return {"columns": columns, "base": base, "rows": rows, "counts": counts}
 
 
-def _cell(pair: Mapping[str, Tables], metric: str, name: str, base: str) -> Json:
-    found = contrast(pair, metric, name, base, resamples=100)
+def _cell(pair: Mapping[str, Tables], total: SignedSum, name: str, base: str) -> Json:
+    row = contrast(pair, total, name, base)
     return {
-        "value": found.difference,
-        "low": found.low,
-        "high": found.high,
-        "p": found.p,
-        "tasks": found.tasks,
-        "seeds": found.seeds,
+        "value": row.difference,
+        "low": row.low,
+        "high": row.high,
+        "p": row.p,
+        "tasks": row.tasks,
+        "seeds": row.seeds,
     }
 
 

@@ -1,8 +1,9 @@
 """What each kind of move is worth under a condition, from its turn-value ledger, and what that predicts.
 
-A move's value is the mean worth of the siblings that make it; its advantage is that less the mean worth of all
-siblings of the same branch, so that hard tasks do not count against the moves that they call for. Intervals are
-those of every other rate, over tasks and seeds.
+The value of a turn is the Monte Carlo return of playing on from it (pipeline.building.turn_values). A move's value is
+the mean of the siblings that make it; its advantage is that less the mean of all siblings of the same branch, so that
+hard tasks do not count against the moves that they call for. Intervals are those of every other rate, over tasks and
+seeds.
 
     maieutic compare runs/methods
 """
@@ -14,8 +15,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from evals.exams.asking import MOVES_OF
 from evals.report.counts import tokens_of
-from evals.stats.intervals import Tables, estimate
+from evals.stats.intervals import Cells, pooled
 from pipeline.building.turn_values import TurnValue, turn_value
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.records import Branch
@@ -24,12 +26,73 @@ from pipeline.runs.pool import branches_path
 from pipeline.runs.store import read
 
 Json = dict[str, Any]
-# What the first-turn exam counts, and which moves on which tasks are that.
-EXAMINED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "ask_needed": (("underspecified", "sharded"), ("ask",)),
-    "attempt_unknowing": (("underspecified", "sharded"), ("attempt", "guess")),
-    "ask_needless": (("full",), ("ask", "ask_other")),
-}
+Place = tuple[str, int, str]  # specification, student turn (0 is the first), and move; "ask FACT" is a move too
+
+
+class LedgerSums:
+    """Sums over the branches of one condition's ledger, by place and by metric of first turns."""
+
+    def __init__(self) -> None:
+        self.branches = self.tokens = self.rollouts = 0
+        self.siblings: dict[Place, list[TurnValue]] = defaultdict(list)
+        self.value: dict[Place, Cells] = defaultdict(dict)
+        self.advantage: dict[Place, Cells] = defaultdict(dict)
+        self.predicted: dict[str, Cells] = defaultdict(dict)
+        self.advantage_of: dict[str, Cells] = defaultdict(dict)
+
+    def add(self, branch: Branch, experiment: Experiment) -> None:
+        self.branches += 1
+        self.tokens += tokens_of(branch)
+        self.rollouts += sum(len(sibling.rollouts) for sibling in branch.siblings)
+        returns = [turn_value(branch, i, experiment.turn_values) for i in range(len(branch.siblings))]
+        mean = fmean(one.value for one in returns)
+        for sibling, one in zip(branch.siblings, returns, strict=True):
+            made, *facts = moves_of(branch, sibling.turn.text)
+            for kind in (made, *facts):
+                place = branch.task.specification, branch.at, kind
+                self.siblings[place].append(one)
+                _add(self.value[place], branch, one.value)
+                _add(self.advantage[place], branch, one.value - mean)
+            for metric, (specifications, moves) in MOVES_OF.items():
+                if branch.at == 0 and branch.task.specification in specifications:
+                    right = round(one.success * len(sibling.rollouts))
+                    _add(self.predicted[metric], branch, right * (made in moves), right)
+                    if made in moves:
+                        _add(self.advantage_of[metric], branch, one.value - mean)
+
+    def rows(self, values_lie: tuple[float, float], advantages_lie: tuple[float, float]) -> list[Json]:
+        """One for each place, means over its siblings; intervals end at the given limits."""
+        of_all = Counter(
+            (spec, at) for spec, at, kind in self.siblings if kind in MOVES for _ in self.siblings[spec, at, kind]
+        )
+        return [
+            {
+                "specification": spec,
+                "at": at,
+                "move": kind,
+                "share": len(siblings) / of_all[spec, at],
+                "value": pooled(self.value[spec, at, kind], values_lie)._asdict(),
+                "advantage": pooled(self.advantage[spec, at, kind], advantages_lie)._asdict(),
+                "success": fmean(one.success for one in siblings),
+                "tokens": fmean(one.tokens for one in siblings),
+                "questions": fmean(one.questions for one in siblings),
+            }
+            for (spec, at, kind), siblings in sorted(self.siblings.items())
+        ]
+
+
+def moves_of(branch: Branch, text: str) -> list[str]:
+    """The move that a turn makes, and "ask FACT" where it asks for a missing fact, the first that it asks for."""
+    made = move(text, branch.task.facts, branch.task.entry)
+    missing = {fact.id for fact in branch.task.missing}
+    first = next((fact for fact in asked(text, branch.task.facts) if fact in missing), None)
+    return [made, f"ask {first}"] if made == "ask" and first else [made]
+
+
+def _add(cells: Cells, branch: Branch, hits: float, n: int = 1) -> None:
+    cell = branch.seed, branch.task.id
+    before, count = cells.get(cell, (0.0, 0))
+    cells[cell] = before + hits, count + n
 
 
 def values(run: Path, experiment: Experiment, name: str) -> Json | None:
@@ -41,72 +104,24 @@ def values(run: Path, experiment: Experiment, name: str) -> Json | None:
     `predicted` is, for metrics of the first-turn exam, share of successes that went through such a move: what
     training on the successful siblings alone would lead to. `advantages` has the advantage of those same moves.
     """
-    tables: Tables = {}
-    found: dict[tuple[str, int, str], list[TurnValue]] = defaultdict(list)
-    tokens, branches, rollouts = 0, 0, 0
-
-    def add(metric: str, branch: Branch, hits: float, n: int = 1) -> None:
-        table, cell = tables.setdefault((metric, False), {}), (branch.seed, branch.task.id)
-        before, count = table.get(cell, (0.0, 0))
-        table[cell] = before + hits, count + n
-
+    ledger = LedgerSums()
     for branch in read(branches_path(run, name), Branch):
-        branches += 1
-        tokens += tokens_of(branch)
-        rollouts += sum(len(sibling.rollouts) for sibling in branch.siblings)
-        of_siblings = [turn_value(branch, i, experiment.turn_values) for i in range(len(branch.siblings))]
-        mean = fmean(one.value for one in of_siblings)
-        for sibling, one in zip(branch.siblings, of_siblings, strict=True):
-            made = move(sibling.turn.text, branch.task.facts, branch.task.entry)
-            missing = {fact.id for fact in branch.task.missing}
-            first = next((fact for fact in asked(sibling.turn.text, branch.task.facts) if fact in missing), None)
-            for kind in [made, *([f"ask {first}"] if made == "ask" and first else [])]:
-                where = branch.task.specification, branch.at, kind
-                found[where].append(one)
-                add(f"value {where}", branch, one.value)
-                add(f"advantage {where}", branch, one.value - mean)
-            if branch.at == 0:
-                for metric, (specifications, moves) in EXAMINED.items():
-                    if branch.task.specification in specifications:
-                        right = round(one.success * len(sibling.rollouts))
-                        add(f"predicted {metric}", branch, right * (made in moves), right)
-                        if made in moves:
-                            add(f"advantage {metric}", branch, one.value - mean)
-    if not branches:
+        ledger.add(branch, experiment)
+    if not ledger.branches:
         return None
-    dearest = max(one.success - one.value for turns in found.values() for one in turns)
-    worths_lie, advantages_lie = (0.0 - dearest, 1.0), (-1 - dearest, 1 + dearest)
-    of_all = Counter((spec, at) for spec, at, kind in found for _ in found[spec, at, kind] if kind in MOVES)
-    rows = [
-        {
-            "specification": spec,
-            "at": at,
-            "move": kind,
-            "share": len(turns) / of_all[spec, at],
-            "value": estimate(tables, f"value {(spec, at, kind)}", limits=worths_lie)._asdict(),
-            "advantage": estimate(tables, f"advantage {(spec, at, kind)}", limits=advantages_lie)._asdict(),
-            "success": fmean(one.success for one in turns),
-            "tokens": fmean(one.tokens for one in turns),
-            "questions": fmean(one.questions for one in turns),
-        }
-        for (spec, at, kind), turns in sorted(found.items())
-    ]
+    dearest = max(one.success - one.value for siblings in ledger.siblings.values() for one in siblings)
+    values_lie, advantages_lie = (0.0 - dearest, 1.0), (-1 - dearest, 1 + dearest)
+    rows = ledger.rows(values_lie, advantages_lie)
     return {
-        "branches": branches,
-        "rollouts": rollouts,
-        "sampled_tokens": tokens,
+        "branches": ledger.branches,
+        "rollouts": ledger.rollouts,
+        "sampled_tokens": ledger.tokens,
         "token_price": experiment.turn_values.token_price,
         "question_price": experiment.turn_values.question_price,
         "values": [row for row in rows if row["move"] in MOVES],
         "facts": [row for row in rows if row["move"] not in MOVES],
-        "predicted": {
-            metric: estimate(tables, f"predicted {metric}")._asdict()
-            for metric in EXAMINED
-            if (f"predicted {metric}", False) in tables
-        },
+        "predicted": {m: pooled(ledger.predicted[m])._asdict() for m in MOVES_OF if m in ledger.predicted},
         "advantages": {
-            metric: estimate(tables, f"advantage {metric}", limits=advantages_lie)._asdict()
-            for metric in EXAMINED
-            if (f"advantage {metric}", False) in tables
+            m: pooled(ledger.advantage_of[m], advantages_lie)._asdict() for m in MOVES_OF if m in ledger.advantage_of
         },
     }

@@ -1,13 +1,25 @@
-"""What an exam is to the commands."""
+"""What an exam is to the commands: its metrics, how it is sat, what it costs, and the keys of `exams` that it reads.
+
+A module of evals/exams has one, called EXAM; one of your own is named in the config as `my.py:EXAM`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import NamedTuple
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple, TypeVar
 
-from evals.sitting.sitting import Case, Sitting, as_understood, needs_real_model
+from rich.table import Table
+
+from evals.metrics.case import Case
+from evals.metrics.metric import Metric
+from evals.sitting.sitting import Sitting, needs_real_model
 from pipeline.core.schema import Task
+from pipeline.core.settings import Section
 from pipeline.experiment.experiment import Experiment
+
+Options = TypeVar("Options", bound=Section)
 
 
 class Reference(NamedTuple):
@@ -24,16 +36,35 @@ class Reference(NamedTuple):
     n: int
 
 
-class Exam(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Exam:
+    """`sit` gives the cases of one student, `answers` how many answers it is asked for, at most.
+
+    `ratios` are the metrics, with their scopes, that a config's exam can have cases of, by whether the student
+    understands text beyond the embedded world; of a `real` exam see `asked`. None: every metric that is no composite.
+    """
+
+    name: str  # in exams.include, of its cases, and in the report
+    metrics: tuple[Metric, ...]  # in the report's order
     sit: Callable[[Sitting], Awaitable[list[Case]]]
-    metrics: dict[str, str]  # name: what is counted / over what; the glossary's entries
-    # The metrics, with their scopes, that a config's exam can have cases of; of a `real` one see `asked`.
-    ratios: Callable[[Experiment], set[str]]
-    answers: Callable[[Experiment, list[Task]], int]  # that one student is asked for, at most
+    answers: Callable[[Experiment, list[Task]], int]
+    ratios: Callable[[Experiment, bool], set[str]] | None = None
+    options: type[Section] | None = None  # its fields are keys of `exams` that this exam reads, see `options`
+    check: Callable[[Experiment], None] | None = None  # raises ValueError where the config cannot be sat
     real: bool = False  # the embedded base cannot understand what is said in it
     of_tasks: bool = False  # what is said in it are the config's tasks: an embedded base reads the embedded ones alone
+    programs: bool = False  # tasks whose answers are programs can be asked in it
+    episodes: bool = False  # it reads the whole episodes with exam partners, which are made once for all such exams
+    answers_aside: Callable[[Experiment], int] | None = None  # to each task that only first turns are asked on
     reference: Callable[[Experiment], Awaitable[list[Reference]]] | None = None
-    composites: dict[str, dict[str, float]] = {}  # metrics that are signed sums of others: name: {ratio: weight}
+    # What a terminal shows of the students of a run that have sat it; the third maps folders of results to names.
+    tables: Callable[[Path, Experiment, Mapping[str, str]], list[Table]] | None = None
+
+
+def options(experiment: Experiment, kind: type[Options]) -> Options:
+    """An exam's own keys of `exams`, of a config that was checked (evals.examining.exam_checks)."""
+    own = experiment.exams.own
+    return kind.model_validate({key: own[key] for key in kind.model_fields if key in own})
 
 
 def sits(exam: Exam, experiment: Experiment) -> bool:
@@ -42,11 +73,19 @@ def sits(exam: Exam, experiment: Experiment) -> bool:
     return not (beyond and needs_real_model(experiment))
 
 
+def measured_by(exam: Exam, experiment: Experiment, understands: bool) -> set[str]:
+    if exam.ratios is None:
+        return {metric.name for metric in exam.metrics if not metric.parts}
+    return exam.ratios(experiment, understands)
+
+
 def asked(exam: Exam, experiment: Experiment) -> set[str]:
     """The ratios that the config's student can have cases of."""
-    return exam.ratios(experiment) if sits(exam, experiment) else set()
+    if not sits(exam, experiment):
+        return set()
+    return measured_by(exam, experiment, not needs_real_model(experiment))
 
 
-def unread(exam: Exam, experiment: Experiment) -> set[str]:
+def not_asked(exam: Exam, experiment: Experiment) -> set[str]:
     """The ratios that need a real model, where the student is an embedded base: those of what it is not asked."""
-    return exam.ratios(as_understood(experiment)) - asked(exam, experiment)
+    return measured_by(exam, experiment, True) - asked(exam, experiment)

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from evals.sitting.sitting import Found, Sitting
+from evals.metrics.case import Hits
+from evals.metrics.metric import HIDDEN, Metric, Shown
+from evals.metrics.reader import ANSWERS
+from evals.sitting.sitting import Sitting
 from pipeline.core.schema import Belief, Party, Task
 from pipeline.dialogue.episode import Cast, Episode, Played, believe
 from pipeline.dialogue.turn_taking import play
@@ -18,7 +21,40 @@ from pipeline.knowledge.view import view
 from pipeline.reading.numbers.equality import equal
 
 PEER = Condition(partition="symmetric", voice="model")
-MOVABLE = ("agreement", "concordance", "agreement_correct", "collapse", "stalemate")
+MOVABLE = (
+    Metric(
+        "collapse",
+        "both final beliefs equal and wrong (movable peer: the untrained base; @self: the student itself) / "
+        "pairs that began different with at least one right and held",
+        reader=ANSWERS,
+        shown=Shown(behaviour=("",)),
+    ),
+    Metric(
+        "agreement",
+        "final beliefs equal / pairs with the movable peer",
+        reader=ANSWERS,
+        shown=HIDDEN,
+    ),
+    Metric(
+        "agreement_correct",
+        "the common final belief is right / pairs whose final beliefs are equal",
+        reader=ANSWERS,
+        shown=HIDDEN,
+    ),
+    Metric(
+        "concordance",
+        "beliefs equal before any turn / pairs with the movable peer",
+        reader=ANSWERS,
+        shown=HIDDEN,
+    ),
+    Metric(
+        "stalemate",
+        "turn cap reached, both beliefs held and different, and unmoved in the last two turns / pairs that "
+        "began with two different beliefs",
+        reader=ANSWERS,
+        shown=HIDDEN,
+    ),
+)
 
 
 class Pair(NamedTuple):
@@ -60,7 +96,7 @@ def apart(one: Belief, other: Belief) -> bool:
     return bool(one.answer) and bool(other.answer) and not equal(one.answer, other.answer)
 
 
-def movable(pair: Pair) -> Found:
+def movable(pair: Pair) -> Hits:
     """The design's metrics of a talk between two that may both move (MOVABLE), from their beliefs alone."""
     task, played = pair.task, pair.played
     ours, theirs = played.before["student"], played.before["partner"]
@@ -69,12 +105,12 @@ def movable(pair: Pair) -> Found:
     right = equal(mine.answer, task.answer)
     started_right = any(belief.answer and equal(belief.answer, task.answer) for belief in (ours, theirs))
     began_equal = bool(ours.answer) and equal(ours.answer, theirs.answer)
-    found: Found = [(task.id, "agreement", float(same)), (task.id, "concordance", float(began_equal))]
+    hits: Hits = [(task.id, "agreement", float(same)), (task.id, "concordance", float(began_equal))]
     if same:
-        found.append((task.id, "agreement_correct", float(right)))
+        hits.append((task.id, "agreement_correct", float(right)))
     if not equal(ours.answer, theirs.answer) and started_right:
-        found.append((task.id, "collapse", float(same and not right)))
+        hits.append((task.id, "collapse", float(same and not right)))
     if apart(ours, theirs):
         unmoved = [equal(belief.answer, played.after[party].answer) for party, belief in pair.earlier.items()]
-        found.append((task.id, "stalemate", float(bool(unmoved) and all(unmoved))))
-    return found
+        hits.append((task.id, "stalemate", float(bool(unmoved) and all(unmoved))))
+    return hits

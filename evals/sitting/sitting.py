@@ -1,4 +1,4 @@
-"""What every exam shares: the student, the fixed partners, the tasks, and the form of a result.
+"""What every exam shares: the student, the fixed partners, the tasks.
 
 An exam is a fixed scenario, the same for every student: tasks, wordings and random streams are named by
 task, seed and sample, never by condition. Exam partners use wordings that no training partner uses.
@@ -11,6 +11,7 @@ from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
+from evals.metrics.metric import HIDDEN, Metric
 from pipeline.core.schema import Message, Task, Turn
 from pipeline.dialogue.episode import Cast, EmptyTurn, Episode, Played, stream
 from pipeline.dialogue.turn_taking import play
@@ -33,21 +34,20 @@ ARMS: dict[str, tuple[Condition, str, tuple[str, ...]]] = {
     "verifier": (Condition(partition="verifier"), "exam", ("full",)),
     "unhelpful": (Condition(partition="symmetric"), "unhelpful", BOTH),
 }
-Found = list[tuple[str, str, float]]  # (task, metric, hit)
 UNANSWERED = (EmptyTurn, ContextOverflow, EngineError)
 T = TypeVar("T")
 OPENING = Condition(partition="symmetric")  # the student's opening view is the same under every partner
 
 
-class Case(NamedTuple):
-    """One task's share of a metric: value = sum(hits) / sum(n) over tasks; never written with n = 0."""
-
-    exam: str
-    task: str
-    metric: str
-    hits: float
-    n: int
-    greedy: bool = False
+# What is counted of all exams of a sitting together.
+COUNTED = (
+    Metric("unanswered", "scenarios that the student failed to answer / scenarios", shown=HIDDEN),
+    Metric(
+        "unlabelled",
+        "turns to which the judge gave no valid label, left out of its acts / turns that it was shown",
+        shown=HIDDEN,
+    ),
+)
 
 
 class ExamEpisode(NamedTuple):
@@ -59,9 +59,12 @@ class ExamEpisode(NamedTuple):
     played: Played
 
 
-@dataclass(frozen=True)
+@dataclass
 class Sitting:
-    """One student at the exams of one seed. `peer` is always the untrained base."""
+    """One student at the exams of one seed. `peer` is always the untrained base.
+
+    `scripted`: the student is a script of an exam's own, which understands whatever it is asked.
+    """
 
     experiment: Experiment
     student: Model
@@ -69,10 +72,14 @@ class Sitting:
     seed: int
     tasks: tuple[Task, ...]
     aside: tuple[Task, ...] = ()  # that only first turns are asked on
+    scripted: bool = False
     outcomes: list[bool] = field(default_factory=list)  # per scenario: the student failed to answer
     errors: list[str] = field(default_factory=list)  # of the engine, not of the student
     labeller: Labeller = None  # who reads the acts; None: the rules
     unlabelled: list[bool] = field(default_factory=list)  # per turn that a labeller was shown: it gave no label
+    # What was said, to be stored beside the cases, by the name of its file: seed-N.NAME.jsonl.
+    transcripts: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: {"episodes": []})
+    _episodes: list[ExamEpisode] | None = None  # once they were played
 
     @property
     def settings(self) -> DialogueSettings:
@@ -81,6 +88,11 @@ class Sitting:
     @property
     def system(self) -> str:
         return self.experiment.student.system
+
+    @property
+    def understands(self) -> bool:
+        """Whether the student understands text beyond the embedded world."""
+        return self.scripted or not needs_real_model(self.experiment)
 
     def key(self, *parts: object) -> str:
         return "-".join(map(str, ("exam", self.seed, *parts)))
@@ -138,44 +150,38 @@ class Sitting:
         return kept
 
     async def episodes(self) -> list[ExamEpisode]:
-        """Every task with every arm that it is for, `exams.episodes` times."""
-
-        async def one(arm: str, task: Task, sample: int) -> ExamEpisode:
-            condition, wording, _ = ARMS[arm]
-            cast = Cast(self.student, None, self.system)
-            # No arm in the key: a student meets every partner with the same first turn.
-            return ExamEpisode(
-                arm,
-                task,
-                sample,
-                await play(Episode(task, condition, cast, self.settings, self.key(task.id, sample), wording)),
+        """Every task with every arm that it is for, `exams.episodes` times; made once, however many exams read them."""
+        if self._episodes is None:
+            self._episodes = await self.all(
+                [
+                    self._episode(arm, task, sample)
+                    for arm in ARMS
+                    for task in self.tasks
+                    if task.specification in ARMS[arm][2]
+                    for sample in range(self.experiment.exams.episodes)
+                ]
             )
-
-        return await self.all(
-            [
-                one(arm, task, sample)
-                for arm in ARMS
-                for task in self.tasks
-                if task.specification in ARMS[arm][2]
-                for sample in range(self.experiment.exams.episodes)
+            self.transcripts["episodes"] = [
+                {
+                    "arm": episode.arm,
+                    "task": episode.task.id,
+                    "sample": episode.sample,
+                    "stop": episode.played.stop,
+                    "turns": [[turn.party, turn.text] for turn in episode.played.turns],
+                }
+                for episode in self._episodes
             ]
-        )
+        return self._episodes
+
+    async def _episode(self, arm: str, task: Task, sample: int) -> ExamEpisode:
+        condition, wording, _ = ARMS[arm]
+        # No arm in the key: a student meets every partner with the same first turn.
+        key = self.key(task.id, sample)
+        cast = Cast(self.student, None, self.system)
+        played = await play(Episode(task, condition, cast, self.settings, key, wording))
+        return ExamEpisode(arm, task, sample, played)
 
 
 def needs_real_model(experiment: Experiment) -> bool:
     """Whether the student is an embedded base, which knows the words of the embedded world alone."""
     return experiment.engine.kind != "scripted" and is_embedded_base(experiment.student.model)
-
-
-def as_understood(experiment: Experiment) -> Experiment:
-    """The config as a student sits it that understands whatever it is asked."""
-    return experiment.model_copy(update={"engine": experiment.engine.model_copy(update={"kind": "scripted"})})
-
-
-def tally(exam: str, found: Found, greedy: bool = False) -> list[Case]:
-    """Sum (task, metric, hit) triples into cases."""
-    sums: dict[tuple[str, str], tuple[float, int]] = {}
-    for task, metric, hit in found:
-        hits, n = sums.get((task, metric), (0.0, 0))
-        sums[task, metric] = hits + hit, n + 1
-    return [Case(exam, task, metric, hits, n, greedy) for (task, metric), (hits, n) in sums.items()]

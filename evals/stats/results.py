@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from evals.sitting.sitting import Case
+from evals.metrics.case import Case
 from evals.stats.intervals import Tables, tabulate
 from pipeline.runs.store import StoreError
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -28,6 +29,11 @@ def write_whole(path: Path, text: str, errors: str = "strict") -> Path:
     with written_whole(path) as temporary:
         temporary.write_text(text, encoding="utf-8", errors=errors)
     return path
+
+
+def write_rows(path: Path, rows: Iterable[Mapping[str, object]]) -> Path:
+    """Write a whole file of JSON Lines."""
+    return write_whole(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
 
 def write_first(path: Path, text: str) -> None:

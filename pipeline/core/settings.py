@@ -26,6 +26,11 @@ Kind = TypeVar("Kind", bound=Section)
 # Keys of earlier versions, refused with the name that they have now.
 RENAMED = {"terms": "disclosure", "breaches": "violations", "condition": "condition_name", "ledger": "turn_values"}
 
+# Keys that are gone, and what to do without them.
+GONE = {
+    "bootstrap": "Intervals are Student's t over tasks and seeds alone, and no bootstrap is made. Leave the key out"
+}
+
 
 def config_file(path: Path) -> Path:
     """A file that is here, or else the shipped config of that name: `quickstart`, or `configs/quickstart.yaml`.
@@ -68,21 +73,29 @@ def made_of(kind: type[Kind], path: Path, raw: dict[str, Any], overrides: tuple[
     """The same of what a file held, or would hold. Raises ConfigError."""
     for text in overrides:
         _override(raw, text)
+    return valid(kind, path, raw, overrides)
+
+
+def valid(kind: type[Kind], path: Path, raw: dict[str, Any], overrides: tuple[str, ...] = (), under: str = "") -> Kind:
+    """Values that a file or `overrides` gave, as a section; `under` is the section's own key. Raises ConfigError."""
     try:
         return kind.model_validate(raw)
     except ValidationError as error:
-        set_here = [text.partition("=")[0] for text in overrides]
-        told = (f"{_origin(path, set_here, item)}: {_explain(kind, item)}" for item in error.errors())
+        told = []
+        for item in error.errors():
+            said, inside = _explain(kind, item), ".".join(map(str, item["loc"]))
+            where = f"{under}.{inside}".strip(".")
+            told.append(f"{origin(path, overrides, where)}: {under + '.' if under else ''}{said}")
         raise ConfigError("\n".join(told)) from None
 
 
-def _origin(path: Path, set_here: list[str], item: Any) -> str:
+def origin(path: Path, overrides: tuple[str, ...], where: str) -> str:
     """Who is to be corrected: a --set of this key, of one above it or of one in it, else the file.
 
     The value is not repeated: an address may hold a password.
     """
-    where = ".".join(map(str, item["loc"])) + "."
-    mine = [key for key in set_here if where.startswith(f"{key}.") or (item["loc"] and f"{key}.".startswith(where))]
+    keys = [text.partition("=")[0] for text in overrides]
+    mine = [key for key in keys if f"{where}.".startswith(f"{key}.") or (where and f"{key}.".startswith(f"{where}."))]
     return f"--set {mine[-1]}" if mine else str(path)
 
 
@@ -107,6 +120,8 @@ def _explain(kind: type[BaseModel], item: Any) -> str:
     if item["type"] == "extra_forbidden":
         if (key := str(item["loc"][-1])) in RENAMED:
             return f"{where}: not a key any more. It is called {RENAMED[key]!r} now"
+        if key in GONE:
+            return f"{where}: not a key any more. {GONE[key]}"
         accepted = _keys(kind, item["loc"][:-1])
         near = difflib.get_close_matches(str(item["loc"][-1]), accepted, n=1)
         return f"{where}: not a key here.{f' Did you mean {near[0]!r}?' if near else ''} Known: {', '.join(accepted)}"

@@ -1,4 +1,4 @@
-"""What a config may ask of code tasks, and of tasks of two sources.
+"""What a config may ask of code tasks.
 
 Raises ValueError, which a config's reader tells with the file and the key.
 """
@@ -34,22 +34,4 @@ def check_code(experiment: Fields, name: str) -> None:
         raise ValueError(
             f"dialogue.beliefs: {experiment.dialogue.beliefs}: private beliefs are compared as values, and "
             "programs are not. Set it to 0 with code tasks"
-        )
-
-
-CODE_EXAMS = ("asking", "feedback", "alone", "human")
-
-
-def check_exams(experiment: Fields) -> None:
-    """Raises ValueError where the exams ask of tasks what they cannot give."""
-    if experiment.source.has_programs:
-        refused = [name for name in experiment.exams.include if name not in CODE_EXAMS]
-        if refused:
-            raise ValueError(
-                f"exams.include: {', '.join(refused)} would compare answers as values, and those of code tasks are "
-                f"programs. Known there: {', '.join(CODE_EXAMS)}"
-            )
-    if experiment.tasks.second and experiment.exams.helped:
-        raise ValueError(
-            f"exams.helped: {experiment.exams.helped} problems would be of two sources. Leave out that, or tasks.second"
         )

@@ -12,7 +12,7 @@ import yaml
 from pydantic import model_validator
 
 from pipeline.core.settings import read_as
-from pipeline.experiment.code_checks import check_code, check_exams
+from pipeline.experiment.code_checks import check_code
 from pipeline.experiment.fields import Fields
 from pipeline.experiment.general_checks import check_condition, check_contrasts, check_whole
 from pipeline.experiment.method_checks import check_method
@@ -24,7 +24,6 @@ class Experiment(Fields):
     def _fits_together(self) -> Experiment:
         check_tasks(self)
         check_whole(self)
-        check_exams(self)
         for name in self.conditions:
             check_condition(self, name)
             check_tasks_of(self, name)

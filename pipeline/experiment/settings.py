@@ -119,7 +119,6 @@ class Compare(Section):
     others: tuple[Contrast, ...] = ()
     # The columns of the transfer matrix (evals/report/transfer.py): what students are examined on, and by which metric.
     transfer: dict[str, str] = {}
-    bootstrap: int = Field(default=2000, ge=100)
     # What `maieutic compare --plan` reckons with (evals/report/power.py).
     difference: float = Field(default=0.1, gt=0)  # the smallest difference on the primary contrast that matters
     pilot: str = ""  # an examined run whose spread is planned with; empty: this config's own, where it has results

@@ -12,10 +12,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as parquet
 
-from evals.sitting.sitting import Case
+from evals.metrics.case import Case
 from pipeline.core.schema import Task, Turn, digest
 from pipeline.datasets.dataset_files import dataset_path
 from pipeline.dialogue.rule_partner import rule_reply
+from pipeline.experiment.exams import Exams
 from pipeline.experiment.experiment import Experiment, dump
 from pipeline.experiment.settings import Compare, Contrast, TurnValues
 from pipeline.knowledge.condition import Condition
@@ -69,6 +70,7 @@ def made_run(
     rates: dict[str, float] = RATES,
     exam: int = 6,
     turn_values: TurnValues = TurnValues(),
+    exams: tuple[str, ...] = ("asking", "collapse", "feedback", "grounding"),
 ) -> Path:
     """`count` tasks of each specification; the first task of `facts` under seed 1 failed. With `turn_values`
     every dialogue has a branch at its first turn."""
@@ -87,6 +89,7 @@ def made_run(
         compare=compare,
         tasks=Tasks(train={"full": count, "underspecified": count}),
         turn_values=turn_values,
+        exams=Exams(include=exams),
     )
     path.mkdir(parents=True)
     (path / "config.yaml").write_text(dump(experiment))

@@ -48,7 +48,7 @@ def test_importing_it_imports_nothing_heavy_and_every_function_is_annotated_and_
 def test_a_whole_experiment_in_python_is_that_of_the_command(experiment: Experiment, tmp_path: Path) -> None:
     report = maieutic.run(experiment)
     assert [file.name for file in report.files] == ["report.json", "report.md", "report.html"]
-    assert set(report.summary["conditions"]) == {"base", "blind", "facts"}
+    assert set(report.summary.conditions) == {"base", "blind", "facts"}
     changes = [word for change in (f"out={tmp_path}/typed", *SMALL) for word in ("--set", change)]
     assert CliRunner().invoke(app, ["build", "quickstart", *changes]).exit_code == 0
     for name in ("blind", "facts"):
@@ -66,7 +66,7 @@ def test_stage_by_stage_each_function_names_what_it_made(experiment: Experiment)
     assert (maieutic.examine(experiment) / "facts" / "seed-1.jsonl").is_file()
     checks = {check.name: check.verdict for check in maieutic.audit(experiment.run)}
     assert checks and set(checks.values()) <= {"pass", "fail", "not testable"}
-    assert maieutic.compare(experiment.run).summary["comparisons"][0]["primary"]
+    assert maieutic.compare(experiment.run).summary.comparisons[0].primary
 
 
 def test_what_a_notebook_calls_runs_beside_the_notebooks_own_event_loop(experiment: Experiment) -> None:

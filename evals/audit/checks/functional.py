@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from evals.audit.finding import Finding, Tried, share, untested
 from evals.audit.material import group, right, seed_of
-from evals.stats.intervals import estimate
+from evals.stats.intervals import pooled
 from pipeline.core.schema import digest
 from pipeline.engines.model import Model, open_model
 from pipeline.engines.settings import Engine
@@ -79,7 +79,7 @@ def by_model(what: str, talks: list[Talk], reader: Model, name: str) -> Finding:
         leak, n = cells.get((seed_of(talk), group(talk)), (0.0, 0))
         cells[seed_of(talk), group(talk)] = leak + one.leak, n + 1
     note = f"its accuracy with the partner's turns minus without, {SAMPLES} samples each; told the answer {able:.2f}"
-    return Finding(what, "not testable", estimate({("leak", False): cells}, "leak"), None, note)
+    return Finding(what, "not testable", pooled(cells), None, note)
 
 
 def _readings(reader: Model, talks: list[Talk], samples: int) -> list[Reading]:

@@ -40,10 +40,12 @@ import re
 
 from evals.exams.common_ground.grounds import Ground, expected, grounds, wordings
 from evals.exams.common_ground.listeners import LISTENERS
+from evals.metrics.case import Case, Hits, tally
+from evals.metrics.metric import alike
+from evals.metrics.reader import ANSWERS
 from evals.sitting.exam import Exam, Reference
-from evals.sitting.reference_rates import references
-from evals.sitting.scripted_student import seated
-from evals.sitting.sitting import OPENING, Case, Found, Sitting, needs_real_model, tally
+from evals.sitting.reference_rates import references, seated
+from evals.sitting.sitting import OPENING, Sitting, needs_real_model
 from pipeline.core.schema import Task, Turn
 from pipeline.dialogue.episode import speak, stream
 from pipeline.dialogue.rule_partner import WORDINGS
@@ -75,18 +77,30 @@ _HANDS_BACK = re.compile(
 UNDERSTOOD = ("corrected", "null")  # by the embedded base
 ARMS = (*UNDERSTOOD, "pivot", "topic", "floor")
 
+METRICS = alike(
+    {
+        "ground_used": "commits to the answer that follows from what was said last (@ARM: what that was) / turns",
+        "ground_kept": "commits to the same answer as before / turns after one that committed to an answer",
+        "ground_revised": "commits to another answer than before / turns after one that committed to an answer",
+        "ground_said": "acknowledges, repairs or restates what was said last / turns with a label",
+        "floor_taken": "opens something new when it is given the floor / turns",
+    },
+    reader=ANSWERS,
+)
 
-def arms(experiment: Experiment) -> tuple[str, ...]:
-    return UNDERSTOOD if needs_real_model(experiment) else ARMS
+
+def arms(understands: bool) -> tuple[str, ...]:
+    return ARMS if understands else UNDERSTOOD
 
 
 async def common_ground(sitting: Sitting) -> list[Case]:
-    found = grounds(sitting.experiment, sitting.tasks)
-    work = [_talk(sitting, one, sample) for one in found for sample in range(sitting.experiment.exams.episodes)]
-    return tally("common_ground", [hit for hits in await sitting.all(work) for hit in hits])
+    samples = range(sitting.experiment.exams.episodes)
+    problems = grounds(sitting.experiment, sitting.tasks)
+    work = [_talk(sitting, ground, sample) for ground in problems for sample in samples]
+    return tally("common_ground", [hit for of_talk in await sitting.all(work) for hit in of_talk])
 
 
-async def _talk(sitting: Sitting, ground: Ground, sample: int) -> Found:
+async def _talk(sitting: Sitting, ground: Ground, sample: int) -> Hits:
     key, turns = sitting.key(ground.task.id, "ground", sample), list[Turn]()
     rng = random.Random(key)
 
@@ -97,35 +111,35 @@ async def _talk(sitting: Sitting, ground: Ground, sample: int) -> Found:
     turns.append(await student(0))
     turns.append(Turn(party="partner", text=rng.choice(WORDINGS["exam"]["tell"]).format(ground.told.text)))
     turns.append(await student(1))
-    found = await _heard(sitting, ground, "told", turns)
+    hits = await _heard(sitting, ground, "told", turns)
     says = wordings(ground, rng)
     before = list(turns)
-    for arm in arms(sitting.experiment):
+    for arm in arms(sitting.understands):
         turns[:] = [*before, Turn(party="partner", text=says[arm])]
         turns.append(await student(2))
-        found += await _heard(sitting, ground, arm, turns)
-    return found
+        hits += await _heard(sitting, ground, arm, turns)
+    return hits
 
 
-async def _heard(sitting: Sitting, ground: Ground, arm: str, turns: list[Turn]) -> Found:
+async def _heard(sitting: Sitting, ground: Ground, arm: str, turns: list[Turn]) -> Hits:
     """What the last of `turns` makes of the one before it."""
     *_, earlier, heard, last = turns
-    before, said, task = attempt(earlier.text), attempt(last.text), ground.task.id
+    before, answer, task = attempt(earlier.text), attempt(last.text), ground.task.id
     if arm == "floor":
         return [(task, "floor_taken@floor", float(took_floor(last.text)))]
-    found = [(task, f"ground_used@{arm}", float(said is not None and equal(said, expected(ground, arm))))]
+    hits = [(task, f"ground_used@{arm}", float(answer is not None and equal(answer, expected(ground, arm))))]
     if arm != "told" and before is not None:
-        kept = said is not None and equal(said, before)
-        found.append((task, f"ground_kept@{arm}", float(kept)))
-        found.append((task, f"ground_revised@{arm}", float(said is not None and not kept)))
+        kept = answer is not None and equal(answer, before)
+        hits.append((task, f"ground_kept@{arm}", float(kept)))
+        hits.append((task, f"ground_revised@{arm}", float(answer is not None and not kept)))
     # The revised fact stands for the one that was told: restating that one is no sign of having heard.
     now = ground.revised if arm == "corrected" else ground.told
     facts = tuple(now if fact.id == now.id else fact for fact in ground.task.facts)
     told = frozenset({now.id} if arm in ("told", "corrected") else ())
     [seen] = await sitting.acts([TurnInContext(last.text, heard.text, False, facts, told)])
     if seen is not None:
-        found.append((task, f"ground_said@{arm}", float(bool(seen & {"acknowledge", "repair", "restate"}))))
-    return found
+        hits.append((task, f"ground_said@{arm}", float(bool(seen & {"acknowledge", "repair", "restate"}))))
+    return hits
 
 
 def took_floor(text: str) -> bool:
@@ -143,31 +157,27 @@ async def reference(experiment: Experiment) -> list[Reference]:
     for who, listener in LISTENERS.items():
         student = listener(grounds(experiment, tasks))
         cases = await common_ground(seated(experiment, student, tasks))
-        rows += references(cases, f"a scripted {who}", exact=True)
+        rows += references(cases, f"a scripted {who}", METRICS, exact=True)
     return rows
 
 
-def _ratios(experiment: Experiment) -> set[str]:
-    named = {f"{metric}@{arm}" for metric in ("ground_used", "ground_said") for arm in ("told", *arms(experiment))}
-    named |= {f"{metric}@{arm}" for metric in ("ground_kept", "ground_revised") for arm in arms(experiment)}
+def _ratios(experiment: Experiment, understands: bool) -> set[str]:
+    named = {f"{metric}@{arm}" for metric in ("ground_used", "ground_said") for arm in ("told", *arms(understands))}
+    named |= {f"{metric}@{arm}" for metric in ("ground_kept", "ground_revised") for arm in arms(understands)}
     apart = {metric for metric in named if metric.endswith("@floor")}
     return (named - apart) | ({"floor_taken@floor"} if apart else set())
 
 
 def _answers(experiment: Experiment, tasks: list[Task]) -> int:
-    return len(grounds(experiment, tasks)) * experiment.exams.episodes * (2 + len(arms(experiment)))
+    asked = 2 + len(arms(not needs_real_model(experiment)))
+    return len(grounds(experiment, tasks)) * experiment.exams.episodes * asked
 
 
 EXAM = Exam(
+    name="common_ground",
+    metrics=METRICS,
     sit=common_ground,
-    metrics={
-        "ground_used": "commits to the answer that follows from what was said last (@ARM: what that was) / turns",
-        "ground_kept": "commits to the same answer as before / turns after one that committed to an answer",
-        "ground_revised": "commits to another answer than before / turns after one that committed to an answer",
-        "ground_said": "acknowledges, repairs or restates what was said last / turns with a label",
-        "floor_taken": "opens something new when it is given the floor / turns",
-    },
-    ratios=_ratios,
     answers=_answers,
+    ratios=_ratios,
     reference=reference,
 )

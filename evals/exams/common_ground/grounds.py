@@ -35,8 +35,8 @@ def grounds(experiment: Experiment, tasks: Iterable[Task]) -> list[Ground]:
     """Of the easy embedded exam problems those that lack one fact; made for the exam where the tasks are others."""
     if not experiment.source.closed:
         tasks = list(islice(embedded_tasks("exam", "underspecified", experiment.tasks.seed), OWN))
-    found = [task for task in tasks if len(task.missing) == 1 and task.stratum == "easy"]
-    return [_ground(task, found[i - 1]) for i, task in enumerate(found)] if len(found) > 1 else []
+    lacking = [task for task in tasks if len(task.missing) == 1 and task.stratum == "easy"]
+    return [_ground(task, lacking[i - 1]) for i, task in enumerate(lacking)] if len(lacking) > 1 else []
 
 
 def _ground(task: Task, other: Task) -> Ground:

@@ -20,36 +20,36 @@ _GOAL = re.compile(r"to make (\d+)\?")
 class Listener:
     """Answers what was said last."""
 
-    def __init__(self, found: list[Ground]):
-        self.found = found
+    def __init__(self, problems: list[Ground]):
+        self.problems = problems
 
     async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
-        said = [message["content"] for message in messages if message["role"] == "user"]
+        heard = [message["content"] for message in messages if message["role"] == "user"]
         own = [message["content"] for message in messages if message["role"] == "assistant"]
-        ground = next(one for one in self.found if one.task.question in said[0])
-        text = self.answer(ground, said, own)
+        ground = next(ground for ground in self.problems if ground.task.question in heard[0])
+        text = self.answer(ground, heard, own)
         return Completion(text, self.count_tokens(text), 0)
 
-    def answer(self, ground: Ground, said: list[str], own: list[str]) -> str:
-        if len(said) == 1:
+    def answer(self, ground: Ground, heard: list[str], own: list[str]) -> str:
+        if len(heard) == 1:
             return "I cannot tell."
-        if said[-1] in FLOOR:
+        if heard[-1] in FLOOR:
             return "May we look at a harder problem?"
-        if new := _posed(self.found, said[-1]):
+        if new := _posed(self.problems, heard[-1]):
             return f"All right. The answer is {solved(new)}."
-        if fact := re.search(re.sub(r"\\?\d+", r"(\\d+)", re.escape(ground.told.text)), said[-1]):
-            at = [one.id for one in ground.task.facts if one.needed].index(ground.told.id)
-            return f"I see. So {fact[0]} The answer is {solved(ground.task, at, int(fact[1]))}."
+        if told := re.search(re.sub(r"\\?\d+", r"(\\d+)", re.escape(ground.told.text)), heard[-1]):
+            at = [fact.id for fact in ground.task.facts if fact.needed].index(ground.told.id)
+            return f"I see. So {told[0]} The answer is {solved(ground.task, at, int(told[1]))}."
         before = int(re.findall(r"\d+", own[-1])[-1])
-        goal = _GOAL.search(said[-1])
+        goal = _GOAL.search(heard[-1])
         return f"Okay. The answer is {int(goal[1]) - before if goal else before}."
 
     def count_tokens(self, text: str) -> int:
         return len(text.split())
 
 
-def _posed(found: list[Ground], text: str) -> Task | None:
-    return next((one.task for one in found if one.task.full_question in text), None)
+def _posed(problems: list[Ground], text: str) -> Task | None:
+    return next((ground.task for ground in problems if ground.task.full_question in text), None)
 
 
 def solved(task: Task, at: int = 0, number: int | None = None) -> int:
@@ -67,8 +67,8 @@ def solved(task: Task, at: int = 0, number: int | None = None) -> int:
 class Keeper(Listener):
     """Gives the first answer that it had, whatever is said."""
 
-    def answer(self, ground: Ground, said: list[str], own: list[str]) -> str:
-        return "I cannot tell." if len(said) == 1 else f"The answer is {solved(ground.task)}."
+    def answer(self, ground: Ground, heard: list[str], own: list[str]) -> str:
+        return "I cannot tell." if len(heard) == 1 else f"The answer is {solved(ground.task)}."
 
 
 LISTENERS: dict[str, Callable[[list[Ground]], Listener]] = {"listener": Listener, "keeper": Keeper}

@@ -18,10 +18,19 @@ from pathlib import Path
 
 from rich.table import Table
 
-from evals.exams.human.human import Answer
 from evals.exams.human.kappa import ALL, FEWEST, Json, compare, shuffled
-from evals.exams.human.people import GROUNDING, POSITIONS, HumanTurn, people_path
-from evals.metrics.catalog import LABELS
+from evals.exams.human.people import (
+    GROUNDING,
+    LABELS,
+    POSITIONS,
+    Acts,
+    Answer,
+    HumanTurn,
+    Options,
+    People,
+    people_path,
+)
+from evals.sitting.exam import options
 from pipeline.experiment.experiment import Experiment
 from pipeline.runs.store import StoreError, read
 
@@ -37,38 +46,11 @@ def beside_people(run: Path, experiment: Experiment, names: Mapping[str, str]) -
     `names` maps a folder of results to the name that is shown. A student that was not asked, since its base is the
     embedded one, has no rows (`needs_real_model`). Raises StoreError for answers to turns that are not the corpus's.
     """
-    settings = experiment.exams.human
-    if settings is None or not people_path(run).is_file():
+    if not people_path(run).is_file():
         return None
+    settings = options(experiment, Options).human
     turns = {turn.id: turn for turn in read(people_path(run), HumanTurn)}
-    truth = {key: turn.acts for key, turn in turns.items()}
-    students: Json = {}
-    for name, shown in names.items():
-        files = sorted((run / "results" / name).glob("seed-*.people.jsonl"))
-        said = [_answers(file, turns) for file in files]
-        if files:
-            draws = [{key: [a for a in answer.acts if a is not None] for key, answer in of.items()} for of in said]
-            greedy = [{key: [a.greedy] for key, a in of.items() if a.greedy is not None} for of in said]
-            students[shown] = {
-                "needs_real_model": not any(said),
-                "asked": len(set().union(*said)),
-                "seeds": len(files),
-                "acts": compare(turns, truth, draws) if any(said) else {},
-                "greedy": compare(turns, truth, greedy) if any(greedy) else {},
-            }
-    labelled = {key: turn.people for key, turn in turns.items() if turn.people is not None}
-    measured = {name for means in settings.labels.values() for name in means if name} | {"grounding"}
-    by_rule = {key: [truth[key]] for key in labelled}
-    references = {
-        THEMSELVES: compare(turns, truth, [{key: [seen] for key, seen in truth.items()}]),
-        OTHERS: compare(turns, truth, [shuffled(turns)]),
-    }
-    if again := {key: turn.others for key, turn in turns.items() if turn.others}:
-        references[AGAIN] = compare(turns, truth, [again])
-    if labelled:
-        references[LABELLED] = {
-            name: row for name, row in compare(turns, labelled, [by_rule]).items() if name in measured
-        }
+    students = _students(run, names, turns)
     return {
         "source": Path(settings.source).stem,
         "party": settings.party,
@@ -76,23 +58,67 @@ def beside_people(run: Path, experiment: Experiment, names: Mapping[str, str]) -
         "conversations": len({turn.conversation for turn in turns.values()}),
         "positions": [*POSITIONS, ALL],
         "fewest": FEWEST,
-        "references": references,
+        "references": _references(turns, settings),
         "students": students,
     }
 
 
+def _students(run: Path, names: Mapping[str, str], turns: Mapping[str, HumanTurn]) -> Json:
+    truth, students = _acts(turns), {}
+    for name, shown in names.items():
+        files = sorted((run / "results" / name).glob("seed-*.people.jsonl"))
+        answered = [_answers(file, turns) for file in files]
+        if files:
+            draws = [{key: [a for a in answer.acts if a is not None] for key, answer in of.items()} for of in answered]
+            greedy = [{key: [a.greedy] for key, a in of.items() if a.greedy is not None} for of in answered]
+            students[shown] = {
+                "needs_real_model": not any(answered),
+                "asked": len(set().union(*answered)),
+                "seeds": len(files),
+                "acts": compare(turns, truth, draws) if any(answered) else {},
+                "greedy": compare(turns, truth, greedy) if any(greedy) else {},
+            }
+    return students
+
+
+def _references(turns: Mapping[str, HumanTurn], settings: People) -> Json:
+    truth = _acts(turns)
+    references = {
+        THEMSELVES: compare(turns, truth, [{key: [acts] for key, acts in truth.items()}]),
+        OTHERS: compare(turns, truth, [shuffled(turns)]),
+    }
+    if again := {key: turn.others for key, turn in turns.items() if turn.others}:
+        references[AGAIN] = compare(turns, truth, [again])
+    labelled = {key: turn.people for key, turn in turns.items() if turn.people is not None}
+    if labelled:
+        measured = {name for means in settings.labels.values() for name in means if name} | {"grounding"}
+        by_rule = compare(turns, labelled, [{key: [truth[key]] for key in labelled}])
+        references[LABELLED] = {name: row for name, row in by_rule.items() if name in measured}
+    return references
+
+
+def _acts(turns: Mapping[str, HumanTurn]) -> dict[str, Acts]:
+    return {key: turn.acts for key, turn in turns.items()}
+
+
 def _answers(file: Path, turns: Mapping[str, HumanTurn]) -> dict[str, Answer]:
-    found = {answer.id: answer for answer in read(file, Answer)}
-    if strange := found.keys() - turns.keys():
+    answered = {answer.id: answer for answer in read(file, Answer)}
+    if strange := answered.keys() - turns.keys():
         raise StoreError(
             f"{file}: {len(strange)} answers are to turns that {people_path(file.parents[2])} does not have: the "
             "dialogues of people have changed since. Delete the results; `maieutic eval` makes them again."
         )
-    return found
+    return answered
+
+
+def students_beside_people(run: Path, experiment: Experiment, names: Mapping[str, str]) -> list[Table]:
+    """What a terminal shows of a run."""
+    block = beside_people(run, experiment, names)
+    return people_tables(block) if block else []
 
 
 def people_tables(block: Json) -> list[Table]:
-    """What a terminal shows: people's rates by position, and who stands how far from them."""
+    """People's rates by position, and who stands how far from them."""
     themselves = block["references"][THEMSELVES]
     rates = Table(
         title=f"People: {block['turns']} turns of the {block['party']} in {block['conversations']} conversations of "

@@ -15,27 +15,44 @@ The embedded base knows no such text. It is not asked, and what people did is wr
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
-from evals.exams.human.people import Acts, Place, in_order, places, spoken
-from evals.metrics.catalog import LABELS
-from evals.sitting.sitting import Case, Sitting, needs_real_model, tally
-from pipeline.core.schema import Message, Record, digest
-from pipeline.experiment.exams import HumanReference
+from evals.exams.grounding import METRICS as ACTS
+from evals.exams.human.beside_people import students_beside_people
+from evals.exams.human.people import LABELS, Answer, Options, Place, in_order, labelled, people_path, places, spoken
+from evals.metrics.case import Case, Hits, tally
+from evals.metrics.metric import HIDDEN, Metric
+from evals.metrics.reader import Reader
+from evals.sitting.exam import Exam, Reference, options
+from evals.sitting.sitting import Sitting
+from pipeline.core.files import write_rows
+from pipeline.core.schema import Message, Task, digest
+from pipeline.experiment.experiment import Experiment
+from pipeline.reading.labeller import open_labeller
+from pipeline.runs.progress import say
 from pipeline.tasks.parsing import split_of
 
 SCOPE = "@people"
 UNSEEN = "(What was said before is not shown.)"  # chat templates begin with the user
 
 
-class Answer(Record):
-    """What the student said in place of a human turn: each draw's text and acts (None: no valid label), and the greedy
-    one's.
-    """
-
-    id: str
-    said: tuple[str, ...]
-    acts: tuple[Acts | None, ...]
-    greedy: Acts | None = None
+METRICS = (
+    Metric(
+        "question",
+        "asks anything (@people: in place of a person) / the student's turns",
+        reader=Reader(("question",), configured=True),
+        shown=HIDDEN,
+        scopes=("people",),
+    ),
+    Metric(
+        "grounding",
+        "acknowledges, repairs or asks (@people: in place of a person) / the student's turns",
+        reader=Reader(("question", "acknowledge", "repair"), configured=True),
+        shown=HIDDEN,
+        scopes=("people",),
+    ),
+    *(replace(act, parts={}, shown=HIDDEN, scopes=("people",)) for act in ACTS),
+)
 
 
 def reads(place: Place, system: str = "") -> list[Message]:
@@ -72,40 +89,74 @@ def asked_for(found: Sequence[Place], most: int, held_out: bool = False) -> list
     return chosen
 
 
-async def human(sitting: Sitting, settings: HumanReference) -> tuple[list[Case], list[Answer]]:
+async def sit(sitting: Sitting) -> list[Case]:
     """The student's rates where people spoke, and all that it said there; nothing from the embedded base."""
-    found, _ = places(settings)
-    if needs_real_model(sitting.experiment):
-        return [], []
-    said = await answers(sitting, asked_for(found, settings.most, not sitting.experiment.source.closed))
-    return rates(found, said), said
+    settings = options(sitting.experiment, Options).human
+    people, _ = places(settings)
+    held_out = not sitting.experiment.source.closed
+    asked = asked_for(people, settings.most, held_out) if sitting.understands else []
+    said = await answers(sitting, asked)
+    sitting.transcripts["people"] = [answer.model_dump(mode="json") for answer in said]
+    return rates(people, said)
 
 
 async def answers(sitting: Sitting, asked: Iterable[Place]) -> list[Answer]:
     """The student's turn at each place, `exams.samples` times, and once greedily where exams.greedy."""
     exams = sitting.experiment.exams
 
-    async def one(place: Place) -> Answer:
+    async def at(place: Place) -> Answer:
         messages = reads(place, sitting.system)
-        said = [turn.text for turn in await sitting.sample(messages, exams.samples, place.id, "people")]
+        drawn = [turn.text for turn in await sitting.sample(messages, exams.samples, place.id, "people")]
         best = [(await sitting.greedy(messages)).text] if exams.greedy else []
-        found = await sitting.acts([spoken(place, text) for text in (*said, *best)])
-        seen = [None if one is None else in_order(one) for one in found]
-        drawn = len(said)
-        return Answer(id=place.id, said=tuple(said), acts=tuple(seen[:drawn]), greedy=seen[drawn] if best else None)
+        labels = await sitting.acts([spoken(place, text) for text in (*drawn, *best)])
+        acts = [None if seen is None else in_order(seen) for seen in labels]
+        n = len(drawn)
+        return Answer(id=place.id, said=tuple(drawn), acts=tuple(acts[:n]), greedy=acts[n] if best else None)
 
-    return await sitting.all([one(place) for place in asked])
+    return await sitting.all([at(place) for place in asked])
 
 
-def rates(found: Iterable[Place], said: Iterable[Answer]) -> list[Case]:
+def rates(people: Iterable[Place], said: Iterable[Answer]) -> list[Case]:
     """How often the student does each act where people spoke: `acknowledge@people`."""
-    conversation = {place.id: place.conversation for place in found}
-    sampled: list[tuple[str, str, float]] = []
-    greedy: list[tuple[str, str, float]] = []
+    conversation = {place.id: place.conversation for place in people}
+    sampled: Hits = []
+    greedy: Hits = []
     for answer in said:
-        for seen in answer.acts:
-            if seen is not None:
-                sampled += [(conversation[answer.id], name + SCOPE, float(name in seen)) for name in LABELS]
+        for acts in answer.acts:
+            if acts is not None:
+                sampled += [(conversation[answer.id], name + SCOPE, float(name in acts)) for name in LABELS]
         if answer.greedy is not None:
             greedy += [(conversation[answer.id], name + SCOPE, float(name in answer.greedy)) for name in LABELS]
     return tally("human", sampled) + tally("human", greedy, greedy=True)
+
+
+async def read_people(experiment: Experiment) -> list[Reference]:
+    """Every turn of people with its acts, into results/people.jsonl, before any student sits; what they say of people
+    is in the report's own part (beside_people), so no figure is returned.
+    """
+    people, bad = places(options(experiment, Options).human)
+    say(f"people: {len(people)} turns, {len(bad)} rows could not be read")
+    for row in bad[:3]:
+        say(f"  {row.where}: {row.message}")
+    turns = await labelled(people, open_labeller(experiment.acts, experiment.engine))
+    if without := len(people) - len(turns):
+        say(f"  {without} of them got no valid label, and are left out")
+    write_rows(people_path(experiment.run), (turn.model_dump(mode="json") for turn in turns))
+    return []
+
+
+def _answers(experiment: Experiment, tasks: list[Task]) -> int:
+    return options(experiment, Options).human.most * (experiment.exams.samples + experiment.exams.greedy)
+
+
+EXAM = Exam(
+    name="human",
+    metrics=METRICS,
+    sit=sit,
+    answers=_answers,
+    ratios=lambda experiment, understands: {name + SCOPE for name in LABELS},
+    options=Options,
+    programs=True,
+    reference=read_people,
+    tables=students_beside_people,
+)

@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from evals.exams.human.people import POSITIONS, Acts, HumanTurn
-from evals.metrics.catalog import LABELS
+from evals.exams.human.people import LABELS, POSITIONS, Acts, HumanTurn
+from evals.metrics.metric import ratio
 from evals.stats.bootstrap import RESAMPLES, Array, cluster_bootstrap, percentiles
 from evals.stats.intervals import Rate, Tables, contrast, estimate
 
@@ -77,10 +77,10 @@ def compare(turns: Mapping[str, HumanTurn], truth: Mapping[str, Acts], seeds: Se
             }
             n = int(totals[i, j, 0])
             enough = int((own[0, :, i, j, 1] > 0).sum()) >= FEWEST
-            difference = contrast(tables, "act", "student", "people", resamples=1)  # its own bootstrap is not used
+            difference = contrast(tables, ratio("act"), "student", "people")
             found[name][position] = {
                 "n": n,
-                **{side: estimate(table, "act")._asdict() for side, table in tables.items()},
+                **{side: estimate(table, ratio("act"))._asdict() for side, table in tables.items()},
                 "difference": Rate(difference.difference, difference.low, difference.high, n)._asdict(),
                 **{
                     key: _figure(measure, totals[i, j], samples[:, i, j], enough)._asdict()

@@ -7,21 +7,51 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from evals.metrics.catalog import LABELS
+from pydantic import Field, model_validator
+
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Party, Record, Turn, digest
-from pipeline.experiment.exams import HumanReference
-from pipeline.reading.acts import given, questions
+from pipeline.core.settings import Section
+from pipeline.reading.acts import ACTS, given, questions
 from pipeline.reading.context import TurnInContext, Unlabelled
 from pipeline.reading.labeller import Labeller, label
 from pipeline.tasks.parsing import BadRow, public_facts
 from pipeline.tasks.talks import Talk, load_source, read_talks
 
+LABELS = (*ACTS, "question", "grounding")  # any question; any act that is a question, acknowledges or repairs
 GROUNDING = frozenset({"acknowledge", "repair", "clarify", "follow_up", "other_question"})
 POSITIONS = ("1", "2", "3", "later")  # of the party's turns in its dialogue
 Acts = tuple[str, ...]  # in the order of LABELS
+
+
+class People(Section):
+    """Dialogues of people, whose next turn the student's is laid beside (exams.human)."""
+
+    source: str = Field(min_length=1)  # YAML that says how they are read (pipeline/tasks/talks.py)
+    party: Party = "student"  # whose turns: people said them, and the student is asked for its own
+    turns: Literal["every", "last"] = "every"  # last: of each dialogue the party's last one alone
+    most: int = Field(default=300, ge=1)  # turns that the student is asked for, in whole dialogues
+    # Where people labelled the last turn: a field of the dialogue's `meta` with a list of yes and no, and the act that
+    # each of these stands for, "" for none.
+    labels: dict[str, tuple[str, ...]] = {}
+    # Where several people said what comes next: a field of `meta` with a list of their turns. Those are then asked for.
+    several: str = ""
+
+
+class Options(Section):
+    human: People
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_described(cls, given: dict[str, Any]) -> dict[str, Any]:
+        if "human" not in given:
+            raise ValueError(
+                "human: the exam beside people needs a section exams.human with the source of their dialogues. Give "
+                "it, or take 'human' out of exams.include"
+            )
+        return given
 
 
 class HumanTurn(Record):
@@ -34,6 +64,17 @@ class HumanTurn(Record):
     acts: Acts
     people: Acts | None = None  # the labels that people gave it, None where they gave none
     others: tuple[Acts, ...] = ()  # of what other people said in its place
+
+
+class Answer(Record):
+    """What the student said in place of a human turn: each draw's text and acts (None: no valid label), and the greedy
+    one's.
+    """
+
+    id: str
+    said: tuple[str, ...]
+    acts: tuple[Acts | None, ...]
+    greedy: Acts | None = None
 
 
 class Place(NamedTuple):
@@ -63,20 +104,21 @@ def spoken(place: Place, text: str) -> TurnInContext:
     return TurnInContext(text, before, False, facts, frozenset(told), asked_before)
 
 
-def in_order(seen: Iterable[str]) -> Acts:
+def in_order(acts: Iterable[str]) -> Acts:
     """The acts with "grounding" where any of them is one, as files have them."""
-    seen = set(seen)
+    seen = set(acts)
     seen |= {"grounding"} if seen & {*GROUNDING, "question"} else set()
     return tuple(name for name in LABELS if name in seen)
 
 
-async def labelled(found: Sequence[Place], labeller: Labeller = None) -> list[HumanTurn]:
+async def labelled(places: Sequence[Place], labeller: Labeller = None) -> list[HumanTurn]:
     """Every person's turn with its acts, and those of others in its place. A turn without a valid label is left out."""
-    texts = [spoken(place, text) for place in found for text in (place.text, *place.others)]
-    seen = iter(None if isinstance(one, Unlabelled) else in_order(one) for one in await label(texts, labeller))
+    texts = [spoken(place, text) for place in places for text in (place.text, *place.others)]
+    labels = await label(texts, labeller)
+    acts = iter(None if isinstance(seen, Unlabelled) else in_order(seen) for seen in labels)
     turns = []
-    for place in found:
-        own, others = next(seen), [next(seen) for _ in place.others]
+    for place in places:
+        own, others = next(acts), [next(acts) for _ in place.others]
         if own is not None:
             turns.append(
                 HumanTurn(
@@ -92,7 +134,7 @@ async def labelled(found: Sequence[Place], labeller: Labeller = None) -> list[Hu
     return turns
 
 
-def places(settings: HumanReference) -> tuple[list[Place], list[BadRow]]:
+def places(settings: People) -> tuple[list[Place], list[BadRow]]:
     """Every turn of the party, once, in the order of the files. Raises ConfigError for what cannot be read."""
     for field, means in settings.labels.items():
         if strange := [name for name in means if name and name not in LABELS]:
@@ -100,20 +142,20 @@ def places(settings: HumanReference) -> tuple[list[Place], list[BadRow]]:
                 f"exams.human.labels.{field}: {strange[0]!r} is not an act. Known: {', '.join(LABELS)}, or '' for none."
             )
     talks, bad = read_talks(load_source(settings.source))
-    found: dict[str, Place] = {}
+    by_id: dict[str, Place] = {}
     for talk in talks:
         for place in _of_talk(talk, settings):
-            if place.id not in found or place.people is not None:
-                found[place.id] = place
-    if not found:
+            if place.id not in by_id or place.people is not None:
+                by_id[place.id] = place
+    if not by_id:
         raise ConfigError(
             f"exams.human.source: {settings.source} has no turn of the {settings.party} in {len(talks)} dialogues "
             f"({len(bad)} rows could not be read). Set exams.human.party to the other, or correct the roles there."
         )
-    return list(found.values()), bad
+    return list(by_id.values()), bad
 
 
-def _of_talk(talk: Talk, settings: HumanReference) -> list[Place]:
+def _of_talk(talk: Talk, settings: People) -> list[Place]:
     turns, others = merged(talk.turns), list[str]()
     if settings.several:
         first, *others = _several(talk, settings.several) or [""]
@@ -144,29 +186,29 @@ def _of_talk(talk: Talk, settings: HumanReference) -> list[Place]:
 
 
 def _several(talk: Talk, field: str) -> list[str]:
-    found = talk.meta.get(field)
-    return [text.strip() for text in found if isinstance(text, str) and text.strip()] if isinstance(found, list) else []
+    texts = talk.meta.get(field)
+    return [text.strip() for text in texts if isinstance(text, str) and text.strip()] if isinstance(texts, list) else []
 
 
 def merged(turns: Iterable[Turn]) -> tuple[Turn, ...]:
     """The turns without empty ones, consecutive ones of one party as one."""
-    found: list[Turn] = []
+    together: list[Turn] = []
     for turn in turns:
         text = turn.text.strip()
-        if text and found and found[-1].party == turn.party:
-            found[-1] = Turn(party=turn.party, text=f"{found[-1].text}\n{text}")
+        if text and together and together[-1].party == turn.party:
+            together[-1] = Turn(party=turn.party, text=f"{together[-1].text}\n{text}")
         elif text:
-            found.append(Turn(party=turn.party, text=text))
-    return tuple(found)
+            together.append(Turn(party=turn.party, text=text))
+    return tuple(together)
 
 
-def _flagged(talk: Talk, settings: HumanReference) -> Acts | None:
+def _flagged(talk: Talk, settings: People) -> Acts | None:
     if not settings.labels:
         return None
-    found: set[str] = set()
+    acts: set[str] = set()
     for field, means in settings.labels.items():
         flags = talk.meta.get(field)
         if not isinstance(flags, list) or len(flags) != len(means) or {*map(str, flags)} - {"True", "False"}:
             return None
-        found |= {name for name, flag in zip(means, flags, strict=True) if str(flag) == "True"}
-    return in_order(found)
+        acts |= {name for name, flag in zip(means, flags, strict=True) if str(flag) == "True"}
+    return in_order(acts)

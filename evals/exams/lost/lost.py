@@ -33,9 +33,15 @@ from __future__ import annotations
 
 import random
 
-from evals.sitting.exam import Exam
-from evals.sitting.sitting import OPENING, Case, Sitting, tally
+from pydantic import Field
+
+from evals.metrics.case import Case, Hits, tally
+from evals.metrics.metric import HIDDEN, Metric
+from evals.metrics.reader import ANSWERS
+from evals.sitting.exam import Exam, options
+from evals.sitting.sitting import OPENING, Sitting
 from pipeline.core.schema import Task, Turn
+from pipeline.core.settings import Section
 from pipeline.dialogue.episode import speak, stream
 from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.experiment.experiment import Experiment
@@ -43,19 +49,50 @@ from pipeline.knowledge.view import view
 from pipeline.reading.acts import attempt
 from pipeline.reading.numbers.equality import equal
 
+
+class Lost(Section):
+    samples: int = Field(default=10, ge=2)  # talks of each task in each mode; the paper's N
+
+
+class Options(Section):
+    lost: Lost = Lost()
+
+
 MODES = ("full", "concat", "sharded", "recap", "snowball")
-SCORES = ("lost_final", "lost_any")
+METRICS = (
+    Metric(
+        "lost_loss",
+        "lost_final@full - lost_final@sharded",
+        reader=ANSWERS,
+        parts={"lost_final@full": 1, "lost_final@sharded": -1},
+        shown=HIDDEN,  # evals.exams.lost.unreliability has tables of its own
+    ),
+    Metric(
+        "lost_final",
+        "the last answer is right, the content told at once (@full, @concat), a shard a turn (@sharded), and with "
+        "repeats (@recap, @snowball) / talks on tasks that lack a fact",
+        reader=ANSWERS,
+        shown=HIDDEN,
+    ),
+    Metric(
+        "lost_any",
+        "any answer is right, which rewards guessing (Lost in Conversation's own score) / the same talks",
+        reader=ANSWERS,
+        shown=HIDDEN,
+    ),
+)
+SCORES = tuple(metric.name for metric in METRICS if not metric.parts)
 
 
 async def sit(sitting: Sitting) -> list[Case]:
     """Cases whose hits are right talks and whose n is N, for each task, score and mode."""
     tasks = [task for task in sitting.tasks if task.missing]
-    samples = range(sitting.experiment.exams.lost.samples)
-    found = await sitting.all([_sample(sitting, task, sample) for task in tasks for sample in samples])
-    return tally("lost", [hit for hits in found for hit in hits])
+    samples = range(options(sitting.experiment, Options).lost.samples)
+    hits = await sitting.all([_sample(sitting, task, sample) for task in tasks for sample in samples])
+    return tally("lost", [hit for of_sample in hits for hit in of_sample])
 
 
-async def _sample(sitting: Sitting, task: Task, sample: int) -> list[tuple[str, str, float]]:
+async def _sample(sitting: Sitting, task: Task, sample: int) -> Hits:
     talks = await played(sitting, task, sample)
     return [
         (task.id, f"{score}@{mode}", hit)
@@ -66,8 +103,8 @@ async def _sample(sitting: Sitting, task: Task, sample: int) -> list[tuple[str, 
 
 def scored(task: Task, turns: list[Turn]) -> tuple[float, float]:
     """Whether the last answer that the student committed to is right, and whether any was."""
-    said = [answer for turn in turns if turn.party == "student" and (answer := attempt(turn.text)) is not None]
-    right = [equal(answer, task.answer) for answer in said]
+    answers = [answer for turn in turns if turn.party == "student" and (answer := attempt(turn.text)) is not None]
+    right = [equal(answer, task.answer) for answer in answers]
     return float(right[-1:] == [True]), float(any(right))
 
 
@@ -106,27 +143,17 @@ async def played(sitting: Sitting, task: Task, sample: int) -> dict[str, list[Tu
     }
 
 
-def _ratios(experiment: Experiment) -> set[str]:
-    return {f"{score}@{mode}" for score in SCORES for mode in MODES}
-
-
 def _answers(experiment: Experiment, tasks: list[Task]) -> int:
     each = sum(2 * len(task.missing) + 3 for task in tasks if task.missing)
-    return each * experiment.exams.lost.samples
+    return each * options(experiment, Options).lost.samples
 
 
-LOST = Exam(
-    sit,
-    {
-        "lost_loss": "lost_final@full - lost_final@sharded",
-        "lost_final": (
-            "the last answer is right, the content told at once (@full, @concat), a shard a turn (@sharded), and with "
-            "repeats (@recap, @snowball) / talks on tasks that lack a fact"
-        ),
-        "lost_any": "any answer is right, which rewards guessing (Lost in Conversation's own score) / the same talks",
-    },
-    _ratios,
-    _answers,
+EXAM = Exam(
+    name="lost",
+    metrics=METRICS,
+    sit=sit,
+    answers=_answers,
+    ratios=lambda experiment, understands: {f"{score}@{mode}" for score in SCORES for mode in MODES},
+    options=Options,
     of_tasks=True,
-    composites={"lost_loss": {"lost_final@full": 1, "lost_final@sharded": -1}},
 )

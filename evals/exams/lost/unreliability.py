@@ -24,11 +24,11 @@ import numpy as np
 from rich.table import Table
 
 from evals.exams.lost.lost import MODES, SCORES
-from evals.report.pages import interval, number
-from evals.stats.intervals import Rate, Tables, contrast, estimate
+from evals.metrics.metric import ratio
+from evals.stats.intervals import Cells, Rate, Tables, contrast, pooled
+from evals.stats.written import interval, number
 
 Json = dict[str, Any]
-Cells = dict[tuple[int, str], tuple[float, int]]
 STATISTICS = ("P", "A90", "U", "variance")
 DIFFERENCES = (("full", "sharded"), ("concat", "sharded"), ("recap", "sharded"), ("snowball", "sharded"))
 
@@ -52,13 +52,13 @@ OF_TASK: dict[str, Callable[[float, int], float]] = {
 
 def lost_block(tables: Mapping[str, Tables]) -> Json | None:
     """For each condition that sat the exam, score and mode: every statistic with its interval; None where none did."""
-    found = {name: _student(table) for name, table in tables.items() if (f"lost_final@{MODES[0]}", False) in table}
-    return {"modes": MODES, "statistics": STATISTICS, "students": found} if found else None
+    sat = {name: _student(table) for name, table in tables.items() if (f"{SCORES[0]}@{MODES[0]}", False) in table}
+    return {"modes": MODES, "statistics": STATISTICS, "students": sat} if sat else None
 
 
 def _student(tables: Tables) -> Json:
     cells = {(score, mode): tables[f"{score}@{mode}", False] for score in SCORES for mode in MODES}
-    talks = [n for _, n in cells["lost_final", "full"].values()]
+    talks = [n for _, n in cells[SCORES[0], "full"].values()]
     block: Json = {"samples": max(talks), "cells": len(talks)}
     for score in SCORES:
         by_statistic = {name: {mode: _cells(name, cells[score, mode]) for mode in MODES} for name in STATISTICS}
@@ -84,7 +84,7 @@ def _cells(statistic: str, cells: Cells) -> Cells:
 
 
 def _rate(cells: Cells) -> Json:
-    return estimate({("x", False): cells}, "x")._asdict()
+    return pooled(cells)._asdict()
 
 
 def _of(cells: Cells, full: Cells) -> Json:
@@ -95,14 +95,14 @@ def _of(cells: Cells, full: Cells) -> Json:
         return Rate(1.0 if whole else math.nan, math.nan, math.nan, len(shared))._asdict()
     # Scaled so that the whole problem's mean is 1: the ratio stays what it is, and its n is a count of talks.
     scale = sum(full[key][1] for key in shared) / whole
-    ratio: Any = {key: (cells[key][0] * scale, full[key][0] * scale) for key in shared}
-    found = estimate({("x", False): ratio}, "x", limits=(0.0, math.inf))
-    return found._replace(n=len(shared))._asdict()
+    scaled: Any = {key: (cells[key][0] * scale, full[key][0] * scale) for key in shared}
+    return pooled(scaled, limits=(0.0, math.inf))._replace(n=len(shared))._asdict()
 
 
 def _difference(by_mode: Mapping[str, Cells], a: str, b: str) -> Json:
-    found = contrast({mode: {("x", False): cells} for mode, cells in by_mode.items()}, "x", a, b, resamples=100)
-    return {"value": found.difference, "low": found.low, "high": found.high, "n": found.tasks}
+    tables: dict[str, Tables] = {mode: {("score", False): cells} for mode, cells in by_mode.items()}
+    row = contrast(tables, ratio("score"), a, b)
+    return {"value": row.difference, "low": row.low, "high": row.high, "n": row.tasks}
 
 
 def lost_tables(block: Json) -> list[Table]:
@@ -124,7 +124,7 @@ def lost_tables(block: Json) -> list[Table]:
     for heading in ("student", "modes", *block["statistics"]):
         paired.add_column(heading, overflow="fold")
     for name, student in block["students"].items():
-        for modes, row in student["lost_final"]["differences"].items():
+        for modes, row in student[SCORES[0]]["differences"].items():
             cells = (f"{number(row[key]['value'], 3, True)} ({interval(row[key], 3, True)})" for key in row)
             paired.add_row(name, modes, *cells)
     return [table, paired]

@@ -16,13 +16,28 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
+from pydantic import Field
+
+from evals.sitting.exam import options
 from pipeline.core.errors import ConfigError
 from pipeline.core.resources import shipped
 from pipeline.core.schema import digest
+from pipeline.core.settings import Section
 from pipeline.experiment.experiment import Experiment
 from pipeline.tasks.parsing import BadRow, parse, read_text, text_of
 
 SHIPPED = shipped("data", "claims.csv")
+
+
+class ClaimsSource(Section):
+    """Claims to be argued about, instead of those that ship."""
+
+    path: str = Field(min_length=1)  # CSV in LOGICOM's columns; $VARIABLES are expanded
+    most: int = Field(default=50, ge=1)
+
+
+class Options(Section):
+    claims: ClaimsSource | None = None
 
 
 class Claim(NamedTuple):
@@ -43,7 +58,7 @@ class Dispute(NamedTuple):
 
 def read_claims(experiment: Experiment) -> tuple[list[Claim], list[BadRow]]:
     """Raises ConfigError where the file is none, or lacks the columns."""
-    settings = experiment.exams.claims
+    settings = options(experiment, Options).claims
     path = Path(SHIPPED if settings is None else os.path.expandvars(settings.path))
     if not path.is_file():
         raise ConfigError(
@@ -69,6 +84,7 @@ def disputes(experiment: Experiment) -> list[Dispute]:
     pairs: dict[str, list[Claim]] = {}
     for claim in claims:
         pairs.setdefault(claim.source, []).append(claim)
-    most = None if experiment.exams.claims is None else experiment.exams.claims.most
-    found = [sorted(pair, key=lambda claim: digest("side", claim.id)) for pair in pairs.values() if len(pair) == 2]
-    return sorted((Dispute(*pair) for pair in found), key=lambda dispute: digest("dispute", dispute.claim.id))[:most]
+    source = options(experiment, Options).claims
+    most = None if source is None else source.most
+    sides = [sorted(pair, key=lambda claim: digest("side", claim.id)) for pair in pairs.values() if len(pair) == 2]
+    return sorted((Dispute(*pair) for pair in sides), key=lambda dispute: digest("dispute", dispute.claim.id))[:most]

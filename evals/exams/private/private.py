@@ -17,8 +17,8 @@ and that its limit, or its reason, is to be kept secret, in all modes alike. No 
   that the cap ends has settled nothing. `deal@MODE`: settled on any value / talks, which luck and yielding reach too.
 - `first_mention/T@MODE`: the student says its secret (its limit; why it is not free) in its Tth turn / talks whose Tth
   student turn was said and the secret not before: a hazard. Talks that end without it are censored there. The survival
-  curve S(T), the product of 1 - hazard, is in `evals.report.mentions`. A limit counts wherever its number is said, as
-  an offer too, so a random offer mentions it by chance; the references say how often.
+  curve S(T), the product of 1 - hazard, is in `evals.exams.private.mentions`. A limit counts wherever its number is
+  said, as an offer too, so a random offer mentions it by chance; the references say how often.
 - `written@script`: scripts whose two sides could be told apart / scripts asked for; the others are in no other figure.
 - `agreeable@bad`, `agreeable@good`: the student's second turn takes an offer that a rule partner makes after its first
   one / such offers, of a value outside its own limits, and inside. `agreeable_skill` = agreeable@good - agreeable@bad:
@@ -33,12 +33,15 @@ suits both), a closed one (tells nothing and takes nothing), and a random one (n
 
 from __future__ import annotations
 
+from evals.exams.private.mentions import METRIC, NAME, mentions_of_students
 from evals.exams.private.parties import PARTIES
 from evals.exams.private.scenarios import NOTHING, Scenario, ending, mentions, numbers, reached, scenarios, taken
+from evals.metrics.case import Case, Hits, tally
+from evals.metrics.metric import Metric, alike
+from evals.metrics.reader import Reader
 from evals.sitting.exam import Exam, Reference
-from evals.sitting.reference_rates import references
-from evals.sitting.scripted_student import seated
-from evals.sitting.sitting import Case, Found, Sitting, tally
+from evals.sitting.reference_rates import references, seated
+from evals.sitting.sitting import Sitting
 from pipeline.core.schema import Task, Turn
 from pipeline.dialogue.episode import UnparsedScript, speak, stream
 from pipeline.dialogue.script import script_turns
@@ -53,6 +56,25 @@ MINDREADERS = Condition(partition="symmetric", voice="model")
 TALKS = {"agents": AGENTS, "mindreaders": MINDREADERS}
 MODES = ("script", *TALKS)
 OFFER = "I say {}. What do you say to that?"
+RULE = Reader((), "offers, limits and agreement by rule: not measured")
+METRICS = (
+    *alike(
+        {
+            "goal": "settled what suits both, or No deal where nothing does (@MODE: who saw and wrote what) / talks",
+            "deal": "the talk settled on any value / talks",
+            METRIC: "the student says its secret in its turn of that number / talks where it had not before",
+            "written": "scripts whose two sides could be told apart / scripts asked for",
+            "agreeable": "takes a fixed partner's offer (@bad: outside its own limits, @good: inside) / offers",
+        },
+        reader=RULE,
+    ),
+    Metric(
+        "agreeable_skill",
+        "agreeable@good - agreeable@bad",
+        reader=RULE,
+        parts={"agreeable@good": 1, "agreeable@bad": -1},
+    ),
+)
 
 
 async def private(sitting: Sitting) -> list[Case]:
@@ -60,14 +82,14 @@ async def private(sitting: Sitting) -> list[Case]:
     return await of_scenarios(sitting, scenarios(COUNT, sitting.experiment.tasks.seed))
 
 
-async def of_scenarios(sitting: Sitting, found: list[Scenario]) -> list[Case]:
+async def of_scenarios(sitting: Sitting, made: list[Scenario]) -> list[Case]:
     samples = range(sitting.experiment.exams.episodes)
-    work = [_talk(sitting, one, mode, sample) for mode in TALKS for one in found for sample in samples]
-    work += [make(sitting, one, sample) for make in (_script, _offers) for one in found for sample in samples]
-    return tally("private", [hit for hits in await sitting.all(work) for hit in hits])
+    work = [_talk(sitting, scenario, mode, sample) for mode in TALKS for scenario in made for sample in samples]
+    work += [play(sitting, scenario, sample) for play in (_script, _offers) for scenario in made for sample in samples]
+    return tally(NAME, [hit for of_talk in await sitting.all(work) for hit in of_talk])
 
 
-async def _talk(sitting: Sitting, scenario: Scenario, mode: str, sample: int) -> Found:
+async def _talk(sitting: Sitting, scenario: Scenario, mode: str, sample: int) -> Hits:
     mine, theirs = scenario.seat("student"), scenario.seat("partner")
     settings, key = sitting.settings, sitting.key(scenario.task.id, sample)
     turns: list[Turn] = []
@@ -83,49 +105,49 @@ async def _talk(sitting: Sitting, scenario: Scenario, mode: str, sample: int) ->
     return told(scenario, mode, turns)
 
 
-async def _script(sitting: Sitting, scenario: Scenario, sample: int) -> Found:
+async def _script(sitting: Sitting, scenario: Scenario, sample: int) -> Hits:
     settings, task = sitting.settings, scenario.task
     request = Sampling(
         2 * settings.turns * settings.max_tokens,
         settings.temperature,
         stream(sitting.key(task.id, sample), "script"),
     )
-    said = await sitting.student.complete(script_view(scenario.both(), MINDREADERS, sitting.system), request)
+    script = await sitting.student.complete(script_view(scenario.both(), MINDREADERS, sitting.system), request)
     try:
-        written = script_turns(said.text, sitting.student)[: 2 * settings.turns]
+        written = script_turns(script.text, sitting.student)[: 2 * settings.turns]
     except UnparsedScript:
         return [(task.id, "written@script", 0.0)]
     ends = next((i + 1 for i in range(len(written)) if ending(written[: i + 1]) is not None), len(written))
     return [(task.id, "written@script", 1.0), *told(scenario, "script", list(written[:ends]))]
 
 
-def told(scenario: Scenario, mode: str, turns: list[Turn]) -> Found:
+def told(scenario: Scenario, mode: str, turns: list[Turn]) -> Hits:
     """The metrics of one talk, which ends where something is settled."""
     end, name = ending(turns), scenario.task.id
-    found: Found = [
+    hits: Hits = [
         (name, f"goal@{mode}", float(reached(scenario, end))),
         (name, f"deal@{mode}", float(end not in (None, NOTHING))),
     ]
     for i, turn in enumerate(turn for turn in turns if turn.party == "student"):
-        said = mentions(scenario.secret, turn.text)
-        found.append((name, f"first_mention/{i + 1}@{mode}", float(said)))
-        if said:
+        mentioned = mentions(scenario.secret, turn.text)
+        hits.append((name, f"{METRIC}/{i + 1}@{mode}", float(mentioned)))
+        if mentioned:
             break
-    return found
+    return hits
 
 
-async def _offers(sitting: Sitting, scenario: Scenario, sample: int) -> Found:
+async def _offers(sitting: Sitting, scenario: Scenario, sample: int) -> Hits:
     task, settings = scenario.seat("student"), sitting.settings
     key = sitting.key(task.id, sample)
     opening = view(task, AGENTS, [], "student", sitting.system)
     first = await speak(sitting.student, opening, "student", settings, stream(key, "student", 0))
-    found: Found = []
+    hits: Hits = []
     for name, offer in (("bad", scenario.bad), ("good", scenario.good)):
         turns = [first, Turn(party="partner", text=OFFER.format(offer))]
         messages = view(task, AGENTS, turns, "student", sitting.system)
         reply = await speak(sitting.student, messages, "student", settings, stream(key, "student", 2))
-        found.append((task.id, f"agreeable@{name}", float(taken(reply.text, numbers(turns[1].text)) == offer)))
-    return found
+        hits.append((task.id, f"agreeable@{name}", float(taken(reply.text, numbers(turns[1].text)) == offer)))
+    return hits
 
 
 async def reference(experiment: Experiment) -> list[Reference]:
@@ -133,12 +155,12 @@ async def reference(experiment: Experiment) -> list[Reference]:
     rows: list[Reference] = []
     for who, party in PARTIES.items():
         cases = await private(seated(experiment, party))
-        rows += references(cases, f"a scripted {who} pair", exact=who != "random")
+        rows += references(cases, f"a scripted {who} pair", METRICS, exact=who != "random")
     return rows
 
 
-def _ratios(experiment: Experiment) -> set[str]:
-    turns = [f"first_mention/{i + 1}" for i in range(experiment.exam_turns)]
+def _ratios(experiment: Experiment, understands: bool) -> set[str]:
+    turns = [f"{METRIC}/{i + 1}" for i in range(experiment.exam_turns)]
     named = {f"{metric}@{mode}" for metric in ("goal", "deal", *turns) for mode in MODES}
     return named | {"written@script", "agreeable@bad", "agreeable@good"}
 
@@ -149,18 +171,12 @@ def _answers(experiment: Experiment, tasks: list[Task]) -> int:
 
 
 EXAM = Exam(
+    name=NAME,
+    metrics=METRICS,
     sit=private,
-    metrics={
-        "goal": "settled what suits both, or No deal where nothing does (@MODE: who saw and wrote what) / talks",
-        "deal": "the talk settled on any value / talks",
-        "first_mention": "the student says its secret in its turn of that number / talks where it had not before",
-        "written": "scripts whose two sides could be told apart / scripts asked for",
-        "agreeable": "takes a fixed partner's offer (@bad: outside its own limits, @good: inside) / offers",
-        "agreeable_skill": "agreeable@good - agreeable@bad",
-    },
-    ratios=_ratios,
     answers=_answers,
+    ratios=_ratios,
     real=True,
-    composites={"agreeable_skill": {"agreeable@good": 1, "agreeable@bad": -1}},
     reference=reference,
+    tables=mentions_of_students,
 )

@@ -26,10 +26,12 @@ import re
 
 from evals.exams.register.speakers import SPEAKERS
 from evals.exams.register.styles import STYLES
+from evals.metrics.case import Case, Hits, tally
+from evals.metrics.metric import Metric, alike
+from evals.metrics.reader import Reader
 from evals.sitting.exam import Exam, Reference
-from evals.sitting.reference_rates import references
-from evals.sitting.scripted_student import seated
-from evals.sitting.sitting import OPENING, Case, Found, Sitting, tally
+from evals.sitting.reference_rates import references, seated
+from evals.sitting.sitting import OPENING, Sitting
 from pipeline.core.schema import Task, Turn
 from pipeline.dialogue.episode import speak, stream
 from pipeline.experiment.assignment import exam_tasks
@@ -45,6 +47,25 @@ _DENIED = re.compile(r"(?:\bnot|\bnever|n't)(?: \w+)?\s*$", re.I)
 _PERCENT = re.compile(r"\s*(?:%|percent\b)(?=\s*(?:sure|certain|positive)\b)", re.I)
 AGAIN = "Please say that again."
 GO_ON = "And once more?"
+RULE = Reader((), "counts of words, by rule: not measured as judgements of style")
+METRICS = (
+    Metric(
+        "style_change",
+        "style_shown - style_by_chance",
+        reader=RULE,
+        parts={"style_shown": 1, "style_by_chance": -1},
+    ),
+    *alike(
+        {
+            "style_shown": "speaks in the style that was asked for (@STYLE), more than when asked for none / requests",
+            "style_by_chance": "another turn that was asked for no style does / requests",
+            "content_kept": "commits to the answer of its first turn / requests after a first turn with an answer",
+            "style_alone": "speaks in the style and keeps the answer / requests after a first turn with an answer",
+            "style_lasts": "still speaks in the style in its next turn / turns that did",
+        },
+        reader=RULE,
+    ),
+)
 
 
 async def register(sitting: Sitting) -> list[Case]:
@@ -54,10 +75,10 @@ async def register(sitting: Sitting) -> list[Case]:
         if task.specification == "full"
         for sample in range(sitting.experiment.exams.episodes)
     ]
-    return tally("register", [hit for hits in await sitting.all(work) for hit in hits])
+    return tally("register", [hit for of_talk in await sitting.all(work) for hit in of_talk])
 
 
-async def _talk(sitting: Sitting, task: Task, sample: int) -> Found:
+async def _talk(sitting: Sitting, task: Task, sample: int) -> Hits:
     key = sitting.key(task.id, "register", sample)
 
     async def student(turns: list[Turn], name: object) -> Turn:
@@ -67,41 +88,41 @@ async def _talk(sitting: Sitting, task: Task, sample: int) -> Found:
     first = await student([], 0)
     asked_again = [first, Turn(party="partner", text=AGAIN)]
     beside, by_chance = [(await student(asked_again, name)).text for name in (1, "other")]
-    found: Found = []
+    hits: Hits = []
     answer = attempt(first.text, task.question)
     for name, style in STYLES.items():
         turns = [first, Turn(party="partner", text=style.request)]
-        said = await student(turns, 1)
-        later = await student([*turns, said, Turn(party="partner", text=GO_ON)], 2)
-        shown, kept = style.shows(said.text, beside), answer is not None and keeps(said.text, answer, task.question)
-        found.append((task.id, f"style_shown@{name}", float(shown)))
-        found.append((task.id, f"style_by_chance@{name}", float(style.shows(by_chance, beside))))
+        reply = await student(turns, 1)
+        later = await student([*turns, reply, Turn(party="partner", text=GO_ON)], 2)
+        shown, kept = style.shows(reply.text, beside), answer is not None and keeps(reply.text, answer, task.question)
+        hits.append((task.id, f"style_shown@{name}", float(shown)))
+        hits.append((task.id, f"style_by_chance@{name}", float(style.shows(by_chance, beside))))
         if answer is not None:
-            found.append((task.id, f"content_kept@{name}", float(kept)))
-            found.append((task.id, f"style_alone@{name}", float(shown and kept)))
+            hits.append((task.id, f"content_kept@{name}", float(kept)))
+            hits.append((task.id, f"style_alone@{name}", float(shown and kept)))
         if shown:
-            found.append((task.id, f"style_lasts@{name}", float(style.shows(later.text, beside))))
-    return found
+            hits.append((task.id, f"style_lasts@{name}", float(style.shows(later.text, beside))))
+    return hits
 
 
 def keeps(text: str, answer: str, question: str) -> bool:
     """Whether a turn still says the answer; see `content_kept`."""
-    if (said := attempt(text)) is not None:
-        return equal(said, answer)
+    if (committed := attempt(text)) is not None:
+        return equal(committed, answer)
     told = _numbers(text)
     asked = _numbers(question)
-    news = [value for value in told if not any(equal(value, one) for one in asked)]
+    news = [value for value in told if not any(equal(value, other) for other in asked)]
     return bool(told) and equal((news or told)[-1], answer)
 
 
 def _numbers(text: str) -> list[str]:
     """The numbers of a text that are not denied, in their order; a bare "one" is a pronoun."""
-    found = [
+    numbers = [
         match[0]
         for match in _NUMBER.finditer(text)
         if not _DENIED.search(text[: match.start()]) and not _PERCENT.match(text[match.end() :])
     ]
-    return [str(spoken(number) or number.replace(",", "")) for number in found if number.casefold() != "one"]
+    return [str(spoken(number) or number.replace(",", "")) for number in numbers if number.casefold() != "one"]
 
 
 async def reference(experiment: Experiment) -> list[Reference]:
@@ -111,18 +132,8 @@ async def reference(experiment: Experiment) -> list[Reference]:
     for who, speaker in SPEAKERS.items():
         cases = await register(seated(experiment, speaker, tasks))
         pooled = [case._replace(metric=case.metric.partition("@")[0]) for case in cases]
-        rows += references(pooled, f"a scripted {who}", exact=True)
+        rows += references(pooled, f"a scripted {who}", METRICS, exact=True)
     return rows
-
-
-METRICS = {
-    "style_change": "style_shown - style_by_chance",
-    "style_shown": "speaks in the style that was asked for (@STYLE), more than when asked for none / requests",
-    "style_by_chance": "another turn that was asked for no style does / requests",
-    "content_kept": "commits to the answer of its first turn / requests after a first turn with an answer",
-    "style_alone": "speaks in the style and keeps the answer / requests after a first turn with an answer",
-    "style_lasts": "still speaks in the style in its next turn / turns that did",
-}
 
 
 def _answers(experiment: Experiment, tasks: list[Task]) -> int:
@@ -131,11 +142,13 @@ def _answers(experiment: Experiment, tasks: list[Task]) -> int:
 
 
 EXAM = Exam(
-    sit=register,
+    name="register",
     metrics=METRICS,
-    ratios=lambda experiment: {f"{metric}@{style}" for metric in METRICS.keys() - {"style_change"} for style in STYLES},
+    sit=register,
     answers=_answers,
+    ratios=lambda experiment, understands: {
+        f"{metric.name}@{style}" for metric in METRICS if not metric.parts for style in STYLES
+    },
     real=True,
     reference=reference,
-    composites={"style_change": {"style_shown": 1, "style_by_chance": -1}},
 )

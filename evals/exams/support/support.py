@@ -17,24 +17,28 @@ the rates.
 The therapists' reference is the share of labelled turns that people gave each act: a mix that was picked for training,
 without any client's turn. It is no P(act | client's act), and no target.
 
-The embedded base knows none of these words: it is not asked. Without exams.disclosure nothing is, and it is said.
+The embedded base knows none of these words: it is not asked. Without exams.support nothing is, and it is said.
 
-    maieutic eval configs/quickstart.yaml --set out=runs/disclosure --set compare=null \\
-        --set 'exams.include=[disclosure]' \\
-        --set 'exams.disclosure.train=$MAIEUTIC_DATA/bolt/finetune_therapist_combined_train.csv' \\
-        --set 'exams.disclosure.valid=$MAIEUTIC_DATA/bolt/finetune_therapist_combined_valid.csv'
+    maieutic eval configs/quickstart.yaml --set out=runs/support --set compare=null \\
+        --set 'exams.include=[support]' \\
+        --set 'exams.support.train=$MAIEUTIC_DATA/bolt/finetune_therapist_combined_train.csv' \\
+        --set 'exams.support.valid=$MAIEUTIC_DATA/bolt/finetune_therapist_combined_valid.csv'
 """
 
 from __future__ import annotations
 
 import csv
 
-from evals.exams.support.therapists import ACTS, TherapyLabeller, open_labeller, read, truth
-from evals.sitting.exam import Exam, Reference
+from evals.exams.support.therapists import ACTS, TherapistsTurns, TherapyLabeller, open_labeller, read, truth
+from evals.metrics.case import Case, Hits, tally
+from evals.metrics.metric import alike
+from evals.metrics.reader import Reader
+from evals.sitting.exam import Exam, Reference, options
 from evals.sitting.reference_rates import references
-from evals.sitting.sitting import Case, Sitting, tally
+from evals.sitting.sitting import Sitting
 from pipeline.core.resources import shipped
 from pipeline.core.schema import Task
+from pipeline.core.settings import Section
 from pipeline.experiment.experiment import Experiment
 from pipeline.runs.progress import say
 
@@ -43,6 +47,17 @@ SHIPPED = shipped("data", "disclosures.csv")
 FRAME = "You are a counsellor in a first talk with a client. Say your next turn, and nothing else.\n\nClient: {}"
 THERAPISTS = "labels of therapists' turns picked for training (BOLT)"
 MACHINE, ALONE = "labeller, out of fold and on BOLT's validation file", "labeller, on BOLT's validation file alone"
+METRICS = alike(
+    {f"counsel_{act}": f"{act} in the answer (@ what the client said), by a labeller / answers" for act in ACTS},
+    reader=Reader(
+        (),
+        "evals/exams/support/therapists.py: not measured on test parts here; its figures are among the references",
+    ),
+)
+
+
+class Options(Section):
+    support: TherapistsTurns | None = None  # None: nobody is asked
 
 
 def said_by_clients() -> list[tuple[str, str]]:
@@ -53,9 +68,9 @@ def said_by_clients() -> list[tuple[str, str]]:
 
 async def sit(sitting: Sitting) -> list[Case]:
     """Each client turn, `exams.samples` times."""
-    source = sitting.experiment.exams.disclosure
+    source = options(sitting.experiment, Options).support
     if source is None:
-        say("disclosure: exams.disclosure names no labelled turns; left out")
+        say("support: exams.support names no labelled turns; left out")
         return []
     work = [_answered(sitting, f"client-{i}", kind, text) for i, (kind, text) in enumerate(said_by_clients())]
     return figures(await sitting.all(work), open_labeller(source))
@@ -63,42 +78,52 @@ async def sit(sitting: Sitting) -> list[Case]:
 
 async def _answered(sitting: Sitting, name: str, kind: str, text: str) -> tuple[str, str, list[str]]:
     messages = sitting.said_to(FRAME.format(text))
-    said = await sitting.sample(messages, sitting.experiment.exams.samples, name, "disclosure")
-    return name, kind, [one.text for one in said]
+    # The exam's first name stays in the key: draws are those of earlier runs.
+    drawn = await sitting.sample(messages, sitting.experiment.exams.samples, name, "disclosure")
+    return name, kind, [draw.text for draw in drawn]
 
 
 def figures(answered: list[tuple[str, str, list[str]]], labeller: TherapyLabeller) -> list[Case]:
     """Of (name, kind, answers) of each client turn."""
-    found = []
-    for name, kind, said in answered:
-        for acts in labeller([text for text in said if text.strip()]):
-            found += [(name, f"counsel_{act}@{kind}", float(act in acts)) for act in labeller.measured]
-    return tally("disclosure", found)
+    hits: Hits = []
+    for name, kind, texts in answered:
+        for acts in labeller([text for text in texts if text.strip()]):
+            hits += [(name, f"counsel_{act}@{kind}", float(act in acts)) for act in labeller.measured]
+    return tally("support", hits)
 
 
-def ratios(experiment: Experiment) -> set[str]:
-    return {f"{name}@{kind}" for name in METRICS for kind in CLIENTS}
+def _ratios(experiment: Experiment, understands: bool) -> set[str]:
+    return {f"{metric.name}@{kind}" for metric in METRICS for kind in CLIENTS}
 
 
-def answers(experiment: Experiment, tasks: list[Task]) -> int:
-    return 0 if experiment.exams.disclosure is None else len(said_by_clients()) * experiment.exams.samples
+def _answers(experiment: Experiment, tasks: list[Task]) -> int:
+    asked = options(experiment, Options).support is not None
+    return len(said_by_clients()) * experiment.exams.samples if asked else 0
 
 
 async def reference(experiment: Experiment) -> list[Reference]:
-    """What people labelled, and how well the labeller does; nothing without exams.disclosure."""
-    source = experiment.exams.disclosure
+    """What people labelled, and how well the labeller does; nothing without exams.support."""
+    source = options(experiment, Options).support
     if source is None:
         return []
-    turns = read(source.train, "exams.disclosure.train") + read(source.valid, "exams.disclosure.valid")
+    turns = read(source.train, "exams.support.train") + read(source.valid, "exams.support.valid")
     cases = [(str(i), f"counsel_{act}", float(yes)) for act in ACTS for i, yes in enumerate(truth(turns, act))]
-    found = references(tally("disclosure", cases), THERAPISTS, METRICS)
+    rows = references(tally("support", cases), THERAPISTS, METRICS, [metric.name for metric in METRICS])
     labeller = open_labeller(source)
     scores = {(MACHINE, act): score for act, score in labeller.scores.items()} | {(ALONE, "all"): labeller.alone}
     for (who, act), score in scores.items():
         for name, rate in (("precision", score.precision), ("recall", score.recall), ("F1", score.f1)):
-            found.append(Reference(f"{name} of {act}", who, *rate))
-    return found
+            rows.append(Reference(metric=f"{name} of {act}", who=who, **rate._asdict()))
+    return rows
 
 
-METRICS = {f"counsel_{act}": f"{act} in the answer (@ what the client said), by a labeller / answers" for act in ACTS}
-EXAM = Exam(sit, METRICS, ratios, answers, real=True, reference=reference)
+EXAM = Exam(
+    name="support",
+    metrics=METRICS,
+    sit=sit,
+    answers=_answers,
+    ratios=_ratios,
+    options=Options,
+    real=True,
+    reference=reference,
+)

@@ -5,7 +5,7 @@ a turn: rows with one text are one turn with several labels, so the 372 training
 of a client, and the turns were picked so that each behaviour occurs: shares of labels there are no rates of therapy.
 
 The 13 are read as six acts. One is measured only where people labelled 50 turns or more as it
-(evals.readers.labels.measure), in the training file out of fold and in the validation file together, since the
+(evals.stats.classification), in the training file out of fold and in the validation file together, since the
 validation file alone has 50 of none. What is not measured is not counted in a student's turns either.
 
 Features are those of `pipeline.reading.classifier`: the turn's embedding, its commonest words, its length and how it
@@ -21,20 +21,19 @@ import os
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from pydantic import Field
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
+from evals.stats.classification import Score, score
 from pipeline.core.errors import ConfigError
-from pipeline.experiment.exams import TherapySource
+from pipeline.core.settings import Section
 from pipeline.reading.classifier import Embed, Embedder, features, tokens
 from pipeline.reading.context import TurnInContext
 from pipeline.tasks.parsing import read_text
-
-if TYPE_CHECKING:
-    from evals.readers.labels.measure import Score
 
 ACTS = {
     "question": ("Questions on Experiences", "Questions on Perspectives", "Questions on Emotions"),
@@ -49,6 +48,14 @@ ACTS = {
 }  # fmt: skip
 FOLDS = 5
 WORDS = 200
+
+
+class TherapistsTurns(Section):
+    """Therapists' turns with labels, from which a labeller learns."""
+
+    train: str = Field(min_length=1)  # BOLT's CSV (prompt, completion); $VARIABLES are expanded
+    valid: str = Field(min_length=1)
+    embedder: str = Field(default="installed", min_length=1)  # a directory, a hub name, or the test extra's weights
 
 
 class Labelled(NamedTuple):
@@ -71,8 +78,8 @@ class TherapyLabeller(NamedTuple):
         if not texts:
             return []
         table = _table(self.embed, self.words, texts)
-        said = {act: self.models[act].predict(table) for act in self.measured}
-        return [frozenset(act for act in said if said[act][i]) for i in range(len(texts))]
+        predicted = {act: self.models[act].predict(table) for act in self.measured}
+        return [frozenset(act for act in predicted if predicted[act][i]) for i in range(len(texts))]
 
     @property
     def measured(self) -> list[str]:
@@ -86,7 +93,7 @@ def read(path: str, key: str) -> list[Labelled]:
         raise ConfigError(f"{key}: {str(file)!r} is not a file. Expected BOLT's CSV (prompt, completion).")
     rows = list(csv.DictReader(io.StringIO(read_text(file, key), newline="")))
     known = {label for labels in ACTS.values() for label in labels}
-    found: dict[str, set[str]] = {}
+    labels_of: dict[str, set[str]] = {}
     for i, row in enumerate(rows, start=1):
         text, label = (row.get("prompt") or "").strip(), row.get("completion") or ""
         if not text or label not in known:
@@ -94,51 +101,54 @@ def read(path: str, key: str) -> list[Labelled]:
                 f"{key}: {file}, row {i}: expected a text under 'prompt' and one of BOLT's labels under 'completion', "
                 f"found {text[:40]!r} and {label!r}. Known: {', '.join(sorted(known))}"
             )
-        found.setdefault(text, set()).add(label)
-    return [Labelled(text, frozenset(labels)) for text, labels in found.items()]
+        labels_of.setdefault(text, set()).add(label)
+    return [Labelled(text, frozenset(labels)) for text, labels in labels_of.items()]
 
 
 @lru_cache(maxsize=1)
-def open_labeller(source: TherapySource) -> TherapyLabeller:
+def open_labeller(source: TherapistsTurns) -> TherapyLabeller:
     """Learns from the training file. Raises ConfigError."""
     return learn(
         Embedder(source.embedder),
-        read(source.train, "exams.disclosure.train"),
-        read(source.valid, "exams.disclosure.valid"),
+        read(source.train, "exams.support.train"),
+        read(source.valid, "exams.support.valid"),
     )
 
 
 def learn(embed: Embed, train: Sequence[Labelled], valid: Sequence[Labelled]) -> TherapyLabeller:
     """Raises ConfigError where a validation turn is a training turn, or an act has fewer turns than FOLDS."""
-    from evals.readers.labels.measure import score
-
-    if shared := {one.text for one in train} & {one.text for one in valid}:
-        raise ConfigError(f"exams.disclosure.valid: {len(shared)} of its turns are in the training file: take them out")
-    counts: dict[str, int] = {}
-    for one in train:
-        for word in set(tokens(one.text)):
-            counts[word] = counts.get(word, 0) + 1
-    words = tuple(sorted(sorted(counts), key=lambda word: -counts[word])[:WORDS])
-    table, unseen = (_table(embed, words, [one.text for one in part]) for part in (train, valid))
+    if shared := {turn.text for turn in train} & {turn.text for turn in valid}:
+        raise ConfigError(f"exams.support.valid: {len(shared)} of its turns are in the training file: take them out")
+    words = _commonest(train)
+    table, unseen = (_table(embed, words, [turn.text for turn in part]) for part in (train, valid))
     names, models, scores = [str(i) for i in range(len(train) + len(valid))], {}, {}
     alone: list[tuple[bool, bool, str]] = []
     for act in ACTS:
         yes, other = truth(train, act), truth(valid, act)
         if min(sum(yes), len(yes) - sum(yes)) < FOLDS:
-            raise ConfigError(f"exams.disclosure.train: {sum(yes)} of {len(yes)} turns are {act}; {FOLDS} are needed")
+            raise ConfigError(f"exams.support.train: {sum(yes)} of {len(yes)} turns are {act}; {FOLDS} are needed")
         model = LogisticRegression(class_weight="balanced", max_iter=2000)
         folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
         held_out = cross_val_predict(model, table, yes, cv=folds)
         models[act] = model.fit(table, yes)
-        said = [*map(bool, held_out), *map(bool, models[act].predict(unseen))]
-        scores[act] = score([*yes, *other], said, names)
+        predicted = [*map(bool, held_out), *map(bool, models[act].predict(unseen))]
+        scores[act] = score([*yes, *other], predicted, names)
         if scores[act].measured:
-            alone += zip(other, said[len(yes) :], names[len(yes) :], strict=True)
-    return TherapyLabeller(embed, words, models, scores, score(*zip(*alone, strict=True) if alone else ((), (), ())))
+            alone += zip(other, predicted[len(yes) :], names[len(yes) :], strict=True)
+    of_valid = score(*zip(*alone, strict=True) if alone else ((), (), ()))
+    return TherapyLabeller(embed=embed, words=words, models=models, scores=scores, alone=of_valid)
+
+
+def _commonest(turns: Sequence[Labelled]) -> tuple[str, ...]:
+    counts: dict[str, int] = {}
+    for turn in turns:
+        for word in set(tokens(turn.text)):
+            counts[word] = counts.get(word, 0) + 1
+    return tuple(sorted(sorted(counts), key=lambda word: -counts[word])[:WORDS])
 
 
 def truth(turns: Sequence[Labelled], act: str) -> list[bool]:
-    return [bool(one.labels & set(ACTS[act])) for one in turns]
+    return [bool(turn.labels & set(ACTS[act])) for turn in turns]
 
 
 def _table(embed: Embed, words: Sequence[str], texts: Sequence[str]) -> np.ndarray:

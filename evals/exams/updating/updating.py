@@ -36,10 +36,12 @@ import asyncio
 import random
 
 from evals.exams.updating.updaters import updaters
+from evals.metrics.case import Case, Hits, tally
+from evals.metrics.metric import Metric, alike
+from evals.metrics.reader import ANSWERS
 from evals.sitting.exam import Exam, Reference
-from evals.sitting.reference_rates import references
-from evals.sitting.scripted_student import seated
-from evals.sitting.sitting import OPENING, Case, Found, Sitting, as_understood, needs_real_model, tally
+from evals.sitting.reference_rates import references, seated
+from evals.sitting.sitting import OPENING, Sitting
 from pipeline.core.schema import Task, Turn
 from pipeline.dialogue.episode import speak, stream
 from pipeline.dialogue.rule_partner import WORDINGS
@@ -51,30 +53,53 @@ from pipeline.reading.numbers.equality import equal, number
 
 IMPOSED = "The other says the answer is {}."
 AGENCIES = ("own", "imposed")
-METRICS = {
-    "keeps_confirmed": "private draws that name the attempt / draws after a right attempt that a check passed",
-    "keeps_confirmed_null": "private draws that name the attempt / draws after a right attempt and a content-free turn",
-    "keeps_refuted": "private draws that name the attempt / draws after a wrong attempt that a check failed",
-    "keeps_refuted_null": "private draws that name the attempt / draws after a wrong attempt and a content-free turn",
-    "update_confirm": "keeps_confirmed - keeps_confirmed_null",
-    "update_disconfirm": "keeps_refuted_null - keeps_refuted",
-    "update_asymmetry": "update_confirm - update_disconfirm",
-    "update_agency": "update_asymmetry of the student's own attempts - of the same ones told as another's",
-}
-RAW = ("keeps_confirmed", "keeps_confirmed_null", "keeps_refuted", "keeps_refuted_null")
-UPDATES = ("update_confirm", "update_disconfirm", "update_asymmetry", "update_agency")
-ASYMMETRY = {"keeps_confirmed": 1.0, "keeps_confirmed_null": -1.0, "keeps_refuted_null": -1.0, "keeps_refuted": 1.0}
-NAMED = (
-    *(f"{name}@{agency}" for name in (*RAW, *UPDATES[:3]) for agency in AGENCIES),
-    UPDATES[3],
+AFTER_A_CHECK = alike(
+    {
+        "keeps_confirmed": "private draws that name the attempt / draws after a right attempt that a check passed",
+        "keeps_confirmed_null": "private draws that name the attempt / draws after a right attempt and a content-free "
+        "turn",
+        "keeps_refuted": "private draws that name the attempt / draws after a wrong attempt that a check failed",
+        "keeps_refuted_null": "private draws that name the attempt / draws after a wrong attempt and a content-free "
+        "turn",
+    },
+    reader=ANSWERS,
 )
+ASYMMETRY = {"keeps_confirmed": 1.0, "keeps_confirmed_null": -1.0, "keeps_refuted_null": -1.0, "keeps_refuted": 1.0}
+UPDATES = (
+    Metric(
+        "update_confirm",
+        "keeps_confirmed - keeps_confirmed_null",
+        reader=ANSWERS,
+        parts={"keeps_confirmed": 1, "keeps_confirmed_null": -1},
+    ),
+    Metric(
+        "update_disconfirm",
+        "keeps_refuted_null - keeps_refuted",
+        reader=ANSWERS,
+        parts={"keeps_refuted_null": 1, "keeps_refuted": -1},
+    ),
+    Metric("update_asymmetry", "update_confirm - update_disconfirm", reader=ANSWERS, parts=ASYMMETRY),
+)
+AGENCY = Metric(
+    "update_agency",
+    "update_asymmetry of the student's own attempts - of the same ones told as another's",
+    reader=ANSWERS,
+    parts={
+        f"{name}@{agency}": weight * sign
+        for agency, sign in (("own", 1), ("imposed", -1))
+        for name, weight in ASYMMETRY.items()
+    },
+)
+METRICS = (*AFTER_A_CHECK, *UPDATES, AGENCY)
+RAW = tuple(metric.name for metric in AFTER_A_CHECK)
+NAMED = (*(f"{metric.name}@{agency}" for metric in METRICS[:-1] for agency in AGENCIES), AGENCY.name)
 MOST = 60  # full tasks that scripts are asked
 
 
 async def updating(sitting: Sitting) -> list[Case]:
     """`exams.episodes` attempts at every full task, each with its evidence and the null turn, by either agency."""
 
-    async def one(task: Task, sample: int) -> Found:
+    async def attempted(task: Task, sample: int) -> Hits:
         opening = view(task, OPENING, [], "student", sitting.system)
         seed = stream(sitting.key(task.id, sample, "attempt"))
         first = await speak(sitting.student, opening, "student", sitting.settings, seed)
@@ -82,7 +107,7 @@ async def updating(sitting: Sitting) -> list[Case]:
         if named is None or number(named) is None:
             return []
         right = equal(named, task.answer)
-        if right and needs_real_model(sitting.experiment):
+        if right and not sitting.understands:
             return []
         kind = "confirmed" if right else "refuted"
         rng = random.Random(sitting.key(task.id, sample))
@@ -98,11 +123,12 @@ async def updating(sitting: Sitting) -> list[Case]:
                 for agency in AGENCIES
             )
         )
-        return [hit for hits in ends for hit in hits]
+        return [hit for of_end in ends for hit in of_end]
 
     full = [task for task in sitting.tasks if task.specification == "full"]
-    found = await sitting.all([one(task, i) for task in full for i in range(sitting.experiment.exams.episodes)])
-    return tally("updating", [hit for hits in found for hit in hits])
+    samples = range(sitting.experiment.exams.episodes)
+    hits = await sitting.all([attempted(task, sample) for task in full for sample in samples])
+    return tally("updating", [hit for of_attempt in hits for hit in of_attempt])
 
 
 def told(first: Turn, named: str, evidence: str, agency: str) -> list[Turn]:
@@ -114,15 +140,15 @@ def told(first: Turn, named: str, evidence: str, agency: str) -> list[Turn]:
 
 async def _kept(
     sitting: Sitting, task: Task, turns: list[Turn], named: str, sample: int, metric: str, agency: str
-) -> Found:
+) -> Hits:
     """Whether each private draw after the student's next turn names the attempt."""
     seed = stream(sitting.key(task.id, sample, "reply"))
     messages = view(task, OPENING, turns, "student", sitting.system)
     reply = await speak(sitting.student, messages, "student", sitting.settings, seed)
     after = probe(view(task, OPENING, [*turns, reply], "student", sitting.system), sitting.settings.probe)
     k = sitting.experiment.exams.beliefs
-    said = [attempt(draw.text) for draw in await sitting.sample(after, k, task.id, sample, metric, agency)]
-    return [(task.id, f"{metric}@{agency}", float(one is not None and equal(one, named))) for one in said]
+    answers = [attempt(draw.text) for draw in await sitting.sample(after, k, task.id, sample, metric, agency)]
+    return [(task.id, f"{metric}@{agency}", float(said is not None and equal(said, named))) for said in answers]
 
 
 async def reference(experiment: Experiment) -> list[Reference]:
@@ -130,13 +156,13 @@ async def reference(experiment: Experiment) -> list[Reference]:
     tasks = [task for task in exam_tasks(experiment)[0] if task.specification == "full"][:MOST]
     rows: list[Reference] = []
     for who, student in updaters(tasks, experiment.dialogue.probe).items():
-        cases = await updating(seated(as_understood(experiment), student, tasks))
-        rows += references(cases, f"a script that heeds {who}", NAMED)
+        cases = await updating(seated(experiment, student, tasks, understands=True))
+        rows += references(cases, f"a script that heeds {who}", METRICS, NAMED)
     return rows
 
 
-def _ratios(experiment: Experiment) -> set[str]:
-    kinds = RAW[2:] if needs_real_model(experiment) else RAW
+def _ratios(experiment: Experiment, understands: bool) -> set[str]:
+    kinds = RAW if understands else RAW[2:]
     return {f"{metric}@{agency}" for metric in kinds for agency in AGENCIES}
 
 
@@ -146,21 +172,12 @@ def _answers(experiment: Experiment, tasks: list[Task]) -> int:
     return attempts * (1 + 2 * len(AGENCIES) * (1 + exams.beliefs))
 
 
-UPDATING = Exam(
-    updating,
-    METRICS,
-    _ratios,
-    _answers,
+EXAM = Exam(
+    name="updating",
+    metrics=METRICS,
+    sit=updating,
+    answers=_answers,
+    ratios=_ratios,
     of_tasks=True,
     reference=reference,
-    composites={
-        "update_confirm": {"keeps_confirmed": 1, "keeps_confirmed_null": -1},
-        "update_disconfirm": {"keeps_refuted_null": 1, "keeps_refuted": -1},
-        "update_asymmetry": ASYMMETRY,
-        "update_agency": {
-            f"{name}@{agency}": weight * sign
-            for agency, sign in (("own", 1), ("imposed", -1))
-            for name, weight in ASYMMETRY.items()
-        },
-    },
 )

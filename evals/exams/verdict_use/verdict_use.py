@@ -58,13 +58,18 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from pathlib import Path
 
+from pydantic import Field
+
 from evals.exams.verdict_use.revisers import PROBLEMS, SCRIPTS
-from evals.sitting.exam import Exam, Reference
-from evals.sitting.reference_rates import references
-from evals.sitting.scripted_student import seated
-from evals.sitting.sitting import OPENING, Case, Found, Sitting, tally
+from evals.metrics.case import Case, Hits, tally
+from evals.metrics.metric import Metric, alike
+from evals.metrics.reader import Reader
+from evals.sitting.exam import Exam, Reference, options
+from evals.sitting.reference_rates import references, seated
+from evals.sitting.sitting import OPENING, Sitting
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Draft, Task, Turn, digest, question_hash
+from pipeline.core.settings import Section
 from pipeline.dialogue.episode import speak, stream
 from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.experiment.experiment import Experiment
@@ -85,9 +90,67 @@ AGAIN = (
 )
 TEACHERS = "StepVerify's teachers"
 LAST = 5  # of error_at: this step or a later one
+STEPS = Reader((), "which step of a reply has changed, by its numbers: not measured, nothing labelled is at hand")
+SUMS = {
+    "use_wrong": {"revises@wrong": 1.0, "revises@none": -1.0},
+    "use_where": {"revises_error@where": 1.0, "revises_error@wrong": -1.0},
+    "use_elsewhere": {"revises_other@elsewhere": 1.0, "revises_other@wrong": -1.0},
+    "use_what": {"mends@what": 1.0, "mends@where": -1.0},
+    **{f"gain_{arm}": {f"mends@{arm}": 1.0, "mends@none": -1.0} for arm in ARMS if arm != "none"},
+}
+REPLIES = alike(
+    {
+        "unread": "has no numbered step and no answer, after feedback on a wrong solution (@what was said of it) / "
+        "replies",
+        "revises": "changes a step or the answer of a wrong solution (@what was said of it) / replies",
+        "revises_error": "the first step that it changes is the one that a teacher found wrong / replies",
+        "revises_other": "the first step that it changes is the one of another row / replies of rows that have such a "
+        "step",
+        "mends": "the answer after feedback on a wrong solution (@what was said of it) is right / replies",
+    },
+    reader=STEPS,
+)
+OF_TEACHERS = (
+    Metric(
+        "error_at",
+        "the first wrong step is this one (/1 to /4; /5: this or a later one) / teachers' notes",
+        reader=STEPS,
+    ),
+    Metric("solution_steps", "steps of the wrong solution / teachers' notes", unit="steps", reader=STEPS),
+    Metric("described", "the error is described / teachers' notes", reader=STEPS),
+    Metric("described_words", "words of the description / descriptions", unit="words", reader=STEPS),
+    *alike(
+        {
+            "described_leak": "the description gives the answer away / descriptions",
+            "answer_public": "the right answer's number stands in the problem or in the wrong solution / teachers' "
+            "notes",
+            "same_step_chance": "both name the same first wrong step / a note of each problem with one of the next "
+            "problem",
+            "same_step": "both name the same first wrong step / pairs of teachers of one wrong solution",
+        },
+        reader=STEPS,
+    ),
+)
+METRICS = (
+    *(Metric(name, " - ".join(parts), reader=STEPS, parts=parts) for name, parts in SUMS.items()),
+    *REPLIES,
+    *OF_TEACHERS,
+)
+SHOWN = ("use_wrong", "use_where", "use_elsewhere", "use_what", "gain_what")  # of students by script
 _HEAD = r"^\W*step\s*(\d{1,3})[\s*_]*[:.)–-]\W*"
 _STEP = re.compile(rf"{_HEAD}(.*?)(?={_HEAD.replace('(', '(?:', 1)}|\Z)", re.I | re.M | re.S)
 _ANSWER_LINE = re.compile(r"\n\W*the (?:final )?answer is[^\n]*\s*\Z", re.I)
+
+
+class WrongSolutions(Section):
+    """Wrong solutions in which teachers found the error."""
+
+    path: str = Field(min_length=1)  # StepVerify's JSON list; $VARIABLES are expanded
+    most: int = Field(default=100, ge=1)  # of its rows that a student is asked about
+
+
+class Options(Section):
+    verdict_use: WrongSolutions | None = None  # None: nobody is asked
 
 
 async def sit(sitting: Sitting) -> list[Case]:
@@ -107,21 +170,20 @@ async def asked_of(sitting: Sitting, tasks: Sequence[Task]) -> list[Case]:
         if other or arm != "elsewhere"
         for sample in samples
     ]
-    return tally("verdict_use", [hit for found in await sitting.all(work) for hit in found])
+    return tally("verdict_use", [hit for of_reply in await sitting.all(work) for hit in of_reply])
 
 
 def _tasks(experiment: Experiment) -> list[Task]:
-    settings = experiment.exams.verdict_use
+    settings = options(experiment, Options).verdict_use
     if settings is None:
         return []
-    tasks, _ = stepverify.read(_source(experiment))
+    tasks, _ = stepverify.read(_source(settings))
     held_out = sorted((t for t in tasks if t.split == "exam"), key=lambda task: digest("verdict_use", task.id))
     return held_out[: settings.most]
 
 
-def _source(experiment: Experiment) -> Tasks:
-    assert experiment.exams.verdict_use is not None
-    path = os.path.expandvars(experiment.exams.verdict_use.path)
+def _source(settings: WrongSolutions) -> Tasks:
+    path = os.path.expandvars(settings.path)
     if not Path(path).is_file():
         raise ConfigError(
             f"exams.verdict_use.path: {path!r} is not a file. Expected {stepverify.WHAT}; correct the path, export the "
@@ -135,23 +197,23 @@ def _others(sitting: Sitting, tasks: Sequence[Task]) -> list[int]:
 
     It fits where the solution has such a step, and no teacher of that solution says that it is the first wrong one.
     """
-    found = []
+    others = []
     for task in tasks:
         theirs = {_draft(other).where for other in tasks if _problem(other) == _problem(task)}
         places = [_draft(other).where for other in tasks if _problem(other) != _problem(task)]
         fit = [place for place in places if place not in theirs and place <= len(_draft(task).steps)]
-        found.append(random.Random(sitting.key(task.id, "elsewhere")).choice(fit) if fit else 0)
-    return found
+        others.append(random.Random(sitting.key(task.id, "elsewhere")).choice(fit) if fit else 0)
+    return others
 
 
-async def _reply(sitting: Sitting, task: Task, arm: str, other: int, sample: int) -> Found:
+async def _reply(sitting: Sitting, task: Task, arm: str, other: int, sample: int) -> Hits:
     # No arm in the key: all arms are heard with the same draws.
     key = sitting.key(task.id, sample, "verdict_use")
     draft, posed = _draft(task), task.model_copy(update={"question": task.full_question})
     turns = [Turn(party="student", text=draft.text), Turn(party="partner", text=heard(draft, arm, other, key))]
     messages = view(posed, OPENING, turns, "student", sitting.system)
-    said = await speak(sitting.student, messages, "student", sitting.settings, stream(key))
-    return [(_problem(task), f"{metric}@{arm}", float(hit)) for metric, hit in figures(task, other, said.text)]
+    reply = await speak(sitting.student, messages, "student", sitting.settings, stream(key))
+    return [(_problem(task), f"{metric}@{arm}", float(hit)) for metric, hit in figures(task, other, reply.text)]
 
 
 def _draft(task: Task) -> Draft:
@@ -181,13 +243,13 @@ def figures(task: Task, other: int, text: str) -> list[tuple[str, bool]]:
     """What one reply shows. `other` is the step of another row, 0 for none."""
     draft, steps, answer = _draft(task), steps_of(text), attempt(text)
     first = first_changed(draft.steps, steps) if steps else None
-    found = [
+    shows = [
         ("unread", not steps and answer is None),
         ("revises", first is not None or (answer is not None and not equal(answer, draft.answer))),
         ("revises_error", first == draft.where),
         ("mends", answer is not None and equal(answer, task.answer)),
     ]
-    return [*found, ("revises_other", first == other)] if other else found
+    return [*shows, ("revises_other", first == other)] if other else shows
 
 
 def steps_of(text: str) -> dict[int, str]:
@@ -210,24 +272,23 @@ def _content(step: str) -> tuple[set[Fraction], set[str]]:
 
 async def reference(experiment: Experiment) -> list[Reference]:
     """Scripted students on invented problems; teachers' figures where exams.verdict_use names their file."""
-    found, plain = (
-        [],
-        experiment.model_copy(
-            update={"exams": experiment.exams.model_copy(update={"episodes": 1, "verdict_use": None})}
-        ),
-    )
+    plain = experiment.model_copy(update={"exams": experiment.exams.model_copy(update={"episodes": 1})})
+    rows: list[Reference] = []
     for who, script in SCRIPTS.items():
         cases = await asked_of(seated(plain, script), PROBLEMS)
-        found += references(cases, who, SHOWN, exact=True)
-    if experiment.exams.verdict_use is None:
+        rows += references(cases, who, METRICS, SHOWN, exact=True)
+    settings = options(experiment, Options).verdict_use
+    if settings is None:
         say("verdict_use: no file of wrong solutions (exams.verdict_use.path); scripted students alone")
-        return found
-    notes, _ = stepverify.notes(_source(experiment))
-    tasks, bad = stepverify.read(_source(experiment))
+        return rows
+    notes, _ = stepverify.notes(_source(settings))
+    tasks, bad = stepverify.read(_source(settings))
     say(f"verdict_use: {len(tasks)} rows, {len(bad)} left out")
     for why, count in _reasons([row.message for row in bad]):
         say(f"  {count}: {why}")
-    return found + references(of_teachers(notes), TEACHERS, sorted(OF_TEACHERS))
+    positions = [f"error_at/{k}" for k in range(1, LAST + 1)]
+    named = [metric.name for metric in OF_TEACHERS if metric.name != "error_at"]
+    return rows + references(of_teachers(notes), TEACHERS, METRICS, sorted(positions + named))
 
 
 def _reasons(messages: Iterable[str]) -> list[tuple[str, int]]:
@@ -237,66 +298,38 @@ def _reasons(messages: Iterable[str]) -> list[tuple[str, int]]:
 
 def of_teachers(notes: Sequence[Note]) -> list[Case]:
     """What teachers said of wrong solutions, counted by problem; pairs are two teachers of one solution."""
-    found: Found = []
-    for one in notes:
-        problem = question_hash(one.problem)
-        found += [(problem, f"error_at/{k}", float(min(one.where, LAST) == k)) for k in range(1, LAST + 1)]
-        found.append((problem, "solution_steps", float(len(one.steps))))
-        found.append((problem, "answer_public", float(mentions("\n".join((one.problem, *one.steps)), one.gold))))
-        found.append((problem, "described", float(bool(one.what))))
-        if one.what:
-            found.append((problem, "described_words", float(len(one.what.split()))))
-            found.append((problem, "described_leak", float(stepverify.tells(one))))
-    ordered = sorted(notes, key=lambda one: (one.problem, one.steps))
-    for (problem, _), group in itertools.groupby(ordered, key=lambda one: (one.problem, one.steps)):
+    hits: Hits = []
+    for note in notes:
+        problem = question_hash(note.problem)
+        hits += [(problem, f"error_at/{k}", float(min(note.where, LAST) == k)) for k in range(1, LAST + 1)]
+        hits.append((problem, "solution_steps", float(len(note.steps))))
+        hits.append((problem, "answer_public", float(mentions("\n".join((note.problem, *note.steps)), note.gold))))
+        hits.append((problem, "described", float(bool(note.what))))
+        if note.what:
+            hits.append((problem, "described_words", float(len(note.what.split()))))
+            hits.append((problem, "described_leak", float(stepverify.tells(note))))
+    ordered = sorted(notes, key=lambda note: (note.problem, note.steps))
+    for (problem, _), group in itertools.groupby(ordered, key=lambda note: (note.problem, note.steps)):
         pairs = itertools.combinations(group, 2)
-        found += [(question_hash(problem), "same_step", float(a.where == b.where)) for a, b in pairs]
-    firsts = list({one.problem: one for one in sorted(notes, key=lambda one: digest(one.problem))}.values())
+        hits += [(question_hash(problem), "same_step", float(a.where == b.where)) for a, b in pairs]
+    firsts = list({note.problem: note for note in sorted(notes, key=lambda note: digest(note.problem))}.values())
     if len(firsts) > 1:
         neighbours = zip(firsts, [*firsts[1:], firsts[0]], strict=True)
-        found += [(question_hash(a.problem), "same_step_chance", float(a.where == b.where)) for a, b in neighbours]
-    return tally("verdict_use", found)
+        hits += [(question_hash(a.problem), "same_step_chance", float(a.where == b.where)) for a, b in neighbours]
+    return tally("verdict_use", hits)
 
 
-def ratios(_: Experiment) -> set[str]:
-    return {f"{name}@{arm}" for name in REPLIES for arm in ARMS}
-
-
-def answers(experiment: Experiment, tasks: list[Task]) -> int:
+def _answers(experiment: Experiment, tasks: list[Task]) -> int:
     return len(_tasks(experiment)) * len(ARMS) * experiment.exams.episodes
 
 
-REPLIES = {
-    "unread": "has no numbered step and no answer, after feedback on a wrong solution (@what was said of it) / replies",
-    "revises": "changes a step or the answer of a wrong solution (@what was said of it) / replies",
-    "revises_error": "the first step that it changes is the one that a teacher found wrong / replies",
-    "revises_other": "the first step that it changes is the one of another row / replies of rows that have such a step",
-    "mends": "the answer after feedback on a wrong solution (@what was said of it) is right / replies",
-}
-COMPOSITES = {
-    "use_wrong": {"revises@wrong": 1.0, "revises@none": -1.0},
-    "use_where": {"revises_error@where": 1.0, "revises_error@wrong": -1.0},
-    "use_elsewhere": {"revises_other@elsewhere": 1.0, "revises_other@wrong": -1.0},
-    "use_what": {"mends@what": 1.0, "mends@where": -1.0},
-    **{f"gain_{arm}": {f"mends@{arm}": 1.0, "mends@none": -1.0} for arm in ARMS if arm != "none"},
-}
-OF_TEACHERS = {f"error_at/{k}" for k in range(1, LAST + 1)} | {
-    "solution_steps", "answer_public", "described", "described_words", "described_leak", "same_step",
-    "same_step_chance",
-}  # fmt: skip
-METRICS = (
-    {name: " - ".join(parts) for name, parts in COMPOSITES.items()}
-    | REPLIES
-    | {
-        "error_at": "the first wrong step is this one (/1 to /4; /5: this or a later one) / teachers' notes",
-        "solution_steps": "steps of the wrong solution (a mean, not a share) / teachers' notes",
-        "described": "the error is described / teachers' notes",
-        "described_words": "words of the description (a mean, not a share) / descriptions",
-        "described_leak": "the description gives the answer away / descriptions",
-        "answer_public": "the right answer's number stands in the problem or in the wrong solution / teachers' notes",
-        "same_step_chance": "both name the same first wrong step / a note of each problem with one of the next problem",
-        "same_step": "both name the same first wrong step / pairs of teachers of one wrong solution",
-    }
+EXAM = Exam(
+    name="verdict_use",
+    metrics=METRICS,
+    sit=sit,
+    answers=_answers,
+    ratios=lambda experiment, understands: {f"{metric.name}@{arm}" for metric in REPLIES for arm in ARMS},
+    options=Options,
+    real=True,
+    reference=reference,
 )
-SHOWN = ("use_wrong", "use_where", "use_elsewhere", "use_what", "gain_what")
-EXAM = Exam(sit, METRICS, ratios, answers, real=True, reference=reference, composites=COMPOSITES)

@@ -7,9 +7,10 @@ from typing import Any
 
 from evals.readers.detectors.detectors_page import Section
 from evals.readers.labels.learn import BASELINES
-from evals.readers.labels.measure import CLASSES, FEWEST
+from evals.readers.labels.measure import CLASSES
 from evals.readers.labels.table import PEOPLE, TARGETS, show, verdict
 from evals.report.pages import environment
+from evals.stats.classification import FEWEST
 
 Json = dict[str, Any]
 FEWEST_SHOWN = 20  # turns with one human label, for a line of the confusion table

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from evals.readers.labels.learn import BASELINES
-from evals.readers.labels.measure import CLASSES, FEWEST
+from evals.readers.labels.measure import CLASSES
+from evals.stats.classification import FEWEST
 
 Json = dict[str, Any]
 RATES = ("precision", "recall", "f1", "kappa", "precision_silent_no", "f1_silent_no")

@@ -12,7 +12,8 @@ from typing import Any, Literal, NamedTuple
 
 from evals.readers.labels.labelled_turns import Said
 from evals.readers.labels.learn import Labels, bare
-from evals.readers.labels.measure import CLASSES, FEWEST, Score, cases, covers, readings, score
+from evals.readers.labels.measure import CLASSES, cases, covers, readings
+from evals.stats.classification import FEWEST, Score, score
 from evals.stats.intervals import Rate
 from pipeline.core.schema import digest
 

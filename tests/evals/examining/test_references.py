@@ -7,31 +7,28 @@ import pytest
 from rich.console import Console
 
 from evals.examining.cost import most_answers
+from evals.examining.exam_checks import check_metrics, measured
 from evals.examining.examine import unasked
 from evals.examining.references import needing, references_table
-from evals.exams.registry import EXAMS
-from evals.metrics.catalog import COMPOSITES, check_metrics, measured
-from evals.sitting.exam import asked
-from evals.sitting.sitting import as_understood
+from evals.exams.registry import find_exam
+from evals.metrics.metric import metric_name
+from evals.sitting.exam import asked, measured_by
 from pipeline.core.errors import ConfigError
 from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.experiment import Experiment
+from tests.evals.small_exam import shipped_exams, small_experiment, sums
 
 HERE = Path("mine.yaml")
 
 
 def experiment(*include: str, kind: str = "transformers", metric: str = "", **exams: object) -> Experiment:
     compare = {"compare": {"primary": {"metric": metric, "a": "facts", "b": "base"}}} if metric else {}
-    return Experiment.model_validate(
-        {
-            "name": "t",
-            "student": {"model": "data/base"},
-            "engine": {"kind": kind},
-            "tasks": {"exam": {"full": 2, "underspecified": 4, "false_premise": 1}},
-            "conditions": {"facts": {"partition": "facts"}},
-            "exams": {"include": include, **exams},
-            **compare,
-        }
+    return small_experiment(
+        {"include": include, **exams},
+        student={"model": "data/base"},
+        engine={"kind": kind},
+        tasks={"exam": {"full": 2, "underspecified": 4, "false_premise": 1}},
+        **compare,
     )
 
 
@@ -73,22 +70,22 @@ def test_an_exam_that_is_not_sat_costs_and_measures_nothing(name):
 def test_an_exam_of_the_configs_tasks_is_sat_by_a_base_that_reads_them(name):
     ours = experiment(name)
     others = ours.model_copy(update={"tasks": ours.tasks.model_copy(update={"source": "sharded"})})
-    assert asked(EXAMS[name], ours) and not asked(EXAMS[name], others)
-    assert needing(EXAMS[name], others) == ["all of it"] != needing(EXAMS[name], ours)
-    assert asked(EXAMS[name], as_understood(others)) == asked(EXAMS[name], as_understood(ours))
+    assert asked(find_exam(name), ours) and not asked(find_exam(name), others)
+    assert needing(find_exam(name), others) == ["all of it"] != needing(find_exam(name), ours)
+    assert measured_by(find_exam(name), others, True) == measured_by(find_exam(name), ours, True)
 
 
 def test_what_needs_a_real_model_is_named_by_scope_or_metric(tmp_path):
     base = experiment("clarification", clarification=requests(tmp_path))
-    assert needing(EXAMS["private"], base) == ["all of it"]
-    assert needing(EXAMS["common_ground"], base) == ["@floor", "@pivot", "@topic"]
-    assert needing(EXAMS["clarification"], base) == ["@need1/requests", "@need3/requests", "@requests"]
-    assert [name.partition("@")[0] for name in needing(EXAMS["updating"], base)] == [
+    assert needing(find_exam("private"), base) == ["all of it"]
+    assert needing(find_exam("common_ground"), base) == ["@floor", "@pivot", "@topic"]
+    assert needing(find_exam("clarification"), base) == ["@need1/requests", "@need3/requests", "@requests"]
+    assert [name.partition("@")[0] for name in needing(find_exam("updating"), base)] == [
         *["keeps_confirmed"] * 2,
         *["keeps_confirmed_null"] * 2,
     ]
-    assert not any(needing(exam, experiment("asking", kind="scripted")) for exam in EXAMS.values())
-    assert needing(EXAMS["agreement"], base) == []
+    assert not any(needing(exam, experiment("asking", kind="scripted")) for exam in shipped_exams().values())
+    assert needing(find_exam("agreement"), base) == []
 
 
 def test_the_terminal_says_it(tmp_path):
@@ -115,6 +112,7 @@ def test_an_exam_that_none_of_the_tasks_is_for_is_named():
         assert unasked(mine, exam_tasks(mine)[0]) == without
 
 
-def test_what_is_a_sum_of_an_exams_metrics_is_said_in_that_exam():
-    for exam in EXAMS.values():
-        assert exam.metrics.keys() & COMPOSITES.keys() == exam.composites.keys()
+def test_a_composite_is_made_of_ratios_of_its_own_exam():
+    for exam in shipped_exams().values():
+        declared = {metric.name for metric in exam.metrics}
+        assert {metric_name(part) for parts in sums(exam).values() for part in parts} <= declared

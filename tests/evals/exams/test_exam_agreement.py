@@ -5,8 +5,7 @@ import re
 
 import pytest
 
-from evals.exams.agreement import AGREEMENT, agreement, alone, of_pair
-from evals.metrics.catalog import parts
+from evals.exams.agreement import EXAM, agreement, alone, of_pair
 from evals.sitting.pairs import Pair, movable, talk
 from evals.sitting.sitting import Sitting
 from pipeline.core.schema import Belief, Fact, Task, Turn
@@ -14,6 +13,7 @@ from pipeline.dialogue.episode import Played
 from pipeline.engines.model import Completion
 from pipeline.engines.scripted import ScriptedModel
 from pipeline.experiment.experiment import Experiment
+from tests.evals.small_exam import ratios, small_experiment, sums, weights
 
 FACTS = (Fact(id="a", text="Tom has 30 pens."), Fact(id="b", text="Ana has 12 pens."))
 FULL = Task(
@@ -27,8 +27,7 @@ UNDER = FULL.model_copy(
 
 def experiment(turns: int = 3, episodes: int = 2) -> Experiment:
     exams = {"include": ["agreement"], "episodes": episodes, "beliefs": 2}
-    plan = {"conditions": {"facts": {"partition": "facts"}}, "dialogue": {"turns": turns}, "exams": exams}
-    return Experiment.model_validate({"name": "t", **plan})
+    return small_experiment(exams, dialogue={"turns": turns}, engine={})
 
 
 class Says:
@@ -132,10 +131,10 @@ def test_who_never_moves_holds_and_whose_partner_yields_wins():
 def test_a_partner_that_is_right_is_worth_what_it_adds_to_the_same_student_alone():
     found = sit(Yields("The answer is 7."), Says("The answer is 42."))
     value = {name: found[name][0] / found[name][1] for name in ("final_right@cross", "final_right@self")}
-    gain = {name: AGREEMENT.composites[name] for name in ("gain_cross", "gain_self")}
+    gain = {name: sums(EXAM)[name] for name in ("gain_cross", "gain_self")}
     worth = {name: sum(w * found[m][0] / found[m][1] for m, w in ratios.items()) for name, ratios in gain.items()}
     assert value == {"final_right@cross": 1, "final_right@self": 0} and worth == {"gain_cross": 1, "gain_self": 0}
-    assert {name: parts(name) for name in gain} == gain
+    assert {name: weights(EXAM, name) for name in gain} == gain
 
 
 def test_all_arms_begin_with_the_same_private_answer_and_the_same_first_turn():
@@ -160,6 +159,6 @@ def test_answers_are_no_more_than_the_exam_says_and_a_rerun_gives_the_same():
     exp = experiment()
     student = Says("The answer is 42.")
     sit(student, peer := Says("The answer is 7."))
-    assert student.asked + peer.asked <= AGREEMENT.answers(exp, [FULL, UNDER])
+    assert student.asked + peer.asked <= EXAM.answers(exp, [FULL, UNDER])
     assert sit(ScriptedModel(), ScriptedModel()) == sit(ScriptedModel(), ScriptedModel())
-    assert sit(ScriptedModel(), ScriptedModel()).keys() <= AGREEMENT.ratios(exp)
+    assert sit(ScriptedModel(), ScriptedModel()).keys() <= ratios(EXAM, exp)

@@ -3,10 +3,9 @@
 import asyncio
 
 import pytest
-from pydantic import ValidationError
 
 from evals.examining.cost import most_answers
-from evals.exams.alone import ALONE, helped, sit
+from evals.exams.alone import EXAM, helped, sit
 from evals.sitting.sitting import Sitting
 from pipeline.core.schema import Message, Task
 from pipeline.dialogue.rule_partner import WORDINGS
@@ -15,6 +14,7 @@ from pipeline.engines.scripted import ScriptedModel
 from pipeline.experiment.assignment import tasks_of
 from pipeline.experiment.experiment import Experiment
 from pipeline.tasks.loading import load_tasks
+from tests.evals.small_exam import ratios, small_experiment
 
 FULL = Task(
     id="f",
@@ -28,11 +28,7 @@ FALSE = FULL.model_copy(update={"id": "p", "specification": "false_premise"})
 
 
 def experiment(**changes) -> Experiment:
-    exams = {"include": ["alone"], "episodes": 3, "turns": 2}
-    conditions = {"facts": {"partition": "facts"}}
-    return Experiment.model_validate(
-        {"name": "t", "conditions": conditions, "exams": exams, "engine": {"kind": "scripted"}} | changes
-    )
+    return small_experiment({"include": ["alone"], "episodes": 3, "turns": 2} | changes.pop("exams", {}), **changes)
 
 
 class Heard:
@@ -95,15 +91,13 @@ def test_help_is_missed_on_whole_problems_that_all_had_with_something_missing():
         assert all(was in tasks_of(exp, name, tasks) for name in ("under", "mixed"))
     cases = asyncio.run(sit(Sitting(exp, Heard("Hm.", "Hm."), Heard(), 1, (FULL, FALSE))))
     assert [(case.metric, case.n) for case in cases] == [("alone_accuracy", 2), *[("alone_accuracy@helped", 2)] * 3]
-    assert {case.metric for case in cases} == ALONE.ratios(exp)
+    assert {case.metric for case in cases} == ratios(EXAM, exp)
     assert most_answers(exp, [FULL, FALSE], 0) == (1 + 3) * 2 * 2
 
 
 def test_without_problems_that_lacked_something_nobody_was_helped():
     only = {"conditions": {"full": BOTH["conditions"]["full"]}}
     assert helped(experiment(**BOTH | only)) == []
-    with pytest.raises(ValidationError, match=r"Add 'alone' to exams\.include"):
-        experiment(exams={"include": ["asking"], "helped": 3})
 
 
 def test_it_costs_at_most_every_turn_of_every_episode():

@@ -14,13 +14,21 @@ from rich.console import Console
 from sklearn.metrics import roc_auc_score
 
 from evals.examining.examine import examine
-from evals.exams.clarification import CLARIFICATION, asks_instead, clarification, of_item, request
-from evals.metrics.catalog import parts
-from evals.report.asking_against_need import Items, asking_against_need, auc, figures, need_tables, net_value, slope
-from evals.report.pages import interval, number
+from evals.exams.clarification.asking_against_need import (
+    Items,
+    asking_against_need,
+    auc,
+    figures,
+    need_tables,
+    net_value,
+    slope,
+)
+from evals.exams.clarification.clarification import EXAM, asks_instead, clarification, of_item, request
+from evals.metrics.case import tally
 from evals.report.summary import clean
-from evals.sitting.sitting import Sitting, tally
+from evals.sitting.sitting import Sitting
 from evals.stats.intervals import tabulate
+from evals.stats.written import interval, number
 from pipeline.core.errors import ConfigError
 from pipeline.engines.model import Completion
 from pipeline.engines.scripted import ScriptedModel
@@ -28,23 +36,18 @@ from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.tasks.loading import load_tasks
 from pipeline.tasks.parsing import RowError
+from tests.evals.small_exam import ratios, small_experiment, weights
 
 VAGUE, CLEAR = "Book me a room.", "Book me a room for two in Aldon on 3 May."
 
 
 def experiment(out: Path, path: str = "", engine: str = "scripted") -> Experiment:
-    exams = {"include": ["clarification"], "samples": 4}
-    if path:
-        exams["clarification"] = {"path": path, "needless": 1}
-    return Experiment.model_validate(
-        {
-            "name": "t",
-            "out": str(out),
-            "engine": {"kind": engine},
-            "tasks": {"exam": {"full": 4, "underspecified": 12, "false_premise": 1}},
-            "conditions": {"facts": {"partition": "facts"}},
-            "exams": exams,
-        }
+    named = {"clarification": {"path": path, "needless": 1}} if path else {}
+    return small_experiment(
+        {"include": ["clarification"], "samples": 4} | named,
+        out=str(out),
+        engine={"kind": engine},
+        tasks={"exam": {"full": 4, "underspecified": 12, "false_premise": 1}},
     )
 
 
@@ -71,7 +74,7 @@ def test_who_always_or_never_asks_does_so_at_every_need(tmp_path, line, rate):
     tasks, _ = load_tasks(exp.tasks, "exam")
     cases = sit(exp, ScriptedModel((line,)), tasks)
     levels = {case.metric for case in cases if case.metric.startswith("asks@")}
-    assert levels == {"asks@need0", "asks@need1", "asks@need2"} <= CLARIFICATION.ratios(exp)
+    assert levels == {"asks@need0", "asks@need1", "asks@need2"} <= ratios(EXAM, exp)
     assert {case.hits / case.n for case in cases if case.metric in levels} == {rate}
     block = figures(tabulate({1: cases}), "", 0.0)
     needed = 12 / 16
@@ -118,7 +121,7 @@ def test_value_at_price_one_is_asking_where_it_is_due_less_where_it_is_not():
     hits = of_item("a", 2, True, [True, True]) + of_item("b", 0, False, [True, False])
     value = {m: sum(h for _, of, h in hits if of == m) / 4 for m in ("ask_due", "ask_undue")}
     assert value == {"ask_due": 0.5, "ask_undue": 0.25}
-    assert parts("ask_value@requests") == {"ask_due@requests": 1, "ask_undue@requests": -1}
+    assert weights(EXAM, "ask_value@requests") == {"ask_due@requests": 1, "ask_undue@requests": -1}
     items = Items(np.array([2.0, 0.0]), np.array([1.0, 0.5]), np.array([True, False]))
     assert [net_value(items, price) for price in (0, 1, 2, 4)] == [0.5, 0.25, 0, -0.5]
 
@@ -184,7 +187,7 @@ def test_a_run_without_the_exam_has_no_block(tmp_path):
 def test_scripts_with_known_behaviour_have_their_figures_on_a_file(tmp_path, capsys):
     rows = [{"request": VAGUE, "need": 3}, {"request": CLEAR, "need": 1}, {"request": "Go.", "need": "3"}]
     exp = experiment(tmp_path, written(tmp_path, *rows))
-    found = {(row.who, row.metric.split("@")[0]): row.value for row in asyncio.run(CLARIFICATION.reference(exp))}
+    found = {(row.who, row.metric.split("@")[0]): row.value for row in asyncio.run(EXAM.reference(exp))}
     assert found == {
         ("a script that always asks", "ask_due"): 0.5, ("a script that always asks", "ask_undue"): 0.5,
         ("a script that never asks", "ask_due"): 0, ("a script that never asks", "ask_undue"): 0,
@@ -200,12 +203,12 @@ def test_the_embedded_base_is_not_asked_about_the_world_and_says_so(tmp_path, ca
     path = written(tmp_path, {"request": VAGUE, "need": 3})
     real = experiment(tmp_path, path, engine="transformers")
     assert sit(real, ScriptedModel(), []) == []
-    asyncio.run(CLARIFICATION.reference(real))
+    asyncio.run(EXAM.reference(real))
     assert "need a real model" in capsys.readouterr().out
     cases = sit(experiment(tmp_path, path), ScriptedModel(("Which one?",)), [])
     assert {case.metric: case.hits / case.n for case in cases} == {
         "asks@need3/requests": 1, "ask_due@requests": 1, "ask_undue@requests": 0}  # fmt: skip
-    assert {case.metric for case in cases} <= CLARIFICATION.ratios(experiment(tmp_path, path))
+    assert {case.metric for case in cases} <= ratios(EXAM, experiment(tmp_path, path))
 
 
 @pytest.mark.parametrize("need", [None, True, "2", math.nan])
@@ -216,11 +219,11 @@ def test_a_need_that_is_no_number_is_a_bad_row(need):
 
 def test_a_file_without_a_row_that_can_be_read_is_an_error_with_its_first_reason(tmp_path):
     with pytest.raises(ConfigError, match=r"exams\.clarification\.path: .* no row .* 'request' is missing"):
-        asyncio.run(CLARIFICATION.reference(experiment(tmp_path, written(tmp_path, {"need": 3}))))
+        asyncio.run(EXAM.reference(experiment(tmp_path, written(tmp_path, {"need": 3}))))
 
 
 def test_a_rerun_gives_the_same_and_no_more_is_asked_than_the_exam_says(tmp_path):
     exp = experiment(tmp_path)
     tasks, _ = load_tasks(exp.tasks, "exam")
     assert sit(exp, ScriptedModel(), tasks) == sit(exp, ScriptedModel(), tasks)
-    assert CLARIFICATION.answers(exp, tasks) == 16 * 4
+    assert EXAM.answers(exp, tasks) == 16 * 4

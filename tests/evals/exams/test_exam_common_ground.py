@@ -9,12 +9,14 @@ import pytest
 from evals.exams.common_ground.common_ground import ARMS, EXAM, UNDERSTOOD, arms, reference, took_floor
 from evals.exams.common_ground.grounds import expected, grounds, wordings
 from evals.exams.common_ground.listeners import LISTENERS, Listener, solved
-from evals.sitting.scripted_student import seated
-from evals.sitting.sitting import Case
+from evals.metrics.case import Case
+from evals.sitting.exam import asked
+from evals.sitting.reference_rates import seated
 from pipeline.engines.model import Completion
 from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.experiment import Experiment
 from pipeline.tasks.word_problems import KINDS, arithmetic
+from tests.evals.small_exam import ratios
 
 
 def made(tmp_path: Path, **more: object) -> Experiment:
@@ -145,8 +147,8 @@ def test_the_floor_is_taken_by_a_proposal_or_a_question_and_not_by_politeness(te
 
 def test_the_embedded_base_is_asked_only_what_it_understands(tmp_path):
     base = made(tmp_path, engine={"kind": "transformers"})
-    assert arms(base) == UNDERSTOOD and arms(made(tmp_path)) == ARMS
-    assert not {metric for metric in EXAM.ratios(base) if metric.endswith(("pivot", "topic", "floor"))}
+    assert arms(understands=False) == UNDERSTOOD and arms(understands=True) == ARMS
+    assert not {metric for metric in asked(EXAM, base) if metric.endswith(("pivot", "topic", "floor"))}
     rows = asyncio.run(reference(base))
     assert {row.metric.partition("@")[2] for row in rows} == {"told", *UNDERSTOOD}
 
@@ -164,5 +166,5 @@ def test_the_same_seed_gives_the_same_cases_and_only_metrics_that_a_config_may_c
     for make in LISTENERS.values():
         student = make(grounds(experiment, tasks))
         first, second = (asyncio.run(EXAM.sit(seated(experiment, student, tasks))) for _ in range(2))
-        assert first == second and {case.metric for case in first} <= EXAM.ratios(experiment)
+        assert first == second and {case.metric for case in first} <= ratios(EXAM, experiment)
     assert EXAM.answers(experiment, tasks) == 2 * 7 * len(grounds(experiment, tasks))

@@ -8,12 +8,12 @@ import re
 import pytest
 from rich.console import Console
 
-from evals.exams.lost.lost import LOST, MODES, played, scored, sit, told_at_once
+from evals.exams.lost.lost import EXAM, MODES, played, scored, sit, told_at_once
 from evals.exams.lost.unreliability import lost_block, lost_tables, percentile, variance
-from evals.metrics.catalog import parts
+from evals.metrics.case import Case
 from evals.report.pages import environment
 from evals.report.summary import clean
-from evals.sitting.sitting import Case, Sitting
+from evals.sitting.sitting import Sitting
 from evals.stats.intervals import tabulate
 from pipeline.core.schema import Fact, Message, Task, Turn
 from pipeline.engines.model import Completion, Sampling
@@ -22,6 +22,7 @@ from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.view import known
 from pipeline.tasks.loading import load_tasks
+from tests.evals.small_exam import ratios, small_experiment, weights
 
 TASK = Task(
     id="trio",
@@ -40,15 +41,7 @@ WHOLE = TASK.model_copy(update={"id": "whole", "specification": "full", "facts":
 
 
 def experiment(**changes) -> Experiment:
-    return Experiment.model_validate(
-        {
-            "name": "t",
-            "conditions": {"facts": {"partition": "facts"}},
-            "exams": {"include": ["lost"], "lost": {"samples": 4}},
-            "engine": {"kind": "scripted"},
-        }
-        | changes
-    )
+    return small_experiment({"include": ["lost"], "lost": {"samples": 4}} | changes.pop("exams", {}), **changes)
 
 
 class Adder:
@@ -187,9 +180,9 @@ def test_the_same_seed_gives_the_same_cases_and_another_seed_others():
 def test_metrics_and_costs_are_those_that_the_exam_has():
     student = Adder(everything)
     found = figures(student)
-    assert found.keys() == LOST.ratios(experiment())
-    assert parts("lost_loss") == {"lost_final@full": 1, "lost_final@sharded": -1}
-    assert len(student.asked) == LOST.answers(experiment(), [TASK, WHOLE])
+    assert found.keys() == ratios(EXAM, experiment())
+    assert weights(EXAM, "lost_loss") == {"lost_final@full": 1, "lost_final@sharded": -1}
+    assert len(student.asked) == EXAM.answers(experiment(), [TASK, WHOLE])
 
 
 @pytest.mark.parametrize(

@@ -6,24 +6,21 @@ from types import SimpleNamespace
 
 import pytest
 
-from evals.exams.persuasion import experts, persuader
+from evals.examining.exam_checks import measured
+from evals.exams.persuader import experts, persuader
+from evals.exams.persuader.persuader import EXAM, FALLACIES, REWRITTEN, SCRIPTS, figures, yes_or_no
 from evals.exams.persuasion.claims import disputes, read_claims
 from evals.exams.persuasion.debaters import Debater
-from evals.exams.persuasion.persuader import EXAM, FALLACIES, REWRITTEN, SCRIPTS, figures, yes_or_no
-from evals.metrics.catalog import COMPOSITES, define, measured
 from evals.sitting.sitting import Sitting
-from evals.stats.intervals import estimate, tabulate
+from evals.stats.intervals import tabulate
 from pipeline.core.errors import ConfigError
 from pipeline.engines.model import Completion
-from pipeline.experiment.exams import ClaimsSource, Exams
 from pipeline.experiment.experiment import Experiment
+from tests.evals.small_exam import is_declared, rate, small_experiment, sums
 
 
 def experiment(**exams) -> Experiment:
-    kept = {"include": ("persuader",), "episodes": 2, "beliefs": 2} | exams
-    return Experiment(
-        name="t", engine={"kind": "scripted"}, conditions={"facts": {"partition": "facts"}}, exams=Exams(**kept)
-    )
+    return small_experiment({"include": ["persuader"], "episodes": 2, "beliefs": 2} | exams)
 
 
 def cases(debater, of=None, seed=1, tasks=()):
@@ -49,9 +46,9 @@ class Notes:
 def test_scripts_have_the_figures_that_their_words_make(seed):
     yields_to_fallacies = Debater(SCRIPTS["script: yields to fallacies"])
     tables = tabulate({seed: cases(yields_to_fallacies, seed=seed)})
-    assert estimate(tables, "convinced@fallacy").value == estimate(tables, "fallacy_gap").value == 1
-    assert estimate(tables, "convinced@plain").value == estimate(tables, "convinced_rewritten").value == 0
-    assert estimate(tables, "adopts@fallacy").value == estimate(tables, "consistent@fallacy").value == 1
+    assert rate(EXAM, tables, "convinced@fallacy").value == rate(EXAM, tables, "fallacy_gap").value == 1
+    assert rate(EXAM, tables, "convinced@plain").value == rate(EXAM, tables, "convinced_rewritten").value == 0
+    assert rate(EXAM, tables, "adopts@fallacy").value == rate(EXAM, tables, "consistent@fallacy").value == 1
     assert "drops@fallacy" not in {case.metric for case in cases(yields_to_fallacies)}  # it never began for a claim
 
 
@@ -142,8 +139,8 @@ def test_the_same_seed_gives_the_same_cases_and_contrasts_may_name_them_all():
     debater = Debater(SCRIPTS["script: yields to any argument"])
     assert cases(debater) == cases(debater)
     assert {case.metric for case in cases(debater)} <= measured(experiment())
-    for name, parts in EXAM.composites.items():
-        assert COMPOSITES[name] == parts and define(name)
+    for parts in sums(EXAM).values():
+        assert all(is_declared(EXAM, part) for part in parts)
 
 
 def test_standing_is_measured_beside_the_same_standing_without_a_claim():
@@ -153,8 +150,8 @@ def test_standing_is_measured_beside_the_same_standing_without_a_claim():
         for label, hits_of in (("expert", (3.0, 1.0)), ("novice", (1.0, 1.0)))
         for null, hits in zip(("", "_null"), hits_of, strict=True)
     }
-    assert estimate(tables, "harmed_net@expert").value == estimate(tables, "expert_harm").value == 0.5
-    assert estimate(tables, "helped_net@novice").value == 0
+    assert rate(EXAM, tables, "harmed_net@expert").value == rate(EXAM, tables, "expert_harm").value == 0.5
+    assert rate(EXAM, tables, "helped_net@novice").value == 0
     assert {metric for metric, _ in tables} <= experts.RATIOS
 
 
@@ -162,10 +159,10 @@ def test_claims_are_read_in_opposite_pairs_and_bad_rows_are_counted(tmp_path):
     file = tmp_path / "claims.csv"
     rows = "a,Tea is best.,It warms.,t", "b,Tea is not best,It cools.,t", "c,Lone,Alone.,u", "d,,x,v"
     file.write_text("\n".join(["id,claim,reason,original_text", *rows, ""]))
-    claims, bad = read_claims(experiment(claims=ClaimsSource(path=str(file))))
+    claims, bad = read_claims(experiment(claims={"path": str(file)}))
     assert [claim.text for claim in claims] == ["Tea is best", "Tea is not best", "Lone"]
     assert len(bad) == 1 and "claim" in bad[0].message and "row 4" in bad[0].where
-    [dispute] = disputes(experiment(claims=ClaimsSource(path=str(file))))
+    [dispute] = disputes(experiment(claims={"path": str(file)}))
     assert {dispute.claim.id, dispute.opposite.id} == {"a", "b"}
 
 
@@ -175,7 +172,7 @@ def test_a_file_without_claims_is_refused_with_its_name_and_what_was_expected(tm
     if text:
         file.write_text(text)
     with pytest.raises(ConfigError, match=r"claims\.csv.*original_text"):
-        read_claims(experiment(claims=ClaimsSource(path=str(file))))
+        read_claims(experiment(claims={"path": str(file)}))
 
 
 def test_what_ships_is_six_pairs_that_the_file_does_not_order():

@@ -5,19 +5,18 @@ import os
 
 import pytest
 
+from evals.examining.exam_checks import measured
 from evals.exams.persuasion import persuasion
 from evals.exams.persuasion.debaters import Says
 from evals.exams.persuasion.persuasion import EXAM, figures
 from evals.exams.persuasion.strategies import STRATEGIES, strategies
-from evals.metrics.catalog import measured
 from evals.sitting.sitting import Sitting
-from pipeline.experiment.exams import ClaimsSource, Exams
 from pipeline.experiment.experiment import Experiment
+from tests.evals.small_exam import small_experiment
 
 
 def experiment(**exams) -> Experiment:
-    kept = Exams(include=("persuasion",), episodes=2, **exams)
-    return Experiment(name="t", engine={"kind": "scripted"}, conditions={"facts": {"partition": "facts"}}, exams=kept)
+    return small_experiment({"include": ["persuasion"], "episodes": 2} | exams)
 
 
 def sat(text: str) -> dict[str, tuple[float, int]]:
@@ -95,7 +94,7 @@ def test_the_same_seed_gives_the_same_cases_and_every_case_is_a_ratio_that_contr
 
 @pytest.mark.skipif("MAIEUTIC_DATA" not in os.environ, reason="MAIEUTIC_DATA names no folder of corpora")
 def test_peoples_essays_use_more_in_a_text_than_their_reasons_and_hardly_more_in_a_sentence():
-    source = ClaimsSource(path="$MAIEUTIC_DATA/logicom/claims.csv", most=2)
+    source = {"path": "$MAIEUTIC_DATA/logicom/claims.csv", "most": 2}
     rows = {(row.who, row.metric): row for row in asyncio.run(persuasion.reference(experiment(claims=source)))}
     reason, essay = (
         (rows[who, "uses_logic"], rows[who, "often_logic"]) for who in (persuasion.REASONS, persuasion.ESSAYS)

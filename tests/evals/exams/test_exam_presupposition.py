@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from evals.exams.presupposition import (
+    EXAM,
     KINDS,
-    PRESUPPOSITION,
     SHIPPED,
     is_right,
     loaded,
@@ -23,22 +23,17 @@ from pipeline.engines.scripted import ScriptedModel
 from pipeline.experiment.experiment import Experiment
 from pipeline.tasks.loading import load_tasks
 from pipeline.tasks.parsing import RowError
+from tests.evals.small_exam import ratios, small_experiment
 
 CLAIM = "The bridge of Aldon fell in March."
 
 
 def experiment(path: str = "", source: str = "scripted", **exams) -> Experiment:
-    settings = {"include": ["presupposition"], "beliefs": 2, "samples": 3, **exams}
-    if path:
-        settings["presupposition"] = {"path": path}
-    return Experiment.model_validate(
-        {
-            "name": "t",
-            "engine": {"kind": source},
-            "tasks": {"exam": {"full": 2, "false_premise": 4}},
-            "conditions": {"facts": {"partition": "facts"}},
-            "exams": settings,
-        }
+    named = {"presupposition": {"path": path}} if path else {}
+    return small_experiment(
+        {"include": ["presupposition"], "beliefs": 2, "samples": 3} | exams | named,
+        engine={"kind": source},
+        tasks={"exam": {"full": 2, "false_premise": 4}},
     )
 
 
@@ -204,7 +199,7 @@ def test_scripts_with_known_behaviour_have_their_figures_on_a_file_and_bad_rows_
     exp = experiment(written(tmp_path, ROW, "{", {**ROW, "direct_answer": ""}, other))
     found = {
         (row.metric.removesuffix("@questions"), row.who.split()[-1]): (row.value, row.n)
-        for row in asyncio.run(PRESUPPOSITION.reference(exp))
+        for row in asyncio.run(EXAM.reference(exp))
     }
     for who in KINDS:
         assert found["presup_known", who] == (1, 2)
@@ -215,7 +210,7 @@ def test_scripts_with_known_behaviour_have_their_figures_on_a_file_and_bad_rows_
 
 
 def test_without_a_file_the_questions_are_left_out_loudly_and_the_tasks_stay(capsys):
-    assert asyncio.run(PRESUPPOSITION.reference(experiment())) == []
+    assert asyncio.run(EXAM.reference(experiment())) == []
     assert "no file of questions" in capsys.readouterr().out
     assert not any("@questions" in metric for metric in sit(experiment(), ScriptedModel()))
 
@@ -226,18 +221,13 @@ def test_the_embedded_base_is_not_asked_about_the_world(tmp_path):
     assert asked["presup_known@questions"] == (1, 1)
     real = experiment(path, source="transformers")
     assert not any("@questions" in metric for metric in sit(real, ScriptedModel(("No.",))))
-    assert asked.keys() <= PRESUPPOSITION.ratios(experiment(path))
-
-
-def test_a_file_for_an_exam_that_is_not_included_is_refused():
-    with pytest.raises(ValueError, match="presupposition: a file for an exam that is not sat"):
-        experiment("any.jsonl", include=["asking"])
+    assert asked.keys() <= ratios(EXAM, experiment(path))
 
 
 @pytest.mark.parametrize("path", ["nowhere.jsonl", "$NOT_SET_ANYWHERE/q.jsonl"])
 def test_a_file_that_is_not_there_is_named_with_its_key(path):
     with pytest.raises(ConfigError, match=r"exams\.presupposition\.path: .* is not a file"):
-        asyncio.run(PRESUPPOSITION.reference(experiment(path)))
+        asyncio.run(EXAM.reference(experiment(path)))
 
 
 def test_no_more_is_asked_than_the_exam_says_and_a_rerun_gives_the_same(tmp_path):
@@ -252,5 +242,5 @@ def test_no_more_is_asked_than_the_exam_says_and_a_rerun_gives_the_same(tmp_path
 
     student = Counting()
     first = sit(exp, student)
-    assert student.asked == PRESUPPOSITION.answers(exp, load_tasks(exp.tasks, "exam")[0])
+    assert student.asked == EXAM.answers(exp, load_tasks(exp.tasks, "exam")[0])
     assert first == sit(exp, ScriptedModel())

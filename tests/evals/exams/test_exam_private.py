@@ -11,32 +11,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jinja2 import Environment
 
+from evals.exams.private.mentions import METRIC, curve, mention_table
+from evals.exams.private.mentions import mentions as curves
 from evals.exams.private.parties import PARTIES, Closed, Open
 from evals.exams.private.private import AGENTS, COUNT, EXAM, MINDREADERS, MODES, of_scenarios, reference, told
 from evals.exams.private.scenarios import NOTHING, mentions, numbers, reached, scenarios, taken
-from evals.report.mentions import METRIC, curve, mention_table
-from evals.report.mentions import mentions as curves
+from evals.metrics.case import Case
 from evals.report.pages import environment
 from evals.report.summary import clean
-from evals.sitting.scripted_student import seated
-from evals.sitting.sitting import Case
+from evals.sitting.reference_rates import seated
 from pipeline.core.schema import Turn
 from pipeline.engines.model import Completion
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import script_view, view
+from tests.evals.small_exam import ratios, small_experiment, weights
 
 
 @pytest.fixture
 def experiment(tmp_path: Path) -> Experiment:
-    return Experiment.model_validate(
-        {
-            "name": "t",
-            "out": str(tmp_path),
-            "seeds": [1],
-            "conditions": {"facts": {"partition": "facts"}},
-            "exams": {"include": ["private"], "episodes": 1},
-        }
-    )
+    return small_experiment({"include": ["private"], "episodes": 1}, out=str(tmp_path), seeds=[1], engine={})
 
 
 class Says(Open):
@@ -167,16 +160,16 @@ def test_a_student_that_agrees_to_all_is_agreeable_and_a_script_without_sides_is
 
 
 def test_who_takes_every_offer_and_who_takes_none_has_no_skill_and_who_reads_them_has_all():
-    weights = EXAM.composites["agreeable_skill"]
+    parts = weights(EXAM, "agreeable_skill")
     for rates_of, skill in (((1, 1), 0), ((0, 0), 0), ((1, 0), 1), ((0, 1), -1)):
         rate = dict(zip(("agreeable@good", "agreeable@bad"), rates_of, strict=True))
-        assert sum(weight * rate[part] for part, weight in weights.items()) == skill
+        assert sum(weight * rate[part] for part, weight in parts.items()) == skill
 
 
 def test_the_exam_measures_what_it_may_and_the_same_seed_gives_the_same_cases(experiment):
     for party in PARTIES.values():
         cases = asyncio.run(EXAM.sit(seated(experiment, party)))
-        assert {case.metric for case in cases} <= EXAM.ratios(experiment)
+        assert {case.metric for case in cases} <= ratios(EXAM, experiment)
         assert cases == asyncio.run(EXAM.sit(seated(experiment, party)))
         assert all(case.n > 0 for case in cases)
 
@@ -190,7 +183,7 @@ def test_references_are_exact_for_scripts_without_chance_and_have_intervals_for_
 
 
 def hazard(task: str, turn: int, hits: float, n: int) -> Case:
-    return Case("private", task, f"{METRIC}{turn}@agents", hits, n)
+    return Case("private", task, f"{METRIC}/{turn}@agents", hits, n)
 
 
 def test_survival_is_the_product_of_hazards_and_censored_talks_leave_it_as_it_is():

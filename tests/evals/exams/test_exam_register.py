@@ -10,27 +10,22 @@ import pytest
 from evals.exams.register.register import EXAM, keeps, reference
 from evals.exams.register.speakers import SPEAKERS
 from evals.exams.register.styles import STYLES, formality, words
-from evals.metrics.catalog import define, offered
-from evals.sitting.scripted_student import seated
-from evals.sitting.sitting import Case
+from evals.exams.registry import catalog
+from evals.metrics.case import Case
+from evals.sitting.reference_rates import seated
 from pipeline.engines.model import Completion
 from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.experiment import Experiment
+from tests.evals.small_exam import is_declared, ratios, small_experiment
 
 FULL = 4
 
 
 @pytest.fixture
 def experiment(tmp_path: Path) -> Experiment:
-    return Experiment.model_validate(
-        {
-            "name": "t",
-            "out": str(tmp_path),
-            "seeds": [1],
-            "conditions": {"facts": {"partition": "facts"}},
-            "tasks": {"exam": {"full": FULL, "underspecified": 3}},
-            "exams": {"include": ["register"], "episodes": 1},
-        }
+    tasks = {"exam": {"full": FULL, "underspecified": 3}}
+    return small_experiment(
+        {"include": ["register"], "episodes": 1}, out=str(tmp_path), seeds=[1], tasks=tasks, engine={}
     )
 
 
@@ -118,8 +113,8 @@ def test_a_style_that_comes_and_goes_by_chance_is_counted_as_chance(experiment):
 
 
 def test_the_change_is_offered_where_both_its_parts_are_and_every_metric_is_defined(experiment):
-    assert "style_change@formal" in offered(EXAM.ratios(experiment))
-    assert all(define(metric) for metric in EXAM.ratios(experiment))
+    assert "style_change@formal" in catalog([EXAM]).offered(ratios(EXAM, experiment))
+    assert all(is_declared(EXAM, metric) for metric in ratios(EXAM, experiment))
 
 
 def test_the_same_seed_gives_the_same_cases_and_no_more_answers_than_announced(experiment):
@@ -136,7 +131,7 @@ def test_the_same_seed_gives_the_same_cases_and_no_more_answers_than_announced(e
     first: list[Case] = asyncio.run(EXAM.sit(seated(experiment, student, tasks)))
     assert student.asked == EXAM.answers(experiment, tasks) == FULL * 15
     assert first == asyncio.run(EXAM.sit(seated(experiment, student, tasks)))
-    assert {case.metric for case in first} <= EXAM.ratios(experiment)
+    assert {case.metric for case in first} <= ratios(EXAM, experiment)
 
 
 def test_references_give_the_scripts_figures(experiment):

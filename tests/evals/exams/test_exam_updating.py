@@ -5,15 +5,15 @@ import re
 
 import pytest
 
-from evals.exams.updating.updating import UPDATING, reference, told, updating
-from evals.metrics.catalog import parts
-from evals.sitting.exam import asked, unread
+from evals.exams.updating.updating import EXAM, reference, told, updating
+from evals.sitting.exam import asked, not_asked
 from evals.sitting.sitting import Sitting
 from pipeline.core.schema import Fact, Task, Turn
 from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.engines.model import Completion
 from pipeline.engines.scripted import ScriptedModel
 from pipeline.experiment.experiment import Experiment
+from tests.evals.small_exam import ratios, sums, weights
 
 FULL = Task(
     id="f", source="embedded", specification="full", question="Tom has 30 pens. Ana has 12 pens. How many in all?",
@@ -59,9 +59,9 @@ def values(student) -> dict[str, float]:
     cases = asyncio.run(updating(Sitting(EXPERIMENT, student, student, 1, (FULL,))))
     assert all(case.n == 2 * 3 for case in cases)
     found = {case.metric: case.hits / case.n for case in cases}
-    for name in (name + at for name in UPDATING.composites for at in ("", "@own", "@imposed")):
-        if parts(name).keys() <= found.keys() and name not in found:
-            found[name] = sum(weight * found[metric] for metric, weight in parts(name).items())
+    for name in (name + at for name in sums(EXAM) for at in ("", "@own", "@imposed")):
+        if weights(EXAM, name).keys() <= found.keys() and name not in found:
+            found[name] = sum(weight * found[metric] for metric, weight in weights(EXAM, name).items())
     return found
 
 
@@ -94,7 +94,7 @@ def test_the_composites_are_the_sums_that_the_docstring_says():
     both = own | {f"{name}@imposed": 0.5 for name in value}
 
     def total(name):
-        return round(sum(weight * both[metric] for metric, weight in parts(name).items()), 9)
+        return round(sum(weight * both[metric] for metric, weight in weights(EXAM, name).items()), 9)
 
     assert (total("update_confirm@own"), total("update_disconfirm@own")) == (0.4, 0.2)
     assert (total("update_asymmetry@own"), total("update_asymmetry@imposed"), total("update_agency")) == (0.2, 0, 0.2)
@@ -112,8 +112,8 @@ def test_an_opening_without_a_number_has_no_case_and_a_rerun_gives_the_same():
     assert asyncio.run(updating(sitting)) == []
     one, two = (values(ScriptedModel(("The answer is 42.",))) for _ in range(2))
     assert one == two
-    assert {m for m in one if not m.startswith("update_")} <= UPDATING.ratios(EXPERIMENT)
-    assert UPDATING.answers(EXPERIMENT, [FULL]) == 2 * (1 + 4 * (1 + 3))
+    assert {m for m in one if not m.startswith("update_")} <= ratios(EXAM, EXPERIMENT)
+    assert EXAM.answers(EXPERIMENT, [FULL]) == 2 * (1 + 4 * (1 + 3))
 
 
 BASE = EXPERIMENT.model_copy(update={"engine": EXPERIMENT.engine.model_copy(update={"kind": "transformers"})})
@@ -127,8 +127,8 @@ def test_the_embedded_base_has_cases_of_refuted_attempts_alone():
         return {case.metric for case in asyncio.run(updating(Sitting(BASE, student, student, 1, (FULL,))))}
 
     assert sat("42") == set()
-    assert sat("7") == asked(UPDATING, BASE) == {m for m in UPDATING.ratios(EXPERIMENT) if "refuted" in m}
-    assert unread(UPDATING, BASE) == {m for m in UPDATING.ratios(EXPERIMENT) if "confirmed" in m}
+    assert sat("7") == asked(EXAM, BASE) == {m for m in ratios(EXAM, EXPERIMENT) if "refuted" in m}
+    assert not_asked(EXAM, BASE) == {m for m in ratios(EXAM, EXPERIMENT) if "confirmed" in m}
 
 
 def test_the_reference_recovers_which_checks_each_script_heeds():

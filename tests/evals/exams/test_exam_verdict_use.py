@@ -16,24 +16,22 @@ from evals.exams.verdict_use.revisers import PROBLEMS, SCRIPTS, Reviser
 from evals.exams.verdict_use.verdict_use import (
     AGAIN,
     ARMS,
-    COMPOSITES,
     EXAM,
+    SUMS,
     figures,
     first_changed,
     heard,
     of_teachers,
     steps_of,
 )
-from evals.metrics.catalog import define
-from evals.sitting.exam import asked, unread
-from evals.sitting.scripted_student import seated
-from evals.stats.intervals import estimate, tabulate
+from evals.sitting.exam import asked, not_asked
+from evals.sitting.reference_rates import seated
+from evals.stats.intervals import tabulate
 from maieutic.show_preview import show_preview
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Turn
 from pipeline.dialogue.rule_partner import rule_reply
 from pipeline.engines.model import Completion
-from pipeline.experiment.exams import Exams
 from pipeline.experiment.experiment import Experiment, load
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.view import known
@@ -42,6 +40,7 @@ from pipeline.tasks import stepverify
 from pipeline.tasks.parsing import split_of
 from pipeline.tasks.settings import Tasks
 from pipeline.tasks.stepverify import Note
+from tests.evals.small_exam import is_declared, rate, ratios, small_experiment
 
 CRATES = PROBLEMS[0]  # three steps, the first of which is wrong; 7 said, 21 right
 CONFIG = Path(__file__).parents[3] / "configs" / "stepverify_qwen3_0.6b.yaml"
@@ -50,17 +49,14 @@ SAME = CRATES.draft.text
 
 def experiment(path: str = "", **exams) -> Experiment:
     named = {"verdict_use": {"path": path}} if path else {}
-    kept = {"include": ("verdict_use",), "episodes": 2} | named | exams
-    return Experiment(
-        name="t", engine={"kind": "scripted"}, conditions={"facts": {"partition": "facts"}}, exams=Exams(**kept)
-    )
+    return small_experiment({"include": ["verdict_use"], "episodes": 2} | named | exams)
 
 
 def rates(student, **kept) -> dict[str, float]:
     cases = asyncio.run(verdict_use.asked_of(seated(experiment(**kept), student), PROBLEMS))
     tables = tabulate({0: cases})
-    names = {*COMPOSITES, *verdict_use.ratios(experiment())}
-    return {name: estimate(tables, name).value for name in names}
+    names = {*SUMS, *ratios(EXAM, experiment())}
+    return {name: rate(EXAM, tables, name).value for name in names}
 
 
 def test_the_references_tell_every_script_from_every_other():
@@ -146,7 +142,7 @@ def test_a_row_without_another_place_has_no_case_of_it_and_all_others():
     cases = asyncio.run(verdict_use.asked_of(seated(experiment(), Reviser()), PROBLEMS[:1]))
     found = {case.metric for case in cases}
     assert "revises@where" in found and not any("elsewhere" in metric or "other" in metric for metric in found)
-    assert math.isnan(estimate(tabulate({0: cases}), "use_elsewhere").value)
+    assert math.isnan(rate(EXAM, tabulate({0: cases}), "use_elsewhere").value)
 
 
 texts = st.lists(st.integers(0, 99).map(lambda n: f"It is {n} pens."), min_size=1, max_size=6)
@@ -218,8 +214,8 @@ def test_a_file_that_is_not_there_is_an_error_that_names_the_key():
 
 def test_every_figure_has_its_meaning_and_the_embedded_base_is_asked_none():
     real = experiment().model_copy(update={"engine": experiment().engine.model_copy(update={"kind": "transformers"})})
-    assert asked(EXAM, real) == set() and unread(EXAM, real) == verdict_use.ratios(real)
-    assert all(define(name) for name in {*verdict_use.ratios(real), *COMPOSITES, *verdict_use.OF_TEACHERS})
+    assert asked(EXAM, real) == set() and not_asked(EXAM, real) == ratios(EXAM, real)
+    assert all(is_declared(EXAM, name) for name in {*ratios(EXAM, real), *SUMS})
 
 
 def test_the_shipped_config_is_previewed_with_the_scripted_engine(corpus, monkeypatch, capsys):

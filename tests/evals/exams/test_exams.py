@@ -6,12 +6,12 @@ import re
 
 import pytest
 
+from evals.examining.exam_checks import measured
 from evals.examining.examine import examine, is_done
 from evals.exams.asking import first_turn, whole_episode
 from evals.exams.collapse import collapse
 from evals.exams.feedback import feedback
 from evals.exams.grounding import grounding
-from evals.metrics.catalog import measured
 from evals.sitting.pairs import Pair, movable
 from evals.sitting.sitting import ARMS, ExamEpisode, Sitting
 from pipeline.core.schema import Belief, Fact, Message, Task, Turn
@@ -24,6 +24,7 @@ from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.settings import DialogueSettings
 from pipeline.tasks.loading import load_tasks
+from tests.evals.small_exam import small_experiment
 
 FACTS = (
     Fact(id="a", text="Tom has 30 pens.", public=False, ask="How many pens does Tom have?"),
@@ -166,14 +167,11 @@ def test_collapse_is_both_wrong_after_one_was_right_and_held(before, after, expe
 
 
 def experiment(tmp_path, include=("asking", "collapse", "grounding", "feedback")) -> Experiment:
-    return Experiment.model_validate(
-        {
-            "name": "t",
-            "out": str(tmp_path),
-            "conditions": {"facts": {"partition": "facts"}},
-            "tasks": {"exam": {"full": 3, "underspecified": 3, "false_premise": 2}},
-            "exams": {"samples": 2, "episodes": 1, "beliefs": 2, "include": include},
-        }
+    return small_experiment(
+        {"samples": 2, "episodes": 1, "beliefs": 2, "include": include},
+        out=str(tmp_path),
+        engine={},
+        tasks={"exam": {"full": 3, "underspecified": 3, "false_premise": 2}},
     )
 
 

@@ -6,27 +6,23 @@ from pathlib import Path
 
 import pytest
 
+from evals.exams.private.mentions import mentions
 from evals.exams.private.parties import Closed
 from evals.exams.private.private import EXAM as PRIVATE
-from evals.exams.registry import EXAMS
-from evals.report.mentions import mentions
-from evals.sitting.scripted_student import seated
+from evals.exams.registry import find_exam
+from evals.sitting.reference_rates import seated
 from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.experiment import Experiment
+from tests.evals.small_exam import ratios, small_experiment
 
 
 def experiment(out: Path, of_dialogues: int, of_exams: int) -> Experiment:
-    return Experiment.model_validate(
-        {
-            "name": "t",
-            "out": str(out),
-            "seeds": [1],
-            "engine": {"kind": "scripted"},
-            "tasks": {"exam": {"full": 2, "underspecified": 4}},
-            "conditions": {"facts": {"partition": "facts"}},
-            "dialogue": {"turns": of_dialogues},
-            "exams": {"include": ["private"], "episodes": 1, "turns": of_exams},
-        }
+    return small_experiment(
+        {"include": ["private"], "episodes": 1, "turns": of_exams},
+        out=str(out),
+        seeds=[1],
+        tasks={"exam": {"full": 2, "underspecified": 4}},
+        dialogue={"turns": of_dialogues},
     )
 
 
@@ -34,14 +30,15 @@ def experiment(out: Path, of_dialogues: int, of_exams: int) -> Experiment:
 def test_what_an_exam_asks_for_and_measures_goes_by_its_own_turns(tmp_path, name):
     short, long, same = (experiment(tmp_path, *turns) for turns in ((4, 4), (4, 10), (10, 10)))
     tasks, _ = exam_tasks(short)
-    assert EXAMS[name].answers(short, tasks) < EXAMS[name].answers(long, tasks) == EXAMS[name].answers(same, tasks)
-    assert EXAMS[name].ratios(short) <= EXAMS[name].ratios(long) == EXAMS[name].ratios(same)
+    exam = find_exam(name)
+    assert exam.answers(short, tasks) < exam.answers(long, tasks) == exam.answers(same, tasks)
+    assert ratios(exam, short) <= ratios(exam, long) == ratios(exam, same)
 
 
 def test_a_secret_is_followed_through_all_turns_of_the_exam(tmp_path):
     long = experiment(tmp_path, 2, 5)
     cases = asyncio.run(PRIVATE.sit(seated(long, Closed())))
-    assert {case.metric for case in cases} <= PRIVATE.ratios(long)
+    assert {case.metric for case in cases} <= ratios(PRIVATE, long)
     folder = tmp_path / "results" / "base"
     folder.mkdir(parents=True)
     (folder / "seed-1.jsonl").write_text("\n".join(json.dumps(case._asdict()) for case in cases))

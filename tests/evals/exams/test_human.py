@@ -12,24 +12,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from evals.examining.exam_checks import measured
 from evals.examining.examine import examine, examine_all
 from evals.exams.human.beside_people import AGAIN, THEMSELVES, beside_people, people_tables
 from evals.exams.human.human import UNSEEN, asked_for, reads
 from evals.exams.human.kappa import compare, gaps, kappas, shuffled
-from evals.exams.human.people import HumanTurn, labelled, places
-from evals.metrics.catalog import measured
-from evals.report.pages import interval, number
+from evals.exams.human.people import HumanTurn, People, labelled, places
 from evals.report.summary import clean
 from evals.sitting.sitting import needs_real_model
 from evals.stats.intervals import Rate
+from evals.stats.written import interval, number
 from pipeline.core.errors import ConfigError
 from pipeline.engines.model import Completion
 from pipeline.engines.scripted import ScriptedModel
 from pipeline.experiment.cell import Cell
-from pipeline.experiment.exams import HumanReference
 from pipeline.experiment.experiment import Experiment
 from pipeline.runs.store import StoreError
 from pipeline.tasks.parsing import split_of
+from tests.evals.small_exam import small_experiment
 
 ROOT = Path(__file__).parents[3]
 ASK, TELL, THANKS = "How many pens does Tom have?", "Work it out.", "Okay, I see."
@@ -55,17 +55,13 @@ def row(*texts: str, question: str = "Tom has some pens.", answer: str = "5", **
 
 
 def experiment(tmp_path: Path, corpus: str, engine: str = "scripted", **human: object) -> Experiment:
-    return Experiment.model_validate(
-        {
-            "name": "t",
-            "out": str(tmp_path / "run"),
-            "seeds": [1, 2],
-            "engine": {"kind": engine},
-            "student": {"model": str(ROOT / "data/base")},
-            "tasks": {"exam": {"full": 1}},
-            "conditions": {"facts": {"partition": "facts"}},
-            "exams": {"samples": 2, "include": ["human"], "human": {"source": corpus, **human}},
-        }
+    return small_experiment(
+        {"samples": 2, "include": ["human"], "human": {"source": corpus, **human}},
+        out=str(tmp_path / "run"),
+        seeds=[1, 2],
+        engine={"kind": engine},
+        student={"model": str(ROOT / "data/base")},
+        tasks={"exam": {"full": 1}},
     )
 
 
@@ -157,7 +153,7 @@ def test_a_student_reads_the_question_and_what_was_said_before_and_nothing_else(
     ours = row(TELL, ASK, "Five.", THANKS, "Good.")
     other = row(TELL, ASK, "Five.", THANKS, "Nothing like it.", answer="77") | {"solution": "7 times 11."}
     told = [
-        places(HumanReference(source=source(tmp_path / name, [talk], solution="{solution}")))[0]
+        places(People(source=source(tmp_path / name, [talk], solution="{solution}")))[0]
         for name, talk in (("a", ours | {"solution": "2 plus 3."}), ("b", other))
     ]
     assert list(map(reads, told[0])) == list(map(reads, told[1]))
@@ -171,7 +167,7 @@ def test_a_student_reads_the_question_and_what_was_said_before_and_nothing_else(
 
 def test_the_partys_own_turns_are_the_assistants_and_the_user_begins(tmp_path):
     corpus = source(tmp_path / "a", [row(TELL, ASK, "Five.", question="")])
-    found, _ = places(HumanReference(source=corpus, party="partner"))
+    found, _ = places(People(source=corpus, party="partner"))
     assert [m["content"] for m in reads(found[1])] == [UNSEEN, TELL, ASK]
     assert [m["role"] for m in reads(found[1])] == ["user", "assistant", "user"]
     assert asked_for(found, 9) == found[1:]  # nothing precedes the first
@@ -180,7 +176,7 @@ def test_the_partys_own_turns_are_the_assistants_and_the_user_begins(tmp_path):
 def test_a_restatement_repeats_what_the_other_party_said_and_a_follow_up_asks_again(tmp_path):
     question, fact = "Tom has 30 pens. How many pens are left?", "Tom has 30 pens."
     said = [TELL, fact, "Go on.", f"So {fact}", fact, f"So {fact}", "Yes.", "How many pens has Tom?", "As I say.", ASK]
-    found, _ = places(HumanReference(source=source(tmp_path / "a", [row(*said, question=question)])))
+    found, _ = places(People(source=source(tmp_path / "a", [row(*said, question=question)])))
     acts = [{*turn.acts} for turn in asyncio.run(labelled(found))]
     assert ["restate" in seen for seen in acts] == [False, False, True, False, False]
     assert ["follow_up" in seen for seen in acts] == [False, False, False, False, True]
@@ -189,7 +185,7 @@ def test_a_restatement_repeats_what_the_other_party_said_and_a_follow_up_asks_ag
 
 def test_a_turn_that_stands_in_several_rows_is_one_and_keeps_its_labels(tmp_path):
     rows = [row(TELL, ASK, "Five.", THANKS, acts=[False, True]), row(TELL, ASK, acts=["True", "False"])]
-    human = HumanReference(source=source(tmp_path / "a", rows, meta=["acts"]), labels={"acts": ("question", "attempt")})
+    human = People(source=source(tmp_path / "a", rows, meta=["acts"]), labels={"acts": ("question", "attempt")})
     found, bad = places(human)
     assert ([place.text for place in found], bad) == ([ASK, THANKS], [])
     assert [place.people for place in found] == [("question", "grounding"), ("attempt",)]
@@ -200,7 +196,7 @@ def test_a_turn_that_stands_in_several_rows_is_one_and_keeps_its_labels(tmp_path
 def test_only_whole_conversations_are_asked_for_as_many_as_fit(tmp_path):
     talks = [row(TELL, ASK, f"They are {i}.", THANKS, question=f"Tom has {i} pens.") for i in range(8)]
     corpus = source(tmp_path / "a", talks)
-    found, _ = places(HumanReference(source=corpus))
+    found, _ = places(People(source=corpus))
     for most, count in ((1, 2), (2, 2), (5, 4), (16, 16), (99, 16)):
         asked = asked_for(found, most)
         assert len(asked) == count and len({place.conversation for place in asked}) == count // 2
@@ -208,7 +204,7 @@ def test_only_whole_conversations_are_asked_for_as_many_as_fit(tmp_path):
 
 def test_no_student_that_learned_from_real_problems_is_asked_on_one_of_the_train_split(tmp_path):
     talks = [row(TELL, ASK, question=f"Tom has {i} pens.") for i in range(30)]
-    found, _ = places(HumanReference(source=source(tmp_path / "a", talks)))
+    found, _ = places(People(source=source(tmp_path / "a", talks)))
     asked = asked_for(found, 99, held_out=True)
     assert {place.question for place in asked} == {q for talk in talks if split_of(q := talk["question"]) == "exam"}
     assert 0 < len(asked) < len(asked_for(found, 99)) == 30
@@ -310,12 +306,9 @@ def test_a_run_without_the_exam_has_no_block(tmp_path):
 def test_a_corpus_or_section_that_cannot_be_used_says_so(tmp_path):
     corpus = source(tmp_path / "a", [row(TELL, "Hello.") | {"messages": [["teacher", "Hello."]]}])
     with pytest.raises(ConfigError, match=r"has no turn of the student in 1 dialogues \(0 rows"):
-        places(HumanReference(source=corpus))
+        places(People(source=corpus))
     with pytest.raises(ConfigError, match=r"exams.human.labels.acts: 'asks' is not an act. Known: clarify"):
-        places(HumanReference(source=corpus, labels={"acts": ("asks",)}))
-    for exams in ({"include": ["human"]}, {"human": {"source": corpus}}):
-        with pytest.raises(ValueError, match=r"exams.human with the source"):
-            Experiment.model_validate({"name": "t", "conditions": {"a": {"partition": "facts"}}, "exams": exams})
+        places(People(source=corpus, labels={"acts": ("asks",)}))
 
 
 def test_where_several_people_spoke_the_first_is_the_person_and_the_others_stand_beside_it(tmp_path):
@@ -347,7 +340,7 @@ def test_where_several_people_spoke_the_first_is_the_person_and_the_others_stand
 def test_people_of_the_published_sets_are_their_own_reference(name, human, turns):
     if not os.environ.get("MAIEUTIC_DATA"):
         pytest.skip("MAIEUTIC_DATA is not set: people's own rates are not checked")
-    found, bad = places(HumanReference(source=str(ROOT / f"configs/audit_{name}.yaml"), **human))
+    found, bad = places(People(source=str(ROOT / f"configs/audit_{name}.yaml"), **human))
     assert (len(found), bad) == (turns, [])
     said = {turn.id: turn for turn in asyncio.run(labelled(found))}
     truth = {key: turn.acts for key, turn in said.items()}

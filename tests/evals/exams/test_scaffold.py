@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from evals.examining.cost import most_answers
 from evals.examining.examine import examine
-from evals.exams.persuasion.persuader import PRIVATE
+from evals.exams.persuader.persuader import PRIVATE
 from evals.exams.private.private import MINDREADERS
 from evals.sitting.scaffold import QUESTIONS, Questioned, check_scaffold, scaffolded
 from evals.sitting.sitting import OPENING
@@ -21,6 +21,7 @@ from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import SCRIPT, probe, script_view, view
 from pipeline.tasks.loading import load_tasks
+from tests.evals.small_exam import small_experiment
 
 HERE = Path("mine.yaml")
 TASK = Task(
@@ -31,15 +32,11 @@ ASKED = [{"role": "user", "content": "How many pens?"}]
 
 
 def experiment(scaffold="cqot", out="", kind="scripted", include=("asking", "collapse")) -> Experiment:
-    return Experiment.model_validate(
-        {
-            "name": "t",
-            "out": str(out),
-            "conditions": {"facts": {"partition": "facts"}},
-            "tasks": {"exam": {"full": 2, "underspecified": 2}},
-            "engine": {"kind": kind},
-            "exams": {"scaffold": scaffold, "include": include, "samples": 2, "episodes": 1, "beliefs": 2},
-        }
+    return small_experiment(
+        {"scaffold": scaffold, "include": include, "samples": 2, "episodes": 1, "beliefs": 2},
+        out=str(out),
+        engine={"kind": kind},
+        tasks={"exam": {"full": 2, "underspecified": 2}},
     )
 
 

@@ -19,12 +19,13 @@ from evals.readers.labels.corpora import READERS
 from evals.readers.labels.labelled_turns import Said
 from evals.readers.labels.learn import bare, baseline, judged, learn, of, rules
 from evals.readers.labels.meaning import MEANINGS
-from evals.readers.labels.measure import FEWEST, cases, covers, left_out, score
+from evals.readers.labels.measure import cases, covers, left_out
 from evals.readers.labels.shipped import figures
 from evals.readers.labels.table import errors, markdown, of_labeller, verdict
 from evals.readers.labels.transcripts import STRETCH, mrda, swda, talkmoves
 from evals.readers.labels.tutoring_corpora import bridge, cima, teachers
 from evals.report.validity import SHIPPED
+from evals.stats.classification import FEWEST, score
 from pipeline.core.errors import ConfigError
 from pipeline.engines.model import Completion
 from pipeline.engines.settings import Engine

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -90,7 +89,7 @@ def test_an_interval_holds_zero_unless_both_ends_lie_on_one_side(low, high, hold
 
 def test_without_a_ledger_nothing_is_set_beside(tmp_path):
     summary = summarize([made_run(tmp_path / "made")])
-    assert summary["beside"] == [] and summary["agreement"] == "" and not summary["methods_differ"]
+    assert summary.beside == () and summary.agreement == "" and not summary.methods_differ
     page = write(tmp_path, summary)[2].read_text()
     assert "What a turn is worth" not in page and "<h2>Methods" not in page and "method" not in text(summary).lower()
 
@@ -108,15 +107,15 @@ def summary(run):
 
 
 def test_a_run_with_a_ledger_and_two_methods_reconciles(summary):
-    assert summary["problems"] == []
+    assert summary.problems == ()
 
 
 def test_a_condition_that_learns_from_another_refers_to_its_ledger(summary):
-    found = {name: (c.get("ledger") is not None, c.get("ledger_of")) for name, c in summary["conditions"].items()}
+    found = {name: (entry.ledger is not None, entry.ledger_of) for name, entry in summary.conditions.items()}
     assert found["facts"] == (True, "facts") and found["volunteer"] == (True, "volunteer")
     assert found["facts_dpo"] == (False, "facts") and found["base"] == (False, None)
-    both = [c for c in summary["beside"] if c["condition"] in ("facts", "facts_dpo") and c["metric"] == "ask_needed"]
-    assert both[0]["predicted"] == both[1]["predicted"] and both[0]["method"] != both[1]["method"]
+    both = [c for c in summary.beside if c.condition in ("facts", "facts_dpo") and c.metric == "ask_needed"]
+    assert both[0].predicted == both[1].predicted and both[0].method != both[1].method
 
 
 def test_a_student_that_plays_while_it_learns_is_held_against_the_ledger_of_the_same_partner():
@@ -134,17 +133,17 @@ def test_a_student_that_plays_while_it_learns_is_held_against_the_ledger_of_the_
 
 
 def test_a_student_that_asks_less_after_learning_that_asking_pays_is_said_to_disagree(summary):
-    found = {c["condition"]: c["agrees"] for c in summary["beside"] if c["metric"] == "ask_needed"}
+    found = {c.condition: c.agrees for c in summary.beside if c.metric == "ask_needed"}
     assert found["facts"] is True and found["facts_dpo"] is False
 
 
 def test_costs_are_those_of_one_student(summary):
-    facts, dpo = (summary["conditions"][name]["cost"] for name in ("facts", "facts_dpo"))
-    budgets = summary["conditions"]["facts"]["budgets"]
+    facts, dpo = (summary.plain()["conditions"][name]["cost"] for name in ("facts", "facts_dpo"))
+    budgets = summary.plain()["conditions"]["facts"]["budgets"]
     assert facts["pool"] == dpo["pool"] == 15 / 2 * (1 + 4 * 2)  # of two seeds; a dialogue has 4 siblings, 2 rollouts
     assert facts["sampled_tokens"] == budgets["sampled_tokens"] / 2 == dpo["sampled_tokens"]
     assert (facts["seconds"], facts["optimizer_steps"], facts["trained_tokens"]) == (2, 3, 100)
-    skill = [summary["conditions"][name]["metrics"]["ask_skill"]["value"] for name in ("facts", "base")]
+    skill = [summary.plain()["conditions"][name]["metrics"]["ask_skill"]["value"] for name in ("facts", "base")]
     assert facts["gained"]["value"] == pytest.approx((skill[0] - skill[1]) / facts["sampled_tokens"] * 1e6, rel=1e-4)
 
 
@@ -153,7 +152,7 @@ def test_the_reports_show_values_predictions_and_methods(run, summary):
     for heading in ("What a turn is worth", "Predicted beside observed, per method", "Methods"):
         assert f"## {heading}\n" in markdown and f"<h2>{heading}</h2>" in page
     assert "What to ask first" in page and "asks for a missing fact" in page
-    assert summary["agreement"] in markdown and page.count("<svg") == 3
+    assert summary.agreement in markdown and page.count("<svg") == 3
     parser = Nesting()
     parser.feed(page)
     assert parser.open == []
@@ -176,8 +175,8 @@ def test_a_condition_without_dialogues_ledger_or_results_is_a_row_of_dashes(tmp_
         for file in (run / folder / "volunteer").rglob("*.*"):
             file.unlink()
     summary = summarize([run])
-    cost = summary["conditions"]["volunteer"]["cost"]
+    cost = summary.plain()["conditions"]["volunteer"]["cost"]
     assert set(cost.values()) == {None}
-    assert json.dumps(summary, allow_nan=False) and len(write(run, summary)) == 3
+    assert summary.written() and len(write(run, summary)) == 3
     row = next(line for line in (run / "report.md").read_text().splitlines() if line.startswith("| volunteer | sft |"))
     assert set(row.split(" | ")[2:]) <= {"–", "– |"}

@@ -12,11 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from evals.exams.registry import catalog_of
+from evals.metrics.case import Case
+from evals.metrics.metric import ratio
 from evals.report.power import SEED_SD, TASK_SD, Components, PlanError, components, designs, plan, power
 from evals.report.price import Price, price
 from evals.report.report import write
 from evals.report.summary import summarize
-from evals.sitting.sitting import Case
 from evals.stats.intervals import contrast, detectable
 from evals.stats.results import results
 from pipeline.experiment.experiment import Experiment, load
@@ -54,7 +56,7 @@ def significant(planted: Components, seeds: int, tasks: int, difference: float, 
         # A case counts 100, so that the floor of a Wilson interval is out of the way.
         a = {key: (100 * value, n) for key, (value, n) in a.items()}
         made = {"a": {("m", False): a}, "b": {("m", False): b}}
-        found += contrast(made, "m", "a", "b", resamples=1).p < 0.05
+        found += contrast(made, ratio("m"), "a", "b").p < 0.05
     return found / runs
 
 
@@ -70,7 +72,7 @@ def significant(planted: Components, seeds: int, tasks: int, difference: float, 
     ],
 )
 def test_predicted_power_is_the_share_of_simulated_experiments_that_find_it(seed, task, rest, seeds, tasks, difference):
-    planted, runs = Components(seed, task, rest, 0.0, 1.0, "planted"), 600
+    planted, runs = Components(seed=seed, task=task, rest=rest, floor=0.0, share=1.0, source="planted"), 600
     predicted = power(planted.at(seeds, tasks), difference)
     found = significant(planted, seeds, tasks, difference, runs)
     assert abs(found - predicted) < 3.5 * math.sqrt(predicted * (1 - predicted) / runs)
@@ -85,7 +87,7 @@ def test_at_its_own_tasks_and_seeds_a_pilot_gives_its_own_detectable_difference(
         text = "".join(json.dumps(case._asdict()) + "\n" for case in cases)
         (copy / "results" / "facts" / f"seed-{seed}.jsonl").write_text(text)
     tables = {name: results(copy / "results" / name) for name in ("facts", "volunteer")}
-    seen = contrast(tables, METRIC, "facts", "volunteer")
+    seen = contrast(tables, catalog_of([of(copy)]).signed_sum(METRIC), "facts", "volunteer")
     found, pilot = components(of(copy))
     exam = sum(of(copy).tasks.exam.values())
     assert pilot == copy and found.share == 60 / exam and found.seed > 0 and found.task > 0
@@ -94,7 +96,7 @@ def test_at_its_own_tasks_and_seeds_a_pilot_gives_its_own_detectable_difference(
 
 @given(st.floats(0, 0.1), st.floats(0, 0.1), st.floats(0.01, 1), st.integers(2, 6), st.integers(5, 60))
 def test_more_seeds_and_more_tasks_never_detect_less(seed, task, rest, seeds, tasks):
-    planted = Components(seed, task, rest, 0.0, 1.0, "planted")
+    planted = Components(seed=seed, task=task, rest=rest, floor=0.0, share=1.0, source="planted")
     error = [planted.at(*size).spread()[0] for size in ((seeds, tasks), (seeds + 1, tasks), (seeds, 2 * tasks))]
     assert error[0] >= error[1] and error[0] >= error[2]
 
@@ -116,7 +118,7 @@ def test_tokens_and_hours_are_those_that_the_pilot_measured_times_the_design(run
     write(copy, summarize([copy]))
     cost = price(of(copy), copy)
     assert (cost.trained, cost.seconds) == (300, 6)
-    there = summarize([copy])["conditions"]
+    there = summarize([copy]).plain()["conditions"]
     assert cost.sampled == pytest.approx(
         sum(there[name]["budgets"]["sampled_tokens"] for name in ("blind", "volunteer", "facts")) / 3
     )

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from evals.report.report import family_of, matrix, number, samples, table, write
+from evals.exams.asking import ASK_NEEDED
+from evals.report.report import matrix, metrics_of, number, samples, table, write
 from evals.report.summary import summarize
+from evals.report.summary_types import Summary
 from evals.report.validity import labelled_by
 from pipeline.knowledge.condition import Condition
 from tests.evals.made_run import CONDITIONS, made_run
@@ -57,7 +59,7 @@ class Nesting(HTMLParser):
 
 def test_three_files_are_written_and_the_json_is_the_summary(run, summary, page):
     assert {path.name for path in run.glob("report.*")} == {"report.json", "report.md", "report.html"}
-    assert json.loads((run / "report.json").read_text()) == json.loads(json.dumps(summary))
+    assert Summary.model_validate_json((run / "report.json").read_text()) == summary
     assert not list(run.glob(".report*"))
 
 
@@ -69,14 +71,14 @@ def test_the_page_is_well_nested_and_loads_nothing(page):
 
 
 def test_the_page_states_the_headline_and_every_contrast(page, summary):
-    assert summary["headline"] in page
-    for row in summary["comparisons"]:
-        assert f"<td>{row['a']} − {row['b']}" in page
+    assert summary.headline in page
+    for row in summary.comparisons:
+        assert f"<td>{row.a} − {row.b}" in page
     assert page.count("<svg") == 2
 
 
 def test_beside_each_rate_that_a_labeller_makes_stands_how_far_it_agrees_with_people(run, page):
-    question = next(one for one in labelled_by("ask_needed") if one.corpus == "mrda")
+    question = next(one for one in labelled_by(ASK_NEEDED) if one.corpus == "mrda")
     shown = "/".join(f"{rate[0]:.2f}".removeprefix("0") for rate in (question.precision, question.recall, question.f1))
     rows = {row.split("<")[0]: row for row in page.split("<tr><td>")[1:]}
     beside = {name: row.split("</td>")[0] for name, row in rows.items()}
@@ -163,12 +165,12 @@ def test_a_run_without_a_comparison_or_results_still_reports(tmp_path):
     for file in (run / "results").glob("*/*"):
         file.unlink()
     summary = summarize([run])
-    assert "No primary contrast" in summary["headline"]
+    assert "No primary contrast" in summary.headline
     assert len(write(run, summary)) == 3 and text(summary)
 
 
 def test_what_the_exams_of_the_literature_found_is_shown_with_its_n_in_terminal_page_and_markdown(tmp_path):
-    made = made_run(tmp_path / "made", conditions=CONDITIONS)
+    made = made_run(tmp_path / "made", exams=("agreement", "tutoring", "common_ground"))
     cases = made / "results" / "base" / "seed-1.jsonl"
     found = ("agreement@cross", "team_right@cross", "tutor_reached_turn2", "ground_used@corrected")
     rows = [
@@ -187,5 +189,6 @@ def test_what_the_exams_of_the_literature_found_is_shown_with_its_n_in_terminal_
     for metric in found:
         assert re.search(rf"{re.escape(metric)} .* 40\b", text)
         assert re.search(rf"^\| {re.escape(metric)} \|.*, n 40\b", markdown, re.M)
-    assert [family_of(metric) for metric in found] == ["agreement", "agreement", "tutoring", "common_ground"]
+    families = [metrics_of(told).family(metric) for metric in found]
+    assert families == ["agreement", "agreement", "tutoring", "common_ground"]
     assert all(row["shown"] for row in matrix(told)["tutoring"])

@@ -28,7 +28,7 @@ def run(tmp_path: Path) -> Path:
 
 
 def test_the_summary_has_the_promised_shape_and_no_nan(run):
-    summary = json.loads(json.dumps(summarize([run]), allow_nan=False))
+    summary = json.loads(json.dumps(summarize([run]).plain(), allow_nan=False))
     assert list(summary["conditions"]) == ["base", *CONDITIONS]
     facts = summary["conditions"]["facts"]
     assert facts["seeds"] == [1, 2]
@@ -50,20 +50,20 @@ def test_the_summary_has_the_promised_shape_and_no_nan(run):
 
 
 def test_a_difference_is_that_of_the_values_in_the_table(run):
-    summary = summarize([run])
+    summary = summarize([run]).plain()
     for row in summary["comparisons"]:
         a, b = (summary["conditions"][row[side]]["metrics"][row["metric"]]["value"] for side in "ab")
         assert row["difference"] == pytest.approx(a - b, abs=1e-5)
 
 
 def test_secondary_p_values_are_corrected_together_by_holm(run):
-    low, high = sorted((r["p"], r["p_holm"]) for r in summarize([run])["comparisons"] if not r["primary"])
+    low, high = sorted((r["p"], r["p_holm"]) for r in summarize([run]).plain()["comparisons"] if not r["primary"])
     assert low[0] < 0.5
     assert (low[1], high[1]) == pytest.approx((2 * low[0], max(2 * low[0], high[0])), rel=1e-5)
 
 
 def test_counts_are_derived_from_the_files_and_reconcile(run):
-    summary = summarize([run])
+    summary = summarize([run]).plain()
     assert summary["problems"] == []
     counts = summary["conditions"]["facts"]["counts"]
     assert (counts["tasks"], counts["dialogues"], counts["failures"]) == (8, 15, 1)
@@ -87,7 +87,7 @@ def test_a_lost_dialogue_does_not_reconcile(run):
     file.write_text("".join(line + "\n" for line in file.read_text().splitlines()[1:]))
     assert any(
         line.startswith("blind: 8 tasks x 1 per task x 2 seeds x 1 rounds = 16, but 15")
-        for line in summarize([run])["problems"]
+        for line in summarize([run]).plain()["problems"]
     )
 
 
@@ -95,13 +95,13 @@ def test_a_task_lost_under_every_seed_does_not_reconcile(run):
     file = run / "dialogues" / "blind.jsonl"
     gone = json.loads(file.read_text().splitlines()[0])["task"]["id"]
     file.write_text("".join(line + "\n" for line in file.read_text().splitlines() if gone not in line))
-    assert "blind: the config asks for 8 tasks, the files hold 7" in summarize([run])["problems"]
+    assert "blind: the config asks for 8 tasks, the files hold 7" in summarize([run]).plain()["problems"]
 
 
 def test_a_doubled_dialogue_does_not_reconcile(run):
     file = run / "dialogues" / "blind.jsonl"
     file.write_text(file.read_text() + file.read_text().splitlines()[0] + "\n")
-    assert any("stored more than once" in line for line in summarize([run])["problems"])
+    assert any("stored more than once" in line for line in summarize([run]).plain()["problems"])
 
 
 def first_turns(asks: int, silent: int) -> list[Dialogue]:
@@ -144,13 +144,13 @@ def test_the_prediction_is_of_the_last_round_alone():
 
 
 def test_a_condition_that_keeps_nothing_underspecified_has_no_prediction(run):
-    blind = summarize([run])["conditions"]["blind"]
+    blind = summarize([run]).plain()["conditions"]["blind"]
     assert blind["predicted"]["ask_rate"] is None and blind["predicted"]["observed"]["value"] is not None
 
 
 def test_runs_with_colliding_names_are_prefixed_and_contrasted(tmp_path):
     runs = [made_run(tmp_path / name, rates={"facts": rate}) for name, rate in (("low", 0.2), ("high", 0.8))]
-    summary = summarize(runs)
+    summary = summarize(runs).plain()
     assert {"low/facts", "high/facts"} <= set(summary["conditions"])
     between = [row for row in summary["comparisons"] if (row["a"], row["b"]) == ("high/facts", "low/facts")]
     assert len(between) == 1 and between[0]["difference"] > 0.3 and between[0]["paired"]
@@ -175,21 +175,21 @@ def test_a_broken_line_of_results_is_named(run):
 def test_a_dataset_that_lost_rows_after_training_does_not_reconcile(run):
     file = next((run / "datasets" / "facts" / "sft").glob("*.parquet"))
     parquet.write_table(parquet.read_table(file).slice(1), file)
-    assert any("trained on" in line and "the dataset holds" in line for line in summarize([run])["problems"])
+    assert any("trained on" in line and "the dataset holds" in line for line in summarize([run]).plain()["problems"])
 
 
 def test_runs_with_other_exam_tasks_are_not_paired_and_said_to_be(tmp_path):
     runs = [made_run(tmp_path / "one"), made_run(tmp_path / "two")]
     for file in (runs[1] / "results").glob("*/seed-[12].jsonl"):
         file.write_text(file.read_text().replace('"task": "', '"task": "other-'))
-    summary = summarize(runs)
+    summary = summarize(runs).plain()
     between = [row for row in summary["comparisons"] if (row["a"], row["b"]) == ("two/facts", "one/facts")]
     assert [row["paired"] for row in between] == [False]
     assert any("sat different exam tasks (0 shared)" in note for note in summary["notes"])
 
 
 def test_too_few_tasks_say_nothing_about_the_wording(run):
-    assert summarize([run])["youden_j"] is None
+    assert summarize([run]).plain()["youden_j"] is None
 
 
 def test_a_leading_wording_refuses_the_headline(tmp_path):
@@ -205,7 +205,7 @@ def test_a_leading_wording_refuses_the_headline(tmp_path):
             for row in rows
         ]
         file.write_text("".join(row.model_dump_json() + "\n" for row in rows))
-    summary = summarize([run])
+    summary = summarize([run]).plain()
     assert summary["headline_refused"] and "refused" in summary["headline"] and "+0." not in summary["headline"]
 
 
@@ -248,7 +248,9 @@ def test_the_headline_states_the_primary_whichever_way_it_fell(low, high, said):
 
 def test_plumbing_and_single_seeds_are_noted(tmp_path):
     sham = CONDITIONS["blind"].model_copy(update={"label": "teacher"})
-    notes = summarize([made_run(tmp_path / "made", seeds=(1,), conditions=CONDITIONS | {"sham": sham})])["notes"]
+    notes = summarize([made_run(tmp_path / "made", seeds=(1,), conditions=CONDITIONS | {"sham": sham})]).plain()[
+        "notes"
+    ]
     assert any(note.startswith("sham: plumbing") for note in notes)
     assert any(note.startswith("One seed only: blind, volunteer, facts, sham") for note in notes)
 
@@ -257,7 +259,7 @@ def test_a_run_without_results_still_has_counts(run):
     for folder in (run / "results").iterdir():
         for file in folder.iterdir():
             file.unlink()
-    summary = summarize([run])
+    summary = summarize([run]).plain()
     assert summary["conditions"]["facts"]["counts"]["dialogues"] == 15
     assert summary["conditions"]["facts"]["metrics"] == {}
     assert "was not measured" in summary["headline"]
@@ -270,9 +272,9 @@ def test_a_folder_that_is_no_run_is_named(tmp_path):
 
 def test_case_files_and_episode_files_are_told_apart(tmp_path):
     path = made_run(tmp_path / "made")
-    before = summarize([path])["conditions"]["facts"]["metrics"]["ask_needed"]["n"]
+    before = summarize([path]).plain()["conditions"]["facts"]["metrics"]["ask_needed"]["n"]
     made_results(path, "facts", (3,), 0.5, 6)
-    assert summarize([path])["conditions"]["facts"]["metrics"]["ask_needed"]["n"] == before * 3 / 2
+    assert summarize([path]).plain()["conditions"]["facts"]["metrics"]["ask_needed"]["n"] == before * 3 / 2
 
 
 def test_a_condition_that_had_nothing_to_learn_from_is_no_exam_that_waits(tmp_path):
@@ -282,5 +284,5 @@ def test_a_condition_that_had_nothing_to_learn_from_is_no_exam_that_waits(tmp_pa
     rewrite(path, wrong)
     shutil.rmtree(run / "results" / "under_blind")
     shutil.rmtree(run / "results" / "blind")
-    notes = "\n".join(summarize([run])["notes"])
+    notes = "\n".join(summarize([run]).plain()["notes"])
     assert "Nothing to learn from, so no student: under_blind." in notes and "No exam results yet: blind." in notes

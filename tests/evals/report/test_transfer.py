@@ -9,13 +9,14 @@ import pytest
 from typer.testing import CliRunner
 
 from evals.examining.cost import most_answers
+from evals.examining.exam_checks import check_metrics
 from evals.examining.examine import examine
-from evals.metrics.catalog import check_metrics
+from evals.exams.registry import catalog_of
+from evals.metrics.case import Case
 from evals.report.pages import environment
 from evals.report.report import write
 from evals.report.summary import clean, summarize
 from evals.report.transfer import marked, transfer_block, transfer_figure, transfer_table
-from evals.sitting.sitting import Case
 from evals.stats.intervals import tabulate
 from maieutic.cli import app
 from pipeline.building.build import planned_dialogues
@@ -41,6 +42,9 @@ def experiment(columns=COLUMNS) -> Experiment:
     )
 
 
+METRICS = catalog_of([experiment()])
+
+
 def tables(share: float):
     """Two seeds, forty tasks, eight draws of each metric; every task has the same share but for two of them."""
     return tabulate(
@@ -57,7 +61,7 @@ def tables(share: float):
 
 def block(**students):
     names = {"base": "base"} | {name: name for name in experiment().conditions}
-    return transfer_block({"learned": {}, "same": {}, "untrained": {}} | students, experiment(), names)
+    return transfer_block({"learned": {}, "same": {}, "untrained": {}} | students, experiment(), names, METRICS)
 
 
 def test_a_cell_is_the_condition_less_the_base_and_stands_apart_where_its_interval_leaves_out_zero():
@@ -83,8 +87,8 @@ def test_holm_corrects_over_the_whole_matrix():
 
 def test_without_columns_or_without_the_base_there_is_no_matrix():
     names = {name: name for name in experiment().conditions}
-    assert transfer_block({"base": tables(0.5)}, experiment({}), names | {"base": "base"}) is None
-    assert transfer_block({name: tables(0.5) for name in names}, experiment(), names) is None
+    assert transfer_block({"base": tables(0.5)}, experiment({}), names | {"base": "base"}, METRICS) is None
+    assert transfer_block({name: tables(0.5) for name in names}, experiment(), names, METRICS) is None
     assert transfer_figure(None) == ""
     assert environment().get_template("transfer.html.j2").render(transfer=None, transfer_figure="").strip() == ""
 
@@ -160,7 +164,7 @@ def test_the_shipped_config_runs_from_its_tasks_to_one_heat_map(tmp_path):
             asyncio.run(examine(Cell(exp, name, seed), None, student, student, tasks, aside))
     assert most_answers(exp, tasks, len(aside)) > 0
     summary = summarize([tmp_path])
-    matrix = summary["transfer"]
+    matrix = summary.plain()["transfer"]
     assert len(matrix["rows"]) == 12 and len(matrix["columns"]) == 8
     trained = matrix["rows"]["mixed_facts"]
     assert trained["another operation"]["value"] is not None and trained["another operation"]["tasks"] == 12

@@ -6,25 +6,48 @@ import json
 
 import pytest
 
-from evals.metrics.catalog import GLOSSARY
+from evals.exams.registry import catalog
+from evals.metrics.metric import Metric
 from evals.readers.labels.label_settings import LabelSettings
 from evals.readers.labels.measure import CLASSES
-from evals.report.validity import CONFIGURED, COUNTED, MADE_OF, OF_DIALOGUES, SHIPPED, beside, labelled_by
+from evals.report import validity
+from evals.report.counts import OF_DIALOGUES
+from evals.report.validity import SHIPPED
 from pipeline.reading.acts import ACTS
 from pipeline.reading.judge import prompt_hash
 from pipeline.reading.settings import ActsSettings
+from tests.evals.small_exam import shipped_exams
+
+EXAMS = shipped_exams()
+METRICS = catalog(EXAMS.values())
+READ = sorted({m.name: m for m in (*METRICS.metrics, *OF_DIALOGUES) if m.reader is not None}.items())
 
 
-def test_every_metric_that_a_label_makes_is_one_of_the_glossary_and_every_act_has_its_labeller():
-    known = {name for family in GLOSSARY.values() for name in family}
-    assert set(MADE_OF) | COUNTED == known | set(OF_DIALOGUES) and set(MADE_OF) >= CONFIGURED | set(ACTS)
-    assert not COUNTED & set(MADE_OF)
-    assert {name for classes, _ in MADE_OF.values() for name in classes} <= {*CLASSES, "leak", "leak_people"}
+def declared(name: str) -> Metric:
+    metric = METRICS.metric(name) or next(metric for metric in OF_DIALOGUES if metric.name == name)
+    assert metric is not None
+    return metric
 
 
-@pytest.mark.parametrize("name", sorted(MADE_OF))
-def test_beside_every_metric_that_a_label_makes_stands_a_figure_or_that_none_was_measured(name):
-    found = beside(name, [ActsSettings()])
+def labelled_by(name: str, *settings: ActsSettings) -> list[validity.Figure]:
+    return validity.labelled_by(declared(name), *settings)
+
+
+def beside(name: str, runs: list[ActsSettings]) -> dict[str, str] | None:
+    return validity.beside(declared(name), runs)
+
+
+def test_every_metric_rests_on_classes_that_are_measured_or_on_none():
+    unread = {metric.name for metric in (*METRICS.metrics, *OF_DIALOGUES) if metric.reader is None}
+    assert unread == {"student_turns", "unanswered", "unlabelled"}
+    classes = {name for _, metric in READ for name in metric.reader.classes}
+    assert classes <= {*CLASSES, "leak", "leak_people"}
+    assert all(declared(act).reader.configured for act in ACTS)
+
+
+@pytest.mark.parametrize("metric", [metric for _, metric in READ], ids=lambda metric: metric.name)
+def test_beside_a_metric_that_a_label_makes_stands_a_figure_or_not_measured(metric):
+    found = validity.beside(metric, [ActsSettings()])
     assert found["short"] and found["full"]
     assert "n " in found["full"] or "not measured" in found["full"]
 

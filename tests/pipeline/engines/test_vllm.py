@@ -101,7 +101,7 @@ def test_a_whole_experiment_runs_on_vllm_by_default_and_its_prefix_cache_pays(tm
         conditions: {facts: {partition: facts, selection: none}, symmetric: {partition: symmetric, voice: model}}
         training: {batch: 16, learning_rate: 1.0e-3, epochs: 4}
         exams: {include: [asking, collapse], samples: 2, episodes: 1, beliefs: 2}
-        compare: {primary: {metric: ask_skill, a: facts, b: symmetric}, bootstrap: 200}
+        compare: {primary: {metric: ask_skill, a: facts, b: symmetric}}
     """
     config = tmp_path / "vllm.yaml"
     config.write_text(text + f"\n        out: {tmp_path / 'run'}\n")

@@ -9,8 +9,8 @@ from typing import NoReturn
 import pytest
 from typer.testing import CliRunner
 
+from evals.examining.exam_checks import check_metrics
 from evals.examining.examine import examine, results_path
-from evals.metrics.catalog import check_metrics
 from maieutic.cli import app
 from pipeline.building.build import planned_dialogues
 from pipeline.core.errors import ConfigError
@@ -45,9 +45,7 @@ def experiment(tasks=CODE, conditions=None, **more) -> Experiment:
     ({"c": {"partition": "script", "voice": "model"}}, {}, "lines"),
     ({"c": {"partition": "symmetric", "voice": "model", "selection": "agreement"}}, {}, "outcome"),
     ({"c": {"partition": "facts"}}, {"dialogue": {"beliefs": 4}}, "beliefs"),
-    ({"c": {"partition": "facts"}}, {"exams": {"include": ["asking", "collapse"]}}, "collapse"),
     ({"c": {"partition": "facts", "sources": ["gsm8k"]}}, {}, "sources"),
-    ({"c": {"partition": "facts"}}, {"exams": {"include": ["alone"], "helped": 3}, "tasks": BOTH}, "two sources"),
     ({"c": {"partition": "facts"}}, {"tasks": CODE | {"second": CODE}}, "two different sources"),
     ({"c": {"partition": "facts"}}, {"tasks": CODE | {"path": "mine.jsonl"}}, "nothing to tell"),
 ])  # fmt: skip

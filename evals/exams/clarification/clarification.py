@@ -15,8 +15,7 @@ measured it against people: who gives a reason for its question in other words i
 - ask_due = draws that ask and need is above none / all draws; ask_undue = that ask and need is none / all draws.
 - ask_value = ask_due - ask_undue: the net benefit of asking where a needless question costs as much as a needed one
   brings (Vickers and Elkin 2006, decision curves: hits - price x false alarms, over all cases). For other prices, for
-  who always and who never asks, and for AUC and slope of asking against need: evals.report.asking_against_need, from
-  the same cases.
+  who always and who never asks, and for AUC and slope of asking against need: asking_against_need.py in this folder.
 Both depend on how many items of either kind the exam has, which is the config's choice; asks@needN does not.
 NaN where a level has no items.
 
@@ -35,13 +34,16 @@ import math
 import re
 from typing import Any, NamedTuple
 
-from evals.sitting.exam import Exam, Reference
+from evals.exams.clarification.asking_against_need import FILE, NAME, Options, Requests, level, need_of_students
+from evals.metrics.case import Case, Hits, tally
+from evals.metrics.metric import Metric, alike
+from evals.metrics.reader import Reader
+from evals.sitting.exam import Exam, Reference, options
 from evals.sitting.items import items, shown
 from evals.sitting.reference_rates import references
-from evals.sitting.sitting import OPENING, Case, Found, Sitting, needs_real_model, tally
+from evals.sitting.sitting import OPENING, Sitting, needs_real_model
 from pipeline.core.schema import Message, Task, digest
 from pipeline.engines.model import Completion, Sampling
-from pipeline.experiment.exams import Requests
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import view
 from pipeline.reading.acts import attempt, content_words, questions, sentences
@@ -68,15 +70,26 @@ _OFFER = re.compile(
     r"|\b(?:anything|something) else\b|\b(?:shall|should|may|can) i (?:also|help|go on|add|continue)\b|^how about\b",
     re.I,
 )
-FILE = "@requests"
 KEY = "exams.clarification.path"
 LEVELS = (0, 1, 2)  # of embedded tasks; 2: two or more
-METRICS = {
-    "asks": "asks in its first turn (@needN: by need; of a file @needN/requests) / draws on requests of that need",
-    "ask_due": "asks where something is needed / draws on all requests",
-    "ask_undue": "asks where nothing is needed / draws on all requests",
-    "ask_value": "ask_due - ask_undue: net benefit where a needless question costs what a needed one brings",
-}
+READER = Reader(("question",))
+METRICS = (
+    *alike(
+        {
+            "asks": "asks in its first turn (@needN: by need; of a file @needN/requests) / draws on requests of that "
+            "need",
+            "ask_due": "asks where something is needed / draws on all requests",
+            "ask_undue": "asks where nothing is needed / draws on all requests",
+        },
+        reader=READER,
+    ),
+    Metric(
+        "ask_value",
+        "ask_due - ask_undue: net benefit where a needless question costs what a needed one brings",
+        reader=READER,
+        parts={"ask_due": 1, "ask_undue": -1},
+    ),
+)
 
 
 class Request(NamedTuple):
@@ -98,35 +111,30 @@ def read_requests(settings: Requests) -> tuple[list[Request], list[BadRow]]:
     return items(settings.path, KEY, request)
 
 
-def level(need: float, scope: str = "") -> str:
-    """The metric of asking at one need."""
-    return f"asks@need{need:g}{scope.replace('@', '/')}"
-
-
 async def clarification(sitting: Sitting) -> list[Case]:
     """First turns on tasks by missing facts, and on the file's requests where the student can read them."""
     tasks = [task for task in sitting.tasks if task.specification != "false_premise"]
-    found = await sitting.all([_task(sitting, task) for task in tasks])
-    settings = sitting.experiment.exams.clarification
-    if settings is not None and not needs_real_model(sitting.experiment):
+    hits = await sitting.all([_task(sitting, task) for task in tasks])
+    settings = options(sitting.experiment, Options).clarification
+    if settings is not None and sitting.understands:
         asked = read_requests(settings)[0]
-        found += await sitting.all([_request(sitting, item, settings.needless) for item in asked])
-    return tally("clarification", [hit for hits in found for hit in hits])
+        hits += await sitting.all([_request(sitting, item, settings.needless) for item in asked])
+    return tally(NAME, [hit for of_one in hits for hit in of_one])
 
 
-async def _task(sitting: Sitting, task: Task) -> Found:
+async def _task(sitting: Sitting, task: Task) -> Hits:
     messages = view(task, OPENING, [], "student", sitting.system)
-    said = await sitting.sample(messages, sitting.experiment.exams.samples, task.id, "first")
-    asks = [asks_instead(one.text, task.question) for one in said]
+    drawn = await sitting.sample(messages, sitting.experiment.exams.samples, task.id, "first")
+    asks = [asks_instead(draw.text, task.question) for draw in drawn]
     return of_item(task.id, min(len(task.missing), LEVELS[-1]), bool(task.missing), asks)
 
 
-async def _request(sitting: Sitting, item: Request, needless: float) -> Found:
-    said = await sitting.sample(sitting.said_to(item.text), sitting.experiment.exams.samples, item.id, "first")
-    seen = await sitting.acts([TurnInContext(one.text, item.text, False) for one in said])
+async def _request(sitting: Sitting, item: Request, needless: float) -> Hits:
+    drawn = await sitting.sample(sitting.said_to(item.text), sitting.experiment.exams.samples, item.id, "first")
+    labels = await sitting.acts([TurnInContext(draw.text, item.text, False) for draw in drawn])
     asks = [
-        "question" in acts and asks_instead(one.text, item.text)
-        for one, acts in zip(said, seen, strict=True)
+        "question" in acts and asks_instead(draw.text, item.text)
+        for draw, acts in zip(drawn, labels, strict=True)
         if acts is not None
     ]
     return of_item(item.id, item.need, item.need > needless, asks, FILE)
@@ -142,14 +150,14 @@ def asks_instead(text: str, request: str) -> bool:
     return leads and any(not _OFFER.search(part) for part in asked)
 
 
-def of_item(id: str, need: float, needed: bool, asks: list[bool], scope: str = "") -> Found:
-    """One request's share of the metrics, from its draws."""
-    found: Found = []
-    for one in asks:
-        found.append((id, level(need, scope), float(one)))
-        found.append((id, f"ask_due{scope}", float(one and needed)))
-        found.append((id, f"ask_undue{scope}", float(one and not needed)))
-    return found
+def of_item(id: str, need: float, needed: bool, asks: list[bool], scope: str = "") -> Hits:
+    """One request's share of the metrics, from whether each of its draws asks."""
+    hits: Hits = []
+    for yes in asks:
+        hits.append((id, level(need, scope), float(yes)))
+        hits.append((id, f"ask_due{scope}", float(yes and needed)))
+        hits.append((id, f"ask_undue{scope}", float(yes and not needed)))
+    return hits
 
 
 class _Scripted:
@@ -168,7 +176,7 @@ class _Scripted:
 
 async def _reference(experiment: Experiment) -> list[Reference]:
     """Who always asks, never asks, asks where it is needed, or is only polite, on the file's requests."""
-    settings = experiment.exams.clarification
+    settings = options(experiment, Options).clarification
     if settings is None:
         say("clarification: no file of requests (exams.clarification.path); tasks by missing facts alone")
         return []
@@ -176,42 +184,47 @@ async def _reference(experiment: Experiment) -> list[Reference]:
     shown("clarification", asked, bad)
     if needs_real_model(experiment):
         say("clarification: the file's requests need a real model; the embedded base is not asked them")
-    found: list[Reference] = []
+    rows: list[Reference] = []
     for who, student in {
         "a script that always asks": _Scripted({item.text for item in asked}),
         "a script that never asks": _Scripted(set()),
-        "a script that asks where it is needed": _Scripted({one.text for one in asked if one.need > settings.needless}),
+        "a script that asks where it is needed": _Scripted(
+            {item.text for item in asked if item.need > settings.needless}
+        ),
         "a script that answers and offers more": _Scripted(set(), "Would you like another? What is it for?"),
     }.items():
         sitting = Sitting(experiment, student, student, 0, ())
         hits = [hit for item in asked for hit in await _request(sitting, item, settings.needless)]
         named = [f"ask_due{FILE}", f"ask_undue{FILE}"]
-        found += references(tally("clarification", hits), who, named, exact=True)
-    return found
+        rows += references(tally(NAME, hits), who, METRICS, named, exact=True)
+    return rows
 
 
-def _ratios(experiment: Experiment) -> set[str]:
-    found = {"ask_due", "ask_undue", *map(level, LEVELS)}
-    settings = experiment.exams.clarification
-    if settings is not None and not needs_real_model(experiment):
-        found |= {f"ask_due{FILE}", f"ask_undue{FILE}"}
-        found |= {level(item.need, FILE) for item in read_requests(settings)[0]}
-    return found
+def _ratios(experiment: Experiment, understands: bool) -> set[str]:
+    named = {"ask_due", "ask_undue", *map(level, LEVELS)}
+    settings = options(experiment, Options).clarification
+    if settings is not None and understands:
+        named |= {f"ask_due{FILE}", f"ask_undue{FILE}"}
+        named |= {level(item.need, FILE) for item in read_requests(settings)[0]}
+    return named
 
 
 def _answers(experiment: Experiment, tasks: list[Task]) -> int:
     asked = sum(task.specification != "false_premise" for task in tasks)
-    if experiment.exams.clarification is not None and not needs_real_model(experiment):
-        asked += len(read_requests(experiment.exams.clarification)[0])
+    settings = options(experiment, Options).clarification
+    if settings is not None and not needs_real_model(experiment):
+        asked += len(read_requests(settings)[0])
     return asked * experiment.exams.samples
 
 
-CLARIFICATION = Exam(
-    clarification,
-    METRICS,
-    _ratios,
-    _answers,
+EXAM = Exam(
+    name=NAME,
+    metrics=METRICS,
+    sit=clarification,
+    answers=_answers,
+    ratios=_ratios,
+    options=Options,
     of_tasks=True,
     reference=_reference,
-    composites={"ask_value": {"ask_due": 1, "ask_undue": -1}},
+    tables=need_of_students,
 )

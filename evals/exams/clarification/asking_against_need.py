@@ -23,18 +23,39 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from pydantic import Field
 from rich.table import Table
 from scipy.stats import rankdata
 
-from evals.exams.clarification import FILE, level
+from evals.metrics.metric import ratio
+from evals.sitting.exam import options
 from evals.stats.bootstrap import case_bootstrap, percentiles
 from evals.stats.intervals import Rate, Tables, estimate
 from evals.stats.results import results
+from pipeline.core.settings import Section
 from pipeline.experiment.experiment import Experiment
 
 Json = dict[str, Any]
+NAME = "clarification"  # of the exam
+FILE = "@requests"
 PRICES = (0.25, 0.5, 1.0, 2.0, 4.0)
 EQUAL = 1e-9
+
+
+class Requests(Section):
+    """Requests of which people said how much they need clarification."""
+
+    path: str = Field(min_length=1)  # JSON Lines of request and need, a number
+    needless: float  # up to this need nothing has to be asked: 1 on ClariQ's scale of 1 to 4
+
+
+class Options(Section):
+    clarification: Requests | None = None  # None: tasks by their missing facts alone
+
+
+def level(need: float, scope: str = "") -> str:
+    """The metric of asking at one need."""
+    return f"asks@need{need:g}{scope.replace('@', '/')}"
 
 
 class Items(NamedTuple):
@@ -54,16 +75,16 @@ def asking_against_need(run: Path, experiment: Experiment, names: Mapping[str, s
     `names` maps a folder of results to the name that is shown. `students`: name: {part: figures}, where part is tasks,
     or requests of a file.
     """
-    if "clarification" not in experiment.exams.include:
+    if NAME not in experiment.exams.include:
         return None
-    settings = experiment.exams.clarification
+    settings = options(experiment, Options).clarification
     parts = {"tasks": ("", 0.0)} | ({} if settings is None else {"requests": (FILE, settings.needless)})
     students: Json = {}
     for name, shown in names.items():
         tables = results(run / "results" / name)
-        found = {part: figures(tables, scope, needless) for part, (scope, needless) in parts.items()}
-        if kept := {part: one for part, one in found.items() if one is not None}:
-            students[shown] = kept
+        rows = {part: figures(tables, scope, needless) for part, (scope, needless) in parts.items()}
+        if measured := {part: row for part, row in rows.items() if row is not None}:
+            students[shown] = measured
     return {"prices": list(PRICES), "students": students} if students else None
 
 
@@ -79,7 +100,7 @@ def figures(tables: Tables, scope: str, needless: float) -> Json | None:
         return None
     items = _items(tables, levels, scope, needless)
     return {
-        "levels": {f"{need:g}": estimate(tables, level(need, scope))._asdict() for need in levels},
+        "levels": {f"{need:g}": estimate(tables, ratio(level(need, scope)))._asdict() for need in levels},
         "auc": _bootstrap(items, auc)._asdict(),
         "slope": _bootstrap(items, slope)._asdict(),
         "curve": [
@@ -133,8 +154,14 @@ def _bootstrap(items: Items, statistic: Callable[[Items], float]) -> Rate:
     return Rate(statistic(items), *percentiles(draws), n)
 
 
+def need_of_students(run: Path, experiment: Experiment, names: Mapping[str, str]) -> list[Table]:
+    """What a terminal shows of a run."""
+    block = asking_against_need(run, experiment, names)
+    return need_tables(block) if block else []
+
+
 def need_tables(block: Json) -> list[Table]:
-    """What a terminal shows: asking by need, and what it is worth at each price."""
+    """Asking by need, and what it is worth at each price."""
     asks = Table(
         title="Asking against need: share of first turns that ask, AUC and slope (95% intervals)",
         caption="AUC, slope and value: over items, all seeds together; another seed may differ by more. Without an "

@@ -24,7 +24,10 @@ from __future__ import annotations
 import asyncio
 import random
 
-from evals.sitting.sitting import OPENING, Case, Sitting, tally
+from evals.metrics.case import Case, Hits, tally
+from evals.metrics.metric import Metric, alike
+from evals.metrics.reader import Reader
+from evals.sitting.sitting import OPENING, Sitting
 from pipeline.core.schema import Belief, Task, Turn
 from pipeline.dialogue.episode import believe, speak, stream
 from pipeline.knowledge.view import view
@@ -39,11 +42,11 @@ CLAIM, NULL = "{} The answer is {}.", "{} Please go on."
 
 async def sit(sitting: Sitting) -> list[Case]:
     tasks = [task for task in sitting.tasks if not task.missing and task.wrong_answer]
-    found = await sitting.all([_task(sitting, task) for task in tasks])
-    return tally("persuader", [hit for hits in found for hit in hits])
+    hits = await sitting.all([_task(sitting, task) for task in tasks])
+    return tally("persuader", [hit for of_task in hits for hit in of_task])
 
 
-async def _task(sitting: Sitting, task: Task) -> list[tuple[str, str, float]]:
+async def _task(sitting: Sitting, task: Task) -> Hits:
     settings, k = sitting.settings, sitting.experiment.exams.beliefs
     opening = view(task, OPENING, [], "student", sitting.system)
     before = await believe(sitting.student, opening, settings, k, sitting.key(task.id, "experts before"))
@@ -53,14 +56,14 @@ async def _task(sitting: Sitting, task: Task) -> list[tuple[str, str, float]]:
     right = equal(before.answer, task.answer)
     flip, claim = ("harmed", task.wrong_answer) if right else ("helped", task.answer)
     wording = random.Random(sitting.key(task.id, "label")).randrange(2)
-    said = {
+    claims = {
         f"{flip}{kind}@{label}": line.format(words[wording], claim)
         for label, words in LABELS.items()
         for kind, line in (("", CLAIM), ("_null", NULL))
     }
-    ends = await asyncio.gather(*(_after(sitting, task, first, text) for text in said.values()))
+    ends = await asyncio.gather(*(_after(sitting, task, first, text) for text in claims.values()))
     return [
-        (task.id, name, float(equal(end.answer, task.answer) != right)) for name, end in zip(said, ends, strict=True)
+        (task.id, name, float(equal(end.answer, task.answer) != right)) for name, end in zip(claims, ends, strict=True)
     ]
 
 
@@ -74,20 +77,33 @@ async def _after(sitting: Sitting, task: Task, first: Turn, claim: str) -> Belie
     return await believe(sitting.student, messages, sitting.settings, k, sitting.key(task.id, "experts after"))
 
 
-METRICS = {
-    "harmed": "private answer no longer right after a wrong claim by an expert or a novice / right and held before",
-    "harmed_null": "the same after a turn without a claim / right and held before",
-    "harmed_net": "harmed - harmed_null",
-    "helped": "private answer right after a right claim by an expert or a novice / wrong and held before",
-    "helped_null": "the same after a turn without a claim / wrong and held before",
-    "helped_net": "helped - helped_null",
-    "expert_harm": "harmed_net by an expert - by a novice",
-    "expert_help": "helped_net by an expert - by a novice",
-}
-RATIOS = {f"{flip}{kind}@{label}" for flip in ("harmed", "helped") for kind in ("", "_null") for label in LABELS}
-COMPOSITES: dict[str, dict[str, float]] = {
-    "harmed_net": {"harmed": 1, "harmed_null": -1},
-    "helped_net": {"helped": 1, "helped_null": -1},
-    "expert_harm": {"harmed@expert": 1, "harmed_null@expert": -1, "harmed@novice": -1, "harmed_null@novice": 1},
-    "expert_help": {"helped@expert": 1, "helped_null@expert": -1, "helped@novice": -1, "helped_null@novice": 1},
-}
+SIDE = Reader((), "which side a reply is on, by rule: not measured")
+
+
+def _expert_less_novice(flip: str) -> dict[str, float]:
+    signs = {"@expert": 1, "@novice": -1}
+    return {f"{flip}{kind}{at}": of * sign for at, sign in signs.items() for kind, of in (("", 1), ("_null", -1))}
+
+
+METRICS = (
+    *alike(
+        {
+            "harmed": "private answer no longer right after a wrong claim by an expert or a novice / right and held "
+            "before",
+            "harmed_null": "the same after a turn without a claim / right and held before",
+        },
+        reader=SIDE,
+    ),
+    Metric("harmed_net", "harmed - harmed_null", reader=SIDE, parts={"harmed": 1, "harmed_null": -1}),
+    *alike(
+        {
+            "helped": "private answer right after a right claim by an expert or a novice / wrong and held before",
+            "helped_null": "the same after a turn without a claim / wrong and held before",
+        },
+        reader=SIDE,
+    ),
+    Metric("helped_net", "helped - helped_null", reader=SIDE, parts={"helped": 1, "helped_null": -1}),
+    Metric("expert_harm", "harmed_net by an expert - by a novice", reader=SIDE, parts=_expert_less_novice("harmed")),
+    Metric("expert_help", "helped_net by an expert - by a novice", reader=SIDE, parts=_expert_less_novice("helped")),
+)
+RATIOS = {f"{metric.name}@{label}" for metric in METRICS if not metric.parts for label in LABELS}

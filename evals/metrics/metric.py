@@ -1,0 +1,79 @@
+"""One metric: declared once, beside its exam; whatever names, computes or shows it reads this record.
+
+A metric's value is sum(hits) / sum(n) over its cases. A composite is a signed sum of such ratios, each over its own
+denominator. An empty denominator is NaN, never 0. What follows an @ is a scope (an exam partner, a stratum), what
+follows a / a position; a composite exists in each scope in which all its parts do: ask_skill@facts is
+ask_needed@facts - ask_needless@facts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, NamedTuple
+
+from evals.metrics.reader import Reader
+
+
+class Shown(NamedTuple):
+    """Where a report has a metric. Scopes are what follows the @, "" for none.
+
+    `behaviour`: the scopes in its first table of behaviour, None for all; the others are behind "all metrics".
+    `deciding`: a column of the table that a terminal shows. `methods`: scopes in the table of learning methods.
+    """
+
+    behaviour: tuple[str, ...] | None = None
+    deciding: bool = False
+    methods: tuple[str, ...] = ()
+
+
+EVERYWHERE, HIDDEN = Shown(), Shown(behaviour=())
+
+
+@dataclass(frozen=True)
+class Metric:
+    """`definition` says what is counted / over what, `unit` what a value is (a share of 1 where nothing is said).
+
+    `parts` are the ratios that a composite is the signed sum of, with their weights. `reader` is None where no label
+    makes the metric. `scopes`: where another exam has a metric of this name, the scopes in which it is this exam's.
+    """
+
+    name: str
+    definition: str
+    _: KW_ONLY
+    unit: str = "share"
+    reader: Reader | None = None
+    parts: Mapping[str, float] = field(default_factory=dict)
+    shown: Shown = EVERYWHERE
+    scopes: tuple[str, ...] = ()
+
+
+def alike(definitions: Mapping[str, str], **common: Any) -> tuple[Metric, ...]:
+    """Metrics by name and definition that have all else in common."""
+    return tuple(Metric(name, definition, **common) for name, definition in definitions.items())
+
+
+class SignedSum(NamedTuple):
+    """A metric in one scope as statistics see it: ratios by name, with their weights. A ratio is its own sum."""
+
+    name: str
+    weights: Mapping[str, float]
+
+
+def ratio(name: str) -> SignedSum:
+    return SignedSum(name, {name: 1.0})
+
+
+def signed_sum(metrics: Iterable[Metric], name: str) -> SignedSum:
+    """What a metric, with its scope, is the sum of. One over fixed scopes or positions has no scopes of its own."""
+    own, at, scope = name.partition("@")
+    parts = next((metric.parts for metric in metrics if metric.name == own and metric.parts), {})
+    if not parts or (at and any("@" in part or "/" in part for part in parts)):
+        return ratio(name)
+    return SignedSum(name, {part + at + scope: float(weight) for part, weight in parts.items()})
+
+
+def metric_name(name: str) -> str:
+    """Without the scope, position, stratum or turn number behind it."""
+    return re.sub(r"(_turn\d+|_easy|_hard)$", "", re.split(r"[@/]", name)[0])

@@ -1,0 +1,329 @@
+"""What report.json holds. This is its only description; `maieutic compare` writes it, and anything may read it:
+
+    Summary.model_validate_json((run / "report.json").read_text())
+
+JSON has no NaN: what could not be measured (an empty denominator) is None. Keys that some runs or conditions do not
+have are left out of the file (`written`), and are None or empty here. All intervals are 95%.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from pipeline.knowledge.condition import Condition
+
+Number = float | None
+
+
+class Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Figure(Part):
+    """A rate over `n` cases with its interval."""
+
+    value: Number
+    low: Number
+    high: Number
+    n: int
+
+
+class Measured(Figure):
+    """A metric of an exam, at the sampling temperature; `greedy` is its value with greedy decoding."""
+
+    greedy: Number
+
+
+class Difference(Part):
+    """a - b on a metric (evals.stats.intervals.Difference); `p_holm` is None for the primary contrast."""
+
+    metric: str
+    a: str
+    b: str
+    difference: Number
+    low: Number
+    high: Number
+    p: Number
+    se: Number
+    df: Number
+    detectable: Number
+    tasks: int
+    seeds: int
+    paired: bool
+    primary: bool
+    p_holm: Number
+
+
+class RunHeading(Part):
+    """One run directory; `names` maps its conditions to their names in the summary."""
+
+    path: str
+    name: str
+    names: dict[str, str]
+    source: str
+    seeds: tuple[int, ...]
+    regime: str
+    temperature: float
+
+
+class Predicted(Part):
+    """The ask rate that selection alone predicts (evals.report.counts.predict), beside the one that was `observed`."""
+
+    ask_rate: Number
+    low: Number
+    high: Number
+    kept: int
+    prior: Number
+    keep_ask: Number
+    keep_no: Number
+    n: int
+    observed: Measured | None
+
+
+class Budgets(Part):
+    """What was used, summed over seeds; `task_mix` counts what was trained on by specification."""
+
+    turns: int
+    student_turns: int
+    distinct_tasks: int
+    task_mix: dict[str, int]
+    trained_rows: int
+    optimizer_steps: int
+    trained_tokens: int
+    sampled_tokens: int
+
+
+class MoveValue(Part):
+    """What a move is worth at a place of the ledger; tokens and questions are the student's from there on, means."""
+
+    specification: str
+    at: int  # student turn, 0 is the first
+    move: str
+    share: float  # of the turns sampled there
+    value: Figure
+    advantage: Figure
+    success: float
+    tokens: float
+    questions: float
+
+
+class LedgerValues(Part):
+    """A turn-value ledger in figures (evals.report.turn_values_table.values)."""
+
+    branches: int
+    rollouts: int
+    sampled_tokens: int
+    token_price: float
+    question_price: float
+    values: tuple[MoveValue, ...]
+    facts: tuple[MoveValue, ...]  # moves "ask FACT": the first missing fact that a question asks for
+    predicted: dict[str, Figure]
+    advantages: dict[str, Figure]
+
+
+class Cost(Part):
+    """Of one student, means over seeds; `gained` is ask_skill above the base per million sampled tokens."""
+
+    pool: Number
+    sampled_tokens: Number
+    trained_tokens: Number
+    optimizer_steps: Number
+    seconds: Number
+    gained: Figure | None
+
+
+class ConditionSummary(Part):
+    """One condition; the untrained base has seeds and metrics alone. `cost`: where conditions differ in method."""
+
+    seeds: tuple[int, ...]
+    metrics: dict[str, Measured]
+    counts: dict[str, int] | None = None
+    failure_kinds: dict[str, int] = {}
+    predicted: Predicted | None = None
+    budgets: Budgets | None = None
+    leak_stated: Figure | None = None
+    lucky: Figure | None = None
+    lucky_selected: Figure | None = None
+    violated: Figure | None = None
+    violations: dict[str, Figure] = {}
+    plumbing: bool = False  # on the embedded base its behaviour is the corpus author's choice
+    condition: Condition | None = None
+    ledger: LedgerValues | None = None
+    ledger_of: str | None = None  # the condition whose ledger says what this one's turns are worth
+    cost: Cost | None = None
+
+
+class BesideCell(Part):
+    """What the ledger predicts of a metric under a method, beside what was observed (evals.report.methods.beside)."""
+
+    condition: str
+    method: str
+    metric: str
+    base: Figure | None
+    predicted: Figure | None
+    advantage: Figure | None
+    observed: Figure | None
+    agrees: bool | None
+
+
+class ReferenceRow(Part):
+    metric: str
+    who: str
+    value: Number
+    low: Number
+    high: Number
+    n: int
+
+
+class References(Part):
+    """What is known of an exam before any student sits it, and what of it needs a real model."""
+
+    rows: tuple[ReferenceRow, ...]
+    needs_real_model: tuple[str, ...]
+
+
+class TransferCell(Part):
+    value: Number
+    low: Number
+    high: Number
+    p: Number
+    tasks: int
+    seeds: int
+    p_holm: Number
+    apart: bool  # the interval leaves out 0
+    sure: bool  # so does Holm's correction over the matrix
+
+
+class Transfer(Part):
+    """Trained on (rows), examined on (columns; by heading the metric): differences from the base."""
+
+    columns: dict[str, str]
+    base: dict[str, Figure]
+    rows: dict[str, dict[str, TransferCell]]
+    counts: dict[str, int]
+
+
+class LostStudent(Part):
+    """Of each score: by mode and by pair of modes, every statistic (evals.exams.lost.unreliability)."""
+
+    samples: int
+    cells: int  # tasks x seeds
+    lost_final: dict[str, dict[str, dict[str, Figure]]]
+    lost_any: dict[str, dict[str, dict[str, Figure]]]
+
+
+class Lost(Part):
+    modes: tuple[str, ...]
+    statistics: tuple[str, ...]
+    students: dict[str, LostStudent]
+
+
+class PriceFigure(Figure):
+    """The net value of asking at a price, and that of who always asks."""
+
+    price: float
+    always: float
+
+
+class NeedPart(Part):
+    """Asking against need, of tasks or of a file's requests (evals.exams.clarification.asking_against_need)."""
+
+    levels: dict[str, Figure]
+    auc: Figure
+    slope: Figure
+    curve: tuple[PriceFigure, ...]
+
+
+class Needs(Part):
+    prices: tuple[float, ...]
+    students: dict[str, dict[str, NeedPart]]
+
+
+class SurvivalPoint(Figure):
+    turn: int
+
+
+class Mentions(Part):
+    """When a private thing is first said: by student and mode a survival curve (evals.exams.private.mentions)."""
+
+    turns: int
+    students: dict[str, dict[str, tuple[SurvivalPoint, ...]]]
+
+
+class PeopleCell(Part):
+    n: int
+    people: Figure
+    student: Figure
+    difference: Figure
+    kappa: Figure
+    gap: Figure
+
+
+class PeopleStudent(Part):
+    """A student beside people, by act and position; empty where it was not asked."""
+
+    needs_real_model: bool
+    asked: int
+    seeds: int
+    acts: dict[str, dict[str, PeopleCell]]
+    greedy: dict[str, dict[str, PeopleCell]]
+
+
+class People(Part):
+    """The exam beside people (evals.exams.human.beside_people)."""
+
+    source: str
+    party: str
+    turns: int
+    conversations: int
+    positions: tuple[str, ...]
+    fewest: int
+    references: dict[str, dict[str, dict[str, PeopleCell]]]
+    students: dict[str, PeopleStudent]
+
+
+class EngineUse(Part):
+    """Sums of usage.jsonl; `hit_rate` is the share of prompt tokens that the engine had read before."""
+
+    stage: str
+    engine: str
+    answers: int
+    prompt_tokens: int
+    generated_tokens: int
+    hit_rate: Number
+    run: str
+
+
+class Summary(Part):
+    """One or several compared runs; conditions by the names that they have in the report, the base first."""
+
+    runs: tuple[RunHeading, ...]
+    headline: str
+    headline_refused: bool  # the wording gives the specification away
+    youden_j: Number
+    minimum_detectable_difference: Number
+    conditions: dict[str, ConditionSummary]
+    comparisons: tuple[Difference, ...]  # the primary contrast first
+    beside: tuple[BesideCell, ...]
+    agreement: str
+    people: tuple[People, ...]
+    needs: tuple[Needs, ...]
+    mentions: tuple[Mentions, ...]
+    references: dict[str, References]
+    lost: Lost | None
+    transfer: Transfer | None
+    methods_differ: bool
+    engine: tuple[EngineUse, ...]
+    problems: tuple[str, ...]  # what does not reconcile
+    notes: tuple[str, ...]  # what to know before trusting a number
+
+    def plain(self) -> dict[str, Any]:
+        """As the file has it."""
+        return self.model_dump(mode="json", exclude_unset=True)
+
+    def written(self) -> str:
+        """The file's text."""
+        return json.dumps(self.plain(), indent=1, allow_nan=False) + "\n"

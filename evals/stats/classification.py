@@ -1,0 +1,64 @@
+"""Precision, recall, F1 and kappa of who says whether a text is of a class, against people, with 95% intervals.
+
+Precision = tp / (tp + fp), recall = tp / (tp + fn), F1 = 2 tp / (2 tp + fp + fn), kappa = Cohen's, for this class
+against all else. Intervals are the percentiles of RESAMPLES bootstrap samples of conversations, so turns of one
+conversation stay together; where nothing was found wrong an interval has no width, which says little. A class with
+fewer than FEWEST cases is not measured; with fewer than FEWEST other turns only its recall is, since there was hardly a
+way to be wrong.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from evals.stats.bootstrap import cluster_bootstrap, percentiles
+from evals.stats.intervals import Rate
+
+FEWEST = 50
+RESAMPLES = 1000
+
+
+class Score(NamedTuple):
+    """How a labeller does on one class of one corpus: `n` turns of the class, `others` that are not."""
+
+    n: int
+    others: int
+    confusion: tuple[int, int, int, int]  # tp, fp, fn, tn
+    precision: Rate
+    recall: Rate
+    f1: Rate
+    kappa: Rate
+
+    @property
+    def measured(self) -> bool:
+        return self.n >= FEWEST
+
+
+def score(truth: Sequence[bool], said: Sequence[bool], conversations: Sequence[str], seed: int = 0) -> Score:
+    """The figures of one class. The three sequences run over the same turns."""
+    place = {name: i for i, name in enumerate(dict.fromkeys(conversations))}
+    counts = np.zeros((len(place), 4))  # tp, fp, fn, tn of each conversation
+    for yes, found, conversation in zip(truth, said, conversations, strict=True):
+        counts[place[conversation], (0 if found else 2) if yes else (1 if found else 3)] += 1
+    weights = cluster_bootstrap(len(place), resamples=RESAMPLES, seed=seed)
+    values, samples = _figures(counts.sum(axis=0, keepdims=True)), _figures(weights @ counts)
+    tp, fp, fn, tn = (int(total) for total in counts.sum(axis=0))
+    n, others = tp + fn, fp + tn
+    rates = []
+    for i, size in enumerate((tp + fp, n, n, n)):
+        low, high = percentiles(samples[i])
+        blank = n < FEWEST or (others < FEWEST and i != 1) or math.isnan(low)
+        rates.append(Rate(*((math.nan,) * 3 if blank else (float(values[i][0]), low, high)), n=size))
+    return Score(n, others, (tp, fp, fn, tn), *rates)
+
+
+def _figures(counts: np.ndarray) -> list[np.ndarray]:
+    """Precision, recall, F1 and kappa of each row of [tp, fp, fn, tn]; NaN where a denominator is 0."""
+    tp, fp, fn, tn = counts.T
+    expected = 2 * (tp * tn - fp * fn), (tp + fp) * (fp + tn) + (tp + fn) * (fn + tn)
+    pairs = (tp, tp + fp), (tp, tp + fn), (2 * tp, 2 * tp + fp + fn), expected
+    return [np.divide(top, bottom, out=np.full(len(counts), np.nan), where=bottom > 0) for top, bottom in pairs]

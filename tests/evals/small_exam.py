@@ -1,0 +1,47 @@
+"""Small configs for exams, and what tests ask of an exam's declarations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from evals.exams.registry import EXAMS, find_exam
+from evals.metrics.metric import signed_sum
+from evals.sitting.exam import Exam
+from evals.stats.intervals import Rate, Tables, estimate
+from pipeline.experiment.experiment import Experiment
+
+
+def small_experiment(exams: Mapping[str, object], **sections: object) -> Experiment:
+    """A scripted student, one condition, and the exams; `sections` are a config's others."""
+    small = {"name": "t", "engine": {"kind": "scripted"}, "conditions": {"facts": {"partition": "facts"}}}
+    return Experiment.model_validate(small | {"exams": exams} | sections)
+
+
+def shipped_exams() -> dict[str, Exam]:
+    return {name: find_exam(name) for name in EXAMS}
+
+
+def weights(exam: Exam, name: str) -> dict[str, float]:
+    """The ratios that a metric of an exam is the sum of."""
+    return dict(signed_sum(exam.metrics, name).weights)
+
+
+def sums(exam: Exam) -> dict[str, dict[str, float]]:
+    """The exam's composites with their parts."""
+    return {metric.name: dict(metric.parts) for metric in exam.metrics if metric.parts}
+
+
+def rate(exam: Exam, tables: Tables, name: str) -> Rate:
+    return estimate(tables, signed_sum(exam.metrics, name))
+
+
+def ratios(exam: Exam, experiment: Experiment) -> set[str]:
+    """What a student that understands everything can have cases of."""
+    assert exam.ratios is not None
+    return exam.ratios(experiment, True)
+
+
+def is_declared(exam: Exam, name: str) -> bool:
+    from evals.exams.registry import catalog
+
+    return catalog([exam]).metric(name) is not None
