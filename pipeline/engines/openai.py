@@ -189,7 +189,7 @@ class OpenAIModel:
         names = {None: self.model, adapter: self.name}
         try:
             scores = await asyncio.gather(*(self._greedy_scores(name, asked) for name in names.values()))
-            parity.check(self.url, dict(zip(names, scores, strict=True)), wanted, self.dtype)
+            parity.require_parity(self.url, dict(zip(names, scores, strict=True)), wanted, self.dtype)
         except (NotThere, ValueError, KeyError, IndexError, TypeError, RecursionError) as error:
             raise ConfigError(
                 f"adapter: what {self.url} does with {adapter!r} cannot be checked ({error!r}): token_ids and logprobs "

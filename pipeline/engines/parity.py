@@ -63,7 +63,7 @@ def _read(model: Any, asked: list[list[int]]) -> torch.Tensor:
     return torch.log_softmax(logits[[len(prompt) - 1 for prompt in asked]].float(), -1).cpu()
 
 
-def check(engine: str, found: Found, wanted: Wanted, dtype: str) -> None:
+def require_parity(engine: str, found: Found, wanted: Wanted, dtype: str) -> None:
     """Raises EngineDown where an adapter changes nothing, or the engine's log-probabilities are not PEFT's."""
     for name, scored in found.items():
         what = "the base" if name is None else f"adapter {name}"

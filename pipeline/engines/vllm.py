@@ -130,7 +130,7 @@ class Shared:
             raise EngineDown(f"vLLM did not start with {self.name} ({error}). What it printed says why.") from error
         try:
             if adapters:
-                parity.check("vLLM", await self._greedy_scores(asked), wanted, self.dtype)
+                parity.require_parity("vLLM", await self._greedy_scores(asked), wanted, self.dtype)
             yield
         finally:
             self.engine.shutdown()

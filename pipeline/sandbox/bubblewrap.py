@@ -43,7 +43,7 @@ class ContainmentMissing(ConfigError):
 
 
 @functools.cache
-def check() -> None:
+def require_bubblewrap() -> None:
     """Raises ContainmentMissing unless a contained process starts here. Asked once in a process."""
     if shutil.which("bwrap") is None:
         raise ContainmentMissing("bubblewrap's command bwrap is not installed")

@@ -109,7 +109,7 @@ def can_run(has_programs: bool) -> None:
     """Raises ContainmentMissing where there are programs to run, which can neither be contained here nor are to run
     without."""
     if has_programs and not CHECKER.unsafe:
-        container.check()
+        container.require_containment()
 
 
 def _calls(examples: tuple[Example, ...], public: bool) -> list[container.Call]:

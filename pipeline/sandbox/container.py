@@ -87,9 +87,9 @@ class ContainmentFailed(MaieuticError, RuntimeError):
     """The containment itself broke, so there is no verdict on the code."""
 
 
-def check() -> None:
+def require_containment() -> None:
     """Raises ContainmentMissing unless code can be contained here: ask before a long run."""
-    bubblewrap.check()
+    bubblewrap.require_bubblewrap()
 
 
 async def verdict(

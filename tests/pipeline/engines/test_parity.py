@@ -59,17 +59,17 @@ def test_an_engine_may_round_otherwise_and_may_not_take_another_adapter(
 ) -> None:
     one, two = adapters[:2]
     sound = {name: said(scores, 0.001) for name, scores in wanted.items()}
-    parity.check("engine", sound, wanted, "float32")
+    parity.require_parity("engine", sound, wanted, "float32")
     for name, other in ((one, None), (one, two), (None, two)):
         for dtype in ("float32", "bfloat16"):
             like = f"of (adapter )?{name or 'the base'} .* nearest are those of {other or 'the base'}"
             with pytest.raises(EngineDown, match=like):
-                parity.check("engine", sound | {name: said(wanted[other])}, wanted, dtype)
+                parity.require_parity("engine", sound | {name: said(wanted[other])}, wanted, dtype)
     with pytest.raises(EngineDown, match=r"nan nats"):
-        parity.check("engine", sound | {one: said(wanted[one], float("nan"))}, wanted, "float32")
+        parity.require_parity("engine", sound | {one: said(wanted[one], float("nan"))}, wanted, "float32")
 
 
 def test_an_adapter_that_changes_nothing_is_named(adapters: list[str], asked: list[list[int]]) -> None:
     wanted = parity.expected("data/base", adapters[2:], "float32", asked)
     with pytest.raises(EngineDown, match="untrained changes no log-probability"):
-        parity.check("engine", {name: said(scores) for name, scores in wanted.items()}, wanted, "float32")
+        parity.require_parity("engine", {name: said(scores) for name, scores in wanted.items()}, wanted, "float32")

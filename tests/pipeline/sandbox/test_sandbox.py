@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from pipeline.sandbox import bubblewrap
 from pipeline.sandbox.checking_process import same
-from pipeline.sandbox.container import Call, ContainmentMissing, Limits, Verdict, check, verdict
+from pipeline.sandbox.container import Call, ContainmentMissing, Limits, Verdict, require_containment, verdict
 from pipeline.sandbox.syscalls import ARCHITECTURES, REFUSED, seccomp_filter
 from pipeline.sandbox.wire import packed, shown, unpacked
 
 
 def missing() -> str:
     try:
-        check()
+        require_containment()
     except ContainmentMissing as error:
         return str(error)
     return ""
@@ -135,12 +135,12 @@ def test_a_process_may_begin_with_many_verdicts_at_once(unsafe):
 
 def test_where_bubblewrap_is_missing_code_is_refused_and_told_how_to_get_it(monkeypatch):
     monkeypatch.setenv("PATH", "")
-    bubblewrap.check.cache_clear()
+    bubblewrap.require_bubblewrap.cache_clear()
     try:
         with pytest.raises(ContainmentMissing, match=r"apt-get install bubblewrap.*--unsafe"):
             found(RISE, [Call("rise", (1,), 2)], unsafe=False)
     finally:
-        bubblewrap.check.cache_clear()
+        bubblewrap.require_bubblewrap.cache_clear()
 
 
 DATA = st.recursive(

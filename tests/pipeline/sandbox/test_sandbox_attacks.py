@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.sandbox.container import Call, ContainmentMissing, Limits, Verdict, check, verdict
+from pipeline.sandbox.container import Call, ContainmentMissing, Limits, Verdict, require_containment, verdict
 from tests.pipeline.sandbox.attacks import BOMBS, FORGERIES, REACHES, TRY
 
 SECRET = "tiger-8136-lily"  # in a file, in our environment, and in a hidden test
@@ -26,7 +26,7 @@ PR_SET_CHILD_SUBREAPER = 36
 @pytest.fixture(scope="module", autouse=True)
 def containment(request: pytest.FixtureRequest) -> Iterator[list[str]]:
     try:
-        check()
+        require_containment()
     except ContainmentMissing as error:
         pytest.skip(f"model-written code cannot be contained here, so NO ATTACK WAS TRIED: {error}")
     # What outlives its parent becomes ours, so that nothing can hide.
