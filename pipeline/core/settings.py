@@ -37,7 +37,7 @@ def config_file(path: Path) -> Path:
 
     Raises ConfigError where neither exists.
     """
-    named = path if path.suffix else path.with_suffix(".yaml")
+    named = path if path.suffix in (".yaml", ".yml") else path.with_name(f"{path.name}.yaml")  # 0.6b is no suffix
     for here in (path, named):
         if here.is_file():
             return here

@@ -21,6 +21,12 @@ def test_a_shipped_config_is_found_from_any_folder_and_a_file_here_wins(
     assert config_file(Path(name)) == here
 
 
+@pytest.mark.parametrize("path", sorted(shipped("configs").glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_shipped_config_is_found_by_its_name(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert config_file(Path(path.stem)) == path
+
+
 @pytest.mark.parametrize("name", ["quickstar", "elsewhere/quickstart.yaml"])
 def test_a_config_that_is_nowhere_is_refused_with_what_is_here_and_what_ships(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
