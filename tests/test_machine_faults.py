@@ -135,7 +135,7 @@ maieutic.cli.main()
 """
 
 
-def test_of_two_builds_that_begin_at_the_same_moment_one_is_refused_with_the_others_id(tmp_path: Path) -> None:
+def test_of_two_builds_that_begin_at_once_one_is_refused_with_the_others_id(tmp_path: Path) -> None:
     config, pipe = write_config(tmp_path, tasks=200), subprocess.PIPE
     line = [sys.executable, "-c", AT_ONCE, "build", str(config)]
     both = [subprocess.Popen(line, cwd=ROOT, stdin=pipe, stdout=pipe, stderr=pipe, text=True) for _ in range(2)]
@@ -215,7 +215,7 @@ def contents(run: Path) -> dict[str, bytes]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)  # dozens of processes, on a machine that may be busy
-def test_a_run_stopped_at_random_moments_never_shows_half_a_result_and_ends_like_another(tmp_path: Path) -> None:
+def test_a_run_stopped_at_random_never_shows_half_a_result_and_ends_alike(tmp_path: Path) -> None:
     env, rng, landed = os.environ | {"PYTHONHASHSEED": "0"}, random.Random(8), Counter[str]()
     whole, stopped = (write_config(tmp_path, name) for name in ("whole-run", "stopped-run"))
     run, completed = tmp_path / "stopped-run", 0

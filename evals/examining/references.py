@@ -16,9 +16,8 @@ from rich.table import Table
 from evals.exams.registry import exams_of
 from evals.sitting.exam import Exam, asked, not_asked
 from pipeline.core.files import write_whole
+from pipeline.core.schema import Json
 from pipeline.experiment.experiment import Experiment
-
-Json = dict[str, Any]
 
 
 def references_path(run: Path) -> Path:

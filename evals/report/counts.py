@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator
 from itertools import starmap
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow.parquet as parquet
 
@@ -21,6 +21,7 @@ from evals.metrics.reader import ATTEMPT, FACT, Reader
 from evals.stats.intervals import Cells, pooled
 from evals.stats.wording_shortcut import Wording, wording
 from pipeline.building.turn_values import has_turn_values
+from pipeline.core.schema import Json
 from pipeline.datasets.dataset_files import dataset_path
 from pipeline.datasets.rejection_sampling import selected as selected_of
 from pipeline.datasets.survey import surveyed
@@ -34,7 +35,6 @@ from pipeline.reading.acts import asked, attempt
 from pipeline.runs.pool import Pool, branches_path
 from pipeline.runs.store import read
 
-Json = dict[str, Any]
 # What is said of a condition's dialogues, beside the metrics of its exams.
 OF_DIALOGUES = (
     Metric(

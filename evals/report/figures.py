@@ -11,7 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-Json = dict[str, Any]
+from pipeline.core.schema import Json
+
 INK, MUTED, LINE, ACCENT, SECOND = "#1c2430", "#6b7480", "#d5dae1", "#1f5fa8", "#c2571a"
 STYLE: Any = {
     "svg.fonttype": "none",

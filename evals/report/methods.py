@@ -10,13 +10,11 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from evals.exams.asking import ASK_SKILL, MOVES_OF
 from evals.metrics.metric import signed_sum
 from evals.stats.intervals import Tables, contrast
-
-Json = dict[str, Any]
+from pipeline.core.schema import Json
 
 
 def method_of(entry: Json) -> str:

@@ -11,18 +11,17 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import yaml
 
 from evals.examining.cost import most_answers
+from pipeline.core.schema import Json
 from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.experiment import Experiment
 from pipeline.runs.directory import require
 from pipeline.runs.store import read
 from pipeline.runs.usage import Usage
-
-Json = dict[str, Any]
 
 
 class Price(NamedTuple):

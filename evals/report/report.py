@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.markup import escape
@@ -30,6 +29,7 @@ from evals.report.transfer import transfer_figure, transfer_table
 from evals.report.validity import beside
 from evals.stats.written import interval, number
 from pipeline.core.files import write_whole
+from pipeline.core.schema import Json
 from pipeline.datasets.rejection_sampling import kept
 from pipeline.experiment.experiment import Experiment, load
 from pipeline.judging.outcome import final_answer, is_correct
@@ -38,7 +38,6 @@ from pipeline.knowledge.view import view
 from pipeline.reading.settings import ActsSettings
 from pipeline.runs.store import read
 
-Json = dict[str, Any]
 COUNTS = ("tasks", "dialogues", "failures", "selected", "rows", "student_tokens", "partner_tokens")
 BUDGETS = (
     "turns",

@@ -32,12 +32,12 @@ from evals.stats.results import results
 from evals.stats.wording_shortcut import Wording, youden_j
 from pipeline.building.turn_values import has_turn_values
 from pipeline.core.errors import ConfigError
+from pipeline.core.schema import Json
 from pipeline.experiment.experiment import Experiment, load
 from pipeline.experiment.settings import Contrast
 from pipeline.runs.pool import reference
 from pipeline.runs.usage import totals
 
-Json = dict[str, Any]
 GIVEN_AWAY = 0.2  # above this Youden J the wording gives the specification away
 
 

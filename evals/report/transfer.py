@@ -24,9 +24,9 @@ from evals.metrics.metric import SignedSum
 from evals.report.figures import ACCENT, INK, LINE, MUTED, SECOND, STYLE, svg
 from evals.stats.intervals import Tables, contrast, estimate, holm
 from evals.stats.written import interval, number
+from pipeline.core.schema import Json
 from pipeline.experiment.experiment import Experiment
 
-Json = dict[str, Any]
 STRONGEST = 0.5  # a difference at which the colour is full
 
 

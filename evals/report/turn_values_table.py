@@ -13,19 +13,18 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 from evals.exams.asking import MOVES_OF
 from evals.report.counts import tokens_of
 from evals.stats.intervals import Cells, pooled
 from pipeline.building.turn_values import TurnValue, turn_value
+from pipeline.core.schema import Json
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.records import Branch
 from pipeline.reading.acts import MOVES, asked, move
 from pipeline.runs.pool import branches_path
 from pipeline.runs.store import read
 
-Json = dict[str, Any]
 Place = tuple[str, int, str]  # specification, student turn (0 is the first), and move; "ask FACT" is a move too
 
 

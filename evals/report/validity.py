@@ -13,15 +13,15 @@ import json
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from evals.metrics.metric import Metric
 from evals.metrics.reader import FACT
 from pipeline.core.resources import shipped
+from pipeline.core.schema import Json
 from pipeline.reading.judge import prompt_hash
 from pipeline.reading.settings import ActsSettings
 
-Json = dict[str, Any]
 SHIPPED = shipped("data", "labels.json")
 # Classes that a classifier decides (pipeline/reading/labeller.py); the rest is by rule.
 CLASSIFIED = {"question", "request", "acknowledge", "take_up", "agree", "disagree"}

@@ -14,8 +14,8 @@ from matplotlib.patches import Rectangle
 
 from evals.report.figures import ACCENT, INK, LINE, MUTED, SECOND, STYLE, svg
 from evals.society.silos import BEHAVIOURS
+from pipeline.core.schema import Json
 
-Json = dict[str, Any]
 Array = np.ndarray
 COLOURS: dict[str, str] = dict(zip(BEHAVIOURS, ("#1f5fa8", "#c2571a", "#e3b341", "#8b95a1"), strict=True))
 SILOS = ("#1f5fa8", "#c2571a", "#2c7a4b", "#8e4a9e", "#c9a227", "#17879b", "#b3261e", "#7a5c3e", "#d67ba8", "#4b5a6b")

@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -24,8 +23,8 @@ from evals.society.repeats import MeasuredRepeat, by_setting, groups, measured, 
 from evals.society.silos import BEHAVIOURS
 from evals.stats.intervals import Rate
 from pipeline.core.files import write_whole
+from pipeline.core.schema import Json
 
-Json = dict[str, Any]
 BAR = 0.05  # of runs that may end in a wrong single silo
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-Json = dict[str, Any]
+from pipeline.core.schema import Json
 
 
 def number(value: float | None, digits: int = 2, sign: bool = False) -> str:

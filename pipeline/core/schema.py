@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+Json = dict[str, Any]  # a JSON object
 Message = dict[str, str]  # role and content, as chat templates and servers take them
 Party = Literal["student", "partner"]
 Specification = Literal["full", "underspecified", "sharded", "false_premise"]

@@ -33,7 +33,7 @@ from pipeline.sandbox.bubblewrap import ContainmentMissing
 from pipeline.sandbox.checking_process import is_test
 from pipeline.sandbox.wire import packed, unpacked
 
-__all__ = ["Call", "ContainmentFailed", "ContainmentMissing", "Limits", "Verdict", "check", "verdict"]
+__all__ = ["Call", "ContainmentFailed", "ContainmentMissing", "Limits", "Verdict", "require_containment", "verdict"]
 
 START = 60.0  # seconds that the two processes may take to start, on a machine under load
 TOLD = 3  # failing tests that are told
@@ -111,7 +111,7 @@ async def verdict(
     Raises ContainmentMissing, ContainmentFailed, and ValueError for tests that cannot be asked.
     """
     if not unsafe:
-        await asyncio.to_thread(check)
+        await asyncio.to_thread(require_containment)
     job, told = _job(code, tests, entry, public)
     if len(code) > LONGEST_PROGRAM:  # unpacking it would use up the judge's memory, and the judge is not at fault
         return Verdict("error", 0, len(told), f"The program is longer than {LONGEST_PROGRAM:,} characters.", 0.0)

@@ -59,7 +59,7 @@ def test_what_is_compared_ends_in_every_way_and_earns_every_reward(written):
 @pytest.mark.parametrize(
     "condition", [condition for condition in CONDITIONS if condition["partition"] != "mindreader"], ids=name
 )
-def test_no_request_of_the_taskset_holds_a_private_fact_before_the_partner_has_said_it(condition, written):
+def test_no_request_of_the_taskset_holds_a_fact_before_the_partner_said_it(condition, written):
     path = written(experiment(**condition))
     episodes, server = play(path, Parrot("Hello.", "What is missing?"), overrides=["dialogue.per_task=1"])
     for episode in episodes:

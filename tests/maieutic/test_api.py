@@ -31,7 +31,7 @@ def experiment(tmp_path: Path) -> Experiment:
     return maieutic.load("quickstart", f"out={tmp_path}/run", *SMALL)
 
 
-def test_importing_it_imports_nothing_heavy_and_every_function_is_annotated_and_documented() -> None:
+def test_importing_it_is_light_and_every_function_is_annotated_and_documented() -> None:
     code = (
         "import sys, maieutic; print([m for m in ('torch', 'pydantic', 'numpy', 'rich', 'typer') if m in sys.modules])"
     )

@@ -253,7 +253,7 @@ def test_a_resumed_run_may_change_what_shapes_nothing_and_says_so_in_its_config(
     assert (here.run / "config.yaml").read_text() == dump(load(config, (change,)))
 
 
-def test_a_second_writer_is_refused_with_the_first_ones_process_id_until_that_one_dies(config: Path) -> None:
+def test_a_second_writer_is_refused_with_the_first_ones_id_until_that_dies(config: Path) -> None:
     run = load(config).run
     code = (
         f"import sys, time\nfrom pathlib import Path\nfrom pipeline.runs.directory import writing\n"

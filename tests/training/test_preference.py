@@ -103,7 +103,7 @@ def lean(model: Path, adapter: Path | None = None) -> float:
 
 
 @pytest.mark.parametrize("kind", ["embedded", "qwen3"])
-def test_a_pair_is_scored_after_the_ids_that_a_sampler_reads_and_up_to_the_end_of_the_turn(kind, request, tmp_path):
+def test_a_pair_is_scored_after_the_ids_a_sampler_reads_up_to_the_turns_end(kind, request, tmp_path):
     model = request.getfixturevalue(kind)
     made = job(model, experiment(model, tmp_path, [pair(1)], "dpo"), "dpo")
     for row in (pair(1), pair(2)):
@@ -114,7 +114,7 @@ def test_a_pair_is_scored_after_the_ids_that_a_sampler_reads_and_up_to_the_end_o
             assert found[f"{side}_ids"] == [*said, made.tokenizer.eos_token_id]
 
 
-def test_dpo_comes_to_prefer_what_was_worth_more_and_scores_pairs_of_tasks_that_it_never_saw(embedded, tmp_path):
+def test_dpo_prefers_what_has_more_value_and_scores_pairs_of_unseen_tasks(embedded, tmp_path):
     made = experiment(embedded, tmp_path, [pair(n) for n in range(16)], "dpo", held_out=0.3, beta=0.1)
     adapter = train(Cell(made, "dpo", 1))
     record = json.loads((adapter / RECORD).read_text())
@@ -136,7 +136,7 @@ def test_no_task_stands_on_both_sides_of_the_split(embedded, tmp_path):
     assert len(learned | held) == 20
 
 
-def test_kto_scores_what_the_student_said_in_a_dialogue_and_nothing_that_its_partner_said(embedded, tmp_path):
+def test_kto_scores_what_the_student_said_and_nothing_that_its_partner_said(embedded, tmp_path):
     rows = [talk(n, n % 2 == 0) for n in range(8)]
     made = experiment(embedded, tmp_path, rows, "kto")
     ready = kto_trainer(job(embedded, made, "kto"), rows)

@@ -161,7 +161,7 @@ def test_a_condition_without_rows_is_a_typed_error_and_leaves_no_adapter(embedde
 
 
 @pytest.mark.parametrize("limit", [40, 4096])
-def test_a_row_beyond_max_length_or_the_models_context_is_named_and_nothing_is_written(qwen3, tmp_path, limit):
+def test_a_row_beyond_max_length_or_the_context_is_named_and_nothing_written(qwen3, tmp_path, limit):
     times = 1 if limit == 40 else 40
     long = row(7) | {"messages": [{**m, "content": m["content"] * times} for m in row(7)["messages"]]}
     with pytest.raises(RowTooLong, match=rf"train facts seed 1: d7-1-0: \d+ tokens, at most {min(limit, 512)} fit"):
@@ -193,7 +193,7 @@ def test_what_a_killed_training_left_is_cleared_by_the_next(embedded, tmp_path):
     assert [path.name for path in adapter.parent.iterdir()] == ["seed-1"]
 
 
-def test_a_disk_that_is_full_when_an_adapter_is_saved_is_told_in_words_and_leaves_nothing(embedded, tmp_path):
+def test_a_disk_full_when_an_adapter_is_saved_is_told_in_words_and_leaves_nothing(embedded, tmp_path):
     made, limits = experiment(embedded, tmp_path), resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, limits[1]))  # no file may grow beyond this
     try:

@@ -20,7 +20,7 @@ import math
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -32,10 +32,10 @@ from evals.sitting.exam import options
 from evals.stats.bootstrap import case_bootstrap, percentiles
 from evals.stats.intervals import Rate, Tables, estimate
 from evals.stats.results import results
+from pipeline.core.schema import Json
 from pipeline.core.settings import Section
 from pipeline.experiment.experiment import Experiment
 
-Json = dict[str, Any]
 NAME = "clarification"  # of the exam
 FILE = "@requests"
 PRICES = (0.25, 0.5, 1.0, 2.0, 4.0)

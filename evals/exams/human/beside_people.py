@@ -18,7 +18,7 @@ from pathlib import Path
 
 from rich.table import Table
 
-from evals.exams.human.kappa import ALL, FEWEST, Json, compare, shuffled
+from evals.exams.human.kappa import ALL, FEWEST, compare, shuffled
 from evals.exams.human.people import (
     GROUNDING,
     LABELS,
@@ -31,6 +31,7 @@ from evals.exams.human.people import (
     people_path,
 )
 from evals.sitting.exam import options
+from pipeline.core.schema import Json
 from pipeline.experiment.experiment import Experiment
 from pipeline.runs.store import StoreError, read
 

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -24,8 +23,8 @@ from evals.exams.human.people import LABELS, POSITIONS, Acts, HumanTurn
 from evals.metrics.metric import ratio
 from evals.stats.bootstrap import RESAMPLES, Array, cluster_bootstrap, percentiles
 from evals.stats.intervals import Rate, Tables, contrast, estimate
+from pipeline.core.schema import Json
 
-Json = dict[str, Any]
 Draws = Mapping[str, Sequence[Acts]]  # of each human turn's id
 ALL = "all"
 FEWEST = 10

@@ -27,8 +27,8 @@ from evals.exams.lost.lost import MODES, SCORES
 from evals.metrics.metric import ratio
 from evals.stats.intervals import Cells, Rate, Tables, contrast, pooled
 from evals.stats.written import interval, number
+from pipeline.core.schema import Json
 
-Json = dict[str, Any]
 STATISTICS = ("P", "A90", "U", "variance")
 DIFFERENCES = (("full", "sharded"), ("concat", "sharded"), ("recap", "sharded"), ("snowball", "sharded"))
 

@@ -15,7 +15,6 @@ import json
 import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from rich.table import Table
@@ -23,9 +22,9 @@ from statsmodels.stats.proportion import proportion_confint
 
 from evals.metrics.case import Case
 from evals.stats.bootstrap import cluster_bootstrap, percentiles
+from pipeline.core.schema import Json
 from pipeline.experiment.experiment import Experiment
 
-Json = dict[str, Any]
 NAME = "private"  # of the exam
 METRIC = "first_mention"
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from evals.readers.detectors.scores import rate
 from pipeline.core.errors import ConfigError
-from pipeline.core.schema import Task, question_hash
+from pipeline.core.schema import Json, Task, question_hash
 from pipeline.judging.leaks import leak_stated
 from pipeline.judging.outcome import is_correct
 from pipeline.knowledge.condition import Condition
@@ -29,7 +29,6 @@ from pipeline.tasks import mathdial
 from pipeline.tasks.parsing import BadRow, RowError, json_lines, parse, read_text, text_of
 from pipeline.tasks.settings import Tasks
 
-Json = dict[str, Any]
 TOLD = {"solved": "Yes", "revealed": "Yes, but I had to reveal the answer", "failed": "No"}
 
 

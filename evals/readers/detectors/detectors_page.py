@@ -6,11 +6,11 @@ A section has a title, a sentence or two on how to read it, a table, and perhaps
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from evals.report.figures import precision_recall
+from pipeline.core.schema import Json
 
-Json = dict[str, Any]
 NAMES = {
     "naive": "naive number match",
     "naive_told": "naive: told, and not in the problem",

@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
 
 from evals.readers.detectors.mrbench import Reply
 from evals.readers.detectors.scores import rate
+from pipeline.core.schema import Json
 from pipeline.engines.model import Model
 from pipeline.judging.functional_leak import ABLE, Reading, leak_functional
-
-Json = dict[str, Any]
 
 
 def measure(reader: Model, replies: Sequence[Reply], samples: int, seed: int = 0) -> Json:

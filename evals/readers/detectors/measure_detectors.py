@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from rich.markup import escape
 from rich.table import Table
 
 from evals.readers.detectors import attempts, functional_leaks, mrbench, stated_leaks
 from evals.readers.detectors.detectors_page import Section, headline, sections
+from pipeline.core.schema import Json
 from pipeline.engines.model import open_model
 from pipeline.engines.settings import Engine
 from pipeline.runs.progress import console, say
 
-Json = dict[str, Any]
 NEEDED = ("mathdial/dialogues.jsonl", "stepverify/stepverify_half.json", mrbench.PLACE)
 SAMPLES = 4
 

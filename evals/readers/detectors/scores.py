@@ -10,14 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from sklearn.metrics import precision_recall_curve
 
 from evals.stats.bootstrap import Array, cluster_bootstrap, percentiles
-
-Json = dict[str, Any]
+from pipeline.core.schema import Json
 
 
 def rate(hits: Sequence[float], groups: Sequence[str], seed: int) -> Json:

@@ -32,12 +32,12 @@ from sklearn.preprocessing import StandardScaler
 from evals.readers.detectors.mrbench import PLACE, Reply, read
 from evals.readers.detectors.scores import compare, curve
 from evals.stats.bootstrap import Array
+from pipeline.core.schema import Json
 from pipeline.judging.functional_leak import RuleReader, leak_functional
 from pipeline.reading.acts import sentences
 from pipeline.reading.numbers.equality import equal
 from pipeline.reading.stated import gives_away, mentions, numbers_told, states
 
-Json = dict[str, Any]
 FOLDS = 5
 LABELS: dict[str, Callable[[Reply], bool]] = {"leak": lambda r: r.leak, "any_reveal": lambda r: r.any_reveal}
 SETS: dict[str, Callable[[Reply], bool]] = {

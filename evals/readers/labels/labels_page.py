@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from evals.readers.detectors.detectors_page import Section
 from evals.readers.labels.learn import BASELINES
@@ -11,8 +10,8 @@ from evals.readers.labels.measure import CLASSES
 from evals.readers.labels.table import PEOPLE, TARGETS, show, verdict
 from evals.report.pages import environment
 from evals.stats.classification import FEWEST
+from pipeline.core.schema import Json
 
-Json = dict[str, Any]
 FEWEST_SHOWN = 20  # turns with one human label, for a line of the confusion table
 
 

@@ -14,7 +14,6 @@ import json
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from rich.markup import escape
 from rich.table import Table
@@ -32,13 +31,13 @@ from evals.readers.labels.shipped import figures, written
 from evals.readers.labels.table import FORMS, errors, found_by_label, markdown, of_labeller, show, verdict
 from pipeline.core.errors import ConfigError
 from pipeline.core.files import write_whole
+from pipeline.core.schema import Json
 from pipeline.core.settings import read_as
 from pipeline.engines.model import open_model
 from pipeline.reading.classifier import Classifier, Embedder
 from pipeline.reading.judge import Judge, prompt_hash
 from pipeline.runs.progress import console, say, stage
 
-Json = dict[str, Any]
 Corpora = dict[str, list[Said]]
 
 

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any
 
 from evals.readers.labels.learn import BASELINES
 from evals.readers.labels.measure import CLASSES
 from evals.stats.classification import FEWEST
+from pipeline.core.schema import Json
 
-Json = dict[str, Any]
 RATES = ("precision", "recall", "f1", "kappa", "precision_silent_no", "f1_silent_no")
 SIZES = ("n", "others", "silent", "unlabelled", "measured")
 

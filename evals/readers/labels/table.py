@@ -8,16 +8,15 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from evals.readers.labels.labelled_turns import Said
 from evals.readers.labels.learn import Labels, bare
 from evals.readers.labels.measure import CLASSES, cases, covers, readings
 from evals.stats.classification import FEWEST, Score, score
 from evals.stats.intervals import Rate
-from pipeline.core.schema import digest
+from pipeline.core.schema import Json, digest
 
-Json = dict[str, Any]
 FORMS: dict[str, Callable[[Said], Said]] = {"as written": lambda said: said, "bare": bare}
 TARGETS = {"question": 0.90, "request": 0.80, "acknowledge": 0.85}  # F1 on unseen conversations
 # How far people agreed among themselves, where a figure could be checked. All are of whole sets of tags, in kappa: none

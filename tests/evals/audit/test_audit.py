@@ -201,7 +201,7 @@ def test_a_partner_that_holds_the_answer_and_says_it_first_in_any_wording_is_fou
     assert "knowledge" in red(audited(tmp_path, rows))
 
 
-def test_a_few_talks_are_held_against_what_chance_gives_and_not_against_the_end_of_its_interval(
+def test_a_few_talks_are_held_against_chance_and_not_the_end_of_its_interval(
     tmp_path: Path,
 ) -> None:
     rows = [row(i) | {"partition": "symmetric"} for i in range(12)]
@@ -246,7 +246,7 @@ def in_words(question: str) -> str:
     (lambda question: f"{PROMPT} {question}".replace("at home", "home"), "nearly in test.jsonl"),
     (lambda question: question.replace("sells 20", "sells 200"), "in test.jsonl with other numbers"),
 ])  # fmt: skip
-def test_a_test_question_is_found_in_other_words_inside_a_prompt_and_with_another_number(
+def test_a_test_question_is_found_reworded_in_a_prompt_and_with_another_number(
     tmp_path: Path, change: Callable[[str], str], which: str
 ) -> None:
     tests = [
@@ -272,7 +272,7 @@ def test_questions_are_compared_in_digits_and_short_ones_whole(one: str, other: 
     assert alike(read_question(one), read_question(other)) == kind
 
 
-def test_a_dialogue_in_nearly_the_same_words_is_a_near_duplicate_and_one_with_other_numbers_is_not(
+def test_nearly_the_same_words_are_a_near_duplicate_and_other_numbers_are_not(
     tmp_path: Path,
 ) -> None:
     rows = [row(i) for i in range(20)]
@@ -322,7 +322,7 @@ def test_an_answer_is_found_whole_however_it_is_written(text: str, gold: str, ex
 
 
 @pytest.mark.slow
-def test_what_the_partner_spells_out_is_read_by_rule_and_a_model_that_cannot_read_gives_no_figure(
+def test_what_is_spelled_out_is_read_by_rule_and_a_weak_reader_gives_no_figure(
     tmp_path: Path,
 ) -> None:
     rows = [row(i) for i in range(12)]
@@ -343,7 +343,7 @@ def test_an_empty_share_is_not_testable_and_never_0() -> None:
     assert share("one", [Tried("a", True), Tried("b", False)], 0.5).verdict == "pass"
 
 
-def test_the_command_writes_one_offline_page_twice_the_same_and_its_status_says_what_failed(
+def test_the_command_writes_one_page_twice_the_same_and_its_status_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -112,7 +112,7 @@ def test_a_setting_that_cannot_be_used_is_named_with_its_key_and_nothing_is_writ
     assert "chat.jsonl" not in told and told.count("Input should be '") <= 1
 
 
-def test_an_error_in_a_description_names_the_file_and_one_of_the_command_line_its_key(call: Call) -> None:
+def test_an_error_names_the_file_and_one_of_the_command_line_its_key(call: Call) -> None:
     Path("mine.yaml").write_text("files: {all: chat.jsonl}\nturns: messages\n")
     status, told = call("mine.yaml", "audit.near=2")
     assert status == 2 and "mine.yaml: turns: expected a list" in told and "--set audit.near: audit.near" in told

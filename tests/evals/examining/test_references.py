@@ -38,7 +38,7 @@ def requests(folder: Path) -> dict[str, object]:
     return {"path": str(path), "needless": 1}
 
 
-def test_a_contrast_on_what_the_embedded_base_is_not_asked_is_refused_with_what_to_do(tmp_path):
+def test_a_contrast_on_what_the_base_is_not_asked_is_refused_with_what_to_do(tmp_path):
     loaded = {"clarification": requests(tmp_path)}
     for name, metric, more in [
         ("private", "goal@agents", {}),

@@ -110,7 +110,7 @@ def test_a_pair_is_stuck_only_where_nobody_moved_in_the_last_two_turns():
     assert counted(movable(apart._replace(earlier=moved)))["stalemate"] == [0]
 
 
-def test_beliefs_before_the_last_turns_are_asked_for_only_where_the_talk_may_be_stuck():
+def test_earlier_beliefs_are_asked_for_only_where_the_talk_may_be_stuck():
     for peer, more in (("The answer is 7.", 2 * 2), ("The answer is 42.", 0)):
         student, other = Says("The answer is 42."), Says(peer)
         sitting = Sitting(experiment(turns=2), student, other, 1, (FULL,))

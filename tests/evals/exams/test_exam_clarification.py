@@ -163,7 +163,7 @@ def test_a_students_block_has_levels_area_and_curve_and_can_be_shown(tmp_path):
 
 
 @pytest.mark.parametrize("rate", [[1, 1, 1, 0, 0, 0], [1, 1, 1, 1, 1, 1], [0, 0, 0, 0, 0, 0]])
-def test_a_figure_that_every_resample_repeats_has_no_interval_rather_than_one_of_no_width(rate):
+def test_a_figure_that_every_resample_repeats_has_no_interval(rate):
     hits = [hit for i, one in enumerate(rate) for hit in of_item(str(i), 2.0 * (i < 3), i < 3, [bool(one)] * 4)]
     block = figures(tabulate({1: tally("clarification", hits)}), "", 0.0)
     for name in ("auc", "slope"):

@@ -161,7 +161,7 @@ def test_tasks_of_another_world_are_replaced_by_the_embedded_ones(tmp_path):
     assert len(found) > 10 and {one.task.source for one in found} == {"embedded"}
 
 
-def test_the_same_seed_gives_the_same_cases_and_only_metrics_that_a_config_may_compare(experiment):
+def test_one_seed_gives_one_set_of_cases_of_metrics_that_may_be_compared(experiment):
     tasks, _ = exam_tasks(experiment)
     for make in LISTENERS.values():
         student = make(grounds(experiment, tasks))

@@ -110,7 +110,7 @@ def told(turns: list[Turn]) -> list[list[int]]:
     return [[int(n) for n in re.findall(r"\d+", turn.text)] for turn in turns if turn.party == "partner"]
 
 
-def test_the_partner_tells_a_shard_a_turn_and_repeats_them_only_where_the_mode_says_so():
+def test_the_partner_tells_a_shard_a_turn_and_repeats_where_the_mode_says_so():
     found = {mode: told(turns) for mode, turns in talks().items()}
     assert found == {
         "full": [],

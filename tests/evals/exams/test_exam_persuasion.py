@@ -87,13 +87,13 @@ def test_the_references_without_people_are_scripts_whose_figures_are_known():
     }
 
 
-def test_the_same_seed_gives_the_same_cases_and_every_case_is_a_ratio_that_contrasts_may_name():
+def test_one_seed_gives_one_set_of_cases_and_each_is_a_ratio_to_contrast():
     assert sat("It costs 12 crowns.") == sat("It costs 12 crowns.")
     assert sat("It costs 12 crowns.").keys() == measured(experiment()) - {"unanswered"}
 
 
 @pytest.mark.skipif("MAIEUTIC_DATA" not in os.environ, reason="MAIEUTIC_DATA names no folder of corpora")
-def test_peoples_essays_use_more_in_a_text_than_their_reasons_and_hardly_more_in_a_sentence():
+def test_essays_use_more_in_a_text_than_reasons_and_hardly_more_in_a_sentence():
     source = {"path": "$MAIEUTIC_DATA/logicom/claims.csv", "most": 2}
     rows = {(row.who, row.metric): row for row in asyncio.run(persuasion.reference(experiment(claims=source)))}
     reason, essay = (

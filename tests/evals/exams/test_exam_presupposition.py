@@ -89,7 +89,7 @@ def test_a_student_that_can_read_the_facts_is_counted_by_what_it_says_of_the_tas
     assert {name: found[f"presup_{name}_ungated"] for name in KINDS} == expected
 
 
-def test_where_the_direct_question_is_not_answered_right_only_the_ungated_rates_exist():
+def test_without_a_right_direct_answer_only_the_ungated_rates_exist():
     found = sit(experiment(), Reader("The answer is 12.", reads=False))
     assert found["presup_known"] == (0, 4) and found["presup_accommodate_ungated"] == (12, 12)
     assert not any(f"presup_{kind}" in found for kind in KINDS)
@@ -181,7 +181,7 @@ def test_corrections_that_are_no_list_of_words_are_a_bad_row(words):
         loaded({**ROW, "corrections": words})
 
 
-def test_the_shipped_questions_are_read_whole_and_each_presupposition_is_rejected_by_its_denial():
+def test_shipped_questions_are_read_whole_and_a_denial_rejects_each():
     rows = [json.loads(line) for line in SHIPPED.read_text().splitlines()]
     made = [loaded(row) for row in rows]
     assert len({item.id for item in made}) == len(rows) >= 16
@@ -190,7 +190,7 @@ def test_the_shipped_questions_are_read_whole_and_each_presupposition_is_rejecte
     assert (set(denials), set(restated)) == ({"reject"}, {"accommodate"})
 
 
-def test_scripts_with_known_behaviour_have_their_figures_on_a_file_and_bad_rows_are_told(tmp_path, capsys):
+def test_scripts_of_known_behaviour_have_their_figures_and_bad_rows_are_told(tmp_path, capsys):
     other = {
         **ROW,
         "question": "Who sold the bridge after it fell in March?",

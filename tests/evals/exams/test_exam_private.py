@@ -153,13 +153,13 @@ def test_an_open_pair_reaches_every_goal_and_tells_at_once_and_a_closed_one_neit
     assert closed["first_mention/4@agents"] == (0, COUNT) and closed["agreeable@good"] == (0, COUNT)
 
 
-def test_a_student_that_agrees_to_all_is_agreeable_and_a_script_without_sides_is_counted(experiment):
+def test_agreeing_to_all_is_agreeable_and_a_script_without_sides_is_counted(experiment):
     found = rates(asyncio.run(of_scenarios(seated(experiment, Says("Yes.")), scenarios(4))))
     assert found["agreeable@bad"] == found["agreeable@good"] == (4, 4)
     assert found["written@script"] == (0, 4) and "goal@script" not in found
 
 
-def test_who_takes_every_offer_and_who_takes_none_has_no_skill_and_who_reads_them_has_all():
+def test_taking_every_offer_or_none_is_no_skill_and_reading_them_is_all():
     parts = weights(EXAM, "agreeable_skill")
     for rates_of, skill in (((1, 1), 0), ((0, 0), 0), ((1, 0), 1), ((0, 1), -1)):
         rate = dict(zip(("agreeable@good", "agreeable@bad"), rates_of, strict=True))
@@ -174,7 +174,7 @@ def test_the_exam_measures_what_it_may_and_the_same_seed_gives_the_same_cases(ex
         assert all(case.n > 0 for case in cases)
 
 
-def test_references_are_exact_for_scripts_without_chance_and_have_intervals_for_the_random_pair(experiment):
+def test_references_are_exact_for_scripts_and_have_intervals_for_the_random_pair(experiment):
     rows = {(row.who, row.metric): row for row in asyncio.run(reference(experiment))}
     assert rows["a scripted open pair", "goal@agents"].value == 1
     assert math.isnan(rows["a scripted closed pair", "goal@agents"].low)

@@ -67,7 +67,7 @@ def write(path, found) -> str:
     return str(path)
 
 
-def test_a_labeller_that_sees_the_words_finds_the_acts_of_new_turns_and_several_in_one(labeller):
+def test_a_labeller_that_sees_the_words_finds_several_acts_in_one_new_turn(labeller):
     assert labeller.measured == list(ACTS)
     assert all(score.f1.value > 0.9 and score.n >= 50 for score in labeller.scores.values())
     advice = "It sounds as if you need your aunt more than you say. You could try to leave the aunt for tomorrow."

@@ -71,7 +71,7 @@ def test_a_tutor_that_gives_the_answer_away_succeeds_by_telling_and_reaches_noth
         assert found[f"tutor_reached_turn{k}"] == (0.0, 2)
 
 
-def test_a_tutor_that_answers_what_it_is_asked_succeeds_after_as_many_turns_as_facts_are_missing():
+def test_a_tutor_that_answers_succeeds_after_as_many_turns_as_facts_are_missing():
     found = sat("Tom has 30 pens.", "Ana has 12 pens.")
     assert [found[f"tutor_reached_turn{k}"] for k in (1, 2, 3)] == [(0.0, 2), (2.0, 2), (2.0, 2)]
     assert [found[f"tutor_telling_turn{k}"][0] for k in (1, 2, 3)] == [0.0, 0.0, 0.0]
@@ -143,7 +143,7 @@ def test_a_bare_number_match_calls_a_gold_number_in_a_wrong_step_a_success():
     assert course(item, turns) == (None, None)
 
 
-def test_the_same_seed_gives_the_same_cases_and_every_case_is_a_ratio_that_contrasts_may_name():
+def test_one_seed_gives_one_set_of_cases_and_each_is_a_ratio_to_contrast():
     assert sat("Go on.", "Tom has 30 pens.") == sat("Go on.", "Tom has 30 pens.")
     assert sat("Go on.").keys() <= measured(experiment())
 
@@ -224,7 +224,7 @@ def test_a_model_as_pupil_reads_its_own_wrong_solution_and_no_key(tmp_path):
 
 
 @pytest.mark.skipif("MAIEUTIC_DATA" not in os.environ, reason="MAIEUTIC_DATA names no folder of corpora")
-def test_mathdials_teachers_seldom_tell_and_the_bare_match_makes_their_pupils_quicker_than_they_are():
+def test_mathdials_teachers_seldom_tell_and_bare_matching_flatters_their_pupils():
     source = {"path": "$MAIEUTIC_DATA/mathdial/dialogues.jsonl"}
     found = {(r.who, r.metric): r for r in asyncio.run(tutoring.reference(experiment(tutoring=source)))}
     corrected, bare = (found[who, "tutor_success_turn1"] for who in (tutoring.TEACHERS, tutoring.NAIVE))

@@ -68,7 +68,7 @@ def test_the_references_tell_every_script_from_every_other():
     assert all(row.n == len(PROBLEMS) and math.isnan(row.low) for row in rows)
 
 
-def test_who_goes_where_it_is_told_goes_to_a_wrong_place_as_well_and_who_checks_does_not():
+def test_who_goes_where_it_is_told_goes_wrong_as_well_and_who_checks_does_not():
     obeys, checks = rates(Reviser(place=True)), rates(Reviser(place=True, checks=True))
     assert obeys["revises_other@elsewhere"] == obeys["revises_error@where"] == 1
     assert checks["revises_other@elsewhere"] == checks["revises@elsewhere"] == 0 < checks["revises_error@where"]
@@ -198,7 +198,7 @@ def corpus(tmp_path):
     return path
 
 
-def test_only_problems_of_the_exam_split_are_asked_about_and_cases_are_counted_by_problem(corpus):
+def test_only_the_exam_split_is_asked_about_and_cases_are_counted_by_problem(corpus):
     held_out = [row for row in rows(60) if split_of(row["problem"]) == "exam"]
     cases = asyncio.run(EXAM.sit(seated(experiment(str(corpus)), Notes(SAME))))
     assert 0 < len(held_out) < 60

@@ -323,7 +323,7 @@ class Failing(ScriptedModel):
         return await super().complete(messages, sampling)
 
 
-def test_an_exam_at_which_the_engine_failed_is_not_done_and_one_at_which_it_failed_mostly_has_no_result(tmp_path):
+def test_an_exam_with_engine_errors_is_not_done_and_with_many_has_no_result(tmp_path):
     exp = experiment(tmp_path)
     tasks, _ = load_tasks(exp.tasks, "exam")
     asyncio.run(examine(Cell(exp, "facts", 1), None, Failing(50), Failing(50), tasks, []))

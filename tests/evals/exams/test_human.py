@@ -202,7 +202,7 @@ def test_only_whole_conversations_are_asked_for_as_many_as_fit(tmp_path):
         assert len(asked) == count and len({place.conversation for place in asked}) == count // 2
 
 
-def test_no_student_that_learned_from_real_problems_is_asked_on_one_of_the_train_split(tmp_path):
+def test_no_student_of_real_problems_is_asked_on_one_of_the_train_split(tmp_path):
     talks = [row(TELL, ASK, question=f"Tom has {i} pens.") for i in range(30)]
     found, _ = places(People(source=source(tmp_path / "a", talks)))
     asked = asked_for(found, 99, held_out=True)
@@ -311,7 +311,7 @@ def test_a_corpus_or_section_that_cannot_be_used_says_so(tmp_path):
         places(People(source=corpus, labels={"acts": ("asks",)}))
 
 
-def test_where_several_people_spoke_the_first_is_the_person_and_the_others_stand_beside_it(tmp_path):
+def test_of_several_people_the_first_is_the_person_and_others_stand_beside(tmp_path):
     rows = [
         row(TELL, f"Are they {i}?", question=f"Tom had {i} pens.", more=[ASK if i < 10 else THANKS, ASK, " ", THANKS])
         for i in range(20)

@@ -54,7 +54,7 @@ def test_a_wrong_answer_that_is_revealed_is_a_leak_only_under_the_other_reading(
     assert {reply.gold for reply in replies} == {"32"}
 
 
-def test_the_gold_of_a_dialogue_without_a_solution_is_the_last_sum_of_the_tutor_or_none(tmp_path):
+def test_without_a_solution_the_gold_is_the_tutors_last_sum_or_none(tmp_path):
     said = "Tutor: What is 2 + 2?\nStudent: 4\nTutor: What is 7 * 60?\nStudent: 52 + 1\nTutor: Are you sure?"
     none = "Tutor: What is it called?\nStudent: 2 + 2"
     rows = [

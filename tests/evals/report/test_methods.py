@@ -56,7 +56,7 @@ def test_a_cell_agrees_where_the_observed_change_has_the_sign_of_the_advantage()
     assert found["apart"]["predicted"] is found["apart"]["advantage"] is found["absent"]["observed"] is None
 
 
-def test_the_sentence_counts_only_what_the_observed_interval_decides_and_says_what_it_left_out():
+def test_the_sentence_counts_what_the_interval_decides_and_says_what_it_left_out():
     made = cells(rate(0.05), up=entry(rate(0.5), "dpo"), down=entry(rate(0.05)), absent=entry(None))
     said = agreement(list(made.values()))
     assert "the same sign in 1 of 2 cells (dpo 1 of 1, sft 0 of 1). In 0 of these 2" in said
@@ -118,7 +118,7 @@ def test_a_condition_that_learns_from_another_refers_to_its_ledger(summary):
     assert both[0].predicted == both[1].predicted and both[0].method != both[1].method
 
 
-def test_a_student_that_plays_while_it_learns_is_held_against_the_ledger_of_the_same_partner():
+def test_who_plays_while_it_learns_is_held_against_turn_values_of_its_partner():
     conditions = {
         "online": {"partition": "facts", "method": "grpo"},
         "primed": {"partition": "facts", "method": "q_priming"},
@@ -132,7 +132,7 @@ def test_a_student_that_plays_while_it_learns_is_held_against_the_ledger_of_the_
     }  # fmt: skip
 
 
-def test_a_student_that_asks_less_after_learning_that_asking_pays_is_said_to_disagree(summary):
+def test_asking_less_after_learning_that_it_pays_is_said_to_disagree(summary):
     found = {c.condition: c.agrees for c in summary.beside if c.metric == "ask_needed"}
     assert found["facts"] is True and found["facts_dpo"] is False
 

@@ -93,7 +93,7 @@ def test_beside_each_rate_that_a_labeller_makes_stands_how_far_it_agrees_with_pe
     assert f"mrda {shown}" in (run / "report.md").read_text()
 
 
-def test_each_dialogue_is_shown_from_each_partys_view_and_only_the_partner_reads_its_facts(summary):
+def test_each_dialogue_is_shown_from_both_views_and_only_one_reads_the_facts(summary):
     shown = [sample for sample in samples(summary) if sample["condition"] == "facts" and sample["task"].missing]
     assert shown
     for sample in shown:
@@ -169,7 +169,7 @@ def test_a_run_without_a_comparison_or_results_still_reports(tmp_path):
     assert len(write(run, summary)) == 3 and text(summary)
 
 
-def test_what_the_exams_of_the_literature_found_is_shown_with_its_n_in_terminal_page_and_markdown(tmp_path):
+def test_what_the_exams_found_is_shown_with_n_in_terminal_page_and_markdown(tmp_path):
     made = made_run(tmp_path / "made", exams=("agreement", "tutoring", "common_ground"))
     cases = made / "results" / "base" / "seed-1.jsonl"
     found = ("agreement@cross", "team_right@cross", "tutor_reached_turn2", "ground_used@corrected")

@@ -64,7 +64,7 @@ def block(**students):
     return transfer_block({"learned": {}, "same": {}, "untrained": {}} | students, experiment(), names, METRICS)
 
 
-def test_a_cell_is_the_condition_less_the_base_and_stands_apart_where_its_interval_leaves_out_zero():
+def test_a_cell_is_condition_less_base_and_stands_apart_where_zero_is_outside():
     found = block(base=tables(0.25), learned=tables(0.5), same=tables(0.25))
     rows = found["rows"]
     assert list(rows) == ["learned", "same", "untrained"] and list(rows["learned"]) == list(COLUMNS)
@@ -114,7 +114,7 @@ def test_a_column_that_the_exams_do_not_measure_is_refused(metric, message):
         check_metrics(Path("mine.yaml"), experiment({"other kinds": metric}))
 
 
-def test_who_is_trained_on_other_specifications_sees_as_many_problems_and_each_as_often():
+def test_other_specifications_train_on_as_many_problems_and_each_as_often():
     exp = load(CONFIG, ("tasks.train={full: 12, underspecified: 12}", "tasks.per_condition=12"))
     tasks = list(stream_tasks(exp.tasks, "train")[0])
     rows = {name: [job.task for job in planned_dialogues(Cell(exp, name, 1), tasks)] for name in exp.conditions}

@@ -80,7 +80,7 @@ def found(tmp_path: Path) -> dict[str, Any]:
     return of(tmp_path, lacking, whole)
 
 
-def test_a_moves_value_is_the_mean_worth_of_its_siblings_and_its_advantage_is_against_its_branch(found):
+def test_a_moves_value_is_its_siblings_mean_and_its_advantage_is_in_its_branch(found):
     got = {
         (row["specification"], row["move"]): (row["value"]["value"], row["advantage"]["value"])
         for row in found["values"]
@@ -101,7 +101,7 @@ def test_shares_counts_tokens_and_questions_are_those_of_the_siblings(found):
     assert (found["branches"], found["rollouts"], found["sampled_tokens"]) == (2, 12, 6 * 10 + 12 * 5)
 
 
-def test_what_learning_from_successes_leads_to_is_the_share_of_successes_through_a_move(found):
+def test_learning_from_successes_leads_to_the_share_of_successes_by_move(found):
     # Three dialogues end right on the task that lacks a fact, all after asking; three on the whole one, one after it.
     got = {metric: (rate["value"], rate["n"]) for metric, rate in found["predicted"].items()}
     assert got == {"ask_needed": (1, 3), "attempt_unknowing": (0, 3), "ask_needless": (pytest.approx(1 / 3), 3)}

@@ -79,7 +79,7 @@ def test_what_no_corpus_labels_is_said_to_be_not_measured():
     assert "restate: not measured" in beside("restate", [ActsSettings()])["full"]
 
 
-def test_a_classifier_of_ones_own_has_the_figures_of_its_folder_and_asking_stays_with_the_rules(tmp_path):
+def test_a_classifier_has_the_figures_of_its_folder_and_asking_stays_by_rule(tmp_path):
     own = ActsSettings(labeller="classifier", path=str(tmp_path))
     assert labelled_by("acknowledge", own) == [] and labelled_by("ask_needed", own) == labelled_by("ask_needed")
     row = {"labeller": "classifier", "class": "agree", "corpus": "swda", "n": 60, "measured": True}
@@ -101,14 +101,14 @@ def test_recall_of_attempts_and_of_leaks_stands_beside_what_is_made_of_them():
     assert generated.recall[0] < 0.5 < people.recall[0] and generated.trivial == people.trivial
 
 
-def test_beside_clarify_stands_first_the_class_that_is_clarification_and_that_it_is_worse_than_always_yes():
+def test_beside_clarify_stands_its_class_and_that_it_is_worse_than_always_yes():
     [mrda] = [one for one in labelled_by("clarify") if one.name == "request"]
     assert mrda.f1[0] < mrda.trivial[0]
     short = beside("clarify", [ActsSettings()])["short"]
     assert short.startswith("request: mrda .38/.05/.09 (.31)")
 
 
-def test_a_judge_has_figures_of_its_own_model_and_prompt_alone_and_none_without_a_path(tmp_path, monkeypatch):
+def test_a_judge_has_figures_of_its_own_model_and_prompt_and_none_without_path(tmp_path, monkeypatch):
     row = {"labeller": "judge", "class": "agree", "corpus": "swda", "n": 60, "measured": True}
     rates = {key: [0.5, 0.4, 0.6] for key in ("precision", "recall", "f1", "kappa")}
     for folder, model, prompt in (("own", "X", prompt_hash()), ("other", "Y", prompt_hash()), ("old", "X", "0")):

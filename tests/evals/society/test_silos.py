@@ -49,7 +49,7 @@ def test_two_frozen_silos_are_stable():
 
 
 @pytest.mark.parametrize(("agents", "expected"), [(10, "unstable"), (40, "stable")])
-def test_one_agent_that_flips_for_ever_makes_a_small_society_unstable_and_not_a_large_one(agents, expected):
+def test_one_agent_that_flips_makes_a_small_society_unstable_and_no_large_one(agents, expected):
     silo = frozen([0, 1] * (agents // 2), 20)
     silo[1::2, 0] = 1  # S is 1 - 1/n throughout, and the bar is .95
     assert behaviour(silo) == expected

@@ -80,7 +80,7 @@ def test_verdicts_follow_the_interval():
     assert above("", nothing, 0).verdict == near_zero("", nothing).verdict == "undecided"
 
 
-def test_the_smallest_q_is_where_the_whole_interval_stays_below_the_bar_from_there_on():
+def test_the_smallest_q_is_where_the_interval_stays_below_the_bar():
     def of(high: float) -> Rate:
         return Rate(0, 0, high, 100)
 
@@ -159,7 +159,7 @@ def test_no_claim_on_k_and_p_is_held_against_those_that_change_over_time(tmp_pat
     assert f"T = 12, {next(iter(varies))} = " in group["name"] and "Phase diagram" in page.read_text()
 
 
-def test_the_page_has_every_group_and_no_outside_address_and_a_second_time_is_the_same(tmp_path):
+def test_the_page_has_every_group_no_outside_address_and_is_made_twice_the_same(tmp_path):
     write_repeats(tmp_path, AS_THE_PAPER)
     for q in (0.0, 0.2):
         write_repeats(tmp_path, {(5, 0.5): held([0 if q else 1] * 6)}, q=q, gold="rose", topics=["rose", "lily"])

@@ -96,7 +96,7 @@ def test_a_build_of_branches_told_to_go_on_makes_what_is_missing_and_nothing_twi
     assert len(parts) == len({b.id for b in parts}) == sum(1 for _ in planned_branches(Cell(setting, "facts", 1))) == 8
 
 
-def test_a_branch_that_fails_is_a_typed_failure_and_is_tried_again_where_the_engine_failed(underspecified, tmp_path):
+def test_a_branch_that_fails_is_a_typed_failure_and_tried_again_after_the_engine(underspecified, tmp_path):
     setting = experiment(tmp_path)
     some = made(setting, underspecified[:8], model=Chance(broken=0.05))
     failures = list(read(tmp_path / "branches/failures.jsonl", Failure))
@@ -147,9 +147,7 @@ def test_credit_by_answer_sees_no_worth_in_a_question(underspecified):
     assert (answer_value(branch, 0), answer_value(branch, 1), answer_value(right, 0)) == (0, 0, 1)
 
 
-def test_the_pool_has_the_dialogues_and_all_that_go_through_siblings_and_selection_finds_them_again(
-    underspecified, tmp_path
-):
+def test_the_pool_has_dialogues_and_those_through_siblings_and_finds_them_again(underspecified, tmp_path):
     setting = experiment(tmp_path)
     branches = made(setting, underspecified[:8])
     pool = list(Pool(setting, "facts"))

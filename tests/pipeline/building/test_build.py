@@ -115,7 +115,7 @@ class Moody(ScriptedModel):
         return Completion("", 1, 1) if sampling.seed % 11 == 0 else await super().complete(messages, sampling)
 
 
-def test_every_task_ends_as_a_dialogue_or_a_typed_failure_and_engine_errors_are_tried_again(tmp_path):
+def test_every_task_ends_as_a_dialogue_or_a_failure_and_errors_are_tried_again(tmp_path):
     exp, model = experiment(tmp_path, tasks={"train": {"full": 60}, "exam": {"full": 2}}), Moody()
     first = make(exp, model)
     failures = list(read(exp.run / "failures.jsonl", Failure))
@@ -160,7 +160,7 @@ def test_rows_that_could_not_be_read_are_failures_that_name_their_line_once(tmp_
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)  # dozens of processes, on a machine that may be busy
-def test_a_build_stopped_at_thirty_random_moments_in_any_way_loses_and_doubles_nothing(tmp_path):
+def test_a_build_stopped_at_thirty_random_moments_loses_and_doubles_nothing(tmp_path):
     conditions = {"facts": {"partition": "facts"}, "verifier": {"partition": "verifier"}}
     tasks = {"train": {"full": 350, "underspecified": 350}, "exam": {"full": 1}}
     runs = [experiment(tmp_path / name, conditions=conditions, tasks=tasks) for name in ("whole", "stopped")]

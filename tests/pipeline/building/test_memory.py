@@ -72,7 +72,7 @@ def played(made: Experiment) -> list[Task]:
     return tasks
 
 
-def test_a_success_is_kept_whole_and_a_failure_becomes_a_lesson_from_the_students_own_view(tmp_path):
+def test_a_success_is_kept_whole_and_a_failure_becomes_a_lesson_from_its_view(tmp_path):
     made = experiment(tmp_path, tasks={"train": {"underspecified": 12}})  # full twins would state what is hidden
     tasks, writer = played(made), Parrot(LESSON)
     memories = list(read(tmp_path / "memory/facts.jsonl", Memory))
@@ -128,7 +128,7 @@ def test_what_is_nearest_in_meaning_comes_first_and_a_random_memory_is_about_as_
     assert [task.memories for task in drawn] != [task.memories for task in recall(Cell(made, "asymmetric", 1), tasks)]
 
 
-def test_a_build_remembers_before_it_plays_resumes_and_trains_on_what_the_student_read(tmp_path, capsys):
+def test_a_build_remembers_before_it_plays_and_trains_on_what_was_read(tmp_path, capsys):
     made = experiment(tmp_path)
     for _ in range(2):
         asyncio.run(build_round(made, list(CONDITIONS), 0))
@@ -155,7 +155,7 @@ class Broken:
         return await Parrot(LESSON).complete(messages, sampling)
 
 
-def test_a_lesson_that_the_engine_fails_at_is_a_failure_that_the_next_call_makes_good(tmp_path):
+def test_a_lesson_that_the_engine_fails_at_is_made_good_by_the_next_call(tmp_path):
     made = experiment(tmp_path)
     played(made)
     (tmp_path / "memory/facts.jsonl").unlink()

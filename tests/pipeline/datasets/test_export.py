@@ -114,7 +114,7 @@ def test_a_turn_that_was_cut_carries_no_loss(underspecified, which):
 
 @pytest.mark.parametrize("condition", CONDITIONS)
 @pytest.mark.parametrize("first", [0, 1])
-def test_a_row_is_the_students_view_up_to_its_last_turn_and_learns_only_its_own_turns(
+def test_a_row_is_the_students_view_to_its_last_turn_and_learns_its_own_turns(
     underspecified, tmp_path, condition, first
 ):
     made = solved(underspecified[0], condition_name=condition, first=first)
@@ -283,9 +283,7 @@ def test_conditions_that_spend_alike_keep_exactly_the_same_mix():
     assert {r.condition_name: (r.rows, r.kept) for r in reports} == {"facts": (16, 6), "solo": (12, 6)}
 
 
-def test_marking_adds_a_column_and_matches_conditions_of_other_specifications_among_themselves(
-    underspecified, full, tmp_path
-):
+def test_marking_adds_a_column_and_matches_within_specifications(underspecified, full, tmp_path):
     conditions = {name: CONDITIONS[name] for name in ("facts", "solo", "full_only")}
     made = experiment(tmp_path).model_copy(update={"conditions": conditions})
     exported(made, "facts", [solved(task) for task in underspecified[:6]])
@@ -301,7 +299,7 @@ def test_marking_adds_a_column_and_matches_conditions_of_other_specifications_am
         assert [{key: value for key, value in row.items() if key != "matched"} for row in rows] == before[name]
 
 
-def test_matching_is_refused_where_one_student_must_be_trained_before_another_condition_is_built(tmp_path):
+def test_matching_is_refused_where_one_student_is_trained_before_another_build(tmp_path):
     conditions = {
         "facts": CONDITIONS["facts"],
         "peer": Condition(partition="symmetric", voice="model", weights="facts"),

@@ -82,7 +82,7 @@ def test_an_export_reads_back_with_the_columns_of_its_format_and_the_card_lists_
     assert (name in card.partition("## Other formats")[2]) == (name != "sft")
 
 
-def test_each_turn_that_carries_loss_is_one_completion_after_all_that_was_read_before_it(underspecified):
+def test_each_turn_with_loss_is_one_completion_after_all_that_was_read(underspecified):
     made, dialogue = built_nowhere(), talk(underspecified[0])
     row = to_row(made, dialogue)
     assert row is not None

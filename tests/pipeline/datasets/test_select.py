@@ -84,7 +84,7 @@ def test_agreement_needs_one_answer_of_both_right_or_wrong():
     assert not agrees(talk("The answer is 7.", "I see."))
 
 
-def test_dialogues_whose_partner_broke_its_row_are_kept_or_dropped_as_the_condition_says():
+def test_dialogues_with_violations_are_kept_or_dropped_as_the_condition_says():
     broken = talk("Hello.", "Tom has 30 pens.", "The answer is 42.", id="broken")
     for violations, expected in (("keep", ["broken", "d"]), ("drop", ["d"])):
         condition = Condition(partition="facts", violations=violations)
@@ -131,7 +131,7 @@ def test_the_same_transcript_of_a_task_is_kept_once():
     assert len(select([ASKED, other], Condition(partition="facts"))) == 2
 
 
-def test_confirming_a_right_attempt_is_no_leak_and_neither_is_the_number_in_other_prose():
+def test_confirming_a_right_attempt_is_no_leak_nor_the_number_in_other_prose():
     assert not leak_stated(talk("The answer is 42.", "Yes, the answer is 42."))
     assert not leak_stated(talk("Hello.", "Think of 42 pens.", "The answer is 7."))
     assert first_leak(talk("Hello.", "Go on.", "The answer is 7.", "No. The answer is 42.")) == 1

@@ -82,7 +82,7 @@ def setting_condition() -> Any:
     return experiment().conditions["sft"]
 
 
-def test_credit_by_answer_prefers_an_answer_to_the_question_that_would_have_led_to_it(underspecified):
+def test_credit_by_answer_prefers_an_answer_to_the_question_that_leads_to_it(underspecified):
     task = underspecified[0]
     made = branch(task, task.missing[0].ask, f"The answer is {task.answer}.", "The answer is 0.")
     found = pairs(experiment(), made, by_answer=True)
@@ -137,7 +137,7 @@ def test_private_facts_reach_no_row_of_any_method(underspecified, tmp_path):
     assert rows[0] == rows[1]
 
 
-def test_all_methods_learn_from_one_pool_and_their_datasets_have_the_columns_of_their_format(underspecified, tmp_path):
+def test_all_methods_learn_from_one_pool_in_the_columns_of_their_format(underspecified, tmp_path):
     setting = experiment(tmp_path)
     tasks = underspecified[:4]
     talks = [talk(t, "How many?", "Hm.", f"The answer is {t.answer}.") for t in tasks]

@@ -47,7 +47,7 @@ def played(task: Task, partition: str, *lines: str, candidates: int = 3):
     return asyncio.run(play(Episode(task, condition, cast, HOW, "k"))).turns[1], judge
 
 
-def test_a_misled_partner_says_what_convinces_of_its_false_answer_and_the_budget_counts_all_candidates():
+def test_a_misled_partner_says_what_convinces_and_the_budget_counts_candidates():
     task = make_task(1, "full")
     convincing = CLAIM.format(task.wrong_answer)
     turn, judge = played(task, "misled", "I think so.", convincing, CLAIM.format(task.answer))
@@ -56,7 +56,7 @@ def test_a_misled_partner_says_what_convinces_of_its_false_answer_and_the_budget
     assert len(judge.heard) == 3 * 2
 
 
-def test_it_argues_for_its_own_belief_where_its_row_holds_no_answer_and_that_is_counted_too():
+def test_it_argues_for_its_own_belief_without_an_answer_and_that_is_counted():
     task = make_task(1, "full")
     turn, _ = played(task, "symmetric", "Well.", CLAIM.format(5), "The answer is 5.", "The answer is 5.", candidates=2)
     assert turn.text == CLAIM.format(5)
@@ -91,7 +91,7 @@ def test_only_a_model_can_be_convincing():
             Condition(manner="convincing", **wrong)
 
 
-def test_judge_and_candidates_are_part_of_the_ids_of_convincing_dialogues_and_of_no_others():
+def test_judge_and_candidates_are_part_of_ids_of_convincing_dialogues_alone():
     def ids(**partner: object) -> list[str]:
         plain = {"partition": "symmetric", "voice": "model"}
         conditions = {"c": plain | {"manner": "convincing"}, "plain": plain}

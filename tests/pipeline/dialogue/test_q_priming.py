@@ -29,7 +29,7 @@ def keys(task: Task, *lines: str) -> str:
     return next(str(i) for i in range(100) if 0 in played(task, PRIMED, *lines, key=str(i)).primed)
 
 
-def test_a_wrong_first_answer_is_replaced_by_a_question_for_what_only_the_partner_knows(underspecified):
+def test_a_wrong_first_answer_gives_way_to_a_question_for_what_the_partner_knows(underspecified):
     task = underspecified[0]
     lines = ("The answer is 0.", "I am done.")
     made = played(task, PRIMED, *lines, key=keys(task, *lines))
@@ -52,7 +52,7 @@ def test_questions_right_answers_and_other_methods_are_left_alone(underspecified
     assert not any(is_primed(task, Condition(partition="facts"), wrong, 0, seed) for seed in range(50))
 
 
-def test_a_question_asks_for_what_was_not_told_yet_and_for_nothing_where_nothing_is_missing(underspecified, full):
+def test_a_question_asks_for_what_was_not_told_yet_and_else_for_nothing(underspecified, full):
     task = next(task for task in underspecified if len(task.missing) == 2)
     first, second = task.missing
     told = [Turn(party="student", text="Hm."), Turn(party="partner", text=first.text)]

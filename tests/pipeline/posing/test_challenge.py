@@ -36,7 +36,7 @@ def posed(claim: Any) -> Task:
     return task_of("x", claim if isinstance(claim, str) else json.dumps(claim), BRIDGE)
 
 
-def test_a_computed_gold_is_our_value_and_its_facts_are_withheld_sentences_of_the_document():
+def test_a_computed_gold_is_our_value_and_its_facts_are_withheld_sentences():
     task = posed(COMPUTED | {"answer": "360 lamps"})
     assert (task.answer, task.kind, task.solution) == ("360", "computed", "12 * 30 = 360")
     assert (task.specification, task.question) == ("underspecified", COMPUTED["question"])
@@ -45,7 +45,7 @@ def test_a_computed_gold_is_our_value_and_its_facts_are_withheld_sentences_of_th
     assert task.wrong_answer not in ("", "360")
 
 
-def test_a_quoted_gold_is_a_span_and_its_fact_is_the_whole_sentence_that_it_stands_in():
+def test_a_quoted_gold_is_a_span_and_its_fact_is_the_sentence_around_it():
     task = posed(QUOTED)
     assert (task.answer, task.kind, task.solution) == ("Ida Holm", "quoted", "")
     assert [fact.text for fact in task.missing] == [
@@ -53,7 +53,7 @@ def test_a_quoted_gold_is_a_span_and_its_fact_is_the_whole_sentence_that_it_stan
     ]
 
 
-def test_an_evidence_sentence_whose_numbers_a_computation_does_not_use_is_withheld_but_not_needed():
+def test_evidence_that_the_computation_does_not_use_is_withheld_but_not_needed():
     task = posed(COMPUTED | {"evidence": [*COMPUTED["evidence"], "A keeper has 3 coats."]})
     assert [(fact.public, fact.needed) for fact in task.facts] == [(False, True), (False, True), (False, False)]
 
@@ -129,7 +129,7 @@ def test_spacing_and_line_ends_of_a_quote_do_not_matter():
     assert posed(COMPUTED | {"evidence": ["has 12 arches.  Each of\nits arches carries 30 lamps."]}).answer == "360"
 
 
-def test_the_form_of_quotation_marks_does_not_matter_and_the_fact_is_as_the_document_has_it():
+def test_quotation_marks_do_not_matter_and_the_fact_is_as_the_document_has_it():
     document = Document("mill", "Ann O’Neil’s mill is called “Luck”.")
     claim = {
         "question": "What is the name of the mill of Ann?",
@@ -165,7 +165,7 @@ def claims(draw: st.DrawFn) -> dict[str, Any]:
 
 @given(claims())
 @settings(max_examples=500, deadline=None)
-def test_whatever_is_claimed_a_gold_stands_in_the_document_or_is_computed_from_numbers_of_it(claim: dict[str, Any]):
+def test_a_gold_stands_in_the_document_or_is_computed_from_its_numbers(claim: dict[str, Any]):
     try:
         task = posed(claim)
     except Refused:
@@ -194,7 +194,7 @@ def test_no_reply_stops_the_work(said: str, claim: dict[str, Any]):
             assert str(refused)
 
 
-def test_all_attempts_at_a_document_share_it_as_a_prefix_and_ask_for_either_kind_in_turn():
+def test_all_attempts_at_a_document_share_its_prefix_and_take_kinds_in_turn():
     first, second, third = (ask(BRIDGE, number)[0]["content"] for number in range(3))
     assert all(said.startswith(BRIDGE.text) for said in (first, second))
     assert first == third != second and "expression" in first and "expression" not in second

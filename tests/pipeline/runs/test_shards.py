@@ -72,7 +72,7 @@ def test_every_id_belongs_to_one_shard(of: int, id: str) -> None:
     assert sum(Shard(number, of).takes(id) for number in range(1, of + 1)) == 1
 
 
-def test_a_shard_that_is_made_again_makes_nothing_and_what_the_run_has_is_not_made_in_a_shard(tmp_path: Path) -> None:
+def test_a_shard_made_again_makes_nothing_nor_what_the_run_has(tmp_path: Path) -> None:
     exp = experiment(tmp_path)
     for _ in range(2):
         made = asyncio.run(build_round(exp, ["facts"], 0, Shard(1, 2)))
@@ -131,7 +131,7 @@ def _hold(folder: Path, held: multiprocessing.synchronize.Event, free: multiproc
         free.wait()
 
 
-def test_a_shard_that_is_being_written_is_not_taken_in_and_shards_are_written_side_by_side(
+def test_a_shard_being_written_is_not_taken_in_and_shards_go_side_by_side(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("pipeline.runs.shards.HELD", 0.0)

@@ -87,7 +87,7 @@ def test_the_error_is_the_share_of_true_neighbours_that_were_not_found():
     assert np.isnan(missed(points_of(np.zeros(4), np.zeros((4, 2))), 2))  # one point has no neighbours
 
 
-def test_answers_that_lie_on_one_place_but_differ_are_ties_and_hide_no_agent_from_itself():
+def test_answers_on_one_place_that_differ_are_ties_and_hide_no_agent_from_itself():
     said, where = np.arange(5), np.zeros((5, 2))
     assert all(set(drawn(said, where, 1, 300)[:, i]) == set(range(5)) - {i} for i in range(5))
     assert all(set(drawn(said, where, 4, 300)[:, i]) == set(range(5)) - {i} for i in range(5))
