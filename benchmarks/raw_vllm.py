@@ -28,7 +28,8 @@ from benchmarks.results import record
 from pipeline.building.build import build
 from pipeline.core.schema import Message
 from pipeline.dialogue.episode import Cast
-from pipeline.engines.model import Completion, Sampling, open_model
+from pipeline.engines.model import Completion, Sampling
+from pipeline.engines.open_model import open_model
 from pipeline.engines.settings import Engine
 from pipeline.engines.transformers import encode, load_tokenizer
 from pipeline.engines.weights import weights_at

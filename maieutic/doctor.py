@@ -160,7 +160,7 @@ def engines() -> Iterator[Finding]:
 def wanted(experiment: Experiment) -> Finding:
     """Whether the engine that a config names is installed and finds the weights."""
     from pipeline.core.errors import ConfigError
-    from pipeline.engines.model import open_model
+    from pipeline.engines.open_model import open_model
 
     kind = experiment.engine.kind
     try:
@@ -209,7 +209,8 @@ def disk(folder: Path) -> Finding:
 def base(folder: Path) -> Finding:
     """Whether the embedded base loads through the transformers engine and says something."""
     from pipeline.core.errors import ConfigError
-    from pipeline.engines.model import ContextOverflow, EngineError, Sampling, open_model
+    from pipeline.engines.model import ContextOverflow, EngineError, Sampling
+    from pipeline.engines.open_model import open_model
     from pipeline.engines.settings import Engine
 
     if not folder.is_dir():

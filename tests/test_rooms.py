@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -75,6 +75,16 @@ def test_no_room_imports_a_later_one():
         if ROOMS.index(of) > ROOMS.index(by)
     ]
     assert not upwards
+
+
+def test_no_module_imports_itself_by_way_of_others():
+    names, edges = set(modules()), defaultdict[str, set[str]](set)
+    for one in imports():
+        edges[one.by] |= {one.of, one.of.rpartition(".")[0]} & names - {one.by}
+    while leaves := {name for name in names if not edges[name] & names}:
+        names -= leaves
+    circles = {name for name in names if any(name in edges[other] for other in names)}
+    assert not circles, f"in a circle, or before one: {sorted(circles)}"
 
 
 def test_a_module_of_ours_is_imported_inside_a_function_only_where_it_is_heavy():

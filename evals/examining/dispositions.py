@@ -25,7 +25,7 @@ from evals.stats.intervals import estimate, tabulate
 from pipeline.core.schema import Task, Turn
 from pipeline.dialogue.episode import speak, stream
 from pipeline.dialogue.rule_partner import WORDINGS
-from pipeline.engines.model import open_model
+from pipeline.engines.open_model import open_model
 from pipeline.engines.weights import weights_id
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import view

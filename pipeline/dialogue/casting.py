@@ -11,7 +11,8 @@ from pathlib import Path
 from weakref import WeakValueDictionary
 
 from pipeline.dialogue.episode import Cast
-from pipeline.engines.model import Model, open_model
+from pipeline.engines.model import Model
+from pipeline.engines.open_model import open_model
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.runs.usage import Meter, Metered

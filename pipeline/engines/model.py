@@ -7,7 +7,6 @@ from typing import NamedTuple, Protocol
 
 from pipeline.core.errors import ConfigError, MaieuticError
 from pipeline.core.schema import Message
-from pipeline.engines.settings import Engine
 
 
 class Sampling(NamedTuple):
@@ -53,29 +52,3 @@ def check_adapter(adapter: str) -> None:
     """Raises ConfigError where a directory is no LoRA adapter."""
     if not Path(adapter, "adapter_config.json").is_file():
         raise ConfigError(f"adapter: {adapter!r} holds no adapter_config.json. Expected a directory saved by PEFT.")
-
-
-def open_model(engine: Engine, model: str, adapter: str | None = None, deterministic: bool = False) -> Model:
-    """The engine of a config with weights: a directory or hub name (or a server's model name), and a LoRA directory.
-
-    `deterministic` is a batch of one (transformers). Raises ConfigError where the weights cannot be used.
-    Engines are imported here, so that the command's help is fast and vLLM optional.
-    """
-    match engine.kind:
-        case "transformers":
-            from pipeline.engines import transformers
-
-            rows = 1 if deterministic else engine.batch
-            return transformers.load(engine.model_copy(update={"batch": rows}), model, adapter)
-        case "vllm":
-            from pipeline.engines import vllm
-
-            return vllm.load(engine, model, adapter)
-        case "openai":
-            from pipeline.engines import openai
-
-            return openai.load(engine, model, adapter)
-        case "scripted":
-            from pipeline.engines import scripted
-
-            return scripted.ScriptedModel()

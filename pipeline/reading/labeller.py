@@ -17,7 +17,7 @@ from functools import lru_cache
 
 from pipeline.core.errors import ConfigError
 from pipeline.core.plugins import load_object
-from pipeline.engines.model import open_model
+from pipeline.engines.open_model import open_model
 from pipeline.engines.settings import Engine
 from pipeline.reading.acts import ACTS, acts, questions
 from pipeline.reading.classifier import Classifier

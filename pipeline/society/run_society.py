@@ -22,7 +22,7 @@ from pipeline.core.errors import ConfigError
 from pipeline.core.files import write_whole, written_whole
 from pipeline.core.schema import Record
 from pipeline.core.settings import read_as
-from pipeline.engines.model import open_model
+from pipeline.engines.open_model import open_model
 from pipeline.runs.directory import writing
 from pipeline.runs.progress import say, stage
 from pipeline.runs.store import Appender, read, rewrite

@@ -15,7 +15,8 @@ from evals.audit.finding import Finding, Tried, share, untested
 from evals.audit.material import group, right, seed_of
 from evals.stats.intervals import pooled
 from pipeline.core.schema import digest
-from pipeline.engines.model import Model, open_model
+from pipeline.engines.model import Model
+from pipeline.engines.open_model import open_model
 from pipeline.engines.settings import Engine
 from pipeline.judging.functional_leak import ABLE, Reading, RuleReader, leak_functional
 from pipeline.reading.numbers.equality import number

@@ -10,7 +10,7 @@ from rich.table import Table
 from evals.readers.detectors import attempts, functional_leaks, mrbench, stated_leaks
 from evals.readers.detectors.detectors_page import Section, headline, sections
 from pipeline.core.schema import Json
-from pipeline.engines.model import open_model
+from pipeline.engines.open_model import open_model
 from pipeline.engines.settings import Engine
 from pipeline.runs.progress import console, say
 

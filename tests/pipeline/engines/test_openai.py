@@ -15,7 +15,8 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from pipeline.core.errors import ConfigError
-from pipeline.engines.model import Completion, ContextOverflow, EngineError, Sampling, open_model
+from pipeline.engines.model import Completion, ContextOverflow, EngineError, Sampling
+from pipeline.engines.open_model import open_model
 from pipeline.engines.openai import OpenAIModel, Passing, _seconds
 from pipeline.engines.settings import Engine
 

@@ -5,7 +5,8 @@ import asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.engines.model import Sampling, open_model
+from pipeline.engines.model import Sampling
+from pipeline.engines.open_model import open_model
 from pipeline.engines.scripted import LINES
 from pipeline.engines.settings import Engine
 

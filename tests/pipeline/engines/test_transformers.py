@@ -15,7 +15,8 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from pipeline.core.errors import ConfigError
 from pipeline.engines.decode import Generated, Memory, Past, Request, draw, generate, stream
-from pipeline.engines.model import Completion, ContextOverflow, EngineError, Sampling, open_model
+from pipeline.engines.model import Completion, ContextOverflow, EngineError, Sampling
+from pipeline.engines.open_model import open_model
 from pipeline.engines.settings import Engine
 from pipeline.engines.transformers import MEMORY, TransformersModel, encode
 

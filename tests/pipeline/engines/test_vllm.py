@@ -21,7 +21,8 @@ from transformers import AutoModelForCausalLM
 
 from maieutic.doctor import server as server_finding
 from pipeline.core.errors import ConfigError
-from pipeline.engines.model import Completion, ContextOverflow, EngineDown, Model, Sampling, open_model
+from pipeline.engines.model import Completion, ContextOverflow, EngineDown, Model, Sampling
+from pipeline.engines.open_model import open_model
 from pipeline.engines.settings import Engine
 from pipeline.engines.weights import weights_id
 from pipeline.experiment.experiment import Experiment, dump
