@@ -16,8 +16,8 @@ from evals.audit.checks import (
     duplicates,
     health,
     leak,
+    loss_on_turns,
     luck,
-    masks,
     partner,
     view_invariance,
     wording,
@@ -37,7 +37,7 @@ CHECKS = (
     wording,
     contamination,
     duplicates,
-    masks,
+    loss_on_turns,
     health,
 )
 

@@ -13,7 +13,8 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -137,6 +138,12 @@ def features(embed: Embed, words: Sequence[str], asking: bool, turns: Sequence[T
     own = [_form(turn) + (_asking(turn) if asking else []) for turn in turns]
     parts = [embed([turn.text for turn in turns]), embed([turn.before for turn in turns]), bag, np.array(own)]
     return np.hstack(parts).astype(np.float32)
+
+
+def commonest_words(texts: Iterable[str], most: int) -> tuple[str, ...]:
+    """The words and pairs of words that stand in the most texts, the commonest first, equal ones by alphabet."""
+    counts = Counter(word for text in texts for word in set(tokens(text)))
+    return tuple(sorted(sorted(counts), key=lambda word: -counts[word])[:most])
 
 
 def tokens(text: str) -> list[str]:

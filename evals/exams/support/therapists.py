@@ -31,7 +31,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from evals.stats.classification import Score, score
 from pipeline.core.errors import ConfigError
 from pipeline.core.settings import Section
-from pipeline.reading.classifier import Embed, Embedder, features, tokens
+from pipeline.reading.classifier import Embed, Embedder, commonest_words, features
 from pipeline.reading.context import TurnInContext
 from pipeline.tasks.parsing import read_text
 
@@ -119,7 +119,7 @@ def learn(embed: Embed, train: Sequence[Labelled], valid: Sequence[Labelled]) ->
     """Raises ConfigError where a validation turn is a training turn, or an act has fewer turns than FOLDS."""
     if shared := {turn.text for turn in train} & {turn.text for turn in valid}:
         raise ConfigError(f"exams.support.valid: {len(shared)} of its turns are in the training file: take them out")
-    words = _commonest(train)
+    words = commonest_words([turn.text for turn in train], WORDS)
     table, unseen = (_table(embed, words, [turn.text for turn in part]) for part in (train, valid))
     names, models, scores = [str(i) for i in range(len(train) + len(valid))], {}, {}
     alone: list[tuple[bool, bool, str]] = []
@@ -137,14 +137,6 @@ def learn(embed: Embed, train: Sequence[Labelled], valid: Sequence[Labelled]) ->
             alone += zip(other, predicted[len(yes) :], names[len(yes) :], strict=True)
     of_valid = score(*zip(*alone, strict=True) if alone else ((), (), ()))
     return TherapyLabeller(embed=embed, words=words, models=models, scores=scores, alone=of_valid)
-
-
-def _commonest(turns: Sequence[Labelled]) -> tuple[str, ...]:
-    counts: dict[str, int] = {}
-    for turn in turns:
-        for word in set(tokens(turn.text)):
-            counts[word] = counts.get(word, 0) + 1
-    return tuple(sorted(sorted(counts), key=lambda word: -counts[word])[:WORDS])
 
 
 def truth(turns: Sequence[Labelled], act: str) -> list[bool]:

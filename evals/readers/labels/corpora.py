@@ -1,6 +1,7 @@
 """The labelled corpora, by name: what reads each, and its place in the folder of the data.
 
-Every row becomes a `Said` or a typed `BadRow`. The test parts are for measuring: nothing is fitted or chosen on them.
+Every row becomes a `LabelledTurn` or a typed `BadRow`. The test parts are for measuring: nothing is fitted or chosen on
+them.
 
     maieutic eval labels configs/labels.yaml
 """

@@ -10,7 +10,7 @@ from pipeline.tasks.parsing import BadRow
 Part = Literal["train", "test"]
 
 
-class Said(NamedTuple):
+class LabelledTurn(NamedTuple):
     """One turn. `before` is the text of the turn before it, or ''; `own` says whether the same speaker said that."""
 
     corpus: str
@@ -24,7 +24,7 @@ class Said(NamedTuple):
     own: bool | None = None  # None where the corpus does not say
 
 
-Read = tuple[list[Said], list[BadRow]]
+Read = tuple[list[LabelledTurn], list[BadRow]]
 
 
 def part_of(conversation: str) -> Part:

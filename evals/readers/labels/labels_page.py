@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from evals.readers.detectors.detectors_page import Section
+from evals.readers.labels.label_classes import CLASSES
 from evals.readers.labels.learn import BASELINES
-from evals.readers.labels.measure import CLASSES
 from evals.readers.labels.table import PEOPLE, TARGETS, show, verdict
 from evals.report.pages import environment
 from evals.stats.classification import FEWEST
@@ -15,7 +15,7 @@ from pipeline.core.schema import Json
 FEWEST_SHOWN = 20  # turns with one human label, for a line of the confusion table
 
 
-def page(rows: list[Json], found: Json, wrong: Json, facts: Json, detected: Iterable[Section]) -> str:
+def page(rows: list[Json], by_label: Json, wrong: Json, facts: Json, detected: Iterable[Section]) -> str:
     env = environment()
     env.filters.update(show=show, verdict=verdict)
     tested = [row for row in rows if (row["part"], row["form"]) == ("test", "as written")]
@@ -26,16 +26,16 @@ def page(rows: list[Json], found: Json, wrong: Json, facts: Json, detected: Iter
         facts=facts,
         targets=TARGETS,
         people=PEOPLE,
-        classes={name: sorted(one.acts) for name, one in CLASSES.items()},
+        classes={name: sorted(of.acts) for name, of in CLASSES.items()},
         decided=[row for row in kept if row["class"] in TARGETS],
-        baselines={name: said for name, (said, _) in BASELINES.items()},
-        met=sum(one.startswith("meets") for one in judged),
+        baselines={name: rule for name, (rule, _) in BASELINES.items()},
+        met=sum(verdict.startswith("meets") for verdict in judged),
         judged=len(judged),
         kept=kept,
         bare={key(row): row for row in rows if (row["part"], row["form"]) == ("test", "bare")},
         key=key,
         transfers=transfers(tested),
-        confusions={labeller: confusion(corpora) for labeller, corpora in found.items()},
+        confusions={labeller: confusion(corpora) for labeller, corpora in by_label.items()},
         wrong=wrong,
         detected=detected,
         fewest=FEWEST,
@@ -49,23 +49,23 @@ def key(row: Json) -> tuple[str, ...]:
 
 def transfers(tested: Iterable[Json]) -> Json:
     """By class: what the classifier learned on (rows), tested on (columns)."""
-    made: Json = {}
+    tables: Json = {}
     for row in tested:
         if row["labeller"] == "classifier" and row["measured"]:
-            table = made.setdefault(row["class"], {"columns": [], "rows": {}})
+            table = tables.setdefault(row["class"], {"columns": [], "rows": {}})
             if row["corpus"] not in table["columns"]:
                 table["columns"].append(row["corpus"])
             table["rows"].setdefault(row["learned_on"], {})[row["corpus"]] = row
-    return made
+    return tables
 
 
 def confusion(corpora: Json) -> list[Json]:
-    """A table a corpus: human labels, and the share of their turns in which each class was found."""
-    made = []
+    """A table a corpus: human labels, and the share of their turns in which each class was labelled."""
+    tables = []
     for corpus, labels in corpora.items():
         lines = {label: counts for label, counts in labels.items() if counts["turns"] >= FEWEST_SHOWN}
-        found = sorted(
+        columns = sorted(
             {name for counts in lines.values() for name, n in counts.items() if n}, key=["turns", *CLASSES].index
         )
-        made.append({"corpus": corpus, "columns": found[1:], "lines": lines})
-    return made
+        tables.append({"corpus": corpus, "columns": columns[1:], "lines": lines})
+    return tables

@@ -10,7 +10,6 @@ same way.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -18,9 +17,9 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold, TunedThresholdClassifierCV
 
-from evals.readers.labels.labelled_turns import Said
-from evals.readers.labels.measure import CLASSES, cases
-from pipeline.reading.classifier import Classifier, Embed, Linear, features, tokens
+from evals.readers.labels.label_classes import CLASSES, cases
+from evals.readers.labels.labelled_turns import LabelledTurn
+from pipeline.reading.classifier import Classifier, Embed, Linear, commonest_words, features
 from pipeline.reading.context import TurnInContext, Unlabelled
 from pipeline.reading.embedder import INSTALLED
 from pipeline.reading.labeller import Labeller, by_rule, label
@@ -34,12 +33,12 @@ WORDS = 500  # words and pairs of words that the classifier counts
 class Labels(Protocol):
     """Whether each turn is of a class; None where the labeller gave no label."""
 
-    def __call__(self, lines: Sequence[Said], name: str) -> Sequence[bool | None]: ...
+    def __call__(self, lines: Sequence[LabelledTurn], name: str) -> Sequence[bool | None]: ...
 
 
-def spoken(said: Said) -> TurnInContext:
+def in_context(turn: LabelledTurn) -> TurnInContext:
     """Without a task: no fact is there to ask for or to say again."""
-    return TurnInContext(said.text, said.before, said.own)
+    return TurnInContext(turn.text, turn.before, turn.own)
 
 
 # What hardly knows the text at all: a labeller that is no better than this has learned nothing about the class.
@@ -56,40 +55,40 @@ def _opens(text: str, word: str) -> bool:
     return re.findall(r"[\w'-]+", text.lower())[:1] == [word]
 
 
-def baseline(lines: Sequence[Said], name: str) -> list[bool]:
-    return [BASELINES[name][1](said.text) for said in lines]
+def baseline(lines: Sequence[LabelledTurn], name: str) -> list[bool]:
+    return [BASELINES[name][1](turn.text) for turn in lines]
 
 
-def rules(lines: Sequence[Said], name: str) -> list[bool]:
-    return [bool(by_rule(spoken(said)) & CLASSES[name].acts) for said in lines]
+def rules(lines: Sequence[LabelledTurn], name: str) -> list[bool]:
+    return [bool(by_rule(in_context(turn)) & CLASSES[name].acts) for turn in lines]
 
 
 def of(classifier: Classifier) -> Labels:
-    return lambda lines, name: classifier([spoken(said) for said in lines], name)
+    return lambda lines, name: classifier([in_context(turn) for turn in lines], name)
 
 
-async def judged(judge: Labeller, lines: Sequence[Said]) -> Labels:
+async def judged(judge: Labeller, lines: Sequence[LabelledTurn]) -> Labels:
     """Asks the judge about every turn once."""
-    turns = list(dict.fromkeys(map(spoken, lines)))
-    known = dict(zip(turns, await label(turns, judge), strict=True))
+    turns = list(dict.fromkeys(map(in_context, lines)))
+    labels = dict(zip(turns, await label(turns, judge), strict=True))
 
-    def one(said: Said, name: str) -> bool | None:
-        found = known[spoken(said)]
-        return None if isinstance(found, Unlabelled) else bool(found & CLASSES[name].acts)
+    def is_of_class(turn: LabelledTurn, name: str) -> bool | None:
+        acts = labels[in_context(turn)]
+        return None if isinstance(acts, Unlabelled) else bool(acts & CLASSES[name].acts)
 
-    return lambda lines, name: [one(said, name) for said in lines]
+    return lambda lines, name: [is_of_class(turn, name) for turn in lines]
 
 
-def bare(said: Said) -> Said:
+def bare(turn: LabelledTurn) -> LabelledTurn:
     """The turn as a transcript without punctuation has it. In some corpora people who labelled also set the marks."""
-    text, before = (re.sub(r"[^\w\s']", "", part).lower() for part in (said.text, said.before))
-    return said._replace(text=text, before=before)
+    text, before = (re.sub(r"[^\w\s']", "", part).lower() for part in (turn.text, turn.before))
+    return turn._replace(text=text, before=before)
 
 
 def learn(
     embed: Embed,
-    lines: Sequence[Said],
-    form: Callable[[Said], Said] = lambda said: said,
+    lines: Sequence[LabelledTurn],
+    form: Callable[[LabelledTurn], LabelledTurn] = lambda turn: turn,
     embedder: str = INSTALLED,
 ) -> Classifier:
     """Learns every class that has LEAST training turns or more, and as many others, in FOLDS conversations or more.
@@ -97,26 +96,25 @@ def learn(
     `form` is how its turns are written, and should be that of the turns that it will read: as they are, or `bare`.
     Raises ValueError where a turn is of a test part.
     """
-    if any(said.part != "train" for said in lines):
+    if any(turn.part != "train" for turn in lines):
         raise ValueError("a classifier learns from training parts alone")
     models = {}
     for name in CLASSES:
         known = cases(lines, name)
-        sides = [[said.conversation for said, yes in known if yes is side] for side in (False, True)]
+        sides = [[turn.conversation for turn, yes in known if yes is side] for side in (False, True)]
         if min(len(side) for side in sides) >= LEAST and min(len(set(side)) for side in sides) >= FOLDS:
-            own = [form(said) for said, _ in known]
+            own = [form(turn) for turn, _ in known]
             # How a question is put tells one question from another, and helped no other class in cross-validation.
             models[name] = _fit(embed, own, [yes for _, yes in known], asking=CLASSES[name].among == "question")
     return Classifier(embed, models, embedder)
 
 
-def _fit(embed: Embed, lines: Sequence[Said], yes: Sequence[bool], asking: bool) -> Linear:
-    counts = Counter(word for said in lines for word in set(tokens(said.text)))
-    words = tuple(sorted(sorted(counts), key=lambda word: -counts[word])[:WORDS])
-    folds = list(GroupKFold(FOLDS).split(lines, yes, [said.conversation for said in lines]))
+def _fit(embed: Embed, lines: Sequence[LabelledTurn], yes: Sequence[bool], asking: bool) -> Linear:
+    words = commonest_words([turn.text for turn in lines], WORDS)
+    folds = list(GroupKFold(FOLDS).split(lines, yes, [turn.conversation for turn in lines]))
     plain = LogisticRegression(C=STRENGTH, max_iter=300, tol=1e-3)
     tuned = TunedThresholdClassifierCV(plain, scoring="f1", cv=folds)
-    tuned.fit(features(embed, words, asking, [spoken(said) for said in lines]), np.array(yes))
+    tuned.fit(features(embed, words, asking, [in_context(turn) for turn in lines]), np.array(yes))
     share = float(np.clip(tuned.best_threshold_, 1e-9, 1 - 1e-9))
     fitted, threshold = tuned.estimator_, float(np.log(share / (1 - share)))
     return Linear(words, asking, fitted.coef_[0].astype(np.float32), float(fitted.intercept_[0]), threshold)

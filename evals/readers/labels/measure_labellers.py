@@ -14,6 +14,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from rich.markup import escape
 from rich.table import Table
@@ -21,14 +22,14 @@ from rich.table import Table
 from evals.readers.detectors.detectors_page import markdown as sections_markdown
 from evals.readers.detectors.measure_detectors import detect, show_detected
 from evals.readers.labels.corpora import READERS
+from evals.readers.labels.label_classes import CLASSES, covers, left_out
 from evals.readers.labels.label_settings import LabelSettings
-from evals.readers.labels.labelled_turns import Said
+from evals.readers.labels.labelled_turns import LabelledTurn
 from evals.readers.labels.labels_page import page
 from evals.readers.labels.learn import Labels, baseline, judged, learn, of, rules
 from evals.readers.labels.meaning import MEANINGS
-from evals.readers.labels.measure import CLASSES, covers, left_out
 from evals.readers.labels.shipped import figures, written
-from evals.readers.labels.table import FORMS, errors, found_by_label, markdown, of_labeller, show, verdict
+from evals.readers.labels.table import FORMS, classes_by_label, errors, markdown, of_labeller, show, verdict
 from pipeline.core.errors import ConfigError
 from pipeline.core.files import write_whole
 from pipeline.core.schema import Json
@@ -38,7 +39,15 @@ from pipeline.reading.classifier import Classifier, Embedder
 from pipeline.reading.judge import Judge, prompt_hash
 from pipeline.runs.progress import console, say, stage
 
-Corpora = dict[str, list[Said]]
+Corpora = dict[str, list[LabelledTurn]]
+
+
+class Measurements(NamedTuple):
+    """Of all labellers: the figures of `table`, and by labeller the confusions and examples of errors."""
+
+    rows: list[Json]
+    by_label: dict[str, Json]
+    wrong: dict[str, Json]
 
 
 def measure_labellers(word: str, config: Path, overrides: tuple[str, ...]) -> list[Path]:
@@ -52,43 +61,48 @@ def measure_labellers(word: str, config: Path, overrides: tuple[str, ...]) -> li
     corpora, facts = read(settings)
     out = settings.folder
     out.mkdir(parents=True, exist_ok=True)
-    shown = {name: thin(lines, settings.most) for name, lines in corpora.items()}
-    rows = of_labeller(baseline, "baseline", "–", corpora)
-    found: dict[str, Json] = {}
-    wrong: dict[str, Json] = {}
-    if "rules" in settings.labellers:
-        rows += of_labeller(rules, "rules", "–", corpora, ("train", "test"))
-        found["rules"] = confusions(corpora, rules, list(CLASSES))
-        wrong["rules"] = examples(corpora, rules, settings.errors)
-    if "classifier" in settings.labellers:
-        embed = Embedder(settings.embedder, out / "embeddings.npz")
-        of_all, made = classifiers(shown, embed, settings)
-        rows += made
-        of_all.save(out / "classifier", f"training parts of {', '.join(shown)}; at most {settings.most} turns of each")
-        found["classifier"] = confusions(shown, of(of_all), of_all.learned)
-        wrong["classifier"] = examples(*unseen_training(shown, embed), settings.errors)
-    if "judge" in settings.labellers:
-        both = [said for lines in shown.values() for said in lines]
-        judge = asyncio.run(judged(Judge(open_model(settings.engine, settings.judge)), both))
-        rows += of_labeller(judge, "judge", "–", shown, forms=("as written",))
-        found["judge"] = confusions(shown, judge, list(CLASSES))
-        wrong["judge"] = examples(shown, judge, settings.errors)
-    show_table(rows)
+    made = _measure(settings, corpora)
+    show_table(made.rows)
     detected, sections = detect(settings.corpora_folder, settings.reader, settings.engine)
     if detected:
         show_detected(detected, sections)
-    whole = {"corpora": facts, "rows": rows, "found_by_label": found, "detectors": detected}
+    whole = {"corpora": facts, "rows": made.rows, "found_by_label": made.by_label, "detectors": detected}
     asked = {"model": settings.judge, "prompt": prompt_hash()} if "judge" in settings.labellers else None
-    shipped = written(figures(rows, detected, asked))
+    shipped = written(figures(made.rows, detected, asked))
     paths = [
-        write_whole(out / "labels.html", page(rows, found, wrong, facts, sections)),
-        write_whole(out / "labels.md", f"{markdown(rows)}\n\n{sections_markdown(sections)}".rstrip() + "\n"),
+        write_whole(out / "labels.html", page(made.rows, made.by_label, made.wrong, facts, sections)),
+        write_whole(out / "labels.md", f"{markdown(made.rows)}\n\n{sections_markdown(sections)}".rstrip() + "\n"),
         write_whole(out / "labels.json", json.dumps(whole, indent=1, allow_nan=False) + "\n"),
         write_whole(out / "figures.json", shipped),
     ]
     if "classifier" in settings.labellers:
         paths.append(write_whole(out / "classifier" / "figures.json", shipped).parent)
     return paths
+
+
+def _measure(settings: LabelSettings, corpora: Corpora) -> Measurements:
+    """Every labeller that the config names, and the baselines; the classifier of all corpora is stored."""
+    shown = {name: thin(lines, settings.most) for name, lines in corpora.items()}
+    made = Measurements(of_labeller(baseline, "baseline", "–", corpora), {}, {})
+    if "rules" in settings.labellers:
+        made.rows.extend(of_labeller(rules, "rules", "–", corpora, ("train", "test")))
+        made.by_label["rules"] = confusions(corpora, rules, list(CLASSES))
+        made.wrong["rules"] = examples(corpora, rules, settings.errors)
+    if "classifier" in settings.labellers:
+        out = settings.folder
+        embed = Embedder(settings.embedder, out / "embeddings.npz")
+        of_all, rows = classifiers(shown, embed, settings)
+        made.rows.extend(rows)
+        of_all.save(out / "classifier", f"training parts of {', '.join(shown)}; at most {settings.most} turns of each")
+        made.by_label["classifier"] = confusions(shown, of(of_all), of_all.learned)
+        made.wrong["classifier"] = examples(*unseen_training(shown, embed), settings.errors)
+    if "judge" in settings.labellers:
+        turns = [turn for lines in shown.values() for turn in lines]
+        judge = asyncio.run(judged(Judge(open_model(settings.engine, settings.judge)), turns))
+        made.rows.extend(of_labeller(judge, "judge", "–", shown, forms=("as written",)))
+        made.by_label["judge"] = confusions(shown, judge, list(CLASSES))
+        made.wrong["judge"] = examples(shown, judge, settings.errors)
+    return made
 
 
 def read(settings: LabelSettings) -> tuple[Corpora, Json]:
@@ -103,7 +117,7 @@ def read(settings: LabelSettings) -> tuple[Corpora, Json]:
             continue
         corpora[name], bad = reader(folder / place)
         dropped = sum(map(left_out, corpora[name]))
-        unmapped = Counter(label for said in corpora[name] for label in said.labels if label not in MEANINGS[name])
+        unmapped = Counter(label for turn in corpora[name] for label in turn.labels if label not in MEANINGS[name])
         facts[name] = {
             "turns": len(corpora[name]),
             "bad_rows": Counter(row.message for row in bad),
@@ -126,10 +140,10 @@ def classifiers(shown: Corpora, embed: Embedder, settings: LabelSettings) -> tup
     with stage("classifiers", len(shown) + 1) as progress:
         for name in [*shown, "all"]:
             own = [
-                said
+                turn
                 for lines in shown.values()
-                for said in lines
-                if said.part == "train" and name in (said.corpus, "all")
+                for turn in lines
+                if turn.part == "train" and name in (turn.corpus, "all")
             ]
             for form in FORMS:
                 made = learn(embed, own, FORMS[form], settings.embedder)
@@ -142,61 +156,50 @@ def classifiers(shown: Corpora, embed: Embedder, settings: LabelSettings) -> tup
 
 def unseen_training(shown: Corpora, embed: Embedder) -> tuple[Corpora, Labels]:
     """Half of the conversations of the training parts, and a classifier that learned from the other half alone."""
-    learned: list[Said] = []
+    learned: list[LabelledTurn] = []
     unseen: Corpora = {}
     for name, lines in shown.items():
-        own = [said for said in lines if said.part == "train"]
-        half = set(list(dict.fromkeys(said.conversation for said in own))[::2])
-        learned += [said for said in own if said.conversation in half]
-        unseen[name] = [said for said in own if said.conversation not in half]
+        own = [turn for turn in lines if turn.part == "train"]
+        half = set(list(dict.fromkeys(turn.conversation for turn in own))[::2])
+        learned += [turn for turn in own if turn.conversation in half]
+        unseen[name] = [turn for turn in own if turn.conversation not in half]
     made = learn(embed, learned)
     return unseen, lambda lines, name: of(made)(lines, name) if name in made.learned else [None] * len(lines)
 
 
-def confusions(corpora: Mapping[str, list[Said]], labels: Labels, classes: list[str]) -> Json:
-    tested = {name: [said for said in lines if said.part == "test"] for name, lines in corpora.items()}
-    return {name: found_by_label(lines, labels, classes) for name, lines in tested.items()}
+def confusions(corpora: Mapping[str, list[LabelledTurn]], labels: Labels, classes: list[str]) -> Json:
+    tested = {name: [turn for turn in lines if turn.part == "test"] for name, lines in corpora.items()}
+    return {name: classes_by_label(lines, labels, classes) for name, lines in tested.items()}
 
 
-def examples(corpora: Mapping[str, list[Said]], labels: Labels, most: int) -> Json:
+def examples(corpora: Mapping[str, list[LabelledTurn]], labels: Labels, most: int) -> Json:
     """Errors by class, from training parts alone: who reads them may mend the labeller."""
-    return {
-        name: found
-        for name in CLASSES
-        if (
-            found := errors(
-                (s for c, ls in corpora.items() if covers(c, name) for s in ls), name, "train", most, labels
-            )
-        )
-    }
+    wrong = {}
+    for name in CLASSES:
+        turns = (turn for corpus, lines in corpora.items() if covers(corpus, name) for turn in lines)
+        wrong[name] = errors(turns, name, "train", most, labels)
+    return {name: examples for name, examples in wrong.items() if examples}
 
 
-def thin(lines: list[Said], most: int) -> list[Said]:
+def thin(lines: list[LabelledTurn], most: int) -> list[LabelledTurn]:
     """Of each part whole conversations, evenly over it, about as many turns as asked for."""
     kept: set[str] = set()
     for part in ("train", "test"):
-        own = [said.conversation for said in lines if said.part == part]
+        own = [turn.conversation for turn in lines if turn.part == part]
         kept.update(list(dict.fromkeys(own))[:: max(1, -(-len(own) // most))])
-    return [said for said in lines if said.conversation in kept]
+    return [turn for turn in lines if turn.conversation in kept]
 
 
 def show_table(rows: list[Json]) -> None:
     """What was measured on test parts, as written: a line per class, corpus and labeller."""
     table = Table("class", "tested on", "labeller", "n", "silent", "prec.", "recall", "F1", "kappa", "", box=None)
     tested = [row for row in rows if (row["part"], row["form"]) == ("test", "as written") and row["measured"]]
-    for one in sorted(tested, key=lambda one: (list(CLASSES).index(one["class"]), one["corpus"])):
-        if one["learned_on"] in ("–", "all", one["corpus"]):
-            learned = {"–": "", "all": " (all)"}.get(one["learned_on"], " (its own)")
-            short = ["–" if one[key] is None else f"{one[key][0]:.2f}" for key in ("precision", "recall")]
-            last = [show(one["f1"]), "–" if one["kappa"] is None else f"{one['kappa'][0]:.2f}", verdict(one)]
-            cells = [
-                one["class"],
-                one["corpus"],
-                one["labeller"] + learned,
-                str(one["n"]),
-                str(one["silent"]),
-                *short,
-                *last,
-            ]
+    for row in sorted(tested, key=lambda row: (list(CLASSES).index(row["class"]), row["corpus"])):
+        if row["learned_on"] in ("–", "all", row["corpus"]):
+            learned = {"–": "", "all": " (all)"}.get(row["learned_on"], " (its own)")
+            short = ["–" if row[key] is None else f"{row[key][0]:.2f}" for key in ("precision", "recall")]
+            last = [show(row["f1"]), "–" if row["kappa"] is None else f"{row['kappa'][0]:.2f}", verdict(row)]
+            sizes = [str(row["n"]), str(row["silent"])]
+            cells = [row["class"], row["corpus"], row["labeller"] + learned, *sizes, *short, *last]
             table.add_row(*map(escape, cells))
     console.print(table)

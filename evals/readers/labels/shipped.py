@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
+from evals.readers.labels.label_classes import CLASSES
 from evals.readers.labels.learn import BASELINES
-from evals.readers.labels.measure import CLASSES
 from evals.stats.classification import FEWEST
 from pipeline.core.schema import Json
 
@@ -28,35 +28,35 @@ def figures(rows: Iterable[Json], detected: Json | None, judge: Json | None) -> 
         "about": "Agreement with people's labels on test parts, as written: [value, low, high] with 95% intervals; "
         f"null where undefined, or fewer than {FEWEST} cases. silent: turns whose labels do not decide the class; "
         "silent_no: these counted as not of the class. Made by: maieutic eval labels configs/labels.yaml",
-        "classes": {name: sorted(one.acts) for name, one in CLASSES.items()},
-        "baselines": {name: said for name, (said, _) in BASELINES.items()},
+        "classes": {name: sorted(of.acts) for name, of in CLASSES.items()},
+        "baselines": {name: rule for name, (rule, _) in BASELINES.items()},
         "judge": judge,
         "figures": [*chosen, *(_detected(detected) if detected else [])],
     }
 
 
-def _detected(found: Json) -> list[Json]:
+def _detected(detectors: Json) -> list[Json]:
     """The rules for attempts and leaks, in the rows of the others. `_people`: as people's talk is read."""
-    solved, made = found["attempts"]["teachers"]["solved"], []
+    solved, rows = detectors["attempts"]["teachers"]["solved"], []
     for name, recall in (("attempt", "right_plain"), ("attempt_people", "right_with_question")):
-        made.append(_found(name, "mathdial, dialogues solved", recall=solved[recall]))
-    for corpus, cut in found["attempts"]["written"].items():
+        rows.append(_row(name, "mathdial, dialogues solved", recall=solved[recall]))
+    for corpus, cut in detectors["attempts"]["written"].items():
         where = f"{corpus}, solutions cut"
-        made.append(_found("attempt", where, recall=cut["found_plain"]))
-        made.append(_found("attempt_people", where, precision=cut["precision"], recall=cut["found"]))
-    decided = found["leaks"]["figures"]["leak"]["with gold"]["test"]
+        rows.append(_row("attempt", where, recall=cut["found_plain"]))
+        rows.append(_row("attempt_people", where, precision=cut["precision"], recall=cut["found"]))
+    decided = detectors["leaks"]["figures"]["leak"]["with gold"]["test"]
     others = decided["replies"] - decided["positives"]
     for name, detector in (("leak", "stated"), ("leak_people", "gives_away"), ("leak_baseline", "naive")):
         rates = {key: decided["detectors"][detector][key] for key in ("precision", "recall", "f1")}
-        made.append(_found(name, "mrbench, replies with a gold", others, **rates))
-    return made
+        rows.append(_row(name, "mrbench, replies with a gold", others, **rates))
+    return rows
 
 
-def _found(name: str, corpus: str, others: int = 0, **rates: Json) -> Json:
+def _row(name: str, corpus: str, others: int = 0, **rates: Json) -> Json:
     """Few leaks (28) are measured, too: docs/labels.md gives the same figures with their n."""
     labeller = "baseline" if name.endswith("_baseline") else "rules"
     sizes = {"n": rates["recall"]["n"], "others": others, "silent": 0, "unlabelled": 0, "measured": True}
-    plain = dict.fromkeys(RATES) | {key: _plain(one) for key, one in rates.items()}
+    plain = dict.fromkeys(RATES) | {key: _plain(rate) for key, rate in rates.items()}
     return {"labeller": labeller, "class": name.removesuffix("_baseline"), "corpus": corpus} | sizes | plain
 
 

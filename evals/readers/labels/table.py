@@ -10,14 +10,14 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from evals.readers.labels.labelled_turns import Said
+from evals.readers.labels.label_classes import CLASSES, cases, covers, readings
+from evals.readers.labels.labelled_turns import LabelledTurn
 from evals.readers.labels.learn import Labels, bare
-from evals.readers.labels.measure import CLASSES, cases, covers, readings
 from evals.stats.classification import FEWEST, Score, score
 from evals.stats.intervals import Rate
 from pipeline.core.schema import Json, digest
 
-FORMS: dict[str, Callable[[Said], Said]] = {"as written": lambda said: said, "bare": bare}
+FORMS: dict[str, Callable[[LabelledTurn], LabelledTurn]] = {"as written": lambda turn: turn, "bare": bare}
 TARGETS = {"question": 0.90, "request": 0.80, "acknowledge": 0.85}  # F1 on unseen conversations
 # How far people agreed among themselves, where a figure could be checked. All are of whole sets of tags, in kappa: none
 # is the F1 of one class, so that no target is called met because of them.
@@ -36,26 +36,32 @@ class Measured(NamedTuple):
     unlabelled: int
 
 
-def measure(labels: Labels, lines: Sequence[Said], name: str, part: str, form: str) -> Measured:
+def measure(labels: Labels, lines: Sequence[LabelledTurn], name: str, part: str, form: str) -> Measured:
     """One class, on one part of one corpus, the text as written or bare."""
-    known = [(said, yes) for said, yes in readings(lines, name) if said.part == part]
-    found = labels([FORMS[form](one) for one, _ in known], name)
-    kept = [(yes, said, one.conversation) for (one, yes), said in zip(known, found, strict=True) if said is not None]
-    decided = [(yes, said, where) for yes, said, where in kept if yes is not None]
-    unlabelled = sum(yes is not None for _, yes in known) - len(decided)
-    all_read = [(bool(yes), said, where) for yes, said, where in kept]
-    return Measured(_score(decided), _score(all_read), sum(yes is None for _, yes in known), unlabelled)
+    known = [(turn, yes) for turn, yes in readings(lines, name) if turn.part == part]
+    labelled = labels([FORMS[form](turn) for turn, _ in known], name)
+    both = [
+        (yes, label, turn.conversation) for (turn, yes), label in zip(known, labelled, strict=True) if label is not None
+    ]
+    decided = [(yes, label, conversation) for yes, label, conversation in both if yes is not None]
+    return Measured(
+        decided=_score(decided),
+        silent_as_no=_score([(bool(yes), label, conversation) for yes, label, conversation in both]),
+        silent=sum(yes is None for _, yes in known),
+        unlabelled=sum(yes is not None for _, yes in known) - len(decided),
+    )
 
 
 def _score(cases: Sequence[tuple[bool, bool, str]]) -> Score:
-    return score([yes for yes, _, _ in cases], [said for _, said, _ in cases], [where for _, _, where in cases])
+    truth, labelled, conversations = zip(*cases, strict=True) if cases else ((), (), ())
+    return score(truth, labelled, conversations)
 
 
 def of_labeller(
     labels: Labels,
     title: str,
     learned_on: str,
-    corpora: Mapping[str, Sequence[Said]],
+    corpora: Mapping[str, Sequence[LabelledTurn]],
     parts: Iterable[Literal["train", "test"]] = ("test",),
     classes: Iterable[str] = tuple(CLASSES),
     forms: Iterable[str] = tuple(FORMS),
@@ -99,27 +105,29 @@ def _plain(rate: Rate) -> list[float] | None:
     return None if math.isnan(rate.value) else [round(number, 4) for number in (rate.value, rate.low, rate.high)]
 
 
-def found_by_label(lines: Iterable[Said], labels: Labels, classes: Sequence[str]) -> Json:
-    """Confusion in full: for each label that people gave, in how many turns each class was found."""
+def classes_by_label(lines: Iterable[LabelledTurn], labels: Labels, classes: Sequence[str]) -> Json:
+    """Confusion in full: for each label that people gave, in how many turns each class was labelled."""
     lines = list(lines)
     table: dict[str, Counter[str]] = defaultdict(Counter)
-    for said in lines:
-        table[" + ".join(said.labels)]["turns"] += 1
+    for turn in lines:
+        table[" + ".join(turn.labels)]["turns"] += 1
     for name in classes:
-        for said, yes in zip(lines, labels(lines, name), strict=True):
-            table[" + ".join(said.labels)][name] += bool(yes)
+        for turn, yes in zip(lines, labels(lines, name), strict=True):
+            table[" + ".join(turn.labels)][name] += bool(yes)
     return {label: dict(counts) for label, counts in sorted(table.items(), key=lambda item: -item[1]["turns"])}
 
 
-def errors(lines: Iterable[Said], name: str, part: str, most: int, labels: Labels) -> list[tuple[str, Said]]:
+def errors(
+    lines: Iterable[LabelledTurn], name: str, part: str, most: int, labels: Labels
+) -> list[tuple[str, LabelledTurn]]:
     """The first errors in an order that has nothing to do with the text, missed and false ones in equal shares."""
-    known = [(said, yes) for said, yes in cases(lines, name) if said.part == part]
+    known = [(turn, yes) for turn, yes in cases(lines, name) if turn.part == part]
     known.sort(key=lambda case: digest(case[0].text, case[0].conversation))
-    said = labels([one for one, _ in known], name)
+    labelled = labels([turn for turn, _ in known], name)
     wrong = [
-        ("missed" if yes else "false", one)
-        for (one, yes), found in zip(known, said, strict=True)
-        if found is not None and yes != found
+        ("missed" if yes else "false", turn)
+        for (turn, yes), label in zip(known, labelled, strict=True)
+        if label is not None and yes != label
     ]
     kinds = [[case for case in wrong if case[0] == kind] for kind in ("missed", "false")]
     fair = max(most - len(kinds[1]), most - most // 2), max(most - len(kinds[0]), most // 2)
@@ -133,31 +141,25 @@ def markdown(rows: Iterable[Json]) -> str:
         "| kappa | silent as no: precision | F1 | |",
         "|---|---|---|---|---|---|--:|--:|--:|---|---|---|---|---|---|---|",
     ]
-    for one in rows:
-        rates = [
-            show(one[key]) for key in ("precision", "recall", "f1", "kappa", "precision_silent_no", "f1_silent_no")
-        ]
-        if not one["measured"]:
-            rates = ["not measured", "", "", "", "", ""]
-        cells = [one["labeller"], one["learned_on"], one["corpus"], one["class"], one["part"], one["form"]]
-        lines.append(
-            "| "
-            + " | ".join([*cells, str(one["n"]), str(one["others"]), str(one["silent"]), *rates, verdict(one)])
-            + " |"
-        )
-    people = [f"- {corpus}: {said}" for corpus, said in PEOPLE.items()]
+    for row in rows:
+        shown = ("precision", "recall", "f1", "kappa", "precision_silent_no", "f1_silent_no")
+        rates = [show(row[key]) for key in shown] if row["measured"] else ["not measured", *[""] * 5]
+        cells = [row["labeller"], row["learned_on"], row["corpus"], row["class"], row["part"], row["form"]]
+        sizes = [str(row[key]) for key in ("n", "others", "silent")]
+        lines.append(f"| {' | '.join([*cells, *sizes, *rates, verdict(row)])} |")
+    people = [f"- {corpus}: {agreement}" for corpus, agreement in PEOPLE.items()]
     end = f"Not measured: fewer than {FEWEST} cases. Brackets: 95% intervals. How far people agree among themselves:"
     return "\n".join([*lines, "", end, "", *people, ""])
 
 
-def verdict(one: Json) -> str:
+def verdict(row: Json) -> str:
     """Against the target of the class, which is for text as written, in unseen conversations."""
-    target = TARGETS.get(one["class"])
-    if target is None or one["f1"] is None or one["part"] != "test" or one["form"] != "as written":
+    target = TARGETS.get(row["class"])
+    if target is None or row["f1"] is None or row["part"] != "test" or row["form"] != "as written":
         return ""
-    if one["f1"][0] < target:
+    if row["f1"][0] < target:
         return f"below {target:.2f}"
-    as_no = one["f1_silent_no"][0]
+    as_no = row["f1_silent_no"][0]
     return f"meets {target:.2f}" + (f" as mapped; {as_no:.3f} with silent labels as no" if as_no < target else "")
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from evals.readers.labels.labelled_turns import Part, Read, Said
+from evals.readers.labels.labelled_turns import LabelledTurn, Part, Read
 from pipeline.tasks.parsing import BadRow, RowError, read_text
 
 STRETCH = {"mrda": 400, "swda": 100, "talkmoves": 500}
@@ -57,7 +57,7 @@ def _transcript(
 ) -> Read:
     lines = list(enumerate(read_text(path, "MAIEUTIC_DATA").split("\n"), start=1))[int(header) :]
     lines = [(number, line.rstrip("\r")) for number, line in lines if line.strip()]
-    said: list[Said] = []
+    turns: list[LabelledTurn] = []
     bad: list[BadRow] = []
     for i, (number, line) in enumerate(lines):
         cells = line.split(mark)
@@ -70,9 +70,21 @@ def _transcript(
         except RowError as error:
             bad.append(BadRow(f"{path}:{number}", str(error)))
             continue
-        own = said[-1].role == role if said and before is None else None
-        before = before if before is not None else said[-1].text if said else ""
+        own = turns[-1].role == role if turns and before is None else None
+        before = before if before is not None else turns[-1].text if turns else ""
         stretch = i // STRETCH[corpus]
         part: Part = "train" if stretch < len(lines) / STRETCH[corpus] / 2 else "test"
-        said.append(Said(corpus, f"{corpus}-{stretch:04d}", i, role, text, before, labels, part, own))
-    return said, bad
+        turns.append(
+            LabelledTurn(
+                corpus=corpus,
+                conversation=f"{corpus}-{stretch:04d}",
+                position=i,
+                role=role,
+                text=text,
+                before=before,
+                labels=labels,
+                part=part,
+                own=own,
+            )
+        )
+    return turns, bad

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from evals.readers.labels.labelled_turns import Read, Said, part_of
+from evals.readers.labels.labelled_turns import LabelledTurn, Read, part_of
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import digest, question_hash
 from pipeline.knowledge.condition import Condition
@@ -26,7 +26,7 @@ def cima(path: Path) -> Read:
     """The last turn of each row is the student's, and labelled; rows that share picture and opening are one talk."""
     names = ("guess", "question", "affirmation", "other")
 
-    def make(row: dict[str, Any]) -> Said:
+    def make(row: dict[str, Any]) -> LabelledTurn:
         talk, flags = row.get("past_convo"), row.get("studentActions")
         if not isinstance(talk, list) or not talk or not all(isinstance(turn, str) for turn in talk):
             raise RowError("'past_convo' is no list of texts")
@@ -36,8 +36,17 @@ def cima(path: Path) -> Read:
             raise RowError("no text")
         labels = tuple(name for name, flag in zip(names, flags, strict=True) if str(flag) == "True")
         lesson = digest(text_of(row, "img"), talk[:2])
-        before = talk[-2] if len(talk) > 1 else ""
-        return Said("cima", lesson, len(talk) - 1, "student", talk[-1], before, labels, part_of(lesson), False)
+        return LabelledTurn(
+            corpus="cima",
+            conversation=lesson,
+            position=len(talk) - 1,
+            role="student",
+            text=talk[-1],
+            before=talk[-2] if len(talk) > 1 else "",
+            labels=labels,
+            part=part_of(lesson),
+            own=False,
+        )
 
     data = _json(path)
     if not isinstance(data, dict) or not isinstance(data.get("prepDataset"), dict):
@@ -48,14 +57,22 @@ def cima(path: Path) -> Read:
 def bridge(path: Path) -> Read:
     """What an expert would say to a student's mistake; tutors' lines are joined."""
 
-    def make(row: dict[str, Any]) -> Said:
+    def make(row: dict[str, Any]) -> LabelledTurn:
         lines = [text_of(turn, "text") for turn in _turns(row, "c_r_") if turn.get("user") == "tutor"]
         past = [str(turn.get("text", "")) for turn in _turns(row, "c_h")]
         if not lines:
             raise RowError("'c_r_' has no line of the tutor")
-        text, lesson = "\n".join(lines), text_of(row, "c_id")
-        labels = (text_of(row, "z_what"),)
-        return Said("bridge", lesson, len(past), "partner", text, past[-1] if past else "", labels, part_of(lesson))
+        lesson = text_of(row, "c_id")
+        return LabelledTurn(
+            corpus="bridge",
+            conversation=lesson,
+            position=len(past),
+            role="partner",
+            text="\n".join(lines),
+            before=past[-1] if past else "",
+            labels=(text_of(row, "z_what"),),
+            part=part_of(lesson),
+        )
 
     files = [path] if path.is_file() else [path / "train.json", path / "validation.json"]
     return parse(((f"{file}, item {i}", row) for file in files for i, row in enumerate(_json(file))), make)
@@ -75,15 +92,22 @@ def teachers(path: Path) -> Read:
     return list(_teachers(dialogues)), bad
 
 
-def _teachers(dialogues: Iterable[Dialogue]) -> Iterator[Said]:
+def _teachers(dialogues: Iterable[Dialogue]) -> Iterator[LabelledTurn]:
     for dialogue in dialogues:
         problem = question_hash(dialogue.task.full_question)
         moves = iter(dialogue.meta["moves"])
         for i, turn in enumerate(dialogue.turns):
             if turn.party == "partner":
-                labels = tuple(next(moves).split("+"))
-                before = dialogue.turns[i - 1].text if i else ""
-                yield Said("mathdial", problem, i, "partner", turn.text, before, labels, part_of(problem))
+                yield LabelledTurn(
+                    corpus="mathdial",
+                    conversation=problem,
+                    position=i,
+                    role="partner",
+                    text=turn.text,
+                    before=dialogue.turns[i - 1].text if i else "",
+                    labels=tuple(next(moves).split("+")),
+                    part=part_of(problem),
+                )
 
 
 def _json(path: Path) -> Any:

@@ -16,10 +16,10 @@ from sklearn.metrics import cohen_kappa_score, precision_recall_fscore_support
 
 from evals.readers.detectors.measure_detectors import detect
 from evals.readers.labels.corpora import READERS
-from evals.readers.labels.labelled_turns import Said
+from evals.readers.labels.label_classes import cases, covers, left_out
+from evals.readers.labels.labelled_turns import LabelledTurn
 from evals.readers.labels.learn import bare, baseline, judged, learn, of, rules
 from evals.readers.labels.meaning import MEANINGS
-from evals.readers.labels.measure import cases, covers, left_out
 from evals.readers.labels.shipped import figures
 from evals.readers.labels.table import errors, markdown, of_labeller, verdict
 from evals.readers.labels.transcripts import STRETCH, mrda, swda, talkmoves
@@ -41,8 +41,8 @@ def _file(folder: Path, text: str) -> Path:
     return path
 
 
-def _said(text: str, *labels: str, corpus: str = "mrda", conversation: str = "c", part: str = "train") -> Said:
-    return Said(corpus, conversation, 0, "a", text, "", labels, part)  # type: ignore[arg-type]
+def _said(text: str, *labels: str, corpus: str = "mrda", conversation: str = "c", part: str = "train") -> LabelledTurn:
+    return LabelledTurn(corpus, conversation, 0, "a", text, "", labels, part)  # type: ignore[arg-type]
 
 
 def test_a_transcript_keeps_speakers_labels_and_the_turn_before(tmp_path):
@@ -67,7 +67,7 @@ def test_a_bad_row_is_named_with_its_place_and_costs_no_other_row(tmp_path):
     ]
 
 
-def test_a_turn_may_have_several_actions_and_prefixes_are_one_conversation(tmp_path):
+def test_a_student_turn_may_have_several_actions_and_prefixes_of_one_talk_are_one_conversation(tmp_path):
     row = {"img": "dog", "past_convo": ["Try.", "Is it rosa?"], "studentActions": ["True", "True", "False", "False"]}
     longer = {**row, "past_convo": [*row["past_convo"], "No.", "Okay."], "studentActions": [False, False, True, False]}
     none = {**row, "studentActions": ["False"] * 4}
@@ -170,7 +170,7 @@ def test_turns_of_one_conversation_stay_together_in_intervals():
     assert together.high - together.low > apart.high - apart.low
 
 
-def test_bare_text_has_no_marks_and_rules_find_only_questions_worded_as_one():
+def test_bare_text_has_no_marks_and_the_rules_find_only_questions_that_are_worded_as_one():
     line = _said("Which one, Tom's?", "Q", "qw")
     assert bare(line).text == "which one tom's"
     assert rules([line, bare(line)], "question") == [True, True]
@@ -253,7 +253,7 @@ def test_the_rules_figures_that_ship_are_those_of_the_rules():
     assert figures(rows, detected, None)["figures"] == expected
 
 
-def test_silent_labels_are_counted_and_lower_the_precision_of_the_worst_reading():
+def test_turns_whose_labels_are_silent_are_counted_and_lower_the_precision_of_the_worst_reading():
     lines = [_said("why?", "Q", "qw", part="test") for _ in range(FEWEST)]
     lines += [_said("so.", "S", "s", part="test") for _ in range(FEWEST)]
     lines += [_said("why not?", "S", "qh", part="test") for _ in range(FEWEST // 2)]  # rhetorical: silent

@@ -10,8 +10,8 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from evals.readers.labels.label_classes import CLASSES
 from evals.readers.labels.label_settings import LabelSettings
-from evals.readers.labels.measure import CLASSES
 from evals.readers.labels.measure_labellers import measure_labellers
 from evals.readers.labels.transcripts import STRETCH
 from maieutic.cli import app

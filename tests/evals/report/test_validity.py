@@ -8,8 +8,8 @@ import pytest
 
 from evals.exams.registry import catalog
 from evals.metrics.metric import Metric
+from evals.readers.labels.label_classes import CLASSES
 from evals.readers.labels.label_settings import LabelSettings
-from evals.readers.labels.measure import CLASSES
 from evals.report import validity
 from evals.report.counts import OF_DIALOGUES
 from evals.report.validity import SHIPPED

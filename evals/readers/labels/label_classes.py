@@ -1,8 +1,8 @@
-"""The classes that a labeller is measured on against people's labels, and what these say of a turn.
+"""What people's labels decide about a class of turns.
 
-A class is measured on the turns whose labels say something about it (figures: evals.stats.classification).
-Turns on which people's labels are silent are counted beside every figure, and precision and F1 are given a second time
-with all of these as turns that are not of the class: no reading of them makes the precision lower.
+A class is measured on the turns whose labels say something about it (figures: evals/stats/classification.py). Turns on
+which people's labels are silent are counted beside every figure, and precision and F1 are given a second time with all
+of these as turns that are not of the class: no reading of them makes the precision lower.
 
     maieutic eval labels configs/labels.yaml
 """
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from evals.readers.labels.labelled_turns import Said
+from evals.readers.labels.labelled_turns import LabelledTurn
 from evals.readers.labels.meaning import MEANINGS
 
 
@@ -37,29 +37,30 @@ CLASSES = {
 }
 
 
-def left_out(said: Said) -> bool:
-    return any(label not in MEANINGS[said.corpus] for label in said.labels)
+def left_out(turn: LabelledTurn) -> bool:
+    """Whether it has a label of which nothing is known."""
+    return any(label not in MEANINGS[turn.corpus] for label in turn.labels)
 
 
-def cases(lines: Iterable[Said], name: str) -> list[tuple[Said, bool]]:
+def cases(lines: Iterable[LabelledTurn], name: str) -> list[tuple[LabelledTurn, bool]]:
     """The turns on which people's labels decide a class, each with what they say."""
-    return [(said, yes) for said, yes in readings(lines, name) if yes is not None]
+    return [(turn, yes) for turn, yes in readings(lines, name) if yes is not None]
 
 
-def readings(lines: Iterable[Said], name: str) -> list[tuple[Said, bool | None]]:
+def readings(lines: Iterable[LabelledTurn], name: str) -> list[tuple[LabelledTurn, bool | None]]:
     """The turns that a class is about, each with what people's labels say; None where these are silent on it."""
     wanted = CLASSES[name]
-    found: list[tuple[Said, bool | None]] = []
-    for said in lines:
-        meanings = [MEANINGS[said.corpus][label] for label in said.labels if label in MEANINGS[said.corpus]]
+    decided: list[tuple[LabelledTurn, bool | None]] = []
+    for turn in lines:
+        meanings = [MEANINGS[turn.corpus][label] for label in turn.labels if label in MEANINGS[turn.corpus]]
         acts = frozenset[str]().union(*(meaning.acts for meaning in meanings))
         unclear = frozenset[str]().union(*(meaning.unclear for meaning in meanings))
         if wanted.among and wanted.among not in acts:
             continue
         yes = bool(acts & wanted.acts)
-        silent = left_out(said) or (not yes and unclear & wanted.acts)
-        found.append((said, None if silent else yes))
-    return found
+        silent = left_out(turn) or (not yes and unclear & wanted.acts)
+        decided.append((turn, None if silent else yes))
+    return decided
 
 
 def covers(corpus: str, name: str) -> bool:
