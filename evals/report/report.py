@@ -178,7 +178,7 @@ def exam_tables(summary: Summary) -> list[Table]:
         ]
         if not rows:
             continue
-        one = Table(title=f"Exams of the literature: {name} (95% intervals)", title_justify="left")
+        one = Table(title=f"Exams: {name} (95% intervals)", title_justify="left")
         for column in ("exam", "metric", "value", "interval", "n"):
             one.add_column(column, justify="left" if column in ("exam", "metric") else "right", overflow="fold")
         before = ""
