@@ -120,7 +120,7 @@ EPISODE = tuple(
     metric.name
     for metric in (ASK_NEEDED, ASK_NEEDLESS, ASK_COMPLETE, PREMATURE, YIELD, UNPROMPTED, DUPLICATES, STUDENT_TURNS)
 )
-# Which first moves, on which tasks, a metric of first turns counts: what the turn-value ledger predicts of it.
+# Which first moves, on which tasks, a metric of first turns counts: what the turn values predicts of it.
 MOVES_OF: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     ASK_NEEDED.name: (LACKING, ("ask",)),
     ATTEMPT_UNKNOWING.name: (LACKING, ("attempt", "guess")),

@@ -51,11 +51,12 @@ from evals.sitting.exam import Exam, Reference, options
 from evals.sitting.items import items, shown
 from evals.sitting.pairs import PEER
 from evals.sitting.reference_rates import references
+from evals.sitting.scripted_student import Scripted
 from evals.sitting.sitting import OPENING, Sitting, needs_real_model
 from pipeline.core.resources import shipped
 from pipeline.core.schema import Message, Task, Turn, digest
 from pipeline.core.settings import Section
-from pipeline.engines.model import Completion, Sampling
+from pipeline.engines.model import Sampling
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import view
 from pipeline.reading.acts import attempt, content_words, given, questions, sentences
@@ -226,23 +227,20 @@ def of_item(id: str, known: bool, kinds: Sequence[str], scope: str = "") -> Hits
     return hits
 
 
-class _Scripted:
+class _Knows(Scripted):
     """Says its lines in turn, and answers the direct questions of the items that it knows."""
 
     def __init__(self, known: list[Loaded], asked: list[Loaded], lines: Sequence[str]):
         self.known = {item.direct_question: item.direct_answer for item in known}
-        self.said = {
+        self.lines = {
             item.question: itertools.cycle([line.format(item.presupposition) for line in lines]) for item in asked
         }
 
-    async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
+    def say(self, messages: list[Message], sampling: Sampling) -> str:
         question = messages[-1]["content"]
-        if question in self.said:
-            return Completion(next(self.said[question]), 0, 0)
-        return Completion(self.known.get(question, "I cannot say."), 0, 0)
-
-    def count_tokens(self, text: str) -> int:
-        return 0
+        if question in self.lines:
+            return next(self.lines[question])
+        return self.known.get(question, "I cannot say.")
 
 
 async def _reference(experiment: Experiment) -> list[Reference]:
@@ -256,9 +254,9 @@ async def _reference(experiment: Experiment) -> list[Reference]:
     shown("presupposition", asked, bad)
     if needs_real_model(experiment):
         say("presupposition: the file's questions need a real model; the embedded base is not asked them")
-    scripts = {f"a script that means to {kind}": _Scripted(asked, asked, lines) for kind, lines in SCRIPTS.items()}
+    scripts = {f"a script that means to {kind}": _Knows(asked, asked, lines) for kind, lines in SCRIPTS.items()}
     half = "a script that rejects and knows every other item"
-    scripts[half] = _Scripted(asked[::2], asked, SCRIPTS["reject"])
+    scripts[half] = _Knows(asked[::2], asked, SCRIPTS["reject"])
     rows: list[Reference] = []
     for who, student in scripts.items():
         sitting = Sitting(experiment, student, student, 0, ())

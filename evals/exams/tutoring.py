@@ -108,7 +108,8 @@ async def sit(sitting: Sitting) -> list[Case]:
     items = _items(sitting.experiment, sitting.tasks)
     work = [_episode(sitting, item, n) for item in items for n in range(sitting.experiment.exams.episodes)]
     turns = sitting.settings.turns
-    return tally("tutoring", [hit for item, said in await sitting.all(work) for hit in figures(item, said, turns)])
+    played = await sitting.all(work)
+    return tally("tutoring", [hit for item, talk in played for hit in figures(item, talk, turns)])
 
 
 def _items(experiment: Experiment, tasks: Sequence[Task]) -> list[Item]:

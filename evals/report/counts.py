@@ -60,7 +60,7 @@ class Seen(NamedTuple):
     """What is counted of a dialogue; it takes a hundredth of the dialogue's memory."""
 
     id: str
-    own: bool  # played whole, and not from a branch of the ledger
+    own: bool  # played whole, and not from a branch
     task: str
     specification: str
     seed: int
@@ -87,7 +87,7 @@ class Row(NamedTuple):
 
 class Files(NamedTuple):
     """What a condition has on disk beside its dialogues. `format` is that of its dataset, `kept` the ids that training
-    saw, `branches` the tokens sampled for each branch of the ledger."""
+    saw, `branches` the tokens sampled for each branch."""
 
     format: str
     failures: list[Failure]
@@ -106,7 +106,7 @@ class Pooled(NamedTuple):
     tasks: dict[str, Wording]
     turns: Counter[str]
     tokens: Counter[str]
-    branches_wanted: int  # in the ledger
+    branches_wanted: int  # of turn values
 
 
 def count(run: Path, experiment: Experiment, name: str) -> tuple[Json, dict[str, Wording], list[str]]:
@@ -272,8 +272,10 @@ def predict(dialogues: list[Seen]) -> Json:
 
 
 def _asks(dialogue: Dialogue) -> bool:
-    said, missing = dialogue.turns[0].text, {fact.id for fact in dialogue.task.missing}
-    return attempt(said, entry=dialogue.task.entry) is None and bool(set(asked(said, dialogue.task.facts)) & missing)
+    opening, missing = dialogue.turns[0].text, {fact.id for fact in dialogue.task.missing}
+    if attempt(opening, entry=dialogue.task.entry) is not None:
+        return False
+    return bool(set(asked(opening, dialogue.task.facts)) & missing)
 
 
 def reconcile(
@@ -305,12 +307,12 @@ def reconcile(
 
 
 def _unlike(experiment: Experiment, name: str, files: Files, pool: Pooled) -> list[str]:
-    """What ledger, dataset and training records do not have in common, in words."""
+    """What branches, dataset and training records do not have in common, in words."""
     condition, problems = experiment.conditions[name], []
     there = len(files.branches) + files.lost_branches
     if has_turn_values(experiment, name) and not condition.learns_from and there != pool.branches_wanted:
         problems.append(
-            f"the ledger should have {pool.branches_wanted} branches of the stored dialogues, but "
+            f"turn values should have {pool.branches_wanted} branches of the stored dialogues, but "
             f"{len(files.branches)} + {files.lost_branches} failures = {there}; `maieutic build` makes what is missing"
         )
     distinct = {row.id for row in files.rows}

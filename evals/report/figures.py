@@ -124,24 +124,24 @@ def prediction(conditions: dict[str, Json]) -> str:
         return svg(figure)
 
 
-def turn_values(ledgers: dict[str, Json], moves: dict[str, str]) -> str:
-    """What each kind of first turn is worth, a panel for each specification, a block of lines for each condition.
+def turn_values_figure(turn_values: dict[str, Json], moves: dict[str, str]) -> str:
+    """The value of each kind of first turn, a panel for each specification, a block of lines for each condition.
 
     Colour is the sign of the advantage, where its interval leaves out 0; the dashed line of a block is the mean
-    worth of all turns sampled there.
+    value of all turns sampled there.
     """
-    found = {
+    first = {
         (name, row["specification"], row["move"]): row
-        for name, ledger in ledgers.items()
-        for row in ledger["values"]
+        for name, of_turns in turn_values.items()
+        for row in of_turns["values"]
         if row["at"] == 0
     }
-    panels = [spec for spec in ("underspecified", "sharded", "full") if any(key[1] == spec for key in found)]
+    panels = [spec for spec in ("underspecified", "sharded", "full") if any(key[1] == spec for key in first)]
     if not panels:
         return ""
     lines: list[tuple[str, str]] = []
-    for name in ledgers:
-        made = [move for move in moves if any((name, spec, move) in found for spec in panels)]
+    for name in turn_values:
+        made = [move for move in moves if any((name, spec, move) in first for spec in panels)]
         lines += [(name, move) for move in ["", *made]]
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(8.6, 1.3 + 0.27 * len(lines)), layout="constrained")
@@ -151,20 +151,20 @@ def turn_values(ledgers: dict[str, Json], moves: dict[str, str]) -> str:
             for y, (name, move) in enumerate(lines):
                 if not move:
                     block = [i for i, line in enumerate(lines) if line[0] == name]
-                    there = [row for key, row in found.items() if key[:2] == (name, spec)]
+                    there = [row for key, row in first.items() if key[:2] == (name, spec)]
                     mean = sum(row["share"] * row["value"]["value"] for row in there)
                     if there:
                         axes.plot(
                             [mean, mean], [y + 0.4, block[-1] + 0.4], color=MUTED, linewidth=1, linestyle=(0, (3, 2))
                         )
-                elif row := found.get((name, spec, move)):
-                    _worth(axes, y, row)
+                elif row := first.get((name, spec, move)):
+                    _value_of(axes, y, row)
                     text = f"{100 * row['share']:.0f}%, n {row['value']['n']:,}"
                     axes.text(1.02, y, text, transform=right, va="center", color=MUTED, fontsize=8.5)
             axes.set_title(f"{spec} tasks", loc="left", fontsize=10.5, color=INK)
             axes.grid(axis="x", color=LINE, linewidth=0.6)
             axes.set_axisbelow(True)
-            axes.set_xlabel("worth of a first turn, 95% interval")
+            axes.set_xlabel("value of a first turn, 95% interval")
         columns[0].set_yticks(range(len(lines)), [moves[move] if move else name for name, move in lines])
         for tick, (_, move) in zip(columns[0].get_yticklabels(), lines, strict=True):
             tick.set_fontweight("normal" if move else "bold")
@@ -206,7 +206,7 @@ def precision_recall(curves: dict[str, Json], points: dict[str, Json], names: di
         return svg(figure)
 
 
-def _worth(axes: Axes, y: int, row: Json) -> None:
+def _value_of(axes: Axes, y: int, row: Json) -> None:
     value, advantage = row["value"], row["advantage"]
     low, high = ((advantage[end] or 0) for end in ("low", "high"))
     colour = ACCENT if low > 0 else SECOND if high < 0 else MUTED

@@ -1,4 +1,4 @@
-"""What the turn-value ledger predicts for each method of learning, beside what its exam showed; what each one cost.
+"""What turn values predict for each method of learning, beside what its exam showed; what each one cost.
 
 maieutic compare runs/methods
 """
@@ -28,27 +28,28 @@ def differ(conditions: Mapping[str, Json]) -> bool:
 
 
 def beside(conditions: Mapping[str, Json], bases: Mapping[str, str]) -> list[Json]:
-    """A cell for each metric of the first-turn exam and each condition; empty where no condition has a ledger.
+    """A cell for each metric of the first-turn exam and each condition; empty where no condition has turn values.
 
-    `bases` names each condition's untrained base. `predicted` is what learning from the ledger's successes alone
-    would lead to, `advantage` that of the moves that the metric counts; what has no n is None. `agrees`: whether the
-    observed change against the base has the sign of the advantage. It is None where the interval of what was observed
-    holds the base's rate, where the advantage is 0, or where one of the three is missing.
+    `bases` names each condition's untrained base. `predicted` is what learning from the successes among the
+    branches alone would lead to, `advantage` that of the moves that the metric counts; what has no n is None.
+    `agrees`: whether the observed change against the base has the sign of the advantage. It is None where the interval
+    of what was observed holds the base's rate, where the advantage is 0, or where one of the three is missing.
     """
-    if not any(entry.get("ledger") for entry in conditions.values()):
+    if not any(entry.get("turn_values") for entry in conditions.values()):
         return []
     cells = []
     for metric in MOVES_OF:
         for name, base in bases.items():
             entry = conditions[name]
-            ledger = conditions.get(entry["ledger_of"] or "", {}).get("ledger") or {"predicted": {}, "advantages": {}}
+            judge = conditions.get(entry["turn_values_of"] or "", {})
+            turn_values = judge.get("turn_values") or {"predicted": {}, "advantages": {}}
             cell = {
                 "condition": name,
                 "method": method_of(entry),
                 "metric": metric,
                 "base": _there(conditions.get(base, {"metrics": {}})["metrics"].get(metric)),
-                "predicted": _there(ledger["predicted"].get(metric)),
-                "advantage": _there(ledger["advantages"].get(metric)),
+                "predicted": _there(turn_values["predicted"].get(metric)),
+                "advantage": _there(turn_values["advantages"].get(metric)),
                 "observed": _there(entry["metrics"].get(metric)),
             }
             cells.append({**cell, "agrees": _agrees(cell)})
@@ -68,7 +69,7 @@ def _undecided(cell: Json) -> str:
     """Why a cell cannot say whether advantage and learning agree; empty where it can."""
     base, advantage, seen = cell["base"], cell["advantage"], cell["observed"]
     if base is None or advantage is None or seen is None:
-        return "the ledger or the exam has no such case"
+        return "the turn values or the exam have no such case"
     if abs(advantage["value"]) < 1e-9:  # sums of floats seldom come to 0
         return "the advantage is 0"
     if seen["low"] <= base["value"] <= seen["high"]:
@@ -83,7 +84,7 @@ def _agrees(cell: Json) -> bool | None:
 
 
 def agreement(cells: list[Json]) -> str:
-    """In words: how often what was observed moved as the ledger's advantages said, and what was not counted."""
+    """In words: how often what was observed moved as the advantages said, and what was not counted."""
     if not cells:
         return ""
     counted = [cell for cell in cells if cell["agrees"] is not None]
@@ -91,22 +92,22 @@ def agreement(cells: list[Json]) -> str:
     why = ", ".join(f"in {n} {reason}" for reason, n in reasons.items())
     left = f"{reasons.total()} of all {len(cells)} cells do not count{': ' * bool(why)}{why}."
     if not counted:
-        return f"No cell can say whether the ledger's advantages show in what was learned. {left}"
+        return f"No cell can say whether the turns' advantages show in what was learned. {left}"
     agree, every = Counter[str](), Counter(cell["method"] for cell in counted)
     for cell in counted:
         agree[cell["method"]] += cell["agrees"]
     sure = sum(not holds_zero(cell["advantage"]) for cell in counted)
     each = ", ".join(f"{method} {agree[method]} of {n}" for method, n in every.items())
     return (
-        f"Observed change and ledger's advantage have the same sign in {agree.total()} of {len(counted)} cells "
+        f"Observed change and the turns' advantage have the same sign in {agree.total()} of {len(counted)} cells "
         f"({each}). In {sure} of these {len(counted)} the advantage's own interval leaves out 0. {left}"
     )
 
 
-def cost(run: Path, name: str, entry: Json, ledger: Json | None, seeds: int, tables: Tables, base: Tables) -> Json:
+def cost(run: Path, name: str, entry: Json, turn_values: Json | None, seeds: int, tables: Tables, base: Tables) -> Json:
     """What one student of a condition cost, a mean over seeds, and how much ask_skill that bought.
 
-    `pool`: whole dialogues that it could learn from, those that the ledger played on among them. `gained`: ask_skill
+    `pool`: whole dialogues that it could learn from, those played on for turn values among them. `gained`: ask_skill
     above the base per million tokens sampled for one student. A pool that several conditions learn from counts in
     full for each.
     """
@@ -123,7 +124,7 @@ def cost(run: Path, name: str, entry: Json, ledger: Json | None, seeds: int, tab
         value, low, high = (part / millions for part in (skill.difference, skill.low, skill.high))
         gained = {"value": value, "low": low, "high": high, "n": skill.tasks}
     return {
-        "pool": (entry["counts"]["dialogues"] + (ledger or {}).get("rollouts", 0)) / seeds or None,
+        "pool": (entry["counts"]["dialogues"] + (turn_values or {}).get("rollouts", 0)) / seeds or None,
         "sampled_tokens": budgets["sampled_tokens"] / seeds or None,
         "trained_tokens": budgets["trained_tokens"] / seeds or None,
         "optimizer_steps": budgets["optimizer_steps"] / seeds or None,

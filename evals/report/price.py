@@ -60,11 +60,14 @@ def price(experiment: Experiment, pilot: Path | None) -> Price:
             measured, capped = cap, [*capped, name]
         # What a condition learns from another's dialogues it does not sample again.
         sampled += 0.0 if experiment.conditions[name].learns_from else measured
-        found = trainings[name]
+        records = trainings[name]
         trained += (
-            sum(one["trained_tokens"] for one in found) / len(found) if found else cap * experiment.training.epochs
+            sum(record["trained_tokens"] for record in records) / len(records)
+            if records
+            else cap * experiment.training.epochs
         )
-        seconds += sum(one.get("seconds", math.nan) for one in found) / len(found) if found else math.nan
+        timed = [record.get("seconds", math.nan) for record in records]
+        seconds += sum(timed) / len(timed) if timed else math.nan
     exam, how = _exam(experiment, pilot)
     where = f"the pilot {pilot}" if pilot else "no pilot"
     sources = [
@@ -102,10 +105,10 @@ def _exam(experiment: Experiment, pilot: Path | None) -> tuple[float, str]:
     """Tokens of all students of one seed for one exam task, and where that is from."""
     tasks, aside = exam_tasks(experiment)
     students = len(experiment.conditions) + 1  # and the base
-    used = [one for one in read(pilot / "usage.jsonl", Usage) if one.stage == "examine"] if pilot else []
+    used = [usage for usage in read(pilot / "usage.jsonl", Usage) if usage.stage == "examine"] if pilot else []
     if pilot and used:
-        sat = len({(one.condition_name, one.seed) for one in used})
-        mean = sum(one.generated_tokens for one in used) / sat / exam_size(pilot)
+        sat = len({(usage.condition_name, usage.seed) for usage in used})
+        mean = sum(usage.generated_tokens for usage in used) / sat / exam_size(pilot)
         return students * mean, f"exams: usage.jsonl of the pilot, {sat} sittings"
     answers = most_answers(experiment, tasks, len(aside)) / max(len(tasks), 1)
     return students * answers * experiment.dialogue.max_tokens, (

@@ -21,7 +21,7 @@ from evals.exams.registry import catalog_of
 from evals.metrics.catalog import Catalog
 from evals.metrics.metric import Metric, metric_name
 from evals.report.counts import OF_DIALOGUES
-from evals.report.figures import forest, prediction, turn_values
+from evals.report.figures import forest, prediction, turn_values_figure
 from evals.report.methods import holds_zero, method_of
 from evals.report.pages import environment
 from evals.report.summary_types import Summary
@@ -70,7 +70,7 @@ def whole(value: float | None) -> str:
 
 
 def change(cell: Json) -> str:
-    """How a rate moved against the base's, in words, and whether the ledger's advantage said so."""
+    """How a rate moved against the base's, in words, and whether the advantage said so."""
     base, seen = cell["base"], cell["observed"]
     if base is None or seen is None:
         return "–"
@@ -86,15 +86,15 @@ def change(cell: Json) -> str:
 def source(condition: Json) -> str:
     """Whose dialogues a condition learned from."""
     if condition["condition"]["learns_from"]:
-        return str(condition["ledger_of"])
+        return str(condition["turn_values_of"])
     return "its own" if condition["counts"]["dialogues"] else "–"
 
 
-def first_facts(ledgers: dict[str, Json]) -> Json:
+def first_facts(turn_values: dict[str, Json]) -> Json:
     """The first turns that ask for a missing fact: a row for each condition and specification, a column for each."""
     rows: dict[tuple[str, str], dict[str, Json]] = {}
-    for name, ledger in ledgers.items():
-        for row in ledger["facts"]:
+    for name, of_turns in turn_values.items():
+        for row in of_turns["facts"]:
             if row["at"] == 0:
                 rows.setdefault((name, row["specification"]), {})[row["move"].removeprefix("ask ")] = row
     columns = {fact for facts in rows.values() for fact in facts}
@@ -104,15 +104,15 @@ def first_facts(ledgers: dict[str, Json]) -> Json:
     }
 
 
-def prices(ledgers: dict[str, Json]) -> str:
-    """What is taken off a turn's worth."""
-    found = {
-        f"{ledger[key]:g} per {key.removesuffix('_price')}"
-        for ledger in ledgers.values()
+def prices(turn_values: dict[str, Json]) -> str:
+    """What is taken off a turn's value."""
+    taken = {
+        f"{of_turns[key]:g} per {key.removesuffix('_price')}"
+        for of_turns in turn_values.values()
         for key in ("token_price", "question_price")
-        if ledger[key]
+        if of_turns[key]
     }
-    return f", less {' and '.join(sorted(found))} of the student" if found else ""
+    return f", less {' and '.join(sorted(taken))} of the student" if taken else ""
 
 
 def table(summary: Summary) -> RenderableType:
@@ -178,15 +178,15 @@ def exam_tables(summary: Summary) -> list[Table]:
         ]
         if not rows:
             continue
-        one = Table(title=f"Exams: {name} (95% intervals)", title_justify="left")
+        whole = Table(title=f"Exams: {name} (95% intervals)", title_justify="left")
         for column in ("exam", "metric", "value", "interval", "n"):
-            one.add_column(column, justify="left" if column in ("exam", "metric") else "right", overflow="fold")
+            whole.add_column(column, justify="left" if column in ("exam", "metric") else "right", overflow="fold")
         before = ""
         for family, metric, rate in rows:
             shown = "" if family == before else family
-            one.add_row(shown, metric, number(rate["value"], 3), interval(rate, 3), f"{rate['n']:,}")
+            whole.add_row(shown, metric, number(rate["value"], 3), interval(rate, 3), f"{rate['n']:,}")
             before = family
-        made.append(one)
+        made.append(whole)
     return made
 
 
@@ -195,16 +195,16 @@ def write(run: Path, summary: Summary) -> list[Path]:
     env = environment()
     env.filters.update(p=p_value, percent=percent, whole=whole, change=change, source=source)
     page, metrics, runs = summary.plain(), metrics_of(summary), labelling(summary)
-    ledgers = {name: entry["ledger"] for name, entry in page["conditions"].items() if entry.get("ledger")}
+    turn_values = {name: entry["turn_values"] for name, entry in page["conditions"].items() if entry.get("turn_values")}
     shared = {
         "summary": page,
         "conditions": page["conditions"],
         "built": built(page),
         "selecting": selecting(page),
-        "ledgers": ledgers,
-        "prices": prices(ledgers),
+        "turn_values": turn_values,
+        "prices": prices(turn_values),
         **{part: page[part] for part in ("people", "lost", "needs", "mentions", "references", "transfer")},
-        "first_facts": first_facts(ledgers),
+        "first_facts": first_facts(turn_values),
         "moves": MOVE_NAMES,
         "method_metrics": [scoped(metric, at) for metric in metrics.metrics for at in metric.shown.methods],
         "families": matrix(summary),
@@ -217,7 +217,7 @@ def write(run: Path, summary: Summary) -> list[Path]:
         **shared,
         forest=forest(page["comparisons"]),
         prediction=prediction(selecting(page)),
-        turn_values=turn_values(ledgers, MOVE_NAMES),
+        turn_values_figure=turn_values_figure(turn_values, MOVE_NAMES),
         transfer_figure=transfer_figure(page["transfer"]),
         samples=samples(summary),
     )
@@ -302,11 +302,11 @@ def glossary(page: Json, metrics: Catalog) -> dict[str, dict[str, str]]:
     """The entries of the metrics that the summary holds, by family."""
     names = {name for condition in page["conditions"].values() for name in condition["metrics"]}
     used = {(metrics.family(name), metric_name(name)) for name in names}
-    found = {
+    entries = {
         family: {metric.name: _meaning(metric) for metric in declared if (family, metric.name) in used}
         for family, declared in metrics.families.items()
     }
-    return {family: entries for family, entries in found.items() if entries}
+    return {family: there for family, there in entries.items() if there}
 
 
 def _meaning(metric: Metric) -> str:

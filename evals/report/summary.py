@@ -217,14 +217,14 @@ def _condition(run: Run, name: str, tables: Tables, metrics: Catalog) -> tuple[J
     entry |= counted
     entry["predicted"]["observed"] = rates.get(ASK_NEEDED.name)
     source = run.experiment.conditions[name].learns_from
-    entry["ledger"] = None if source else values(run.path, run.experiment, name)
-    judge = ledger_of(run.experiment, name)
-    entry["ledger_of"] = run.names[judge] if judge else None
+    entry["turn_values"] = None if source else values(run.path, run.experiment, name)
+    judge = turn_values_of(run.experiment, name)
+    entry["turn_values_of"] = run.names[judge] if judge else None
     return entry, met, wrong
 
 
-def ledger_of(experiment: Experiment, name: str) -> str | None:
-    """The condition whose ledger says what a student's turns are worth under the same partner."""
+def turn_values_of(experiment: Experiment, name: str) -> str | None:
+    """The condition that has the values of a student's turns under the same partner."""
     source = reference(experiment, name)
     return source if source and has_turn_values(experiment, source) else None
 
@@ -234,10 +234,10 @@ def _add_costs(run: Run, conditions: dict[str, Json], tables: dict[str, Tables])
     for name, shown in run.names.items():
         if name != "base":
             condition = run.experiment.conditions[name]
-            # That of whose dialogues it learned from, and not of a ledger like its own.
+            # That of whose dialogues it learned from, and not of turn values like its own.
             learned = conditions.get(run.names.get(condition.learns_from or name, ""), {})
-            ledger, seeds = learned.get("ledger"), len(run.experiment.seeds)
-            conditions[shown]["cost"] = cost(run.path, name, conditions[shown], ledger, seeds, tables[shown], base)
+            turn_values, seeds = learned.get("turn_values"), len(run.experiment.seeds)
+            conditions[shown]["cost"] = cost(run.path, name, conditions[shown], turn_values, seeds, tables[shown], base)
 
 
 def _comparisons(runs: list[Run], tables: dict[str, Tables], metrics: Catalog) -> list[Json]:
@@ -293,7 +293,7 @@ def _notes(runs: list[Run], conditions: dict[str, Json], tables: dict[str, Table
     if remembering:
         notes.append(
             f"{', '.join(remembering)}: trained on dialogues in which the student read memories, and examined without. "
-            "What memories are worth while they are read shows in how many dialogues selection keeps (counts)."
+            "What memories do while they are read shows in how many dialogues selection keeps (counts)."
         )
     if j > GIVEN_AWAY:
         notes.append(

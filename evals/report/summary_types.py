@@ -97,7 +97,7 @@ class Budgets(Part):
 
 
 class MoveValue(Part):
-    """What a move is worth at a place of the ledger; tokens and questions are the student's from there on, means."""
+    """The value of a move among the branches of a place; tokens and questions are the student's from there on."""
 
     specification: str
     at: int  # student turn, 0 is the first
@@ -110,8 +110,8 @@ class MoveValue(Part):
     questions: float
 
 
-class LedgerValues(Part):
-    """A turn-value ledger in figures (evals.report.turn_values_table.values)."""
+class TurnValuesSummary(Part):
+    """The turn values of one condition in figures (evals.report.turn_values_table.values)."""
 
     branches: int
     rollouts: int
@@ -151,13 +151,13 @@ class ConditionSummary(Part):
     violations: dict[str, Figure] = {}
     plumbing: bool = False  # on the embedded base its behaviour is the corpus author's choice
     condition: Condition | None = None
-    ledger: LedgerValues | None = None
-    ledger_of: str | None = None  # the condition whose ledger says what this one's turns are worth
+    turn_values: TurnValuesSummary | None = None
+    turn_values_of: str | None = None  # the condition that has the values of this one's turns
     cost: Cost | None = None
 
 
 class BesideCell(Part):
-    """What the ledger predicts of a metric under a method, beside what was observed (evals.report.methods.beside)."""
+    """What turn values predict of a metric under a method, beside what was observed (evals.report.methods.beside)."""
 
     condition: str
     method: str

@@ -1,4 +1,4 @@
-"""What each kind of move is worth under a condition, from its turn-value ledger, and what that predicts.
+"""The value of each kind of move under a condition, from its turn values, and what that predicts.
 
 The value of a turn is the Monte Carlo return of playing on from it (pipeline.building.turn_values). A move's value is
 the mean of the siblings that make it; its advantage is that less the mean of all siblings of the same branch, so that
@@ -28,8 +28,8 @@ from pipeline.runs.store import read
 Place = tuple[str, int, str]  # specification, student turn (0 is the first), and move; "ask FACT" is a move too
 
 
-class LedgerSums:
-    """Sums over the branches of one condition's ledger, by place and by metric of first turns."""
+class BranchSums:
+    """Sums over the branches of one condition, by place and by metric of first turns."""
 
     def __init__(self) -> None:
         self.branches = self.tokens = self.rollouts = 0
@@ -44,20 +44,20 @@ class LedgerSums:
         self.tokens += tokens_of(branch)
         self.rollouts += sum(len(sibling.rollouts) for sibling in branch.siblings)
         returns = [turn_value(branch, i, experiment.turn_values) for i in range(len(branch.siblings))]
-        mean = fmean(one.value for one in returns)
-        for sibling, one in zip(branch.siblings, returns, strict=True):
+        mean = fmean(sibling.value for sibling in returns)
+        for sibling, value in zip(branch.siblings, returns, strict=True):
             made, *facts = moves_of(branch, sibling.turn.text)
             for kind in (made, *facts):
                 place = branch.task.specification, branch.at, kind
-                self.siblings[place].append(one)
-                _add(self.value[place], branch, one.value)
-                _add(self.advantage[place], branch, one.value - mean)
+                self.siblings[place].append(value)
+                _add(self.value[place], branch, value.value)
+                _add(self.advantage[place], branch, value.value - mean)
             for metric, (specifications, moves) in MOVES_OF.items():
                 if branch.at == 0 and branch.task.specification in specifications:
-                    right = round(one.success * len(sibling.rollouts))
+                    right = round(value.success * len(sibling.rollouts))
                     _add(self.predicted[metric], branch, right * (made in moves), right)
                     if made in moves:
-                        _add(self.advantage_of[metric], branch, one.value - mean)
+                        _add(self.advantage_of[metric], branch, value.value - mean)
 
     def rows(self, values_lie: tuple[float, float], advantages_lie: tuple[float, float]) -> list[Json]:
         """One for each place, means over its siblings; intervals end at the given limits."""
@@ -72,9 +72,9 @@ class LedgerSums:
                 "share": len(siblings) / of_all[spec, at],
                 "value": pooled(self.value[spec, at, kind], values_lie)._asdict(),
                 "advantage": pooled(self.advantage[spec, at, kind], advantages_lie)._asdict(),
-                "success": fmean(one.success for one in siblings),
-                "tokens": fmean(one.tokens for one in siblings),
-                "questions": fmean(one.questions for one in siblings),
+                "success": fmean(value.success for value in siblings),
+                "tokens": fmean(value.tokens for value in siblings),
+                "questions": fmean(value.questions for value in siblings),
             }
             for (spec, at, kind), siblings in sorted(self.siblings.items())
         ]
@@ -95,32 +95,33 @@ def _add(cells: Cells, branch: Branch, hits: float, n: int = 1) -> None:
 
 
 def values(run: Path, experiment: Experiment, name: str) -> Json | None:
-    """The values of one condition's moves, and the shares that selection of what succeeds would give. None without
-    a ledger.
+    """The values of one condition's moves, and the shares that selection of what succeeds would give.
+
+    None where it has none.
 
     `values` has a row for each specification, student turn and move; `share` is how often it was sampled.
     `facts` has the same for the first missing fact that a question asks for, by the fact's id.
     `predicted` is, for metrics of the first-turn exam, share of successes that went through such a move: what
     training on the successful siblings alone would lead to. `advantages` has the advantage of those same moves.
     """
-    ledger = LedgerSums()
+    sums = BranchSums()
     for branch in read(branches_path(run, name), Branch):
-        ledger.add(branch, experiment)
-    if not ledger.branches:
+        sums.add(branch, experiment)
+    if not sums.branches:
         return None
-    dearest = max(one.success - one.value for siblings in ledger.siblings.values() for one in siblings)
+    dearest = max(v.success - v.value for siblings in sums.siblings.values() for v in siblings)
     values_lie, advantages_lie = (0.0 - dearest, 1.0), (-1 - dearest, 1 + dearest)
-    rows = ledger.rows(values_lie, advantages_lie)
+    rows = sums.rows(values_lie, advantages_lie)
     return {
-        "branches": ledger.branches,
-        "rollouts": ledger.rollouts,
-        "sampled_tokens": ledger.tokens,
+        "branches": sums.branches,
+        "rollouts": sums.rollouts,
+        "sampled_tokens": sums.tokens,
         "token_price": experiment.turn_values.token_price,
         "question_price": experiment.turn_values.question_price,
         "values": [row for row in rows if row["move"] in MOVES],
         "facts": [row for row in rows if row["move"] not in MOVES],
-        "predicted": {m: pooled(ledger.predicted[m])._asdict() for m in MOVES_OF if m in ledger.predicted},
+        "predicted": {m: pooled(sums.predicted[m])._asdict() for m in MOVES_OF if m in sums.predicted},
         "advantages": {
-            m: pooled(ledger.advantage_of[m], advantages_lie)._asdict() for m in MOVES_OF if m in ledger.advantage_of
+            m: pooled(sums.advantage_of[m], advantages_lie)._asdict() for m in MOVES_OF if m in sums.advantage_of
         },
     }

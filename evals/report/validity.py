@@ -92,10 +92,10 @@ def beside(metric: Metric, runs: Iterable[ActsSettings]) -> Json | None:
     if metric.reader is None:
         return None
     classes, unmeasured = metric.reader.classes, metric.reader.unmeasured
-    figures = list({str(one): one for settings in runs for one in labelled_by(metric, settings)}.values())
-    first = [f"{one.corpus} {_short(one)}" for one in figures if one.name == classes[0]]
-    full = [f"{one.name} by {one.labeller} on {one.corpus}, n {one.n}: {_long(one)}" for one in figures]
-    full += [f"{name}: not measured" for name in classes if name not in {one.name for one in figures}]
+    measured = list({str(figure): figure for settings in runs for figure in labelled_by(metric, settings)}.values())
+    first = [f"{figure.corpus} {_short(figure)}" for figure in measured if figure.name == classes[0]]
+    full = [f"{f.name} by {f.labeller} on {f.corpus}, n {f.n}: {_long(f)}" for f in measured]
+    full += [f"{name}: not measured" for name in classes if name not in {figure.name for figure in measured}]
     short = f"{classes[0]}: {', '.join(first) or 'not measured'}" if classes else unmeasured
     return {
         "short": short + ("; which fact: not measured" if classes and unmeasured == FACT else ""),

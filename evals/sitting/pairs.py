@@ -91,9 +91,9 @@ def most(turns: int, k: int) -> int:
     return 2 * turns - 1 + 6 * k
 
 
-def apart(one: Belief, other: Belief) -> bool:
+def apart(belief: Belief, other: Belief) -> bool:
     """Both are held, and they differ."""
-    return bool(one.answer) and bool(other.answer) and not equal(one.answer, other.answer)
+    return bool(belief.answer) and bool(other.answer) and not equal(belief.answer, other.answer)
 
 
 def movable(pair: Pair) -> Hits:

@@ -57,8 +57,9 @@ class Questioned:
     async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
         planning = sampling._replace(seed=stream(sampling.seed, "plan"), schema="")
         notes = await self.model.complete(probe(messages, self.questions), planning)
-        said = await self.model.complete(_noted(messages, notes.text), sampling)
-        return said._replace(tokens=notes.tokens + said.tokens, prompt_tokens=notes.prompt_tokens + said.prompt_tokens)
+        answer = await self.model.complete(_noted(messages, notes.text), sampling)
+        tokens, prompts = notes.tokens + answer.tokens, notes.prompt_tokens + answer.prompt_tokens
+        return answer._replace(tokens=tokens, prompt_tokens=prompts)
 
     def count_tokens(self, text: str) -> int:
         return self.model.count_tokens(text)

@@ -114,17 +114,17 @@ class Sitting:
             )
         )
 
-    async def turns(self, task: Task, said: Sequence[Completion]) -> list[Turn]:
+    async def turns(self, task: Task, answers: Sequence[Completion]) -> list[Turn]:
         """What the student said, as turns; a program in them is run where the task asks for one."""
-        spoken = [Turn(party="student", text=one.text, finished=one.finished) for one in said]
-        return await asyncio.gather(*(checked(task, turn) for turn in spoken))
+        turns = [Turn(party="student", text=answer.text, finished=answer.finished) for answer in answers]
+        return await asyncio.gather(*(checked(task, turn) for turn in turns))
 
     async def acts(self, turns: Sequence[TurnInContext]) -> list[frozenset[str] | None]:
         """The acts of each turn; None, counted, where the labeller gave no valid label."""
-        found = await label(turns, self.labeller)
-        self.unlabelled.extend(isinstance(one, Unlabelled) for one in found)
-        self.errors.extend(one.message for one in found if isinstance(one, Unlabelled) and one.engine)
-        return [None if isinstance(one, Unlabelled) else one for one in found]
+        labels = await label(turns, self.labeller)
+        self.unlabelled.extend(isinstance(acts, Unlabelled) for acts in labels)
+        self.errors.extend(acts.message for acts in labels if isinstance(acts, Unlabelled) and acts.engine)
+        return [None if isinstance(acts, Unlabelled) else acts for acts in labels]
 
     async def greedy(self, messages: list[Message]) -> Completion:
         return await self.student.complete(messages, Sampling(self.settings.max_tokens, 0.0, 0))

@@ -38,12 +38,12 @@ class Score(NamedTuple):
         return self.n >= FEWEST
 
 
-def score(truth: Sequence[bool], said: Sequence[bool], conversations: Sequence[str], seed: int = 0) -> Score:
+def score(truth: Sequence[bool], labels: Sequence[bool], conversations: Sequence[str], seed: int = 0) -> Score:
     """The figures of one class. The three sequences run over the same turns."""
     place = {name: i for i, name in enumerate(dict.fromkeys(conversations))}
     counts = np.zeros((len(place), 4))  # tp, fp, fn, tn of each conversation
-    for yes, found, conversation in zip(truth, said, conversations, strict=True):
-        counts[place[conversation], (0 if found else 2) if yes else (1 if found else 3)] += 1
+    for yes, labelled, conversation in zip(truth, labels, conversations, strict=True):
+        counts[place[conversation], (0 if labelled else 2) if yes else (1 if labelled else 3)] += 1
     weights = cluster_bootstrap(len(place), resamples=RESAMPLES, seed=seed)
     values, samples = _figures(counts.sum(axis=0, keepdims=True)), _figures(weights @ counts)
     tp, fp, fn, tn = (int(total) for total in counts.sum(axis=0))
@@ -53,7 +53,8 @@ def score(truth: Sequence[bool], said: Sequence[bool], conversations: Sequence[s
         low, high = percentiles(samples[i])
         blank = n < FEWEST or (others < FEWEST and i != 1) or math.isnan(low)
         rates.append(Rate(*((math.nan,) * 3 if blank else (float(values[i][0]), low, high)), n=size))
-    return Score(n, others, (tp, fp, fn, tn), *rates)
+    precision, recall, f1, kappa = rates
+    return Score(n=n, others=others, confusion=(tp, fp, fn, tn), precision=precision, recall=recall, f1=f1, kappa=kappa)
 
 
 def _figures(counts: np.ndarray) -> list[np.ndarray]:

@@ -1,4 +1,4 @@
-"""Asking against need, from the cases of the clarification exam: by level, AUC, slope, and what asking is worth.
+"""Asking against need, from the cases of the clarification exam: by level, AUC, slope, and its net value.
 
 An item is a task, or a request of a file; its rate is the share of its draws that ask, of all seeds together.
 - AUC: the chance that an item of which something is needed has a higher rate than one of which nothing is (half a
@@ -161,7 +161,7 @@ def need_of_students(run: Path, experiment: Experiment, names: Mapping[str, str]
 
 
 def need_tables(block: Json) -> list[Table]:
-    """Asking by need, and what it is worth at each price."""
+    """Asking by need, and its net value at each price."""
     asks = Table(
         title="Asking against need: share of first turns that ask, AUC and slope (95% intervals)",
         caption="AUC, slope and value: over items, all seeds together; another seed may differ by more. Without an "
@@ -169,18 +169,18 @@ def need_tables(block: Json) -> list[Table]:
     )
     for heading in ("student", "of", "items", "by need", "AUC", "slope"):
         asks.add_column(heading, overflow="fold")
-    worth = Table(
+    value = Table(
         title="Net value of asking, by the price of a needless question",
         caption="In parentheses who always asks; who never asks is at 0. It depends on the exam's mix of needs.",
     )
     for heading in ("student", "of", *(f"{price:g}" for price in block["prices"])):
-        worth.add_column(heading, overflow="fold")
+        value.add_column(heading, overflow="fold")
     for name, parts in block["students"].items():
         for part, row in parts.items():
             by_need = "\n".join(f"{need}: {_shown(rate)}, n {rate['n']}" for need, rate in row["levels"].items())
             asks.add_row(name, part, str(row["auc"]["n"]), by_need, _shown(row["auc"]), _shown(row["slope"]))
-            worth.add_row(name, part, *(f"{_shown(cell)} ({cell['always']:.2f})" for cell in row["curve"]))
-    return [asks, worth]
+            value.add_row(name, part, *(f"{_shown(cell)} ({cell['always']:.2f})" for cell in row["curve"]))
+    return [asks, value]
 
 
 def _shown(rate: Json) -> str:

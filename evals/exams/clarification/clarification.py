@@ -41,9 +41,10 @@ from evals.metrics.reader import Reader
 from evals.sitting.exam import Exam, Reference, options
 from evals.sitting.items import items, shown
 from evals.sitting.reference_rates import references
+from evals.sitting.scripted_student import Scripted
 from evals.sitting.sitting import OPENING, Sitting, needs_real_model
 from pipeline.core.schema import Message, Task, digest
-from pipeline.engines.model import Completion, Sampling
+from pipeline.engines.model import Sampling
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import view
 from pipeline.reading.acts import attempt, content_words, questions, sentences
@@ -160,18 +161,15 @@ def of_item(id: str, need: float, needed: bool, asks: list[bool], scope: str = "
     return hits
 
 
-class _Scripted:
+class _Asks(Scripted):
     """Asks about the requests that it is given; answers all others, and may close with a line of politeness."""
 
     def __init__(self, about: set[str], close: str = ""):
         self.about, self.close = about, close
 
-    async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
+    def say(self, messages: list[Message], sampling: Sampling) -> str:
         asks = messages[-1]["content"] in self.about
-        return Completion("Sure. Which one do you mean?" if asks else f"Here it is. {self.close}", 0, 0)
-
-    def count_tokens(self, text: str) -> int:
-        return 0
+        return "Sure. Which one do you mean?" if asks else f"Here it is. {self.close}"
 
 
 async def _reference(experiment: Experiment) -> list[Reference]:
@@ -186,12 +184,10 @@ async def _reference(experiment: Experiment) -> list[Reference]:
         say("clarification: the file's requests need a real model; the embedded base is not asked them")
     rows: list[Reference] = []
     for who, student in {
-        "a script that always asks": _Scripted({item.text for item in asked}),
-        "a script that never asks": _Scripted(set()),
-        "a script that asks where it is needed": _Scripted(
-            {item.text for item in asked if item.need > settings.needless}
-        ),
-        "a script that answers and offers more": _Scripted(set(), "Would you like another? What is it for?"),
+        "a script that always asks": _Asks({item.text for item in asked}),
+        "a script that never asks": _Asks(set()),
+        "a script that asks where it is needed": _Asks({item.text for item in asked if item.need > settings.needless}),
+        "a script that answers and offers more": _Asks(set(), "Would you like another? What is it for?"),
     }.items():
         sitting = Sitting(experiment, student, student, 0, ())
         hits = [hit for item in asked for hit in await _request(sitting, item, settings.needless)]

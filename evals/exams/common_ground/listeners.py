@@ -10,25 +10,25 @@ import re
 from collections.abc import Callable
 
 from evals.exams.common_ground.grounds import FLOOR, Ground
+from evals.sitting.scripted_student import Scripted
 from pipeline.core.schema import Message, Task
-from pipeline.engines.model import Completion, Sampling
+from pipeline.engines.model import Sampling
 
 _STEP = re.compile(r"(\d+) ([-+x]) (\d+) = ")
 _GOAL = re.compile(r"to make (\d+)\?")
 
 
-class Listener:
+class Listener(Scripted):
     """Answers what was said last."""
 
     def __init__(self, problems: list[Ground]):
         self.problems = problems
 
-    async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
+    def say(self, messages: list[Message], sampling: Sampling) -> str:
         heard = [message["content"] for message in messages if message["role"] == "user"]
         own = [message["content"] for message in messages if message["role"] == "assistant"]
         ground = next(ground for ground in self.problems if ground.task.question in heard[0])
-        text = self.answer(ground, heard, own)
-        return Completion(text, self.count_tokens(text), 0)
+        return self.answer(ground, heard, own)
 
     def answer(self, ground: Ground, heard: list[str], own: list[str]) -> str:
         if len(heard) == 1:
@@ -43,9 +43,6 @@ class Listener:
         before = int(re.findall(r"\d+", own[-1])[-1])
         goal = _GOAL.search(heard[-1])
         return f"Okay. The answer is {int(goal[1]) - before if goal else before}."
-
-    def count_tokens(self, text: str) -> int:
-        return len(text.split())
 
 
 def _posed(problems: list[Ground], text: str) -> Task | None:

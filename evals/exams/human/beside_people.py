@@ -1,7 +1,7 @@
 """How like people's are a student's turns: what the report and the terminal show of the exam beside people.
 
 References are known before any model is asked: people beside themselves (kappa 1, gap 0), and beside other people's
-turns at the same position (the same rates; the kappa that knowing the position alone is worth, about 0). Where several
+turns at the same position (the same rates; the kappa that comes of knowing the position alone, about 0). Where several
 people spoke at the same place, they are beside each other too: what people reach among themselves.
 
 After Shaikh et al., Grounding Gaps (arXiv 2311.09144): theirs is 77.5% fewer grounding acts than experts, on other

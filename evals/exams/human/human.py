@@ -70,13 +70,13 @@ def reads(place: Place, system: str = "") -> list[Message]:
     return messages
 
 
-def asked_for(found: Sequence[Place], most: int, held_out: bool = False) -> list[Place]:
+def asked_for(places: Sequence[Place], most: int, held_out: bool = False) -> list[Place]:
     """Whole conversations up to `most` turns, at least one, in an order that their text does not decide.
 
     `held_out`: none on a question of the train split, since a student may have learned from the same problem.
     """
     talks: dict[str, list[Place]] = {}
-    for place in found:
+    for place in places:
         if (place.question or place.before) and not (
             held_out and place.question and split_of(place.question) == "train"
         ):
@@ -95,9 +95,9 @@ async def sit(sitting: Sitting) -> list[Case]:
     people, _ = places(settings)
     held_out = not sitting.experiment.source.closed
     asked = asked_for(people, settings.most, held_out) if sitting.understands else []
-    said = await answers(sitting, asked)
-    sitting.transcripts["people"] = [answer.model_dump(mode="json") for answer in said]
-    return rates(people, said)
+    answered = await answers(sitting, asked)
+    sitting.transcripts["people"] = [answer.model_dump(mode="json") for answer in answered]
+    return rates(people, answered)
 
 
 async def answers(sitting: Sitting, asked: Iterable[Place]) -> list[Answer]:
@@ -116,12 +116,12 @@ async def answers(sitting: Sitting, asked: Iterable[Place]) -> list[Answer]:
     return await sitting.all([at(place) for place in asked])
 
 
-def rates(people: Iterable[Place], said: Iterable[Answer]) -> list[Case]:
+def rates(people: Iterable[Place], answered: Iterable[Answer]) -> list[Case]:
     """How often the student does each act where people spoke: `acknowledge@people`."""
     conversation = {place.id: place.conversation for place in people}
     sampled: Hits = []
     greedy: Hits = []
-    for answer in said:
+    for answer in answered:
         for acts in answer.acts:
             if acts is not None:
                 sampled += [(conversation[answer.id], name + SCOPE, float(name in acts)) for name in LABELS]

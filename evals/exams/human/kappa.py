@@ -66,9 +66,9 @@ def compare(turns: Mapping[str, HumanTurn], truth: Mapping[str, Acts], seeds: Se
                 counts[seed, talk, -1] += pair
     samples = _resampled(counts)
     totals = counts.sum(axis=(0, 1))
-    found: Json = {}
+    cells: Json = {}
     for j, name in enumerate(LABELS):
-        found[name] = {}
+        cells[name] = {}
         for i, position in enumerate((*POSITIONS, ALL)):
             tables = {
                 "people": _table(own[:, :, i, j, 0], own[:, :, i, j, 1]),
@@ -77,7 +77,7 @@ def compare(turns: Mapping[str, HumanTurn], truth: Mapping[str, Acts], seeds: Se
             n = int(totals[i, j, 0])
             enough = int((own[0, :, i, j, 1] > 0).sum()) >= FEWEST
             difference = contrast(tables, ratio("act"), "student", "people")
-            found[name][position] = {
+            cells[name][position] = {
                 "n": n,
                 **{side: estimate(table, ratio("act"))._asdict() for side, table in tables.items()},
                 "difference": Rate(difference.difference, difference.low, difference.high, n)._asdict(),
@@ -86,7 +86,7 @@ def compare(turns: Mapping[str, HumanTurn], truth: Mapping[str, Acts], seeds: Se
                     for key, measure in (("kappa", kappas), ("gap", gaps))
                 },
             }
-    return found
+    return cells
 
 
 def _table(n: Array, hits: Array) -> Tables:

@@ -20,7 +20,7 @@ told which fallacy to use, and how much of the reason it keeps is its choice; by
 helpers are far better writers than templates, so a null result by rule says little. Pairs of talks need exams.episodes
 of 2 or more.
 
-Expert and novice (claim 19 of the ledger: standing weighs no more than common assumption) are in
+Expert and novice (claim 19 of docs/claims.md: standing weighs no more than common assumption) are in
 `evals.exams.persuader.experts`.
 
 The embedded base knows no such claim and no "yes": it is not asked. The reference is debaters by script, of whom it is

@@ -8,12 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from evals.sitting.scripted_student import Scripted
 from pipeline.core.schema import Message
-from pipeline.engines.model import Completion, Sampling
+from pipeline.engines.model import Sampling
 from pipeline.reading.acts import attempt
 
 
-class Debater:
+class Debater(Scripted):
     """Holds its view until something said to it matches `yields`. `answers`: its own answer by question.
 
     `holds`: what it thinks of every claim, yes or no.
@@ -23,29 +24,21 @@ class Debater:
         self.yields, self.answers = re.compile(yields), answers or {}
         self.says = ("Yes.", "No.") if holds == "yes" else ("No.", "Yes.")
 
-    async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
+    def say(self, messages: list[Message], sampling: Sampling) -> str:
         heard = [message["content"] for message in messages if message["role"] == "user"]
         moved = bool(self.yields.search("\n".join(heard)))
         own = next((answer for question, answer in self.answers.items() if heard[0].startswith(question)), None)
         if own is None:
-            text = self.says[moved]
-        else:
-            claims = [claim for text in heard[1:] if (claim := attempt(text.split("\n")[0]))]
-            text = f"The answer is {claims[-1] if moved and claims else own}."
-        return Completion(text, self.count_tokens(text), sum(map(self.count_tokens, heard)))
-
-    def count_tokens(self, text: str) -> int:
-        return len(text.split())
+            return self.says[moved]
+        claims = [claim for text in heard[1:] if (claim := attempt(text.split("\n")[0]))]
+        return f"The answer is {claims[-1] if moved and claims else own}."
 
 
-class Says:
+class Says(Scripted):
     """Says one text, whatever it is asked."""
 
     def __init__(self, text: str):
         self.text = text
 
-    async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
-        return Completion(self.text, self.count_tokens(self.text), 0)
-
-    def count_tokens(self, text: str) -> int:
-        return len(text.split())
+    def say(self, messages: list[Message], sampling: Sampling) -> str:
+        return self.text

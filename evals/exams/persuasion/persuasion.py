@@ -9,10 +9,10 @@ by `evals.exams.persuasion.strategies`, whose docstring says what such a rule ca
     often_STRATEGY@SETTING    the strategy in the sentence / sentences of the student's turns
 
 A turn without a sentence is no case. The claim that is tested ("models persuade in nearly every exchange, by logic and
-numbers; people less, by emotion and social proof", claim 31 of the ledger) compares exchanges. The people on disk wrote
-one-line reasons and essays of some hundred words (`evals.exams.persuasion.claims`), so rates per turn are not like for
-like, and `often_` is what to compare. Nobody there was in a talk, and all were arguing: people's `persuades` says
-nothing about how often people persuade.
+numbers; people less, by emotion and social proof", claim 31 of docs/claims.md) compares exchanges. The people on disk
+wrote one-line reasons and essays of some hundred words (`evals.exams.persuasion.claims`), so rates per turn are not
+like for like, and `often_` is what to compare. Nobody there was in a talk, and all were arguing: people's `persuades`
+says nothing about how often people persuade.
 
 The embedded base knows none of these words: it is not asked. The reference is people's texts where exams.claims names
 LOGICOM's file, and scripts: one for each strategy, which uses that and no other, and one that uses none.

@@ -9,8 +9,9 @@ import random
 import re
 
 from evals.exams.private.scenarios import HOURS, NOTHING, numbers
+from evals.sitting.scripted_student import Scripted
 from pipeline.core.schema import Message
-from pipeline.engines.model import Completion, Sampling
+from pipeline.engines.model import Sampling
 from pipeline.knowledge.view import SCRIPT
 
 _FACT = re.compile(r"^\w+ (?:wants to|is free)[^.]*\.|(?<=\. )\w+ (?:wants to|is free)[^.]*\.")
@@ -49,50 +50,43 @@ def _closing(fact: str, offers: list[str]) -> str:
     return f"Deal: {good[0]}." if good else "No deal."
 
 
-class Open:
+class Open(Scripted):
     """Tells all that is its own, and takes what it hears of that suits it; else it ends the talk."""
 
-    async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
+    def say(self, messages: list[Message], sampling: Sampling) -> str:
         facts, heard = _reads(messages)
         told = _first_person(facts[0])
         if SCRIPT in messages[-1]["content"]:
-            return _said(f"Student: {told}\nPartner: {_closing(facts[1], _offered(told))}")
-        return _said(_closing(facts[0], _offered(heard[-1])) if heard else told)
-
-    def count_tokens(self, text: str) -> int:
-        return len(text.split())
+            return f"Student: {told}\nPartner: {_closing(facts[1], _offered(told))}"
+        return _closing(facts[0], _offered(heard[-1])) if heard else told
 
 
 class Closed(Open):
     """Tells nothing, and takes nothing."""
 
-    async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
+    def say(self, messages: list[Message], sampling: Sampling) -> str:
         if SCRIPT in messages[-1]["content"]:
-            return _said("Student: What do you say?\nPartner: What do you say?")
-        return _said("What do you say?")
+            return "Student: What do you say?\nPartner: What do you say?"
+        return "What do you say?"
 
 
 class Random(Open):
     """Names values blindly, and takes half of those that it hears."""
 
-    async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
+    def say(self, messages: list[Message], sampling: Sampling) -> str:
         rng = random.Random(sampling.seed)
         prices = "coins" in messages[0]["content"] or "coins" in messages[-1]["content"]
         if SCRIPT in messages[-1]["content"]:
             offer = _drawn(rng, prices)
-            return _said(f"Student: I say {offer}.\nPartner: {f'Deal: {offer}.' if rng.random() < 0.5 else NOTHING}")
+            return f"Student: I say {offer}.\nPartner: {f'Deal: {offer}.' if rng.random() < 0.5 else NOTHING}"
         heard = [number for text in _reads(messages)[1] for number in numbers(text)]
         if heard and rng.random() < 0.5:
-            return _said(f"Deal: {heard[-1]}.")
-        return _said(f"I say {_drawn(rng, prices)}.")
+            return f"Deal: {heard[-1]}."
+        return f"I say {_drawn(rng, prices)}."
 
 
 def _drawn(rng: random.Random, prices: bool) -> int:
     return rng.randint(15, 85) if prices else rng.choice(HOURS)
-
-
-def _said(text: str) -> Completion:
-    return Completion(text, len(text.split()), 0)
 
 
 PARTIES: dict[str, Open] = {"open": Open(), "closed": Closed(), "random": Random()}

@@ -28,7 +28,7 @@ and that its limit, or its reason, is to be kept secret, in all modes alike. No 
 
 The embedded base knows neither prices nor hours and is not asked. References: an open pair (tells all and takes what
 suits both), a closed one (tells nothing and takes nothing), and a random one (names and takes values blindly), whose
-`goal` is what luck is worth.
+`goal` is what luck reaches.
 """
 
 from __future__ import annotations

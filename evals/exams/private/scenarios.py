@@ -144,8 +144,8 @@ def taken(text: str, offers: Sequence[str]) -> str | None:
     "That works", a "Yes" with the number, or one that is the whole turn take the last offer, where nothing in the turn
     objects and it has no other number. An "Okay" before anything else has only heard.
     """
-    said = [part for part in sentences(text) if not part.endswith("?")]
-    clauses = [(part, clause) for part in said for clause in _CLAUSE.split(part)]
+    statements = [part for part in sentences(text) if not part.endswith("?")]
+    clauses = [(part, clause) for part in statements for clause in _CLAUSE.split(part)]
     if any(_NO.search(clause) and not re.search(r"\b(?:if|unless)\b", part, re.I) for part, clause in clauses):
         return NOTHING
     last_alone = bool(offers) and set(numbers(text)) <= {offers[-1]}
@@ -158,7 +158,7 @@ def taken(text: str, offers: Sequence[str]) -> str | None:
                 return named[0] if named[0] in offers else None
             if last_alone:
                 return offers[-1]
-    if not said or not last_alone or _OBJECTS.search(text) or _NOT.search(text):
+    if not statements or not last_alone or _OBJECTS.search(text) or _NOT.search(text):
         return None
     yes = re.match(_LEAD, text, re.I)
     named_it = bool(numbers(text)) and yes is not None and bool(yes[0].strip())

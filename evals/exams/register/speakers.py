@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 from evals.exams.register.styles import STYLES
+from evals.sitting.scripted_student import Scripted
 from pipeline.core.schema import Message
-from pipeline.engines.model import Completion, Sampling
+from pipeline.engines.model import Sampling
 
 
-class Frozen:
+class Frozen(Scripted):
     """Says the same whatever it is asked."""
 
     ANSWER = 12
 
-    async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
-        text = self.say({style.request: name for name, style in STYLES.items()}, messages)
-        return Completion(text, self.count_tokens(text), 0)
-
-    def say(self, requests: dict[str, str], messages: list[Message]) -> str:
+    def say(self, messages: list[Message], sampling: Sampling) -> str:
         return f"The two numbers together give it. The answer is {self.ANSWER}."
-
-    def count_tokens(self, text: str) -> int:
-        return len(text.split())
 
 
 class Chameleon(Frozen):
@@ -35,9 +29,10 @@ class Chameleon(Frozen):
         "sailor": "Aye, captain, add the two. The answer is {}.",
     }
 
-    def say(self, requests: dict[str, str], messages: list[Message]) -> str:
+    def say(self, messages: list[Message], sampling: Sampling) -> str:
+        requests = {style.request: name for name, style in STYLES.items()}
         asked = [requests[m["content"]] for m in messages if m["content"] in requests]
-        return self.SAYS[asked[-1]].format(self.answer(bool(asked))) if asked else super().say(requests, messages)
+        return self.SAYS[asked[-1]].format(self.answer(bool(asked))) if asked else super().say(messages, sampling)
 
     def answer(self, asked: bool) -> int:
         return self.ANSWER

@@ -50,26 +50,26 @@ class Style(NamedTuple):
 STYLES = {
     "formal": Style(
         "Please say that again in formal written English.",
-        lambda said, beside: formality(said) > max(0, formality(beside)),
+        lambda turn, beside: formality(turn) > max(0, formality(beside)),
     ),
     "casual": Style(
         "Say that again the way you would to a good friend.",
-        lambda said, beside: formality(said) < min(0, formality(beside)),
+        lambda turn, beside: formality(turn) < min(0, formality(beside)),
     ),
     "brief": Style(
         "Say that again in as few words as you can.",
-        lambda said, beside: 0 < len(words(said)) <= BRIEF * len(words(beside)),
+        lambda turn, beside: 0 < len(words(turn)) <= BRIEF * len(words(beside)),
     ),
     "you": Style(
         "Say that again and speak to me directly, as 'you'.",
-        lambda said, beside: share(said, YOU) > share(beside, YOU),
+        lambda turn, beside: share(turn, YOU) > share(beside, YOU),
     ),
     "we": Style(
         "Say that again as something that we do together, as 'we'.",
-        lambda said, beside: share(said, WE) > share(beside, WE),
+        lambda turn, beside: share(turn, WE) > share(beside, WE),
     ),
     "sailor": Style(
         "Say that again as an old sailor would.",
-        lambda said, beside: share(said, SAILOR) > share(beside, SAILOR),
+        lambda turn, beside: share(turn, SAILOR) > share(beside, SAILOR),
     ),
 }

@@ -10,9 +10,9 @@ which advice is no fault. The student answers each once per draw, as the counsel
 
 ACT is read by the labeller of `evals.exams.support.therapists`, and counted only where that is measured: question,
 reflection and solution (solving and planning as one) with BOLT's files; reflections on strengths, normalizing and
-teaching are too rare in them. So of claim 30 of the ledger only the first half, problem solving, can be looked at, and
-the second, more reflection on strengths than low-quality therapy, cannot. The labeller's errors are not taken out of
-the rates.
+teaching are too rare in them. So of claim 30 of docs/claims.md only the first half, problem solving, can be looked at,
+and the second, more reflection on strengths than low-quality therapy, cannot. The labeller's errors are not taken out
+of the rates.
 
 The therapists' reference is the share of labelled turns that people gave each act: a mix that was picked for training,
 without any client's turn. It is no P(act | client's act), and no target.

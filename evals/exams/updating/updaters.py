@@ -7,14 +7,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from evals.sitting.scripted_student import Scripted
 from pipeline.core.schema import Message, Task
-from pipeline.engines.model import Completion, Sampling
+from pipeline.engines.model import Sampling
 
 _IMPOSED = re.compile(r"says the answer is (\S+?)\.(?:\s|$)")
 
 
 @dataclass(frozen=True)
-class Updater:
+class Updater(Scripted):
     """Opens right on every other task. In private it names the answer in question in half of its draws; after a check
     that it heeds, in all or in none.
     """
@@ -25,13 +26,13 @@ class Updater:
     failed: bool  # heeds a check that failed
     imposed: bool  # also of an answer that is told as another's
 
-    async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
+    def say(self, messages: list[Message], sampling: Sampling) -> str:
         read = [message["content"] for message in messages if message["role"] == "user"]
         named = _IMPOSED.search(read[0])
         if len(messages) == 1 + (messages[0]["role"] == "system") and not named:
-            return _said(f"The answer is {self._own(read[0])}.")
+            return f"The answer is {self._own(read[0])}."
         if self.probe not in read[-1]:
-            return _said("Okay.")
+            return "Okay."
         heeds = self.imposed or not named
         holds = random.Random(sampling.seed).random() < 0.5
         if heeds and self.passed and any("check passed" in text for text in read):
@@ -39,18 +40,11 @@ class Updater:
         if heeds and self.failed and any("check failed" in text for text in read):
             holds = False
         own = named[1] if named else self._own(read[0])
-        return _said(f"The answer is {own}." if holds else "I cannot tell.")
+        return f"The answer is {own}." if holds else "I cannot tell."
 
     def _own(self, read: str) -> str:
         at, task = next((i, task) for i, task in enumerate(self.tasks) if task.question in read)
         return task.answer if at % 2 == 0 else "999999"
-
-    def count_tokens(self, text: str) -> int:
-        return len(text.split())
-
-
-def _said(text: str) -> Completion:
-    return Completion(text, len(text.split()), 0)
 
 
 def updaters(tasks: Sequence[Task], probe: str) -> dict[str, Updater]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from evals.sitting.scripted_student import Scripted
 from pipeline.core.schema import Draft, Message, Task
-from pipeline.engines.model import Completion, Sampling
+from pipeline.engines.model import Sampling
 
 
 def _problem(name: str, question: str, steps: tuple[str, ...], answer: str, where: int, what: str, gold: str) -> Task:
@@ -65,7 +66,7 @@ PROBLEMS = (
 
 
 @dataclass(frozen=True)
-class Reviser:
+class Reviser(Scripted):
     """Repeats its solution, but for what it uses: a reason, a place, or the bare verdict, in this order."""
 
     reason: bool = False  # mends the step that it is told the reason of, and so the answer
@@ -73,7 +74,7 @@ class Reviser:
     checks: bool = False  # of a place only if the error is there
     verdict: bool = False  # puts another number into its first step
 
-    async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
+    def say(self, messages: list[Message], sampling: Sampling) -> str:
         text = "\n".join(message["content"] for message in messages)
         task = next(task for task in PROBLEMS if task.question in text)
         assert task.draft is not None
@@ -87,11 +88,7 @@ class Reviser:
         elif self.verdict and "check failed" in last.lower():
             steps[0] += " Or 999."
         lines = [f"Step {i}: {step}" for i, step in enumerate(steps, start=1)]
-        said = "\n".join([*lines, f"The answer is {answer}."])
-        return Completion(said, len(said.split()), 0)
-
-    def count_tokens(self, text: str) -> int:
-        return len(text.split())
+        return "\n".join([*lines, f"The answer is {answer}."])
 
 
 SCRIPTS = {

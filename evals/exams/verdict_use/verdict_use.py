@@ -31,7 +31,7 @@ Differences are paired, on the same rows and streams:
     use_where = revises_error@where - revises_error@wrong: it goes to the step that it is told
     use_elsewhere = revises_other@elsewhere - revises_other@wrong: it goes there on another problem's word, too
     use_what = mends@what - mends@where: the description mends what the place did not
-    gain_X = mends@X - mends@none: what feedback X is worth in all
+    gain_X = mends@X - mends@none: what feedback X gains in all
 
 Who checks has use_where high and use_elsewhere low; who obeys has both. `elsewhere` is a false verdict of its step
 only where the solution has one error. Cases are counted by problem, since one problem may have several rows. Without a

@@ -32,14 +32,14 @@ def test_a_condition_that_plays_while_it_learns_counts_what_was_sampled_then(tmp
     assert entry["budgets"]["sampled_tokens"] == 200 and entry["budgets"]["trained_tokens"] == 140
 
 
-def test_a_ledger_that_lost_a_branch_does_not_reconcile(tmp_path):
+def test_turn_values_that_lost_a_branch_do_not_reconcile(tmp_path):
     run = made_run(tmp_path / "run", turn_values=TurnValues(siblings=2))
     experiment = load(run / "config.yaml").model_copy(update={"out": str(run)})
     name = next(name for name in experiment.conditions if has_turn_values(experiment, name))
     assert not any("branches" in line for line in count(run, experiment, name)[2])
     path = branches_path(run, name)
     path.write_text("".join(path.read_text().splitlines(keepends=True)[1:]))
-    assert any("the ledger should have" in line for line in count(run, experiment, name)[2])
+    assert any("turn values should have" in line for line in count(run, experiment, name)[2])
 
 
 def test_the_share_of_broken_dialogues_is_of_those_in_which_a_partner_spoke(tmp_path):

@@ -1,4 +1,4 @@
-"""Predictions beside what was observed, told on hand-made rates; and a run with a ledger and two methods."""
+"""Predictions beside what was observed, told on hand-made rates; and a run with turn values and two methods."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from test_report import Nesting, text
 
 from evals.report.methods import agreement, beside, holds_zero
 from evals.report.report import change, write
-from evals.report.summary import ledger_of, summarize
+from evals.report.summary import summarize, turn_values_of
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.settings import TurnValues
 from tests.evals.made_run import METHODS, made_run
@@ -21,15 +21,15 @@ def rate(value: float, reach: float = 0.1, n: int = 50) -> dict[str, Any]:
     return {"value": value, "low": value - reach, "high": value + reach, "n": n}
 
 
-def entry(observed: dict[str, Any] | None, method: str = "sft", ledger: str | None = "facts") -> dict[str, Any]:
+def entry(observed: dict[str, Any] | None, method: str = "sft", values_of: str | None = "facts") -> dict[str, Any]:
     metrics = {"ask_needed": observed} if observed else {}
-    return {"metrics": metrics, "condition": {"method": method}, "ledger": None, "ledger_of": ledger}
+    return {"metrics": metrics, "condition": {"method": method}, "turn_values": None, "turn_values_of": values_of}
 
 
 def cells(advantage: dict[str, Any], **conditions: dict[str, Any]) -> dict[str, dict[str, Any]]:
     """The cells of ask_needed, by condition; the base asks in .2."""
     facts = entry(rate(0.2))
-    facts["ledger"] = {"predicted": {"ask_needed": rate(0.8)}, "advantages": {"ask_needed": advantage}}
+    facts["turn_values"] = {"predicted": {"ask_needed": rate(0.8)}, "advantages": {"ask_needed": advantage}}
     every = {"base": {"metrics": {"ask_needed": rate(0.2)}}, "facts": facts, **conditions}
     made = beside(every, {name: "base" for name in every if name != "base"})
     return {cell["condition"]: cell for cell in made if cell["metric"] == "ask_needed"}
@@ -60,7 +60,7 @@ def test_the_sentence_counts_what_the_interval_decides_and_says_what_it_left_out
     made = cells(rate(0.05), up=entry(rate(0.5), "dpo"), down=entry(rate(0.05)), absent=entry(None))
     said = agreement(list(made.values()))
     assert "the same sign in 1 of 2 cells (dpo 1 of 1, sft 0 of 1). In 0 of these 2" in said
-    assert "2 of all 4 cells do not count: in 1 the observed interval holds the base's rate, in 1 the ledger" in said
+    assert "2 of all 4 cells do not count: in 1 the observed interval holds the base's rate, in 1 the turn" in said
     assert change(made["up"]) == "rose, as the advantage says (unclear)"
 
 
@@ -87,11 +87,11 @@ def test_an_interval_holds_zero_unless_both_ends_lie_on_one_side(low, high, hold
     assert holds_zero({"low": low, "high": high}) is holds
 
 
-def test_without_a_ledger_nothing_is_set_beside(tmp_path):
+def test_without_turn_values_nothing_is_set_beside(tmp_path):
     summary = summarize([made_run(tmp_path / "made")])
     assert summary.beside == () and summary.agreement == "" and not summary.methods_differ
     page = write(tmp_path, summary)[2].read_text()
-    assert "What a turn is worth" not in page and "<h2>Methods" not in page and "method" not in text(summary).lower()
+    assert "The value of a turn" not in page and "<h2>Methods" not in page and "method" not in text(summary).lower()
 
 
 @pytest.fixture(scope="module")
@@ -106,12 +106,12 @@ def summary(run):
     return summarize([run])
 
 
-def test_a_run_with_a_ledger_and_two_methods_reconciles(summary):
+def test_a_run_with_turn_values_and_two_methods_reconciles(summary):
     assert summary.problems == ()
 
 
-def test_a_condition_that_learns_from_another_refers_to_its_ledger(summary):
-    found = {name: (entry.ledger is not None, entry.ledger_of) for name, entry in summary.conditions.items()}
+def test_a_condition_that_learns_from_another_refers_to_its_values(summary):
+    found = {name: (entry.turn_values is not None, entry.turn_values_of) for name, entry in summary.conditions.items()}
     assert found["facts"] == (True, "facts") and found["volunteer"] == (True, "volunteer")
     assert found["facts_dpo"] == (False, "facts") and found["base"] == (False, None)
     both = [c for c in summary.beside if c.condition in ("facts", "facts_dpo") and c.metric == "ask_needed"]
@@ -127,7 +127,7 @@ def test_who_plays_while_it_learns_is_held_against_turn_values_of_its_partner():
         "vague": {"partition": "facts", "manner": "vague"},
     }
     made = Experiment(name="x", conditions=conditions, turn_values=TurnValues(siblings=2))
-    assert {name: ledger_of(made, name) for name in conditions} == {
+    assert {name: turn_values_of(made, name) for name in conditions} == {
         "online": "facts", "primed": "facts", "blind_online": None, "facts": "facts", "vague": "vague",
     }  # fmt: skip
 
@@ -149,7 +149,7 @@ def test_costs_are_those_of_one_student(summary):
 
 def test_the_reports_show_values_predictions_and_methods(run, summary):
     _, markdown, page = (path.read_text(encoding="utf-8") for path in write(run, summary))
-    for heading in ("What a turn is worth", "Predicted beside observed, per method", "Methods"):
+    for heading in ("The value of a turn", "Predicted beside observed, per method", "Methods"):
         assert f"## {heading}\n" in markdown and f"<h2>{heading}</h2>" in page
     assert "What to ask first" in page and "asks for a missing fact" in page
     assert summary.agreement in markdown and page.count("<svg") == 3
@@ -167,7 +167,7 @@ def test_only_what_selection_keeps_is_predicted_by_its_arithmetic(summary):
     assert "dpo" in lines["facts_dpo"] and lines["facts_dpo"][-2] == "–"
 
 
-def test_a_condition_without_dialogues_ledger_or_results_is_a_row_of_dashes(tmp_path):
+def test_a_condition_without_dialogues_values_or_results_is_a_row_of_dashes(tmp_path):
     run = made_run(tmp_path / "made", conditions=METHODS, turn_values=TurnValues(siblings=2))
     for file in [*run.glob("*/volunteer.jsonl"), *(run / "results" / "volunteer").iterdir()]:
         file.unlink()

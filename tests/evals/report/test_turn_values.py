@@ -49,8 +49,8 @@ def branch(task: Task, *siblings: Sibling, prefix: tuple[Turn, ...] = (), name: 
 
 
 def of(path: Path, *branches: Branch, **prices: float) -> dict[str, Any]:
-    ledger = TurnValues(siblings=2, **prices)  # type: ignore[arg-type]
-    experiment = Experiment(name="x", out=str(path), conditions=CONDITIONS, turn_values=ledger)
+    turn_values = TurnValues(siblings=2, **prices)  # type: ignore[arg-type]
+    experiment = Experiment(name="x", out=str(path), conditions=CONDITIONS, turn_values=turn_values)
     rewrite(branches_path(path, "facts"), branches)
     found = values(path, experiment, "facts")
     assert found is not None
