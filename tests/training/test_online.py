@@ -208,10 +208,11 @@ def test_two_processes_play_and_learn_the_same_as_one(tmp_path):
         export(made, "facts")
     (tmp_path / "config.yaml").write_text(dump(both))
     script = (
-        "import sys; from pathlib import Path; from pipeline.experiment.experiment import load\n"
+        "import sys; from pathlib import Path; from pipeline.experiment.cell import Cell\n"
+        "from pipeline.experiment.experiment import load\n"
         "from training.student import train"
     )
-    (tmp_path / "run.py").write_text(f"{script}\ntrain(load(Path(sys.argv[1])), 'facts', 1)\n")
+    (tmp_path / "run.py").write_text(f"{script}\ntrain(Cell(load(Path(sys.argv[1])), 'facts', 1))\n")
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
     command += [str(tmp_path / "run.py"), str(tmp_path / "config.yaml")]
     subprocess.run(command, check=True, capture_output=True, timeout=280, env=os.environ | {"PYTHONPATH": "."})

@@ -213,9 +213,10 @@ def test_two_processes_train_the_same_adapter_as_one(embedded, tmp_path):
     (tmp_path / "config.yaml").write_text(dump(made))
     script = tmp_path / "run.py"
     script.write_text(
-        "import os, sys\nfrom pathlib import Path\nfrom pipeline.experiment.experiment import load\n"
+        "import os, sys\nfrom pathlib import Path\nfrom pipeline.experiment.cell import Cell\n"
+        "from pipeline.experiment.experiment import load\n"
         "from training.student import train\nassert os.environ['WORLD_SIZE'] == '2'\n"
-        "train(load(Path(sys.argv[1])), 'facts', 1)\n"
+        "train(Cell(load(Path(sys.argv[1])), 'facts', 1))\n"
     )
     # What `accelerate launch` starts; its own command line refuses several processes without a GPU.
     command = [
