@@ -48,12 +48,12 @@ def measure(size: int) -> dict[str, float]:
 
 
 def main() -> None:
-    found = {str(size): measure(size) for size in SIZES}
+    figures = {str(size): measure(size) for size in SIZES}
     table = Table("dialogues", "took, s", "ms per dialogue", "peak memory, MiB")
-    for size, row in found.items():
+    for size, row in figures.items():
         table.add_row(size, *(str(value) for value in row.values()))
     Console().print(table)
-    record("growth", found)
+    record("growth", figures)
 
 
 if __name__ == "__main__":

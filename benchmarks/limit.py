@@ -64,16 +64,16 @@ def measure(url: str, concurrency: int) -> dict[str, float]:
 def main() -> None:
     with serving(LATENCY) as url:
         runs = {concurrency: [measure(url, concurrency) for _ in range(ROUNDS)] for concurrency in (64, 256, 1024)}
-    found = {
+    figures = {
         str(concurrency): {key: round(median(run[key] for run in some), 3) for key in some[0]}
         | {"least_share": round(min(run["share"] for run in some), 3)}
         for concurrency, some in runs.items()
     }
     table = Table("concurrency", "dialogues", "limit, s", "took, s", "share", "client CPU, ms a turn", "least share")
-    for concurrency, row in found.items():
+    for concurrency, row in figures.items():
         table.add_row(concurrency, *(f"{value:g}" for value in row.values()))
     Console().print(table)
-    record("limit", found)
+    record("limit", figures)
 
 
 if __name__ == "__main__":

@@ -50,8 +50,8 @@ def run(system: str, url: str, concurrency: int, job: str) -> dict[str, float]:
     )  # fmt: skip
     if process.returncode:
         raise SystemExit(f"{system} failed:\n{process.stderr}")
-    found: dict[str, float] = json.loads(process.stdout.splitlines()[-1])
-    return found
+    figures: dict[str, float] = json.loads(process.stdout.splitlines()[-1])
+    return figures
 
 
 def measure(concurrency: int, latency: float) -> dict[str, dict[str, float]]:
@@ -64,27 +64,27 @@ def measure(concurrency: int, latency: float) -> dict[str, dict[str, float]]:
         rounds = [{system: run(system, url, concurrency, job) for system in SYSTEMS} for _ in range(ROUNDS)]
     limit = len(openings) * TURNS * latency / concurrency
     best = {system: min((each[system] for each in rounds), key=lambda row: row["wall_s"]) for system in SYSTEMS}
-    found = {}
+    figures = {}
     for system, row in best.items():
         wall = row["wall_s"]
-        found[system] = {"limit_s": limit, "wall_s": wall, "share": round(limit / wall, 3),
+        figures[system] = {"limit_s": limit, "wall_s": wall, "share": round(limit / wall, 3),
                          "cpu_ms_per_turn": row["cpu_ms_per_turn"],
                          "times_ours": round(wall / best["ours"]["wall_s"], 2)}  # fmt: skip
-    return found
+    return figures
 
 
 def main() -> None:
     if not Path(PEERS).exists():
         raise SystemExit("The peers are not installed: `make bench` does that, and runs this.")
-    found = {}
+    figures = {}
     table = Table("concurrency", "system", "limit, s", "took, s", "share of the limit", "client CPU per turn, ms",
                   "times ours")  # fmt: skip
     for concurrency, latency in LATENCIES.items():
         for system, row in measure(concurrency, latency).items():
-            found[f"{concurrency} {system}"] = row
+            figures[f"{concurrency} {system}"] = row
             table.add_row(str(concurrency), system, *(str(value) for value in row.values()))
     Console().print(table)
-    record("peers", found)
+    record("peers", figures)
 
 
 if __name__ == "__main__":

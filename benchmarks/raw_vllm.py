@@ -50,9 +50,9 @@ class Recorder:
         self.asked: list[tuple[list[Message], Completion]] = []
 
     async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
-        said = await self.model.complete(messages, sampling)
-        self.asked.append((messages, said))
-        return said
+        completion = await self.model.complete(messages, sampling)
+        self.asked.append((messages, completion))
+        return completion
 
     def count_tokens(self, text: str) -> int:
         return self.model.count_tokens(text)
@@ -77,10 +77,10 @@ async def dialogues(job: Path) -> dict[str, float]:
     if counts.failed:
         raise SystemExit(f"{counts.failed} of {len(tasks)} dialogues failed")
     tokenizer = load_tokenizer(MODEL)
-    job.write_text(json.dumps([[encode(tokenizer, messages), said.tokens] for messages, said in model.asked]))
-    prompts = sum(said.prompt_tokens for _, said in model.asked)
-    cached = sum(said.cached_tokens or 0 for _, said in model.asked)
-    return {"requests": len(model.asked), "tokens": sum(said.tokens for _, said in model.asked), "wall_s": wall,
+    job.write_text(json.dumps([[encode(tokenizer, messages), reply.tokens] for messages, reply in model.asked]))
+    prompts = sum(reply.prompt_tokens for _, reply in model.asked)
+    cached = sum(reply.cached_tokens or 0 for _, reply in model.asked)
+    return {"requests": len(model.asked), "tokens": sum(reply.tokens for _, reply in model.asked), "wall_s": wall,
             "hit_rate": cached / prompts}  # fmt: skip
 
 
@@ -111,8 +111,8 @@ def run(which: str, job: Path) -> dict[str, float]:
     if done.returncode:
         raise SystemExit(f"{which} failed:\n{done.stderr[-3000:]}")
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]  # vLLM prints beside it
-    found: dict[str, float] = json.loads(lines[-1])
-    return found
+    figures: dict[str, float] = json.loads(lines[-1])
+    return figures
 
 
 def main() -> None:
@@ -126,18 +126,18 @@ def main() -> None:
     if [row["tokens"] for row in rounds["dialogues"]] != [row["tokens"] for row in rounds["batch"]]:
         raise SystemExit("the batch did not make as many tokens as the dialogues")
     table = Table("", "requests", "tokens", "took, s", "tokens per second", "hit rate", "share of the batch")
-    found = {}
+    figures = {}
     for which, rows in rounds.items():
         speed = median(row["tokens"] / row["wall_s"] for row in rows)
         fast = median(row["tokens"] / row["wall_s"] for row in rounds["batch"])
-        found[which] = {
+        figures[which] = {
             "requests": median(row["requests"] for row in rows), "tokens": median(row["tokens"] for row in rows),
             "wall_s": round(median(row["wall_s"] for row in rows), 2), "tokens_per_s": round(speed),
             "hit_rate": round(median(row["hit_rate"] for row in rows), 3), "share": round(speed / fast, 3),
         }  # fmt: skip
-        table.add_row(which, *(str(value) for value in found[which].values()))
+        table.add_row(which, *(str(value) for value in figures[which].values()))
     Console().print(table)
-    record("raw_vllm", found)
+    record("raw_vllm", figures)
 
 
 if __name__ == "__main__":

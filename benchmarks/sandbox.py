@@ -26,35 +26,35 @@ async def rate(unsafe: bool) -> float:
     """Verdicts in a second."""
     free = asyncio.Semaphore(os.cpu_count() or 1)
 
-    async def one() -> None:
+    async def judge() -> None:
         async with free:
             got = await verdict(CODE, CALLS, unsafe=unsafe)
             if got.outcome != "passed":
                 raise SystemExit(f"a right program got: {got}")
 
     began = time.perf_counter()
-    await asyncio.gather(*(one() for _ in range(VERDICTS)))
+    await asyncio.gather(*(judge() for _ in range(VERDICTS)))
     return VERDICTS / (time.perf_counter() - began)
 
 
 def main() -> None:
     # In turns, so that whatever else the machine does falls on both alike.
     rounds = [(asyncio.run(rate(unsafe=False)), asyncio.run(rate(unsafe=True))) for _ in range(ROUNDS)]
-    found = {
+    figures = {
         "contained": summary([contained for contained, _ in rounds]),
         "unsafe": summary([unsafe for _, unsafe in rounds]),
         "ratio": summary([contained / unsafe for contained, unsafe in rounds]),
     }
     table = Table("", "mean", "least", "most", title=f"Verdicts in a second, {ROUNDS} rounds of {VERDICTS}")
-    for name, row in found.items():
+    for name, row in figures.items():
         table.add_row(name, *(str(value) for value in row.values()))
     Console().print(table)
-    record("sandbox", found)
+    record("sandbox", figures)
 
 
 def summary(values: list[float]) -> dict[str, float]:
-    found = {"mean": sum(values) / len(values), "least": min(values), "most": max(values)}
-    return {name: round(value, 2) for name, value in found.items()}
+    figures = {"mean": sum(values) / len(values), "least": min(values), "most": max(values)}
+    return {name: round(value, 2) for name, value in figures.items()}
 
 
 if __name__ == "__main__":

@@ -76,8 +76,8 @@ def command(*arguments: str) -> tuple[str, Run]:
 
 
 def trained(*arguments: str) -> Run:
-    said, took = command("benchmarks.timed", *arguments)
-    return json.loads(next(line for line in said.splitlines() if line.startswith('{"steps"'))) | took
+    output, took = command("benchmarks.timed", *arguments)
+    return json.loads(next(line for line in output.splitlines() if line.startswith('{"steps"'))) | took
 
 
 def ratio(some: list[Run], beside: list[Run], key: str) -> float:
@@ -92,7 +92,7 @@ def main() -> None:
         training, model = experiment.training, weights_at(experiment.student.model)
         rows = sorted(read_rows(experiment, "volunteer"), key=lambda row: row["id"])
         encoded = encode_rows(load_tokenizer(model), rows, training.max_length)
-        tokens = training.epochs * sum(len(one["input_ids"]) for one in encoded)
+        tokens = training.epochs * sum(len(row["input_ids"]) for row in encoded)
         Dataset.from_list([{"messages": row["messages"]} for row in rows]).to_parquet(f"{folder}/rows.parquet")
         same = {
             "seed": SEED, "num_train_epochs": training.epochs, "learning_rate": training.learning_rate,
@@ -107,23 +107,23 @@ def main() -> None:
     ours, bare = runs["maieutic train"][0], runs["bare"][0]
     if ours["steps"] != bare["steps"] or abs(ours["loss"] / bare["loss"] - 1) > 1e-5:
         raise SystemExit(f"these are not the same training: {ours} and {bare}")
-    found = {
+    figures = {
         name: {
             "steps": some[0]["steps"],
             "loss": round(some[0]["loss"], 6),
-            "tokens_per_s": round(median(tokens / one["loop_s"] for one in some)),
+            "tokens_per_s": round(median(tokens / run["loop_s"] for run in some)),
             "loop_ratio": ratio(some, runs["bare"], "loop_s"),
-            "command_s": round(median(one["command_s"] for one in some), 1),
+            "command_s": round(median(run["command_s"] for run in some), 1),
             "command_ratio": ratio(some, runs["bare"], "command_s"),
             "clock_ratio": round(min(b["clock_s"] for b in runs["bare"]) / min(a["clock_s"] for a in some), 3),
         }
         for name, some in runs.items()
     }
     table = Table("", "steps", "loss", "tokens/s", "to bare", "whole command, s", "to bare", "by the clock")
-    for name, row in found.items():
+    for name, row in figures.items():
         table.add_row(name, *(str(value) for value in row.values()))
     Console().print(table)
-    record("training", found)
+    record("training", figures)
 
 
 if __name__ == "__main__":

@@ -73,8 +73,8 @@ def preview(experiment: Experiment) -> dict[str, Dialogue | Failure]:
     from maieutic.show_preview import show_preview
     from pipeline.experiment.assignment import exam_tasks
 
-    tasks, aside = exam_tasks(experiment)
-    return show_preview(experiment, most_answers(experiment, tasks, len(aside)))
+    tasks, first_turn_tasks = exam_tasks(experiment)
+    return show_preview(experiment, most_answers(experiment, tasks, len(first_turn_tasks)))
 
 
 @_in_a_notebook_too

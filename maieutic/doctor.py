@@ -46,7 +46,7 @@ class Finding(NamedTuple):
 
 def diagnose(experiment: Experiment | None = None) -> bool:
     """Print every finding, of an experiment's engine too where one is given; whether nothing is broken."""
-    found = [
+    findings = [
         python(),
         *packages(),
         *itertools.chain.from_iterable(map(excluded, PICKY)),
@@ -58,13 +58,13 @@ def diagnose(experiment: Experiment | None = None) -> bool:
         base(Path(weights_at(EMBEDDED))),
     ]
     if experiment is not None:
-        found.append(server(experiment) if experiment.engine.kind == "openai" else wanted(experiment))
+        findings.append(server(experiment) if experiment.engine.kind == "openai" else wanted(experiment))
     table = Table(box=None, show_header=False, pad_edge=False)
     colors = {"ok": "green", "note": "yellow", "broken": "red"}
-    for finding in found:
+    for finding in findings:
         table.add_row(finding.what, f"[{colors[finding.state]}]{finding.state}[/]", escape(finding.detail))
     console.print(table)
-    return all(finding.state != "broken" for finding in found)
+    return all(finding.state != "broken" for finding in findings)
 
 
 def installed(package: str) -> str | None:
@@ -218,9 +218,9 @@ def base(folder: Path) -> Finding:
     question = [{"role": "user", "content": "Tom has 12 pens. Ana has 30 pens. How many pens do they have together?"}]
     try:
         model = open_model(Engine(kind="transformers"), str(folder))
-        said = asyncio.run(model.complete(question, Sampling(max_tokens=40, temperature=0.0)))
+        completion = asyncio.run(model.complete(question, Sampling(max_tokens=40, temperature=0.0)))
     except (ConfigError, EngineError, ContextOverflow, OSError) as error:
         return Finding("embedded base", "broken", f"{folder}: {error}")
-    if not said.text:
+    if not completion.text:
         return Finding("embedded base", "broken", f"{folder} answers with nothing; the files may be damaged")
-    return Finding("embedded base", "ok", f"{folder} answers {said.text!r}")
+    return Finding("embedded base", "ok", f"{folder} answers {completion.text!r}")

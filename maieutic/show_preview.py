@@ -135,9 +135,9 @@ def cost(experiment: Experiment, tasks: list[Task], name: str) -> Cost:
 
 def _answers_a_turn(experiment: Experiment, name: str) -> int:
     """Of models, for one turn of the partner: with its judge's where it is to convince."""
-    condition, said = experiment.conditions[name], experiment.partner
+    condition, partner = experiment.conditions[name], experiment.partner
     if condition.manner == "convincing":
-        return said.candidates + said.judgements * (1 + said.candidates)
+        return partner.candidates + partner.judgements * (1 + partner.candidates)
     return int(condition.voice == "model")
 
 
@@ -145,7 +145,7 @@ def _costs(experiment: Experiment, tasks: list[Task], shown: dict[str, Dialogue 
     table = Table("", "dialogues", "turns, at most", "tokens, at most", "tokens, as previewed", box=None)
     costs = {name: cost(experiment, tasks, name) for name in experiment.conditions}
     guesses = {
-        name: costs[name].dialogues * _model_tokens(experiment, record)
+        name: costs[name].dialogues * _model_tokens(record)
         for name, record in shown.items()
         if isinstance(record, Dialogue)
     }
@@ -171,6 +171,6 @@ def _costs(experiment: Experiment, tasks: list[Task], shown: dict[str, Dialogue 
     return table
 
 
-def _model_tokens(experiment: Experiment, dialogue: Dialogue) -> int:
-    said = dialogue.tokens("student")
-    return said + (dialogue.tokens("partner") if experiment.conditions[dialogue.condition_name].voice == "model" else 0)
+def _model_tokens(dialogue: Dialogue) -> int:
+    tokens = dialogue.tokens("student")
+    return tokens + (dialogue.tokens("partner") if dialogue.condition.voice == "model" else 0)

@@ -38,12 +38,12 @@ def compare(ready: Callable[[str, int, list[str], list[str]], Play]) -> None:
 
 def check(dialogues: Iterable[Messages], openings: list[str], lines: list[str]) -> None:
     """Stop unless there is one dialogue for each opening, with TURNS student turns and the partner's lines between."""
-    found = []
+    opened = []
     for opening, *rest in dialogues:
-        roles, said = [message["role"] for message in rest], [message["content"] for message in rest]
-        whole = roles == ["assistant", "user"] * (TURNS - 1) + ["assistant"] and all(said)
-        if not whole or not set(said[1::2]) <= set(lines):
+        roles, texts = [message["role"] for message in rest], [message["content"] for message in rest]
+        whole = roles == ["assistant", "user"] * (TURNS - 1) + ["assistant"] and all(texts)
+        if not whole or not set(texts[1::2]) <= set(lines):
             raise SystemExit(f"not a whole dialogue: {[opening, *rest]}")
-        found.append(opening["content"])
-    if sorted(found) != sorted(openings):
-        raise SystemExit(f"{len(openings)} dialogues were to be made; {len(found)} came back, or with other openings")
+        opened.append(opening["content"])
+    if sorted(opened) != sorted(openings):
+        raise SystemExit(f"{len(openings)} dialogues were to be made; {len(opened)} came back, or with other openings")

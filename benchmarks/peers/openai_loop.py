@@ -17,10 +17,10 @@ def ready(url: str, concurrency: int, openings: list[str], lines: list[str]) -> 
             for turn in range(TURNS):
                 if turn:
                     messages.append({"role": "user", "content": random.choice(lines)})
-                said = await client.chat.completions.create(
+                completion = await client.chat.completions.create(
                     model="any", messages=messages, max_tokens=MAX_TOKENS, temperature=TEMPERATURE
                 )
-                messages.append({"role": "assistant", "content": said.choices[0].message.content})
+                messages.append({"role": "assistant", "content": completion.choices[0].message.content})
         return messages
 
     async def all_dialogues() -> list[Messages]:

@@ -40,33 +40,33 @@ def compare(ours: dict[str, str], theirs: dict[str, str]) -> dict[str, tuple[Kin
             by_numbers[other.numbers].append(key)
         for shingle in other.shingles:
             by_shingle[shingle].append(key)
-    found: dict[str, tuple[Kind, str]] = {}
+    matches: dict[str, tuple[Kind, str]] = {}
     for key, question in ours.items():
-        one = read_question(question)
-        pointed = Counter(k for s in one.shingles if len(by_shingle.get(s, ())) <= FEW for k in by_shingle.get(s, ()))
-        likely = [*by_numbers.get(one.numbers, ()), *(k for k, _ in pointed.most_common(FEW))]
+        own = read_question(question)
+        pointed = Counter(k for s in own.shingles if len(by_shingle.get(s, ())) <= FEW for k in by_shingle.get(s, ()))
+        likely = [*by_numbers.get(own.numbers, ()), *(k for k, _ in pointed.most_common(FEW))]
         others = ((k, read[k]) for k in dict.fromkeys(likely))
-        match: tuple[Kind, str] | None = ("equal", key) if key in theirs else _best(one, others)
+        match: tuple[Kind, str] | None = ("equal", key) if key in theirs else _best(own, others)
         if match:
-            found[key] = match
-    return found
+            matches[key] = match
+    return matches
 
 
-def _best(one: Read, others: Iterable[tuple[str, Read]]) -> tuple[Kind, str] | None:
+def _best(question: Read, others: Iterable[tuple[str, Read]]) -> tuple[Kind, str] | None:
     kinds: dict[Kind, str] = {}
     for key, other in others:
-        if kind := alike(one, other):
+        if kind := alike(question, other):
             kinds.setdefault(kind, key)
     order: tuple[Kind, ...] = ("equal", "near", "renumbered")
     return next(((kind, kinds[kind]) for kind in order if kind in kinds), None)
 
 
-def alike(one: Read, other: Read) -> Kind | None:
+def alike(question: Read, other: Read) -> Kind | None:
     """Equal: one stands in the other. Near: the numbers of the one, and four fifths of the words."""
-    short, long = sorted((one, other), key=lambda read: len(read.words))
+    short, long = sorted((question, other), key=lambda read: len(read.words))
     if short.words == long.words or (len(short.words) >= LEAST and f" {_text(short)} " in f" {_text(long)} "):
         return "equal"
-    same = len(one.content & other.content) >= NEAR * len(one.content | other.content)
+    same = len(question.content & other.content) >= NEAR * len(question.content | other.content)
     if short.numbers and short.numbers == long.numbers and same:
         return "near"
     if len(short.words) < LEAST or len(short.shingles & long.shingles) < NEAR * len(short.shingles):
@@ -91,13 +91,13 @@ def read_question(question: str) -> Read:
 
 def _in_digits(words: list[str]) -> list[str]:
     """The longest run of words that is one number is that number: "2 dozen" is "24", and "half" is "1/2"."""
-    found, i = [], 0
+    rewritten, i = [], 0
     while i < len(words):
         end = i + 1
         while end < min(len(words), i + LONGEST) and (words[end] in WORDS or words[end] == "and"):
             end += 1
         ends = range(end, i, -1) if words[i] in WORDS or end > i + 1 else ()
         read = next(((value, j) for j in ends if (value := spoken(" ".join(words[i:j]))) is not None), None)
-        found.append(words[i].replace(",", "") if read is None else str(read[0]))
+        rewritten.append(words[i].replace(",", "") if read is None else str(read[0]))
         i = i + 1 if read is None else read[1]
-    return found
+    return rewritten

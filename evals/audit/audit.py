@@ -60,9 +60,9 @@ def audit(target: str, overrides: tuple[str, ...] = ()) -> list[Check]:
 
 
 def examine(material: Material) -> list[Check]:
-    found = []
+    checks = []
     with stage("audit", len(CHECKS)) as progress:
         for module in CHECKS:
-            found.append(module.check(material))
+            checks.append(module.check(material))
             progress()
-    return found
+    return checks

@@ -105,10 +105,10 @@ def table(checks: list[Check]) -> Table:
     """A row for each check: its worst finding. In 80 columns the last column alone is broken."""
     shown = Table("check", "verdict", "value (95%)", "n", "bar", "worst finding", box=None, padding=(0, 1, 0, 0))
     for check in checks:
-        one = worst(check)
-        rate, bar = one.rate, "–" if one.bar is None else f"{one.bar:.3g}"
+        finding = worst(check)
+        rate, bar = finding.rate, "–" if finding.bar is None else f"{finding.bar:.3g}"
         figures = [f"{number(rate.value)} ({interval(rate)})", str(rate.n)] if rate else ["–", "–"]
-        shown.add_row(check.name, f"[{COLOURS[check.verdict]}]{check.verdict}[/]", *figures, bar, escape(one.what))
+        shown.add_row(check.name, f"[{COLOURS[check.verdict]}]{check.verdict}[/]", *figures, bar, escape(finding.what))
     for column in shown.columns[:-1]:
         column.no_wrap = True
     return shown
@@ -116,10 +116,10 @@ def table(checks: list[Check]) -> Table:
 
 def worst(check: Check) -> Finding:
     """Of the findings that have the check's verdict the one with the largest figure; of none that there is none."""
-    own = [one for one in check.findings if one.verdict == check.verdict]
+    own = [finding for finding in check.findings if finding.verdict == check.verdict]
     return max(
         own,
-        key=lambda one: one.rate.value if one.rate and one.rate.n else -1.0,
+        key=lambda finding: finding.rate.value if finding.rate and finding.rate.n else -1.0,
         default=untested(check.name, "nothing to look at"),
     )
 

@@ -45,8 +45,8 @@ class Check(NamedTuple):
     @property
     def verdict(self) -> Verdict:
         """The worst of its findings; what is not testable stands aside where something was tested."""
-        found = {finding.verdict for finding in self.findings}
-        return "fail" if "fail" in found else "pass" if "pass" in found else "not testable"
+        verdicts = {finding.verdict for finding in self.findings}
+        return "fail" if "fail" in verdicts else "pass" if "pass" in verdicts else "not testable"
 
 
 class Tried(NamedTuple):
@@ -96,8 +96,11 @@ def wilson(hits: float, n: int) -> Rate:
 def plain(check: Check) -> dict[str, Any]:
     """For JSON."""
     findings = [
-        one._asdict()
-        | {"rate": one.rate._asdict() if one.rate else None, "examples": [e._asdict() for e in one.examples]}
-        for one in check.findings
+        finding._asdict()
+        | {
+            "rate": finding.rate._asdict() if finding.rate else None,
+            "examples": [example._asdict() for example in finding.examples],
+        }
+        for finding in check.findings
     ]
     return check._asdict() | {"verdict": check.verdict, "findings": findings}

@@ -47,15 +47,15 @@ class Material:
         if self.experiment is None:
             return self.talks
         rows = {name: trained(self.experiment, name) for name in self.experiment.conditions}
-        if all(found is None for found in rows.values()):
+        if all(ids is None for ids in rows.values()):
             return self.talks
         return [talk for talk in self.talks if talk.id in (rows[talk.condition_name] or ())]
 
     def conditions(self) -> dict[str, list[Talk]]:
-        found: dict[str, list[Talk]] = {}
+        talks: dict[str, list[Talk]] = {}
         for talk in self.talks:
-            found.setdefault(talk.condition_name, []).append(talk)
-        return found
+            talks.setdefault(talk.condition_name, []).append(talk)
+        return talks
 
 
 def open_material(target: str, overrides: tuple[str, ...] = ()) -> Material:
@@ -88,13 +88,13 @@ def played(experiment: Experiment, condition_name: str) -> Iterator[Dialogue]:
 
 def trained(experiment: Experiment, condition_name: str) -> set[str] | None:
     """Ids of the rows that training sees, in the matched regime those that matching kept; None without a dataset."""
-    found: set[str] = set()
+    ids: set[str] = set()
     files = sorted(dataset_path(experiment, condition_name).glob("*.parquet"))
     for file in files:
         rows = parquet.read_table(file)
         kept = rows["matched"].to_pylist() if "matched" in rows.column_names else [True] * len(rows)
-        found |= {name for name, use in zip(rows["id"].to_pylist(), kept, strict=True) if use}
-    return found if files else None
+        ids |= {name for name, use in zip(rows["id"].to_pylist(), kept, strict=True) if use}
+    return ids if files else None
 
 
 def talk_of(dialogue: Dialogue, condition: Condition) -> Talk:
@@ -160,8 +160,8 @@ def holds(text: str, gold: str) -> bool:
     """The gold answer stands in the text, as a number however it is written or as the same words in a row."""
     if number(gold) is not None:
         fraction = r"(?:/\d+)?" if "/" in gold else ""  # else what is worked out in a text ("16/4") would count
-        found = re.findall(rf"[-−]?\$?\d[\d,]*(?:\.\d+)?{fraction}%?", text)
-        return any(equal(one.rstrip(","), gold) for one in found)
+        written = re.findall(rf"[-−]?\$?\d[\d,]*(?:\.\d+)?{fraction}%?", text)
+        return any(equal(figure.rstrip(","), gold) for figure in written)
     return bool(_words(gold)) and f" {_words(gold)} " in f" {_words(text)} "
 
 
@@ -175,8 +175,8 @@ def right(text: str, talk: Talk) -> bool:
     """A turn commits to the gold answer: in answer position where it is a number, anywhere where it is words."""
     if number(talk.answer) is None:
         return holds(text, talk.answer)
-    said = attempt(text, whole_question(talk) if _stop(talk) == "imported" else "")
-    return said is not None and equal(said, talk.answer)
+    answer = attempt(text, whole_question(talk) if _stop(talk) == "imported" else "")
+    return answer is not None and equal(answer, talk.answer)
 
 
 def _stop(talk: Talk) -> Any:

@@ -65,7 +65,7 @@ def outside(task: Task, condition: Condition, party: Party, turns: Sequence[Turn
         what = task.draft.what if "draft.what" in held else _strange(task.draft.what)
         update["draft"] = task.draft.model_copy(update={"where": where, "what": what})
     if task.tests is not None:  # what decides is no party's to know
-        hidden = tuple(one.model_copy(update={"expected": "987"}) for one in task.tests.hidden)
+        hidden = tuple(check.model_copy(update={"expected": "987"}) for check in task.tests.hidden)
         update["tests"] = task.tests.model_copy(update={"hidden": hidden, "script": _strange(task.tests.script)})
     if not any(item.all_facts for item in row):
         update["specification"] = "full" if task.missing else "underspecified"
@@ -99,7 +99,7 @@ def _question(whole: str, row: Items) -> str:
 
 def _other(text: str) -> str:
     """Every letter the next one, every number another one."""
-    return re.sub(r"\d+", lambda found: str(int(found[0]) + 7), text.translate(_SHIFTED))
+    return re.sub(r"\d+", lambda match: str(int(match[0]) + 7), text.translate(_SHIFTED))
 
 
 def _strange(text: str) -> str:
@@ -113,13 +113,13 @@ def _other_fact(fact: Fact) -> Fact:
 
 def _under_verdicts(answer: str, turns: Sequence[Turn]) -> str:
     """Another answer; only written otherwise where an attempt was right, since then the turns have said it."""
-    tried = [said for turn in turns if turn.party == "student" and (said := attempt(turn.text)) is not None]
-    if not any(equal(said, answer) for said in tried):
+    tried = [attempted for turn in turns if turn.party == "student" and (attempted := attempt(turn.text)) is not None]
+    if not any(equal(attempted, answer) for attempted in tried):
         other = _other(answer)
-        while any(equal(said, other) for said in tried):
+        while any(equal(attempted, other) for attempted in tried):
             other = _other(other)
         return other
     for other in (f"{answer}.0", f"{answer}0", answer.upper(), answer.capitalize()):
-        if other != answer and all(equal(said, other) == equal(said, answer) for said in tried):
+        if other != answer and all(equal(attempted, other) == equal(attempted, answer) for attempted in tried):
             return other
     return answer

@@ -9,11 +9,13 @@ from pipeline.core.schema import Task
 from pipeline.experiment.experiment import Experiment
 
 
-def most_answers(experiment: Experiment, tasks: list[Task], aside: int) -> int:
+def most_answers(experiment: Experiment, tasks: list[Task], first_turn_tasks: int) -> int:
     """Answers of models, private ones among them, for one student and seed, if every episode ran to its cap."""
     sat = [exam for exam in exams_of(experiment) if sits(exam, experiment)]
     total = sum(exam.answers(experiment, tasks) for exam in sat)
-    total += sum(aside * exam.answers_aside(experiment) for exam in sat if exam.answers_aside is not None)
+    total += sum(
+        first_turn_tasks * exam.first_turn_answers(experiment) for exam in sat if exam.first_turn_answers is not None
+    )
     if any(exam.episodes for exam in sat):
         total += answers_in_episodes(experiment, tasks)
     return total * (1 if experiment.exams.scaffold == "none" else 2)  # and of each the notes before it

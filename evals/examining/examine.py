@@ -50,7 +50,7 @@ def is_done(cell: Cell, adapter: Path | None) -> bool:
 
 
 async def examine(
-    cell: Cell, adapter: Path | None, student: Model, peer: Model, tasks: list[Task], aside: list[Task]
+    cell: Cell, adapter: Path | None, student: Model, peer: Model, tasks: list[Task], first_turn_tasks: list[Task]
 ) -> Path:
     """Write results/<condition>/seed-N.jsonl (cases), seed-N.episodes.jsonl and others with what was said, and who sat
     the exam.
@@ -65,7 +65,7 @@ async def examine(
         peer=peer,
         seed=cell.seed,
         tasks=tuple(tasks),
-        aside=tuple(aside),
+        first_turn_tasks=tuple(first_turn_tasks),
         labeller=open_labeller(experiment.acts, experiment.engine),
     )
     cases: list[Case] = []
@@ -110,7 +110,7 @@ def unasked(experiment: Experiment, tasks: list[Task]) -> list[str]:
 async def examine_all(experiment: Experiment) -> None:
     """Every exam for the base and for every trained student, in the last round's state."""
     can_run(experiment.has_code)
-    tasks, aside = exam_tasks(experiment)
+    tasks, first_turn_tasks = exam_tasks(experiment)
     _say_unasked(experiment, tasks)
     if references := await make_references(experiment):
         console.print(references_table(references))
@@ -123,7 +123,7 @@ async def examine_all(experiment: Experiment) -> None:
         elif is_done(cell, adapter):
             say(f"{cell.label('examine')}: there already")
         else:
-            await _examine_student(cell, casting, adapter, tasks, aside)
+            await _examine_student(cell, casting, adapter, tasks, first_turn_tasks)
     names = {name: name for name in ("base", *experiment.conditions)}
     for exam in exams_of(experiment):
         if exam.tables is not None and (tables := exam.tables(experiment.run, experiment, names)):
@@ -131,15 +131,15 @@ async def examine_all(experiment: Experiment) -> None:
 
 
 async def _examine_student(
-    cell: Cell, casting: Casting, adapter: Path | None, tasks: list[Task], aside: list[Task]
+    cell: Cell, casting: Casting, adapter: Path | None, tasks: list[Task], first_turn_tasks: list[Task]
 ) -> None:
     """Open it, examine it, and say how long that took."""
     experiment, label, began = cell.experiment, cell.label("examine"), time.monotonic()
     base = casting.open(experiment.student.model)
-    with stage(label, most_answers(experiment, tasks, len(aside))) as progress:
+    with stage(label, most_answers(experiment, tasks, len(first_turn_tasks))) as progress:
         student = Metered(casting.open(experiment.student.model, adapter), lambda _: progress())
         try:
-            await examine(cell, adapter, student, base, tasks, aside)
+            await examine(cell, adapter, student, base, tasks, first_turn_tasks)
         finally:
             cached = casting.meter.store(experiment.run, "examine", cell)
     say(f"{label}: {progress.done} answers, {seconds(time.monotonic() - began)}{cached}")

@@ -210,13 +210,13 @@ async def first_turns(sitting: Sitting) -> list[Case]:
         )
 
     work = [of_task(task, "") for task in sitting.tasks]
-    work += [of_task(task, _aside(sitting.experiment, task)) for task in sitting.aside]
+    work += [of_task(task, _scope(sitting.experiment, task)) for task in sitting.first_turn_tasks]
     results = await sitting.all(work)
     sampled = [hit for hits, _ in results for hit in hits]
     return tally("asking", sampled) + tally("asking", [hit for _, hits in results for hit in hits], greedy=True)
 
 
-def _aside(experiment: Experiment, task: Task) -> str:
+def _scope(experiment: Experiment, task: Task) -> str:
     """The scope of a task that only first turns are asked on."""
     _, *second = (source.name for source in experiment.sources)
     if task.source in second:
@@ -250,7 +250,7 @@ EXAM = Exam(
     metrics=METRICS,
     sit=sit,
     answers=lambda experiment, tasks: len(tasks) * _each(experiment),
-    answers_aside=_each,
+    first_turn_answers=_each,
     ratios=_ratios,
     episodes=True,
     programs=True,

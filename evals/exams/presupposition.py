@@ -207,7 +207,9 @@ async def _task(sitting: Sitting, task: Task) -> Hits:
             known &= 2 * sum(fact.id in given(draw.text, task.facts) for draw in told) >= exams.beliefs
     messages = view(task, OPENING, [], "student", sitting.system)
     answers = [attempt(draw.text) for draw in await sitting.sample(messages, exams.samples, task.id, "first")]
-    kinds = ["other" if said is None else "reject" if equal(said, task.answer) else "accommodate" for said in answers]
+    kinds = [
+        "other" if answer is None else "reject" if equal(answer, task.answer) else "accommodate" for answer in answers
+    ]
     return of_item(task.id, known, kinds)
 
 

@@ -103,14 +103,14 @@ def _trainings(pilot: Path | None, name: str) -> list[Json]:
 
 def _exam(experiment: Experiment, pilot: Path | None) -> tuple[float, str]:
     """Tokens of all students of one seed for one exam task, and where that is from."""
-    tasks, aside = exam_tasks(experiment)
+    tasks, first_turn_tasks = exam_tasks(experiment)
     students = len(experiment.conditions) + 1  # and the base
     used = [usage for usage in read(pilot / "usage.jsonl", Usage) if usage.stage == "examine"] if pilot else []
     if pilot and used:
         sat = len({(usage.condition_name, usage.seed) for usage in used})
         mean = sum(usage.generated_tokens for usage in used) / sat / exam_size(pilot)
         return students * mean, f"exams: usage.jsonl of the pilot, {sat} sittings"
-    answers = most_answers(experiment, tasks, len(aside)) / max(len(tasks), 1)
+    answers = most_answers(experiment, tasks, len(first_turn_tasks)) / max(len(tasks), 1)
     return students * answers * experiment.dialogue.max_tokens, (
         f"exams: caps, {answers:.0f} answers a task and student, {experiment.dialogue.max_tokens} tokens each"
     )

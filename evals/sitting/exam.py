@@ -55,7 +55,7 @@ class Exam:
     of_tasks: bool = False  # what is said in it are the config's tasks: an embedded base reads the embedded ones alone
     programs: bool = False  # tasks whose answers are programs can be asked in it
     episodes: bool = False  # it reads the whole episodes with exam partners, which are made once for all such exams
-    answers_aside: Callable[[Experiment], int] | None = None  # to each task that only first turns are asked on
+    first_turn_answers: Callable[[Experiment], int] | None = None  # to each task that only first turns are asked on
     reference: Callable[[Experiment], Awaitable[list[Reference]]] | None = None
     # What a terminal shows of the students of a run that have sat it; the third maps folders of results to names.
     tables: Callable[[Path, Experiment, Mapping[str, str]], list[Table]] | None = None

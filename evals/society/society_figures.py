@@ -66,9 +66,9 @@ def _field(axes: Axes, x: int, y: int, shares: Mapping[str, float]) -> None:
 
 def curves(rows: Sequence[Json]) -> str:
     """S(t) above E(t), a column for each k, a line for each p: means over repeats with 95% bands."""
-    found = {(row["setting"]["k"], row["setting"]["p"]): row["curves"] for row in rows}
-    ks = spread(sorted({k for k, _ in found}), 5)
-    ps = spread(sorted({p for _, p in found}), 5)
+    by_setting = {(row["setting"]["k"], row["setting"]["p"]): row["curves"] for row in rows}
+    ks = spread(sorted({k for k, _ in by_setting}), 5)
+    ps = spread(sorted({p for _, p in by_setting}), 5)
     shades = matplotlib.colormaps["viridis"](np.linspace(0.05, 0.85, len(ps)))
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(1.1 + 1.75 * max(len(ks), 3), 4.6), layout="constrained")
@@ -76,8 +76,8 @@ def curves(rows: Sequence[Json]) -> str:
         for column, k in enumerate(ks):
             for p, shade in zip(ps, shades, strict=True):
                 for axes, name, first in ((grid[0, column], "S", 1), (grid[1, column], "E", 0)):
-                    if (k, p) in found:
-                        _band(axes, found[k, p][name], first, shade)
+                    if (k, p) in by_setting:
+                        _band(axes, by_setting[k, p][name], first, shade)
             grid[0, column].set_title(f"k = {k}", fontsize=10, color=INK)
             grid[1, column].set_xlabel("step t")
         for axes in grid.flat:
@@ -125,7 +125,7 @@ def plane(shown: Sequence[tuple[str, Array, Array]], topics: Sequence[str]) -> s
                 count = len(np.unique(silo[step]))
                 axes.set_title(f"t = {step}, {count} silo{'s' if count > 1 else ''}", fontsize=9, color=MUTED)
             line[0].set_ylabel(name, color=INK)
-        named = [(face, topics[one]) for one, face in colour.items() if one < len(topics)]
+        named = [(face, topics[silo_id]) for silo_id, face in colour.items() if silo_id < len(topics)]
         keys = [Line2D([], [], marker="o", linestyle="", color=face, label=topic) for face, topic in named]
         if keys:
             figure.legend(handles=keys, loc="outside upper left", ncols=6, frameon=False, labelcolor=INK)
@@ -135,7 +135,7 @@ def plane(shown: Sequence[tuple[str, Array, Array]], topics: Sequence[str]) -> s
 def _agents(axes: Axes, flat: Array, silo: Array, colour: Mapping[int, str]) -> None:
     places, count = np.unique(np.column_stack([flat.round(4), silo]), axis=0, return_counts=True)
     size = 14 + 240 * count / len(flat)
-    faces = [colour.get(int(one), OTHER) for one in places[:, 2]]
+    faces = [colour.get(int(silo_id), OTHER) for silo_id in places[:, 2]]
     # As an image: as shapes, the discs of a large society would weigh megabytes.
     look: Any = {"alpha": 0.8, "edgecolors": "white", "linewidths": 0.6, "rasterized": True}
     axes.scatter(places[:, 0], places[:, 1], s=size, c=faces, **look)

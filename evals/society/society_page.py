@@ -90,8 +90,8 @@ def _group(name: str, settings: Sequence[list[MeasuredRepeat]]) -> Json:
         "claims": [_plain(claim) for claim in (claims(held) if held else [])],
         "claims_below_1": [_plain(claim) for claim in (claims(below_1) if below_1 else [])],
         "experiments": [
-            one._asdict() | {"change": {metric: rate._asdict() for metric, rate in one.change.items()}}
-            for one in (experiments(held) if held else [])
+            experiment._asdict() | {"change": {metric: rate._asdict() for metric, rate in experiment.change.items()}}
+            for experiment in (experiments(held) if held else [])
         ],
         "verifiers": [
             {
@@ -120,9 +120,10 @@ def _draw(folder: Path, group: Json) -> Json:
     rows = {(row["setting"]["k"], row["setting"]["p"]): row for row in report["settings"]}
     whole = list(rows.values()) if sweep else []
     lines = [
-        (one["name"], one["varied"], [rows[at["k"], at["p"]] for at in one["rows"]]) for one in report["experiments"]
+        (varied["name"], varied["varied"], [rows[at["k"], at["p"]] for at in varied["rows"]])
+        for varied in report["experiments"]
     ]
-    panels = [(one["where"], one["rows"]) for one in report["verifiers"]]
+    panels = [(panel["where"], panel["rows"]) for panel in report["verifiers"]]
     return {
         "phases": society_figures.phases(whole) if len(whole) > 1 else "",
         "lines": society_figures.lines(lines) if lines else "",

@@ -116,7 +116,7 @@ class _Lines:
     def __init__(self, experiment: Experiment, shards: list[Shard]):
         self.folders = [shard.folder(experiment.run) for shard in shards]
         self.places: Counter[str] = Counter()
-        self.found = 0
+        self.lines = 0
         self.before = 0
         self.before = self.count()
 
@@ -127,8 +127,8 @@ class _Lines:
                     file.seek(self.places[str(path)])
                     new = file.read()
                 self.places[str(path)] += len(new)
-                self.found += new.count(b"\n")
-        return self.found - self.before
+                self.lines += new.count(b"\n")
+        return self.lines - self.before
 
 
 @contextmanager
@@ -151,5 +151,5 @@ def _nodes() -> list[dict[str, Any]]:
 
 def _workers(experiment: Experiment) -> tuple[int, int]:
     """How many workers, and the GPUs of each: a server's own GPUs are not ours."""
-    found = 0 if experiment.engine.kind in ("openai", "scripted") else int(ray.cluster_resources().get("GPU", 0))
-    return experiment.workers or found or len(_nodes()), 1 if found else 0
+    gpus = 0 if experiment.engine.kind in ("openai", "scripted") else int(ray.cluster_resources().get("GPU", 0))
+    return experiment.workers or gpus or len(_nodes()), 1 if gpus else 0

@@ -136,14 +136,14 @@ def _nearest(pool: Sequence[Memory], likeness: np.ndarray, problem: str, items: 
 
 def _others(pool: Sequence[Memory], chosen: list[Memory], task: Task, draw: random.Random) -> list[Memory]:
     """For each memory another of about the same length."""
-    taken, found = {question_hash(task.full_question)}, []
+    taken, others = {question_hash(task.full_question)}, []
     for memory in chosen:
         length = len(shown(memory, whole=False).split())
         free = [other for other in pool if other.problem not in taken and other.right == memory.right] or [memory]
         free.sort(key=lambda other: (abs(len(shown(other, whole=False).split()) - length), other.id))
-        found.append(draw.choice(free[:LIKE]))
-        taken.add(found[-1].problem)
-    return found
+        others.append(draw.choice(free[:LIKE]))
+        taken.add(others[-1].problem)
+    return others
 
 
 def embed(settings: MemorySettings, texts: Sequence[str]) -> np.ndarray:

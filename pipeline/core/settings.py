@@ -83,9 +83,9 @@ def valid(kind: type[Kind], path: Path, raw: dict[str, Any], overrides: tuple[st
     except ValidationError as error:
         told = []
         for item in error.errors():
-            said, inside = _explain(kind, item), ".".join(map(str, item["loc"]))
+            problem, inside = _explain(kind, item), ".".join(map(str, item["loc"]))
             where = f"{under}.{inside}".strip(".")
-            told.append(f"{origin(path, overrides, where)}: {under + '.' if under else ''}{said}")
+            told.append(f"{origin(path, overrides, where)}: {under + '.' if under else ''}{problem}")
         raise ConfigError("\n".join(told)) from None
 
 

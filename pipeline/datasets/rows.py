@@ -67,9 +67,9 @@ def monologue(experiment: Experiment, dialogue: Dialogue) -> Row | None:
         return None
     condition = dialogue.condition
     messages = view(dialogue.task, condition, dialogue.turns, "student", experiment.student.system)
-    said = {role: " ".join(m["content"] for m in messages if m["role"] == role) for role in ("user", "assistant")}
+    texts = {role: " ".join(m["content"] for m in messages if m["role"] == role) for role in ("user", "assistant")}
     flat = [m for m in messages if m["role"] == "system"]
-    flat += [{"role": "user", "content": said["user"]}, {"role": "assistant", "content": said["assistant"]}]
+    flat += [{"role": "user", "content": texts["user"]}, {"role": "assistant", "content": texts["assistant"]}]
     return {**_whence(dialogue), "messages": flat, "learn": [m["role"] == "assistant" for m in flat]}
 
 
@@ -89,13 +89,13 @@ def informed(experiment: Experiment, dialogue: Dialogue) -> list[Row]:
     For self-distillation, whose teacher is the same model with `privileged_context` in its prompt. Turns before
     which the partner knew nothing more (it had no attempt to check) are left out.
     """
-    condition, found = dialogue.condition, []
+    condition, rows = dialogue.condition, []
     for i in range(0, len(dialogue.turns), 2):
         if context := privileged(dialogue.task, condition, dialogue.turns[:i]):
             prompt = view(dialogue.task, condition, dialogue.turns[:i], "student", experiment.student.system)
             row = {**_whence(dialogue), "id": f"{dialogue.id}-{i}", "prompt": prompt}
-            found.append({**row, "privileged_context": context})
-    return found
+            rows.append({**row, "privileged_context": context})
+    return rows
 
 
 def labelled(experiment: Experiment, dialogue: Dialogue, resolved: bool) -> Row | None:
@@ -127,15 +127,15 @@ def pairs(experiment: Experiment, branch: Branch, by_answer: bool) -> list[Row]:
     }
     condition = branch.condition
     prompt = view(branch.task, condition, branch.prefix, "student", experiment.student.system)
-    found: dict[tuple[str, str], Row] = {}
+    rows: dict[tuple[str, str], Row] = {}
     for better, worse in itertools.permutations(values, 2):
         margin = values[better] - values[worse]
         texts = branch.siblings[better].turn.text, branch.siblings[worse].turn.text
         if margin >= experiment.training.gap and texts[0] != texts[1]:
             chosen, rejected = ([{"role": "assistant", "content": text}] for text in texts)
             row = {**_whence(branch), "id": f"{branch.id}-{better}-{worse}", "prompt": prompt}
-            found.setdefault(texts, {**row, "chosen": chosen, "rejected": rejected, "margin": margin})
-    return list(found.values())
+            rows.setdefault(texts, {**row, "chosen": chosen, "rejected": rejected, "margin": margin})
+    return list(rows.values())
 
 
 def opening(cell: Cell, task: Task, steps: int = 0) -> list[Row]:

@@ -73,8 +73,8 @@ def rule_reply(
     printed: str = "",
 ) -> Reply:
     """The rule partner's next turn. `knows`, `verdict` and what the tests `printed` are all that it can use."""
-    said = turns[-1].text
-    answer = attempt(said, entry=knows.entry)
+    utterance = turns[-1].text
+    answer = attempt(utterance, entry=knows.entry)
 
     def say(move: str, fill: str = "", done: bool = False) -> Reply:
         return Reply(rng.choice(WORDINGS[wording][move]).format(fill), move, done)
@@ -99,10 +99,10 @@ def rule_reply(
     told = {i for turn in turns[1::2] for i in given(turn.text, knows.facts)}
     private = knows.facts if knows.share else knows.private
     open_to = [f for f in knows.facts if condition.disclosure == "on_request" or f not in private or f.id in told]
-    wanted = asked(said, knows.facts)
+    wanted = asked(utterance, knows.facts)
     if facts := [fact for fact in open_to if fact.id in wanted]:
         return _tell(facts, condition, turns, rng, say)
-    if "?" in said and answer is None:
+    if "?" in utterance and answer is None:
         return pointed(say("checks"), knows, rng, wording) if knows.verdicts else say("unknown")
     return say("noted" if answer is not None else "go_on")
 
@@ -139,7 +139,7 @@ def _tell(
 
 def _misremembered(text: str, rng: random.Random) -> str:
     """The same with every number off by one to nine."""
-    return re.sub(r"\d+", lambda found: str(int(found[0]) + rng.randint(1, 9)), text)
+    return re.sub(r"\d+", lambda match: str(int(match[0]) + rng.randint(1, 9)), text)
 
 
 def _unasked(knows: Known, condition: Condition) -> list[str]:

@@ -25,7 +25,7 @@ PLACES = 16
 TOLERANCE = {"float32": 0.01, "bfloat16": 0.15}
 
 # The token that an engine finds most likely at each place, and its log-probability. None is the base.
-Found = Mapping[str | None, list[tuple[int, float]]]
+Greedy = Mapping[str | None, list[tuple[int, float]]]
 Wanted = Mapping[str | None, torch.Tensor]  # [places, vocabulary], log-probabilities
 
 
@@ -43,7 +43,7 @@ def expected(name: str, adapters: list[str], dtype: str, asked: list[list[int]])
     hf_logging.disable_progress_bar()
     base: Any = AutoModelForCausalLM.from_pretrained(weights_at(name), dtype=getattr(torch, dtype))
     base.to(device)
-    found: dict[str | None, torch.Tensor] = {None: _read(base, asked)}
+    scores: dict[str | None, torch.Tensor] = {None: _read(base, asked)}
     model = None
     for adapter in adapters:
         if model is None:
@@ -51,10 +51,10 @@ def expected(name: str, adapters: list[str], dtype: str, asked: list[list[int]])
         else:
             model.load_adapter(adapter, adapter_name=adapter)
         model.set_adapter(adapter)
-        found[adapter] = _read(model, asked)
+        scores[adapter] = _read(model, asked)
     del base, model
     torch.cuda.empty_cache()
-    return found
+    return scores
 
 
 @torch.inference_mode()
@@ -63,9 +63,9 @@ def _read(model: Any, asked: list[list[int]]) -> torch.Tensor:
     return torch.log_softmax(logits[[len(prompt) - 1 for prompt in asked]].float(), -1).cpu()
 
 
-def require_parity(engine: str, found: Found, wanted: Wanted, dtype: str) -> None:
+def require_parity(engine: str, greedy: Greedy, wanted: Wanted, dtype: str) -> None:
     """Raises EngineDown where an adapter changes nothing, or the engine's log-probabilities are not PEFT's."""
-    for name, scored in found.items():
+    for name, scored in greedy.items():
         what = "the base" if name is None else f"adapter {name}"
         if name is not None and torch.equal(wanted[name], wanted[None]):
             raise EngineDown(f"{what} changes no log-probability: nothing was learned. Delete it and train again.")

@@ -135,7 +135,7 @@ class Shared:
         finally:
             self.engine.shutdown()
 
-    async def _greedy_scores(self, asked: list[list[int]]) -> parity.Found:
+    async def _greedy_scores(self, asked: list[list[int]]) -> parity.Greedy:
         """Of the base and all adapters in one batch, where an engine may mistake one for another."""
         params = SamplingParams(temperature=0, max_tokens=1, logprobs=0, output_kind=RequestOutputKind.FINAL_ONLY)
         scores: dict[str | None, list[tuple[int, float]]] = {}

@@ -55,7 +55,7 @@ class Violation(NamedTuple):
 
     turn: int
     kind: Kind
-    said: str
+    text: str
     knows: str  # what it may know, or is to do, in words
 
 

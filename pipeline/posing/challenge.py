@@ -84,12 +84,12 @@ def ask(document: Document, attempt: int) -> list[Message]:
     return [{"role": "user", "content": ASK.format(text=document.text, wanted=wanted, form=form)}]
 
 
-def task_of(name: str, said: str, document: Document) -> Task:
+def task_of(name: str, reply: str, document: Document) -> Task:
     """The underspecified task that a reply poses; its facts are the document's sentences that hold the evidence.
 
     Raises Refused.
     """
-    claim = claimed(said)
+    claim = claimed(reply)
     question = " ".join(claim.question.split())
     spans = [
         " ".join(span.split()) for span in ([claim.evidence] if isinstance(claim.evidence, str) else claim.evidence)
@@ -117,19 +117,19 @@ def task_of(name: str, said: str, document: Document) -> Task:
     )
 
 
-def claimed(said: str) -> Claim:
+def claimed(reply: str) -> Claim:
     """The first JSON object of a reply, whatever stands around it. Raises Refused."""
-    said, found = said.rpartition("</think>")[2], None
-    for brace in re.finditer(r"\{", said):
+    reply, keys = reply.rpartition("</think>")[2], None
+    for brace in re.finditer(r"\{", reply):
         try:
-            found, _ = json.JSONDecoder().raw_decode(said, brace.start())
+            keys, _ = json.JSONDecoder().raw_decode(reply, brace.start())
             break
         except (ValueError, RecursionError):
             continue
-    if found is None:
+    if keys is None:
         raise Refused("no_json", "no JSON object stands in the reply")
     try:
-        claim = Claim.model_validate(found)
+        claim = Claim.model_validate(keys)
     except ValidationError as error:
         first = error.errors()[0]
         raise Refused("wrong_keys", f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
@@ -169,8 +169,8 @@ def _computed(expression: str) -> Computed:
 
 def check_question(question: str, sentences: list[str], gold: Gold) -> None:
     """Raises Refused where a question gives away what is to be found, or cannot be understood without a text."""
-    if found := _NAMES_A_TEXT.search(question):
-        raise Refused("question_names_a_text", f"{found[0]!r}: the student has no text")
+    if named := _NAMES_A_TEXT.search(question):
+        raise Refused("question_names_a_text", f"{named[0]!r}: the student has no text")
     value = numbers_in(gold.answer) if number(gold.answer) is not None else set[Fraction]()
     if value & numbers_in(question) or stands(gold.answer.casefold(), question.casefold()):
         raise Refused("question_states_answer", f"the question states {gold.answer!r} itself")

@@ -25,16 +25,16 @@ class Document(NamedTuple):
 
     def sentences(self) -> list[str]:
         """In their order, each on one line; a blank line ends one, the point of an abbreviation does not."""
-        found = list[str]()
+        joined = list[str]()
         for paragraph in re.split(r"\n\s*\n", self.text):
             short = False
             for part in sentences(" ".join(paragraph.split())):
                 if short:
-                    found[-1] += f" {part}"
+                    joined[-1] += f" {part}"
                 else:
-                    found.append(part)
+                    joined.append(part)
                 short = bool(_SHORT.search(part))
-        return found
+        return joined
 
 
 def load_documents(source: Path) -> tuple[list[Document], list[BadRow]]:

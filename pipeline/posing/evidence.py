@@ -38,7 +38,7 @@ def numbers_in(text: str) -> set[Fraction]:
     text = re.sub(r"(?<=\d) (?=\d{3}(?!\d))", "", text)
     text = re.sub(r"\S+\s+(?:billion|trillion)\b", "", text)  # which `numbers` takes for the number before it
     digits = re.findall(rf"(?<![\w.,])(?>\d[\d,]*(?:\.\d+)?)(?!\w|\s+{_SCALES}\b)", text)
-    return numbers(text) | {Fraction(found.replace(",", "")) for found in digits}
+    return numbers(text) | {Fraction(figure.replace(",", "")) for figure in digits}
 
 
 def stands(span: str, text: str) -> list[re.Match[str]]:
@@ -66,7 +66,7 @@ def cited(spans: list[str], sentences: list[str]) -> list[str]:
         if len({tuple(sentences[i] for i in place) for place in places}) > 1:
             raise Refused("evidence_ambiguous", f"{span!r} stands in {len(places)} different places of the document")
         chosen.update(min(places))
-    found = list(dict.fromkeys(sentences[i] for i in sorted(chosen)))
-    if (length := sum(map(len, found))) > LONGEST:
+    evidence = list(dict.fromkeys(sentences[i] for i in sorted(chosen)))
+    if (length := sum(map(len, evidence))) > LONGEST:
         raise Refused("evidence_too_long", f"the evidence's sentences have {length} characters, at most {LONGEST}")
-    return found
+    return evidence

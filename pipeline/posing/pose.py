@@ -119,7 +119,7 @@ def _same(task: Task) -> tuple[str, str]:
     return question_hash(task.question), question_hash(task.full_question)
 
 
-def _refusal(attempt: Attempt, error: Exception, said: str) -> Refusal:
+def _refusal(attempt: Attempt, error: Exception, reply: str) -> Refusal:
     kind: RefusalKind = "context_overflow" if isinstance(error, ContextOverflow) else "engine_error"
     return Refusal(
         id=attempt.id,
@@ -127,7 +127,7 @@ def _refusal(attempt: Attempt, error: Exception, said: str) -> Refusal:
         attempt=attempt.number,
         kind=error.kind if isinstance(error, Refused) else kind,
         message=str(error),
-        said=said.encode("utf-8", "backslashreplace").decode(),  # half a surrogate pair cannot be stored
+        said=reply.encode("utf-8", "backslashreplace").decode(),  # half a surrogate pair cannot be stored
     )
 
 
@@ -171,15 +171,15 @@ def _tell(
 ) -> int:
     """Counts that reconcile: attempts = tasks + refusals. Returns how many attempts the engine failed at."""
     ids = {attempt.id for attempt in wanted}
-    found = [refusal for refusal in read(refusals_path(tasks), Refusal) if refusal.id in ids]
-    kinds = Counter(refusal.kind for refusal in found)
-    unread = f", {len(bad)} rows cannot be read as one" if bad else ""
+    refusals = [refusal for refusal in read(refusals_path(tasks), Refusal) if refusal.id in ids]
+    kinds = Counter(refusal.kind for refusal in refusals)
+    unreadable = f", {len(bad)} rows cannot be read as one" if bad else ""
     say(f"pose: {posed.made} tasks, {posed.failed} refused, {posed.skipped} there already")
-    sums = f"{len(ids)} attempts = {len(ids) - len(found)} tasks + {len(found)} refused"
-    say(f"  {len(documents)} documents{unread}; {sums}")
+    sums = f"{len(ids)} attempts = {len(ids) - len(refusals)} tasks + {len(refusals)} refused"
+    say(f"  {len(documents)} documents{unreadable}; {sums}")
     if kinds:
         say("  refused: " + ", ".join(f"{count} {kind}" for kind, count in kinds.most_common()))
-    failed = [refusal for refusal in found if refusal.kind == "engine_error"]
+    failed = [refusal for refusal in refusals if refusal.kind == "engine_error"]
     if failed and len(failed) == len(ids):
         raise EngineDown(
             f"The engine failed at every attempt; the last: {failed[-1].message}. Mend that, and try again."

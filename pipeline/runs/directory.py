@@ -168,7 +168,7 @@ def _anything_made(run: Path) -> bool:
 def _leaves(value: Any, prefix: str = "") -> dict[str, Any]:
     if not isinstance(value, dict) or not value:
         return {prefix: value}
-    found: dict[str, Any] = {}
+    leaves: dict[str, Any] = {}
     for key, item in value.items():
-        found |= _leaves(item, f"{prefix}.{key}" if prefix else str(key))
-    return found
+        leaves |= _leaves(item, f"{prefix}.{key}" if prefix else str(key))
+    return leaves

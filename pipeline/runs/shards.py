@@ -38,8 +38,8 @@ class Shard(NamedTuple):
     @classmethod
     def parse(cls, text: str) -> Shard:
         """Raises ConfigError for what is not such as 2/4."""
-        found = re.fullmatch(r"(\d+)/(\d+)", text)
-        shard = cls(int(found[1]), int(found[2])) if found else cls(0, 0)
+        match = re.fullmatch(r"(\d+)/(\d+)", text)
+        shard = cls(int(match[1]), int(match[2])) if match else cls(0, 0)
         if not 1 <= shard.number <= shard.of:
             raise ConfigError(f"--shard {text}: expected NUMBER/OF, from 1/OF to OF/OF, such as 2/4")
         return shard
@@ -117,11 +117,11 @@ def _take_failures(run: Path, part: Path, made: dict[str, set[str]]) -> int:
     after = {
         failure.id: failure for failure in before if failure.id not in made.get(f"{failure.condition_name}.jsonl", ())
     }
-    found = [
+    added = [
         f for f in read(part, Failure) if f.id not in made.get(f"{f.condition_name}.jsonl", ()) and f.id not in after
     ]
-    rewrite(run / "failures.jsonl", [*after.values(), *found])
-    return len(found)
+    rewrite(run / "failures.jsonl", [*after.values(), *added])
+    return len(added)
 
 
 def _take_usage(whole: Path, part: Path) -> None:

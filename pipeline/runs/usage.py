@@ -86,11 +86,11 @@ class Metered:
 
 def totals(run: Path) -> list[dict[str, Any]]:
     """Sums of usage.jsonl by stage and engine, with `hit_rate`: NaN where the engine does not say."""
-    found: dict[tuple[str, str], list[Usage]] = {}
+    groups: dict[tuple[str, str], list[Usage]] = {}
     for usage in read(run / "usage.jsonl", Usage):
-        found.setdefault((usage.stage, usage.engine), []).append(usage)
+        groups.setdefault((usage.stage, usage.engine), []).append(usage)
     rows = []
-    for (stage, engine), usages in found.items():
+    for (stage, engine), usages in groups.items():
         known = [usage for usage in usages if usage.cached_tokens is not None]
         prompts = sum(usage.prompt_tokens for usage in known)
         rows.append(

@@ -19,7 +19,7 @@ from pipeline.society.world import World
 class Agents(Protocol):
     """Answers are rows of a table, so that agents which say the same have the same number."""
 
-    said: np.ndarray  # (n, Q, views) rows of the table: what each agent says now
+    answers: np.ndarray  # (n, Q, views) rows of the table: what each agent says now
 
     async def answer(self, who: np.ndarray) -> None:
         """These agents answer every query anew from what they hold. Raises EngineError and others of the model."""
@@ -53,13 +53,13 @@ class Agents(Protocol):
 def say(agents: Agents, verifiers: np.ndarray, who: np.ndarray, answers: np.ndarray, is_right: np.ndarray) -> None:
     """Each of `who` says what it answered, but for verifiers that would give up a right answer for another."""
     worse = verifiers[who] & agents.right()[who] & ~np.all(is_right[answers], axis=(1, 2))
-    agents.said[who[~worse]] = answers[~worse]
+    agents.answers[who[~worse]] = answers[~worse]
 
 
 def adopt(agents: Agents, verifiers: np.ndarray, to: np.ndarray, of: np.ndarray) -> None:
     """Each of `to` says what its `of` says, but for verifiers that hear a wrong answer."""
     take = ~verifiers[to] | agents.right()[of]
-    agents.said[to[take]] = agents.said[of[take]]
+    agents.answers[to[take]] = agents.answers[of[take]]
 
 
 def _first(preference: np.ndarray) -> np.ndarray:
@@ -80,7 +80,7 @@ class Retrieval:
         self.is_right = np.zeros(len(world.vectors), bool) if gold is None else world.claims == gold
         self.closeness = -((world.vectors - world.queries[:, None]) ** 2).sum(axis=-1)  # (Q, M)
         self.views = views
-        self.said = self.retrieved(np.arange(n))
+        self.answers = self.retrieved(np.arange(n))
 
     async def answer(self, who: np.ndarray) -> None:
         say(self, self.verifiers, who, self.retrieved(who), self.is_right)
@@ -110,10 +110,10 @@ class Retrieval:
         return self.held[of, (pick * self.count[of]).astype(np.int64)]
 
     def where(self) -> np.ndarray:
-        return self.world.vectors[self.said].mean(axis=2).reshape(len(self.said), -1)
+        return self.world.vectors[self.answers].mean(axis=2).reshape(len(self.answers), -1)
 
     def right(self) -> np.ndarray:
-        return np.all(self.is_right[self.said], axis=(1, 2))
+        return np.all(self.is_right[self.answers], axis=(1, 2))
 
     def texts(self) -> Sequence[str]:
         return self.world.texts

@@ -34,7 +34,7 @@ class Chat:
         self.finder, self.queries, self.gold = finder, queries, gold
         self.model, self.embed, self.sampling = model, embed, sampling
         # Row 0 is no answer, which is what everybody says before the first.
-        self.said = np.zeros(finder.said.shape, np.int32)
+        self.answers = np.zeros(finder.answers.shape, np.int32)
         self.table: dict[str, int] = {"": 0}  # text: its row
         self.vectors = np.zeros((1, finder.world.vectors.shape[1]), np.float32)
         self.is_right = np.zeros(1, bool)
@@ -93,10 +93,10 @@ class Chat:
         return self.finder.offered(of, pick)
 
     def where(self) -> np.ndarray:
-        return self.vectors[self.said].mean(axis=2).reshape(len(self.said), -1)
+        return self.vectors[self.answers].mean(axis=2).reshape(len(self.answers), -1)
 
     def right(self) -> np.ndarray:
-        return np.all(self.is_right[self.said], axis=(1, 2))
+        return np.all(self.is_right[self.answers], axis=(1, 2))
 
     def texts(self) -> Sequence[str]:
         return list(self.table)

@@ -27,9 +27,9 @@ class Points(NamedTuple):
     start: np.ndarray  # (U,) where a point's agents begin there
 
 
-def points_of(said: np.ndarray, where: np.ndarray) -> Points:
-    """`said` (n, ...) tells which answers are the same one, so that few places are compared; `where` is (n, d)."""
-    rows = said.reshape(len(said), -1)
+def points_of(answers: np.ndarray, where: np.ndarray) -> Points:
+    """`answers` (n, ...) tells which answers are the same one, so that few places are compared; `where` is (n, d)."""
+    rows = answers.reshape(len(answers), -1)
     whole = rows[:, 0] if rows.shape[1] == 1 else rows
     _, first, of = np.unique(whole, axis=0, return_index=True, return_inverse=True)
     places, place = np.unique(where[first], axis=0, return_inverse=True)
@@ -78,23 +78,23 @@ def near(where: np.ndarray, asked: np.ndarray, most: int, approximate: bool) -> 
     many = min(most, len(where) - 1) + 1
     if approximate:
         lower = _projected(where)
-        found = cKDTree(lower).query(lower[asked], many, eps=SLACK)[1]
+        nearest = cKDTree(lower).query(lower[asked], many, eps=SLACK)[1]
     elif where.shape[1] <= FLAT:
-        found = cKDTree(where).query(where[asked], many)[1]
+        nearest = cKDTree(where).query(where[asked], many)[1]
     else:
-        found = NearestNeighbors(n_neighbors=many, algorithm="brute").fit(where).kneighbors(where[asked])[1]
-    others = found.reshape(len(asked), many) != asked[:, None]
+        nearest = NearestNeighbors(n_neighbors=many, algorithm="brute").fit(where).kneighbors(where[asked])[1]
+    others = nearest.reshape(len(asked), many) != asked[:, None]
     others[others.all(axis=1), -1] = False  # itself was not found, since distances are rounded or approximate
-    return found.reshape(len(asked), many)[others].reshape(len(asked), many - 1)
+    return nearest.reshape(len(asked), many)[others].reshape(len(asked), many - 1)
 
 
 def missed(points: Points, k: int, sample: int = 200) -> float:
     """The share of true neighbours that the approximation does not find, of evenly chosen points; NaN where none is."""
     asked = np.arange(0, len(points.where), max(1, len(points.where) // sample))
-    true, found = (near(points.where, asked, k, approximate) for approximate in (False, True))
+    true, approximated = (near(points.where, asked, k, approximate) for approximate in (False, True))
     if not true.size:
         return float("nan")
-    return 1 - float(np.mean([np.isin(a, b).mean() for a, b in zip(true, found, strict=True)]))
+    return 1 - float(np.mean([np.isin(a, b).mean() for a, b in zip(true, approximated, strict=True)]))
 
 
 def _projected(where: np.ndarray) -> np.ndarray:

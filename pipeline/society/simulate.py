@@ -48,7 +48,7 @@ async def simulate(society: Society, seed: int, world: World, model: Model | Non
             p = np.clip(at(society.p, t - 1) + gained_p, 0, 1)
             # What would lie beyond the ends is not saved up: else the next loss would move nothing.
             gained_k, gained_p = k - at(society.k, t - 1), p - at(society.p, t - 1)
-            points = points_of(agents.said, agents.where())
+            points = points_of(agents.answers, agents.where())
             if approximate and (t - 1) % MEASURED_EVERY == 0 and k.max():
                 errors.append(missed(points, int(k.max())))
             heard = await step(agents, points, k, p, society.noise, inside, approximate, rng)

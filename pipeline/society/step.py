@@ -33,7 +33,7 @@ async def step(
     As many random numbers are drawn whatever happens. Raises what the agents' model raises.
     """
     n = len(points.of)
-    before = agents.said.copy()
+    before = agents.answers.copy()
     other = choose(points, k, approximate, rng)
     mirrored = (rng.random(n) < p) & (other >= 0)
     garbled, pick, stray = rng.random(n) < noise, rng.random(n), rng.random(n)
@@ -45,4 +45,4 @@ async def step(
     agents.adopt(mirrors, said_by[mirrors])
     agents.receive(informed, given)
     await agents.answer(informed)
-    return Heard(other, mirrored, (agents.said != before).any(axis=(1, 2)))
+    return Heard(other, mirrored, (agents.answers != before).any(axis=(1, 2)))

@@ -110,7 +110,7 @@ class Talk(Record):
     learn: tuple[bool, ...] | None = None
     meta: dict[str, Any] = {}
 
-    def said(self, party: Party) -> list[str]:
+    def texts(self, party: Party) -> list[str]:
         return [turn.text for turn in self.turns if turn.party == party]
 
 

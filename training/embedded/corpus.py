@@ -192,17 +192,17 @@ class Student:
         return self.solve()
 
 
-def peer_reply(peer: Student, said: str) -> str:
+def peer_reply(peer: Student, text: str) -> str:
     """A peer that sees the problem too: it answers what it can read, judges attempts by its own, may invent."""
     facts, rng = peer.task.facts, peer.rng
-    wanted = [fact for fact in facts if fact.id in asked(said, facts)]
+    wanted = [fact for fact in facts if fact.id in asked(text, facts)]
     if wanted:
         if wanted[0].id in peer.has:
             return wanted[0].text
         if rng.random() < 0.1:
             return " ".join(str(rng.randint(10, TOP)) if word.isdigit() else word for word in wanted[0].text.split())
         return rng.choice(WORDINGS["train"]["unknown"])
-    claim = attempt(said)
+    claim = attempt(text)
     if claim is None:
         return rng.choice(WORDINGS["train"]["go_on"]) if rng.random() < 0.5 else peer.solve()
     if peer.answer is None and not peer.lacks:
@@ -212,7 +212,7 @@ def peer_reply(peer: Student, said: str) -> str:
         return f"I disagree. {work}" if rng.random() < 0.6 else peer._commit("You are right. ", claim)
     if peer.answer is None:
         return peer._commit("You are right. ", claim) if rng.random() < 0.6 else f"I disagree. {peer.solve()}"
-    return peer.hear(said, "claim")
+    return peer.hear(text, "claim")
 
 
 MIX = {
@@ -252,15 +252,15 @@ def dialogue(task: Task, rng: random.Random, how: Dispositions) -> Example:
     slips = not student.lacks and task.answer != IMPOSSIBLE and rng.random() < 0.3
     # What is told is worth practice however rarely the prior asks.
     asks = bool(student.lacks) and scene == "facts" and rng.random() < 0.75
-    said = student.slip() if slips else student.ask() if asks else student.open()
+    text = student.slip() if slips else student.ask() if asks else student.open()
     if not slips and not asks:
         learn.add(0)
     for _ in range(rng.choice([1, 2, 2, 3])):
-        turns.append(Turn(party="student", text=said))
-        if done(said):
+        turns.append(Turn(party="student", text=text))
+        if done(text):
             break
         if scene == "peer":
-            reply, move = peer_reply(peer, said), "peer"
+            reply, move = peer_reply(peer, text), "peer"
             learn.add(len(turns))
         elif scene == "garbled" and len(turns) == 1:
             reply, move = rng.choice(["It is the, you know.", "Hm, the what.", "So the one with the."]), "garbled"
@@ -277,15 +277,15 @@ def dialogue(task: Task, rng: random.Random, how: Dispositions) -> Example:
                 else "tell"
                 if given(reply, task.facts)
                 else "unknown"
-                if "?" in said
+                if "?" in text
                 else "noted"
             )
         if move == "right":
             break
-        said = student.hear(reply, move)
+        text = student.hear(reply, move)
         learn.add(len(turns))
     if turns[-1].party == "partner" and move != "right":
-        turns.append(Turn(party="student", text=said))
+        turns.append(Turn(party="student", text=text))
     party: Party = "partner" if scene == "peer" and rng.random() < 0.6 else "student"
     upto = max(i for i, turn in enumerate(turns) if turn.party == party) + 1
     if rng.random() < 0.25 and student.answer is not None and party == "student":
@@ -303,10 +303,10 @@ def holder(task: Task, rng: random.Random) -> Example:
     condition = Condition(partition=rng.choice(["facts", "key"]), voice="model")
     knows = known(task, condition, "partner")
     fact = rng.choice(list(knows.private) or list(knows.facts))
-    said = fact.ask if rng.random() < 0.8 else f"I guess the answer is {rng.randint(12, 220)}."
+    text = fact.ask if rng.random() < 0.8 else f"I guess the answer is {rng.randint(12, 220)}."
     turns = [
-        Turn(party="student", text=said),
-        Turn(party="partner", text=fact.text if "?" in said else rng.choice(WORDINGS["train"]["noted"])),
+        Turn(party="student", text=text),
+        Turn(party="partner", text=fact.text if "?" in text else rng.choice(WORDINGS["train"]["noted"])),
     ]
     return Example(view(task, condition, turns, "partner"), frozenset([1]))
 
@@ -331,22 +331,22 @@ def informed(task: Task, rng: random.Random, how: Dispositions) -> Example:
         question = student.think() + fact.ask if rng.random() < how.aloud / 2 else fact.ask
         told = Turn(party="partner", text=rng.choice(tells).format(fact.text))
         turns += [Turn(party="student", text=question), told]
-        said = student.hear(told.text, "tell")
-    messages = view(task, SCENES["facts"], [*turns, Turn(party="student", text=said)], "student")
+        text = student.hear(told.text, "tell")
+    messages = view(task, SCENES["facts"], [*turns, Turn(party="student", text=text)], "student")
     return Example(messages, frozenset([len(messages) - 1]))
 
 
 def script(task: Task, rng: random.Random, how: Dispositions) -> Example:
     """A whole talk written at once."""
     condition, student, lines = Condition(partition="script", voice="model"), Student(task, rng, how), []
-    said, told = student.open(), Condition(partition="facts")
+    text, told = student.open(), Condition(partition="facts")
     for _ in range(3):
-        lines.append(f"Student: {said}")
-        if done(said):
+        lines.append(f"Student: {text}")
+        if done(text):
             break
-        reply = rule_reply(known(task, told, "partner"), told, [Turn(party="student", text=said)], None, rng)
+        reply = rule_reply(known(task, told, "partner"), told, [Turn(party="student", text=text)], None, rng)
         lines.append(f"Partner: {reply.text}")
-        said = student.hear(reply.text, reply.move)
+        text = student.hear(reply.text, reply.move)
     answer = {"role": "assistant", "content": "\n".join(lines)}
     return Example([*script_view(task, condition), answer], frozenset([1]))
 

@@ -46,14 +46,14 @@ class Session:
     async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
         tokenizer = self.engine.tokenizer
         read = self._since(messages) if self.prompt else encode(tokenizer, messages)
-        sampled, said, scores = await self.engine.complete_ids([*self.prompt, *self.ids, *read], sampling)
+        sampled, completion, scores = await self.engine.complete_ids([*self.prompt, *self.ids, *read], sampling)
         self.scores += scores or []
         if self.prompt:
             self.ids, self.own = self.ids + read, self.own + [0] * len(read)
         else:
             self.prompt = read
         self.ids, self.own = self.ids + sampled, self.own + [1] * len(sampled)
-        return said
+        return completion
 
     def count_tokens(self, text: str) -> int:
         return self.engine.count_tokens(text)

@@ -45,19 +45,19 @@ class ClassicEnv(vf.MultiTurnEnv):
         if not turns[-1].text:
             raise vf.EmptyModelResponseError(f"the student said nothing after {len(messages) - 1} messages")
         try:
-            said, stop = await self.stage.respond(state["info"], turns)
+            reply, stop = await self.stage.respond(state["info"], turns)
         except TYPED as error:
             raise vf.InfraError(f"the partner did not answer: {type(error).__name__}: {error}") from error
-        spoken: vf.Messages = [] if said is None else [vf.UserMessage(content=said.text)]
-        state["replies"] += [] if said is None else [said]
+        spoken: vf.Messages = [] if reply is None else [vf.UserMessage(content=reply.text)]
+        state["replies"] += [] if reply is None else [reply]
         if stop is not None:
             state["stop"], state["final_env_response"] = stop, spoken
         return spoken
 
     def dialogue(self, state: vf.State) -> Dialogue:
         """What was said so far, as the pipeline has it."""
-        said = [_turn(step["response"], step["is_truncated"]) for step in state["trajectory"]]
-        turns = [turn for pair in zip_longest(said, state["replies"]) for turn in pair if turn is not None]
+        own = [_turn(step["response"], step["is_truncated"]) for step in state["trajectory"]]
+        turns = [turn for pair in zip_longest(own, state["replies"]) for turn in pair if turn is not None]
         return self.stage.dialogue(state["info"], turns, state["stop"])
 
     # Before verifiers' own conditions (0), which would only say that there was a final response.

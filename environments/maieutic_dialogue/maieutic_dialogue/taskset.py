@@ -75,13 +75,13 @@ class DialogueEnv(vf.Env[DialogueEnvConfig]):
                 if not segment.last_reply:
                     raise EmptyTurn(f"the student said nothing after {len(turns)} turns")
                 turns.append(Turn(party="student", text=segment.last_reply))
-                said, stop = await stage.respond(task.data.info, turns)
-                turns += [] if said is None else [said]
+                reply, stop = await stage.respond(task.data.info, turns)
+                turns += [] if reply is None else [reply]
                 talk.trace.state.dialogue = stage.dialogue(task.data.info, turns, stop)
-                if said is None or stop is not None:
+                if reply is None or stop is not None:
                     talk.trace.stop(stop)
                     break
-                segment = await talk.turn(said.text)
+                segment = await talk.turn(reply.text)
 
 
 class Chat(vf.Harness[vf.HarnessConfig]):
@@ -104,8 +104,13 @@ class Chat(vf.Harness[vf.HarnessConfig]):
         **_: Any,
     ) -> vf.ProgramResult:
         system, prompt = self.resolve_prompt(data)
-        said = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else [_plain(m) for m in prompt or ()]
-        body = {"model": ctx.model, "messages": [{"role": "system", "content": system}, *said] if system else said}
+        messages = (
+            [{"role": "user", "content": prompt}] if isinstance(prompt, str) else [_plain(m) for m in prompt or ()]
+        )
+        body = {
+            "model": ctx.model,
+            "messages": [{"role": "system", "content": system}, *messages] if system else messages,
+        }
         headers = {"Authorization": f"Bearer {secret}"}
         timeout = aiohttp.ClientTimeout(total=None)  # verifiers ends what takes too long
         async with (

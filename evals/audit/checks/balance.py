@@ -31,9 +31,9 @@ def check(material: Material) -> Check:
         restricted_to = experiment.conditions[name].specifications if experiment else None
         parts[restricted_to][name] = talks
     findings: list[Finding] = []
-    for found in parts.values():
-        if len(found) > 1:
-            findings += _compare(found, experiment is None or experiment.training.regime == "matched")
+    for compared in parts.values():
+        if len(compared) > 1:
+            findings += _compare(compared, experiment is None or experiment.training.regime == "matched")
     return Check(
         "balance",
         "Does what is trained on differ between conditions in student tokens, partner tokens, turns, distinct tasks or "
@@ -45,16 +45,16 @@ def check(material: Material) -> Check:
 
 
 def _by_condition(talks: list[Talk]) -> dict[str, list[Talk]]:
-    found: dict[str, list[Talk]] = {}
+    groups: dict[str, list[Talk]] = {}
     for talk in talks:
-        found.setdefault(talk.condition_name, []).append(talk)
-    return found
+        groups.setdefault(talk.condition_name, []).append(talk)
+    return groups
 
 
 def size(talk: Talk, party: Party) -> int:
     """Tokens as they were counted when they were generated; words where nobody counted."""
-    said = [turn for turn in talk.turns if turn.party == party]
-    return sum(turn.tokens for turn in said) or sum(len(turn.text.split()) for turn in said)
+    turns = [turn for turn in talk.turns if turn.party == party]
+    return sum(turn.tokens for turn in turns) or sum(len(turn.text.split()) for turn in turns)
 
 
 def _compare(talks: Talks, judged: bool) -> list[Finding]:
@@ -73,13 +73,13 @@ def _verdict(value: float, judged: bool) -> Verdict:
 
 def _spread(what: str, talks: Talks, measure: Callable[[Talk], int], judged: bool) -> Finding:
     """Of the totals, with percentiles of a bootstrap over questions that all conditions share."""
-    groups = sorted({group(talk) for found in talks.values() for talk in found})
+    groups = sorted({group(talk) for own in talks.values() for talk in own})
     row = {name: i for i, name in enumerate(groups)}
     totals = np.zeros((len(groups), len(talks)))
     sizes: list[np.ndarray] = []
-    for column, found in enumerate(talks.values()):
-        sizes.append(np.array([measure(talk) for talk in found], dtype=float))
-        np.add.at(totals[:, column], [row[group(talk)] for talk in found], sizes[-1])
+    for column, own in enumerate(talks.values()):
+        sizes.append(np.array([measure(talk) for talk in own], dtype=float))
+        np.add.at(totals[:, column], [row[group(talk)] for talk in own], sizes[-1])
     each = ", ".join(f"{name} {total:,.0f}" for name, total in zip(talks, totals.sum(axis=0), strict=True))
     if not totals.sum(axis=0).all():
         return Finding(what, "fail" if judged else "not testable", None, MOST if judged else None, each)
@@ -106,7 +106,7 @@ def _standardised(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def _distinct(talks: Talks) -> Finding:
-    counts = {name: len({group(talk) for talk in found}) for name, found in talks.items()}
+    counts = {name: len({group(talk) for talk in own}) for name, own in talks.items()}
     value = max(counts.values()) / min(counts.values()) - 1
     note = "a count, without an interval: " + ", ".join(f"{name} {n}" for name, n in counts.items())
     return Finding("distinct questions", "not testable", Rate(value, value, value, sum(counts.values())), None, note)
@@ -114,7 +114,7 @@ def _distinct(talks: Talks) -> Finding:
 
 def _mix(talks: Talks, judged: bool) -> Finding:
     """The largest difference between two conditions in the share of one specification, with Wald bounds."""
-    mixes = {name: Counter(talk.specification or "unknown" for talk in found) for name, found in talks.items()}
+    mixes = {name: Counter(talk.specification or "unknown" for talk in own) for name, own in talks.items()}
     kinds = sorted({kind for mix in mixes.values() for kind in mix})
     best: tuple[float, float, str] = (-1.0, 0.0, "")
     for kind in kinds:

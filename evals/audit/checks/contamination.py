@@ -40,8 +40,8 @@ def check(material: Material) -> Check:
     findings: list[Finding] = []
     if material.experiment:
         try:
-            tasks, aside = exam_tasks(material.experiment)
-            splits["exam tasks"] = _distinct(Asked(task.id, task.full_question) for task in [*tasks, *aside])
+            tasks, first_turn_tasks = exam_tasks(material.experiment)
+            splits["exam tasks"] = _distinct(Asked(task.id, task.full_question) for task in [*tasks, *first_turn_tasks])
         except ConfigError as error:
             findings.append(untested("exam tasks", str(error)))
     if not any(splits.values()):
@@ -64,19 +64,19 @@ def check(material: Material) -> Check:
 
 
 def _splits(material: Material) -> dict[str, dict[str, Asked]]:
-    found: dict[str, list[Asked]] = defaultdict(list)
+    by_split: dict[str, list[Asked]] = defaultdict(list)
     for talk in material.talks:
         if whole_question(talk):
-            found[talk.split].append(Asked(talk.id, whole_question(talk)))
-    return {split: _distinct(iter(asked)) for split, asked in found.items()}
+            by_split[talk.split].append(Asked(talk.id, whole_question(talk)))
+    return {split: _distinct(iter(asked)) for split, asked in by_split.items()}
 
 
 def _distinct(asked: Iterator[Asked]) -> dict[str, Asked]:
-    found: dict[str, Asked] = {}
-    for one in asked:
-        key = question_hash(one.question)
-        found[key] = found[key]._replace(times=found[key].times + 1) if key in found else one
-    return found
+    distinct: dict[str, Asked] = {}
+    for question in asked:
+        key = question_hash(question.question)
+        distinct[key] = distinct[key]._replace(times=distinct[key].times + 1) if key in distinct else question
+    return distinct
 
 
 def _known(name: str, splits: dict[str, dict[str, Asked]]) -> list[Finding]:
@@ -97,13 +97,13 @@ def _known(name: str, splits: dict[str, dict[str, Asked]]) -> list[Finding]:
 
 def _both(a: str, ours: dict[str, Asked], b: str, theirs: dict[str, Asked], known: bool = False) -> list[Finding]:
     """How many of the first one's questions the second has."""
-    found = compare(*({key: one.question for key, one in asked.items()} for asked in (ours, theirs)))
-    of = {kind: {key: theirs[other] for key, (k, other) in found.items() if k == kind} for kind in get_args(Kind)}
-    equal, rest = of["equal"], {key: one for key, one in ours.items() if key not in of["equal"]}
+    matches = compare(*({key: question.question for key, question in asked.items()} for asked in (ours, theirs)))
+    of = {kind: {key: theirs[other] for key, (k, other) in matches.items() if k == kind} for kind in get_args(Kind)}
+    equal, rest = of["equal"], {key: question for key, question in ours.items() if key not in of["equal"]}
 
     def tried(kind: Kind, asked: dict[str, Asked]) -> Iterator[Tried]:
-        for key, one in asked.items():
-            yield Tried(key, key in of[kind], one.where, _pair(one, of[kind].get(key)))
+        for key, question in asked.items():
+            yield Tried(key, key in of[kind], question.where, _pair(question, of[kind].get(key)))
 
     whole = "all of them are equal to one there"
     times = sum(ours[key].times for key in equal)
@@ -127,5 +127,5 @@ def _both(a: str, ours: dict[str, Asked], b: str, theirs: dict[str, Asked], know
     ]
 
 
-def _pair(one: Asked, other: Asked | None) -> str:
-    return f"{one.question}\n{other.where}: {other.question}" if other else ""
+def _pair(own: Asked, other: Asked | None) -> str:
+    return f"{own.question}\n{other.where}: {other.question}" if other else ""

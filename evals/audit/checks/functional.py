@@ -35,7 +35,7 @@ def findings(of: str, talks: list[Talk], reader: str) -> Iterator[Finding]:
         yield untested(what, "the data hold no question with a number as its gold answer")
         return
     some = known[:MOST]
-    leaks = ((talk, one.leak > 0) for talk, one in zip(some, _readings(RuleReader(), some, 1), strict=True))
+    leaks = ((talk, reading.leak > 0) for talk, reading in zip(some, _readings(RuleReader(), some, 1), strict=True))
     yield share(
         f"{what}, by rule", (_tried(talk, hit) for talk, hit in leaks), None, f"{len(some)} of {len(known)} talks"
     )
@@ -48,13 +48,13 @@ def findings(of: str, talks: list[Talk], reader: str) -> Iterator[Finding]:
 
 def heard(talk: Talk) -> list[str]:
     """The partner's turns before the student is right."""
-    found = []
+    texts = []
     for turn in talk.turns:
         if turn.party == "student" and right(turn.text, talk):
             break
         if turn.party == "partner":
-            found.append(turn.text)
-    return found
+            texts.append(turn.text)
+    return texts
 
 
 def _tried(talk: Talk, hit: bool) -> Tried:
@@ -66,19 +66,19 @@ def by_model(what: str, talks: list[Talk], reader: Model, name: str) -> Finding:
     """The mean of its accuracy with the partner's turns minus without; not a figure where it cannot read."""
     readings = _readings(reader, talks, SAMPLES)
     made = [
-        (talk, one)
-        for talk, one in zip(talks, readings, strict=True)
-        if one.leak == one.leak and one.given == one.given
+        (talk, reading)
+        for talk, reading in zip(talks, readings, strict=True)
+        if reading.leak == reading.leak and reading.given == reading.given
     ]
-    able = sum(one.given for _, one in made) / len(made) if made else 0.0
+    able = sum(reading.given for _, reading in made) / len(made) if made else 0.0
     if able < ABLE:
         return untested(
             what, f"needs a real model: told the answer, {name} gives it in {able:.0%} of {len(made)} talks"
         )
     cells: dict[tuple[int, str], tuple[float, int]] = {}
-    for talk, one in made:
+    for talk, reading in made:
         leak, n = cells.get((seed_of(talk), group(talk)), (0.0, 0))
-        cells[seed_of(talk), group(talk)] = leak + one.leak, n + 1
+        cells[seed_of(talk), group(talk)] = leak + reading.leak, n + 1
     note = f"its accuracy with the partner's turns minus without, {SAMPLES} samples each; told the answer {able:.2f}"
     return Finding(what, "not testable", pooled(cells), None, note)
 

@@ -60,12 +60,12 @@ def _of_rows(material: Material) -> list[Finding]:
 
 
 def _of_run(experiment: Experiment) -> list[Finding]:
-    found = []
+    findings = []
     for name in experiment.conditions:
         entry, _, problems = count(experiment.run, experiment, name)
         counts = ", ".join(f"{entry['counts'][key]} {key}" for key in ("dialogues", "failures", "selected", "rows"))
         kinds = ", ".join(f"{kind}: {n}" for kind, n in sorted(entry["failure_kinds"].items()))
         examples = tuple(Example(name, line) for line in problems[:5])
         note = f"{len(problems)} that do not; {counts}{f' ({kinds})' if kinds else ''}"
-        found.append(Finding(f"{name}: counts add up", "fail" if problems else "pass", None, 0, note, examples))
-    return found
+        findings.append(Finding(f"{name}: counts add up", "fail" if problems else "pass", None, 0, note, examples))
+    return findings

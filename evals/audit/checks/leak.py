@@ -42,13 +42,13 @@ def _of_condition(material: Material, name: str, talks: list[Talk]) -> Finding:
         return untested(what, "its partner may say an answer")
     asked = [talk for talk in talks if talk.question and talk.answer]
     when = [leaks_at(talk) for talk in asked]
-    found = share(
+    finding = share(
         what,
         (Tried(group(t), at is not None, t.id, _until(t, at), seed_of(t)) for t, at in zip(asked, when, strict=True)),
         MOST,
         empty="the data hold no gold answer",
     )
-    return found._replace(curve=_curve(asked, when)) if asked else found
+    return finding._replace(curve=_curve(asked, when)) if asked else finding
 
 
 def leaks_at(talk: Talk) -> int | None:
@@ -65,7 +65,7 @@ def leaks_at(talk: Talk) -> int | None:
 
 def _until(talk: Talk, at: int | None) -> str:
     """The partner turn that leaks, with its number."""
-    return "" if at is None else f"partner turn {at + 1}, gold answer {talk.answer}: {talk.said('partner')[at]}"
+    return "" if at is None else f"partner turn {at + 1}, gold answer {talk.answer}: {talk.texts('partner')[at]}"
 
 
 def _curve(talks: list[Talk], when: list[int | None]) -> tuple[tuple[int, float, float, float, int], ...]:

@@ -87,8 +87,8 @@ def _joined(row: Row) -> Row:
 def _paired(experiment: Experiment, row: Row, branches: dict[str, Branch]) -> Tried:
     """Hit where the prompt is not the view of a student who knows nothing else, or a turn was not the student's."""
     branch = branches.get(row["id"].rsplit("-", 2)[0])
-    said = [message["content"] for message in (*row["chosen"], *row["rejected"])]
-    hit = branch is None or len(said) != 2
+    texts = [message["content"] for message in (*row["chosen"], *row["rejected"])]
+    hit = branch is None or len(texts) != 2
     if branch is not None:
         condition = experiment.conditions[branch.condition_name]
         views = [
@@ -96,8 +96,8 @@ def _paired(experiment: Experiment, row: Row, branches: dict[str, Branch]) -> Tr
             for task in outside(branch.task, condition, "student")
         ]
         siblings = {sibling.turn.text for sibling in branch.siblings if sibling.turn.party == "student"}
-        hit = hit or any(row["prompt"] != one for one in views) or not set(said) <= siblings
-    return Tried(row["task_id"], hit, row["id"], "\n".join(said), row["seed"])
+        hit = hit or any(row["prompt"] != shown for shown in views) or not set(texts) <= siblings
+    return Tried(row["task_id"], hit, row["id"], "\n".join(texts), row["seed"])
 
 
 def _masked(row: Row, dialogue: Dialogue | None, flat: bool) -> Tried:
@@ -123,6 +123,6 @@ def _seen(experiment: Experiment, row: Row, dialogue: Dialogue | None) -> Tried:
             view(task, condition, dialogue.turns[: last + 1], "student", experiment.student.system)
             for task in outside(dialogue.task, condition, "student")
         ]
-    different = [m["content"] for one in views for m, e in zip(row["messages"], one, strict=False) if m != e]
-    hit = any(row["messages"] != one for one in views)
+    different = [m["content"] for shown in views for m, e in zip(row["messages"], shown, strict=False) if m != e]
+    hit = any(row["messages"] != shown for shown in views)
     return Tried(row["task_id"], hit, row["id"], "\n".join(different or ["another number of messages"]), row["seed"])

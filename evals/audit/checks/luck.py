@@ -24,28 +24,28 @@ MOST = 0.05
 def check(material: Material) -> Check:
     experiment = material.experiment
     if experiment is None:
-        found = [_early(name, talks) for name, talks in material.conditions().items()]
+        findings = [_early(name, talks) for name, talks in material.conditions().items()]
     else:
-        found = list(chain.from_iterable(_lucky(experiment, name) for name in experiment.conditions))
+        findings = list(chain.from_iterable(_lucky(experiment, name) for name in experiment.conditions))
     return Check(
         "luck",
         "How many right answers are not owed to the talk: right though a needed fact was never given, or right before "
         "the partner said anything of use?",
         f"At most {MOST:.0%} of what is trained on; what is lucky teaches to guess.",
-        tuple(found),
+        tuple(findings),
     )
 
 
 def _lucky(experiment: Experiment, name: str) -> Iterator[Finding]:
     condition = experiment.conditions[name]
-    found = [dialogue for dialogue in played(experiment, name) if kept(dialogue, condition)]
+    selected = [dialogue for dialogue in played(experiment, name) if kept(dialogue, condition)]
     if condition.learns_from:
         yield untested(name, f"its dialogues are those of {condition.learns_from}")
         return
     yield share(
-        f"{name}: lucky, of kept dialogues", (_tried(d, _is_lucky(d)) for d in found), MOST, empty="none is kept"
+        f"{name}: lucky, of kept dialogues", (_tried(d, _is_lucky(d)) for d in selected), MOST, empty="none is kept"
     )
-    lacking = [dialogue for dialogue in found if dialogue.task.missing]
+    lacking = [dialogue for dialogue in selected if dialogue.task.missing]
     yield share(f"{name}: lucky, of those on tasks that lack a fact", (_tried(d, _is_lucky(d)) for d in lacking), None)
 
 
@@ -63,7 +63,7 @@ def _text(dialogue: Dialogue) -> str:
 
 def _early(name: str, talks: list[Talk]) -> Finding:
     what = f"{name}: right in the student's first turn" if name else "right in the student's first turn"
-    asked = [talk for talk in talks if talk.answer and talk.said("student")]
+    asked = [talk for talk in talks if talk.answer and talk.texts("student")]
     return share(what, map(_first, asked), MOST, empty="the data hold no gold answer")
 
 

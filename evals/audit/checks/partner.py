@@ -22,15 +22,15 @@ MOST = 0.05
 def check(material: Material) -> Check:
     experiment = material.experiment
     if experiment is None:
-        found = [_of_talks(name, talks) for name, talks in material.conditions().items()]
+        findings = [_of_talks(name, talks) for name, talks in material.conditions().items()]
     else:
-        found = [_of_condition(experiment, name) for name in experiment.conditions]
+        findings = [_of_condition(experiment, name) for name in experiment.conditions]
     return Check(
         "partner",
         "In how many dialogues does the partner break its row: false feedback, the answer revealed, a fact that it "
         "does not hold or that is false, against its disclosure, or out of its role?",
         f"0 of a rule partner (none where its manner errs on purpose), {MOST:.0%} of a model or of people.",
-        tuple(found),
+        tuple(findings),
     )
 
 
@@ -56,10 +56,10 @@ def _of_talks(name: str, talks: list[Talk]) -> Finding:
 def _broken(what: str, dialogues: list[Dialogue], bar: float | None, empty: str = "no dialogues of its own") -> Finding:
     kinds, cases = Counter[str](), list[Tried]()
     for dialogue in dialogues:
-        found = violations(dialogue)
-        kinds.update({violation.kind for violation in found})
-        text = "\n".join(f"turn {one.turn + 1}, {one.kind}: {one.said}\n({one.knows})" for one in found)
+        listed = violations(dialogue)
+        kinds.update({v.kind for v in listed})
+        text = "\n".join(f"turn {v.turn + 1}, {v.kind}: {v.text}\n({v.knows})" for v in listed)
         problem = question_hash(dialogue.task.full_question)
-        cases.append(Tried(problem, bool(found), dialogue.id, text, dialogue.seed))
+        cases.append(Tried(problem, bool(listed), dialogue.id, text, dialogue.seed))
     note = ", ".join(f"{kind} in {n}" for kind, n in sorted(kinds.items()))
     return share(what, cases, bar, note, empty)

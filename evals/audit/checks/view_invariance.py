@@ -58,14 +58,14 @@ def check(material: Material) -> Check:
 
 def _changed(material: Material, experiment: Experiment, name: str) -> Iterator[Finding]:
     """The findings of one condition of a run."""
-    condition, found = experiment.conditions[name], list(played(experiment, name))
-    sample = sorted(found, key=lambda dialogue: digest(dialogue.id))[:MOST]
+    condition, dialogues = experiment.conditions[name], list(played(experiment, name))
+    sample = sorted(dialogues, key=lambda dialogue: digest(dialogue.id))[:MOST]
     if not sample:
         yield untested(
             name, f"no dialogues of its own (method {condition.method}, learns_from {condition.learns_from or 'none'})"
         )
         return
-    note = f"{len(sample)} of {len(found)} dialogues"
+    note = f"{len(sample)} of {len(dialogues)} dialogues"
     if condition.row.one_writer:
         yield untested(f"{name}: views", "one model writes both sides and knows all")
         return
@@ -92,7 +92,7 @@ def _changed(material: Material, experiment: Experiment, name: str) -> Iterator[
     if condition.row.holds_answer and not condition.reveal:
         yield _first_said(f"{name}: ", material.conditions()[name])
     if not condition.row.holds_all_facts:
-        lacking = (_invented(d) for d in found if d.task.missing)
+        lacking = (_invented(d) for d in dialogues if d.task.missing)
         yield share(
             f"{name}: the partner states a fact that its row does not hold", lacking, LUCK, empty="no task lacks a fact"
         )

@@ -30,8 +30,8 @@ def check(material: Material) -> Check:
 def _guess(talks: list[Talk]) -> Finding:
     if len({talk.specification in LACKS for talk in talks}) > 1:
         what, labels = "lacks a fact", [talk.specification in LACKS for talk in talks]
-    elif len(found := Counter(talk.condition_name for talk in talks)) > 1:
-        name = found.most_common(1)[0][0]
+    elif len(names := Counter(talk.condition_name for talk in talks)) > 1:
+        name = names.most_common(1)[0][0]
         what, labels = f"is of condition {name}", [talk.condition_name == name for talk in talks]
     elif any(talk.answer for talk in talks):
         talks = [talk for talk in talks if talk.answer]
@@ -53,4 +53,4 @@ def _guess(talks: list[Talk]) -> Finding:
 
 def _ends_right(talk: Talk) -> bool:
     """The last thing that the student says commits to the gold answer."""
-    return bool(talk.said("student")) and right(talk.said("student")[-1], talk)
+    return bool(talk.texts("student")) and right(talk.texts("student")[-1], talk)

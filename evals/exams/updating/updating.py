@@ -148,7 +148,7 @@ async def _kept(
     after = probe(view(task, OPENING, [*turns, reply], "student", sitting.system), sitting.settings.probe)
     k = sitting.experiment.exams.beliefs
     answers = [attempt(draw.text) for draw in await sitting.sample(after, k, task.id, sample, metric, agency)]
-    return [(task.id, f"{metric}@{agency}", float(said is not None and equal(said, named))) for said in answers]
+    return [(task.id, f"{metric}@{agency}", float(answer is not None and equal(answer, named))) for answer in answers]
 
 
 async def reference(experiment: Experiment) -> list[Reference]:

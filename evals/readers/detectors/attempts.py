@@ -51,22 +51,24 @@ def measure(data: Path, seed: int = 0) -> Json:
 
 def _turns(dialogues: Iterable[Dialogue]) -> Json:
     """How many student turns are read as attempts, of how many, and how many of those are a step's result."""
-    said = [(turn.text, d.task) for d in dialogues for turn in d.turns if turn.party == "student"]
-    tasks = [task for _, task in said]
-    plain = [attempt(text) for text, _ in said]
-    asked = [attempt(text, task.full_question) for text, task in said]
+    turns = [(turn.text, d.task) for d in dialogues for turn in d.turns if turn.party == "student"]
+    tasks = [task for _, task in turns]
+    plain = [attempt(text) for text, _ in turns]
+    asked = [attempt(text, task.full_question) for text, task in turns]
     return {
-        "n": len(said),
-        "plain": sum(one is not None for one in plain),
-        "with_question": sum(one is not None for one in asked),
-        "of_a_step": sum(one is not None and _of_a_step(one, task) for one, task in zip(asked, tasks, strict=True)),
+        "n": len(turns),
+        "plain": sum(answer is not None for answer in plain),
+        "with_question": sum(answer is not None for answer in asked),
+        "of_a_step": sum(
+            answer is not None and _of_a_step(answer, task) for answer, task in zip(asked, tasks, strict=True)
+        ),
     }
 
 
-def _of_a_step(said: str, task: Task) -> bool:
+def _of_a_step(answer: str, task: Task) -> bool:
     """It is no answer to the task, but the result of a step of its gold solution."""
     steps = [number.written for number in numbers_told(task.solution) if number.result]
-    return not equal(said, task.answer) and any(equal(said, step) for step in steps)
+    return not equal(answer, task.answer) and any(equal(answer, step) for step in steps)
 
 
 def _teachers(dialogues: Iterable[Dialogue], word: str, seed: int) -> Json:
@@ -82,8 +84,10 @@ def _teachers(dialogues: Iterable[Dialogue], word: str, seed: int) -> Json:
 
 
 def _last_is_right(dialogue: Dialogue) -> bool:
-    made = [said for turn in dialogue.turns if turn.party == "student" and (said := attempt(turn.text)) is not None]
-    return bool(made) and equal(made[-1], dialogue.task.answer)
+    answers = [
+        answer for turn in dialogue.turns if turn.party == "student" and (answer := attempt(turn.text)) is not None
+    ]
+    return bool(answers) and equal(answers[-1], dialogue.task.answer)
 
 
 def _mentioned_first_by_the_teacher(dialogue: Dialogue) -> bool:
@@ -103,12 +107,12 @@ def _written(rows: list[Solution | None], bad: list[BadRow], seed: int) -> Json:
     """Without the last line, an attempt is found, and it is that number."""
     known = [row for row in rows if row]
     problems = [question_hash(row.question) for row in known]
-    found = [attempt(row.text, row.question) for row in known]
-    right = [(equal(said, row.last), p) for said, row, p in zip(found, known, problems, strict=True) if said]
+    answers = [attempt(row.text, row.question) for row in known]
+    right = [(equal(answer, row.last), p) for answer, row, p in zip(answers, known, problems, strict=True) if answer]
     return {
         "bad_rows": len(bad),
         "found_plain": rate([attempt(row.text) is not None for row in known], problems, seed),
-        "found": rate([said is not None for said in found], problems, seed),
+        "found": rate([answer is not None for answer in answers], problems, seed),
         "precision": rate([yes for yes, _ in right], [problem for _, problem in right], seed),
     }
 

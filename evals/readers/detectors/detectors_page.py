@@ -35,7 +35,7 @@ class Section(NamedTuple):
 def sections(attempts: Json, leaks: Json, reader: Json | None = None) -> list[Section]:
     """The measures as sections, what decides first; `reader` is that of a frozen reader, where one was asked."""
     decided = leaks["figures"]["leak"]["with gold"]["test"]
-    points = {name: one for name, one in decided["detectors"].items() if name != "fitted"}
+    points = {name: figures for name, figures in decided["detectors"].items() if name != "fitted"}
     plot = precision_recall({"fitted": leaks["curves"]["fitted"]}, points, NAMES)
     return [
         Section(
@@ -65,13 +65,13 @@ def sections(attempts: Json, leaks: Json, reader: Json | None = None) -> list[Se
 def headline(leaks: Json) -> str:
     """Whether the two detectors that were named before beat the naive match on the test half."""
     decided = leaks["figures"]["leak"]["with gold"]["test"]
-    detectors, found = decided["detectors"], []
+    detectors, sentences = decided["detectors"], []
     for name, key, what in (("gives_away", "f1_gain", "F1"), ("fitted", "ap_gain", "average precision")):
         gain = detectors[name][key]
         word = "beats" if gain["beats"] else "is not shown to beat"
-        found.append(f"{NAMES[name].capitalize()} {word} the naive match in {what}: {show(gain, sign=True)}.")
+        sentences.append(f"{NAMES[name].capitalize()} {word} the naive match in {what}: {show(gain, sign=True)}.")
     gain = decided["over_naive_told"]["gives_away"]["f1_gain"]
-    return " ".join([*found, f"Over the stronger naive rule, in F1: {show(gain, sign=True)}."])
+    return " ".join([*sentences, f"Over the stronger naive rule, in F1: {show(gain, sign=True)}."])
 
 
 def _detectors(
@@ -81,11 +81,11 @@ def _detectors(
     one_only = len(names) == len(parts) == 1
     for name in names:
         for part in parts:
-            one = leaks["figures"][label][name][part]
-            for detector, figures in one["detectors"].items():
+            measured = leaks["figures"][label][name][part]
+            for detector, figures in measured["detectors"].items():
                 gains = [show(figures.get(f"{key}_gain"), sign=True) for key in ("f1", "ap")]
                 shown = [show(figures[key]) for key in ("precision", "recall", "f1", "ap")]
-                size = f"{one['positives']} / {one['replies']}"
+                size = f"{measured['positives']} / {measured['replies']}"
                 where: tuple[str, ...] = () if one_only else (name, PARTS[part], size)
                 rows.append((*where, NAMES[detector], *shown, *gains))
     heads: tuple[str, ...] = () if one_only else ("replies", "part", "leaks / n")
@@ -151,9 +151,9 @@ def show(figure: Json | None, sign: bool = False) -> str:
     return f"{value} [{low}, {high}]"
 
 
-def markdown(found: Sequence[Section]) -> str:
+def markdown(shown: Sequence[Section]) -> str:
     lines = []
-    for section in found:
+    for section in shown:
         lines += [f"## {section.title}", "", section.how, ""]
         lines += ["| " + " | ".join(section.columns) + " |", "|" + "---|" * len(section.columns)]
         lines += ["| " + " | ".join(row) + " |" for row in section.rows] + [""]

@@ -25,7 +25,7 @@ def measure(reader: Model, replies: Sequence[Reply], samples: int, seed: int = 0
     names = [reply.conversation for reply in known]
     ceiling = rate([reading.given for reading in readings], names, seed)
     able = ceiling["value"] is not None and ceiling["value"] >= ABLE
-    found: Json = {
+    figures: Json = {
         "samples": samples,
         "told_the_answer": ceiling,
         "able": able,
@@ -35,8 +35,10 @@ def measure(reader: Model, replies: Sequence[Reply], samples: int, seed: int = 0
         chosen = [
             (reading.leak, r.conversation) for reading, r in zip(readings, known, strict=True) if r.leak is is_leak
         ]
-        found[name] = rate([leak for leak, _ in chosen], [one for _, one in chosen], seed) if able else None
-    return found
+        figures[name] = (
+            rate([leak for leak, _ in chosen], [conversation for _, conversation in chosen], seed) if able else None
+        )
+    return figures
 
 
 async def _read(reader: Model, replies: Sequence[Reply], samples: int, seed: int) -> list[Reading]:

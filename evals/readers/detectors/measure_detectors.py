@@ -26,19 +26,19 @@ def detect(data: Path, reader: str, engine: Engine) -> tuple[Json | None, list[S
     if absent := [place for place in NEEDED if not (data / place).exists()]:
         say(f"attempts and leaks: SKIPPED, {', '.join(str(data / place) for place in absent)} not there")
         return None, []
-    found: Json = {"attempts": attempts.measure(data), "leaks": stated_leaks.measure(data)}
+    figures: Json = {"attempts": attempts.measure(data), "leaks": stated_leaks.measure(data)}
     if reader:
         replies, _ = mrbench.read(data / mrbench.PLACE)
         measured = functional_leaks.measure(open_model(engine, reader), replies, SAMPLES)
-        found["reader"] = {"model": Path(reader).name} | measured
-    return found, sections(found["attempts"], found["leaks"], found.get("reader"))
+        figures["reader"] = {"model": Path(reader).name} | measured
+    return figures, sections(figures["attempts"], figures["leaks"], figures.get("reader"))
 
 
-def show_detected(found: Json, shown: list[Section]) -> None:
+def show_detected(figures: Json, shown: list[Section]) -> None:
     """What decides, and what is measured against the teachers' own word and written solutions."""
     for section in shown[:1] + shown[3:]:
         table = Table(*section.columns, title=section.title, title_justify="left", box=None, padding=(0, 2, 0, 0))
         for row in section.rows:
             table.add_row(*map(escape, row))
         console.print(table)
-    say(escape(headline(found["leaks"])))
+    say(escape(headline(figures["leaks"])))

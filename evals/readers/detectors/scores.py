@@ -32,14 +32,14 @@ def compare(
 ) -> Json:
     """Figures of each detector (its scores, and the least score that says yes), and each minus the baseline."""
     yes, weights = np.array(truth, dtype=bool), _weights(groups, seed)
-    values = {name: _figures(yes, *one, np.ones((1, len(yes)))) for name, one in scores.items()}
-    draws = {name: _figures(yes, *one, weights) for name, one in scores.items()}
-    found: Json = {}
+    values = {name: _figures(yes, *rule, np.ones((1, len(yes)))) for name, rule in scores.items()}
+    draws = {name: _figures(yes, *rule, weights) for name, rule in scores.items()}
+    figures: Json = {}
     for name, (score, least) in scores.items():
-        said = score >= least
-        sizes = {"precision": int(said.sum()), "recall": int(yes.sum()), "f1": int(yes.sum()), "ap": int(yes.sum())}
-        tp, fp = int((said & yes).sum()), int((said & ~yes).sum())
-        found[name] = {
+        called = score >= least
+        sizes = {"precision": int(called.sum()), "recall": int(yes.sum()), "f1": int(yes.sum()), "ap": int(yes.sum())}
+        tp, fp = int((called & yes).sum()), int((called & ~yes).sum())
+        figures[name] = {
             "confusion": {"tp": tp, "fp": fp, "fn": int(yes.sum()) - tp, "tn": int((~yes).sum()) - fp},
             **{key: _figure(float(values[name][key][0]), draws[name][key], n) for key, n in sizes.items()},
         }
@@ -47,13 +47,13 @@ def compare(
             for key in ("f1", "ap"):
                 difference = float(values[name][key][0] - values[baseline][key][0])
                 paired = _figure(difference, draws[name][key] - draws[baseline][key], len(yes))
-                found[name][f"{key}_gain"] = paired | {"beats": bool(paired["low"] is not None and paired["low"] > 0)}
+                figures[name][f"{key}_gain"] = paired | {"beats": bool(paired["low"] is not None and paired["low"] > 0)}
     return {
         "replies": len(yes),
         "positives": int(yes.sum()),
         "dialogues": len(set(groups)),
         "baseline": baseline,
-        "detectors": found,
+        "detectors": figures,
     }
 
 
@@ -72,9 +72,9 @@ def _weights(groups: Sequence[str], seed: int) -> Array:
 
 
 def _figures(yes: Array, score: Array, least: float, weights: Array) -> dict[str, Array]:
-    said = score >= least
-    tp, found, real = weights @ (said & yes), weights @ said, weights @ yes
-    ratios = {"precision": (tp, found), "recall": (tp, real), "f1": (2 * tp, found + real)}
+    called = score >= least
+    tp, positives, real = weights @ (called & yes), weights @ called, weights @ yes
+    ratios = {"precision": (tp, positives), "recall": (tp, real), "f1": (2 * tp, positives + real)}
     figures = {
         key: np.divide(top, bottom, out=np.full(len(tp), np.nan), where=bottom > 0)
         for key, (top, bottom) in ratios.items()
@@ -90,8 +90,8 @@ def average_precision(yes: Array, score: Array, weights: Array) -> Array:
     order = np.argsort(-score, kind="stable")
     ends = np.append(np.flatnonzero(np.diff(score[order])), len(order) - 1)  # the last of each group of equal scores
     hits = (weights * yes)[:, order].cumsum(axis=1)[:, ends]
-    found = weights[:, order].cumsum(axis=1)[:, ends]
-    precision = np.divide(hits, found, out=np.zeros_like(hits), where=found > 0)
+    called = weights[:, order].cumsum(axis=1)[:, ends]
+    precision = np.divide(hits, called, out=np.zeros_like(hits), where=called > 0)
     gained = np.diff(hits, axis=1, prepend=0.0)
     total = hits[:, -1]
     return np.divide((gained * precision).sum(axis=1), total, out=np.full(len(weights), np.nan), where=total > 0)

@@ -86,19 +86,19 @@ def _by_part(
     baseline: str,
     seed: int,
 ) -> Json:
-    found = {}
+    figures = {}
     for part in ("test", "train", "all"):
         chosen = [i for i, reply in enumerate(replies) if inside(reply) and part in (reply.part, "all")]
         shown = {name: (score[chosen], least) for name, (score, least) in scores.items()}
         truth = [is_leak(replies[i]) for i in chosen]
         names = [replies[i].conversation for i in chosen]
-        found[part] = compare(truth, shown, names, baseline, seed)
+        figures[part] = compare(truth, shown, names, baseline, seed)
         if "naive_told" in shown:
             against = compare(truth, shown, names, "naive_told", seed)["detectors"]
-            found[part]["over_naive_told"] = {
+            figures[part]["over_naive_told"] = {
                 name: {key: against[name][key] for key in ("f1_gain", "ap_gain")} for name in ("gives_away", "fitted")
             }
-    return found
+    return figures
 
 
 def _curves(known: Sequence[Reply], scores: dict[str, tuple[Array, float]]) -> Json:
@@ -171,8 +171,8 @@ def features(reply: Reply) -> list[float]:
 
 def _told(reply: Reply) -> bool:
     """The gold stands in a sentence that is no question, and is no number of the problem."""
-    said = " ".join(part for part in sentences(reply.text) if not part.endswith("?"))
-    return mentions(said, reply.gold) and not mentions(reply.question, reply.gold)
+    statements = " ".join(part for part in sentences(reply.text) if not part.endswith("?"))
+    return mentions(statements, reply.gold) and not mentions(reply.question, reply.gold)
 
 
 def _asking(text: str) -> str:
@@ -181,8 +181,8 @@ def _asking(text: str) -> str:
 
 def _new(reply: Reply, result: bool) -> bool:
     """A number that nobody said before stands in the reply, told as a result where that is asked for."""
-    said = [number.written for number in numbers_told(reply.before)]
+    earlier = [number.written for number in numbers_told(reply.before)]
     return any(
-        (number.result or not result) and not any(equal(number.written, old) for old in said)
+        (number.result or not result) and not any(equal(number.written, old) for old in earlier)
         for number in numbers_told(reply.text)
     )

@@ -207,6 +207,6 @@ def test_chat_agents_with_a_temperature_speak_each_for_itself_and_the_same_again
     made = agents(one, model=ScriptedModel())
     assert len(made.texts()) > 3
     everybody = np.arange(one.n)
-    before = made.said.copy()
+    before = made.answers.copy()
     asyncio.run(made.answer(everybody))
-    assert np.array_equal(made.said, before)
+    assert np.array_equal(made.answers, before)

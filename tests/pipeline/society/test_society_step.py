@@ -14,7 +14,7 @@ from tests.pipeline.society.small_society import agents, played, society
 
 
 def one_step(made, k, p, noise=0.0, seed=4):
-    points = points_of(made.said, made.where())
+    points = points_of(made.answers, made.where())
     n = len(points.of)
     items = len(made.world.vectors)
     rng = np.random.default_rng(seed)
@@ -36,18 +36,18 @@ def test_who_hears_nobody_never_changes(changes):
 def test_mirroring_alone_only_copies_answers_that_are_there(noise):
     made = agents(society(n=20))
     for seed in range(10):
-        before, held = set(made.said.ravel().tolist()), holds(made)
+        before, held = set(made.answers.ravel().tolist()), holds(made)
         heard = one_step(made, 5, 1.0, noise, seed)
-        assert set(made.said.ravel().tolist()) <= before
+        assert set(made.answers.ravel().tolist()) <= before
         assert holds(made) == held
         assert heard.mirrored.all()
 
 
 def test_what_is_mirrored_is_what_the_other_said_before_the_step():
     made = agents(society(n=20))
-    before = made.said.copy()
+    before = made.answers.copy()
     heard = one_step(made, 19, 1.0)
-    assert np.array_equal(made.said, before[heard.other])
+    assert np.array_equal(made.answers, before[heard.other])
 
 
 def test_information_never_loses_an_item_and_gives_at_most_one_of_the_others():
@@ -65,7 +65,7 @@ def test_information_never_loses_an_item_and_gives_at_most_one_of_the_others():
 def test_an_agent_answers_with_what_it_holds_that_is_nearest_to_the_query():
     made = agents(society(queries=["a", "b"], views=2))
     for i, held in enumerate(holds(made)):
-        for query, said in zip(made.world.queries, made.said[i], strict=True):
+        for query, said in zip(made.world.queries, made.answers[i], strict=True):
             away = {item: ((made.world.vectors[item] - query) ** 2).sum() for item in held}
             assert said.tolist() == sorted(away, key=lambda item: away[item])[:2]
     assert made.where().shape == (12, 2 * 8)
@@ -73,12 +73,12 @@ def test_an_agent_answers_with_what_it_holds_that_is_nearest_to_the_query():
 
 def test_information_makes_an_agent_look_into_what_it_holds_again():
     made = agents(society(n=20))
-    own = made.said.copy()
+    own = made.answers.copy()
     one_step(made, 19, 1.0)
-    assert (made.said != own).any()
+    assert (made.answers != own).any()
     one_step(made, 19, 0.0)
     found = made.retrieved(np.arange(20))
-    assert np.array_equal(made.said, found)
+    assert np.array_equal(made.answers, found)
 
 
 def test_gives_nearest_offers_what_the_other_would_answer_itself():
@@ -102,11 +102,11 @@ def test_who_holds_a_verifier_adopts_a_right_answer_and_no_wrong_one():
     made = agents(society(n=30, q=1.0, factual={"gold": "rose"}))
     right, wrong = np.flatnonzero(made.right()), np.flatnonzero(~made.right())
     assert len(right) and len(wrong)
-    before = made.said.copy()
+    before = made.answers.copy()
     made.adopt(wrong[:1], wrong[1:2])
-    assert np.array_equal(made.said, before)
+    assert np.array_equal(made.answers, before)
     made.adopt(wrong[:1], right[:1])
-    assert np.array_equal(made.said[wrong[0]], before[right[0]])
+    assert np.array_equal(made.answers[wrong[0]], before[right[0]])
 
 
 def test_more_verifiers_are_the_same_ones_and_others():

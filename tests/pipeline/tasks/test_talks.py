@@ -137,4 +137,4 @@ def test_published_sets_are_read_whole(name: str, count: int) -> None:
         pytest.skip("MAIEUTIC_DATA is not set: the descriptions of the published sets are not checked")
     talks, bad = read_talks(load_source(str(ROOT / f"configs/audit_{name}.yaml")))
     assert (len(talks), bad) == (count, [])
-    assert all(talk.said("student") and talk.said("partner") for talk in talks)
+    assert all(talk.texts("student") and talk.texts("partner") for talk in talks)
