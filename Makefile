@@ -67,7 +67,7 @@ test-verifiers: .venv-verifiers/installed
 	touch $@
 
 bench: env .venv-vllm/installed .venv-peers/installed
-	$(BIN)/python -m benchmarks.limit
+	$(BIN)/python -m benchmarks.server_limit
 	$(BIN)/python -m benchmarks.growth
 	$(BIN)/python -m benchmarks.society
 	$(BIN)/python -m benchmarks.peers

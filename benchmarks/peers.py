@@ -22,9 +22,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.limit import TURNS, WAVES, experiment
 from benchmarks.results import record
 from benchmarks.server import serving
+from benchmarks.server_limit import TURNS, WAVES, experiment
 from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.knowledge.view import view
 from pipeline.tasks.loading import load_tasks

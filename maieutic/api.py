@@ -124,7 +124,8 @@ def compare(run: str | Path, *others: str | Path) -> Report:
     Raises RunError where a directory holds no run, StoreError for a broken record.
     """
     from maieutic.workflow import write_report
-    from pipeline.runs.directory import require, writing
+    from pipeline.runs.directory import require
+    from pipeline.runs.lock import writing
 
     runs = [Path(each) for each in (run, *others)]
     for each in runs:
@@ -162,8 +163,9 @@ def dialogues(run: str | Path, condition_name: str) -> list[Dialogue]:
 
     Raises RunError where there are none, with the conditions that have some; StoreError for a broken record.
     """
+    from pipeline.core.errors import RunError
     from pipeline.knowledge.records import Dialogue
-    from pipeline.runs.directory import RunError, require
+    from pipeline.runs.directory import require
     from pipeline.runs.store import read
 
     folder = Path(run) / "dialogues"

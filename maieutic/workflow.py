@@ -15,7 +15,8 @@ from pipeline.datasets.export import ExportReport, export
 from pipeline.datasets.matching import mark_matched
 from pipeline.experiment.experiment import Experiment
 from pipeline.judging.leaks import privileged
-from pipeline.runs.directory import claim, writing
+from pipeline.runs.directory import claim
+from pipeline.runs.lock import writing
 from pipeline.runs.progress import console, say, stage
 from pipeline.runs.shards import merge
 

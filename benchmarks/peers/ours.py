@@ -1,4 +1,4 @@
-"""The build of this project, as in benchmarks/limit.py. The dialogues are stored on disk, in the time that counts."""
+"""The build of this project, as in benchmarks/server_limit.py. The time that counts includes storing on disk."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from common import TURNS, Messages, Play, compare
 
-from benchmarks import limit
+from benchmarks import server_limit
 from pipeline.building.build import build
 from pipeline.dialogue.episode import Cast
 from pipeline.engines.openai import OpenAIModel
@@ -22,7 +22,7 @@ from pipeline.tasks.loading import load_tasks
 
 
 def ready(url: str, concurrency: int, openings: list[str], lines: list[str]) -> Play:
-    experiment = limit.experiment(tempfile.mkdtemp(dir=FOLDER.name), len(openings), concurrency)
+    experiment = server_limit.experiment(tempfile.mkdtemp(dir=FOLDER.name), len(openings), concurrency)
     tasks, _ = load_tasks(experiment.tasks, "train")
 
     def play() -> Iterator[Messages]:
@@ -38,5 +38,5 @@ def stored(experiment: Experiment) -> Iterator[Messages]:
 
 
 FOLDER = tempfile.TemporaryDirectory()
-assert limit.TURNS == TURNS
+assert server_limit.TURNS == TURNS
 compare(ready)

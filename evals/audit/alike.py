@@ -11,8 +11,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
-from pipeline.reading.acts import content_words
 from pipeline.reading.numbers.numerals import LONGEST, WORDS, spoken
+from pipeline.reading.sentences import content_words
 
 Kind = Literal["equal", "near", "renumbered"]
 NEAR = 0.8  # of the words of both, or of the shingles of the shorter

@@ -9,6 +9,7 @@ maieutic audit talks.jsonl --set roles.assistant=partner --set roles.user=studen
 from __future__ import annotations
 
 from evals.audit import audit_page
+from evals.audit.audited_talks import Material, open_material
 from evals.audit.checks import (
     answer_in_question,
     balance,
@@ -23,7 +24,6 @@ from evals.audit.checks import (
     wording,
 )
 from evals.audit.finding import Check
-from evals.audit.material import Material, open_material
 from pipeline.core.errors import ConfigError
 from pipeline.runs.progress import console, say, stage
 

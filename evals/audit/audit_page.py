@@ -15,8 +15,8 @@ from matplotlib.ticker import MaxNLocator
 from rich.markup import escape
 from rich.table import Table
 
+from evals.audit.audited_talks import Material
 from evals.audit.finding import Check, Finding, plain, untested
-from evals.audit.material import Material
 from evals.report.figures import ACCENT, STYLE
 from evals.report.summary import clean
 from evals.stats.intervals import Rate

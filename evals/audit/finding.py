@@ -6,7 +6,6 @@ What cannot be known from the data is `not testable`, never a pass.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple
 
@@ -81,16 +80,6 @@ def share(what: str, cases: Iterable[Tried], bar: float | None, note: str = "", 
 
 def untested(what: str, note: str) -> Finding:
     return Finding(what, "not testable", None, None, note)
-
-
-def wilson(hits: float, n: int) -> Rate:
-    """A share of independent cases with Wilson's interval; NaN where n is 0."""
-    from statsmodels.stats.proportion import proportion_confint
-
-    if n == 0:
-        return Rate(math.nan, math.nan, math.nan, 0)
-    low, high = proportion_confint(hits, n, method="wilson")
-    return Rate(hits / n, float(low) if hits else 0.0, float(high), n)
 
 
 def plain(check: Check) -> dict[str, Any]:

@@ -22,14 +22,15 @@ from evals.exams.registry import catalog
 from evals.metrics.case import Case, tally
 from evals.sitting.sitting import OPENING, Sitting
 from evals.stats.intervals import estimate, tabulate
+from pipeline.core.random_streams import stream
 from pipeline.core.schema import Task, Turn
-from pipeline.dialogue.episode import speak, stream
+from pipeline.dialogue.episode import speak
 from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.engines.open_model import open_model
 from pipeline.engines.weights import weights_id
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import view
-from pipeline.reading.acts import attempt
+from pipeline.reading.attempt import attempt
 from pipeline.reading.numbers.equality import equal
 from pipeline.tasks.word_problems import embedded_tasks
 

@@ -17,7 +17,7 @@ from evals.sitting.sitting import ARMS
 from pipeline.core.errors import ConfigError
 from pipeline.core.plugins import is_address
 from pipeline.core.settings import origin, valid
-from pipeline.experiment.exams import Exams
+from pipeline.experiment.exam_settings import Exams
 from pipeline.experiment.experiment import Experiment
 
 RENAMED = {"disclosure": "support"}  # exams, and their sections

@@ -44,7 +44,7 @@ from pipeline.dialogue.episode import Cast, Episode, Played
 from pipeline.dialogue.turn_taking import play
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import Condition
-from pipeline.reading.acts import attempt
+from pipeline.reading.attempt import attempt
 from pipeline.reading.numbers.equality import equal
 
 SOLO = Condition(partition="solo")

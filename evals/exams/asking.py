@@ -18,7 +18,8 @@ from evals.sitting.sitting import ARMS, LACKING, OPENING, ExamEpisode, Sitting
 from pipeline.core.schema import Task, Turn
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import view
-from pipeline.reading.acts import asked, attempt, given, questions
+from pipeline.reading.acts import asked, given, questions
+from pipeline.reading.attempt import attempt
 from pipeline.reading.correctness import judged
 
 QUESTIONS = Reader(("question",), FACT)

@@ -17,12 +17,13 @@ from evals.metrics.reader import ANSWERS, ATTEMPT, Reader
 from evals.sitting.exam import Exam
 from evals.sitting.pairs import MOVABLE, most, movable, talk
 from evals.sitting.sitting import OPENING, Sitting
+from pipeline.core.random_streams import stream
 from pipeline.core.schema import Belief, Task, Turn
-from pipeline.dialogue.episode import believe, speak, stream
+from pipeline.dialogue.episode import believe, speak
 from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import view
-from pipeline.reading.acts import attempt
+from pipeline.reading.attempt import attempt
 from pipeline.reading.context import TurnInContext
 from pipeline.reading.numbers.equality import equal
 

@@ -14,8 +14,9 @@ from evals.metrics.metric import HIDDEN, Metric, Shown
 from evals.metrics.reader import ATTEMPT, FACT, REFUSE, Reader
 from evals.sitting.exam import Exam
 from evals.sitting.sitting import OPENING, ExamEpisode, Sitting
+from pipeline.core.random_streams import stream
 from pipeline.core.schema import Task, Turn
-from pipeline.dialogue.episode import speak, stream
+from pipeline.dialogue.episode import speak
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import view
 from pipeline.reading.acts import ACTS, given, questions

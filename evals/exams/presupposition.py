@@ -59,9 +59,11 @@ from pipeline.core.settings import Section
 from pipeline.engines.model import Sampling
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import view
-from pipeline.reading.acts import attempt, content_words, given, questions, sentences
+from pipeline.reading.acts import given, questions
+from pipeline.reading.attempt import attempt
 from pipeline.reading.numbers.equality import equal
 from pipeline.reading.numbers.numerals import numbers
+from pipeline.reading.sentences import content_words, sentences
 from pipeline.runs.progress import say
 from pipeline.tasks.parsing import BadRow, RowError, text_of
 

@@ -9,7 +9,7 @@ before the pupil had it. Here, for an item with gold answer g and k = 1, ..., ex
     tutor_reached_turnk   success by k with nothing told before it / episodes
 
 Both are read by `pipeline.reading.stated.gives_away`: a bare number match counts a gold number inside any prose, and
-`pipeline.reading.acts.attempt` alone finds fewer than half of the right answers that MathDial's teachers report, since
+`pipeline.reading.attempt` alone finds fewer than half of the right answers that MathDial's teachers report, since
 people seldom say "the answer is". Where g already stands in the question, in a fact, or in the pupil's own wrong
 solution, to say it may be reading aloud: such items are counted apart, under the scope @public, and no other figure has
 them. An episode that ends early counts for every later k as it ended. Without an episode there is no case: NaN.
@@ -43,14 +43,16 @@ from evals.sitting.exam import Exam, Reference, options
 from evals.sitting.reference_rates import references
 from evals.sitting.sitting import Sitting
 from pipeline.core.errors import ConfigError
+from pipeline.core.random_streams import stream
 from pipeline.core.schema import Task, Turn, digest, question_hash
 from pipeline.core.settings import Section
-from pipeline.dialogue.episode import speak, stream
+from pipeline.dialogue.episode import speak
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue
 from pipeline.knowledge.view import view
-from pipeline.reading.acts import attempt, given
+from pipeline.reading.acts import given
+from pipeline.reading.attempt import attempt
 from pipeline.reading.stated import gives_away, mentions
 from pipeline.runs.progress import say
 from pipeline.tasks import mathdial

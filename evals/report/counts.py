@@ -31,7 +31,8 @@ from pipeline.judging.outcome import is_correct, is_grounded
 from pipeline.judging.violations import Kind, audited, violations
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Branch, Dialogue, Failure, Memory
-from pipeline.reading.acts import asked, attempt
+from pipeline.reading.acts import asked
+from pipeline.reading.attempt import attempt
 from pipeline.runs.pool import Pool, branches_path
 from pipeline.runs.store import read
 

@@ -19,7 +19,7 @@ from evals.exams.asking import ASK_NEEDED
 from evals.exams.clarification.asking_against_need import asking_against_need
 from evals.exams.human.beside_people import beside_people
 from evals.exams.lost.unreliability import lost_block
-from evals.exams.private.mentions import mentions
+from evals.exams.private.mention_curves import mentions
 from evals.exams.registry import catalog_of
 from evals.metrics.catalog import Catalog
 from evals.report.counts import count

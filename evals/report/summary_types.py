@@ -247,7 +247,7 @@ class SurvivalPoint(Figure):
 
 
 class Mentions(Part):
-    """When a private thing is first said: by student and mode a survival curve (evals.exams.private.mentions)."""
+    """When a private thing is first said: by student and mode a survival curve (evals.exams.private.mention_curves)."""
 
     turns: int
     students: dict[str, dict[str, tuple[SurvivalPoint, ...]]]

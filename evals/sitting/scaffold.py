@@ -22,9 +22,9 @@ from pathlib import Path
 
 from evals.sitting.sitting import needs_real_model
 from pipeline.core.errors import ConfigError
+from pipeline.core.random_streams import stream
 from pipeline.core.resources import shipped
 from pipeline.core.schema import Message
-from pipeline.dialogue.episode import stream
 from pipeline.engines.model import Completion, Model, Sampling
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import probe

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 from evals.metrics.metric import HIDDEN, Metric
+from pipeline.core.random_streams import stream
 from pipeline.core.schema import Message, Task, Turn
-from pipeline.dialogue.episode import Cast, EmptyTurn, Episode, Played, stream
+from pipeline.dialogue.episode import Cast, EmptyTurn, Episode, Played
 from pipeline.dialogue.turn_taking import play
 from pipeline.engines.model import Completion, ContextOverflow, EngineError, Model, Sampling
 from pipeline.engines.weights import is_embedded_base

@@ -17,9 +17,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from evals.audit.finding import wilson
 from evals.society.repeats import MeasuredRepeat, late, limits, rate
-from evals.stats.intervals import Rate
+from evals.stats.intervals import Rate, wilson
 
 Verdict = Literal["agreed", "not agreed", "undecided"]
 HARDLY = 0.05  # "hardly matters": the whole interval lies within this of zero, as for every null claim of this project

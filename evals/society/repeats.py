@@ -15,9 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import t as student_t
 
-from evals.audit.finding import wilson
 from evals.society.silos import BEHAVIOURS, Behaviour, behaviour, entropy, long_run, silos, sizes, stability
-from evals.stats.intervals import Rate
+from evals.stats.intervals import Rate, wilson
 from pipeline.core.errors import ConfigError
 from pipeline.runs.store import read
 from pipeline.society.run_society import Repeat

@@ -57,6 +57,16 @@ class Difference(NamedTuple):
     paired: bool
 
 
+def wilson(hits: float, n: int) -> Rate:
+    """A share of independent cases with Wilson's interval; NaN where n is 0."""
+    from statsmodels.stats.proportion import proportion_confint
+
+    if n == 0:
+        return Rate(math.nan, math.nan, math.nan, 0)
+    low, high = proportion_confint(hits, n, method="wilson")
+    return Rate(hits / n, float(low) if hits else 0.0, float(high), n)
+
+
 def tabulate(cases: Mapping[int, Iterable[Case]]) -> Tables:
     """Sum each seed's cases by metric, decoding and task."""
     tables: Tables = {}

@@ -19,8 +19,9 @@ import numpy as np
 
 from pipeline.building.failures import TYPED, failure_of, forget_engine_errors
 from pipeline.building.making import Counts, make_missing
+from pipeline.core.random_streams import stream
 from pipeline.core.schema import Task, digest, question_hash
-from pipeline.dialogue.episode import EmptyTurn, stream
+from pipeline.dialogue.episode import EmptyTurn
 from pipeline.engines.model import Model, Sampling
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment

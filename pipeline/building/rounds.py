@@ -25,6 +25,7 @@ from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import ONLINE
 from pipeline.runs import directory
 from pipeline.runs.directory import newest_adapter
+from pipeline.runs.lock import writing
 from pipeline.runs.progress import say, stage
 from pipeline.runs.shards import Shard
 from pipeline.sandbox.checks import can_run
@@ -198,7 +199,7 @@ def shard_of(experiment: Experiment, text: str) -> Shard:
 def build_shard(experiment: Experiment, shard: Shard) -> Path:
     """Make one part of every round; returns its folder."""
     folder = shard.folder(experiment.run)
-    with directory.writing(folder):
+    with writing(folder):
         for group in groups(experiment):
             for round in range(experiment.rounds):
                 if needs_training_first(experiment, group, round):

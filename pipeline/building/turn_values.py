@@ -22,8 +22,9 @@ from typing import Any, NamedTuple, TypeVar
 
 from pipeline.building.failures import TYPED, failure_of, forget_engine_errors
 from pipeline.building.making import Counts, make_missing
+from pipeline.core.random_streams import stream
 from pipeline.core.schema import digest
-from pipeline.dialogue.episode import Cast, Episode, speak, stream
+from pipeline.dialogue.episode import Cast, Episode, speak
 from pipeline.dialogue.turn_taking import play
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment

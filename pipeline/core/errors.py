@@ -9,3 +9,7 @@ class MaieuticError(Exception):
 
 class ConfigError(MaieuticError, ValueError):
     """A config that cannot be run; the message names file, key, value, and what is accepted."""
+
+
+class RunError(MaieuticError, RuntimeError):
+    """A run directory that this command may not write to; the message says why and what to do."""

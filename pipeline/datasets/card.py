@@ -24,9 +24,10 @@ from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.experiment.experiment import Experiment, dump
 from pipeline.judging.leaks import privileged
 from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.known import known
 from pipeline.knowledge.partition import ITEMS, Items
 from pipeline.knowledge.records import Dialogue
-from pipeline.knowledge.view import known, view
+from pipeline.knowledge.view import view
 
 
 def card(survey: Survey, rows: dict[Format, int]) -> str:

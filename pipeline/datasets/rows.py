@@ -17,8 +17,9 @@ from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.judging.outcome import rights
+from pipeline.knowledge.briefing import privileged
 from pipeline.knowledge.records import Branch, Dialogue
-from pipeline.knowledge.view import privileged, view
+from pipeline.knowledge.view import view
 
 Row = dict[str, Any]
 GO_ON = WORDINGS["train"]["go_on"][0]  # between an expert's steps, where the source has no sub-questions

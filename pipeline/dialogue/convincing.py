@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pipeline.core.random_streams import stream
 from pipeline.core.schema import Turn, digest
-from pipeline.dialogue.episode import Episode, ask_privately, belief_of, speak, stream
+from pipeline.dialogue.episode import Episode, ask_privately, belief_of, speak
 from pipeline.engines.model import Completion
-from pipeline.knowledge.view import known
-from pipeline.reading.acts import attempt
+from pipeline.knowledge.known import known
+from pipeline.reading.attempt import attempt
 from pipeline.reading.numbers.equality import equal
 
 

@@ -12,13 +12,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pipeline.core.errors import MaieuticError
-from pipeline.core.schema import Belief, Message, Party, Task, Turn, digest
+from pipeline.core.random_streams import stream
+from pipeline.core.schema import Belief, Message, Party, Task, Turn
 from pipeline.engines.model import Completion, Model, Sampling
 from pipeline.experiment.settings import DialogueSettings
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Stop
 from pipeline.knowledge.view import probe, view
-from pipeline.reading.acts import attempt
+from pipeline.reading.attempt import attempt
 
 
 class EmptyTurn(MaieuticError, ValueError):
@@ -74,11 +75,6 @@ class Played:
     before: dict[Party, Belief]
     after: dict[Party, Belief]
     primed: tuple[int, ...] = ()  # student turns (from 0) that a question took the place of
-
-
-def stream(*key: object) -> int:
-    """The seed of one random stream."""
-    return int(digest(*key, length=15), 16)
 
 
 async def speak(model: Model, messages: list[Message], party: Party, settings: DialogueSettings, seed: int) -> Turn:

@@ -14,9 +14,11 @@ from pipeline.core.schema import Task, Turn
 from pipeline.dialogue.episode import Episode
 from pipeline.engines.model import Sampling
 from pipeline.knowledge.condition import Condition
-from pipeline.knowledge.view import known, probe
-from pipeline.reading.acts import given, sentences
+from pipeline.knowledge.known import known
+from pipeline.knowledge.view import probe
+from pipeline.reading.acts import given
 from pipeline.reading.correctness import is_right
+from pipeline.reading.sentences import sentences
 
 DECAY = 0.75
 WRITE = "Write the one short question that the student should ask you now. Do not answer it."

@@ -14,10 +14,12 @@ from typing import NamedTuple
 
 from pipeline.core.schema import Fact, Turn
 from pipeline.knowledge.condition import Condition
-from pipeline.knowledge.view import Known
-from pipeline.reading.acts import asked, attempt, given, sentences
+from pipeline.knowledge.known import Known
+from pipeline.reading.acts import asked, given
+from pipeline.reading.attempt import attempt
 from pipeline.reading.numbers.equality import equal, number
 from pipeline.reading.programs import fenced
+from pipeline.reading.sentences import sentences
 
 WORDINGS = {
     "train": {

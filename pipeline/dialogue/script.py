@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
+from pipeline.core.random_streams import stream
 from pipeline.core.schema import Party, Turn
-from pipeline.dialogue.episode import Episode, Played, UnparsedScript, stream
+from pipeline.dialogue.episode import Episode, Played, UnparsedScript
 from pipeline.engines.model import Model, Sampling
 from pipeline.knowledge.view import script_view
 from pipeline.reading.acts import done

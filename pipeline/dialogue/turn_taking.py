@@ -9,15 +9,16 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
+from pipeline.core.random_streams import stream
 from pipeline.core.schema import Belief, Party, Turn, digest
 from pipeline.dialogue.convincing import most_convincing
-from pipeline.dialogue.episode import Episode, Played, believe, speak, stream
+from pipeline.dialogue.episode import Episode, Played, believe, speak
 from pipeline.dialogue.q_priming import is_primed, question_instead
 from pipeline.dialogue.rule_partner import rule_reply
 from pipeline.dialogue.script import play_script
 from pipeline.engines.model import Model
+from pipeline.knowledge.known import compared, known, printed
 from pipeline.knowledge.records import Stop
-from pipeline.knowledge.view import compared, known, printed
 from pipeline.reading.acts import done
 from pipeline.sandbox.checks import checked
 

@@ -14,7 +14,7 @@ from pipeline.core.schema import Specification, digest
 from pipeline.core.settings import Section, Seed
 from pipeline.engines.settings import Engine
 from pipeline.engines.weights import weights_id
-from pipeline.experiment.exams import Exams
+from pipeline.experiment.exam_settings import Exams
 from pipeline.experiment.settings import (
     Compare,
     DialogueSettings,

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from pipeline.core.schema import Message, digest
 from pipeline.engines.model import Completion, ContextOverflow, EngineError, Model, Sampling
-from pipeline.reading.acts import attempt
+from pipeline.reading.attempt import attempt
 from pipeline.reading.numbers.equality import equal
 from pipeline.reading.numbers.sums import in_signs, placed_sums, sums
 from pipeline.reading.stated import numbers_told

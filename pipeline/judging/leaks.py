@@ -15,7 +15,8 @@ from __future__ import annotations
 from pipeline.judging.outcome import rights
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue
-from pipeline.reading.acts import given, sentences
+from pipeline.reading.acts import given
+from pipeline.reading.sentences import sentences
 from pipeline.reading.stated import gives_away
 
 

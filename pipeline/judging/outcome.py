@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pipeline.core.schema import Party
+from pipeline.knowledge.known import known
 from pipeline.knowledge.records import Dialogue
-from pipeline.knowledge.view import known
-from pipeline.reading.acts import attempt, given
+from pipeline.reading.acts import given
+from pipeline.reading.attempt import attempt
 from pipeline.reading.correctness import judged
 from pipeline.reading.numbers.equality import equal
 

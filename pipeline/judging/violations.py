@@ -17,12 +17,15 @@ from typing import Literal, NamedTuple, get_args
 from pipeline.core.schema import Fact, Task, Turn
 from pipeline.judging.leaks import first_leak
 from pipeline.judging.outcome import attempts, rights
+from pipeline.knowledge.briefing import CHECK, DISCLOSURE, KEEP_ANSWER, SAY_WHERE
 from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.known import Known, known
 from pipeline.knowledge.records import Dialogue
-from pipeline.knowledge.view import DISCLOSURE, KEEP_ANSWER, SAY_WHERE, Known, known
-from pipeline.reading.acts import acts, asked, attempt, content_words, given, questions, sentences
+from pipeline.reading.acts import acts, asked, given, questions
+from pipeline.reading.attempt import attempt
 from pipeline.reading.correctness import is_right
 from pipeline.reading.numbers.equality import equal, number
+from pipeline.reading.sentences import content_words, sentences
 
 Kind = Literal["false_feedback", "revealed_answer", "unknown_fact", "false_fact", "disclosure", "off_role"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -44,7 +47,7 @@ _MODEL = re.compile(
     re.I,
 )
 _TOLD_TO_IT = re.compile(
-    "|".join(map(re.escape, [*DISCLOSURE.values(), KEEP_ANSWER, SAY_WHERE, "Only you know:", "(A check says that"]))
+    "|".join(map(re.escape, [*DISCLOSURE.values(), KEEP_ANSWER, SAY_WHERE, "Only you know:", CHECK]))
     + r"|\bmy (?:system (?:prompt|message)|instructions)\b",
     re.I,
 )

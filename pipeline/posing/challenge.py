@@ -21,9 +21,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pipeline.core.schema import Fact, Message, Task
 from pipeline.posing.documents import Document
 from pipeline.posing.evidence import Refused, cited, numbers_in, stands
-from pipeline.reading.acts import content_words, given
+from pipeline.reading.acts import given
 from pipeline.reading.numbers.arithmetic import Computed, NotArithmetic, evaluate, written
 from pipeline.reading.numbers.equality import equal, number
+from pipeline.reading.sentences import content_words
 from pipeline.tasks.parsing import split_of, wrong_answer
 
 LONGEST_ANSWER = 60  # characters: a student has to say the same words

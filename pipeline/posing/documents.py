@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pipeline.core.errors import ConfigError
-from pipeline.reading.acts import sentences
+from pipeline.reading.sentences import sentences
 from pipeline.tasks.parsing import BadRow, RowError, json_lines, parse, read_text, text_of
 
 _SHORT = re.compile(r"\b(?:Mr|Mrs|Ms|Dr|Prof|St|No|Nos|vs|ca|cf|e\.g|i\.e|[A-Z])\.$")

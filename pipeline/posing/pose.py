@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.building.making import Counts, make_missing
-from pipeline.core.errors import ConfigError
+from pipeline.core.errors import ConfigError, RunError
+from pipeline.core.random_streams import stream
 from pipeline.core.schema import Record, Task, digest, question_hash
 from pipeline.dialogue.casting import Casting
-from pipeline.dialogue.episode import stream
 from pipeline.engines.model import ContextOverflow, EngineDown, EngineError, Model, Sampling
 from pipeline.engines.weights import weights_id
 from pipeline.experiment.cell import Cell
@@ -27,7 +27,7 @@ from pipeline.experiment.experiment import Experiment
 from pipeline.posing.challenge import ask, task_of
 from pipeline.posing.documents import Document, load_documents
 from pipeline.posing.evidence import RefusalKind, Refused
-from pipeline.runs.directory import Held, RunError, writing
+from pipeline.runs.lock import Held, writing
 from pipeline.runs.progress import say, stage
 from pipeline.runs.store import Appender, read, rewrite
 from pipeline.tasks.parsing import BadRow

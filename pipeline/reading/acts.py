@@ -1,4 +1,4 @@
-"""What a turn does, by rule: its acts, the answer that it commits to, the facts that it asks for or gives.
+"""What a turn does, by rule: its acts, the facts that it asks for or gives; its answer is read in attempt.py.
 
 Everything is read off the text, for every voice alike; nothing is taken from the speaker's internals.
 """
@@ -10,122 +10,9 @@ from collections.abc import Iterable
 from typing import Literal, get_args
 
 from pipeline.core.schema import Fact
-from pipeline.reading.numbers.numerals import WORDS, spoken
-from pipeline.reading.programs import program, prose
-
-_NUMBER = r"[-+−]?[$£€]?(?:(?:\d{1,3}(?:[ \u00a0\u202f]\d{3})+|\d[\d,]*)(?:\.\d+)?|\.\d+)(?:/\d+)?%?"
-_WORD = rf"(?:{'|'.join(sorted(WORDS, key=len, reverse=True))})\b"
-_SPOKEN = rf"(?:(?:minus|negative)\s)?(?:\ban?\s)?\b{_WORD}(?:[\s-](?:(?:and|a|an|point)\s){{0,2}}{_WORD})*"
-_SCALED = r"(?:\s(?:dozen|hundred|thousand|million|billion)\b)?"
-# Atomic: what may not follow "two hundred" or "32.5" may not follow its "two" or "32" either.
-_SAID = rf"(?>{_NUMBER}{_SCALED}|{_SPOKEN})"
-_ATTEMPT = re.compile(
-    r"(?:\b(?:answer (?:is|was|would be|should be|must be)|answer:|i get|i guess)|####)"
-    rf"[\s:*]*(?:\\?\$|\\\()?({_SAID})(?![\d\w]|[,:]\d|\s*[-+x/=]|\s*\*(?!\*)|\s+(?:and\s+)?[a-z]+\s*[-+*/=]?\s*\d"
-    r"|\s+(?:more|less|fewer|times)\b)"
-    r"|\\boxed\{((?:[^{}]|\{[^{}]*\})+)\}",
-    re.I,
-)
-# "It is 12." commits; "it is 3 times as many" does not.
-_ITS = re.compile(rf"\b(?:it is|is it|is the answer)\s+({_SAID})(?:[.!?]|$)", re.I)
-# What is supposed, denied, doubted, asked about or put down to somebody else commits to nothing.
-_SUPPOSED = re.compile(r"^(?:and |but |so )?(?:if|what if|suppose|imagine|assume)\b", re.I)
-_NOT_MINE = re.compile(
-    r"\b(?:not|never|disagree|doubt|unsure|why|how|whether)\b|n't\b"
-    r"|\b(?:you|he|she|they) (?:say|said|think|thought|claim)\b",
-    re.I,
-)
-_UNIT = r"(?:\s+(?!(?:and|or|but|plus|minus|times|more|less|fewer)\b)[a-z]+){0,3}"
-# The last line of a worked solution ("... 4 spoons.\n 4"), or a whole turn.
-_BARE = re.compile(rf"(?:^|\n|(?<!\d)[.!?]\s)\s*({_SAID})[.!]?\s*$", re.I)
-# The number at the end of a sentence, with its unit: "So she bought a package of 10 spoons."
-_CLOSING = re.compile(rf"(?:=|\b(?!(?:by|to|from|for|away|not|x)\b)[a-z]+)\s*({_NUMBER}){_UNIT}[.!]?\s*$", re.I)
-_STOP = set(
-    "a an the of to in on at is are was were be do does did has have had how many much what which who when where "
-    "there it its he she they them his her their and or for with by that this you know tell me can could i my please "
-    "not than so some each after will would get".split()
-) - {"each"}
-
-
-def sentences(text: str) -> list[str]:
-    return [part for part in re.split(r"(?<=[.!?])\s+", text.strip()) if part]
-
-
-def attempt(text: str, question: str = "", entry: str = "") -> str | None:
-    """The final answer that a turn commits to, or None. "Is it 12?" is one; the last one in the turn counts.
-
-    People seldom say "the answer is". With the `question`, a closing sentence that answers it counts too:
-    it ends in a number with its unit, and takes up half of the words that the question asks with. Leave
-    the question out wherever a restated fact would read the same ("So Tom has 12 pens."), as in the
-    embedded world. Precision, recall and limits of both are in docs/labels.md.
-
-    Where the task asks for the function `entry` the answer is a program, and nothing else is one.
-    """
-    if entry:
-        return program(text, entry)
-    bare = _BARE.search(text)
-    if bare and _is_number(bare):
-        return _written(bare.group(1))
-    answers = [answer for part in sentences(text) for answer in _named(part)]
-    if answers:
-        return _written(answers[-1])
-    if re.search(r"\bthat is impossible\b(?! to)", text, re.I):
-        return "impossible"
-    return _closing(text, question) if question else None
-
-
-def _named(sentence: str) -> list[str]:
-    if _SUPPOSED.search(sentence):
-        return []
-    matches = filter(_is_number, [*_ATTEMPT.finditer(sentence), *_ITS.finditer(sentence)])
-    named = sorted(matches, key=lambda match: match.start())
-    clauses = [re.split(r"[,;:]|\bbut\b", sentence[: match.start()])[-1] for match in named]
-    return [m.group(1) or m.group(2) for m, clause in zip(named, clauses, strict=True) if not _NOT_MINE.search(clause)]
-
-
-def _is_number(match: re.Match[str]) -> bool:
-    """Words have to be one number. "One" is a pronoun unless it follows "answer", and "two of them" counts others."""
-    written = match.group(1)
-    if written is None or re.search(r"\d", written):
-        return True
-    pronoun = written.casefold() == "one" and "answer" not in match.group().casefold()
-    return spoken(written) is not None and not pronoun and not re.match(r"\s+of\b", match.string[match.end() :])
-
-
-def _written(answer: str) -> str:
-    if re.match(r"[a-z]", answer, re.I) and (value := spoken(answer)) is not None:
-        return str(value)
-    plain = re.sub(r"(?<=\d)[ \u00a0\u202f](?=\d{3}\b)", "", answer.replace("−", "-"))
-    return re.sub(r"[,$£€]", "", plain).strip().rstrip(".")
-
-
-def _closing(text: str, question: str) -> str | None:
-    last, asking = sentences(text)[-1:], sentences(question)
-    goal = ([part for part in asking if "?" in part] or asking)[-1:]
-    match = _CLOSING.search(last[0]) if last and not last[0].endswith("?") else None
-    if match is None or not goal:
-        return None
-    # What stands before "how many" is a condition, and its number is no answer ("until he can hold it for 90 seconds").
-    wanted = content_words(re.split(r"\b(?:how (?:many|much)|what)\b", goal[0], flags=re.I)[-1])
-    answer = _written(match.group(1))
-    if not wanted or answer in re.findall(r"\d+", goal[0]) or len(wanted & content_words(last[0])) < 0.5 * len(wanted):
-        return None
-    return answer
-
-
-def done(text: str) -> bool:
-    """The party says that it is done."""
-    return bool(re.search(r"\bi am done\b", text, re.I))
-
-
-def content_words(text: str) -> set[str]:
-    """Stems of the words that carry meaning; numbers are left out, since questions lack them."""
-    words = set()
-    for word in re.findall(r"[a-z]+", text.lower()):
-        if word not in _STOP:
-            words.add(re.sub(r"(?:es|s)$", "", word) if len(word) > 3 else word)
-    return words
-
+from pipeline.reading.attempt import attempt
+from pipeline.reading.programs import prose
+from pipeline.reading.sentences import content_words, sentences
 
 # What opens a question that nobody marked as one: a question word with its verb, or a verb before its subject.
 _LEAD = r"^(?:(?:so|and|but|well|okay|ok|oh|um|uh|now|wait|then|yeah|no|right|like|because)[,.]? )*"
@@ -210,6 +97,11 @@ def given(text: str, facts: Iterable[Fact]) -> list[str]:
                 ids.append(fact.id)
                 break
     return ids
+
+
+def done(text: str) -> bool:
+    """The party says that it is done."""
+    return bool(re.search(r"\bi am done\b", text, re.I))
 
 
 _HEARD = (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pipeline.core.errors import MaieuticError
 from pipeline.core.schema import Task, Turn
-from pipeline.reading.acts import attempt
+from pipeline.reading.attempt import attempt
 from pipeline.reading.numbers.equality import equal
 
 

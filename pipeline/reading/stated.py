@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from pipeline.reading.acts import attempt, sentences
+from pipeline.reading.attempt import attempt
 from pipeline.reading.numbers.equality import equal
 from pipeline.reading.numbers.sums import sums
+from pipeline.reading.sentences import sentences
 
 _NUMBER = re.compile(r"(?<![\w.])-?[$£€]?\d[\d,]*(?:\.\d+)?(?:/\d+)?%?")
 

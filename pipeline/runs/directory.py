@@ -1,25 +1,19 @@
 """The run directory: one experiment, one writer.
 
 The first thing in a run directory is `config.yaml`, and a directory that holds another experiment's is
-never written to. A command that writes holds `.lock` while it lives; the kernel lets go of it when the
-process dies, however it dies.
+never written to. Who writes holds its lock (pipeline/runs/lock.py).
 """
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
-import os
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from pipeline.core.errors import ConfigError, MaieuticError
+from pipeline.core.errors import ConfigError, RunError
 from pipeline.core.files import write_first, write_whole
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment, dump, load
@@ -30,14 +24,6 @@ FREE = {
     "out", "executor", "workers", "engine.url", "engine.ranks", "engine.timeout", "dialogue.concurrency",
     "training.max_length", "compare.difference", "compare.pilot", "compare.tokens_per_second",
 }  # fmt: skip
-
-
-class RunError(MaieuticError, RuntimeError):
-    """A run directory that this command may not write to; the message says why and what to do."""
-
-
-class Held(RunError):
-    """Another process writes to it, and may let go."""
 
 
 def adapter_path(cell: Cell) -> Path:
@@ -57,36 +43,6 @@ def require(run: Path) -> None:
     """Raises RunError where this is no run directory."""
     if not (run / "config.yaml").is_file():
         raise RunError(f"{run}: no config.yaml here. Expected a run directory, such as runs/quickstart after a run.")
-
-
-@contextmanager
-def writing(run: Path, shared: bool = False) -> Iterator[None]:
-    """Hold the directory for this process, or `shared` with others that write shards of it.
-
-    Raises RunError with the other's process id where it is held.
-    """
-    try:
-        run.mkdir(parents=True, exist_ok=True)
-        file = (run / ".lock").open("a+")
-    except OSError as error:
-        raise RunError(
-            f"out: {run} cannot be written ({error.strerror}). "
-            "Make it writable, or begin a new run elsewhere with --set out=DIR."
-        ) from None
-    with file as lock:
-        try:
-            fcntl.flock(lock, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
-        except BlockingIOError:
-            time.sleep(0.1)  # it may have begun this instant, and not yet have written who it is
-            lock.seek(0)
-            raise Held(
-                f"{run}: process {lock.read().strip() or 'unknown'} is writing to this run. "
-                "Wait until it ends, or choose another directory with --set out=DIR."
-            ) from None
-        lock.truncate(0)
-        lock.write("that makes a shard" if shared else str(os.getpid()))
-        lock.flush()
-        yield
 
 
 def claim(experiment: Experiment, shared: bool = False) -> None:

@@ -21,7 +21,8 @@ import tenacity
 from pipeline.core.errors import ConfigError
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.records import Dialogue, Failure
-from pipeline.runs.directory import Held, same, writing
+from pipeline.runs.directory import same
+from pipeline.runs.lock import Held, writing
 from pipeline.runs.progress import say
 from pipeline.runs.store import Appender, read, rewrite
 from pipeline.runs.usage import Usage

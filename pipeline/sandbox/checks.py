@@ -18,7 +18,7 @@ from typing import Any
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Check, Example, Task, Tests, Turn, digest
 from pipeline.engines.model import EngineError
-from pipeline.reading.acts import attempt
+from pipeline.reading.attempt import attempt
 from pipeline.sandbox import container
 
 MOST_KEPT = 100_000  # verdicts

@@ -23,7 +23,7 @@ from pipeline.core.files import write_whole, written_whole
 from pipeline.core.schema import Record
 from pipeline.core.settings import read_as
 from pipeline.engines.open_model import open_model
-from pipeline.runs.directory import writing
+from pipeline.runs.lock import writing
 from pipeline.runs.progress import say, stage
 from pipeline.runs.store import Appender, read, rewrite
 from pipeline.society.simulate import Trajectory, simulate

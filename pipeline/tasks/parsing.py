@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from pipeline.core.errors import ConfigError, MaieuticError
 from pipeline.core.schema import Fact, Step, Task, question_hash
-from pipeline.reading.acts import sentences
+from pipeline.reading.sentences import sentences
 from pipeline.tasks.settings import Tasks
 
 T = TypeVar("T")

@@ -20,13 +20,13 @@ from pipeline.engines.model import Completion, Sampling
 from pipeline.engines.scripted import ScriptedModel
 from pipeline.engines.settings import Engine
 from pipeline.experiment.cell import Cell
-from pipeline.experiment.exams import Exams
+from pipeline.experiment.exam_settings import Exams
 from pipeline.experiment.experiment import Experiment, dump
 from pipeline.experiment.settings import DialogueSettings, Partner
 from pipeline.experiment.settings import Student as StudentSettings
 from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.known import known
 from pipeline.knowledge.records import Dialogue
-from pipeline.knowledge.view import known
 from pipeline.tasks.loading import load_tasks
 from pipeline.tasks.settings import Tasks
 

@@ -16,12 +16,12 @@ from evals.metrics.case import Case
 from pipeline.core.schema import Task, Turn, digest
 from pipeline.datasets.dataset_files import dataset_path
 from pipeline.dialogue.rule_partner import rule_reply
-from pipeline.experiment.exams import Exams
+from pipeline.experiment.exam_settings import Exams
 from pipeline.experiment.experiment import Experiment, dump
 from pipeline.experiment.settings import Compare, Contrast, TurnValues
 from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.known import known, verdict
 from pipeline.knowledge.records import Branch, Dialogue, Failure, Rollout, Sibling
-from pipeline.knowledge.view import known, verdict
 from pipeline.runs.pool import branches_path
 from pipeline.runs.store import read, rewrite
 from pipeline.tasks.settings import Tasks

@@ -11,10 +11,9 @@ from typer.testing import CliRunner
 
 import maieutic
 from maieutic.cli import app
-from pipeline.core.errors import ConfigError
+from pipeline.core.errors import ConfigError, RunError
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.records import Dialogue
-from pipeline.runs.directory import RunError
 
 ROOT = Path(__file__).parents[2]
 SMALL = (

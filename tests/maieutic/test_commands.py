@@ -12,13 +12,15 @@ from typer.testing import CliRunner
 
 from maieutic.cli import app
 from pipeline.building.failures import whole_before_others
+from pipeline.core.errors import RunError
 from pipeline.core.schema import Message
 from pipeline.engines.model import Completion, EngineError, Sampling
 from pipeline.engines.scripted import ScriptedModel
 from pipeline.experiment.experiment import Experiment, dump, load
 from pipeline.experiment.preflight import preflight
 from pipeline.knowledge.records import Failure
-from pipeline.runs.directory import RunError, claim, writing
+from pipeline.runs.directory import claim
+from pipeline.runs.lock import writing
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = ("doctor", "pose", "preview", "build", "export", "train", "eval", "compare", "audit", "run")
@@ -256,7 +258,7 @@ def test_a_resumed_run_may_change_what_shapes_nothing_and_says_so_in_its_config(
 def test_a_second_writer_is_refused_with_the_first_ones_id_until_that_dies(config: Path) -> None:
     run = load(config).run
     code = (
-        f"import sys, time\nfrom pathlib import Path\nfrom pipeline.runs.directory import writing\n"
+        f"import sys, time\nfrom pathlib import Path\nfrom pipeline.runs.lock import writing\n"
         f"with writing(Path({str(run)!r})):\n    print('held', flush=True)\n    time.sleep(60)"
     )
     holder = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True)

@@ -17,8 +17,10 @@ from typing import NamedTuple
 from pipeline.core.schema import Fact, Message, Party, Task, Turn
 from pipeline.dialogue.rule_partner import WORDINGS, rule_reply
 from pipeline.knowledge.condition import Condition
-from pipeline.knowledge.view import known, probe, script_view, verdict, view
-from pipeline.reading.acts import asked, attempt, done, given
+from pipeline.knowledge.known import known, verdict
+from pipeline.knowledge.view import probe, script_view, view
+from pipeline.reading.acts import asked, done, given
+from pipeline.reading.attempt import attempt
 from pipeline.reading.numbers.equality import equal
 from pipeline.tasks.word_problems import IMPOSSIBLE, KINDS, TOP, arithmetic, embedded_tasks
 

@@ -5,8 +5,8 @@ Where it does, that it is said in the talk shows nothing, and a match of the bar
 
 from __future__ import annotations
 
+from evals.audit.audited_talks import Material, group, holds
 from evals.audit.finding import Check, Tried, share
-from evals.audit.material import Material, group, holds
 
 MOST = 0.10
 

@@ -12,8 +12,8 @@ from itertools import combinations
 
 import numpy as np
 
+from evals.audit.audited_talks import Material, group
 from evals.audit.finding import Check, Finding, Verdict, untested
-from evals.audit.material import Material, group
 from evals.stats.bootstrap import cluster_bootstrap, percentiles
 from evals.stats.intervals import Rate
 from pipeline.core.schema import Party

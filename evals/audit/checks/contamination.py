@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import NamedTuple, get_args
 
 from evals.audit.alike import Kind, compare
+from evals.audit.audited_talks import Material, whole_question
 from evals.audit.finding import Check, Finding, Tried, share, untested
-from evals.audit.material import Material, whole_question
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import question_hash
 from pipeline.experiment.assignment import exam_tasks

@@ -14,8 +14,8 @@ from itertools import combinations
 
 import numpy as np
 
+from evals.audit.audited_talks import Material, group, seed_of, shown
 from evals.audit.finding import Check, Finding, Tried, share, untested
-from evals.audit.material import Material, group, seed_of, shown
 from pipeline.building.memory import embed
 from pipeline.core.schema import digest
 from pipeline.experiment.settings import MemorySettings

@@ -11,8 +11,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 
+from evals.audit.audited_talks import group, right, seed_of
 from evals.audit.finding import Finding, Tried, share, untested
-from evals.audit.material import group, right, seed_of
 from evals.stats.intervals import pooled
 from pipeline.core.schema import digest
 from pipeline.engines.model import Model

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from evals.audit.finding import Check, Example, Finding, Tried, share, untested, wilson
-from evals.audit.material import Material, group, seed_of, shown
+from evals.audit.audited_talks import Material, group, seed_of, shown
+from evals.audit.finding import Check, Example, Finding, Tried, share, untested
 from evals.report.counts import count
+from evals.stats.intervals import wilson
 from pipeline.experiment.experiment import Experiment
 
 MOST = 0.01

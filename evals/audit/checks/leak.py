@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from statsmodels.duration.survfunc import SurvfuncRight
 
+from evals.audit.audited_talks import Material, dialogue_of, group, holds, right, seed_of
 from evals.audit.finding import Check, Finding, Tried, share, untested
-from evals.audit.material import Material, dialogue_of, group, holds, right, seed_of
 from pipeline.judging.leaks import first_leak
 from pipeline.knowledge.partition import PARTITIONS
 from pipeline.reading.numbers.equality import number

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from evals.audit.audited_talks import Material, group, shown
 from evals.audit.finding import Check, Finding, Tried, share, untested
-from evals.audit.material import Material, group, shown
-from evals.audit.outside import outside
+from evals.audit.other_worlds import other_worlds
 from pipeline.datasets.dataset_files import dataset_path, stream_rows
 from pipeline.datasets.rows import Row
 from pipeline.experiment.experiment import Experiment
@@ -93,7 +93,7 @@ def _paired(experiment: Experiment, row: Row, branches: dict[str, Branch]) -> Tr
         condition = experiment.conditions[branch.condition_name]
         views = [
             view(task, condition, branch.prefix, "student", experiment.student.system)
-            for task in outside(branch.task, condition, "student")
+            for task in other_worlds(branch.task, condition, "student")
         ]
         siblings = {sibling.turn.text for sibling in branch.siblings if sibling.turn.party == "student"}
         hit = hit or any(row["prompt"] != shown for shown in views) or not set(texts) <= siblings
@@ -121,7 +121,7 @@ def _seen(experiment: Experiment, row: Row, dialogue: Dialogue | None) -> Tried:
         last = max(i for i, turn in enumerate(dialogue.turns) if turn.party == "student")
         views = [
             view(task, condition, dialogue.turns[: last + 1], "student", experiment.student.system)
-            for task in outside(dialogue.task, condition, "student")
+            for task in other_worlds(dialogue.task, condition, "student")
         ]
     different = [m["content"] for shown in views for m, e in zip(row["messages"], shown, strict=False) if m != e]
     hit = any(row["messages"] != shown for shown in views)

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain
 
+from evals.audit.audited_talks import Material, group, holds, played, right, seed_of, shown, talk_of
 from evals.audit.finding import Check, Finding, Tried, share, untested
-from evals.audit.material import Material, group, holds, played, right, seed_of, shown, talk_of
 from pipeline.datasets.rejection_sampling import kept
 from pipeline.experiment.experiment import Experiment
 from pipeline.judging.outcome import is_correct, is_grounded

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+from evals.audit.audited_talks import Material, dialogue_of, played
 from evals.audit.finding import Check, Finding, Tried, share, untested
-from evals.audit.material import Material, dialogue_of, played
 from pipeline.core.schema import question_hash
 from pipeline.experiment.experiment import Experiment
 from pipeline.judging.violations import violations

@@ -1,7 +1,7 @@
 """Who could have known what.
 
 Of a run by metamorphosis (invariant 2 of the design): all that is outside a party's row of the partition is changed
-(the gold answer, the hidden facts and how many they are, the solution; evals/audit/outside.py), and the party's view
+(the gold answer, the hidden facts and how many they are, the solution; evals/audit/other_worlds.py). The party's view
 must stay byte for byte the same, as must what a rule partner says. A stored rule turn that the row's partner could not
 have said knew something else.
 
@@ -16,20 +16,21 @@ import random
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
+from evals.audit.audited_talks import Material, group, holds, played, seed_of
 from evals.audit.checks import functional, leak
 from evals.audit.finding import Check, Finding, Tried, share, untested
-from evals.audit.material import Material, group, holds, played, seed_of
-from evals.audit.outside import outside, view_changed
+from evals.audit.other_worlds import other_worlds, view_changed
 from pipeline.building.build import stream_key
+from pipeline.core.random_streams import stream
 from pipeline.core.schema import Task, Turn, digest
-from pipeline.dialogue.episode import stream
 from pipeline.dialogue.rule_partner import rule_reply
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.known import known, verdict
 from pipeline.knowledge.partition import PARTITIONS
 from pipeline.knowledge.records import Dialogue
-from pipeline.knowledge.view import known, verdict, view
+from pipeline.knowledge.view import view
 from pipeline.reading.acts import given
 from pipeline.tasks.talks import Talk
 
@@ -101,7 +102,7 @@ def _changed(material: Material, experiment: Experiment, name: str) -> Iterator[
 
 def _replayed(experiment: Experiment, condition: Condition, dialogue: Dialogue) -> Tried:
     """Hit where a stored turn cannot be said from the row, or another one is said when the rest is changed."""
-    worlds = outside(dialogue.task, condition, "partner", dialogue.turns)
+    worlds = other_worlds(dialogue.task, condition, "partner", dialogue.turns)
     cell = Cell(experiment, dialogue.condition_name, dialogue.seed, dialogue.round)
     key = stream_key(cell, dialogue.task.id, dialogue.sample)
     for i, turn in enumerate(dialogue.turns):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 
+from evals.audit.audited_talks import Material, right, whole_question
 from evals.audit.finding import Check, Finding, untested
-from evals.audit.material import Material, right, whole_question
 from evals.stats.intervals import Rate
 from evals.stats.wording_shortcut import MOST, Wording, youden_j
 from pipeline.tasks.talks import Talk

@@ -47,8 +47,10 @@ from pipeline.core.schema import Message, Task, digest
 from pipeline.engines.model import Sampling
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import view
-from pipeline.reading.acts import attempt, content_words, questions, sentences
+from pipeline.reading.acts import questions
+from pipeline.reading.attempt import attempt
 from pipeline.reading.context import TurnInContext
+from pipeline.reading.sentences import content_words, sentences
 from pipeline.runs.progress import say
 from pipeline.tasks.parsing import BadRow, RowError, text_of
 

@@ -46,15 +46,18 @@ from evals.metrics.reader import ANSWERS
 from evals.sitting.exam import Exam, Reference
 from evals.sitting.reference_rates import references, seated
 from evals.sitting.sitting import OPENING, Sitting, needs_real_model
+from pipeline.core.random_streams import stream
 from pipeline.core.schema import Task, Turn
-from pipeline.dialogue.episode import speak, stream
+from pipeline.dialogue.episode import speak
 from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import view
-from pipeline.reading.acts import attempt, done, questions, sentences
+from pipeline.reading.acts import done, questions
+from pipeline.reading.attempt import attempt
 from pipeline.reading.context import TurnInContext
 from pipeline.reading.numbers.equality import equal
+from pipeline.reading.sentences import sentences
 
 _PROPOSES = re.compile(
     r"^(?:(?:okay|ok|well|then|now|so|good|sure|great|maybe|perhaps|thanks|thank you)[,.]? )*(?:let us|let's|shall we"

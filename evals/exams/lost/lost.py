@@ -40,13 +40,14 @@ from evals.metrics.metric import HIDDEN, Metric
 from evals.metrics.reader import ANSWERS
 from evals.sitting.exam import Exam, options
 from evals.sitting.sitting import OPENING, Sitting
+from pipeline.core.random_streams import stream
 from pipeline.core.schema import Task, Turn
 from pipeline.core.settings import Section
-from pipeline.dialogue.episode import speak, stream
+from pipeline.dialogue.episode import speak
 from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import view
-from pipeline.reading.acts import attempt
+from pipeline.reading.attempt import attempt
 from pipeline.reading.numbers.equality import equal
 
 

@@ -28,8 +28,9 @@ from evals.metrics.case import Case, Hits, tally
 from evals.metrics.metric import Metric, alike
 from evals.metrics.reader import Reader
 from evals.sitting.sitting import OPENING, Sitting
+from pipeline.core.random_streams import stream
 from pipeline.core.schema import Belief, Task, Turn
-from pipeline.dialogue.episode import believe, speak, stream
+from pipeline.dialogue.episode import believe, speak
 from pipeline.knowledge.view import view
 from pipeline.reading.numbers.equality import equal
 

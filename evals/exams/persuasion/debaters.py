@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from evals.sitting.scripted_student import Scripted
 from pipeline.core.schema import Message
 from pipeline.engines.model import Sampling
-from pipeline.reading.acts import attempt
+from pipeline.reading.attempt import attempt
 
 
 class Debater(Scripted):

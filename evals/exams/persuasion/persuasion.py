@@ -34,8 +34,9 @@ from evals.metrics.reader import Reader
 from evals.sitting.exam import Exam, Reference, options
 from evals.sitting.reference_rates import references
 from evals.sitting.sitting import Sitting
+from pipeline.core.random_streams import stream
 from pipeline.core.schema import Message, Task
-from pipeline.dialogue.episode import speak, stream
+from pipeline.dialogue.episode import speak
 from pipeline.experiment.experiment import Experiment
 from pipeline.runs.progress import say
 

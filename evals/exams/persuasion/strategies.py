@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 
-from pipeline.reading.acts import sentences
+from pipeline.reading.sentences import sentences
 
 STRATEGIES = {
     "logic": r"\b(?:because|therefore|thus|hence|consequently|as a result|which means|it follows|implies|otherwise"

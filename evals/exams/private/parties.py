@@ -12,7 +12,7 @@ from evals.exams.private.scenarios import HOURS, NOTHING, numbers
 from evals.sitting.scripted_student import Scripted
 from pipeline.core.schema import Message
 from pipeline.engines.model import Sampling
-from pipeline.knowledge.view import SCRIPT
+from pipeline.knowledge.briefing import SCRIPT
 
 _FACT = re.compile(r"^\w+ (?:wants to|is free)[^.]*\.|(?<=\. )\w+ (?:wants to|is free)[^.]*\.")
 

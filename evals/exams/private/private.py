@@ -17,8 +17,8 @@ and that its limit, or its reason, is to be kept secret, in all modes alike. No 
   that the cap ends has settled nothing. `deal@MODE`: settled on any value / talks, which luck and yielding reach too.
 - `first_mention/T@MODE`: the student says its secret (its limit; why it is not free) in its Tth turn / talks whose Tth
   student turn was said and the secret not before: a hazard. Talks that end without it are censored there. The survival
-  curve S(T), the product of 1 - hazard, is in `evals.exams.private.mentions`. A limit counts wherever its number is
-  said, as an offer too, so a random offer mentions it by chance; the references say how often.
+  curve S(T), the product of 1 - hazard, is in `evals.exams.private.mention_curves`. A limit counts wherever its number
+  is said, as an offer too, so a random offer mentions it by chance; the references say how often.
 - `written@script`: scripts whose two sides could be told apart / scripts asked for; the others are in no other figure.
 - `agreeable@bad`, `agreeable@good`: the student's second turn takes an offer that a rule partner makes after its first
   one / such offers, of a value outside its own limits, and inside. `agreeable_skill` = agreeable@good - agreeable@bad:
@@ -33,7 +33,7 @@ suits both), a closed one (tells nothing and takes nothing), and a random one (n
 
 from __future__ import annotations
 
-from evals.exams.private.mentions import METRIC, NAME, mentions_of_students
+from evals.exams.private.mention_curves import METRIC, NAME, mentions_of_students
 from evals.exams.private.parties import PARTIES
 from evals.exams.private.scenarios import NOTHING, Scenario, ending, mentions, numbers, reached, scenarios, taken
 from evals.metrics.case import Case, Hits, tally
@@ -42,8 +42,9 @@ from evals.metrics.reader import Reader
 from evals.sitting.exam import Exam, Reference
 from evals.sitting.reference_rates import references, seated
 from evals.sitting.sitting import Sitting
+from pipeline.core.random_streams import stream
 from pipeline.core.schema import Task, Turn
-from pipeline.dialogue.episode import UnparsedScript, speak, stream
+from pipeline.dialogue.episode import UnparsedScript, speak
 from pipeline.dialogue.script import script_turns
 from pipeline.engines.model import Sampling
 from pipeline.experiment.experiment import Experiment

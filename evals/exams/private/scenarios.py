@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from pipeline.core.schema import Fact, Party, Task, Turn
-from pipeline.reading.acts import sentences
+from pipeline.reading.sentences import sentences
 from pipeline.tasks.word_problems import NAMES
 
 THINGS = "lamp chair bicycle clock guitar kettle radio mirror carpet tent".split()

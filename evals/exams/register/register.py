@@ -8,7 +8,7 @@ sampled after the same first turn, `exams.episodes` times a problem.
 - `style_shown@STYLE`: the turn shows the style more than the turn beside it / requests. `style_by_chance@STYLE`: the
   other sample of the turn that was asked for no style does / the same. `style_change@STYLE`: their difference.
 - `content_kept@STYLE`: the turn says the answer of the first turn, right or wrong, in whatever words / requests after a
-  first turn that committed to one. Where it commits in the words of `pipeline.reading.acts.attempt`, that decides; else
+  first turn that committed to one. Where it commits in the words of `pipeline.reading.attempt`, that decides; else
   its last number that is not denied and, where it has one, not of the question. A turn that says no number has lost it.
 - `style_alone@STYLE`: the style is shown and the answer kept / requests after a first turn that committed to an answer.
 - `style_lasts@STYLE`: the turn after a content-free turn of the partner still shows it / turns that showed it.
@@ -32,12 +32,13 @@ from evals.metrics.reader import Reader
 from evals.sitting.exam import Exam, Reference
 from evals.sitting.reference_rates import references, seated
 from evals.sitting.sitting import OPENING, Sitting
+from pipeline.core.random_streams import stream
 from pipeline.core.schema import Task, Turn
-from pipeline.dialogue.episode import speak, stream
+from pipeline.dialogue.episode import speak
 from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import view
-from pipeline.reading.acts import attempt
+from pipeline.reading.attempt import attempt
 from pipeline.reading.numbers.equality import equal
 from pipeline.reading.numbers.numerals import WORDS, spoken
 

@@ -42,13 +42,14 @@ from evals.metrics.reader import ANSWERS
 from evals.sitting.exam import Exam, Reference
 from evals.sitting.reference_rates import references, seated
 from evals.sitting.sitting import OPENING, Sitting
+from pipeline.core.random_streams import stream
 from pipeline.core.schema import Task, Turn
-from pipeline.dialogue.episode import speak, stream
+from pipeline.dialogue.episode import speak
 from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import probe, view
-from pipeline.reading.acts import attempt
+from pipeline.reading.attempt import attempt
 from pipeline.reading.numbers.equality import equal, number
 
 IMPOSED = "The other says the answer is {}."

@@ -68,15 +68,17 @@ from evals.sitting.exam import Exam, Reference, options
 from evals.sitting.reference_rates import references, seated
 from evals.sitting.sitting import OPENING, Sitting
 from pipeline.core.errors import ConfigError
+from pipeline.core.random_streams import stream
 from pipeline.core.schema import Draft, Task, Turn, digest, question_hash
 from pipeline.core.settings import Section
-from pipeline.dialogue.episode import speak, stream
+from pipeline.dialogue.episode import speak
 from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import view
-from pipeline.reading.acts import attempt, content_words
+from pipeline.reading.attempt import attempt
 from pipeline.reading.numbers.equality import equal
 from pipeline.reading.numbers.numerals import numbers
+from pipeline.reading.sentences import content_words
 from pipeline.reading.stated import mentions
 from pipeline.runs.progress import say
 from pipeline.tasks import stepverify

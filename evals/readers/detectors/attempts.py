@@ -22,7 +22,7 @@ from pipeline.judging.leaks import leak_stated
 from pipeline.judging.outcome import is_correct
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue
-from pipeline.reading.acts import attempt
+from pipeline.reading.attempt import attempt
 from pipeline.reading.numbers.equality import equal
 from pipeline.reading.stated import mentions, numbers_told
 from pipeline.tasks import mathdial

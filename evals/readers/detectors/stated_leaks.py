@@ -34,8 +34,8 @@ from evals.readers.detectors.scores import compare, curve
 from evals.stats.bootstrap import Array
 from pipeline.core.schema import Json
 from pipeline.judging.functional_leak import RuleReader, leak_functional
-from pipeline.reading.acts import sentences
 from pipeline.reading.numbers.equality import equal
+from pipeline.reading.sentences import sentences
 from pipeline.reading.stated import gives_away, mentions, numbers_told, states
 
 FOLDS = 5

@@ -12,10 +12,10 @@ from typer.testing import CliRunner
 
 from evals.audit.alike import alike, read_question
 from evals.audit.audit import examine
+from evals.audit.audited_talks import holds, open_material
 from evals.audit.checks import functional
 from evals.audit.checks.leak import leaks_at
 from evals.audit.finding import Check, Tried, share
-from evals.audit.material import holds, open_material
 from maieutic.cli import app
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Turn

@@ -16,16 +16,17 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from evals.audit.audit import examine
+from evals.audit.audited_talks import open_material
 from evals.audit.finding import Check
-from evals.audit.material import open_material
-from evals.audit.outside import View, outside, view_changed
+from evals.audit.other_worlds import View, other_worlds, view_changed
 from evals.exams.verdict_use.revisers import PROBLEMS
 from maieutic.cli import app
 from pipeline.core.schema import Party, Task, Turn
 from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.known import known
 from pipeline.knowledge.partition import PARTITIONS
 from pipeline.knowledge.records import Dialogue
-from pipeline.knowledge.view import known, view
+from pipeline.knowledge.view import view
 from pipeline.tasks.word_problems import embedded_tasks
 from tests.evals.small_embedder import small_embedder
 
@@ -231,7 +232,7 @@ def test_what_lies_outside_a_partys_row_never_changes_its_view(
         Turn(party="partner", text="Go on."),
         Turn(party="student", text=f"The answer is {task.wrong_answer}."),
     ]
-    for changed in outside(task, condition, party, turns):
+    for changed in other_worlds(task, condition, party, turns):
         assert view(task, condition, turns, party) == view(changed, condition, turns, party)
         assert known(task, condition, party) == known(changed, condition, party)
         assert changed.facts != task.facts or partition in ("key", "facts", "mindreader", "misled", "answer")

@@ -20,7 +20,7 @@ from pipeline.engines.model import Completion, Sampling
 from pipeline.engines.scripted import ScriptedModel
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import Condition
-from pipeline.knowledge.view import known
+from pipeline.knowledge.known import known
 from pipeline.tasks.loading import load_tasks
 from tests.evals.small_exam import ratios, small_experiment, weights
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jinja2 import Environment
 
-from evals.exams.private.mentions import METRIC, curve, mention_table
-from evals.exams.private.mentions import mentions as curves
+from evals.exams.private.mention_curves import METRIC, curve, mention_table
+from evals.exams.private.mention_curves import mentions as curves
 from evals.exams.private.parties import PARTIES, Closed, Open
 from evals.exams.private.private import AGENTS, COUNT, EXAM, MINDREADERS, MODES, of_scenarios, reference, told
 from evals.exams.private.scenarios import NOTHING, mentions, numbers, reached, scenarios, taken

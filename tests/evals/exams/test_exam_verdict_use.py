@@ -34,7 +34,7 @@ from pipeline.dialogue.rule_partner import rule_reply
 from pipeline.engines.model import Completion
 from pipeline.experiment.experiment import Experiment, load
 from pipeline.knowledge.condition import Condition
-from pipeline.knowledge.view import known
+from pipeline.knowledge.known import known
 from pipeline.reading.stated import gives_away
 from pipeline.tasks import stepverify
 from pipeline.tasks.parsing import split_of

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evals.exams.private.mentions import mentions
+from evals.exams.private.mention_curves import mentions
 from evals.exams.private.parties import Closed
 from evals.exams.private.private import EXAM as PRIVATE
 from evals.exams.registry import find_exam

@@ -19,7 +19,8 @@ from pipeline.core.schema import Fact, Message, Task, Turn
 from pipeline.engines.model import Completion, Sampling
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
-from pipeline.knowledge.view import SCRIPT, probe, script_view, view
+from pipeline.knowledge.briefing import SCRIPT
+from pipeline.knowledge.view import probe, script_view, view
 from pipeline.tasks.loading import load_tasks
 from tests.evals.small_exam import small_experiment
 

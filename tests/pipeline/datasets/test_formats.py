@@ -15,10 +15,11 @@ from pipeline.datasets.formats import FORMATS
 from pipeline.datasets.rows import informed, replies, to_row
 from pipeline.datasets.survey import surveyed
 from pipeline.experiment.experiment import Experiment
+from pipeline.knowledge.briefing import privileged
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.partition import PARTITIONS
 from pipeline.knowledge.records import Branch, Dialogue, Rollout, Sibling
-from pipeline.knowledge.view import privileged, view
+from pipeline.knowledge.view import view
 from pipeline.runs.pool import branches_path
 from pipeline.runs.store import rewrite
 

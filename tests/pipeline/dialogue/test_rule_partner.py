@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from pipeline.core.schema import Task, Turn
 from pipeline.dialogue.rule_partner import WORDINGS, rule_reply
 from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.known import known, verdict
 from pipeline.knowledge.partition import PARTITIONS
-from pipeline.knowledge.view import known, verdict
 from pipeline.reading import acts
 from pipeline.tasks.word_problems import make_task
 from tests.pipeline.knowledge.test_view import secret

@@ -6,12 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evals.audit.outside import view_changed
+from evals.audit.other_worlds import view_changed
 from pipeline.core.schema import Check, Example, Tests, Turn
+from pipeline.knowledge.briefing import privileged
 from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.known import printed, verdict
 from pipeline.knowledge.partition import PARTITIONS, WHERE
 from pipeline.knowledge.records import Dialogue
-from pipeline.knowledge.view import printed, privileged, verdict, view
+from pipeline.knowledge.view import view
 from pipeline.reading.programs import fenced, program, prose
 from pipeline.tasks.code.generated import code_tasks
 

@@ -4,15 +4,16 @@ import random
 
 import pytest
 
-from evals.audit.outside import view_changed
+from evals.audit.other_worlds import view_changed
 from pipeline.core.schema import Fact, Turn
 from pipeline.datasets.card import knows
 from pipeline.dialogue.rule_partner import rule_reply
 from pipeline.judging.violations import audited, violations
 from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.known import known
 from pipeline.knowledge.partition import ITEMS, PARTITIONS, PUBLIC, Item, Partition
 from pipeline.knowledge.records import Dialogue
-from pipeline.knowledge.view import known, view
+from pipeline.knowledge.view import view
 
 ONE_FACT = Item("one of the facts that the question lacks", facts=lambda task: task.missing[:1])
 HINT = Item(

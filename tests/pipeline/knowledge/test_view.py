@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from pipeline.core.schema import Fact, Task, Turn
 from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.known import known
 from pipeline.knowledge.partition import PARTITIONS, VERDICT
-from pipeline.knowledge.view import known, probe, view
+from pipeline.knowledge.view import probe, view
 from pipeline.tasks.word_problems import make_task
 
 ROWS = [Condition(partition=name, voice="model" if name == "script" else "rule") for name in PARTITIONS]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pipeline.building.build import Counts, build, planned_dialogues
 from pipeline.building.rounds import build_round
-from pipeline.core.errors import ConfigError
+from pipeline.core.errors import ConfigError, RunError
 from pipeline.core.schema import Message
 from pipeline.dialogue.episode import Cast
 from pipeline.engines.model import Completion, EngineError, Sampling
@@ -21,7 +21,8 @@ from pipeline.engines.scripted import ScriptedModel
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.records import Dialogue, Failure
-from pipeline.runs.directory import RunError, claim, label, writing
+from pipeline.runs.directory import claim, label
+from pipeline.runs.lock import writing
 from pipeline.runs.shards import Shard, merge
 from pipeline.runs.store import read
 from pipeline.runs.usage import Usage

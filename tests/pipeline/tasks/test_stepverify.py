@@ -14,10 +14,12 @@ from pipeline.dialogue.rule_partner import WORDINGS, rule_reply
 from pipeline.experiment.experiment import Experiment
 from pipeline.judging.leaks import first_leak
 from pipeline.judging.violations import violations
+from pipeline.knowledge.briefing import privileged
 from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.known import known, verdict
 from pipeline.knowledge.partition import PARTITIONS, WHAT, WHERE
 from pipeline.knowledge.records import Dialogue
-from pipeline.knowledge.view import known, privileged, verdict, view
+from pipeline.knowledge.view import view
 from pipeline.tasks import stepverify
 from pipeline.tasks.loading import load_tasks
 from pipeline.tasks.parsing import RowError, split_of

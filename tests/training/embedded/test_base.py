@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from pipeline.core.schema import Task
-from pipeline.reading.acts import attempt, questions
+from pipeline.reading.acts import questions
+from pipeline.reading.attempt import attempt
 from pipeline.reading.numbers.equality import equal
 from pipeline.tasks.word_problems import embedded_tasks, make_task
 from training.embedded.base import SPECIAL, Encoder, batches, look_back, make_model

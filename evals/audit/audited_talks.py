@@ -20,7 +20,7 @@ from pipeline.experiment.experiment import Experiment, load
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.partition import PARTITIONS
 from pipeline.knowledge.records import Dialogue
-from pipeline.reading.acts import attempt
+from pipeline.reading.attempt import attempt
 from pipeline.reading.numbers.equality import equal, number
 from pipeline.runs.store import read
 from pipeline.tasks.parsing import BadRow

@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from evals.audit.finding import Tried
 from pipeline.core.schema import Fact, Message, Party, Task, Turn
 from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.known import known
 from pipeline.knowledge.partition import ITEMS, PUBLIC, SHARE, VERDICT, Items
 from pipeline.knowledge.records import Dialogue
-from pipeline.knowledge.view import known
-from pipeline.reading.acts import attempt
+from pipeline.reading.attempt import attempt
 from pipeline.reading.numbers.equality import equal
 
 View = Callable[[Task, Condition, Sequence[Turn], Party], list[Message]]
@@ -24,7 +24,7 @@ _ADDED = Fact(id="outside", text="Nobody said that 41 are left.", public=False, 
 def view_changed(shows: View, condition: Condition, dialogue: Dialogue, party: Party) -> Tried:
     """Hit where the view after the last turn (they are append-only) is not the same in every other world."""
     seen = shows(dialogue.task, condition, dialogue.turns, party)
-    for task in outside(dialogue.task, condition, party, dialogue.turns):
+    for task in other_worlds(dialogue.task, condition, party, dialogue.turns):
         other = shows(task, condition, dialogue.turns, party)
         if seen != other:
             a, b = next((a, b) for a, b in zip(seen, other, strict=True) if a != b)
@@ -33,7 +33,7 @@ def view_changed(shows: View, condition: Condition, dialogue: Dialogue, party: P
     return Tried(dialogue.task.id, False, dialogue.id, "", dialogue.seed)
 
 
-def outside(task: Task, condition: Condition, party: Party, turns: Sequence[Turn] = ()) -> list[Task]:
+def other_worlds(task: Task, condition: Condition, party: Party, turns: Sequence[Turn] = ()) -> list[Task]:
     """The task in other worlds, which this party cannot tell apart after these turns.
 
     Every word and number of what it does not know is another one. Facts that it does not hold are more in the one
@@ -83,7 +83,7 @@ def _facts(task: Task, condition: Condition, party: Party, row: Items) -> list[t
     """What the party knows of the facts stays, in its order."""
     seen = {fact.id for fact in known(task, condition, party).facts}
     changed = tuple(fact if fact.id in seen else _other_fact(fact) for fact in task.facts)
-    if SHARE in row:  # every second one is its own (pipeline.knowledge.view)
+    if SHARE in row:  # every second one is its own (pipeline.knowledge.known)
         own = len(changed) % 2 == (0 if party == "student" else 1)
         return [changed[:-1] if own else (*changed, _ADDED)]
     if any(item.all_facts for item in row):
@@ -92,7 +92,7 @@ def _facts(task: Task, condition: Condition, party: Party, row: Items) -> list[t
 
 
 def _question(whole: str, row: Items) -> str:
-    """How the problem ends is what both shares end with (pipeline.knowledge.view)."""
+    """How the problem ends is what both shares end with (pipeline.knowledge.known)."""
     *before, last = re.split(r"(?<=[.!?])\s+", whole.strip())
     return f"{_strange(' '.join(before))} {last}" if SHARE in row else _strange(whole)
 

@@ -5,7 +5,7 @@ N * T / C seconds. The server is a process of its own. Printed: the share of tha
 the CPU time of this process per turn, each the median of ROUNDS builds, and the least share. What is measured is
 the whole of `build`: views, rules, storage.
 
-    python -m benchmarks.limit
+    python -m benchmarks.server_limit
 """
 
 from __future__ import annotations

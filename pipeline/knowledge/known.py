@@ -1,0 +1,96 @@
+"""Who knows what: a party's row of the partition, applied to a task.
+
+`known` is the only function that reads a task's private facts. How what it returns is put into words is said in
+`pipeline.knowledge.briefing`, and `pipeline.knowledge.view` shows it to models.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pipeline.core.schema import Fact, Party, Task, Turn
+from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.partition import (
+    ANSWER,
+    ITEMS,
+    SHARE,
+    SOLUTION,
+    VERDICT,
+    WHAT,
+    WHERE,
+    WRONG_KEY,
+)
+from pipeline.reading.correctness import is_right
+
+
+@dataclass(frozen=True)
+class Known:
+    """What one party knows: its row of the partition applied to a task."""
+
+    question: str
+    facts: tuple[Fact, ...]  # public ones first
+    private: tuple[Fact, ...] = ()
+    answer: str = ""  # what it believes the answer to be; false under `misled`
+    believes_false_key: bool = False
+    solution: str = ""
+    verdicts: bool = False  # it is told whether an attempt is right
+    share: bool = False  # its facts are its share of the question
+    where: int = 0  # the first wrong step of the first solution; 0: it does not know
+    what: str = ""  # what is wrong there
+    entry: str = ""  # the function that the question asks for; then `answer` is a program
+
+
+def known(task: Task, condition: Condition, party: Party) -> Known:
+    """Apply the party's row to the task."""
+    row = condition.row.student if party == "student" else (condition.row.partner or frozenset())
+    question, public = task.question, tuple(fact for fact in task.facts if fact.public)
+    if SHARE in row:
+        question, public = _share(task, party), _share_facts(task, party)
+    private = {fact.id: fact for item in ITEMS if item in row and item.facts for fact in item.facts(task)}
+    return Known(
+        question=question,
+        facts=(*public, *private.values()),
+        private=tuple(private.values()),
+        answer=task.answer if ANSWER in row else task.wrong_answer if WRONG_KEY in row else "",
+        believes_false_key=WRONG_KEY in row,
+        solution=task.solution if SOLUTION in row else "",
+        verdicts=VERDICT in row,
+        share=SHARE in row,
+        where=task.draft.where if task.draft and WHERE in row else 0,
+        what=task.draft.what if task.draft and WHAT in row else "",
+        entry=task.entry,
+    )
+
+
+def verdict(task: Task, condition: Condition, turns: Sequence[Turn]) -> bool | None:
+    """Whether the student's latest turn, where it is an attempt, is right; None where nobody is told."""
+    if not known(task, condition, "partner").verdicts or not turns or turns[-1].party != "student":
+        return None
+    return is_right(task, turns[-1])
+
+
+def compared(task: Task, condition: Condition, turns: Sequence[Turn]) -> bool | None:
+    """The verdict, and what a rule partner finds out that holds the reference program: whether another one does the
+    same. Numbers it compares itself."""
+    knows = known(task, condition, "partner")
+    if not (knows.entry and knows.answer) or knows.believes_false_key or not turns or turns[-1].party != "student":
+        return verdict(task, condition, turns)
+    return is_right(task, turns[-1])
+
+
+def printed(task: Task, condition: Condition, turns: Sequence[Turn]) -> str:
+    """What the tests printed of the program in the student's latest turn, for a partner that is told verdicts: public
+    calls alone. '' where there is none, and in tasks whose answer is no program."""
+    check = None if verdict(task, condition, turns) is None else turns[-1].check
+    return check.printed if check else ""
+
+
+def _share_facts(task: Task, party: Party) -> tuple[Fact, ...]:
+    return tuple(fact for i, fact in enumerate(task.facts) if i % 2 == (0 if party == "student" else 1))
+
+
+def _share(task: Task, party: Party) -> str:
+    ask = re.split(r"(?<=[.!?])\s+", task.full_question.strip())[-1]
+    return " ".join([fact.text for fact in _share_facts(task, party)] + [ask])

@@ -1,0 +1,24 @@
+"""The sentences of a text, and the words in them that carry meaning."""
+
+from __future__ import annotations
+
+import re
+
+_STOP = set(
+    "a an the of to in on at is are was were be do does did has have had how many much what which who when where "
+    "there it its he she they them his her their and or for with by that this you know tell me can could i my please "
+    "not than so some each after will would get".split()
+) - {"each"}
+
+
+def sentences(text: str) -> list[str]:
+    return [part for part in re.split(r"(?<=[.!?])\s+", text.strip()) if part]
+
+
+def content_words(text: str) -> set[str]:
+    """Stems of the words that carry meaning; numbers are left out, since questions lack them."""
+    words = set()
+    for word in re.findall(r"[a-z]+", text.lower()):
+        if word not in _STOP:
+            words.add(re.sub(r"(?:es|s)$", "", word) if len(word) > 3 else word)
+    return words
