@@ -1,9 +1,9 @@
 """Who knows what: the independent variable on one screen.
 
-Partitions are rows of data: `pipeline.knowledge.known` reads the row, and a party is shown nothing else. A new partition
-is a new row here. A new kind of knowledge is a new `Item` here, which says what follows from holding it: every
-disclosure, check and card asks the row, and none lists kinds (where it is no fact, `pipeline.knowledge.briefing` says
-how it is told).
+Partitions are rows of data: `pipeline.knowledge.known` reads the row, and a party is shown nothing else. A new
+partition is a new row here. A new kind of knowledge is a new `Item` here, which says what follows from holding it:
+every disclosure, check and card asks the row, and none lists kinds. Where it is no fact, `pipeline.knowledge.briefing`
+says how it is told.
 """
 
 from __future__ import annotations
