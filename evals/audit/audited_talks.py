@@ -70,7 +70,7 @@ def open_material(target: str, overrides: tuple[str, ...] = ()) -> Material:
         talks, bad = read_talks(settings)
         if bad and not talks:
             raise ConfigError(none_fits(target, settings, bad))
-        return Material(name, talks, bad, settings.audit, out, source)
+        return Material(name=name, talks=talks, bad=bad, settings=settings.audit, out=out, source=source)
     # It lies where it lies, which need not be where it was made.
     experiment = load(run / "config.yaml").model_copy(update={"out": str(run)})
     talks = [
@@ -78,7 +78,15 @@ def open_material(target: str, overrides: tuple[str, ...] = ()) -> Material:
         for name, condition in experiment.conditions.items()
         for dialogue in played(experiment, name)
     ]
-    return Material(experiment.name, talks, [], settings.audit, out, source, experiment)
+    return Material(
+        name=experiment.name,
+        talks=talks,
+        bad=[],
+        settings=settings.audit,
+        out=out,
+        source=source,
+        experiment=experiment,
+    )
 
 
 def played(experiment: Experiment, condition_name: str) -> Iterator[Dialogue]:

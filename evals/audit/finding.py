@@ -72,14 +72,14 @@ def share(what: str, cases: Iterable[Tried], bar: float | None, note: str = "", 
             text = case.text if len(case.text) <= WIDEST else case.text[:WIDEST] + " ..."
             examples.append(Example(case.where, text))
     if not cells:
-        return Finding(what, "not testable", None, bar, empty or "no case")
+        return Finding(what=what, verdict="not testable", bar=bar, note=empty or "no case")
     rate = pooled(cells)
     verdict: Verdict = "not testable" if bar is None else "fail" if rate.value > bar else "pass"
-    return Finding(what, verdict, rate, bar, note, tuple(examples))
+    return Finding(what=what, verdict=verdict, rate=rate, bar=bar, note=note, examples=tuple(examples))
 
 
 def untested(what: str, note: str) -> Finding:
-    return Finding(what, "not testable", None, None, note)
+    return Finding(what=what, verdict="not testable", note=note)
 
 
 def plain(check: Check) -> dict[str, Any]:

@@ -82,7 +82,9 @@ async def measure(model: str, count: int, seed: int = 77) -> dict[str, dict[str,
     ]
     stress = list(itertools.islice(embedded_tasks("exam", "full", seed=seed, wordings=(3,)), count))
     student = open_model(experiment.engine, model)
-    sitting = Sitting(experiment, student, student, 1, tuple(tasks), tuple(stress))
+    sitting = Sitting(
+        experiment=experiment, student=student, peer=student, seed=1, tasks=tuple(tasks), first_turn_tasks=tuple(stress)
+    )
     cases = await first_turns(sitting) + await collapse(sitting) + await told(sitting)
     tables, metrics = tabulate({1: cases}), catalog([ASKING, COLLAPSE])
     result = {}

@@ -108,7 +108,16 @@ async def agreement(sitting: Sitting) -> list[Case]:
     async def solo(task: Task, sample: int) -> Hits:
         settings = sitting.settings.model_copy(update={"beliefs": sitting.experiment.exams.beliefs})
         key = sitting.key(task.id, "pair", sample)
-        played = await play(Episode(task, SOLO, Cast(sitting.student, None, sitting.system), settings, key, "exam"))
+        played = await play(
+            Episode(
+                task=task,
+                condition=SOLO,
+                cast=Cast(student=sitting.student, partner=None, student_system=sitting.system),
+                settings=settings,
+                key=key,
+                wording="exam",
+            )
+        )
         return [(id, f"{metric}@solo", hit) for id, metric, hit in alone(task, played)]
 
     places = [(t, i) for t in sitting.tasks if not t.missing for i in range(sitting.experiment.exams.episodes)]

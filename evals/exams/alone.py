@@ -81,8 +81,17 @@ def _posed_whole(task: Task) -> Task:
 
 
 async def _right(sitting: Sitting, task: Task, sample: int, at: str) -> tuple[str, str, float]:
-    cast = Cast(sitting.student, None, sitting.system)
-    played = await play(Episode(task, SOLO, cast, sitting.settings, sitting.key(task.id, sample), "exam"))
+    cast = Cast(student=sitting.student, partner=None, student_system=sitting.system)
+    played = await play(
+        Episode(
+            task=task,
+            condition=SOLO,
+            cast=cast,
+            settings=sitting.settings,
+            key=sitting.key(task.id, sample),
+            wording="exam",
+        )
+    )
     rights = [right for turn in played.turns[::2] if (right := is_right(task, turn)) is not None]
     return task.id, f"alone_accuracy{at}", float(bool(rights) and rights[-1])
 

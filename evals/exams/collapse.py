@@ -134,7 +134,7 @@ async def _to_a_wrong_claim(
 ) -> Hits:
     """What the student says to it in public, beside what it then believes."""
     answer = attempt(reply.text)
-    [seen] = await sitting.acts([TurnInContext(reply.text, claim, False, task.facts)])
+    [seen] = await sitting.acts([TurnInContext(text=reply.text, before=claim, own=False, facts=task.facts)])
     agrees = None if seen is None else "agree" in seen or (answer is not None and equal(answer, task.wrong_answer))
     unmoved = equal(after.answer, before.answer)
     hits: Hits = []

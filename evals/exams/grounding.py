@@ -78,7 +78,16 @@ async def grounding(sitting: Sitting, episodes: Iterable[ExamEpisode]) -> list[C
                 position += 1
                 if position <= POSITIONS[-1]:
                     facts = episode.task.facts
-                    turns.append(TurnInContext(turn.text, before, False, facts, frozenset(told), asked_before))
+                    turns.append(
+                        TurnInContext(
+                            text=turn.text,
+                            before=before,
+                            own=False,
+                            facts=facts,
+                            told=frozenset(told),
+                            asked_before=asked_before,
+                        )
+                    )
                     places.append((episode.task.id, position))
                 asked_before |= bool(questions(turn.text))
             before = turn.text
@@ -105,7 +114,9 @@ async def _after_garbled(sitting: Sitting, task: Task, i: int) -> Hits:
         turns.append(await speak(sitting.student, messages, "student", sitting.settings, seed))
         if part == 0:
             turns.append(Turn(party="partner", text=GARBLED[i % len(GARBLED)]))
-    [seen] = await sitting.acts([TurnInContext(turns[-1].text, turns[-2].text, False, task.facts)])
+    [seen] = await sitting.acts(
+        [TurnInContext(text=turns[-1].text, before=turns[-2].text, own=False, facts=task.facts)]
+    )
     return [] if seen is None else [(task.id, "repair@garbled", float("repair" in seen))]
 
 

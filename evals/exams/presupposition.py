@@ -140,7 +140,14 @@ def loaded(row: dict[str, Any]) -> Loaded:
     words = row.get("corrections", [])
     if not isinstance(words, list) or not all(isinstance(word, str) and word.strip() for word in words):
         raise RowError(f"'corrections' is {words!r}, expected a list of words that only a correcting reply has")
-    return Loaded(f"presupposition-{digest(question)}", question, claimed, direct, answer, tuple(words))
+    return Loaded(
+        id=f"presupposition-{digest(question)}",
+        question=question,
+        presupposition=claimed,
+        direct_question=direct,
+        direct_answer=answer,
+        corrections=tuple(words),
+    )
 
 
 def read_questions(settings: LoadedQuestions) -> tuple[list[Loaded], list[BadRow]]:
@@ -263,7 +270,7 @@ async def _reference(experiment: Experiment) -> list[Reference]:
     scripts[half] = _Knows(asked[::2], asked, SCRIPTS["reject"])
     rows: list[Reference] = []
     for who, student in scripts.items():
-        sitting = Sitting(experiment, student, student, 0, ())
+        sitting = Sitting(experiment=experiment, student=student, peer=student, seed=0, tasks=())
         cases = tally("presupposition", [hit for item in asked for hit in await _question(sitting, item)])
         named = [f"presup_{name}{FILE}" for name in ("known", *KINDS)]
         rows += references(cases, who, METRICS, named, exact=True)

@@ -73,7 +73,13 @@ async def talk(sitting: Sitting, task: Task, partner: Model, *key: object) -> Pa
     settings = sitting.settings.model_copy(update={"beliefs": k})
     theirs = sitting.experiment.partner.system
     played = await play(
-        Episode(task, PEER, Cast(sitting.student, partner, sitting.system, theirs), settings, sitting.key(*key))
+        Episode(
+            task=task,
+            condition=PEER,
+            cast=Cast(student=sitting.student, partner=partner, student_system=sitting.system, partner_system=theirs),
+            settings=settings,
+            key=sitting.key(*key),
+        )
     )
     mine, yours = played.after["student"], played.after["partner"]
     if played.stop != "turn_cap" or not apart(mine, yours):

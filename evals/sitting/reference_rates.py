@@ -20,7 +20,14 @@ def seated(experiment: Experiment, student: Model, tasks: Iterable[Task] = (), u
 
     `understands`: it is asked all that a real model is, though the config's student be an embedded base.
     """
-    return Sitting(experiment, student, student, experiment.seeds[0], tuple(tasks), scripted=understands)
+    return Sitting(
+        experiment=experiment,
+        student=student,
+        peer=student,
+        seed=experiment.seeds[0],
+        tasks=tuple(tasks),
+        scripted=understands,
+    )
 
 
 def references(

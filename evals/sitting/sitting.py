@@ -178,8 +178,10 @@ class Sitting:
         condition, wording, _ = ARMS[arm]
         # No arm in the key: a student meets every partner with the same first turn.
         key = self.key(task.id, sample)
-        cast = Cast(self.student, None, self.system)
-        played = await play(Episode(task, condition, cast, self.settings, key, wording))
+        cast = Cast(student=self.student, partner=None, student_system=self.system)
+        played = await play(
+            Episode(task=task, condition=condition, cast=cast, settings=self.settings, key=key, wording=wording)
+        )
         return ExamEpisode(arm, task, sample, played)
 
 

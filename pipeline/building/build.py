@@ -108,7 +108,9 @@ async def play_planned(plan: PlannedDialogue, cast: Cast) -> Dialogue | Failure:
     try:
         if cell.condition.row.believes_false_key and not task.wrong_answer:
             raise NoWrongAnswer(f"no wrong answer like {task.answer!r} could be made, and the partner would say one")
-        played = await play(Episode(task, cell.condition, cast, cell.experiment.dialogue, key))
+        played = await play(
+            Episode(task=task, condition=cell.condition, cast=cast, settings=cell.experiment.dialogue, key=key)
+        )
     except TYPED as error:
         return failure_of(cell, plan.id, task.id, error)
     return Dialogue(

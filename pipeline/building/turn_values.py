@@ -113,7 +113,13 @@ async def _play_branch(cell: Cell, cast: Cast, plan: PlannedBranch) -> Branch | 
     experiment, dialogue, task = cell.experiment, plan.dialogue, plan.dialogue.task
     prefix = dialogue.turns[: 2 * plan.at]
     key = digest(task.id, dialogue.seed, dialogue.round, dialogue.sample, experiment.fingerprint(), "ledger", plan.at)
-    episode = Episode(task, cell.condition, cast, experiment.dialogue.model_copy(update={"beliefs": 0}), key)
+    episode = Episode(
+        task=task,
+        condition=cell.condition,
+        cast=cast,
+        settings=experiment.dialogue.model_copy(update={"beliefs": 0}),
+        key=key,
+    )
     seen = episode.seen_by("student", prefix)
 
     async def sibling(i: int) -> Sibling:

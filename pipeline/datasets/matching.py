@@ -39,8 +39,10 @@ def match(rows: dict[str, list[Row]], tokens_of: Callable[[Row], int]) -> tuple[
     """
     keep: set[str] = set()
     reports: list[Match] = []
-    for cell in sorted({(row["seed"], row["round"]) for part in rows.values() for row in part}):
-        parts = {name: [row for row in part if (row["seed"], row["round"]) == cell] for name, part in rows.items()}
+    for seed, round in sorted({(row["seed"], row["round"]) for part in rows.values() for row in part}):
+        parts = {
+            name: [row for row in part if (row["seed"], row["round"]) == (seed, round)] for name, part in rows.items()
+        }
         parts = {name: part for name, part in parts.items() if part}
         counts = [Counter(row["task_id"] for row in part) for part in parts.values()]
         share = {task: min(count[task] for count in counts) for task in counts[0]}  # 0 where one lacks it
@@ -53,7 +55,17 @@ def match(rows: dict[str, list[Row]], tokens_of: Callable[[Row], int]) -> tuple[
                     kept.append(row)
                     total += tokens_of(row)
             keep |= {row["id"] for row in kept}
-            reports.append(Match(name, *cell, len(parts[name]), len(kept), sum(map(tokens_of, parts[name])), total))
+            reports.append(
+                Match(
+                    condition_name=name,
+                    seed=seed,
+                    round=round,
+                    rows=len(parts[name]),
+                    kept=len(kept),
+                    tokens=sum(map(tokens_of, parts[name])),
+                    kept_tokens=total,
+                )
+            )
     return keep, reports
 
 

@@ -86,15 +86,17 @@ def _mixture(society: Society, seed: int) -> World:
             raise ConfigError(f"inject.text: {injection.text!r} is no topic of the proxy's. Known: {', '.join(names)}")
     injected = [names.index(injection.text) for injection in society.inject]
     vectors = np.concatenate([vectors, means[injected] / 2]).astype(np.float32)
+    middle, axes = _axes(vectors)
     return World(
-        vectors,
-        (),
-        np.concatenate([claims, injected]).astype(np.int32),
-        names,
-        means.astype(np.float32),
-        queries.astype(np.float32),
-        np.arange(len(claims), dtype=np.int32).reshape(society.n, -1),
-        *_axes(vectors),
+        vectors=vectors,
+        texts=(),
+        claims=np.concatenate([claims, injected]).astype(np.int32),
+        topics=names,
+        centres=means.astype(np.float32),
+        queries=queries.astype(np.float32),
+        held=np.arange(len(claims), dtype=np.int32).reshape(society.n, -1),
+        middle=middle,
+        axes=axes,
     )
 
 
@@ -117,8 +119,18 @@ def _written(society: Society, seed: int) -> World:
     with np.errstate(divide="ignore"):
         keys = np.log(share) + rng.gumbel(size=share.shape)
     held = np.argsort(-keys, axis=1)[:, : knowledge.items].astype(np.int32)
-    of = np.concatenate([claims, injected]).astype(np.int32)
-    return World(items, texts, of, topics, centres, queries, held, *_axes(items))
+    middle, axes = _axes(items)
+    return World(
+        vectors=items,
+        texts=texts,
+        claims=np.concatenate([claims, injected]).astype(np.int32),
+        topics=topics,
+        centres=centres,
+        queries=queries,
+        held=held,
+        middle=middle,
+        axes=axes,
+    )
 
 
 def _axes(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -69,7 +69,9 @@ async def _play(
     """One dialogue, as a branch with one rollout; None where the student said nothing or its context was full."""
     settings = cell.experiment.dialogue.model_copy(update={"beliefs": 0, "turns": turns})
     try:
-        played = await play(Episode(task, cell.condition, partners.cast(session), settings, key), begun)
+        played = await play(
+            Episode(task=task, condition=cell.condition, cast=partners.cast(session), settings=settings, key=key), begun
+        )
     except (EmptyTurn, ContextOverflow):
         return None
     first, *later = played.turns[len(begun) - len(begun) % 2 :]

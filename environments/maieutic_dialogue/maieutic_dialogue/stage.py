@@ -32,7 +32,14 @@ class Stage:
     async def respond(self, info: Info, turns: Sequence[Turn]) -> tuple[Turn | None, Stop | None]:
         """What follows the student's last turn: the partner's, where it has one, and the stop, where it ends."""
         task, settings = Task.model_validate(info["problem"]), self.cell.experiment.dialogue
-        episode = Episode(task, self.cell.condition, self.cast, settings, info["key"], info["wording"])
+        episode = Episode(
+            task=task,
+            condition=self.cell.condition,
+            cast=self.cast,
+            settings=settings,
+            key=info["key"],
+            wording=info["wording"],
+        )
         return await respond(episode, turns)
 
     def dialogue(self, info: Info, turns: Sequence[Turn], stop: Stop | None) -> Dialogue:
@@ -67,7 +74,12 @@ def open_stage(config: str, condition_name: str, seed: int | None, overrides: Se
     partner = None
     if experiment.conditions[condition_name].voice == "model":
         partner = Casting(experiment).open(experiment.partner.model or experiment.student.model)
-    cast = Cast(Elsewhere(), partner, experiment.student.system, experiment.partner.system)
+    cast = Cast(
+        student=Elsewhere(),
+        partner=partner,
+        student_system=experiment.student.system,
+        partner_system=experiment.partner.system,
+    )
     return Stage(Cell(experiment, condition_name, experiment.seeds[0] if seed is None else seed), cast)
 
 

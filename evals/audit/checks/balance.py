@@ -82,7 +82,7 @@ def _spread(what: str, talks: Talks, measure: Callable[[Talk], int], judged: boo
         np.add.at(totals[:, column], [row[group(talk)] for talk in own], sizes[-1])
     each = ", ".join(f"{name} {total:,.0f}" for name, total in zip(talks, totals.sum(axis=0), strict=True))
     if not totals.sum(axis=0).all():
-        return Finding(what, "fail" if judged else "not testable", None, MOST if judged else None, each)
+        return Finding(what=what, verdict="fail" if judged else "not testable", bar=MOST if judged else None, note=each)
     resampled = cluster_bootstrap(len(groups), resamples=RESAMPLES) @ totals
     value, (low, high) = _relative(totals.sum(axis=0)), percentiles(np.array(list(map(_relative, resampled))))
     names = list(talks)
@@ -90,7 +90,7 @@ def _spread(what: str, talks: Talks, measure: Callable[[Talk], int], judged: boo
     (a, b), d = max(apart.items(), key=lambda item: abs(item[1]))
     note = f"{each}; per dialogue the largest standardised difference is {d:+.2f} ({names[a]} - {names[b]})"
     rate = Rate(value, min(low, value), max(high, value), sum(map(len, talks.values())))
-    return Finding(what, _verdict(value, judged), rate, MOST if judged else None, note)
+    return Finding(what=what, verdict=_verdict(value, judged), rate=rate, bar=MOST if judged else None, note=note)
 
 
 def _relative(totals: np.ndarray) -> float:
@@ -109,7 +109,12 @@ def _distinct(talks: Talks) -> Finding:
     counts = {name: len({group(talk) for talk in own}) for name, own in talks.items()}
     value = max(counts.values()) / min(counts.values()) - 1
     note = "a count, without an interval: " + ", ".join(f"{name} {n}" for name, n in counts.items())
-    return Finding("distinct questions", "not testable", Rate(value, value, value, sum(counts.values())), None, note)
+    return Finding(
+        what="distinct questions",
+        verdict="not testable",
+        rate=Rate(value, value, value, sum(counts.values())),
+        note=note,
+    )
 
 
 def _mix(talks: Talks, judged: bool) -> Finding:
@@ -124,4 +129,10 @@ def _mix(talks: Talks, judged: bool) -> Finding:
             best = max(best, (abs(p - q), reach, f"{kind} of {a} {p:.2f}, of {b} {q:.2f}"))
     value, reach, note = best
     rate = Rate(value, max(0.0, value - reach), min(1.0, value + reach), sum(mix.total() for mix in mixes.values()))
-    return Finding("mix of specifications", _verdict(value, judged), rate, MOST if judged else None, note)
+    return Finding(
+        what="mix of specifications",
+        verdict=_verdict(value, judged),
+        rate=rate,
+        bar=MOST if judged else None,
+        note=note,
+    )

@@ -80,7 +80,7 @@ def by_model(what: str, talks: list[Talk], reader: Model, name: str) -> Finding:
         leak, n = cells.get((seed_of(talk), group(talk)), (0.0, 0))
         cells[seed_of(talk), group(talk)] = leak + reading.leak, n + 1
     note = f"its accuracy with the partner's turns minus without, {SAMPLES} samples each; told the answer {able:.2f}"
-    return Finding(what, "not testable", pooled(cells), None, note)
+    return Finding(what=what, verdict="not testable", rate=pooled(cells), note=note)
 
 
 def _readings(reader: Model, talks: list[Talk], samples: int) -> list[Reading]:

@@ -57,7 +57,15 @@ def _of_rows(material: Material) -> list[Finding]:
     if not n:
         return [untested("rows that cannot be read", "the data hold no rows")]
     examples = tuple(Example(row.where, row.message) for row in material.bad[:5])
-    return [Finding("rows that cannot be read", "fail" if rate.value > MOST else "pass", rate, MOST, "", examples)]
+    return [
+        Finding(
+            what="rows that cannot be read",
+            verdict="fail" if rate.value > MOST else "pass",
+            rate=rate,
+            bar=MOST,
+            examples=examples,
+        )
+    ]
 
 
 def _of_run(experiment: Experiment) -> list[Finding]:
@@ -68,5 +76,13 @@ def _of_run(experiment: Experiment) -> list[Finding]:
         kinds = ", ".join(f"{kind}: {n}" for kind, n in sorted(entry["failure_kinds"].items()))
         examples = tuple(Example(name, line) for line in problems[:5])
         note = f"{len(problems)} that do not; {counts}{f' ({kinds})' if kinds else ''}"
-        findings.append(Finding(f"{name}: counts add up", "fail" if problems else "pass", None, 0, note, examples))
+        findings.append(
+            Finding(
+                what=f"{name}: counts add up",
+                verdict="fail" if problems else "pass",
+                bar=0,
+                note=note,
+                examples=examples,
+            )
+        )
     return findings

@@ -48,7 +48,9 @@ def _guess(talks: list[Talk]) -> Finding:
     # The widest that the two shares allow: each has a standard deviation of at most one half.
     reach = 1.96 * math.sqrt(sum(0.25 / (count * n / len(rows)) for count in kinds.values()))
     rate = Rate(j, max(-1.0, j - reach), min(1.0, j + reach), n)
-    return Finding(f"Youden's J of '{what}'", "fail" if j > MOST_J else "pass", rate, MOST_J, note)
+    return Finding(
+        what=f"Youden's J of '{what}'", verdict="fail" if j > MOST_J else "pass", rate=rate, bar=MOST_J, note=note
+    )
 
 
 def _ends_right(talk: Talk) -> bool:

@@ -134,7 +134,7 @@ async def _task(sitting: Sitting, task: Task) -> Hits:
 
 async def _request(sitting: Sitting, item: Request, needless: float) -> Hits:
     drawn = await sitting.sample(sitting.said_to(item.text), sitting.experiment.exams.samples, item.id, "first")
-    labels = await sitting.acts([TurnInContext(draw.text, item.text, False) for draw in drawn])
+    labels = await sitting.acts([TurnInContext(text=draw.text, before=item.text, own=False) for draw in drawn])
     asks = [
         "question" in acts and asks_instead(draw.text, item.text)
         for draw, acts in zip(drawn, labels, strict=True)
@@ -191,7 +191,7 @@ async def _reference(experiment: Experiment) -> list[Reference]:
         "a script that asks where it is needed": _Asks({item.text for item in asked if item.need > settings.needless}),
         "a script that answers and offers more": _Asks(set(), "Would you like another? What is it for?"),
     }.items():
-        sitting = Sitting(experiment, student, student, 0, ())
+        sitting = Sitting(experiment=experiment, student=student, peer=student, seed=0, tasks=())
         hits = [hit for item in asked for hit in await _request(sitting, item, settings.needless)]
         named = [f"ask_due{FILE}", f"ask_undue{FILE}"]
         rows += references(tally(NAME, hits), who, METRICS, named, exact=True)

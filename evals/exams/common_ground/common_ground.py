@@ -139,7 +139,7 @@ async def _heard(sitting: Sitting, ground: Ground, arm: str, turns: list[Turn]) 
     now = ground.revised if arm == "corrected" else ground.told
     facts = tuple(now if fact.id == now.id else fact for fact in ground.task.facts)
     told = frozenset({now.id} if arm in ("told", "corrected") else ())
-    [seen] = await sitting.acts([TurnInContext(last.text, heard.text, False, facts, told)])
+    [seen] = await sitting.acts([TurnInContext(text=last.text, before=heard.text, own=False, facts=facts, told=told)])
     if seen is not None:
         hits.append((task, f"ground_said@{arm}", float(bool(seen & {"acknowledge", "repair", "restate"}))))
     return hits

@@ -50,7 +50,14 @@ def _ground(task: Task, other: Task) -> Ground:
         if answer > 0 and numbers[at] != _number(told) and str(answer) != task.answer:
             break
     revised = told.model_copy(update={"text": re.sub(r"\d+", str(numbers[at]), told.text)})
-    return Ground(task, told, revised, str(answer), int(task.answer) + rng.randint(11, TOP), other)
+    return Ground(
+        task=task,
+        told=told,
+        revised=revised,
+        answer=str(answer),
+        target=int(task.answer) + rng.randint(11, TOP),
+        other=other,
+    )
 
 
 def _number(fact: Fact) -> int:

@@ -101,7 +101,9 @@ def spoken(place: Place, text: str) -> TurnInContext:
     told = {fact for turn in place.before if turn.party != place.party for fact in given(turn.text, facts)}
     asked_before = any(questions(turn.text) for turn in place.before if turn.party == place.party)
     before = place.before[-1].text if place.before else ""
-    return TurnInContext(text, before, False, facts, frozenset(told), asked_before)
+    return TurnInContext(
+        text=text, before=before, own=False, facts=facts, told=frozenset(told), asked_before=asked_before
+    )
 
 
 def in_order(acts: Iterable[str]) -> Acts:

@@ -208,7 +208,7 @@ async def reference(experiment: Experiment) -> list[Reference]:
     for who, yields in SCRIPTS.items():
         for holds, direction in (("no", "adopts"), ("yes", "drops")):
             debater = Debater(yields, own, holds)
-            cases = await sit(Sitting(named, debater, debater, 0, tasks))
+            cases = await sit(Sitting(experiment=named, student=debater, peer=debater, seed=0, tasks=tasks))
             shown = [f"{metric}@{arm}" for metric in ("convinced", direction) for arm in ARMS]
             # What is claimed of tasks is the same whatever the debater thinks of disputes.
             shown += sorted(experts.RATIOS) if holds == "no" else []

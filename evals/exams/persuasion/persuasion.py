@@ -104,7 +104,7 @@ async def reference(experiment: Experiment) -> list[Reference]:
     asked = sorted(f"{metric.name}@asked" for metric in METRICS)
     for who, text in SCRIPTS.items():
         script = Says(text)
-        cases = await sit(Sitting(experiment, script, script, 0, ()))
+        cases = await sit(Sitting(experiment=experiment, student=script, peer=script, seed=0, tasks=()))
         rows += references(cases, who, METRICS, asked, exact=True)
     if options(experiment, Options).claims is None:
         return rows

@@ -73,7 +73,7 @@ def _scenario(
         answer=min(works, default=NOTHING),
         kind=kind,
     )
-    return Scenario(task, names, frozenset(works), secret, good, bad)
+    return Scenario(task=task, names=names, works=frozenset(works), secret=secret, good=good, bad=bad)
 
 
 def _bargain(n: int, solvable: bool, rng: random.Random) -> Scenario:

@@ -82,7 +82,20 @@ def _replies(row: dict[str, Any]) -> list[Reply]:
                 f"{tutor}: Revealing_of_the_Answer is {label!r}, expected {CORRECT!r}, {INCORRECT!r} or {NO!r}"
             )
         text = text_of(answer, "response")
-        made.append(Reply(name, source, part_of(name), tutor, question, before, text, gold, solution, label))
+        made.append(
+            Reply(
+                conversation=name,
+                source=source,
+                part=part_of(name),
+                tutor=tutor,
+                question=question,
+                before=before,
+                text=text,
+                gold=gold,
+                solution=solution,
+                label=label,
+            )
+        )
     return made
 
 

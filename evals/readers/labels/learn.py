@@ -38,7 +38,7 @@ class Labels(Protocol):
 
 def in_context(turn: LabelledTurn) -> TurnInContext:
     """Without a task: no fact is there to ask for or to say again."""
-    return TurnInContext(turn.text, turn.before, turn.own)
+    return TurnInContext(text=turn.text, before=turn.before, own=turn.own)
 
 
 # What hardly knows the text at all: a labeller that is no better than this has learned nothing about the class.
