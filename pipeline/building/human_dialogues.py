@@ -19,11 +19,11 @@ def adopt(cell: Cell, dialogues: list[Dialogue], bad: list[BadRow]) -> Counts:
     run = cell.experiment.run
     ended, failures = finished(run, cell.condition_name), [unreadable(cell, row) for row in bad]
     new = [dialogue for dialogue in dialogues if dialogue.id not in ended]
-    broken = [failure for failure in failures if failure.id not in ended]
+    failed = [failure for failure in failures if failure.id not in ended]
     with Appender(run / "dialogues" / f"{cell.condition_name}.jsonl") as file:
         for dialogue in new:
             file.append(dialogue)
     with Appender(run / "failures.jsonl") as file:
-        for failure in broken:
+        for failure in failed:
             file.append(failure)
-    return Counts(len(new), len(broken), len(dialogues) + len(failures) - len(new) - len(broken))
+    return Counts(len(new), len(failed), len(dialogues) + len(failures) - len(new) - len(failed))

@@ -63,9 +63,9 @@ def audit(condition: Condition, pool: Sequence[Surveyed], learned: Sequence[Surv
     columns = []
     for dialogues in (pool, [record for record in learned if is_sound(record, condition)]):
         n = sum(record.partner_spoke for record in dialogues)
-        broken = sum(bool(record.violations) for record in dialogues)
+        violating = sum(bool(record.violations) for record in dialogues)
         by_kind = Counter(kind for record in dialogues for kind in record.violations)
-        columns.append([_wilson(broken, n), *(_wilson(by_kind[kind], n) for kind in kinds)])
+        columns.append([_wilson(violating, n), *(_wilson(by_kind[kind], n) for kind in kinds)])
     names = ["any of these", *(f"`{kind}`: {VIOLATION[kind]}" for kind in kinds)]
     return list(zip(names, *columns, strict=True))
 

@@ -79,9 +79,9 @@ def _tagged_survey(experiment: Experiment, condition_name: str, path: Path) -> I
     the tag by which a reader of the rows finds them."""
     with written_whole(path) as temporary, temporary.open("w", encoding="utf-8") as file:
 
-        def tag(dialogue: Dialogue, broken: Sequence[Violation]) -> None:
-            if broken:
-                line = {"id": dialogue.id, "violations": [violation._asdict() for violation in broken]}
+        def tag(dialogue: Dialogue, violated: Sequence[Violation]) -> None:
+            if violated:
+                line = {"id": dialogue.id, "violations": [violation._asdict() for violation in violated]}
                 file.write(json.dumps(line, ensure_ascii=False) + "\n")
 
         with surveyed(experiment, condition_name, tag) as survey:

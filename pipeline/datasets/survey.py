@@ -63,19 +63,21 @@ class Survey:
 
 
 @contextmanager
-def surveyed(experiment: Experiment, condition_name: str, tag: Tag = lambda dialogue, broken: None) -> Iterator[Survey]:
+def surveyed(
+    experiment: Experiment, condition_name: str, tag: Tag = lambda dialogue, violated: None
+) -> Iterator[Survey]:
     """The survey of a condition, whose dialogues can be read while it lasts. `tag` is given each with its partner's
     violations, as it is met."""
     pool, dialogues = Pool(experiment, condition_name), list[Surveyed]()
     for place, dialogue in pool.placed():
-        broken = violations(dialogue)
-        tag(dialogue, broken)
-        dialogues.append(survey_of(dialogue, broken, place))
+        violated = violations(dialogue)
+        tag(dialogue, violated)
+        dialogues.append(survey_of(dialogue, violated, place))
     with pool.opened() as read:
         yield Survey(experiment, condition_name, dialogues, read)
 
 
-def survey_of(dialogue: Dialogue, broken: Sequence[Violation], place: Place) -> Surveyed:
+def survey_of(dialogue: Dialogue, violated: Sequence[Violation], place: Place) -> Surveyed:
     """The record of one dialogue, whose partner's violations are known."""
     task = dialogue.task
     return Surveyed(
@@ -96,5 +98,5 @@ def survey_of(dialogue: Dialogue, broken: Sequence[Violation], place: Place) -> 
         is_grounded=is_grounded(dialogue),
         agrees=agrees(dialogue),
         leaks=privileged(dialogue.condition) and leak_stated(dialogue),
-        violations=frozenset(violation.kind for violation in broken),
+        violations=frozenset(violation.kind for violation in violated),
     )

@@ -173,6 +173,31 @@ def batches(
         yield from made
 
 
+def untrained() -> tuple[PreTrainedTokenizerFast, LlamaForCausalLM]:
+    tokenizer = make_tokenizer()
+    model = make_model(len(tokenizer))
+    place_numbers(model, tokenizer)
+    look_back(model)
+    return tokenizer, model
+
+
+def optimizers_of(model: LlamaForCausalLM, rate: float) -> list[tuple[torch.optim.Optimizer, float]]:
+    """Muon of the matrices and Adam of all else, each with its full learning rate."""
+    matrices = [p for n, p in model.named_parameters() if p.ndim == 2 and "embed" not in n]
+    others = [p for n, p in model.named_parameters() if p.ndim != 2 or "embed" in n]
+    muon = torch.optim.Muon(matrices, lr=rate * 5, weight_decay=0.0, adjust_lr_fn=None)
+    adam = torch.optim.AdamW(others, lr=rate, betas=(0.9, 0.98), weight_decay=0.0)
+    return [(muon, rate * 5), (adam, rate)]
+
+
+def loss_of(model: LlamaForCausalLM, ids: torch.Tensor, learn: torch.Tensor) -> torch.Tensor:
+    """The mean over a batch's learned tokens, by their weight; both are [rows, tokens]."""
+    hidden, weight, target = model.model(input_ids=ids).last_hidden_state[:, :-1], learn[:, 1:], ids[:, 1:]
+    scores = model.lm_head(hidden[weight > 0])
+    losses = torch.nn.functional.cross_entropy(scores, target[weight > 0], reduction="none")
+    return (losses * weight[weight > 0]).sum() / weight.sum()
+
+
 def train(
     out: Path,
     seed: int = 0,
@@ -188,35 +213,26 @@ def train(
     torch.manual_seed(seed)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     if start is None:
-        tokenizer = make_tokenizer()
-        model = make_model(len(tokenizer))
-        place_numbers(model, tokenizer)
-        look_back(model)
+        tokenizer, model = untrained()
     else:
         tokenizer, model = PreTrainedTokenizerFast.from_pretrained(start), LlamaForCausalLM.from_pretrained(start)
     model.train()
     model.to(torch.device(device))  # type: ignore[arg-type]
-    encoder = Encoder(tokenizer)
-    matrices = [p for n, p in model.named_parameters() if p.ndim == 2 and "embed" not in n]
-    others = [p for n, p in model.named_parameters() if p.ndim != 2 or "embed" in n]
-    muon = torch.optim.Muon(matrices, lr=rate * 5, weight_decay=0.0, adjust_lr_fn=None)
-    adam = torch.optim.AdamW(others, lr=rate, betas=(0.9, 0.98), weight_decay=0.0)
+    optimizers = optimizers_of(model, rate)
     began, seen, total, count = time.monotonic(), 0, 0.0, 0
-    stream = batches(encoder, seed, how, tokens, drills)
+    stream = batches(Encoder(tokenizer), seed, how, tokens, drills)
     for step in range(steps):
         scale = min(1.0, (step + 1) / 100, (steps - step) / (decay * steps) if decay else 1.0)
-        for optimizer, base in ((muon, rate * 5), (adam, rate)):
+        for optimizer, full_rate in optimizers:
             for group in optimizer.param_groups:
-                group["lr"] = base * scale
+                group["lr"] = full_rate * scale
         ids, learn = (part.to(device) for part in next(stream))
-        hidden, weight, target = model.model(input_ids=ids).last_hidden_state[:, :-1], learn[:, 1:], ids[:, 1:]
-        scores = model.lm_head(hidden[weight > 0])
-        losses = torch.nn.functional.cross_entropy(scores, target[weight > 0], reduction="none")
-        loss = (losses * weight[weight > 0]).sum() / weight.sum()
+        loss = loss_of(model, ids, learn)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        muon.step(), adam.step()
-        muon.zero_grad(set_to_none=True), adam.zero_grad(set_to_none=True)
+        for optimizer, _ in optimizers:
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
         seen, total, count = seen + ids.numel(), total + loss.item(), count + 1
         if (step + 1) % log == 0:
             print(
@@ -229,23 +245,18 @@ def train(
             model.save_pretrained(out), tokenizer.save_pretrained(out)
     model.save_pretrained(out)
     tokenizer.save_pretrained(out)
-    (out / "recipe.json").write_text(
-        json.dumps(
-            {
-                "seed": seed,
-                "steps": steps,
-                "tokens_per_step": tokens,
-                "rate": rate,
-                "tokens": seen,
-                "drills": drills,
-                "start": start.name if start else None,
-                "minutes": round((time.monotonic() - began) / 60, 1),
-                "dispositions": how._asdict(),
-            },
-            indent=1,
-        )
-        + "\n"
-    )
+    recipe = {
+        "seed": seed,
+        "steps": steps,
+        "tokens_per_step": tokens,
+        "rate": rate,
+        "tokens": seen,
+        "drills": drills,
+        "start": start.name if start else None,
+        "minutes": round((time.monotonic() - began) / 60, 1),
+        "dispositions": how._asdict(),
+    }
+    (out / "recipe.json").write_text(json.dumps(recipe, indent=1) + "\n")
     return model
 
 

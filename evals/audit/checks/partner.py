@@ -1,4 +1,6 @@
-"""How often does the partner break its row: false feedback, the answer revealed, what it cannot know, out of its role?
+"""How often does the partner violate its knowledge constraint?
+
+False feedback, the answer revealed, what it cannot know, against its disclosure, out of its role.
 
 `pipeline.judging.violations` over every dialogue; each of its rules says what it misses (docs/partner_audit.md).
 """
@@ -17,6 +19,7 @@ from pipeline.reading.numbers.equality import number
 from pipeline.tasks.talks import Talk
 
 MOST = 0.05
+WHAT = "the partner violates its knowledge constraint"
 
 
 def check(material: Material) -> Check:
@@ -27,8 +30,8 @@ def check(material: Material) -> Check:
         findings = [_of_condition(experiment, name) for name in experiment.conditions]
     return Check(
         "partner",
-        "In how many dialogues does the partner break its row: false feedback, the answer revealed, a fact that it "
-        "does not hold or that is false, against its disclosure, or out of its role?",
+        "In how many dialogues does the partner violate its knowledge constraint: false feedback, the answer revealed, "
+        "a fact that it does not hold or that is false, against its disclosure, or out of its role?",
         f"0 of a rule partner (none where its manner errs on purpose), {MOST:.0%} of a model or of people.",
         tuple(findings),
     )
@@ -39,27 +42,28 @@ def _of_condition(experiment: Experiment, name: str) -> Finding:
     if condition.row.partner is None:
         return untested(name, "there is no partner")
     bar = None if condition.manner == "erring" else 0 if condition.voice == "rule" else MOST
-    return _broken(f"{name}: the partner violates its knowledge constraint", dialogues, bar)
+    return _violating(f"{name}: {WHAT}", dialogues, bar)
 
 
 def _of_talks(name: str, talks: list[Talk]) -> Finding:
-    what = (
-        f"{name}: the partner violates its knowledge constraint"
-        if name
-        else "the partner violates its knowledge constraint"
-    )
+    what = f"{name}: {WHAT}" if name else WHAT
     read = [talk for talk in talks if talk.question and talk.partition and number(talk.answer) is not None]
     empty = "the rules need to know what the partner knew (partition), and gold answers that are numbers"
-    return _broken(what, [dialogue_of(talk) for talk in read], MOST, empty)
+    return _violating(what, [dialogue_of(talk) for talk in read], MOST, empty)
 
 
-def _broken(what: str, dialogues: list[Dialogue], bar: float | None, empty: str = "no dialogues of its own") -> Finding:
+def _violating(
+    what: str, dialogues: list[Dialogue], bar: float | None, empty: str = "no dialogues of its own"
+) -> Finding:
     kinds, cases = Counter[str](), list[Tried]()
     for dialogue in dialogues:
-        listed = violations(dialogue)
-        kinds.update({v.kind for v in listed})
-        text = "\n".join(f"turn {v.turn + 1}, {v.kind}: {v.text}\n({v.knows})" for v in listed)
+        violated = violations(dialogue)
+        kinds.update({violation.kind for violation in violated})
+        text = "\n".join(
+            f"turn {violation.turn + 1}, {violation.kind}: {violation.text}\n({violation.knows})"
+            for violation in violated
+        )
         problem = question_hash(dialogue.task.full_question)
-        cases.append(Tried(problem, bool(listed), dialogue.id, text, dialogue.seed))
+        cases.append(Tried(problem, bool(violated), dialogue.id, text, dialogue.seed))
     note = ", ".join(f"{kind} in {n}" for kind, n in sorted(kinds.items()))
     return share(what, cases, bar, note, empty)

@@ -42,7 +42,7 @@ def test_turn_values_that_lost_a_branch_do_not_reconcile(tmp_path):
     assert any("turn values should have" in line for line in count(run, experiment, name)[2])
 
 
-def test_the_share_of_broken_dialogues_is_of_those_in_which_a_partner_spoke(tmp_path):
+def test_the_share_with_a_violation_is_of_dialogues_in_which_a_partner_spoke(tmp_path):
     run = made_run(tmp_path / "run")
     experiment = load(run / "config.yaml").model_copy(update={"out": str(run)})
     path = run / "dialogues" / "blind.jsonl"

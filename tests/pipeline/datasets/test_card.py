@@ -130,7 +130,7 @@ def test_a_card_counts_what_the_method_learns_from(underspecified, tmp_path, met
         ("dpo", "drop", 0, "0.333 [0.097, 0.700] (2 of 6) | 0.000 [0.000, 0.490] (0 of 4)"),
     ],
 )
-def test_a_card_says_how_often_the_partner_broke_its_row_and_a_file_beside_it_where(
+def test_a_card_says_how_often_the_partner_violates_its_constraint_and_a_file_where(
     underspecified, tmp_path, method, violations, rows, audited
 ):
     """Where it is asked it claims to be a language model; after a wrong answer it only tells, as its disclosure

@@ -106,7 +106,7 @@ TASK = Task(
     ),
 )
 ASK, GUESS = "How many pens does Tom have?", "I guess the answer is 9."
-BROKEN = [
+VIOLATING = [
     # partition, other axes, what was said, where it breaks
     ("verifier", {}, [GUESS, "That is right."], "false_feedback"),
     ("verifier", {}, ["The answer is 50.", "No, that is wrong."], "false_feedback"),
@@ -155,7 +155,7 @@ SOUND = [
 ]
 
 
-@pytest.mark.parametrize(("partition", "condition", "lines", "kind"), BROKEN)
+@pytest.mark.parametrize(("partition", "condition", "lines", "kind"), VIOLATING)
 def test_each_kind_is_found_where_it_is_made(partition, condition, lines, kind):
     condition = Condition(partition=partition, **condition)
     found = violations(dialogue(TASK, condition, lines))
