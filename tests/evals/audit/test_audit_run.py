@@ -30,8 +30,9 @@ from pipeline.knowledge.view import view
 from pipeline.tasks.word_problems import embedded_tasks
 from tests.evals.small_embedder import small_embedder
 
+EACH = 16  # tasks of either specification: too few to tell the wording of one from the other's
 CONFIG: dict[str, Any] = {
-    "name": "small", "seeds": [1], "tasks": {"train": {"full": 60, "underspecified": 60}, "exam": {"full": 5}},
+    "name": "small", "seeds": [1], "tasks": {"train": {"full": EACH, "underspecified": EACH}, "exam": {"full": 5}},
     "engine": {"kind": "scripted"}, "turn_values": {"siblings": 2, "rollouts": 1, "question_price": 0.5},
     "conditions": {
         "solo": {"partition": "solo", "selection": "none"},
@@ -106,98 +107,72 @@ def answered(rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 def test_a_run_that_was_built_and_not_touched_has_no_red_row_wherever_it_lies(run: Path) -> None:
     checks = audited(run)
     assert {name for name, check in checks.items() if check.verdict == "fail"} == set()
-    assert {name for name, check in checks.items() if check.verdict == "not testable"} == {"balance"}
+    assert {name for name, check in checks.items() if check.verdict == "not testable"} == {"balance", "wording"}
 
 
-def test_a_rule_partner_that_says_what_its_row_does_not_hold_is_found(run: Path) -> None:
-    def tell(rows: list[dict[str, Any]]) -> None:
+def test_what_is_planted_in_dialogues_is_found_in_its_own_condition_alone(run: Path) -> None:
+    """The training row of a changed dialogue still holds what was said before, so `masks` is red too; `labels` learns
+    from the dialogues of `verifier`."""
+
+    def tell_what_the_row_lacks(rows: list[dict[str, Any]]) -> None:
         next(answered(rows))["turns"][1]["text"] = "I know this: Somebody has 12 pens."
 
-    stored(run, "facts", tell)
-    # Its training row still holds what was said before.
-    assert red(run) == {("knowledge", "facts"), ("masks", "facts")}
-
-
-def test_a_rule_partner_that_breaks_its_row_is_found(run: Path) -> None:
     def misjudge(rows: list[dict[str, Any]]) -> None:
         one = next(one for one in answered(rows) if "That is not right." in one["turns"][1]["text"])
         one["turns"][1]["text"] = "That is right."
 
-    stored(run, "verifier", misjudge)
-    assert ("partner", "verifier") in red(run)
-
-
-def test_a_peer_that_states_the_facts_that_nobody_told_it_is_found(run: Path) -> None:
-    def tell(rows: list[dict[str, Any]]) -> None:
+    def tell_facts(rows: list[dict[str, Any]]) -> None:
         for one in answered(rows):
             hidden = [fact["text"] for fact in one["task"]["facts"] if not fact["public"] and fact["needed"]]
             one["turns"][1]["text"] = hidden[0] if hidden else one["turns"][1]["text"]
 
-    stored(run, "peer", tell)
-    assert ("knowledge", "peer") in red(run)
-
-
-@pytest.mark.slow
-def test_a_partner_that_gives_the_answer_away_is_found(run: Path) -> None:
-    def tell(rows: list[dict[str, Any]]) -> None:
+    def tell_the_answer(rows: list[dict[str, Any]]) -> None:
         for one in answered(rows):
             one["turns"][1]["text"] = f"The answer is {one['task']['answer']}."
 
-    stored(run, "answer", tell)
-    assert {("leak", "answer"), ("knowledge", "answer")} <= red(run)
-
-
-def test_a_row_that_trains_on_the_partners_tokens_is_found(run: Path) -> None:
-    def learn(rows: list[dict[str, Any]]) -> None:
-        rows[0]["learn"] = [True] * len(rows[0]["learn"])
-
-    exported(run, "facts", learn)
-    assert red(run) == {("masks", "facts")}
-
-
-@pytest.mark.slow
-def test_a_row_whose_student_reads_a_hidden_fact_is_found(run: Path) -> None:
-    def show(rows: list[dict[str, Any]]) -> None:
-        rows[0]["messages"][0]["content"] += "\nOnly they know: Dan has 32 lamps."
-
-    exported(run, "peer", show)
-    assert red(run) == {("masks", "peer")}
-
-
-@pytest.mark.slow
-def test_pairs_and_labelled_rows_that_hold_what_the_student_did_not_say_are_found(run: Path) -> None:
-    def swap(rows: list[dict[str, Any]]) -> None:
-        rows[0]["chosen"][0]["content"] = "That is right."
-
-    def learn(rows: list[dict[str, Any]]) -> None:
-        for one in rows:
-            one["learn"] = [True] * len(one["learn"])
-
-    exported(run, "pairs", swap)
-    exported(run, "labels", learn)
-    assert red(run) == {("masks", "pairs"), ("masks", "labels")}
-
-
-def test_lucky_answers_and_lost_dialogues_are_found(run: Path) -> None:
     def guess(rows: list[dict[str, Any]]) -> None:
         del rows[0]
         for one in rows:
             one["turns"] = [{"party": "student", "text": f"I guess the answer is {one['task']['answer']}."}]
 
+    stored(run, "facts", tell_what_the_row_lacks)
+    stored(run, "verifier", misjudge)
+    stored(run, "peer", tell_facts)
+    stored(run, "answer", tell_the_answer)
     stored(run, "solo", guess)
-    found = red(run)
-    assert {("luck", "solo"), ("schema", "solo")} <= found
+    assert red(run) == {
+        ("knowledge", "facts"), ("masks", "facts"),
+        ("partner", "verifier"), ("knowledge", "verifier"), ("masks", "verifier"), ("masks", "labels"),
+        ("knowledge", "peer"), ("partner", "peer"), ("masks", "peer"),
+        ("leak", "answer"), ("knowledge", "answer"), ("partner", "answer"), ("masks", "answer"),
+        ("luck", "solo"), ("schema", "solo"), ("masks", "solo"),
+    }  # fmt: skip
 
 
-@pytest.mark.slow
-def test_exam_questions_among_those_trained_on_are_found(run: Path) -> None:
+def test_what_is_planted_in_training_rows_is_found_in_its_own_condition_alone(run: Path) -> None:
     exam = next(iter(embedded_tasks("exam", "full")))
 
-    def copy(rows: list[dict[str, Any]]) -> None:
+    def learn_partners_tokens(rows: list[dict[str, Any]]) -> None:
+        rows[0]["learn"] = [True] * len(rows[0]["learn"])
+
+    def show_a_hidden_fact(rows: list[dict[str, Any]]) -> None:
+        rows[0]["messages"][0]["content"] += "\nOnly they know: Dan has 32 lamps."
+
+    def prefer_what_was_not_said(rows: list[dict[str, Any]]) -> None:
+        rows[0]["chosen"][0]["content"] = "That is right."
+
+    def copy_from_the_exam(rows: list[dict[str, Any]]) -> None:
         rows[0]["task"] |= {"question": exam.question, "full_question": exam.full_question}
 
-    stored(run, "solo", copy)
-    assert ("contamination", "questions of train in exam tasks") in red(run)
+    exported(run, "facts", learn_partners_tokens)
+    exported(run, "peer", show_a_hidden_fact)
+    exported(run, "pairs", prefer_what_was_not_said)
+    exported(run, "labels", lambda rows: [learn_partners_tokens(rows[i:]) for i in range(len(rows))])
+    stored(run, "solo", copy_from_the_exam)
+    assert red(run) == {
+        *(("masks", name) for name in ("facts", "peer", "pairs", "labels", "solo")),
+        ("contamination", "questions of train in exam tasks"),
+    }
 
 
 @pytest.mark.slow
