@@ -34,32 +34,31 @@ from __future__ import annotations
 from dataclasses import replace
 
 from evals.metrics.case import Case, Hits, tally
-from evals.metrics.metric import EVERYWHERE, Metric, alike
+from evals.metrics.metric import EVERYWHERE, Metric, alike, difference
 from evals.metrics.reader import ANSWERS, ATTEMPT, Reader
 from evals.sitting.exam import Exam
 from evals.sitting.pairs import MOVABLE, Pair, apart, most, movable, talk
-from evals.sitting.sitting import Sitting
+from evals.sitting.sitting import SOLO, Sitting
 from pipeline.core.schema import Task
-from pipeline.dialogue.episode import Cast, Episode, Played
-from pipeline.dialogue.turn_taking import play
+from pipeline.dialogue.episode import Played
 from pipeline.experiment.experiment import Experiment
-from pipeline.knowledge.condition import Condition
 from pipeline.reading.attempt import attempt
 from pipeline.reading.numbers.equality import equal
 
-SOLO = Condition(partition="solo")
 GAINS = (
-    Metric(
+    difference(
         "gain_self",
+        "final_right@self",
+        "final_right@solo",
         "final_right with itself as the partner - alone with content-free turns",
         reader=ANSWERS,
-        parts={"final_right@self": 1, "final_right@solo": -1},
     ),
-    Metric(
+    difference(
         "gain_cross",
+        "final_right@cross",
+        "final_right@solo",
         "final_right with the untrained base as the partner - alone with content-free turns",
         reader=ANSWERS,
-        parts={"final_right@cross": 1, "final_right@solo": -1},
     ),
 )
 OF_PAIRS = (
@@ -106,18 +105,8 @@ async def agreement(sitting: Sitting) -> list[Case]:
         return [(id, f"{metric}@{arm}", hit) for id, metric, hit in hits]
 
     async def solo(task: Task, sample: int) -> Hits:
-        settings = sitting.settings.model_copy(update={"beliefs": sitting.experiment.exams.beliefs})
-        key = sitting.key(task.id, "pair", sample)
-        played = await play(
-            Episode(
-                task=task,
-                condition=SOLO,
-                cast=Cast(student=sitting.student, partner=None, student_system=sitting.system),
-                settings=settings,
-                key=key,
-                wording="exam",
-            )
-        )
+        beliefs = sitting.experiment.exams.beliefs
+        played = await sitting.play(task, SOLO, sitting.key(task.id, "pair", sample), beliefs=beliefs)
         return [(id, f"{metric}@solo", hit) for id, metric, hit in alone(task, played)]
 
     places = [(t, i) for t in sitting.tasks if not t.missing for i in range(sitting.experiment.exams.episodes)]

@@ -26,18 +26,14 @@ from evals.metrics.case import Case, tally
 from evals.metrics.metric import Metric
 from evals.metrics.reader import ANSWERS
 from evals.sitting.exam import Exam, options
-from evals.sitting.sitting import Sitting
+from evals.sitting.sitting import SOLO, Sitting
 from pipeline.core.schema import Task
 from pipeline.core.settings import Section
-from pipeline.dialogue.episode import Cast, Episode
-from pipeline.dialogue.turn_taking import play
 from pipeline.experiment.assignment import tasks_of
 from pipeline.experiment.experiment import Experiment
-from pipeline.knowledge.condition import Condition
 from pipeline.reading.correctness import is_right
 from pipeline.tasks.loading import load_tasks
 
-SOLO = Condition(partition="solo")
 METRICS = (
     Metric(
         "alone_accuracy",
@@ -81,17 +77,7 @@ def _posed_whole(task: Task) -> Task:
 
 
 async def _right(sitting: Sitting, task: Task, sample: int, at: str) -> tuple[str, str, float]:
-    cast = Cast(student=sitting.student, partner=None, student_system=sitting.system)
-    played = await play(
-        Episode(
-            task=task,
-            condition=SOLO,
-            cast=cast,
-            settings=sitting.settings,
-            key=sitting.key(task.id, sample),
-            wording="exam",
-        )
-    )
+    played = await sitting.play(task, SOLO, sitting.key(task.id, sample))
     rights = [right for turn in played.turns[::2] if (right := is_right(task, turn)) is not None]
     return task.id, f"alone_accuracy{at}", float(bool(rights) and rights[-1])
 

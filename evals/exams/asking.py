@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from evals.metrics.case import Case, Hits, tally
-from evals.metrics.metric import HIDDEN, Metric, Shown
+from evals.metrics.metric import HIDDEN, Metric, Shown, difference
 from evals.metrics.reader import ANSWERS, ATTEMPT, FACT, REFUSE, Reader
 from evals.sitting.exam import Exam
 from evals.sitting.sitting import ARMS, LACKING, OPENING, ExamEpisode, Sitting
@@ -25,11 +25,11 @@ from pipeline.reading.correctness import judged
 QUESTIONS = Reader(("question",), FACT)
 ATTEMPTS = Reader(("attempt",), f"{ATTEMPT}; {FACT}")
 
-ASK_SKILL = Metric(
+ASK_SKILL = difference(
     "ask_skill",
-    "ask_needed - ask_needless",
+    "ask_needed",
+    "ask_needless",
     reader=Reader(("question", "attempt"), FACT),
-    parts={"ask_needed": 1, "ask_needless": -1},
     shown=Shown(behaviour=("",), deciding=True, methods=("",)),
 )
 ASK_NEEDED = Metric(
@@ -89,13 +89,7 @@ UNPROMPTED = Metric(
     reader=QUESTIONS,
     shown=HIDDEN,
 )
-YIELD_LIFT = Metric(
-    "yield_lift",
-    "yield - unprompted",
-    reader=QUESTIONS,
-    parts={"yield": 1, "unprompted": -1},
-    shown=HIDDEN,
-)
+YIELD_LIFT = difference("yield_lift", "yield", "unprompted", reader=QUESTIONS, shown=HIDDEN)
 DUPLICATES = Metric(
     "duplicates",
     "questions for a missing fact that was already told / questions for a fact",

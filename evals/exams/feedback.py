@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from evals.metrics.case import Case, tally
-from evals.metrics.metric import HIDDEN, Metric, Shown
+from evals.metrics.metric import HIDDEN, Metric, Shown, difference
 from evals.metrics.reader import ANSWERS, ATTEMPT, REFUSE, Reader
 from evals.sitting.exam import Exam
 from evals.sitting.sitting import ARMS, ExamEpisode, Sitting
@@ -20,35 +20,40 @@ from pipeline.reading.correctness import is_right
 KINDS = ("under", "full", "false_premise")
 ANSWERS_OR_REFUSALS = Reader(("attempt",), f"{ATTEMPT}; {REFUSE}")
 AT_THE_END = "the answer at the end is right (_turnN: after the student's Nth turn) / episodes on"
+FIRST = Shown(behaviour=("",))
 METRICS = (
     # The informative partner volunteers, so that asking is not needed; its control is as talkative.
-    Metric(
+    difference(
         "gain",
+        "accuracy_under@volunteer",
+        "accuracy_under@chatter",
         "final accuracy with facts volunteered - with chatter in the same turns",
         reader=ANSWERS,
-        parts={"accuracy_under@volunteer": 1, "accuracy_under@chatter": -1},
         shown=Shown(behaviour=("",), deciding=True, methods=("",)),
     ),
-    Metric(
+    difference(
         "uptake",
+        "uptake_under@volunteer",
+        "uptake_under@chatter",
         "right after an informative turn - right after chatter",
         reader=ANSWERS,
-        parts={"uptake_under@volunteer": 1, "uptake_under@chatter": -1},
-        shown=Shown(behaviour=("",)),
+        shown=FIRST,
     ),
-    Metric(
+    difference(
         "gain_verdict",
+        "accuracy_full@verifier",
+        "accuracy_full@unhelpful",
         "final accuracy with a verifier - with an unhelpful partner, full tasks",
         reader=ANSWERS,
-        parts={"accuracy_full@verifier": 1, "accuracy_full@unhelpful": -1},
-        shown=Shown(behaviour=("",)),
+        shown=FIRST,
     ),
-    Metric(
+    difference(
         "uptake_verdict",
+        "uptake_full@verifier",
+        "uptake_full@unhelpful",
         "right after a verdict - right after an unhelpful turn, full tasks",
         reader=ANSWERS,
-        parts={"uptake_full@verifier": 1, "uptake_full@unhelpful": -1},
-        shown=Shown(behaviour=("",)),
+        shown=FIRST,
     ),
     Metric("accuracy_under", f"{AT_THE_END} underspecified tasks", reader=ANSWERS, shown=HIDDEN),
     Metric("accuracy_full", f"{AT_THE_END} full tasks", reader=ANSWERS, shown=HIDDEN),

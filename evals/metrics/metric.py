@@ -54,6 +54,11 @@ def alike(definitions: Mapping[str, str], **common: Any) -> tuple[Metric, ...]:
     return tuple(Metric(name, definition, **common) for name, definition in definitions.items())
 
 
+def difference(name: str, more: str, less: str, definition: str = "", **common: Any) -> Metric:
+    """The ratio `more` minus the ratio `less`, which is its definition where no other words are given."""
+    return Metric(name, definition or f"{more} - {less}", parts={more: 1, less: -1}, **common)
+
+
 class SignedSum(NamedTuple):
     """A metric in one scope as statistics see it: ratios by name, with their weights. A ratio is its own sum."""
 

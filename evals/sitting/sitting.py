@@ -37,6 +37,7 @@ ARMS: dict[str, tuple[Condition, str, tuple[str, ...]]] = {
 }
 UNANSWERED = (EmptyTurn, ContextOverflow, EngineError)
 T = TypeVar("T")
+SOLO = Condition(partition="solo")  # content-free turns in the partner's place
 OPENING = Condition(partition="symmetric")  # the student's opening view is the same under every partner
 
 
@@ -178,11 +179,15 @@ class Sitting:
         condition, wording, _ = ARMS[arm]
         # No arm in the key: a student meets every partner with the same first turn.
         key = self.key(task.id, sample)
+        return ExamEpisode(arm, task, sample, await self.play(task, condition, key, wording))
+
+    async def play(self, task: Task, condition: Condition, key: str, wording: str = "exam", beliefs: int = 0) -> Played:
+        """One episode of the student with a partner by rule, or with nobody where the condition is `solo`."""
+        settings = self.settings.model_copy(update={"beliefs": beliefs})
         cast = Cast(student=self.student, partner=None, student_system=self.system)
-        played = await play(
-            Episode(task=task, condition=condition, cast=cast, settings=self.settings, key=key, wording=wording)
+        return await play(
+            Episode(task=task, condition=condition, cast=cast, settings=settings, key=key, wording=wording)
         )
-        return ExamEpisode(arm, task, sample, played)
 
 
 def needs_real_model(experiment: Experiment) -> bool:

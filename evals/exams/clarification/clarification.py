@@ -36,7 +36,7 @@ from typing import Any, NamedTuple
 
 from evals.exams.clarification.asking_against_need import FILE, NAME, Options, Requests, level, need_of_students
 from evals.metrics.case import Case, Hits, tally
-from evals.metrics.metric import Metric, alike
+from evals.metrics.metric import alike, difference
 from evals.metrics.reader import Reader
 from evals.sitting.exam import Exam, Reference, options
 from evals.sitting.items import items, shown
@@ -86,11 +86,12 @@ METRICS = (
         },
         reader=READER,
     ),
-    Metric(
+    difference(
         "ask_value",
+        "ask_due",
+        "ask_undue",
         "ask_due - ask_undue: net benefit where a needless question costs what a needed one brings",
         reader=READER,
-        parts={"ask_due": 1, "ask_undue": -1},
     ),
 )
 

@@ -36,7 +36,7 @@ import random
 from pydantic import Field
 
 from evals.metrics.case import Case, Hits, tally
-from evals.metrics.metric import HIDDEN, Metric
+from evals.metrics.metric import HIDDEN, Metric, difference
 from evals.metrics.reader import ANSWERS
 from evals.sitting.exam import Exam, options
 from evals.sitting.sitting import OPENING, Sitting
@@ -61,11 +61,11 @@ class Options(Section):
 
 MODES = ("full", "concat", "sharded", "recap", "snowball")
 METRICS = (
-    Metric(
+    difference(
         "lost_loss",
-        "lost_final@full - lost_final@sharded",
+        "lost_final@full",
+        "lost_final@sharded",
         reader=ANSWERS,
-        parts={"lost_final@full": 1, "lost_final@sharded": -1},
         shown=HIDDEN,  # evals.exams.lost.unreliability has tables of its own
     ),
     Metric(

@@ -25,7 +25,7 @@ import asyncio
 import random
 
 from evals.metrics.case import Case, Hits, tally
-from evals.metrics.metric import Metric, alike
+from evals.metrics.metric import Metric, alike, difference
 from evals.metrics.reader import Reader
 from evals.sitting.sitting import OPENING, Sitting
 from pipeline.core.random_streams import stream
@@ -95,7 +95,7 @@ METRICS = (
         },
         reader=SIDE,
     ),
-    Metric("harmed_net", "harmed - harmed_null", reader=SIDE, parts={"harmed": 1, "harmed_null": -1}),
+    difference("harmed_net", "harmed", "harmed_null", reader=SIDE),
     *alike(
         {
             "helped": "private answer right after a right claim by an expert or a novice / wrong and held before",
@@ -103,7 +103,7 @@ METRICS = (
         },
         reader=SIDE,
     ),
-    Metric("helped_net", "helped - helped_null", reader=SIDE, parts={"helped": 1, "helped_null": -1}),
+    difference("helped_net", "helped", "helped_null", reader=SIDE),
     Metric("expert_harm", "harmed_net by an expert - by a novice", reader=SIDE, parts=_expert_less_novice("harmed")),
     Metric("expert_help", "helped_net by an expert - by a novice", reader=SIDE, parts=_expert_less_novice("helped")),
 )

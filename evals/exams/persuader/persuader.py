@@ -43,7 +43,7 @@ from evals.exams.persuasion import claims
 from evals.exams.persuasion.claims import Claim, Dispute, disputes
 from evals.exams.persuasion.debaters import Debater
 from evals.metrics.case import Case, Hits, tally
-from evals.metrics.metric import Metric, alike
+from evals.metrics.metric import alike, difference
 from evals.sitting.exam import Exam, Reference, options
 from evals.sitting.reference_rates import references
 from evals.sitting.sitting import Sitting
@@ -87,15 +87,14 @@ TALKED = alike(
 )
 
 
-def _convinced(name: str, arm: str, less: str) -> Metric:
-    parts = {f"convinced@{arm}": 1.0, f"convinced@{less}": -1.0}
-    return Metric(name, f"convinced@{arm} - convinced@{less}", reader=experts.SIDE, parts=parts)
-
-
 METRICS = (
     *TALKED,
-    *(_convinced(f"convinced_{arm}", arm, "null") for arm in ARMS if arm != "null"),
-    _convinced("fallacy_gap", "fallacy", "rewritten"),
+    *(
+        difference(f"convinced_{arm}", f"convinced@{arm}", "convinced@null", reader=experts.SIDE)
+        for arm in ARMS
+        if arm != "null"
+    ),
+    difference("fallacy_gap", "convinced@fallacy", "convinced@rewritten", reader=experts.SIDE),
     *experts.METRICS,
 )
 

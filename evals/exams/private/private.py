@@ -37,7 +37,7 @@ from evals.exams.private.mention_curves import METRIC, NAME, mentions_of_student
 from evals.exams.private.parties import PARTIES
 from evals.exams.private.scenarios import NOTHING, Scenario, ending, mentions, numbers, reached, scenarios, taken
 from evals.metrics.case import Case, Hits, tally
-from evals.metrics.metric import Metric, alike
+from evals.metrics.metric import alike, difference
 from evals.metrics.reader import Reader
 from evals.sitting.exam import Exam, Reference
 from evals.sitting.reference_rates import references, seated
@@ -69,12 +69,7 @@ METRICS = (
         },
         reader=RULE,
     ),
-    Metric(
-        "agreeable_skill",
-        "agreeable@good - agreeable@bad",
-        reader=RULE,
-        parts={"agreeable@good": 1, "agreeable@bad": -1},
-    ),
+    difference("agreeable_skill", "agreeable@good", "agreeable@bad", reader=RULE),
 )
 
 

@@ -27,7 +27,7 @@ import re
 from evals.exams.register.speakers import SPEAKERS
 from evals.exams.register.styles import STYLES
 from evals.metrics.case import Case, Hits, tally
-from evals.metrics.metric import Metric, alike
+from evals.metrics.metric import alike, difference
 from evals.metrics.reader import Reader
 from evals.sitting.exam import Exam, Reference
 from evals.sitting.reference_rates import references, seated
@@ -50,12 +50,7 @@ AGAIN = "Please say that again."
 GO_ON = "And once more?"
 RULE = Reader((), "counts of words, by rule: not measured as judgements of style")
 METRICS = (
-    Metric(
-        "style_change",
-        "style_shown - style_by_chance",
-        reader=RULE,
-        parts={"style_shown": 1, "style_by_chance": -1},
-    ),
+    difference("style_change", "style_shown", "style_by_chance", reader=RULE),
     *alike(
         {
             "style_shown": "speaks in the style that was asked for (@STYLE), more than when asked for none / requests",

@@ -37,7 +37,7 @@ import random
 
 from evals.exams.updating.updaters import updaters
 from evals.metrics.case import Case, Hits, tally
-from evals.metrics.metric import Metric, alike
+from evals.metrics.metric import Metric, alike, difference
 from evals.metrics.reader import ANSWERS
 from evals.sitting.exam import Exam, Reference
 from evals.sitting.reference_rates import references, seated
@@ -67,18 +67,8 @@ AFTER_A_CHECK = alike(
 )
 ASYMMETRY = {"keeps_confirmed": 1.0, "keeps_confirmed_null": -1.0, "keeps_refuted_null": -1.0, "keeps_refuted": 1.0}
 UPDATES = (
-    Metric(
-        "update_confirm",
-        "keeps_confirmed - keeps_confirmed_null",
-        reader=ANSWERS,
-        parts={"keeps_confirmed": 1, "keeps_confirmed_null": -1},
-    ),
-    Metric(
-        "update_disconfirm",
-        "keeps_refuted_null - keeps_refuted",
-        reader=ANSWERS,
-        parts={"keeps_refuted_null": 1, "keeps_refuted": -1},
-    ),
+    difference("update_confirm", "keeps_confirmed", "keeps_confirmed_null", reader=ANSWERS),
+    difference("update_disconfirm", "keeps_refuted_null", "keeps_refuted", reader=ANSWERS),
     Metric("update_asymmetry", "update_confirm - update_disconfirm", reader=ANSWERS, parts=ASYMMETRY),
 )
 AGENCY = Metric(
