@@ -22,6 +22,7 @@ from pipeline.knowledge.partition import PARTITIONS
 from pipeline.knowledge.records import Dialogue
 from pipeline.reading.attempt import attempt
 from pipeline.reading.numbers.equality import equal, number
+from pipeline.runs.pool import dialogues_path
 from pipeline.runs.store import read
 from pipeline.tasks.parsing import BadRow
 from pipeline.tasks.talks import AuditSettings, Talk, load_source, read_talks
@@ -91,7 +92,7 @@ def open_material(target: str, overrides: tuple[str, ...] = ()) -> Material:
 
 def played(experiment: Experiment, condition_name: str) -> Iterator[Dialogue]:
     """A condition's own dialogues; none where it learns from another's, or plays while it learns."""
-    return read(experiment.run / "dialogues" / f"{condition_name}.jsonl", Dialogue)
+    return read(dialogues_path(experiment.run, condition_name), Dialogue)
 
 
 def trained(experiment: Experiment, condition_name: str) -> set[str] | None:

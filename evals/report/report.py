@@ -36,6 +36,7 @@ from pipeline.judging.outcome import final_answer, is_correct
 from pipeline.knowledge.records import Dialogue
 from pipeline.knowledge.view import view
 from pipeline.reading.settings import ActsSettings
+from pipeline.runs.pool import dialogues_path
 from pipeline.runs.store import read
 
 COUNTS = ("tasks", "dialogues", "failures", "selected", "rows", "student_tokens", "partner_tokens")
@@ -322,7 +323,7 @@ def samples(summary: Summary) -> list[Json]:
     for run, experiment in zip(summary.runs, experiments(summary), strict=True):
         for name, shown in run.names.items():
             if name != "base":
-                dialogues = read(Path(run.path) / "dialogues" / f"{name}.jsonl", Dialogue)
+                dialogues = read(dialogues_path(Path(run.path), name), Dialogue)
                 made += [_sample(experiment, shown, dialogue) for dialogue in _pick(experiment, dialogues)]
     first = next((row.a for row in summary.comparisons if row.primary), "")
     return sorted(made, key=lambda sample: sample["condition"] != first)

@@ -21,6 +21,7 @@ from pipeline.dialogue.turn_taking import play
 from pipeline.experiment.assignment import tasks_of
 from pipeline.experiment.cell import Cell
 from pipeline.knowledge.records import Dialogue, Failure
+from pipeline.runs.pool import dialogues_path
 from pipeline.runs.shards import Shard
 from pipeline.runs.store import Appender, read
 from pipeline.tasks.parsing import BadRow
@@ -64,7 +65,7 @@ def finished(run: Path, condition_name: str, shard: Shard | None = None) -> set[
     run and in the shard."""
     ended: set[str] = set()
     for folder in (run, shard.folder(run)) if shard else (run,):
-        ended.update(dialogue.id for dialogue in read(folder / "dialogues" / f"{condition_name}.jsonl", Dialogue))
+        ended.update(dialogue.id for dialogue in read(dialogues_path(folder, condition_name), Dialogue))
         ended.update(f.id for f in read(folder / "failures.jsonl", Failure) if f.kind != "engine_error")
     return ended
 
@@ -92,7 +93,7 @@ async def build(
         (plan for plan in planned_dialogues(cell, tasks) if shard is None or shard.takes(plan.id)),
         ended,
         partial(play_planned, cast=cast),
-        records=folder / "dialogues" / f"{cell.condition_name}.jsonl",
+        records=dialogues_path(folder, cell.condition_name),
         failures=folder / "failures.jsonl",
         failure=Failure,
         at_a_time=cell.experiment.dialogue.at_a_time,

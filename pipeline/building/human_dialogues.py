@@ -10,6 +10,7 @@ from pipeline.building.failures import unreadable
 from pipeline.building.making import Counts
 from pipeline.experiment.cell import Cell
 from pipeline.knowledge.records import Dialogue
+from pipeline.runs.pool import dialogues_path
 from pipeline.runs.store import Appender
 from pipeline.tasks.parsing import BadRow
 
@@ -20,7 +21,7 @@ def adopt(cell: Cell, dialogues: list[Dialogue], bad: list[BadRow]) -> Counts:
     ended, failures = finished(run, cell.condition_name), [unreadable(cell, row) for row in bad]
     new = [dialogue for dialogue in dialogues if dialogue.id not in ended]
     failed = [failure for failure in failures if failure.id not in ended]
-    with Appender(run / "dialogues" / f"{cell.condition_name}.jsonl") as file:
+    with Appender(dialogues_path(run, cell.condition_name)) as file:
         for dialogue in new:
             file.append(dialogue)
     with Appender(run / "failures.jsonl") as file:

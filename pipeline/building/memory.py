@@ -12,7 +12,7 @@ the same length of a task drawn at random. A task never has memories of its own 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
 import numpy as np
@@ -30,6 +30,7 @@ from pipeline.judging.outcome import is_correct
 from pipeline.knowledge.records import Dialogue, Failure, Memory
 from pipeline.knowledge.view import probe, view
 from pipeline.reading.embedder import sentence_model
+from pipeline.runs.pool import dialogues_of
 from pipeline.runs.store import read
 
 REFLECT = "The answer was not right. Say in one line what to do differently next time."
@@ -56,11 +57,6 @@ async def remember(cell: Cell, writer: Model, tick: Callable[[], None]) -> Count
         tick=tick,
         what=f"memories of {cell}",
     )
-
-
-def dialogues_of(cell: Cell) -> Iterator[Dialogue]:
-    """The stored dialogues of one cell."""
-    return filter(cell.holds, read(cell.experiment.run / "dialogues" / f"{cell.condition_name}.jsonl", Dialogue))
 
 
 async def _memory(cell: Cell, writer: Model, dialogue: Dialogue) -> Memory | Failure:

@@ -33,7 +33,7 @@ from pipeline.judging.outcome import is_correct
 from pipeline.knowledge.records import Branch, Dialogue, Failure, Rollout, Sibling
 from pipeline.reading.acts import questions
 from pipeline.reading.correctness import is_right
-from pipeline.runs.pool import branches_path
+from pipeline.runs.pool import branches_path, dialogues_of
 from pipeline.runs.store import read
 from pipeline.sandbox.checks import checked
 
@@ -81,8 +81,8 @@ class PlannedBranch(NamedTuple):
 
 def planned_branches(cell: Cell) -> Iterator[PlannedBranch]:
     """Every branch that a cell asks for, in the order of its dialogues."""
-    settings, run = cell.experiment.turn_values, cell.experiment.run
-    for dialogue in filter(cell.holds, read(run / "dialogues" / f"{cell.condition_name}.jsonl", Dialogue)):
+    settings = cell.experiment.turn_values
+    for dialogue in dialogues_of(cell):
         for at in settings.at:
             # Ids and streams keep the word "ledger", by which they were first hashed.
             if at < (len(dialogue.turns) + 1) // 2:

@@ -31,7 +31,7 @@ class Pool:
 
     def __init__(self, experiment: Experiment, condition_name: str):
         source = experiment.conditions[condition_name].learns_from or condition_name
-        self.own = experiment.run / "dialogues" / f"{source}.jsonl"
+        self.own = dialogues_path(experiment.run, source)
         self.branches = branches_path(experiment.run, source)
 
     def __iter__(self) -> Iterator[Dialogue]:
@@ -63,6 +63,16 @@ class Pool:
                 return Branch.model_validate_json(file.readline()).dialogues(place.sibling)[place.rollout]
 
             yield at
+
+
+def dialogues_path(run: Path, condition_name: str) -> Path:
+    """Of a run, or of a shard of it."""
+    return run / "dialogues" / f"{condition_name}.jsonl"
+
+
+def dialogues_of(cell: Cell) -> Iterator[Dialogue]:
+    """The stored dialogues of one cell."""
+    return filter(cell.holds, read(dialogues_path(cell.experiment.run, cell.condition_name), Dialogue))
 
 
 def branches_path(run: Path, condition_name: str) -> Path:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from pipeline.building.build import dialogue_id
-from pipeline.building.memory import dialogues_of, embed, recall, remember, shown
+from pipeline.building.memory import embed, recall, remember, shown
 from pipeline.building.rounds import build_round
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Task, Turn, question_hash
@@ -23,6 +23,7 @@ from pipeline.experiment.preflight import preflight
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue, Failure, Memory
 from pipeline.knowledge.view import view
+from pipeline.runs.pool import dialogues_of
 from pipeline.runs.store import read, rewrite
 from pipeline.tasks.loading import load_tasks
 from tests.fakes import Parrot
