@@ -18,7 +18,7 @@ from pipeline.core.schema import Task, digest, question_hash
 from pipeline.datasets.dataset_files import dataset_path
 from pipeline.experiment.experiment import Experiment, load
 from pipeline.knowledge.condition import Condition
-from pipeline.knowledge.partition import PARTITIONS
+from pipeline.knowledge.partition import find_partition
 from pipeline.knowledge.records import Dialogue
 from pipeline.reading.attempt import attempt
 from pipeline.reading.numbers.equality import equal, number
@@ -144,7 +144,7 @@ def dialogue_of(talk: Talk) -> Dialogue:
         ),
         condition_name=talk.condition_name,
         # Who wrote a talk is not known: it is read as people's; a script alone is a model's by definition.
-        condition=Condition(partition=partition, voice="model" if PARTITIONS[partition].one_writer else "human"),
+        condition=Condition(partition=partition, voice="model" if find_partition(partition).one_writer else "human"),
         seed=0,
         turns=talk.turns,
         stop=_stop(talk),

@@ -9,7 +9,7 @@ from evals.audit.finding import Tried
 from pipeline.core.schema import Fact, Message, Party, Task, Turn
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.known import known
-from pipeline.knowledge.partition import ITEMS, PUBLIC, SHARE, VERDICT, Items
+from pipeline.knowledge.partition import PUBLIC, SHARE, VERDICT, Items, in_order
 from pipeline.knowledge.records import Dialogue
 from pipeline.reading.attempt import attempt
 from pipeline.reading.numbers.equality import equal
@@ -76,7 +76,7 @@ def other_worlds(task: Task, condition: Condition, party: Party, turns: Sequence
 def _held(task: Task, row: Items) -> list[tuple[Fact, ...]]:
     """The facts that a row holds besides the public ones. Where it holds one of those that are missing, one more that
     is missing may be the one that it holds."""
-    return [item.facts(task) for item in ITEMS if item in row and item.facts]
+    return [item.facts(task) for item in in_order(row) if item.facts]
 
 
 def _facts(task: Task, condition: Condition, party: Party, row: Items) -> list[tuple[Fact, ...]]:

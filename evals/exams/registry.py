@@ -42,6 +42,11 @@ def exams_of(experiment: Experiment) -> list[Exam]:
     return [find_exam(name) for name in experiment.exams.include]
 
 
+def sat(name: str, experiment: Experiment) -> bool:
+    """Whether a config includes the exam of that name, its own or one with metrics of somebody's (with_metrics)."""
+    return any(exam.name == name for exam in exams_of(experiment))
+
+
 def catalog(exams: Iterable[Exam]) -> Catalog:
     """Their metrics, and those of a sitting as a whole."""
     return Catalog({exam.name: exam.metrics for exam in exams} | {"exam": COUNTED})

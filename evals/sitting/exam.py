@@ -5,14 +5,15 @@ A module of evals/exams has one, called EXAM; one of your own is named in the co
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import wraps
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from rich.table import Table
 
-from evals.metrics.case import Case
+from evals.metrics.case import Case, Hits, tally
 from evals.metrics.metric import Metric
 from evals.sitting.sitting import Sitting, needs_real_model
 from pipeline.core.schema import Task
@@ -65,6 +66,25 @@ def options(experiment: Experiment, kind: type[Options]) -> Options:
     """An exam's own keys of `exams`, of a config that was checked (evals.examining.exam_checks)."""
     own = experiment.exams.own
     return kind.model_validate({key: own[key] for key in kind.model_fields if key in own})
+
+
+def with_metrics(
+    exam: Exam, metrics: tuple[Metric, ...], count: Callable[[Sitting], Awaitable[Hits]], ratios: Iterable[str]
+) -> Exam:
+    """The exam with metrics of one's own, in a file outside the repository (docs/exams.md).
+
+    `count` gives their hits after the exam was sat; `ratios` are their names with the scopes that it has hits of.
+    """
+
+    @wraps(exam.sit)
+    async def sit(sitting: Sitting) -> list[Case]:
+        cases = await exam.sit(sitting)
+        return cases + tally(exam.name, await count(sitting))
+
+    def extended(experiment: Experiment, understands: bool) -> set[str]:
+        return measured_by(exam, experiment, understands) | set(ratios)
+
+    return replace(exam, metrics=(*exam.metrics, *metrics), sit=sit, ratios=extended)
 
 
 def sits(exam: Exam, experiment: Experiment) -> bool:

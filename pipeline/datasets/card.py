@@ -25,7 +25,7 @@ from pipeline.experiment.experiment import Experiment, dump
 from pipeline.judging.leaks import privileged
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.known import known
-from pipeline.knowledge.partition import ITEMS, Items
+from pipeline.knowledge.partition import Items, in_order
 from pipeline.knowledge.records import Dialogue
 from pipeline.knowledge.view import view
 
@@ -107,12 +107,16 @@ def _without_places(experiment: Experiment) -> Experiment:
     )
     tasks = first.model_copy(update={"second": others[0] if others else None})
     acts = experiment.acts.model_copy(update={"labeller": Path(experiment.acts.labeller).name})
-    return experiment.model_copy(update={"out": "", "tasks": tasks, "acts": acts})
+    conditions = {
+        name: condition.model_copy(update={"partition": Path(condition.partition).name})
+        for name, condition in experiment.conditions.items()
+    }
+    return experiment.model_copy(update={"out": "", "tasks": tasks, "acts": acts, "conditions": conditions})
 
 
 def knows(items: Items | None) -> str:
-    """One party's row in words, in the order of `ITEMS`."""
-    return "nobody: there is no partner" if items is None else "; ".join(item.says for item in ITEMS if item in items)
+    """One party's row in words, in their order."""
+    return "nobody: there is no partner" if items is None else "; ".join(item.says for item in in_order(items))
 
 
 def _disclosure(condition: Condition) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, NonNegativeInt, field_validator, model_validator
 
 from pipeline.core.schema import Specification
-from pipeline.knowledge.partition import PARTITIONS, Partition
+from pipeline.knowledge.partition import PARTITIONS, Partition, find_partition
 
 Method = Literal[
     "sft", "monologue", "q_priming", "dpo", "dpo_answer", "kto", "grpo", "grpo_turn", "grpo_next", "grpo_step"
@@ -28,7 +28,7 @@ class Condition(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    partition: str
+    partition: str  # a row of pipeline.knowledge.partition, or file.py:NAME
     disclosure: Literal["on_request", "volunteer", "chatter"] = "on_request"
     label: Literal["partner", "teacher"] = "partner"
     voice: Literal["rule", "model", "human"] = "rule"  # human: imported dialogues
@@ -54,8 +54,7 @@ class Condition(BaseModel):
     def _known(cls, name: str) -> str:
         if name == "sham":
             raise ValueError("'sham' is not a row of its own: write partition: symmetric with label: teacher")
-        if name not in PARTITIONS:
-            raise ValueError(f"{name!r} is not a partition. Known: {', '.join(PARTITIONS)}")
+        find_partition(name)
         return name
 
     def shaping(self) -> dict[str, Any]:
@@ -78,7 +77,7 @@ class Condition(BaseModel):
 
     @property
     def row(self) -> Partition:
-        return PARTITIONS[self.partition]
+        return find_partition(self.partition)
 
     @property
     def is_plumbing_on_embedded(self) -> bool:

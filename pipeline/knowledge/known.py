@@ -14,13 +14,13 @@ from pipeline.core.schema import Fact, Party, Task, Turn
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.partition import (
     ANSWER,
-    ITEMS,
     SHARE,
     SOLUTION,
     VERDICT,
     WHAT,
     WHERE,
     WRONG_KEY,
+    in_order,
 )
 from pipeline.reading.correctness import is_right
 
@@ -48,7 +48,7 @@ def known(task: Task, condition: Condition, party: Party) -> Known:
     question, public = task.question, tuple(fact for fact in task.facts if fact.public)
     if SHARE in row:
         question, public = _share(task, party), _share_facts(task, party)
-    private = {fact.id: fact for item in ITEMS if item in row and item.facts for fact in item.facts(task)}
+    private = {fact.id: fact for item in in_order(row) if item.facts for fact in item.facts(task)}
     return Known(
         question=question,
         facts=(*public, *private.values()),

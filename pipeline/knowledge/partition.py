@@ -3,15 +3,18 @@
 Partitions are rows of data: `pipeline.knowledge.known` reads the row, and a party is shown nothing else. A new
 partition is a new row here. A new kind of knowledge is a new `Item` here, which says what follows from holding it:
 every disclosure, check and card asks the row, and none lists kinds. Where it is no fact, `pipeline.knowledge.briefing`
-says how it is told.
+says how it is told. Both may stand in a file outside the repository: `partition: my.py:ROW`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
+from pipeline.core.errors import ConfigError
+from pipeline.core.plugins import is_address, load_object
 from pipeline.core.schema import Fact, Task
 
 
@@ -21,10 +24,14 @@ def _withheld(task: Task) -> tuple[Fact, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Item:
-    """A kind of knowledge: what of a task it is, and what follows from holding it."""
+    """A kind of knowledge: what of a task it is, and what follows from holding it.
+
+    `facts` are told, asked for and checked as the task's own: whatever can be said in sentences can be one of them.
+    """
 
     says: str
-    facts: Callable[[Task], tuple[Fact, ...]] | None = None  # that the question does not state, and its holder can tell
+    # That the question does not state, and its holder can tell: of the task, or made of its `fields`.
+    facts: Callable[[Task], tuple[Fact, ...]] | None = None
     all_facts: bool = False  # with the public ones, every fact of the task
     fields: tuple[str, ...] = ()  # of the task besides its facts, that it is
     gives_answer: bool = False  # who holds it knows the gold answer
@@ -42,6 +49,12 @@ WRONG_KEY = Item("a wrong answer that it believes", fields=("wrong_answer",))
 PARTNER_VIEW = Item("what the partner knows")
 ITEMS = [kind for kind in vars().values() if isinstance(kind, Item)]  # in this order
 Items = frozenset[Item]
+
+
+def in_order(items: Items) -> list[Item]:
+    """As ITEMS has them; those of a file outside the repository behind them, by what they say."""
+    others = sorted(items.difference(ITEMS), key=lambda item: item.says)
+    return [item for item in ITEMS if item in items] + others
 
 
 class Partition(NamedTuple):
@@ -68,8 +81,9 @@ class Partition(NamedTuple):
 
     @property
     def holds_only_facts(self) -> bool:
-        """Besides the question it knows withheld facts and nothing else."""
-        return self.holds_withheld and all(item.facts for item in (self.partner or frozenset()) - {PUBLIC})
+        """Besides the question it knows facts that the question lacks and nothing else."""
+        own = (self.partner or frozenset()) - {PUBLIC}
+        return self.holds_withheld and all(item.facts and not item.fields for item in own)
 
     @property
     def holds_all_facts(self) -> bool:
@@ -134,3 +148,20 @@ PARTITIONS = {
     "mindreader":     _row({PUBLIC, PARTNER_VIEW}, {PUBLIC, WITHHELD, SOLUTION, ANSWER}),
     "script":         _row({PUBLIC},               {PUBLIC, WITHHELD, SOLUTION, ANSWER}, one_writer=True),
 }  # fmt: skip
+
+
+def find_partition(name: str) -> Partition:
+    """A row of PARTITIONS, or one in a file: `my.py:ROW`. Raises ConfigError where there is none."""
+    if is_address(name):
+        return _outside(name)
+    if name not in PARTITIONS:
+        raise ConfigError(
+            f"{name!r} is not a partition. Known: {', '.join(PARTITIONS)}; one of your own is named by its file, as in "
+            "my.py:ROW"
+        )
+    return PARTITIONS[name]
+
+
+@lru_cache
+def _outside(address: str) -> Partition:
+    return load_object(address, Partition)

@@ -15,6 +15,7 @@ import yaml
 
 from pipeline.core.errors import ConfigError, RunError
 from pipeline.core.files import write_first, write_whole
+from pipeline.core.plugins import file_of, is_address
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment, dump, load
 from pipeline.tasks.sources import files_of
@@ -70,10 +71,11 @@ def claim(experiment: Experiment, shared: bool = False) -> None:
             f"\nChoose another directory (--set out=DIR), or delete {experiment.run} to start again."
         )
     if pinned.exists() and pinned.read_text(encoding="utf-8") != source:
+        other = set(pinned.read_text(encoding="utf-8").splitlines()).symmetric_difference(source.splitlines())
+        names = ", ".join(sorted({line.partition("  ")[2] for line in other}))
         raise RunError(
-            f"tasks: {experiment.tasks.path or experiment.tasks.source} is not the file that this run began with (see "
-            f"{pinned}). Bring that one back, choose another directory (--set out=DIR), or delete {experiment.run} to "
-            "start again."
+            f"{names} is not the file that this run began with (see {pinned}). Bring that one back, choose another "
+            f"directory (--set out=DIR), or delete {experiment.run} to start again."
         )
     if path.read_text(encoding="utf-8") != ours and not shared:
         write_whole(path, ours)
@@ -111,8 +113,10 @@ def _differing(path: Path, ours: str) -> str:
 
 
 def _source(experiment: Experiment) -> str:
-    """The hashes of the files of tasks, in the form of sha256sum; nothing where tasks come from elsewhere."""
+    """The hashes of the files of tasks, and of partitions outside the repository, in the form of sha256sum."""
     files = [path for settings in experiment.tasks.parts for path in files_of(settings)]
+    rows = dict.fromkeys(condition.partition for condition in experiment.conditions.values())
+    files += [file_of(row) for row in rows if is_address(row)]
     return "".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files)
 
 

@@ -21,7 +21,7 @@ from pydantic import Field, field_validator
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Party, Record, Turn
 from pipeline.core.settings import Section, made_of, read_yaml
-from pipeline.knowledge.partition import PARTITIONS
+from pipeline.knowledge.partition import PARTITIONS, find_partition
 from pipeline.tasks.parsing import BadRow, RowError, parse
 from pipeline.tasks.talk_files import open_rows
 
@@ -79,8 +79,8 @@ class TalkSource(Section):
     @field_validator("partition")
     @classmethod
     def _known(cls, name: str) -> str:
-        if name and "{" not in name and name not in PARTITIONS:
-            raise ValueError(NO_PARTITION.format(name))
+        if name and "{" not in name:
+            find_partition(name)
         return name
 
     @field_validator("strip", "gold")
@@ -152,7 +152,8 @@ def _talk(settings: TalkSource, part: str, where: str, row: dict[str, Any]) -> T
             raise RowError(f"gold: {settings.gold!r} is not in {answer[-40:]!r}")
         answer = match[1]
     filled = {name: fill(name, settings, row) for name in FILLED}
-    if filled["partition"] and filled["partition"] not in PARTITIONS:
+    # A row of data names no file: that would be run.
+    if filled["partition"] not in ("", settings.partition, *PARTITIONS):
         raise RowError(NO_PARTITION.format(filled["partition"]))
     return Talk(
         id=fill("id", settings, row) or where,

@@ -12,7 +12,7 @@ from statsmodels.duration.survfunc import SurvfuncRight
 from evals.audit.audited_talks import Material, dialogue_of, group, holds, right, seed_of
 from evals.audit.finding import Check, Finding, Tried, share, untested
 from pipeline.judging.leaks import first_leak
-from pipeline.knowledge.partition import PARTITIONS
+from pipeline.knowledge.partition import find_partition
 from pipeline.reading.numbers.equality import number
 from pipeline.tasks.talks import Talk
 
@@ -35,7 +35,7 @@ def check(material: Material) -> Check:
 
 def _of_condition(material: Material, name: str, talks: list[Talk]) -> Finding:
     what = f"{name}: the answer is stated" if name else "the answer is stated"
-    row = PARTITIONS[talks[0].partition] if talks[0].partition else None
+    row = find_partition(talks[0].partition) if talks[0].partition else None
     if row and not row.holds_private:
         return untested(what, "its partner holds nothing private")
     if material.experiment and (material.experiment.conditions[name].reveal or (row and row.believes_false_key)):

@@ -28,7 +28,7 @@ from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.known import known, verdict
-from pipeline.knowledge.partition import PARTITIONS
+from pipeline.knowledge.partition import find_partition
 from pipeline.knowledge.records import Dialogue
 from pipeline.knowledge.view import view
 from pipeline.reading.acts import given
@@ -158,7 +158,7 @@ def _first_said(of: str, talks: list[Talk]) -> Finding:
     chance = share("", map(_says_first, strangers), None).rate
     by_luck = chance.value if chance else 0.0
     note = f"by chance, with another talk's answer: {by_luck:.3f}" if chance else ""
-    row = PARTITIONS.get(partition)
+    row = find_partition(partition) if partition else None
     bar: float | None = max(LUCK, by_luck)
     if row and row.holds_answer:
         bar, note = max(MOST_LEAK, by_luck), f"it holds the answer (partition {partition}), so this is a leak; {note}"

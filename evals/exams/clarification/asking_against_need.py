@@ -27,6 +27,7 @@ from pydantic import Field
 from rich.table import Table
 from scipy.stats import rankdata
 
+from evals.exams.registry import sat
 from evals.metrics.metric import ratio
 from evals.sitting.exam import options
 from evals.stats.bootstrap import case_bootstrap, percentiles
@@ -75,7 +76,7 @@ def asking_against_need(run: Path, experiment: Experiment, names: Mapping[str, s
     `names` maps a folder of results to the name that is shown. `students`: name: {part: figures}, where part is tasks,
     or requests of a file.
     """
-    if NAME not in experiment.exams.include:
+    if not sat(NAME, experiment):
         return None
     settings = options(experiment, Options).clarification
     parts = {"tasks": ("", 0.0)} | ({} if settings is None else {"requests": (FILE, settings.needless)})

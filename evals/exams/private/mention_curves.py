@@ -20,6 +20,7 @@ import numpy as np
 from rich.table import Table
 from statsmodels.stats.proportion import proportion_confint
 
+from evals.exams.registry import sat
 from evals.metrics.case import Case
 from evals.stats.bootstrap import cluster_bootstrap, percentiles
 from pipeline.core.schema import Json
@@ -73,7 +74,7 @@ def mentions(run: Path, experiment: Experiment, names: Mapping[str, str]) -> Jso
     """Of each name's students the curves by mode, all seeds together; None where the run has no such exam, or no
     result of it yet. `names` maps a folder of results to the name that is shown.
     """
-    if NAME not in experiment.exams.include:
+    if not sat(NAME, experiment):
         return None
     students: Json = {}
     for name, shown in names.items():

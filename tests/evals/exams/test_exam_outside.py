@@ -115,3 +115,36 @@ def test_a_file_without_such_an_exam_is_named_with_its_key(tmp_path: Path) -> No
     other = experiment.exams.model_copy(update={"include": (f"{tmp_path}/my.py:EXAMS",)})
     with pytest.raises(ConfigError, match=r"mine.yaml: exams.include: .*my.py has no 'EXAMS'. Did you mean 'EXAM'?"):
         check_exams(Path("mine.yaml"), experiment.model_copy(update={"exams": other}))
+
+
+METRIC = """
+from evals.exams.feedback import EXAM as FEEDBACK
+from evals.metrics.metric import Metric
+from evals.sitting.exam import with_metrics
+
+async def count(sitting):
+    episodes = await sitting.episodes()
+    return [(e.task.id, f"turns@{e.arm}", float(len(e.played.turns[::2]))) for e in episodes]
+
+TURNS = Metric("turns", "turns of the student / episodes", unit="turns")
+EXAM = with_metrics(FEEDBACK, (TURNS,), count, ("turns@facts", "turns@unhelpful"))
+"""
+
+
+def test_a_metric_of_ones_own_on_an_exam_that_ships_is_counted_and_reported(tmp_path: Path) -> None:
+    (tmp_path / "metric.py").write_text(METRIC, encoding="utf-8")
+    experiment = small_experiment(
+        {"include": [f"{tmp_path}/metric.py:EXAM"], "samples": 2, "episodes": 1},
+        out=str(tmp_path / "run"),
+        seeds=[1],
+        tasks={"exam": {"full": 2, "underspecified": 2}},
+        compare={"primary": {"metric": "turns@facts", "a": "facts", "b": "base"}},
+    )
+    check_exams(tmp_path / "mine.yaml", experiment)
+    asyncio.run(examine_all(experiment))
+    (experiment.run / "config.yaml").write_text(dump(experiment))
+    summary = summarize([experiment.run])
+    metrics = summary.conditions["base"].metrics
+    assert metrics["turns@facts"].n == 4 and metrics["turns@facts"].value >= 1 and "gain" in metrics
+    markdown = write(experiment.run, summary)[1].read_text(encoding="utf-8")
+    assert "turns of the student / episodes (a mean, in: turns)" in markdown

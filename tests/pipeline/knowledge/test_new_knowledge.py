@@ -11,7 +11,7 @@ from pipeline.dialogue.rule_partner import rule_reply
 from pipeline.judging.violations import audited, violations
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.known import known
-from pipeline.knowledge.partition import ITEMS, PARTITIONS, PUBLIC, Item, Partition
+from pipeline.knowledge.partition import PARTITIONS, PUBLIC, Item, Partition
 from pipeline.knowledge.records import Dialogue
 from pipeline.knowledge.view import view
 
@@ -26,9 +26,7 @@ HINT = Item(
 @pytest.fixture(params=[ONE_FACT, HINT], ids=["one_fact", "hint"])
 def condition(request, monkeypatch):
     monkeypatch.setitem(PARTITIONS, "new", Partition(frozenset({PUBLIC}), frozenset({PUBLIC, request.param})))
-    ITEMS.append(request.param)
-    yield Condition(partition="new", disclosure="volunteer")
-    ITEMS.remove(request.param)
+    return Condition(partition="new", disclosure="volunteer")
 
 
 def said(task, condition, *texts):

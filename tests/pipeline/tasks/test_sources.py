@@ -91,7 +91,7 @@ def test_a_run_goes_on_only_with_the_source_that_it_began_with(config, mine):
     call("build", config)
     mine.write_text(MINE.replace("name, 7", "name, 8"))
     refused = CliRunner().invoke(app, ["build", str(config)])
-    assert refused.exit_code == 2 and "mine.py:SOURCE is not the file that this run began with" in refused.output
+    assert refused.exit_code == 2 and "mine.py is not the file that this run began with" in refused.output
 
 
 @pytest.mark.slow
