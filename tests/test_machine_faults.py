@@ -100,6 +100,7 @@ def test_a_folder_that_may_not_be_written_to_is_refused_in_words(tmp_path: Path,
         assert f"out: {place / 'run'} cannot be written ({why}). Make it writable" in err and "--set out=DIR" in err
 
 
+@pytest.mark.slow
 def test_a_run_that_turns_read_only_ends_in_words_and_goes_on_when_it_is_mended(tmp_path: Path) -> None:
     config, run = write_config(tmp_path), tmp_path / "run"
     dialogues = run / "dialogues"
@@ -136,7 +137,7 @@ maieutic.cli.main()
 
 
 def test_of_two_builds_that_begin_at_once_one_is_refused_with_the_others_id(tmp_path: Path) -> None:
-    config, pipe = write_config(tmp_path, tasks=200), subprocess.PIPE
+    config, pipe = write_config(tmp_path, tasks=100), subprocess.PIPE
     line = [sys.executable, "-c", AT_ONCE, "build", str(config)]
     both = [subprocess.Popen(line, cwd=ROOT, stdin=pipe, stdout=pipe, stderr=pipe, text=True) for _ in range(2)]
     for process in both:
@@ -149,12 +150,13 @@ def test_of_two_builds_that_begin_at_once_one_is_refused_with_the_others_id(tmp_
     winner = next(process for process in both if process.returncode == 0)
     assert (refused, built) == (2, 0)
     assert f"process {winner.pid} is writing to this run" in err and "Traceback" not in err
-    assert "build facts seed 1: 400 dialogues, 0 failures, 0 there already" in out
-    assert_whole(tmp_path / "run", 400)
+    assert "build facts seed 1: 200 dialogues, 0 failures, 0 there already" in out
+    assert_whole(tmp_path / "run", 200)
 
 
+@pytest.mark.slow
 def test_a_second_build_is_refused_until_the_first_was_killed_and_then_goes_on(tmp_path: Path) -> None:
-    config, stored = write_config(tmp_path, tasks=200), tmp_path / "run" / "dialogues" / "blind.jsonl"
+    config, stored = write_config(tmp_path, tasks=100), tmp_path / "run" / "dialogues" / "blind.jsonl"
     first = start("build", config)
     wait_for_bytes(stored, first)
     first.send_signal(signal.SIGSTOP)  # it lives, and cannot end before the second has tried
@@ -163,8 +165,8 @@ def test_a_second_build_is_refused_until_the_first_was_killed_and_then_goes_on(t
     first.kill()
     end(first)
     status, out, _ = end(start("build", config))
-    assert status == 0 and "build facts seed 1: 400 dialogues" in out
-    assert_whole(tmp_path / "run", 400)
+    assert status == 0 and "build facts seed 1: 200 dialogues" in out
+    assert_whole(tmp_path / "run", 200)
 
 
 JUMPING = """

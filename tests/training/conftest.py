@@ -10,7 +10,8 @@ import torch
 from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 from transformers.utils import logging
 
-from training.embedded.base import make_model, make_tokenizer
+from pipeline.engines.transformers import load_tokenizer
+from training.embedded.base import make_model
 
 torch.set_num_threads(1)
 logging.disable_progress_bar()
@@ -18,7 +19,8 @@ logging.disable_progress_bar()
 
 @pytest.fixture(scope="session")
 def base_tokenizer() -> PreTrainedTokenizerFast:
-    return make_tokenizer()
+    """The shipped base's, which `make_tokenizer` made."""
+    return load_tokenizer("data/base")
 
 
 @pytest.fixture(scope="session")

@@ -164,7 +164,7 @@ def red(checks: dict[str, Check]) -> set[str]:
 
 
 def test_a_clean_dataset_has_no_red_row_and_most_are_green(tmp_path: Path) -> None:
-    checks = audited(tmp_path, [row(i) for i in range(160)], embeds=True)
+    checks = audited(tmp_path, [row(i) for i in range(160)])
     assert red(checks) == set()
     assert {name for name, check in checks.items() if check.verdict == "not testable"} == {"knowledge", "balance"}
 

@@ -72,7 +72,7 @@ def significant(planted: Components, seeds: int, tasks: int, difference: float, 
     ],
 )
 def test_predicted_power_is_the_share_of_simulated_experiments_that_find_it(seed, task, rest, seeds, tasks, difference):
-    planted, runs = Components(seed=seed, task=task, rest=rest, floor=0.0, share=1.0, source="planted"), 600
+    planted, runs = Components(seed=seed, task=task, rest=rest, floor=0.0, share=1.0, source="planted"), 300
     predicted = power(planted.at(seeds, tasks), difference)
     found = significant(planted, seeds, tasks, difference, runs)
     assert abs(found - predicted) < 3.5 * math.sqrt(predicted * (1 - predicted) / runs)

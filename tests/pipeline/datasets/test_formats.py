@@ -47,6 +47,7 @@ def built(out: Path, tasks: list[Task], **conditions: Any) -> Experiment:
     """A run with one dialogue and one branch of each task under `facts` and `symmetric`."""
     made = Experiment.model_validate({
         "name": "x", "out": str(out), "turn_values": {"siblings": 2},
+        "tasks": {"train": {"full": 6, "underspecified": 6}},
         "conditions": {"facts": {"partition": "facts"}, "symmetric": {"partition": "symmetric"}} | conditions,
     })  # fmt: skip
     for name in ("facts", "symmetric"):

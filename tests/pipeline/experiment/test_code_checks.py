@@ -138,13 +138,18 @@ def test_the_exams_of_code_count_programs_that_pass_as_right(tmp_path):
         assert set(rates["accuracy_full@verifier"]) == {hits} and set(rates["ask_needless"]) == {0}
 
 
-@pytest.mark.parametrize("name", ["code_qwen3_0.6b", "transfer_code_qwen3_0.6b"])
-def test_a_shipped_config_about_code_measures_what_it_compares_and_is_previewed(name):
+FEW = "{full: 20, underspecified: 20}"
+FEW_OF_TWO = [f"tasks.second.{part}={FEW}" for part in ("train", "exam")] + ["tasks.per_condition=20"]
+
+
+@pytest.mark.parametrize(("name", "few"), [("code_qwen3_0.6b", []), ("transfer_code_qwen3_0.6b", FEW_OF_TWO)])
+def test_a_shipped_config_about_code_measures_what_it_compares_and_is_previewed(name, few):
     path = CONFIGS / f"{name}.yaml"
     check_metrics(path, load(path))
     flags = [] if not CHECKER.unsafe else ["--unsafe"]
-    scripted = ["--set", "engine.kind=scripted", "--set", "student.model=data/base"]
-    shown = CliRunner().invoke(app, ["preview", str(path), *flags, *scripted])
+    few = [f"tasks.train={FEW}", f"tasks.exam={FEW}", *few]
+    changes = ["engine.kind=scripted", "student.model=data/base", *few]
+    shown = CliRunner().invoke(app, ["preview", str(path), *flags, *(f"--set={change}" for change in changes)])
     assert shown.exit_code == 0, shown.output
     assert "Write a Python function." in shown.output and "exams of" in shown.output
 

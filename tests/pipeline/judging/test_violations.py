@@ -65,7 +65,7 @@ def dialogue(task: Task, condition: Condition, lines: list[str]) -> Dialogue:
     st.sampled_from(["train", "exam"]),
     st.data(),
 )
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=250, deadline=None)
 def test_a_rule_partner_never_breaks_its_row(seed, specification, condition, wording, data):
     task = make_task(seed, specification)
     lines = data.draw(st.lists(st.sampled_from(lines_of(task)), min_size=5, max_size=5))

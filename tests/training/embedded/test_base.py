@@ -13,11 +13,11 @@ from pipeline.reading.acts import questions
 from pipeline.reading.attempt import attempt
 from pipeline.reading.numbers.equality import equal
 from pipeline.tasks.word_problems import embedded_tasks, make_task
-from training.embedded.base import SPECIAL, Encoder, batches, look_back, make_model
+from training.embedded.base import SPECIAL, Encoder, batches, look_back, make_model, make_tokenizer
 from training.embedded.corpus import Dispositions, Example, Student, corpus, dialogue, drill, solvable, taught
 from training.masks import IGNORE, encode
 
-COUNT = 600
+COUNT = 300
 
 
 @pytest.fixture(scope="module")
@@ -27,6 +27,13 @@ def examples() -> list[Example]:
 
 def tasks(specification: str, count: int) -> list[Task]:
     return list(itertools.islice(embedded_tasks("base", specification), count))  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+def test_the_shipped_tokenizer_is_made_again_the_same(base_tokenizer):
+    again = make_tokenizer()
+    assert again.backend_tokenizer.to_str() == base_tokenizer.backend_tokenizer.to_str()
+    assert again.chat_template == base_tokenizer.chat_template
 
 
 def test_the_encoder_agrees_with_the_chat_template_token_by_token(base_tokenizer, examples):
