@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.building.failures import whole_before_others
-from pipeline.building.rounds import branch_round, build_round, groups, needs_training_first
+from pipeline.building.rounds import branch_round, build_round, due_rounds, groups, needs_training_first
 from pipeline.datasets.export import ExportReport, export
 from pipeline.datasets.matching import mark_matched
 from pipeline.experiment.experiment import Experiment
@@ -70,11 +70,8 @@ def train_rounds(experiment: Experiment) -> None:
     """The students of what is built; of later rounds those whose dialogues could be made."""
     from training.train_round import train_round  # heavy: TRL
 
-    for group in groups(experiment):
-        for round in range(experiment.rounds):
-            if needs_training_first(experiment, group, round):
-                break
-            train_round(experiment, group, round)
+    for group, round in due_rounds(experiment):
+        train_round(experiment, group, round)
 
 
 def select(experiment: Experiment, group: list[str]) -> None:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from rich.markup import escape
@@ -18,6 +17,7 @@ from rich.table import Table
 from evals.audit.audited_talks import Material
 from evals.audit.finding import Check, Finding, plain, untested
 from evals.report.figures import ACCENT, STYLE
+from evals.report.pages import environment
 from evals.report.summary import clean
 from evals.stats.intervals import Rate
 from pipeline.core.files import write_whole
@@ -52,9 +52,7 @@ def write(material: Material, checks: list[Check]) -> list[Path]:
 
 
 def _html(material: Material, checks: list[Check]) -> str:
-    env = Environment(
-        loader=PackageLoader("evals"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=True
-    )
+    env = environment()
     env.filters.update(number=number, interval=interval, curve=curve)
     counts = {verdict: sum(check.verdict == verdict for check in checks) for verdict in COLOURS}
     return env.get_template("audit.html.j2").render(

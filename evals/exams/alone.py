@@ -67,13 +67,7 @@ def helped(experiment: Experiment) -> list[Task]:
     tasks, _ = load_tasks(experiment.tasks, "train")
     lacking = [{t.id for t in tasks_of(experiment, name, tasks) if t.missing} for name in experiment.conditions]
     shared = set.intersection(*filter(None, lacking)) if any(lacking) else set()
-    return [_posed_whole(task) for task in tasks if task.id in shared][:most]
-
-
-def _posed_whole(task: Task) -> Task:
-    facts = tuple(fact.model_copy(update={"public": True}) for fact in task.facts)
-    whole = {"question": task.full_question, "specification": "full", "facts": facts}
-    return task.model_copy(update={"id": f"{task.id}-whole", **whole})
+    return [task.told_at_once(f"{task.id}-whole") for task in tasks if task.id in shared][:most]
 
 
 async def _right(sitting: Sitting, task: Task, sample: int, at: str) -> tuple[str, str, float]:

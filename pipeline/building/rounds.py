@@ -6,7 +6,7 @@ maieutic build configs/quickstart.yaml
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -49,6 +49,15 @@ def groups(experiment: Experiment) -> list[list[str]]:
             grouped.append([])
         grouped[-1].append(name)
     return grouped
+
+
+def due_rounds(experiment: Experiment) -> Iterator[tuple[list[str], int]]:
+    """Each group with its rounds, up to the first that needs training; that is looked at when it comes to it."""
+    for group in groups(experiment):
+        for round in range(experiment.rounds):
+            if needs_training_first(experiment, group, round):
+                break
+            yield group, round
 
 
 def _speaking(experiment: Experiment, group: list[str]) -> list[str]:
@@ -201,10 +210,7 @@ def build_shard(experiment: Experiment, shard: Shard) -> Path:
     """Make one part of every round; returns its folder."""
     folder = shard.folder(experiment.run)
     with writing(folder):
-        for group in groups(experiment):
-            for round in range(experiment.rounds):
-                if needs_training_first(experiment, group, round):
-                    break
-                asyncio.run(build_round(experiment, group, round, shard))
+        for group, round in due_rounds(experiment):
+            asyncio.run(build_round(experiment, group, round, shard))
     say("When all shards have ended, the same command without --shard takes them in.")
     return folder

@@ -144,6 +144,12 @@ class Task(Record):
         """Needed facts that the public question does not state."""
         return tuple(fact for fact in self.facts if fact.needed and not fact.public)
 
+    def told_at_once(self, id: str = "") -> Task:
+        """The fully specified problem: what was private is public, in the question too."""
+        facts = tuple(fact.model_copy(update={"public": True}) for fact in self.facts)
+        told = {"question": self.full_question, "specification": "full", "facts": facts}
+        return self.model_copy(update={"id": id or self.id, **told})
+
 
 class Turn(Record):
     """What one party said. Tokens are counted by its engine; a rule's words by the student's tokenizer."""

@@ -49,7 +49,8 @@ def read(settings: Tasks) -> tuple[list[Task], list[BadRow]]:
     there = {question_hash(task.full_question) for task in tasks if task.specification == "full"}
     twins = dict[str, Task]()
     for each in tasks:
-        twins.setdefault(question_hash(each.full_question), full_twin(each))
+        name = question_hash(each.full_question)
+        twins.setdefault(name, each.told_at_once(f"posed-{name}-full"))
     return tasks + [twin for whole, twin in twins.items() if whole not in there], bad
 
 
@@ -69,14 +70,6 @@ def task(row: dict[str, Any]) -> Task:
         raise RowError(f"wrong_answer: {made.wrong_answer!r} is the answer; leave it out, or give another one")
     wrong = made.wrong_answer or wrong_answer(made.answer, made.full_question)
     return made.model_copy(update={"split": split_of(made.full_question), "wrong_answer": wrong})
-
-
-def full_twin(task: Task) -> Task:
-    """The same problem, told whole in its question."""
-    facts = tuple(fact.model_copy(update={"public": True}) for fact in task.facts)
-    name = f"posed-{question_hash(task.full_question)}-full"
-    told = {"id": name, "specification": "full", "question": task.full_question, "facts": facts}
-    return task.model_copy(update=told)
 
 
 SOURCE = Source(

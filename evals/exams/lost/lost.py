@@ -109,15 +109,9 @@ def scored(task: Task, turns: list[Turn]) -> tuple[float, float]:
     return float(right[-1:] == [True]), float(any(right))
 
 
-def told_at_once(task: Task) -> Task:
-    """The fully specified problem: what was private is public, in the question too."""
-    public = tuple(fact.model_copy(update={"public": True}) for fact in task.facts)
-    return task.model_copy(update={"question": task.full_question, "specification": "full", "facts": public})
-
-
 async def played(sitting: Sitting, task: Task, sample: int) -> dict[str, list[Turn]]:
     """One talk in each mode."""
-    shards, whole = [fact.text for fact in task.missing], told_at_once(task)
+    shards, whole = [fact.text for fact in task.missing], task.told_at_once()
 
     def tell(*texts: str) -> Turn:
         wordings = WORDINGS["exam"]["tell"]

@@ -9,14 +9,13 @@ has to give it. Rates are over dialogues or solutions; intervals over dialogues,
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from evals.readers.detectors.scores import rate
-from pipeline.core.errors import ConfigError
+from evals.readers.published import read_json
 from pipeline.core.schema import Json, Task, question_hash
 from pipeline.judging.leaks import leak_stated
 from pipeline.judging.outcome import is_correct
@@ -26,7 +25,7 @@ from pipeline.reading.attempt import attempt
 from pipeline.reading.numbers.equality import equal
 from pipeline.reading.stated import mentions, numbers_told
 from pipeline.tasks import mathdial
-from pipeline.tasks.parsing import BadRow, RowError, json_lines, parse, read_text, text_of
+from pipeline.tasks.parsing import BadRow, RowError, json_lines, parse, text_of
 from pipeline.tasks.settings import Tasks
 
 TOLD = {"solved": "Yes", "revealed": "Yes, but I had to reveal the answer", "failed": "No"}
@@ -118,11 +117,7 @@ def _written(rows: list[Solution | None], bad: list[BadRow], seed: int) -> Json:
 
 
 def _items(path: Path) -> Iterator[tuple[str, Any]]:
-    try:
-        rows = json.loads(read_text(path, "MAIEUTIC_DATA"))
-    except ValueError as error:
-        raise ConfigError(f"{path}: not JSON: {error}. Use the file as it is published.") from None
-    return ((f"{path}, item {i}", row) for i, row in enumerate(rows))
+    return ((f"{path}, item {i}", row) for i, row in enumerate(read_json(path)))
 
 
 def _mathdial_solution(row: dict[str, Any]) -> Solution | None:

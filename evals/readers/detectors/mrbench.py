@@ -12,15 +12,15 @@ A hash of the conversation id decides the part; the rules were written, and the 
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from evals.readers.labels.labelled_turns import Part, part_of
+from evals.readers.published import read_json
 from pipeline.core.errors import ConfigError
 from pipeline.reading.numbers.sums import sums
-from pipeline.tasks.parsing import BadRow, RowError, parse, read_text, text_of
+from pipeline.tasks.parsing import BadRow, RowError, parse, text_of
 
 PLACE = "mrbench/mrbench_v2_half.json"
 CORRECT, INCORRECT, NO = "Yes (and the answer is correct)", "Yes (but the answer is incorrect)", "No"
@@ -51,10 +51,7 @@ class Reply(NamedTuple):
 
 def read(path: Path) -> tuple[list[Reply], list[BadRow]]:
     """Every labelled reply. A bad row is a BadRow; raises ConfigError where the file is no JSON list."""
-    try:
-        rows = json.loads(read_text(path, "MAIEUTIC_DATA"))
-    except ValueError as error:
-        raise ConfigError(f"{path}: not JSON: {error}. Use the file as it is published.") from None
+    rows = read_json(path)
     if not isinstance(rows, list):
         raise ConfigError(f"{path}: {type(rows).__name__}, expected a list of dialogues. Use the file as published.")
     made, bad = parse(((f"{path}, item {i}", row) for i, row in enumerate(rows)), _replies)

@@ -7,18 +7,18 @@ A hash of the conversation decides its part; dialogues about one problem are one
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from evals.readers.labels.labelled_turns import LabelledTurn, Read, part_of
+from evals.readers.published import read_json
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import digest, question_hash
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue
 from pipeline.tasks import mathdial
-from pipeline.tasks.parsing import RowError, parse, read_text, text_of
+from pipeline.tasks.parsing import RowError, parse, text_of
 from pipeline.tasks.settings import Tasks
 
 
@@ -48,7 +48,7 @@ def cima(path: Path) -> Read:
             own=False,
         )
 
-    data = _json(path)
+    data = read_json(path)
     if not isinstance(data, dict) or not isinstance(data.get("prepDataset"), dict):
         raise ConfigError(f"{path}: no 'prepDataset' that maps names to rows. Use CIMA's dataset.json.")
     return parse(((f"{path}, item {key}", row) for key, row in data["prepDataset"].items()), make)
@@ -75,7 +75,7 @@ def bridge(path: Path) -> Read:
         )
 
     files = [path] if path.is_file() else [path / "train.json", path / "validation.json"]
-    return parse(((f"{file}, item {i}", row) for file in files for i, row in enumerate(_json(file))), make)
+    return parse(((f"{file}, item {i}", row) for file in files for i, row in enumerate(read_json(file))), make)
 
 
 def _turns(row: dict[str, Any], key: str) -> list[dict[str, Any]]:
@@ -108,10 +108,3 @@ def _teachers(dialogues: Iterable[Dialogue]) -> Iterator[LabelledTurn]:
                     labels=tuple(next(moves).split("+")),
                     part=part_of(problem),
                 )
-
-
-def _json(path: Path) -> Any:
-    try:
-        return json.loads(read_text(path, "MAIEUTIC_DATA"))
-    except ValueError as error:
-        raise ConfigError(f"{path}: not JSON: {error}. Use the file as it is published.") from None

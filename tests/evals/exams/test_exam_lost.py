@@ -8,7 +8,7 @@ import re
 import pytest
 from rich.console import Console
 
-from evals.exams.lost.lost import EXAM, MODES, played, scored, sit, told_at_once
+from evals.exams.lost.lost import EXAM, MODES, played, scored, sit
 from evals.exams.lost.unreliability import lost_block, lost_tables, percentile, variance
 from evals.metrics.case import Case
 from evals.report.pages import environment
@@ -306,7 +306,7 @@ def test_before_a_shard_is_told_nobody_says_it_nor_the_answer():
 
 
 def test_the_problem_told_at_once_has_nothing_private_left():
-    whole = told_at_once(TASK)
+    whole = TASK.told_at_once()
     assert (whole.question, whole.specification, whole.missing) == (TASK.full_question, "full", ())
     assert known(whole, Condition(partition="facts"), "partner").private == ()
     assert known(whole, Condition(partition="facts"), "student").facts == whole.facts
