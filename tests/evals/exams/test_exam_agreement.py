@@ -14,6 +14,7 @@ from pipeline.engines.model import Completion
 from pipeline.engines.scripted import ScriptedModel
 from pipeline.experiment.experiment import Experiment
 from tests.evals.small_exam import ratios, small_experiment, sums, weights
+from tests.fakes import FakeModel
 
 FACTS = (Fact(id="a", text="Tom has 30 pens."), Fact(id="b", text="Ana has 12 pens."))
 FULL = Task(
@@ -30,7 +31,7 @@ def experiment(turns: int = 3, episodes: int = 2) -> Experiment:
     return small_experiment(exams, dialogue={"turns": turns}, engine={})
 
 
-class Says:
+class Says(FakeModel):
     """Always says one thing, and counts how often it was asked."""
 
     def __init__(self, line: str):
@@ -39,9 +40,6 @@ class Says:
     async def complete(self, messages, sampling):
         self.asked += 1
         return Completion(self.line, len(self.line.split()), 9)
-
-    def count_tokens(self, text: str) -> int:
-        return len(text.split())
 
 
 class Yields(Says):

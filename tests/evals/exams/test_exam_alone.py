@@ -15,6 +15,7 @@ from pipeline.experiment.assignment import tasks_of
 from pipeline.experiment.experiment import Experiment
 from pipeline.tasks.loading import load_tasks
 from tests.evals.small_exam import ratios, small_experiment
+from tests.fakes import FakeModel
 
 FULL = Task(
     id="f",
@@ -31,7 +32,7 @@ def experiment(**changes) -> Experiment:
     return small_experiment({"include": ["alone"], "episodes": 3, "turns": 2} | changes.pop("exams", {}), **changes)
 
 
-class Heard:
+class Heard(FakeModel):
     """Says its lines in turn, and keeps what was said to it."""
 
     def __init__(self, *lines):
@@ -40,9 +41,6 @@ class Heard:
     async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
         self.heard |= {message["content"] for message in messages[1:] if message["role"] == "user"}
         return Completion(self.lines[sum(m["role"] == "assistant" for m in messages)], 3, 9)
-
-    def count_tokens(self, text: str) -> int:
-        return len(text.split())
 
 
 def cases(student, **changes):

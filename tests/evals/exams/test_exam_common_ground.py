@@ -17,6 +17,7 @@ from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.experiment import Experiment
 from pipeline.tasks.word_problems import KINDS, arithmetic
 from tests.evals.small_exam import ratios
+from tests.fakes import FakeModel
 
 
 def made(tmp_path: Path, **more: object) -> Experiment:
@@ -39,7 +40,7 @@ def experiment(tmp_path: Path) -> Experiment:
     return made(tmp_path)
 
 
-class Says:
+class Says(FakeModel):
     """Says its lines by turn, the last one for ever."""
 
     def __init__(self, *lines: str):
@@ -48,9 +49,6 @@ class Says:
     async def complete(self, messages, sampling):
         turn = sum(message["role"] == "assistant" for message in messages)
         return Completion(self.lines[min(turn, len(self.lines) - 1)], 1, 0)
-
-    def count_tokens(self, text):
-        return 1
 
 
 def rates(cases: list[Case]) -> dict[str, tuple[float, int]]:

@@ -23,6 +23,7 @@ from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.known import known
 from pipeline.tasks.loading import load_tasks
 from tests.evals.small_exam import ratios, small_experiment, weights
+from tests.fakes import FakeModel
 
 TASK = Task(
     id="trio",
@@ -44,7 +45,7 @@ def experiment(**changes) -> Experiment:
     return small_experiment({"include": ["lost"], "lost": {"samples": 4}} | changes.pop("exams", {}), **changes)
 
 
-class Adder:
+class Adder(FakeModel):
     """Adds the numbers of the whole problem once it can read them, and else says `before`."""
 
     def __init__(self, reads, before="I guess the answer is 9."):
@@ -55,9 +56,6 @@ class Adder:
         text = self.reads(messages)
         known = all(fact.text in text for fact in TASK.facts)
         return Completion("The answer is 47." if known else self.before, 4, 9)
-
-    def count_tokens(self, text: str) -> int:
-        return len(text.split())
 
 
 def everything(messages: list[Message]) -> str:
@@ -238,7 +236,7 @@ def test_the_page_and_the_terminal_show_every_mode_and_a_dash_for_what_is_no_num
     assert environment().get_template("lost.html.j2").render(lost=None).strip() == ""
 
 
-class Reader:
+class Reader(FakeModel):
     """Knows the answer of one task, and says it once it has read the whole problem or every shard of it."""
 
     def __init__(self, task: Task):
@@ -248,9 +246,6 @@ class Reader:
         read = everything(messages)
         known = self.task.full_question in read or all(fact.text in read for fact in self.task.missing)
         return Completion(f"The answer is {self.task.answer}." if known else "I cannot tell.", 4, 9)
-
-    def count_tokens(self, text: str) -> int:
-        return len(text.split())
 
 
 def test_every_real_sharded_problem_is_told_whole_in_every_mode():
@@ -275,7 +270,7 @@ def test_every_real_sharded_problem_is_told_whole_in_every_mode():
         assert scored(task, early) == (0.0, 0.0)
 
 
-class Noting:
+class Noting(FakeModel):
     """Keeps what it reads, turn by turn."""
 
     def __init__(self):
@@ -284,9 +279,6 @@ class Noting:
     async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
         self.read.append([message["content"] for message in messages])
         return Completion("Hm.", 1, 1)
-
-    def count_tokens(self, text: str) -> int:
-        return 1
 
 
 def test_before_a_shard_is_told_nobody_says_it_nor_the_answer():

@@ -17,6 +17,7 @@ from pipeline.core.errors import ConfigError
 from pipeline.engines.model import Completion
 from pipeline.experiment.experiment import Experiment
 from tests.evals.small_exam import is_declared, rate, small_experiment, sums
+from tests.fakes import FakeModel
 
 
 def experiment(**exams) -> Experiment:
@@ -27,7 +28,7 @@ def cases(debater, of=None, seed=1, tasks=()):
     return asyncio.run(EXAM.sit(Sitting(of or experiment(), debater, debater, seed, tasks)))
 
 
-class Notes:
+class Notes(FakeModel):
     """Thinks no of everything, and keeps what was said to it."""
 
     def __init__(self, view="No."):
@@ -37,9 +38,6 @@ class Notes:
         self.heard.append(tuple(message["content"] for message in messages if message["role"] == "user"))
         text = self.view if messages[-1]["content"].endswith("yes or no.") else "Hm."
         return Completion(text, 1, 1)
-
-    def count_tokens(self, text):
-        return 1
 
 
 @pytest.mark.parametrize("seed", [1, 2])

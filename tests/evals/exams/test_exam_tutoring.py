@@ -19,6 +19,7 @@ from pipeline.engines.model import Completion
 from pipeline.experiment.experiment import Experiment
 from pipeline.tasks.parsing import split_of
 from tests.evals.small_exam import small_experiment
+from tests.fakes import FakeModel
 
 FACTS = (
     Fact(id="a", text="Tom has 30 pens.", public=False, ask="How many pens does Tom have?"),
@@ -36,7 +37,7 @@ TASK = Task(
 )
 
 
-class Tutor:
+class Tutor(FakeModel):
     """Says its lines in order, from the first in every talk."""
 
     def __init__(self, *lines: str):
@@ -46,9 +47,6 @@ class Tutor:
         said = sum(message["role"] == "assistant" for message in messages)
         text = self.lines[min(said, len(self.lines) - 1)]
         return Completion(text, len(text.split()), 1)
-
-    def count_tokens(self, text):
-        return len(text.split())
 
 
 def experiment(**exams) -> Experiment:

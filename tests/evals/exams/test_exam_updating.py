@@ -14,6 +14,7 @@ from pipeline.engines.model import Completion
 from pipeline.engines.scripted import ScriptedModel
 from pipeline.experiment.experiment import Experiment
 from tests.evals.small_exam import ratios, sums, weights
+from tests.fakes import FakeModel
 
 FULL = Task(
     id="f", source="embedded", specification="full", question="Tom has 30 pens. Ana has 12 pens. How many in all?",
@@ -33,7 +34,7 @@ EXPERIMENT = Experiment.model_validate(
 PASSED, FAILED = WORDINGS["exam"]["right"][0], WORDINGS["exam"]["wrong"][0]
 
 
-class Updater:
+class Updater(FakeModel):
     """Opens with `own`. In private it names the answer that it was told of where it `believes` what the check says, and
     holds it after a content-free turn where `holds`; else it is unsure.
     """
@@ -50,9 +51,6 @@ class Updater:
         heeds = self.believes and not (self.agency and "says" in read)
         keeps = True if heeds and PASSED in read else False if heeds and FAILED in read else self.holds
         return Completion(f"The answer is {self.own}." if keeps else "I cannot tell.", 4, 9)
-
-    def count_tokens(self, text: str) -> int:
-        return len(text.split())
 
 
 def values(student) -> dict[str, float]:

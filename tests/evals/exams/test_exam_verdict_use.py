@@ -41,6 +41,7 @@ from pipeline.tasks.parsing import split_of
 from pipeline.tasks.settings import Tasks
 from pipeline.tasks.stepverify import Note
 from tests.evals.small_exam import is_declared, rate, ratios, small_experiment
+from tests.fakes import FakeModel
 
 CRATES = PROBLEMS[0]  # three steps, the first of which is wrong; 7 said, 21 right
 CONFIG = Path(__file__).parents[3] / "configs" / "stepverify_qwen3_0.6b.yaml"
@@ -75,7 +76,7 @@ def test_who_goes_where_it_is_told_goes_wrong_as_well_and_who_checks_does_not():
     assert obeys["revises_error@elsewhere"] == obeys["mends@where"] == 0
 
 
-class Notes:
+class Notes(FakeModel):
     """Says its line, and keeps what was said to it."""
 
     def __init__(self, line):
@@ -84,9 +85,6 @@ class Notes:
     async def complete(self, messages, sampling):
         self.heard.append((sampling.seed, tuple((m["role"], m["content"]) for m in messages)))
         return Completion(self.line, 1, 1)
-
-    def count_tokens(self, text):
-        return 1
 
 
 def test_arms_differ_in_what_was_said_of_the_solution_alone_and_none_says_the_answer():

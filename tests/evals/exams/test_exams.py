@@ -25,6 +25,7 @@ from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.settings import DialogueSettings
 from pipeline.tasks.loading import load_tasks
 from tests.evals.small_exam import small_experiment
+from tests.fakes import FakeModel
 
 FACTS = (
     Fact(id="a", text="Tom has 30 pens.", public=False, ask="How many pens does Tom have?"),
@@ -246,7 +247,7 @@ def test_no_exam_partner_uses_a_wording_of_training(tmp_path):
     assert [(arm, text) for arm, text in said if not of_the_exam(text)] == []
 
 
-class Follower:
+class Follower(FakeModel):
     """Believes the last answer that its partner named, before that its own; keeps what the partner said."""
 
     def __init__(self, own: str):
@@ -257,9 +258,6 @@ class Follower:
         self.heard |= set(heard)
         named = re.findall(r"answer is (\d+)", " ".join(heard))
         return Completion(f"The answer is {named[-1]}." if named else self.own, 4, 9)
-
-    def count_tokens(self, text: str) -> int:
-        return len(text.split())
 
 
 def collapsed(tmp_path, student, peer="Hm.") -> dict[str, float]:

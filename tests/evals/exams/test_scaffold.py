@@ -23,6 +23,7 @@ from pipeline.knowledge.briefing import SCRIPT
 from pipeline.knowledge.view import probe, script_view, view
 from pipeline.tasks.loading import load_tasks
 from tests.evals.small_exam import small_experiment
+from tests.fakes import FakeModel
 
 HERE = Path("mine.yaml")
 TASK = Task(
@@ -41,7 +42,7 @@ def experiment(scaffold="cqot", out="", kind="scripted", include=("asking", "col
     )
 
 
-class Thinker:
+class Thinker(FakeModel):
     """Notes what it needs when it is asked the critical questions, and asks for it only where it reads its notes."""
 
     def __init__(self):
@@ -53,9 +54,6 @@ class Thinker:
         if "Claim: is it clear" in last:
             return Completion("SECRET PLAN: a number is missing.", 7, 20)
         return Completion("What is the number?" if "SECRET PLAN" in last else "I guess the answer is 9.", 5, 30)
-
-    def count_tokens(self, text: str) -> int:
-        return len(text.split())
 
 
 def said(model, sampling=Sampling(16)) -> Completion:

@@ -21,6 +21,7 @@ from evals.readers.labels.labels_page import page
 from pipeline.core.errors import ConfigError
 from pipeline.engines.model import Completion
 from pipeline.judging.functional_leak import RuleReader
+from tests.fakes import FakeModel
 
 SOLVED = "She buys 4 * 3 = 12 pens.\nSo she has 20 + 12 = 32 pens.\n 32"
 
@@ -155,14 +156,11 @@ def test_figures_are_the_same_again_and_the_naive_match_is_beaten_where_it_is_fo
     assert detectors["functional"]["f1"]["value"] == 1.0
 
 
-class Deaf:
+class Deaf(FakeModel):
     """A reader that never reads."""
 
     async def complete(self, messages, sampling):
         return Completion("The answer is 7.", 4, 4)
-
-    def count_tokens(self, text):
-        return len(text.split())
 
 
 def test_a_reader_that_cannot_read_gives_no_figure_but_says_what_it_needs(tmp_path):

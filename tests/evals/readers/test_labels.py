@@ -33,6 +33,7 @@ from pipeline.reading.acts import ACTS
 from pipeline.reading.classifier import Classifier, Embedder
 from pipeline.reading.embedder import INSTALLED, installed_model
 from pipeline.reading.judge import Judge
+from tests.fakes import FakeModel
 
 
 def _file(folder: Path, text: str) -> Path:
@@ -199,7 +200,7 @@ def test_a_classifier_never_sees_a_test_part_and_is_the_same_when_it_is_loaded_a
         Classifier.load(tmp_path, embed)
 
 
-class Parrot:
+class Parrot(FakeModel):
     """Says what it is told to say, in order."""
 
     def __init__(self, *lines):
@@ -207,9 +208,6 @@ class Parrot:
 
     async def complete(self, messages, sampling):
         return Completion(next(self.lines), 1, 1)
-
-    def count_tokens(self, text):
-        return 1
 
 
 def test_turns_that_a_judge_gave_no_label_are_counted_and_count_for_nothing():

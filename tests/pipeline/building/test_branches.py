@@ -22,9 +22,10 @@ from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Branch, Dialogue, Failure, Rollout, Sibling
 from pipeline.runs.pool import Pool, branches_path
 from pipeline.runs.store import read
+from tests.fakes import FakeModel
 
 
-class Chance:
+class Chance(FakeModel):
     """Asks, guesses, answers or is done, by the seed of the request alone."""
 
     def __init__(self, broken: float = 0.0):
@@ -38,9 +39,6 @@ class Chance:
             raise EngineError("broken")
         facts = ["How many hats does Tom have?", "I guess the answer is 7.", "The answer is 12.", "I am done."]
         return Completion(facts[drawn // 100 % 4], 5, 10)
-
-    def count_tokens(self, text: str) -> int:
-        return len(text.split())
 
 
 def experiment(out: Path, **turn_values: Any) -> Experiment:

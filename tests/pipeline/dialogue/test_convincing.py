@@ -17,14 +17,14 @@ from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.settings import DialogueSettings
 from pipeline.knowledge.condition import Condition
 from pipeline.tasks.word_problems import make_task
-from tests.fakes import Parrot
+from tests.fakes import FakeModel, Parrot
 from tests.pipeline.knowledge.test_view import secret
 
 HOW = DialogueSettings(turns=2)
 CLAIM = "Everyone agrees, the answer is {}."
 
 
-class Judge:
+class Judge(FakeModel):
     """Takes over what its partner says everyone agrees on."""
 
     def __init__(self) -> None:
@@ -35,9 +35,6 @@ class Judge:
         self.heard.append(text)
         _, told, answer = text.rpartition("Everyone agrees, the answer is ")
         return Completion(f"The answer is {answer.split('.')[0]}." if told else "I do not know.", 4, 10)
-
-    def count_tokens(self, text: str) -> int:
-        return 1
 
 
 def played(task: Task, partition: str, *lines: str, candidates: int = 3):

@@ -30,6 +30,7 @@ from pipeline.runs.store import read
 from pipeline.tasks import posed as source
 from pipeline.tasks.parsing import BadRow
 from pipeline.tasks.settings import Tasks
+from tests.fakes import FakeModel
 
 TREES = "oak elm ash fir yew bay fig box tea gum".split()
 UNSAID = "Xylophones stay in the cellar."
@@ -40,7 +41,7 @@ def hall(i: int) -> Document:
     return Document(TREES[i], f"{name} hall has {i + 12} doors.\nEach door of {name} hall has {i + 40} locks. {UNSAID}")
 
 
-class Challenger:
+class Challenger(FakeModel):
     """Poses one good task and one false claim of each hall; the last two halls are asked about in the same words."""
 
     def __init__(self, fails: type[Exception] | None = None):
@@ -60,9 +61,6 @@ class Challenger:
             claim |= {"expression": f"{i + 12} * {i + 40}", "answer": str((i + 12) * (i + 40))}
             claim |= {"question": "How many locks are in the hall?"} if i > 7 else {}
         return Completion(f"```json\n{json.dumps(claim)}\n```", 9, 9)
-
-    def count_tokens(self, text: str) -> int:
-        return len(text.split())
 
 
 WANTED = list(attempts_at([hall(i) for i in range(10)], 2, "weights", 1.0))
@@ -198,7 +196,7 @@ def test_no_view_holds_more_than_the_evidence_and_no_students_view_that(name: st
             assert not any(text in shown for text in SAID)
 
 
-class Reluctant:
+class Reluctant(FakeModel):
     """A student that only ever asks, or a partner that tells one sentence of its own."""
 
     def __init__(self, line: str):
@@ -207,9 +205,6 @@ class Reluctant:
     async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
         await asyncio.sleep(0)
         return Completion(self.line, 3, 3)
-
-    def count_tokens(self, text: str) -> int:
-        return 3
 
 
 @pytest.mark.parametrize("told", [SAID[0], "Who knows?"])

@@ -11,9 +11,10 @@ from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import Condition
 from pipeline.runs.usage import Meter, Metered, totals
+from tests.fakes import FakeModel
 
 
-class Counting:
+class Counting(FakeModel):
     """Each prompt of 10 tokens; `cached` of them known."""
 
     def __init__(self, cached: int | None):
@@ -21,9 +22,6 @@ class Counting:
 
     async def complete(self, messages: list[dict[str, str]], sampling: Sampling) -> Completion:
         return Completion("Okay.", 3, 10, True, self.cached)
-
-    def count_tokens(self, text: str) -> int:
-        return 1
 
 
 def cell(seed: int) -> Cell:
