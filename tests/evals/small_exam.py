@@ -1,20 +1,18 @@
-"""Small configs for exams, and what tests ask of an exam's declarations."""
+"""A small config for an exam, and what tests ask of an exam's declarations."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
 
 from evals.exams.registry import EXAMS, find_exam
 from evals.metrics.metric import signed_sum
 from evals.sitting.exam import Exam
 from evals.stats.intervals import Rate, Tables, estimate
 from pipeline.experiment.experiment import Experiment
+from tests.builders import small_experiment
 
 
-def small_experiment(exams: Mapping[str, object], **sections: object) -> Experiment:
-    """A scripted student, one condition, and the exams; `sections` are a config's others."""
-    small = {"name": "t", "engine": {"kind": "scripted"}, "conditions": {"facts": {"partition": "facts"}}}
-    return Experiment.model_validate(small | {"exams": exams} | sections)
+def exam_experiment(exam: str, /, **exams: object) -> Experiment:
+    """A small experiment with one exam; `exams` are the settings of its section."""
+    return small_experiment(exams={"include": [exam]} | exams)
 
 
 def shipped_exams() -> dict[str, Exam]:

@@ -13,6 +13,7 @@ from aiohttp import web
 
 from maieutic.doctor import KNOWN_GOOD, base, excluded, known_bad, server, wanted
 from pipeline.experiment.experiment import Experiment
+from tests.builders import small_experiment
 
 ROOT = Path(__file__).parents[2]
 
@@ -53,10 +54,7 @@ def test_a_base_that_is_not_there_or_not_whole_is_called_broken(tmp_path: Path) 
 
 
 def experiment(url: str, model: str = "student") -> Experiment:
-    return Experiment.model_validate({
-        "name": "t", "conditions": {"facts": {"partition": "facts"}}, "student": {"model": model},
-        "engine": {"kind": "openai", "url": url},
-    })  # fmt: skip
+    return small_experiment(student={"model": model}, engine={"kind": "openai", "url": url})
 
 
 @pytest.fixture

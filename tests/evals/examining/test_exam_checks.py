@@ -9,7 +9,7 @@ import pytest
 from evals.examining.exam_checks import check_exams
 from pipeline.core.errors import ConfigError
 from pipeline.experiment.experiment import Experiment
-from tests.evals.small_exam import small_experiment
+from tests.builders import small_experiment
 
 HERE = Path("mine.yaml")
 CODE = {"source": "code", "train": {"full": 3, "underspecified": 3}, "exam": {"full": 3, "underspecified": 3}}
@@ -17,7 +17,7 @@ CODE = {"source": "code", "train": {"full": 3, "underspecified": 3}, "exam": {"f
 
 def refused(exams: dict[str, object], *overrides: str, **sections: object) -> str:
     with pytest.raises(ConfigError) as error:
-        check_exams(HERE, small_experiment(exams, **sections), overrides)
+        check_exams(HERE, small_experiment(exams=exams, **sections), overrides)
     return str(error.value)
 
 
@@ -50,7 +50,7 @@ def test_a_key_that_no_exam_has_is_told_with_the_nearest() -> None:
 def test_a_key_of_an_exam_that_is_not_sat_names_it(key: str, value: object, exam: str) -> None:
     told = refused({"include": ["asking"], key: value})
     assert f"exams.{key}: a key of exam {exam}, which is not sat. Add {exam!r} to exams.include" in told
-    check_exams(HERE, small_experiment({"include": ["asking"], key: None}))
+    check_exams(HERE, small_experiment(exams={"include": ["asking"], key: None}))
 
 
 def test_a_value_is_refused_where_it_stands() -> None:
@@ -64,7 +64,9 @@ def test_a_value_is_refused_where_it_stands() -> None:
 
 def test_two_exams_may_share_a_key() -> None:
     claims = {"path": "claims.csv", "most": 3}
-    check_exams(HERE, small_experiment({"include": ["persuader", "persuasion"], "claims": claims, "helper": "model"}))
+    check_exams(
+        HERE, small_experiment(exams={"include": ["persuader", "persuasion"], "claims": claims, "helper": "model"})
+    )
 
 
 def test_an_exam_is_named_once() -> None:

@@ -16,7 +16,8 @@ from evals.sitting.exam import asked, measured_by
 from pipeline.core.errors import ConfigError
 from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.experiment import Experiment
-from tests.evals.small_exam import shipped_exams, small_experiment, sums
+from tests.builders import small_experiment
+from tests.evals.small_exam import shipped_exams, sums
 
 HERE = Path("mine.yaml")
 
@@ -24,7 +25,7 @@ HERE = Path("mine.yaml")
 def experiment(*include: str, kind: str = "transformers", metric: str = "", **exams: object) -> Experiment:
     compare = {"compare": {"primary": {"metric": metric, "a": "facts", "b": "base"}}} if metric else {}
     return small_experiment(
-        {"include": include, **exams},
+        exams={"include": include, **exams},
         student={"model": "data/base"},
         engine={"kind": kind},
         tasks={"exam": {"full": 2, "underspecified": 4, "false_premise": 1}},

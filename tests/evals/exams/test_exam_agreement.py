@@ -13,7 +13,8 @@ from pipeline.dialogue.episode import Played
 from pipeline.engines.model import Completion
 from pipeline.engines.scripted import ScriptedModel
 from pipeline.experiment.experiment import Experiment
-from tests.evals.small_exam import ratios, small_experiment, sums, weights
+from tests.builders import small_experiment
+from tests.evals.small_exam import ratios, sums, weights
 from tests.fakes import FakeModel
 
 FACTS = (Fact(id="a", text="Tom has 30 pens."), Fact(id="b", text="Ana has 12 pens."))
@@ -28,7 +29,7 @@ UNDER = FULL.model_copy(
 
 def experiment(turns: int = 3, episodes: int = 2) -> Experiment:
     exams = {"include": ["agreement"], "episodes": episodes, "beliefs": 2}
-    return small_experiment(exams, dialogue={"turns": turns}, engine={})
+    return small_experiment(exams=exams, dialogue={"turns": turns}, engine={})
 
 
 class Says(FakeModel):

@@ -1,6 +1,7 @@
 """Partner gone: full problems alone, with students that solve them or do not."""
 
 import asyncio
+from functools import partial
 
 import pytest
 
@@ -12,9 +13,9 @@ from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.engines.model import Completion, Sampling
 from pipeline.engines.scripted import ScriptedModel
 from pipeline.experiment.assignment import tasks_of
-from pipeline.experiment.experiment import Experiment
 from pipeline.tasks.loading import load_tasks
-from tests.evals.small_exam import ratios, small_experiment
+from tests.builders import small_experiment
+from tests.evals.small_exam import ratios
 from tests.fakes import FakeModel
 
 FULL = Task(
@@ -28,8 +29,7 @@ FULL = Task(
 FALSE = FULL.model_copy(update={"id": "p", "specification": "false_premise"})
 
 
-def experiment(**changes) -> Experiment:
-    return small_experiment({"include": ["alone"], "episodes": 3, "turns": 2} | changes.pop("exams", {}), **changes)
+experiment = partial(small_experiment, exams={"include": ["alone"], "episodes": 3, "turns": 2})
 
 
 class Heard(FakeModel):

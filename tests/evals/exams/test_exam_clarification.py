@@ -36,7 +36,8 @@ from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.tasks.loading import load_tasks
 from pipeline.tasks.parsing import RowError
-from tests.evals.small_exam import ratios, small_experiment, weights
+from tests.builders import small_experiment
+from tests.evals.small_exam import ratios, weights
 
 VAGUE, CLEAR = "Book me a room.", "Book me a room for two in Aldon on 3 May."
 
@@ -44,8 +45,8 @@ VAGUE, CLEAR = "Book me a room.", "Book me a room for two in Aldon on 3 May."
 def experiment(out: Path, path: str = "", engine: str = "scripted") -> Experiment:
     named = {"clarification": {"path": path, "needless": 1}} if path else {}
     return small_experiment(
-        {"include": ["clarification"], "samples": 4} | named,
-        out=str(out),
+        exams={"include": ["clarification"], "samples": 4} | named,
+        out=out,
         engine={"kind": engine},
         tasks={"exam": {"full": 4, "underspecified": 12, "false_premise": 1}},
     )

@@ -4,6 +4,7 @@ import asyncio
 import math
 import os
 import re
+from functools import partial
 
 import pytest
 from rich.console import Console
@@ -18,11 +19,11 @@ from evals.stats.intervals import tabulate
 from pipeline.core.schema import Fact, Message, Task, Turn
 from pipeline.engines.model import Completion, Sampling
 from pipeline.engines.scripted import ScriptedModel
-from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.known import known
 from pipeline.tasks.loading import load_tasks
-from tests.evals.small_exam import ratios, small_experiment, weights
+from tests.builders import small_experiment
+from tests.evals.small_exam import ratios, weights
 from tests.fakes import FakeModel
 
 TASK = Task(
@@ -41,8 +42,7 @@ TASK = Task(
 WHOLE = TASK.model_copy(update={"id": "whole", "specification": "full", "facts": (TASK.facts[1],)})
 
 
-def experiment(**changes) -> Experiment:
-    return small_experiment({"include": ["lost"], "lost": {"samples": 4}} | changes.pop("exams", {}), **changes)
+experiment = partial(small_experiment, exams={"include": ["lost"], "lost": {"samples": 4}})
 
 
 class Adder(FakeModel):

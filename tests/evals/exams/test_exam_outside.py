@@ -17,7 +17,7 @@ from evals.report.report import table, write
 from evals.report.summary import summarize
 from pipeline.core.errors import ConfigError
 from pipeline.experiment.experiment import Experiment, dump
-from tests.evals.small_exam import small_experiment
+from tests.builders import small_experiment
 
 FILE = '''
 """Does the student greet back, and does it greet whoever is silent?"""
@@ -58,7 +58,7 @@ def made(folder: Path, metric: str = "greets_net", **exams: object) -> Experimen
     (folder / "my.py").write_text(FILE, encoding="utf-8")
     contrast = {"metric": metric, "a": "facts", "b": "base"}
     return small_experiment(
-        {"include": ["asking", f"{folder}/my.py:EXAM"], "samples": 2, "episodes": 1, **exams},
+        exams={"include": ["asking", f"{folder}/my.py:EXAM"], "samples": 2, "episodes": 1, **exams},
         out=str(folder / "run"),
         seeds=[1],
         tasks={"exam": {"full": 2, "underspecified": 2}},
@@ -134,7 +134,7 @@ EXAM = with_metrics(FEEDBACK, (TURNS,), count, ("turns@facts", "turns@unhelpful"
 def test_a_metric_of_ones_own_on_an_exam_that_ships_is_counted_and_reported(tmp_path: Path) -> None:
     (tmp_path / "metric.py").write_text(METRIC, encoding="utf-8")
     experiment = small_experiment(
-        {"include": [f"{tmp_path}/metric.py:EXAM"], "samples": 2, "episodes": 1},
+        exams={"include": [f"{tmp_path}/metric.py:EXAM"], "samples": 2, "episodes": 1},
         out=str(tmp_path / "run"),
         seeds=[1],
         tasks={"exam": {"full": 2, "underspecified": 2}},

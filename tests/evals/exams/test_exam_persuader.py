@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -15,13 +16,10 @@ from evals.sitting.sitting import Sitting
 from evals.stats.intervals import tabulate
 from pipeline.core.errors import ConfigError
 from pipeline.engines.model import Completion
-from pipeline.experiment.experiment import Experiment
-from tests.evals.small_exam import is_declared, rate, small_experiment, sums
+from tests.evals.small_exam import exam_experiment, is_declared, rate, sums
 from tests.fakes import FakeModel
 
-
-def experiment(**exams) -> Experiment:
-    return small_experiment({"include": ["persuader"], "episodes": 2, "beliefs": 2} | exams)
+experiment = partial(exam_experiment, "persuader", episodes=2, beliefs=2)
 
 
 def cases(debater, of=None, seed=1, tasks=()):

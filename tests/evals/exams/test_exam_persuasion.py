@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from functools import partial
 
 import pytest
 
@@ -11,12 +12,9 @@ from evals.exams.persuasion.debaters import Says
 from evals.exams.persuasion.persuasion import EXAM, figures
 from evals.exams.persuasion.strategies import STRATEGIES, strategies
 from evals.sitting.sitting import Sitting
-from pipeline.experiment.experiment import Experiment
-from tests.evals.small_exam import small_experiment
+from tests.evals.small_exam import exam_experiment
 
-
-def experiment(**exams) -> Experiment:
-    return small_experiment({"include": ["persuasion"], "episodes": 2} | exams)
+experiment = partial(exam_experiment, "persuasion", episodes=2)
 
 
 def sat(text: str) -> dict[str, tuple[float, int]]:

@@ -23,7 +23,8 @@ from pipeline.engines.scripted import ScriptedModel
 from pipeline.experiment.experiment import Experiment
 from pipeline.tasks.loading import load_tasks
 from pipeline.tasks.parsing import RowError
-from tests.evals.small_exam import ratios, small_experiment
+from tests.builders import small_experiment
+from tests.evals.small_exam import ratios
 from tests.fakes import FakeModel
 
 CLAIM = "The bridge of Aldon fell in March."
@@ -32,7 +33,7 @@ CLAIM = "The bridge of Aldon fell in March."
 def experiment(path: str = "", source: str = "scripted", **exams) -> Experiment:
     named = {"presupposition": {"path": path}} if path else {}
     return small_experiment(
-        {"include": ["presupposition"], "beliefs": 2, "samples": 3} | exams | named,
+        exams={"include": ["presupposition"], "beliefs": 2, "samples": 3} | exams | named,
         engine={"kind": source},
         tasks={"exam": {"full": 2, "false_premise": 4}},
     )

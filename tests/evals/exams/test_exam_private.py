@@ -24,12 +24,13 @@ from pipeline.core.schema import Turn
 from pipeline.engines.model import Completion
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import script_view, view
-from tests.evals.small_exam import ratios, small_experiment, weights
+from tests.builders import small_experiment
+from tests.evals.small_exam import ratios, weights
 
 
 @pytest.fixture
 def experiment(tmp_path: Path) -> Experiment:
-    return small_experiment({"include": ["private"], "episodes": 1}, out=str(tmp_path), seeds=[1], engine={})
+    return small_experiment(exams={"include": ["private"], "episodes": 1}, out=tmp_path, seeds=[1], engine={})
 
 
 class Says(Open):

@@ -16,7 +16,8 @@ from evals.sitting.reference_rates import seated
 from pipeline.engines.model import Completion
 from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.experiment import Experiment
-from tests.evals.small_exam import is_declared, ratios, small_experiment
+from tests.builders import small_experiment
+from tests.evals.small_exam import is_declared, ratios
 from tests.fakes import FakeModel
 
 FULL = 4
@@ -26,7 +27,7 @@ FULL = 4
 def experiment(tmp_path: Path) -> Experiment:
     tasks = {"exam": {"full": FULL, "underspecified": 3}}
     return small_experiment(
-        {"include": ["register"], "episodes": 1}, out=str(tmp_path), seeds=[1], tasks=tasks, engine={}
+        exams={"include": ["register"], "episodes": 1}, out=tmp_path, seeds=[1], tasks=tasks, engine={}
     )
 
 

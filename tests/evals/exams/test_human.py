@@ -29,7 +29,7 @@ from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.runs.store import StoreError
 from pipeline.tasks.parsing import split_of
-from tests.evals.small_exam import small_experiment
+from tests.builders import small_experiment
 
 ROOT = Path(__file__).parents[3]
 ASK, TELL, THANKS = "How many pens does Tom have?", "Work it out.", "Okay, I see."
@@ -56,7 +56,7 @@ def row(*texts: str, question: str = "Tom has some pens.", answer: str = "5", **
 
 def experiment(tmp_path: Path, corpus: str, engine: str = "scripted", **human: object) -> Experiment:
     return small_experiment(
-        {"samples": 2, "include": ["human"], "human": {"source": corpus, **human}},
+        exams={"samples": 2, "include": ["human"], "human": {"source": corpus, **human}},
         out=str(tmp_path / "run"),
         seeds=[1, 2],
         engine={"kind": engine},

@@ -22,7 +22,7 @@ from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.briefing import SCRIPT
 from pipeline.knowledge.view import probe, script_view, view
 from pipeline.tasks.loading import load_tasks
-from tests.evals.small_exam import small_experiment
+from tests.builders import small_experiment
 from tests.fakes import FakeModel
 
 HERE = Path("mine.yaml")
@@ -35,8 +35,8 @@ ASKED = [{"role": "user", "content": "How many pens?"}]
 
 def experiment(scaffold="cqot", out="", kind="scripted", include=("asking", "collapse")) -> Experiment:
     return small_experiment(
-        {"scaffold": scaffold, "include": include, "samples": 2, "episodes": 1, "beliefs": 2},
-        out=str(out),
+        exams={"scaffold": scaffold, "include": include, "samples": 2, "episodes": 1, "beliefs": 2},
+        out=out,
         engine={"kind": kind},
         tasks={"exam": {"full": 2, "underspecified": 2}},
     )

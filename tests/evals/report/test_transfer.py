@@ -26,19 +26,17 @@ from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment, load
 from pipeline.tasks.loading import stream_tasks
+from tests.builders import small_experiment
 
 CONFIG = Path(__file__).parents[3] / "configs" / "transfer.yaml"
 COLUMNS = {"first turn": "ask_needed", "partner gone": "alone_accuracy"}
 
 
 def experiment(columns=COLUMNS) -> Experiment:
-    return Experiment.model_validate(
-        {
-            "name": "t",
-            "conditions": {name: {"partition": "facts"} for name in ("learned", "same", "untrained")},
-            "exams": {"include": ["asking", "alone"]},
-            "compare": {"primary": {"metric": "ask_needed", "a": "learned", "b": "base"}, "transfer": columns},
-        }
+    return small_experiment(
+        conditions={name: {"partition": "facts"} for name in ("learned", "same", "untrained")},
+        exams={"include": ["asking", "alone"]},
+        compare={"primary": {"metric": "ask_needed", "a": "learned", "b": "base"}, "transfer": columns},
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import pytest
@@ -22,6 +22,7 @@ from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Branch, Dialogue, Failure, Rollout, Sibling
 from pipeline.runs.pool import Pool, branches_path
 from pipeline.runs.store import read
+from tests.builders import small_experiment
 from tests.fakes import FakeModel
 
 
@@ -41,12 +42,14 @@ class Chance(FakeModel):
         return Completion(facts[drawn // 100 % 4], 5, 10)
 
 
-def experiment(out: Path, **turn_values: Any) -> Experiment:
-    return Experiment.model_validate({
-        "name": "tiny", "out": str(out), "seeds": [1], "engine": {"kind": "scripted"},
-        "conditions": {"facts": {"partition": "facts"}, "blind": {"partition": "symmetric"}},
-        "dialogue": {"turns": 3, "concurrency": 16}, "turn_values": {"siblings": 3, "rollouts": 2} | turn_values,
-    })  # fmt: skip
+VALUES = {"siblings": 3, "rollouts": 2}
+experiment = partial(
+    small_experiment,
+    seeds=[1],
+    conditions={"facts": {"partition": "facts"}, "blind": {"partition": "symmetric"}},
+    dialogue={"turns": 3, "concurrency": 16},
+    turn_values=VALUES,
+)
 
 
 def made(setting: Experiment, tasks: list[Task], condition_name: str = "facts", model: Any = None) -> list[Branch]:
@@ -57,7 +60,7 @@ def made(setting: Experiment, tasks: list[Task], condition_name: str = "facts", 
 
 
 def test_every_student_turn_that_is_asked_for_becomes_one_branch_with_its_prefix(underspecified, tmp_path):
-    setting = experiment(tmp_path, at=[0, 1])
+    setting = experiment(tmp_path, turn_values=VALUES | {"at": [0, 1]})
     branches = made(setting, underspecified[:6])
     talks = {d.id: d for d in read(tmp_path / "dialogues/facts.jsonl", Dialogue)}
     assert {(b.dialogue, b.at) for b in branches} == {
@@ -128,7 +131,7 @@ def test_a_turn_is_worth_the_share_of_its_rollouts_that_end_right_less_its_price
     branch = hand_made(underspecified[0])
     free, dear = (
         experiment(tmp_path).turn_values,
-        experiment(tmp_path, token_price=0.01, question_price=0.1).turn_values,
+        experiment(tmp_path, turn_values=VALUES | {"token_price": 0.01, "question_price": 0.1}).turn_values,
     )
     # One question in the sibling, two more in the second rollout: 2 a rollout; 20 student tokens in each.
     assert turn_value(branch, 0, free) == (0.5, 0.5, 20, 2)
@@ -172,5 +175,5 @@ def test_what_cannot_be_played_on_from_its_middle_has_no_turn_values(tmp_path, c
     setting = Experiment.model_validate({"name": "x", "conditions": {"c": condition}, "turn_values": {"siblings": 2}})
     assert has_turn_values(setting, "c") == has
     assert not has_turn_values(
-        setting.model_copy(update={"turn_values": experiment(tmp_path, siblings=0).turn_values}), "c"
+        setting.model_copy(update={"turn_values": experiment(tmp_path, turn_values={"siblings": 0}).turn_values}), "c"
     )

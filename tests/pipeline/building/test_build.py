@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -26,15 +27,14 @@ from pipeline.knowledge.records import Dialogue, Failure
 from pipeline.runs.store import read
 from pipeline.tasks.loading import load_tasks
 from pipeline.tasks.parsing import BadRow
+from tests.builders import small_experiment
 
-
-def experiment(out: Path, **changes) -> Experiment:
-    return Experiment.model_validate({
-        "name": "t", "out": str(out), "seeds": [1], "engine": {"kind": "scripted"},
-        "tasks": {"train": {"full": 6, "underspecified": 6}, "exam": {"full": 2}},
-        "conditions": {
-            "facts": {"partition": "facts"}, "full_only": {"partition": "facts", "specifications": ["full"]}},
-    } | changes)  # fmt: skip
+experiment = partial(
+    small_experiment,
+    seeds=[1],
+    tasks={"train": {"full": 6, "underspecified": 6}, "exam": {"full": 2}},
+    conditions={"facts": {"partition": "facts"}, "full_only": {"partition": "facts", "specifications": ["full"]}},
+)
 
 
 def make(exp: Experiment, model=None, bad=(), condition="facts", seed=1) -> Counts:

@@ -6,15 +6,16 @@ import importlib.util
 import json
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from pipeline.core.errors import ConfigError
-from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.records import Dialogue
 from pipeline.runs.shards import Shard
 from pipeline.runs.store import read
+from tests.builders import small_experiment
 from tests.pipeline.runs.test_shards import lines, make
 
 HERE = importlib.util.find_spec("ray") is not None
@@ -26,13 +27,13 @@ pytestmark = [
 SHARDS = [Shard(1, 2), Shard(2, 2)]
 
 
-def experiment(out: Path, executor: str = "local") -> Experiment:
-    return Experiment.model_validate({
-        "name": "t", "out": str(out), "seeds": [1], "engine": {"kind": "scripted"},
-        "executor": executor, "workers": 2, "dialogue": {"concurrency": 4},
-        "tasks": {"train": {"full": 6000, "underspecified": 6000}, "exam": {"full": 1}},
-        "conditions": {"facts": {"partition": "facts"}},
-    })  # fmt: skip
+experiment = partial(
+    small_experiment,
+    seeds=[1],
+    workers=2,
+    dialogue={"concurrency": 4},
+    tasks={"train": {"full": 6000, "underspecified": 6000}, "exam": {"full": 1}},
+)
 
 
 def test_a_build_whose_node_is_killed_gives_the_dialogues_of_one_machine(tmp_path: Path) -> None:
@@ -41,7 +42,7 @@ def test_a_build_whose_node_is_killed_gives_the_dialogues_of_one_machine(tmp_pat
 
     from pipeline.building import cluster as executor
 
-    alone, exp = experiment(tmp_path / "alone"), experiment(tmp_path / "ray", "ray")
+    alone, exp = experiment(tmp_path / "alone"), experiment(tmp_path / "ray", executor="ray")
     make(alone)
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "include_dashboard": False})
     nodes = [cluster.add_node(num_cpus=1) for _ in range(2)]
@@ -84,7 +85,7 @@ def test_a_build_whose_node_is_killed_gives_the_dialogues_of_one_machine(tmp_pat
 def test_a_config_that_cannot_be_built_is_an_error_in_the_words_of_one_machine(tmp_path: Path) -> None:
     from pipeline.building import cluster as executor
 
-    exp = experiment(tmp_path, "ray")
+    exp = experiment(tmp_path, executor="ray")
     broken = exp.model_copy(update={"tasks": exp.tasks.model_copy(update={"train": {"full": 0}})})
     with pytest.raises(ConfigError, match=r"tasks\.train: the source 'embedded' gave no task"):
         executor.build_round(broken, ["facts"], 0)

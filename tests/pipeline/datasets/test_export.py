@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import pytest
@@ -24,6 +24,7 @@ from pipeline.knowledge.partition import PARTITIONS, WHERE
 from pipeline.knowledge.records import Dialogue
 from pipeline.knowledge.view import view
 from pipeline.runs.store import rewrite
+from tests.builders import small_experiment
 
 CONDITIONS = {
     name: Condition(partition=name, voice="model" if name == "script" else "rule", selection="none")
@@ -35,8 +36,7 @@ CONDITIONS = {
 }
 
 
-def experiment(out: Path, **training: Any) -> Experiment:
-    return Experiment(name="tiny", out=str(out), conditions=CONDITIONS, seeds=(1, 2), training=training)
+experiment = partial(small_experiment, seeds=[1, 2], conditions=CONDITIONS)
 
 
 def exported(made: Experiment, name: str, dialogues: list[Dialogue]) -> ExportReport:
@@ -145,7 +145,7 @@ def test_no_private_fact_reaches_a_row_that_no_turn_said(underspecified, tmp_pat
 
 
 def test_the_dataset_reads_back_as_it_was_and_the_counts_reconcile(underspecified, tmp_path):
-    made = experiment(tmp_path, learn="final")
+    made = experiment(tmp_path, training={"learn": "final"})
     dialogues = [solved(task, seed=seed) for task in underspecified[:3] for seed in (2, 1)]
     silent = dialogue(underspecified[4], "I cannot tell.")
     report = exported(made, "facts", [*dialogues, silent])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import pytest
@@ -20,6 +20,7 @@ from pipeline.knowledge.records import Branch, Dialogue, Rollout, Sibling
 from pipeline.knowledge.view import view
 from pipeline.runs.pool import branches_path
 from pipeline.runs.store import rewrite
+from tests.builders import small_experiment
 
 METHODS = {
     "sft": {"partition": "facts"},
@@ -30,10 +31,7 @@ METHODS = {
 }
 
 
-def experiment(out: Path = Path("nowhere"), **training: Any) -> Experiment:
-    return Experiment.model_validate(
-        {"name": "x", "out": str(out), "conditions": METHODS, "turn_values": {"siblings": 4}, "training": training}
-    )
+experiment = partial(small_experiment, conditions=METHODS, turn_values={"siblings": 4})
 
 
 def turn(party: Any, text: str, finished: bool = True) -> Turn:
@@ -93,7 +91,7 @@ def test_credit_by_answer_prefers_an_answer_to_the_question_that_leads_to_it(und
 def test_turns_that_are_not_far_enough_apart_or_were_cut_make_no_pair(underspecified):
     task = underspecified[0]
     made = branch(task, task.missing[0].ask, "The answer is 0.")
-    assert pairs(experiment(gap=1.5), made, by_answer=False) == []
+    assert pairs(experiment(training={"gap": 1.5}), made, by_answer=False) == []
     whole, cut = made.siblings
     cut = cut.model_copy(update={"turn": turn("student", "The answer", finished=False)})
     assert pairs(experiment(), made.model_copy(update={"siblings": (whole, cut)}), by_answer=False) == []

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -18,12 +19,13 @@ from pipeline.datasets.card import card
 from pipeline.datasets.survey import Survey
 from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.cell import Cell
-from pipeline.experiment.experiment import Experiment, load
+from pipeline.experiment.experiment import load
 from pipeline.experiment.preflight import preflight
 from pipeline.reading.programs import fenced
 from pipeline.runs.pool import Place
 from pipeline.sandbox.checks import CHECKER
 from pipeline.tasks.loading import stream_tasks
+from tests.builders import small_experiment
 from tests.fakes import FakeModel
 
 CONFIGS = Path(__file__).parents[3] / "configs"
@@ -34,9 +36,9 @@ BOTH = CODE | {"source": "embedded", "second": CODE}
 pytestmark = pytest.mark.usefixtures("programs_of_ours")
 
 
-def experiment(tasks=CODE, conditions=None, **more) -> Experiment:
-    base = {"name": "t", "tasks": tasks, "conditions": conditions or {"c": {"partition": "facts"}}}
-    return Experiment.model_validate(base | {"seeds": [1], "exams": {"include": ["asking"]}} | more)
+experiment = partial(
+    small_experiment, tasks=CODE, conditions={"c": {"partition": "facts"}}, seeds=[1], exams={"include": ["asking"]}
+)
 
 
 @pytest.mark.parametrize(("conditions", "more", "message"), [
@@ -57,7 +59,7 @@ def test_what_does_not_go_with_code_is_refused_with_its_key(conditions, more, me
 def test_an_embedded_base_is_refused_early_since_it_cannot_read_code():
     with pytest.raises(ConfigError, match="need a real model"):
         preflight(experiment(engine={"kind": "transformers"}))
-    preflight(experiment(engine={"kind": "scripted"}))
+    preflight(experiment())
 
 
 def test_conditions_play_the_sources_that_they_name():
@@ -66,7 +68,7 @@ def test_conditions_play_the_sources_that_they_name():
         "code": {"partition": "facts", "sources": ["code"]},
         "both": {"partition": "facts"},
     }
-    made = experiment(BOTH, conditions)
+    made = experiment(tasks=BOTH, conditions=conditions)
     tasks, _ = stream_tasks(made.tasks, "train")
     plans = {name: planned_dialogues(Cell(made, name, 1), tasks) for name in conditions}
     played = {name: Counter(plan.task.source for plan in plans[name]) for name in conditions}
@@ -83,7 +85,7 @@ def test_with_as_many_problems_each_the_condition_on_both_plays_half_of_either()
 
 
 def test_the_exam_has_its_own_source_and_the_second_aside():
-    tasks, aside = exam_tasks(experiment(BOTH))
+    tasks, aside = exam_tasks(experiment(tasks=BOTH))
     assert {task.source for task in tasks} == {"embedded"} and {task.source for task in aside} == {"code"}
     assert {task.split for task in aside} == {"exam"}
 
@@ -100,7 +102,7 @@ class Coder(FakeModel):
 
 
 def test_the_exams_of_a_second_source_are_first_turns_with_its_name(tmp_path):
-    made = experiment(BOTH, out=str(tmp_path), exams={"include": ["asking"], "samples": 2})
+    made = experiment(tmp_path, tasks=BOTH, exams={"include": ["asking"], "samples": 2})
     asyncio.run(examine(Cell(made, "base", 1), None, Coder(), Coder(), *exam_tasks(made)))
     cases = results_path(Cell(made, "base", 1)).read_text()
     for metric in ("ask_needed", "ask_needless", "first_accuracy", "ask_needed@code", "first_accuracy@code"):
@@ -122,7 +124,7 @@ class Reader(Coder):
 
 def test_the_exams_of_code_count_programs_that_pass_as_right(tmp_path):
     exams = {"include": ["asking", "feedback", "alone"], "episodes": 1}
-    made = experiment(out=str(tmp_path), exams=exams, engine={"kind": "scripted"})
+    made = experiment(tmp_path, exams=exams)
     tasks, aside = exam_tasks(made)
     found = {}
     for name, student in {"wrong": Coder(), "right": Reader(tasks)}.items():
@@ -172,7 +174,7 @@ def _reads_nothing(place: Place) -> NoReturn:
 
 def test_the_card_says_what_is_not_measured_of_programs_where_there_are_some():
     conditions = {"math": {"partition": "facts", "sources": ["embedded"]}, "code": {"partition": "facts"}}
-    made = experiment(BOTH, conditions)
+    made = experiment(tasks=BOTH, conditions=conditions)
     told = {
         name: "pass their tests" in card(Survey(made, name, [], read=_reads_nothing), {"sft": 0}) for name in conditions
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import shutil
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -28,14 +29,14 @@ from pipeline.runs.store import read
 from pipeline.runs.usage import Usage
 from pipeline.tasks.loading import load_tasks
 from pipeline.tasks.parsing import BadRow
+from tests.builders import small_experiment
 
-
-def experiment(out: Path) -> Experiment:
-    return Experiment.model_validate({
-        "name": "t", "out": str(out), "seeds": [1, 2], "engine": {"kind": "scripted"},
-        "tasks": {"train": {"full": 20, "underspecified": 20}, "exam": {"full": 2}},
-        "conditions": {"facts": {"partition": "facts"}, "blind": {"partition": "symmetric"}},
-    })  # fmt: skip
+experiment = partial(
+    small_experiment,
+    seeds=[1, 2],
+    tasks={"train": {"full": 20, "underspecified": 20}, "exam": {"full": 2}},
+    conditions={"facts": {"partition": "facts"}, "blind": {"partition": "symmetric"}},
+)
 
 
 def lines(exp: Experiment) -> list[str]:

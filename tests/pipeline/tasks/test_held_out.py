@@ -4,22 +4,15 @@ import pytest
 
 from pipeline.core.errors import ConfigError
 from pipeline.experiment.assignment import exam_tasks
-from pipeline.experiment.experiment import Experiment
 from pipeline.tasks.loading import load_tasks
 from pipeline.tasks.word_problems import HARD, KINDS
-
-
-def experiment(tasks, exams=None) -> Experiment:
-    return Experiment.model_validate(
-        {"name": "t", "conditions": {"facts": {"partition": "facts"}}, "tasks": tasks, "exams": exams or {}}
-    )
-
+from tests.builders import small_experiment
 
 PRODUCTS = {"train": {"full": 20, "underspecified": 20}, "exam": {"full": 6, "underspecified": 9}, "held_out": HARD}
 
 
 def test_held_out_kinds_are_only_among_the_tasks_of_which_first_turns_are_asked():
-    exp = experiment(PRODUCTS, {"held_out": 5})
+    exp = small_experiment(tasks=PRODUCTS, exams={"held_out": 5})
     train, own, aside = load_tasks(exp.tasks, "train")[0], *exam_tasks(exp)
     assert [len(tasks) for tasks in (train, own, aside)] == [40, 15, 10]
     assert not {task.kind for task in (*train, *own)} & set(HARD)
@@ -29,12 +22,12 @@ def test_held_out_kinds_are_only_among_the_tasks_of_which_first_turns_are_asked(
 
 
 def test_the_stress_tasks_beside_them_are_of_kinds_that_are_trained():
-    aside = exam_tasks(experiment(PRODUCTS, {"held_out": 5, "stress": 4}))[1]
+    aside = exam_tasks(small_experiment(tasks=PRODUCTS, exams={"held_out": 5, "stress": 4}))[1]
     assert [task.kind in HARD for task in aside] == ([False] * 4 + [True] * 5) * 2
 
 
 def test_twins_stay_twins():
-    exp = experiment(PRODUCTS, {"held_out": 5})
+    exp = small_experiment(tasks=PRODUCTS, exams={"held_out": 5})
     numbers = {
         name: [task.id.split("-")[1] for task in load_tasks(exp.tasks, "train")[0] if task.specification == name]
         for name in ("full", "underspecified")
@@ -44,7 +37,9 @@ def test_twins_stay_twins():
 
 def test_without_held_out_kinds_the_tasks_are_those_that_they_always_were():
     plain = {key: value for key, value in PRODUCTS.items() if key != "held_out"}
-    kinds = {task.kind for task in load_tasks(experiment(plain | {"train": {"full": 200}}).tasks, "train")[0]}
+    kinds = {
+        task.kind for task in load_tasks(small_experiment(tasks=plain | {"train": {"full": 200}}).tasks, "train")[0]
+    }
     assert kinds == set(KINDS)
 
 
@@ -57,7 +52,7 @@ def test_without_held_out_kinds_the_tasks_are_those_that_they_always_were():
     ],
 )
 def test_kinds_that_cannot_be_held_out_are_refused(held_out, exam, message):
-    exp = experiment({"held_out": held_out, "exam": exam}, {"held_out": 1})
+    exp = small_experiment(tasks={"held_out": held_out, "exam": exam}, exams={"held_out": 1})
     with pytest.raises(ConfigError, match=message):
         exam_tasks(exp)
 
@@ -72,4 +67,4 @@ def test_kinds_that_cannot_be_held_out_are_refused(held_out, exam, message):
 )
 def test_held_out_kinds_and_their_exam_go_together(tasks, exams, message):
     with pytest.raises(ValueError, match=message):
-        experiment(tasks, exams)
+        small_experiment(tasks=tasks, exams=exams)
