@@ -9,11 +9,11 @@ import difflib
 from collections import Counter
 from pathlib import Path
 
-from evals.exams.registry import EXAMS, catalog, exams_of, find_exam
+from evals.exams.registry import EXAMS, catalog, exams_of, find_exam, included
 from evals.metrics.metric import metric_name
 from evals.sitting.exam import Exam, asked, not_asked
 from evals.sitting.scaffold import check_scaffold
-from evals.sitting.sitting import ARMS
+from evals.sitting.sitting import ARMS, counted
 from pipeline.core.errors import ConfigError
 from pipeline.core.plugins import is_address
 from pipeline.core.settings import origin, valid
@@ -37,13 +37,13 @@ def check_exams(path: Path, experiment: Experiment, overrides: tuple[str, ...] =
 
 def measured(experiment: Experiment) -> set[str]:
     """The ratios that the exams of a config can have cases of."""
-    whole = {"unanswered", "unlabelled"} if experiment.acts.may_give_none else {"unanswered"}
+    whole = {metric.name for metric in counted(experiment)}
     return whole.union(*(asked(exam, experiment) for exam in exams_of(experiment)))
 
 
 def _check_names(path: Path, experiment: Experiment, overrides: tuple[str, ...]) -> None:
     where = f"{origin(path, overrides, 'exams.include')}: exams.include"
-    for name in experiment.exams.include:
+    for name in included(experiment):
         if name in RENAMED:
             raise ConfigError(f"{where}: no exam is called {name!r} any more. It is called {RENAMED[name]!r} now")
         if name not in EXAMS and not is_address(name):
@@ -143,6 +143,6 @@ def _not_measured(metric: str, experiment: Experiment, there: set[str]) -> str:
     hint = f" Measured of it: {', '.join(scoped)}." if scoped else ""
     return (
         f"{metric!r} needs {', '.join(absent)}, which the exams of this config do not measure.{hint} exams.include is "
-        f"{', '.join(experiment.exams.include)}; whole episodes are measured by partner: "
+        f"{', '.join(included(experiment))}; whole episodes are measured by partner: "
         f"{', '.join('@' + arm for arm in ARMS)}."
     )

@@ -15,7 +15,7 @@ from evals.exams.registry import exams_of
 from evals.metrics.case import Case
 from evals.sitting.exam import sits
 from evals.sitting.scaffold import scaffolded
-from evals.sitting.sitting import Sitting
+from evals.sitting.sitting import Sitting, counted
 from pipeline.core.files import write_rows
 from pipeline.core.schema import Task
 from pipeline.dialogue.casting import Casting
@@ -91,12 +91,9 @@ async def examine(
 
 def _of_the_whole(sitting: Sitting) -> list[Case]:
     """What is counted of all exams together (evals.sitting.sitting.COUNTED)."""
-    counts = {"unanswered": sitting.outcomes}
-    if sitting.experiment.acts.may_give_none:
-        counts["unlabelled"] = sitting.unlabelled
     return [
-        Case(exam="all", task="all", metric=metric, hits=sum(hits), n=len(hits))
-        for metric, hits in counts.items()
+        Case(exam="all", task="all", metric=metric.name, hits=sum(hits), n=len(hits))
+        for metric, hits in zip(counted(sitting.experiment), (sitting.outcomes, sitting.unlabelled), strict=False)
         if hits
     ]
 

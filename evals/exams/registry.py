@@ -16,6 +16,7 @@ from pipeline.core.plugins import is_address, load_object
 from pipeline.experiment.experiment import Experiment
 
 HERE = Path(__file__).parent
+USUAL = ("asking", "collapse", "grounding", "feedback")  # where a config names none
 
 
 def _addresses() -> dict[str, str]:
@@ -37,9 +38,14 @@ def find_exam(name: str) -> Exam:
     return exam
 
 
+def included(experiment: Experiment) -> tuple[str, ...]:
+    """Names of the exams of a config, in its order."""
+    return experiment.exams.include or USUAL
+
+
 def exams_of(experiment: Experiment) -> list[Exam]:
     """Those that a config includes, in its order."""
-    return [find_exam(name) for name in experiment.exams.include]
+    return [find_exam(name) for name in included(experiment)]
 
 
 def sat(name: str, experiment: Experiment) -> bool:

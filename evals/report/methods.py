@@ -105,11 +105,11 @@ def agreement(cells: list[Json]) -> str:
 
 
 def cost(run: Path, name: str, entry: Json, turn_values: Json | None, seeds: int, tables: Tables, base: Tables) -> Json:
-    """What one student of a condition cost, a mean over seeds, and how much ask_skill that bought.
+    """What one student of a condition cost, a mean over seeds, and how much skill at asking that bought.
 
-    `pool`: whole dialogues that it could learn from, those played on for turn values among them. `gained`: ask_skill
-    above the base per million tokens sampled for one student. A pool that several conditions learn from counts in
-    full for each.
+    `pool`: whole dialogues that it could learn from, those played on for turn values among them. `gained`: skill at
+    asking above the base per million tokens sampled for one student. A pool that several conditions learn from counts
+    in full for each.
     """
     budgets = entry["budgets"]
     records = [

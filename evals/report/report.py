@@ -15,7 +15,7 @@ from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
-from evals.exams.asking import ASK_NEEDED
+from evals.exams.asking import ASK_NEEDED, ASK_SKILL
 from evals.exams.lost.unreliability import lost_tables
 from evals.exams.registry import catalog_of
 from evals.metrics.catalog import Catalog
@@ -208,6 +208,7 @@ def write(run: Path, summary: Summary) -> list[Path]:
         "first_facts": first_facts(turn_values),
         "moves": MOVE_NAMES,
         "method_metrics": [scoped(metric, at) for metric in metrics.metrics for at in metric.shown.methods],
+        "gained": ASK_SKILL.name,
         "families": matrix(summary),
         "count_names": COUNTS,
         "budget_names": BUDGETS,

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from evals.examining.references import read_references
-from evals.exams.asking import ASK_NEEDED
+from evals.exams.asking import ASK_NEEDED, ASK_SKILL
 from evals.exams.clarification.asking_against_need import asking_against_need
 from evals.exams.human.beside_people import beside_people
 from evals.exams.lost.unreliability import lost_block
@@ -297,8 +297,8 @@ def _notes(runs: list[Run], conditions: dict[str, Json], tables: dict[str, Table
         )
     if j > GIVEN_AWAY:
         notes.append(
-            f"The wording alone tells underspecified from full tasks with a Youden J of {j:.2f}: ask_skill on these "
-            "tasks may be skill at telling short problems from long ones."
+            f"The wording alone tells underspecified from full tasks with a Youden J of {j:.2f}: {ASK_SKILL.name} on "
+            "these tasks may be skill at telling short problems from long ones."
         )
     absent = [name for name, entry in conditions.items() if not entry["metrics"]]
     empty = [name for name in absent if _nothing_kept(conditions[name].get("counts"))]

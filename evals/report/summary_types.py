@@ -1,4 +1,6 @@
-"""What report.json holds. This is its only description; `maieutic compare` writes it, and anything may read it:
+"""What report.json holds, and its only description; what one exam adds is declared beside that exam.
+
+`maieutic compare` writes it, and anything may read it:
 
     Summary.model_validate_json((run / "report.json").read_text())
 
@@ -11,24 +13,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
-
+from evals.exams.clarification.asking_against_need import Needs
+from evals.exams.human.beside_people import BesidePeople
+from evals.exams.lost.unreliability import Lost
+from evals.exams.private.mention_curves import Mentions
+from evals.stats.parts import Figure, Number, Part
 from pipeline.knowledge.condition import Condition
-
-Number = float | None
-
-
-class Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Figure(Part):
-    """A rate over `n` cases with its interval."""
-
-    value: Number
-    low: Number
-    high: Number
-    n: int
 
 
 class Measured(Figure):
@@ -125,7 +115,7 @@ class TurnValuesSummary(Part):
 
 
 class Cost(Part):
-    """Of one student, means over seeds; `gained` is ask_skill above the base per million sampled tokens."""
+    """Of one student, means over seeds; `gained` is skill at asking above the base per million sampled tokens."""
 
     pool: Number
     sampled_tokens: Number
@@ -206,85 +196,6 @@ class Transfer(Part):
     counts: dict[str, int]
 
 
-class LostStudent(Part):
-    """Of each score: by mode and by pair of modes, every statistic (evals.exams.lost.unreliability)."""
-
-    samples: int
-    cells: int  # tasks x seeds
-    lost_final: dict[str, dict[str, dict[str, Figure]]]
-    lost_any: dict[str, dict[str, dict[str, Figure]]]
-
-
-class Lost(Part):
-    modes: tuple[str, ...]
-    statistics: tuple[str, ...]
-    students: dict[str, LostStudent]
-
-
-class PriceFigure(Figure):
-    """The net value of asking at a price, and that of who always asks."""
-
-    price: float
-    always: float
-
-
-class NeedPart(Part):
-    """Asking against need, of tasks or of a file's requests (evals.exams.clarification.asking_against_need)."""
-
-    levels: dict[str, Figure]
-    auc: Figure
-    slope: Figure
-    curve: tuple[PriceFigure, ...]
-
-
-class Needs(Part):
-    prices: tuple[float, ...]
-    students: dict[str, dict[str, NeedPart]]
-
-
-class SurvivalPoint(Figure):
-    turn: int
-
-
-class Mentions(Part):
-    """When a private thing is first said: by student and mode a survival curve (evals.exams.private.mention_curves)."""
-
-    turns: int
-    students: dict[str, dict[str, tuple[SurvivalPoint, ...]]]
-
-
-class PeopleCell(Part):
-    n: int
-    people: Figure
-    student: Figure
-    difference: Figure
-    kappa: Figure
-    gap: Figure
-
-
-class PeopleStudent(Part):
-    """A student beside people, by act and position; empty where it was not asked."""
-
-    needs_real_model: bool
-    asked: int
-    seeds: int
-    acts: dict[str, dict[str, PeopleCell]]
-    greedy: dict[str, dict[str, PeopleCell]]
-
-
-class People(Part):
-    """The exam beside people (evals.exams.human.beside_people)."""
-
-    source: str
-    party: str
-    turns: int
-    conversations: int
-    positions: tuple[str, ...]
-    fewest: int
-    references: dict[str, dict[str, dict[str, PeopleCell]]]
-    students: dict[str, PeopleStudent]
-
-
 class EngineUse(Part):
     """Sums of usage.jsonl; `hit_rate` is the share of prompt tokens that the engine had read before."""
 
@@ -309,7 +220,7 @@ class Summary(Part):
     comparisons: tuple[Difference, ...]  # the primary contrast first
     beside: tuple[BesideCell, ...]
     agreement: str
-    people: tuple[People, ...]
+    people: tuple[BesidePeople, ...]
     needs: tuple[Needs, ...]
     mentions: tuple[Mentions, ...]
     references: dict[str, References]

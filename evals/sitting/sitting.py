@@ -52,6 +52,11 @@ COUNTED = (
 )
 
 
+def counted(experiment: Experiment) -> tuple[Metric, ...]:
+    """Those of COUNTED that a config can have: rules label every turn."""
+    return COUNTED if experiment.acts.may_give_none else COUNTED[:1]
+
+
 class ExamEpisode(NamedTuple):
     """One exam episode of the student with the partner of an arm."""
 

@@ -16,8 +16,9 @@ class Exams(Section):
 
     model_config = ConfigDict(extra="allow")
 
-    # Names, in the order in which they are sat and reported; of one of your own its file and name: my.py:EXAM.
-    include: tuple[str, ...] = Field(default=("asking", "collapse", "grounding", "feedback"), min_length=1)
+    # Names, in the order in which they are sat and reported; of one of your own its file and name: my.py:EXAM. Where
+    # none is named, the usual ones (evals.exams.registry).
+    include: tuple[str, ...] | None = Field(default=None, min_length=1)
     samples: int = Field(default=8, ge=1)  # K first turns per task at the sampling temperature
     episodes: int = Field(default=2, ge=1)  # whole episodes per task and exam partner
     beliefs: int = Field(default=8, ge=1)

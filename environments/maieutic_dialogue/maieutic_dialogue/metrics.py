@@ -5,7 +5,7 @@ verifiers averages a metric over all rollouts, so none is NaN: a share of some o
 
 from __future__ import annotations
 
-from evals.exams.asking import whole_episode
+from evals.exams.asking import ASK_NEEDED, whole_episode
 from evals.sitting.sitting import ExamEpisode
 from pipeline.dialogue.episode import Played
 from pipeline.judging.outcome import is_correct, is_grounded
@@ -24,12 +24,12 @@ def grounded(dialogue: Dialogue) -> float:
 
 
 def asked_needed(dialogue: Dialogue) -> float:
-    """`ask_needed` of the exams: it asked for a needed fact that the question lacks, before its first answer.
+    """ASK_NEEDED of the exams: it asked for a needed fact that the question lacks, before its first answer.
 
     0 too where the question lacks nothing: the rate is this over `lacks_facts`, since verifiers averages all.
     """
     episode = ExamEpisode("", dialogue.task, dialogue.sample, Played(dialogue.turns, dialogue.stop, {}, {}))
-    return float(any(hit for _, metric, hit in whole_episode(episode) if metric == "ask_needed@"))
+    return float(any(hit for _, metric, hit in whole_episode(episode) if metric == f"{ASK_NEEDED.name}@"))
 
 
 def lacks_facts(dialogue: Dialogue) -> float:

@@ -32,6 +32,7 @@ from evals.metrics.metric import ratio
 from evals.sitting.exam import options
 from evals.stats.bootstrap import case_bootstrap, percentiles
 from evals.stats.intervals import Rate, Tables, estimate
+from evals.stats.parts import Figure, Part
 from evals.stats.results import results
 from pipeline.core.schema import Json
 from pipeline.core.settings import Section
@@ -41,6 +42,27 @@ NAME = "clarification"  # of the exam
 FILE = "@requests"
 PRICES = (0.25, 0.5, 1.0, 2.0, 4.0)
 EQUAL = 1e-9
+
+
+class PriceFigure(Figure):
+    """The net value of asking at a price, and that of who always asks."""
+
+    price: float
+    always: float
+
+
+class NeedPart(Part):
+    """Asking against need, of tasks or of a file's requests."""
+
+    levels: dict[str, Figure]
+    auc: Figure
+    slope: Figure
+    curve: tuple[PriceFigure, ...]
+
+
+class Needs(Part):
+    prices: tuple[float, ...]
+    students: dict[str, dict[str, NeedPart]]
 
 
 class Requests(Section):

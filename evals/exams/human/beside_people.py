@@ -31,6 +31,7 @@ from evals.exams.human.people import (
     people_path,
 )
 from evals.sitting.exam import options
+from evals.stats.parts import Figure, Part
 from pipeline.core.schema import Json
 from pipeline.experiment.experiment import Experiment
 from pipeline.runs.store import StoreError, read
@@ -39,6 +40,38 @@ THEMSELVES, OTHERS, AGAIN = "people themselves", "other people's turns", "other 
 LABELLED = "rules beside people's labels"
 # What a terminal has room for; the report has all.
 GIST = tuple(name for name in LABELS if name in {*GROUNDING, "question", "grounding"})
+
+
+class PeopleCell(Part):
+    n: int
+    people: Figure
+    student: Figure
+    difference: Figure
+    kappa: Figure
+    gap: Figure
+
+
+class PeopleStudent(Part):
+    """A student beside people, by act and position; empty where it was not asked."""
+
+    needs_real_model: bool
+    asked: int
+    seeds: int
+    acts: dict[str, dict[str, PeopleCell]]
+    greedy: dict[str, dict[str, PeopleCell]]
+
+
+class BesidePeople(Part):
+    """The exam in a report."""
+
+    source: str
+    party: str
+    turns: int
+    conversations: int
+    positions: tuple[str, ...]
+    fewest: int
+    references: dict[str, dict[str, dict[str, PeopleCell]]]
+    students: dict[str, PeopleStudent]
 
 
 def beside_people(run: Path, experiment: Experiment, names: Mapping[str, str]) -> Json | None:

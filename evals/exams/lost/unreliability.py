@@ -26,11 +26,27 @@ from rich.table import Table
 from evals.exams.lost.lost import MODES, SCORES
 from evals.metrics.metric import ratio
 from evals.stats.intervals import Cells, Rate, Tables, contrast, pooled
+from evals.stats.parts import Figure, Part
 from evals.stats.written import interval, number
 from pipeline.core.schema import Json
 
 STATISTICS = ("P", "A90", "U", "variance")
 DIFFERENCES = (("full", "sharded"), ("concat", "sharded"), ("recap", "sharded"), ("snowball", "sharded"))
+
+
+class LostStudent(Part):
+    """Of each score: by mode and by pair of modes, every statistic."""
+
+    samples: int
+    cells: int  # tasks x seeds
+    lost_final: dict[str, dict[str, dict[str, Figure]]]
+    lost_any: dict[str, dict[str, dict[str, Figure]]]
+
+
+class Lost(Part):
+    modes: tuple[str, ...]
+    statistics: tuple[str, ...]
+    students: dict[str, LostStudent]
 
 
 def percentile(k: float, n: int, q: float) -> float:

@@ -23,11 +23,23 @@ from statsmodels.stats.proportion import proportion_confint
 from evals.exams.registry import sat
 from evals.metrics.case import Case
 from evals.stats.bootstrap import cluster_bootstrap, percentiles
+from evals.stats.parts import Figure, Part
 from pipeline.core.schema import Json
 from pipeline.experiment.experiment import Experiment
 
 NAME = "private"  # of the exam
 METRIC = "first_mention"
+
+
+class SurvivalPoint(Figure):
+    turn: int
+
+
+class Mentions(Part):
+    """When a private thing is first said: by student and mode a survival curve."""
+
+    turns: int
+    students: dict[str, dict[str, tuple[SurvivalPoint, ...]]]
 
 
 def curve(cases: Iterable[Case], mode: str, turns: int) -> list[Json]:

@@ -40,6 +40,6 @@ def test_the_exams_of_a_real_model_cost_what_a_preview_can_say(monkeypatch):
     experiment = load(FOLDER / "exams_qwen3_0.6b.yaml")
     tasks, aside = exam_tasks(experiment)
     assert {task.specification for task in tasks} == {"full", "sharded"} and not aside
-    for name in experiment.exams.include:
+    for name in experiment.exams.include or ():
         alone = experiment.model_copy(update={"exams": experiment.exams.model_copy(update={"include": (name,)})})
         assert most_answers(alone, tasks, 0) > 0, name
