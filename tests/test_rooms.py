@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import cache
@@ -22,7 +23,7 @@ ROOMS = (
 )  # fmt: skip
 # Names of several files that all mean the same: a section of the config.
 SHARED_NAMES = {"__init__.py", "settings.py"}
-MOST_MODULES, MOST_LINES = 15, 400
+MOST_MODULES, MOST_LINES, MOST_LETTERS = 15, 400, 80
 
 
 class Import(NamedTuple):
@@ -112,6 +113,11 @@ def test_no_folder_has_more_modules_than_one_looks_through():
 def test_no_file_is_longer_than_one_reads():
     lengths = {name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in modules().items()}
     assert not {name: length for name, length in lengths.items() if length > MOST_LINES}
+
+
+def test_the_name_of_a_test_is_read_at_a_glance():
+    names = re.findall(r"def (test_\w+)", "".join(path.read_text("utf-8") for path in (ROOT / "tests").rglob("*.py")))
+    assert names and not [name for name in names if len(name) > MOST_LETTERS]
 
 
 def test_a_file_name_says_what_is_in_it_wherever_it_stands():

@@ -68,7 +68,7 @@ def test_a_bad_row_is_named_with_its_place_and_costs_no_other_row(tmp_path):
     ]
 
 
-def test_a_student_turn_may_have_several_actions_and_prefixes_of_one_talk_are_one_conversation(tmp_path):
+def test_a_student_turn_may_have_several_actions_and_prefixes_are_one_conversation(tmp_path):
     row = {"img": "dog", "past_convo": ["Try.", "Is it rosa?"], "studentActions": ["True", "True", "False", "False"]}
     longer = {**row, "past_convo": [*row["past_convo"], "No.", "Okay."], "studentActions": [False, False, True, False]}
     none = {**row, "studentActions": ["False"] * 4}
@@ -171,7 +171,7 @@ def test_turns_of_one_conversation_stay_together_in_intervals():
     assert together.high - together.low > apart.high - apart.low
 
 
-def test_bare_text_has_no_marks_and_the_rules_find_only_questions_that_are_worded_as_one():
+def test_bare_text_has_no_marks_and_the_rules_find_only_worded_questions():
     line = _said("Which one, Tom's?", "Q", "qw")
     assert bare(line).text == "which one tom's"
     assert rules([line, bare(line)], "question") == [True, True]
@@ -251,7 +251,7 @@ def test_the_rules_figures_that_ship_are_those_of_the_rules():
     assert figures(rows, detected, None)["figures"] == expected
 
 
-def test_turns_whose_labels_are_silent_are_counted_and_lower_the_precision_of_the_worst_reading():
+def test_turns_with_silent_labels_are_counted_and_lower_the_worst_readings_precision():
     lines = [_said("why?", "Q", "qw", part="test") for _ in range(FEWEST)]
     lines += [_said("so.", "S", "s", part="test") for _ in range(FEWEST)]
     lines += [_said("why not?", "S", "qh", part="test") for _ in range(FEWEST // 2)]  # rhetorical: silent
