@@ -271,7 +271,7 @@ def _say_unfinished(experiment: Experiment) -> None:
 
 
 def _print_report(report: api.Report) -> None:
-    from evals.report.report import table
+    from evals.report.terminal_tables import table
     from pipeline.runs.progress import console
 
     console.print(table(report.summary))

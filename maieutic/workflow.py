@@ -111,7 +111,7 @@ def _leaks(experiment: Experiment, report: ExportReport) -> str:
 
 def write_report(runs: list[Path]) -> tuple[Summary, tuple[Path, ...]]:
     """The summary of examined runs, and the files of the report; of several runs in a folder of the first."""
-    from evals.report.report import write  # heavy: figures
+    from evals.report.report_page import write
     from evals.report.summary import summarize
 
     with stage("compare"):

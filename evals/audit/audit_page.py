@@ -17,7 +17,7 @@ from rich.table import Table
 from evals.audit.audited_talks import Material
 from evals.audit.finding import Check, Finding, plain, untested
 from evals.report.figures import ACCENT, STYLE
-from evals.report.pages import environment
+from evals.report.rendering import environment
 from evals.report.summary import clean
 from evals.stats.intervals import Rate
 from pipeline.core.files import write_whole

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evals.exams.registry import exams_of
 from evals.sitting.exam import sits
-from evals.sitting.sitting import ARMS
+from evals.sitting.exam_partners import ARMS
 from pipeline.core.schema import Task
 from pipeline.experiment.experiment import Experiment
 

@@ -20,7 +20,8 @@ from evals.exams.collapse import EXAM as COLLAPSE
 from evals.exams.collapse import HARMFUL_FLIP, HOLDS_OWN, collapse
 from evals.exams.registry import catalog
 from evals.metrics.case import Case, tally
-from evals.sitting.sitting import OPENING, Sitting
+from evals.sitting.exam_partners import OPENING
+from evals.sitting.sitting import Sitting
 from evals.stats.intervals import estimate, tabulate
 from pipeline.core.random_streams import stream
 from pipeline.core.schema import Task, Turn

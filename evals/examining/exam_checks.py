@@ -12,8 +12,9 @@ from pathlib import Path
 from evals.exams.registry import EXAMS, catalog, exams_of, find_exam, included
 from evals.metrics.metric import metric_name
 from evals.sitting.exam import Exam, asked, not_asked
+from evals.sitting.exam_partners import ARMS
 from evals.sitting.scaffold import check_scaffold
-from evals.sitting.sitting import ARMS, counted
+from evals.sitting.sitting import counted
 from pipeline.core.errors import ConfigError
 from pipeline.core.plugins import is_address
 from pipeline.core.settings import origin, valid

@@ -14,7 +14,8 @@ from evals.metrics.case import Case, Hits, tally
 from evals.metrics.metric import HIDDEN, Metric, Shown, difference
 from evals.metrics.reader import ANSWERS, ATTEMPT, FACT, REFUSE, Reader
 from evals.sitting.exam import Exam
-from evals.sitting.sitting import ARMS, LACKING, OPENING, ExamEpisode, Sitting
+from evals.sitting.exam_partners import ARMS, LACKING, OPENING
+from evals.sitting.sitting import ExamEpisode, Sitting
 from pipeline.core.schema import Task, Turn
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import view

@@ -15,11 +15,13 @@ from evals.metrics.case import Case, Hits, tally
 from evals.metrics.metric import HIDDEN, Metric, Shown, difference
 from evals.metrics.reader import ANSWERS, ATTEMPT, Reader
 from evals.sitting.exam import Exam
+from evals.sitting.exam_partners import OPENING
 from evals.sitting.pairs import MOVABLE, most, movable, talk
-from evals.sitting.sitting import OPENING, Sitting
+from evals.sitting.sitting import Sitting
 from pipeline.core.random_streams import stream
 from pipeline.core.schema import Belief, Task, Turn
-from pipeline.dialogue.episode import believe, speak
+from pipeline.dialogue.beliefs import believe
+from pipeline.dialogue.episode import speak
 from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import view

@@ -13,7 +13,8 @@ from evals.metrics.case import Case, tally
 from evals.metrics.metric import HIDDEN, Metric, Shown, difference
 from evals.metrics.reader import ANSWERS, ATTEMPT, REFUSE, Reader
 from evals.sitting.exam import Exam
-from evals.sitting.sitting import ARMS, ExamEpisode, Sitting
+from evals.sitting.exam_partners import ARMS
+from evals.sitting.sitting import ExamEpisode, Sitting
 from pipeline.experiment.experiment import Experiment
 from pipeline.reading.correctness import is_right
 

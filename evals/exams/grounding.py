@@ -13,7 +13,8 @@ from evals.metrics.case import Case, Hits, tally
 from evals.metrics.metric import HIDDEN, Metric, Shown
 from evals.metrics.reader import ATTEMPT, FACT, REFUSE, Reader
 from evals.sitting.exam import Exam
-from evals.sitting.sitting import OPENING, ExamEpisode, Sitting
+from evals.sitting.exam_partners import OPENING
+from evals.sitting.sitting import ExamEpisode, Sitting
 from pipeline.core.random_streams import stream
 from pipeline.core.schema import Task, Turn
 from pipeline.dialogue.episode import speak

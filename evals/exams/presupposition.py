@@ -48,11 +48,12 @@ from evals.metrics.case import Case, Hits, tally
 from evals.metrics.metric import alike
 from evals.metrics.reader import Reader
 from evals.sitting.exam import Exam, Reference, options
+from evals.sitting.exam_partners import OPENING
 from evals.sitting.items import items, shown
 from evals.sitting.pairs import PEER
 from evals.sitting.reference_rates import references
 from evals.sitting.scripted_student import Scripted
-from evals.sitting.sitting import OPENING, Sitting, needs_real_model
+from evals.sitting.sitting import Sitting, needs_real_model
 from pipeline.core.resources import shipped
 from pipeline.core.schema import Message, Task, Turn, digest
 from pipeline.core.settings import Section

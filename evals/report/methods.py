@@ -13,7 +13,8 @@ from pathlib import Path
 
 from evals.exams.asking import ASK_SKILL, MOVES_OF
 from evals.metrics.metric import signed_sum
-from evals.stats.intervals import Tables, contrast
+from evals.stats.contrasts import contrast
+from evals.stats.intervals import Tables
 from pipeline.core.schema import Json
 
 

@@ -24,8 +24,9 @@ from evals.exams.asking import FIRST_TURN
 from evals.exams.registry import catalog_of
 from evals.metrics.metric import SignedSum
 from evals.report.price import Price, exam_size, price
-from evals.stats.intervals import Squares, detectable, sides, squares
-from evals.stats.results import results
+from evals.stats.contrasts import detectable, sides
+from evals.stats.intervals import Squares, squares
+from evals.stats.stored_cases import results
 from pipeline.core.errors import ConfigError
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.settings import Compare

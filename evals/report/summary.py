@@ -27,8 +27,9 @@ from evals.report.methods import agreement, beside, cost, differ
 from evals.report.summary_types import Summary
 from evals.report.transfer import transfer_block
 from evals.report.turn_values_table import values
-from evals.stats.intervals import Difference, Tables, contrast, estimate, holm
-from evals.stats.results import results
+from evals.stats.contrasts import Difference, contrast, holm
+from evals.stats.intervals import Tables, estimate
+from evals.stats.stored_cases import results
 from evals.stats.wording_shortcut import Wording, youden_j
 from pipeline.building.turn_values import has_turn_values
 from pipeline.core.errors import ConfigError

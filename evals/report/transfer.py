@@ -1,7 +1,7 @@
 """The transfer matrix: what students were trained on, by what they are examined on.
 
 A row is a condition of the config, a column a metric of `compare.transfer`, a cell the condition less the untrained
-base with its 95% interval over tasks and seeds (`evals.stats.intervals.contrast`: both sat the same tasks). Bold leaves
+base with its 95% interval over tasks and seeds (`evals.stats.contrasts.contrast`: both sat the same tasks). Bold leaves
 out 0; an asterisk does so after Holm's correction over the whole matrix, since of many cells one in twenty leaves out 0
 by chance. A dash is a condition that had nothing to learn from, or a metric without cases.
 
@@ -22,8 +22,9 @@ from rich.table import Table
 from evals.metrics.catalog import Catalog
 from evals.metrics.metric import SignedSum
 from evals.report.figures import ACCENT, INK, LINE, MUTED, SECOND, STYLE, svg
-from evals.stats.intervals import Tables, contrast, estimate, holm
-from evals.stats.written import interval, number
+from evals.stats.contrasts import contrast, holm
+from evals.stats.intervals import Tables, estimate
+from evals.stats.number_format import interval, number
 from pipeline.core.schema import Json
 from pipeline.experiment.experiment import Experiment
 

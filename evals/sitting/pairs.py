@@ -13,7 +13,8 @@ from evals.metrics.metric import HIDDEN, Metric, Shown
 from evals.metrics.reader import ANSWERS
 from evals.sitting.sitting import Sitting
 from pipeline.core.schema import Belief, Party, Task
-from pipeline.dialogue.episode import Cast, Episode, Played, believe
+from pipeline.dialogue.beliefs import believe
+from pipeline.dialogue.episode import Cast, Episode, Played
 from pipeline.dialogue.turn_taking import play
 from pipeline.engines.model import Model
 from pipeline.knowledge.condition import Condition

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 from evals.metrics.metric import HIDDEN, Metric
+from evals.sitting.exam_partners import ARMS
 from pipeline.core.random_streams import stream
 from pipeline.core.schema import Message, Task, Turn
 from pipeline.dialogue.episode import Cast, EmptyTurn, Episode, Played
@@ -25,20 +26,9 @@ from pipeline.reading.context import TurnInContext, Unlabelled
 from pipeline.reading.labeller import Labeller, label
 from pipeline.sandbox.checks import checked
 
-# arm: (the partner's condition, its wording, the tasks on which it tells something that another arm does not)
-BOTH = ("full", "underspecified", "sharded", "false_premise")
-LACKING = ("underspecified", "sharded")
-ARMS: dict[str, tuple[Condition, str, tuple[str, ...]]] = {
-    "facts": (Condition(partition="facts"), "exam", BOTH),
-    "volunteer": (Condition(partition="facts", disclosure="volunteer"), "exam", LACKING),
-    "chatter": (Condition(partition="facts", disclosure="chatter"), "exam", LACKING),
-    "verifier": (Condition(partition="verifier"), "exam", ("full",)),
-    "unhelpful": (Condition(partition="symmetric"), "unhelpful", BOTH),
-}
 UNANSWERED = (EmptyTurn, ContextOverflow, EngineError)
 T = TypeVar("T")
 SOLO = Condition(partition="solo")  # content-free turns in the partner's place
-OPENING = Condition(partition="symmetric")  # the student's opening view is the same under every partner
 
 
 # What is counted of all exams of a sitting together.

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from evals.report.pages import environment
+from evals.report.rendering import environment
 from evals.report.summary import clean
 from evals.society import society_figures
 from evals.society.paper_claims import Claim, Sweep, claims, experiments, needed_for, smallest_q

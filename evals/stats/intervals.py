@@ -1,4 +1,4 @@
-"""Ratios with intervals, and paired contrasts between conditions, over crossed tasks and seeds.
+"""Ratios with intervals, over crossed tasks and seeds; differences between conditions are in contrasts.py.
 
 A seed re-samples dialogues *and* trains, and every seed sits the same exam tasks, so cases form a
 [seed, task] table of hits and n. The value is the pooled ratio sum(hits) / sum(n). Cases of one task
@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import t as student_t
-from statsmodels.stats.multitest import multipletests
 
 from evals.metrics.case import Case
 from evals.metrics.metric import SignedSum, ratio
@@ -33,28 +32,6 @@ class Rate(NamedTuple):
     low: float
     high: float
     n: int
-
-
-class Difference(NamedTuple):
-    """a - b with its 95% interval. `paired` says that both sat the same tasks under the same seeds.
-
-    `detectable` is the smallest true difference that such an experiment finds in 80% of runs at a
-    two-sided 5%: (t.975 + t.80) standard errors on `df`, which is 2.8 of them where df is large.
-    """
-
-    metric: str
-    a: str
-    b: str
-    difference: float
-    low: float
-    high: float
-    p: float
-    se: float
-    df: float
-    detectable: float
-    tasks: int
-    seeds: int
-    paired: bool
 
 
 def wilson(hits: float, n: int) -> Rate:
@@ -78,7 +55,7 @@ def tabulate(cases: Mapping[int, Iterable[Case]]) -> Tables:
     return tables
 
 
-class _Ratio(NamedTuple):
+class WeightedRatio(NamedTuple):
     """A weighted ratio on the common [seed, task] grid."""
 
     weight: float
@@ -90,11 +67,15 @@ class _Ratio(NamedTuple):
         return float(self.hits.sum() / self.n.sum())
 
 
-def _keys(tables: Tables, total: SignedSum, greedy: bool) -> list[tuple[int, str]]:
+def seeds_and_tasks(tables: Tables, total: SignedSum, greedy: bool) -> list[tuple[int, str]]:
+    """Of which there are cases of any part."""
     return [key for part in total.weights for key in tables.get((part, greedy), {})]
 
 
-def _ratios(tables: Tables, total: SignedSum, greedy: bool, seeds: Sequence[int], tasks: Sequence[str]) -> list[_Ratio]:
+def on_grid(
+    tables: Tables, total: SignedSum, greedy: bool, seeds: Sequence[int], tasks: Sequence[str]
+) -> list[WeightedRatio]:
+    """The parts of a sum, each as hits and n of shape [seeds, tasks]."""
     row, column = {s: i for i, s in enumerate(seeds)}, {t: i for i, t in enumerate(tasks)}
     ratios = []
     for part, weight in total.weights.items():
@@ -103,7 +84,7 @@ def _ratios(tables: Tables, total: SignedSum, greedy: bool, seeds: Sequence[int]
             if seed in row:
                 hits[row[seed], column[task]] = h
                 n[row[seed], column[task]] = count
-        ratios.append(_Ratio(weight, hits, n))
+        ratios.append(WeightedRatio(weight, hits, n))
     return ratios
 
 
@@ -136,7 +117,7 @@ class Squares(NamedTuple):
         return math.sqrt(max(total / (rows * columns), floor)), df
 
 
-def squares(ratios: Sequence[_Ratio]) -> Squares:
+def squares(ratios: Sequence[WeightedRatio]) -> Squares:
     """The mean squares of a weighted sum of ratios, each linearised to a value per cell."""
     shape = np.broadcast_shapes(*(ratio.hits.shape for ratio in ratios))
     rows, columns = shape
@@ -153,15 +134,15 @@ def squares(ratios: Sequence[_Ratio]) -> Squares:
     return Squares(seed=seed, task=task, rest=rest, rows=rows, columns=columns, floor=float(floor))
 
 
-def _bounds(ratios: Sequence[_Ratio]) -> tuple[float, float]:
+def _bounds(ratios: Sequence[WeightedRatio]) -> tuple[float, float]:
     """The least and greatest value of a sum of shares; unbounded where hits are no counts."""
     if any((ratio.hits < 0).any() or (ratio.hits > ratio.n).any() for ratio in ratios):
         return -math.inf, math.inf
     return sum(min(r.weight, 0.0) for r in ratios), sum(max(r.weight, 0.0) for r in ratios)
 
 
-def _interval(
-    value: float, ratios: Sequence[_Ratio], se: float, df: float, limits: tuple[float, float] | None = None
+def interval_around(
+    value: float, ratios: Sequence[WeightedRatio], se: float, df: float, limits: tuple[float, float] | None = None
 ) -> tuple[float, float]:
     least, most = limits or _bounds(ratios)
     if math.isnan(se):
@@ -181,86 +162,15 @@ def estimate(tables: Tables, total: SignedSum, greedy: bool = False, limits: tup
     how unsure three seeds leave the seeds' own variance, hence Student's t. With one seed no interval can
     know how seeds differ: .96, .58, .23, so one-seed intervals hold for that trained student only.
     """
-    keys = _keys(tables, total, greedy)
-    ratios = _ratios(tables, total, greedy, sorted({s for s, _ in keys}), sorted({t for _, t in keys}))
+    keys = seeds_and_tasks(tables, total, greedy)
+    ratios = on_grid(tables, total, greedy, sorted({s for s, _ in keys}), sorted({t for _, t in keys}))
     n = int(min(ratio.n.sum() for ratio in ratios))
     if n == 0:
         return Rate(math.nan, math.nan, math.nan, 0)
     value = sum(ratio.weight * ratio.value for ratio in ratios)
-    return Rate(value, *_interval(value, ratios, *squares(ratios).spread(), limits), n)
+    return Rate(value, *interval_around(value, ratios, *squares(ratios).spread(), limits), n)
 
 
 def pooled(cells: Cells, limits: tuple[float, float] | None = None) -> Rate:
     """The same of one ratio's cells."""
     return estimate({("ratio", False): cells}, ratio("ratio"), limits=limits)
-
-
-def _match(a: Sequence[int], b: Sequence[int]) -> tuple[Sequence[int], Sequence[int], bool]:
-    """Seeds to use of each side, and whether they are the same ones."""
-    shared = sorted(set(a) & set(b))
-    if len(shared) == max(len(a), len(b)) or len(shared) > 1:
-        return shared, shared, True
-    if min(len(a), len(b)) == 1:
-        return a, b, False  # a student that is not retrained stands against every seed of the other
-    # Independent seeds may be matched in any order: it costs power, not validity.
-    fewest = min(len(a), len(b))
-    return a[:fewest], b[:fewest], False
-
-
-def detectable(se: float, df: float) -> float:
-    """The smallest true difference that is found in 80% of runs at a two-sided 5%."""
-    return se * float(student_t.ppf(0.975, df) + student_t.ppf(0.8, df))
-
-
-def sides(tables: Mapping[str, Tables], total: SignedSum, a: str, b: str) -> tuple[list[_Ratio], list[str], int, bool]:
-    """The ratios of a - b on one grid, its tasks, how many seeds it has, and whether the seeds are the same ones."""
-    keys = {name: _keys(tables[name], total, False) for name in (a, b)}
-    tasks = sorted({task for side in keys.values() for _, task in side})
-    seeds_a, seeds_b, paired = _match(*(sorted({s for s, _ in keys[name]}) for name in (a, b)))
-    ratios = _ratios(tables[a], total, False, seeds_a, tasks)
-    ratios += [r._replace(weight=-r.weight) for r in _ratios(tables[b], total, False, seeds_b, tasks)]
-    return ratios, tasks, max(len(seeds_a), len(seeds_b)), paired
-
-
-def contrast(tables: Mapping[str, Tables], total: SignedSum, a: str, b: str) -> Difference:
-    """The metric under `a` minus under `b`, paired by task and by seed wherever both have them.
-
-    Each side keeps its own denominator, so the difference equals that of the two values in the table
-    (over the seeds used). Tasks that only one side has enter as unpaired. NaN where a side has no case.
-    """
-    ratios, tasks, used, same_seeds = sides(tables, total, a, b)
-    tasks_a, tasks_b = ({task for _, task in _keys(tables[name], total, False)} for name in (a, b))
-    value = low = high = p = se = df = least = math.nan
-    paired = False
-    if min(ratio.n.sum() for ratio in ratios) > 0:
-        value = sum(ratio.weight * ratio.value for ratio in ratios)
-        se, df = squares(ratios).spread()
-        low, high = _interval(value, ratios, se, df)
-        p = float(2 * student_t.sf(abs(value) / se, df))  # NaN where se is
-        least = detectable(se, df)
-        paired = same_seeds and bool(tasks_a & tasks_b)
-    return Difference(
-        metric=total.name,
-        a=a,
-        b=b,
-        difference=value,
-        low=low,
-        high=high,
-        p=p,
-        se=se,
-        df=df,
-        detectable=least,
-        tasks=len(tasks),
-        seeds=used,
-        paired=paired,
-    )
-
-
-def holm(p: Sequence[float]) -> list[float]:
-    """Holm's correction; NaN stays NaN and is not counted as a test."""
-    real = [i for i, value in enumerate(p) if not math.isnan(value)]
-    corrected = [math.nan] * len(p)
-    if real:
-        for i, value in zip(real, multipletests([p[i] for i in real], method="holm")[1], strict=True):
-            corrected[i] = float(value)
-    return corrected

@@ -13,9 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from pipeline.building.dialogue_keys import dialogue_id, stream_key
 from pipeline.building.failures import TYPED, NoWrongAnswer, failure_of, forget_engine_errors, unreadable
 from pipeline.building.making import Counts, make_missing
-from pipeline.core.schema import Task, digest
+from pipeline.core.schema import Task
 from pipeline.dialogue.episode import Cast, Episode
 from pipeline.dialogue.turn_taking import play
 from pipeline.experiment.assignment import tasks_of
@@ -34,23 +35,6 @@ class PlannedDialogue(NamedTuple):
     task: Task
     cell: Cell
     sample: int
-
-
-def dialogue_id(cell: Cell, task_id: str, sample: int) -> str:
-    """A hash of task, condition, seed and config."""
-    experiment, shaping = cell.experiment, cell.condition.shaping()
-    particulars = experiment.particulars(cell.condition_name)
-    return digest(
-        task_id, cell.condition_name, shaping, cell.seed, cell.round, sample, experiment.fingerprint(), *particulars
-    )
-
-
-def stream_key(cell: Cell, task_id: str, sample: int) -> str:
-    """The key of a dialogue's random streams.
-
-    Not named by condition: all conditions meet the same task with the same draws until their partners differ.
-    """
-    return digest(task_id, cell.seed, cell.round, sample, cell.experiment.fingerprint())
 
 
 def planned_dialogues(cell: Cell, tasks: Collection[Task]) -> Iterator[PlannedDialogue]:

@@ -1,6 +1,6 @@
 """Random streams by name: the same key gives the same draws, whatever else is drawn, and in whatever order.
 
-A dialogue's key is its task, seed, round and sample (pipeline/building/build.py), an exam's has "exam" before them
+A dialogue's key is its task, seed, round and sample (pipeline/building/dialogue_keys.py); an exam's begins with "exam"
 (evals/sitting/sitting.py). No key names a condition: conditions start from the same first student turn.
 """
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from pipeline.building.build import dialogue_id
+from pipeline.building.dialogue_keys import dialogue_id
 from pipeline.building.turn_values import answer_value, turn_value
 from pipeline.core.schema import Task, Turn
 from pipeline.dialogue.rule_partner import WORDINGS

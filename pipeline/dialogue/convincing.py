@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from pipeline.core.random_streams import stream
 from pipeline.core.schema import Turn, digest
-from pipeline.dialogue.episode import Episode, ask_privately, belief_of, speak
+from pipeline.dialogue.beliefs import ask_privately, belief_of
+from pipeline.dialogue.episode import Episode, speak
 from pipeline.engines.model import Completion
 from pipeline.knowledge.known import known
 from pipeline.reading.attempt import attempt

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 
 from pipeline.core.random_streams import stream
 from pipeline.core.schema import Belief, Party, Turn, digest
+from pipeline.dialogue.beliefs import believe
 from pipeline.dialogue.convincing import most_convincing
-from pipeline.dialogue.episode import Episode, Played, believe, speak
+from pipeline.dialogue.episode import Episode, Played, speak
 from pipeline.dialogue.q_priming import is_primed, question_instead
 from pipeline.dialogue.rule_partner import rule_reply
 from pipeline.dialogue.script import play_script

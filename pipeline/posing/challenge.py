@@ -25,7 +25,8 @@ from pipeline.reading.acts import given
 from pipeline.reading.numbers.arithmetic import Computed, NotArithmetic, evaluate, written
 from pipeline.reading.numbers.equality import equal, number
 from pipeline.reading.sentences import content_words
-from pipeline.tasks.parsing import split_of, wrong_answer
+from pipeline.tasks.parsing import wrong_answer
+from pipeline.tasks.split import split_of
 
 LONGEST_ANSWER = 60  # characters: a student has to say the same words
 

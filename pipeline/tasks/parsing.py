@@ -15,6 +15,7 @@ from pipeline.core.errors import ConfigError, MaieuticError
 from pipeline.core.schema import Fact, Step, Task, question_hash
 from pipeline.reading.sentences import sentences
 from pipeline.tasks.settings import Tasks
+from pipeline.tasks.split import split_of
 
 T = TypeVar("T")
 
@@ -28,11 +29,6 @@ class BadRow(NamedTuple):
 
 class RowError(MaieuticError, ValueError):
     """What is wrong with one row; its place is added by `parse`."""
-
-
-def split_of(question: str) -> str:
-    """'train' or 'exam' (one in five), by the words and numbers of the full question, in every source alike."""
-    return "exam" if int(question_hash(question), 16) % 5 == 0 else "train"
 
 
 def local_file(settings: Tasks, what: str) -> Path:

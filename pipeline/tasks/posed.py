@@ -15,9 +15,10 @@ from pydantic import ValidationError
 
 from pipeline.core.schema import Specification, Task, question_hash
 from pipeline.reading.numbers.equality import equal
-from pipeline.tasks.parsing import BadRow, RowError, json_lines, local_file, parse, split_of, text_of, wrong_answer
+from pipeline.tasks.parsing import BadRow, RowError, json_lines, local_file, parse, text_of, wrong_answer
 from pipeline.tasks.settings import Tasks
 from pipeline.tasks.source import Licence, Source
+from pipeline.tasks.split import split_of
 
 WHAT = (
     "a JSON Lines file of tasks (id, source, specification, question, full_question, facts, answer), such as "

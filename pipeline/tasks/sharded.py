@@ -24,12 +24,12 @@ from pipeline.tasks.parsing import (
     json_list,
     local_file,
     parse,
-    split_of,
     text_of,
     wrong_answer,
 )
 from pipeline.tasks.settings import Tasks
 from pipeline.tasks.source import Licence, Source
+from pipeline.tasks.split import split_of
 
 WHAT = "the JSON list of sharded problems (question, answer, shards)"
 

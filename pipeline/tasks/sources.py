@@ -19,9 +19,10 @@ from typing import get_args
 from pipeline.core.errors import ConfigError
 from pipeline.core.plugins import file_of, is_address, load_object
 from pipeline.core.schema import Specification, Task
-from pipeline.tasks.parsing import BadRow, split_of
+from pipeline.tasks.parsing import BadRow
 from pipeline.tasks.settings import Tasks
 from pipeline.tasks.source import Reader, Source
+from pipeline.tasks.split import split_of
 
 FOLDER = Path(__file__).parent
 

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from maieutic_dialogue.stage import Info, Stage
-from pipeline.building.build import planned_dialogues, stream_key
+from pipeline.building.build import planned_dialogues
+from pipeline.building.dialogue_keys import stream_key
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Message, Task
 from pipeline.knowledge.view import view

@@ -20,7 +20,7 @@ from evals.audit.audited_talks import Material, group, holds, played, seed_of
 from evals.audit.checks import functional, leak
 from evals.audit.finding import Check, Finding, Tried, share, untested
 from evals.audit.other_worlds import other_worlds, view_changed
-from pipeline.building.build import stream_key
+from pipeline.building.dialogue_keys import stream_key
 from pipeline.core.random_streams import stream
 from pipeline.core.schema import Task, Turn, digest
 from pipeline.dialogue.rule_partner import rule_reply

@@ -33,7 +33,7 @@ from evals.sitting.exam import options
 from evals.stats.bootstrap import case_bootstrap, percentiles
 from evals.stats.intervals import Rate, Tables, estimate
 from evals.stats.parts import Figure, Part
-from evals.stats.results import results
+from evals.stats.stored_cases import results
 from pipeline.core.schema import Json
 from pipeline.core.settings import Section
 from pipeline.experiment.experiment import Experiment

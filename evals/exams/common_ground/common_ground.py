@@ -44,8 +44,9 @@ from evals.metrics.case import Case, Hits, tally
 from evals.metrics.metric import alike
 from evals.metrics.reader import ANSWERS
 from evals.sitting.exam import Exam, Reference
+from evals.sitting.exam_partners import OPENING
 from evals.sitting.reference_rates import references, seated
-from evals.sitting.sitting import OPENING, Sitting, needs_real_model
+from evals.sitting.sitting import Sitting, needs_real_model
 from pipeline.core.random_streams import stream
 from pipeline.core.schema import Task, Turn
 from pipeline.dialogue.episode import speak

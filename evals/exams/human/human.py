@@ -30,7 +30,7 @@ from pipeline.core.schema import Message, Task, digest
 from pipeline.experiment.experiment import Experiment
 from pipeline.reading.labeller import open_labeller
 from pipeline.runs.progress import say
-from pipeline.tasks.parsing import split_of
+from pipeline.tasks.split import split_of
 
 SCOPE = "@people"
 UNSEEN = "(What was said before is not shown.)"  # chat templates begin with the user

@@ -22,7 +22,8 @@ import numpy as np
 from evals.exams.human.people import LABELS, POSITIONS, Acts, HumanTurn
 from evals.metrics.metric import ratio
 from evals.stats.bootstrap import RESAMPLES, Array, cluster_bootstrap, percentiles
-from evals.stats.intervals import Rate, Tables, contrast, estimate
+from evals.stats.contrasts import contrast
+from evals.stats.intervals import Rate, Tables, estimate
 from pipeline.core.schema import Json
 
 Draws = Mapping[str, Sequence[Acts]]  # of each human turn's id

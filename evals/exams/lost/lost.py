@@ -39,7 +39,8 @@ from evals.metrics.case import Case, Hits, tally
 from evals.metrics.metric import HIDDEN, Metric, difference
 from evals.metrics.reader import ANSWERS
 from evals.sitting.exam import Exam, options
-from evals.sitting.sitting import OPENING, Sitting
+from evals.sitting.exam_partners import OPENING
+from evals.sitting.sitting import Sitting
 from pipeline.core.random_streams import stream
 from pipeline.core.schema import Task, Turn
 from pipeline.core.settings import Section

@@ -25,9 +25,10 @@ from rich.table import Table
 
 from evals.exams.lost.lost import MODES, SCORES
 from evals.metrics.metric import ratio
-from evals.stats.intervals import Cells, Rate, Tables, contrast, pooled
+from evals.stats.contrasts import contrast
+from evals.stats.intervals import Cells, Rate, Tables, pooled
+from evals.stats.number_format import interval, number
 from evals.stats.parts import Figure, Part
-from evals.stats.written import interval, number
 from pipeline.core.schema import Json
 
 STATISTICS = ("P", "A90", "U", "variance")

@@ -27,10 +27,12 @@ import random
 from evals.metrics.case import Case, Hits, tally
 from evals.metrics.metric import Metric, alike, difference
 from evals.metrics.reader import Reader
-from evals.sitting.sitting import OPENING, Sitting
+from evals.sitting.exam_partners import OPENING
+from evals.sitting.sitting import Sitting
 from pipeline.core.random_streams import stream
 from pipeline.core.schema import Belief, Task, Turn
-from pipeline.dialogue.episode import believe, speak
+from pipeline.dialogue.beliefs import believe
+from pipeline.dialogue.episode import speak
 from pipeline.knowledge.view import view
 from pipeline.reading.numbers.equality import equal
 

@@ -65,8 +65,9 @@ from evals.metrics.case import Case, Hits, tally
 from evals.metrics.metric import Metric, alike
 from evals.metrics.reader import Reader
 from evals.sitting.exam import Exam, Reference, options
+from evals.sitting.exam_partners import OPENING
 from evals.sitting.reference_rates import references, seated
-from evals.sitting.sitting import OPENING, Sitting
+from evals.sitting.sitting import Sitting
 from pipeline.core.errors import ConfigError
 from pipeline.core.random_streams import stream
 from pipeline.core.schema import Draft, Task, Turn, digest, question_hash

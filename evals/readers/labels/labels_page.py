@@ -8,7 +8,7 @@ from evals.readers.detectors.detectors_page import Section
 from evals.readers.labels.label_classes import CLASSES
 from evals.readers.labels.learn import BASELINES
 from evals.readers.labels.table import PEOPLE, TARGETS, show, verdict
-from evals.report.pages import environment
+from evals.report.rendering import environment
 from evals.stats.classification import FEWEST
 from pipeline.core.schema import Json
 

@@ -28,7 +28,7 @@ from evals.metrics.case import tally
 from evals.report.summary import clean
 from evals.sitting.sitting import Sitting
 from evals.stats.intervals import tabulate
-from evals.stats.written import interval, number
+from evals.stats.number_format import interval, number
 from pipeline.core.errors import ConfigError
 from pipeline.engines.model import Completion
 from pipeline.engines.scripted import ScriptedModel

@@ -12,7 +12,7 @@ from rich.console import Console
 from evals.exams.lost.lost import EXAM, MODES, played, scored, sit
 from evals.exams.lost.unreliability import lost_block, lost_tables, percentile, variance
 from evals.metrics.case import Case
-from evals.report.pages import environment
+from evals.report.rendering import environment
 from evals.report.summary import clean
 from evals.sitting.sitting import Sitting
 from evals.stats.intervals import tabulate

@@ -13,8 +13,9 @@ from evals.examining.cost import most_answers
 from evals.examining.exam_checks import check_exams, measured
 from evals.examining.examine import examine_all
 from evals.report.power import plan
-from evals.report.report import table, write
+from evals.report.report_page import write
 from evals.report.summary import summarize
+from evals.report.terminal_tables import table
 from pipeline.core.errors import ConfigError
 from pipeline.experiment.experiment import Experiment, dump
 from tests.builders import small_experiment

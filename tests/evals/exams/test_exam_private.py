@@ -17,7 +17,7 @@ from evals.exams.private.parties import PARTIES, Closed, Open
 from evals.exams.private.private import AGENTS, COUNT, EXAM, MINDREADERS, MODES, of_scenarios, reference, told
 from evals.exams.private.scenarios import NOTHING, mentions, numbers, reached, scenarios, taken
 from evals.metrics.case import Case
-from evals.report.pages import environment
+from evals.report.rendering import environment
 from evals.report.summary import clean
 from evals.sitting.reference_rates import seated
 from pipeline.core.schema import Turn

@@ -17,7 +17,7 @@ from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Fact, Task, Turn
 from pipeline.engines.model import Completion
 from pipeline.experiment.experiment import Experiment
-from pipeline.tasks.parsing import split_of
+from pipeline.tasks.split import split_of
 from tests.builders import small_experiment
 from tests.fakes import FakeModel
 

@@ -38,8 +38,8 @@ from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.known import known
 from pipeline.reading.stated import gives_away
 from pipeline.tasks import stepverify
-from pipeline.tasks.parsing import split_of
 from pipeline.tasks.settings import Tasks
+from pipeline.tasks.split import split_of
 from pipeline.tasks.stepverify import Note
 from tests.evals.small_exam import exam_experiment, is_declared, rate, ratios
 from tests.fakes import FakeModel

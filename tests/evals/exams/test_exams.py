@@ -12,8 +12,9 @@ from evals.exams.asking import first_turn, whole_episode
 from evals.exams.collapse import collapse
 from evals.exams.feedback import feedback
 from evals.exams.grounding import grounding
+from evals.sitting.exam_partners import ARMS
 from evals.sitting.pairs import Pair, movable
-from evals.sitting.sitting import ARMS, ExamEpisode, Sitting
+from evals.sitting.sitting import ExamEpisode, Sitting
 from pipeline.core.schema import Belief, Fact, Message, Task, Turn
 from pipeline.dialogue.episode import Played
 from pipeline.dialogue.rule_partner import WORDINGS

@@ -21,14 +21,14 @@ from evals.exams.human.people import HumanTurn, People, labelled, places
 from evals.report.summary import clean
 from evals.sitting.sitting import needs_real_model
 from evals.stats.intervals import Rate
-from evals.stats.written import interval, number
+from evals.stats.number_format import interval, number
 from pipeline.core.errors import ConfigError
 from pipeline.engines.model import Completion
 from pipeline.engines.scripted import ScriptedModel
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.runs.store import StoreError
-from pipeline.tasks.parsing import split_of
+from pipeline.tasks.split import split_of
 from tests.builders import small_experiment
 
 ROOT = Path(__file__).parents[3]

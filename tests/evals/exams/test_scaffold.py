@@ -11,8 +11,8 @@ from evals.examining.cost import most_answers
 from evals.examining.examine import examine
 from evals.exams.persuader.persuader import PRIVATE
 from evals.exams.private.private import MINDREADERS
+from evals.sitting.exam_partners import OPENING
 from evals.sitting.scaffold import QUESTIONS, Questioned, check_scaffold, scaffolded
-from evals.sitting.sitting import OPENING
 from maieutic.cli import app
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Fact, Message, Task, Turn

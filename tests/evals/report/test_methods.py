@@ -10,7 +10,7 @@ import pytest
 from test_report import Nesting, text
 
 from evals.report.methods import agreement, beside, holds_zero
-from evals.report.report import change, write
+from evals.report.report_page import change, write
 from evals.report.summary import summarize, turn_values_of
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.settings import TurnValues

@@ -17,10 +17,10 @@ from evals.metrics.case import Case
 from evals.metrics.metric import ratio
 from evals.report.power import SEED_SD, TASK_SD, Components, PlanError, components, designs, plan, power
 from evals.report.price import Price, price
-from evals.report.report import write
+from evals.report.report_page import write
 from evals.report.summary import summarize
-from evals.stats.intervals import contrast, detectable
-from evals.stats.results import results
+from evals.stats.contrasts import contrast, detectable
+from evals.stats.stored_cases import results
 from pipeline.experiment.experiment import Experiment, load
 from tests.evals.made_run import made_run
 

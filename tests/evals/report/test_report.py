@@ -10,10 +10,12 @@ import pytest
 from rich.console import Console
 
 from evals.exams.asking import ASK_NEEDED
-from evals.report.report import matrix, metrics_of, number, samples, table, write
+from evals.report.report_page import matrix, metrics_of, samples, write
 from evals.report.summary import summarize
 from evals.report.summary_types import Summary
+from evals.report.terminal_tables import table
 from evals.report.validity import labelled_by
+from evals.stats.number_format import number
 from pipeline.knowledge.condition import Condition
 from tests.evals.made_run import CONDITIONS, made_run
 

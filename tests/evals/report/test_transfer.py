@@ -13,8 +13,8 @@ from evals.examining.exam_checks import check_metrics
 from evals.examining.examine import examine
 from evals.exams.registry import catalog_of
 from evals.metrics.case import Case
-from evals.report.pages import environment
-from evals.report.report import write
+from evals.report.rendering import environment
+from evals.report.report_page import write
 from evals.report.summary import clean, summarize
 from evals.report.transfer import marked, transfer_block, transfer_figure, transfer_table
 from evals.stats.intervals import tabulate

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from evals.exams.registry import catalog
 from evals.metrics.case import Case
 from evals.metrics.metric import ratio
-from evals.stats.intervals import Tables, contrast, estimate, holm, tabulate
+from evals.stats.contrasts import contrast, holm
+from evals.stats.intervals import Tables, estimate, tabulate
 from tests.evals.small_exam import shipped_exams
 
 METRICS = catalog(shipped_exams().values())

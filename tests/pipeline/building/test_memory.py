@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipeline.building.build import dialogue_id
+from pipeline.building.dialogue_keys import dialogue_id
 from pipeline.building.memory import embed, recall, remember, shown
 from pipeline.building.rounds import build_round
 from pipeline.core.errors import ConfigError

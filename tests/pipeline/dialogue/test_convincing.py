@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from pipeline.building.build import dialogue_id
+from pipeline.building.dialogue_keys import dialogue_id
 from pipeline.core.schema import Message, Task
 from pipeline.dialogue.episode import Cast, Episode
 from pipeline.dialogue.turn_taking import play

@@ -8,8 +8,8 @@ import pytest
 
 from pipeline.tasks import posed
 from pipeline.tasks.loading import load_tasks
-from pipeline.tasks.parsing import split_of
 from pipeline.tasks.settings import Tasks
+from pipeline.tasks.split import split_of
 
 COUNTS = {"full": 1000, "underspecified": 1000}
 

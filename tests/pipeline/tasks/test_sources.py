@@ -12,10 +12,10 @@ from pipeline.core.errors import ConfigError
 from pipeline.experiment.assignment import tasks_of
 from pipeline.experiment.experiment import load
 from pipeline.tasks.loading import load_tasks, stream_tasks
-from pipeline.tasks.parsing import split_of
 from pipeline.tasks.settings import Tasks
 from pipeline.tasks.source import UNKNOWN
 from pipeline.tasks.sources import source_names, source_of
+from pipeline.tasks.split import split_of
 
 # In the words of the embedded world, so that the shipped base can be trained on them.
 MINE = """

@@ -22,8 +22,9 @@ from pipeline.knowledge.records import Dialogue
 from pipeline.knowledge.view import view
 from pipeline.tasks import stepverify
 from pipeline.tasks.loading import load_tasks
-from pipeline.tasks.parsing import RowError, split_of
+from pipeline.tasks.parsing import RowError
 from pipeline.tasks.settings import Tasks
+from pipeline.tasks.split import split_of
 from pipeline.tasks.stepverify import note, tells
 
 STRENGTHS = ("verifier", "verifier_where", "verifier_what")

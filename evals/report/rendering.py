@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from evals.stats.written import interval, number
+from evals.stats.number_format import interval, number
 
 
 def environment() -> Environment:

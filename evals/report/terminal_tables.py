@@ -1,0 +1,95 @@
+"""A summary in a terminal: the contrasts, what decides, and the exams of a run that compares nothing.
+
+maieutic compare runs/quickstart     # prints them
+"""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.markup import escape
+from rich.table import Table
+
+from evals.exams.asking import ASK_NEEDED
+from evals.exams.lost.unreliability import lost_tables
+from evals.metrics.catalog import Catalog
+from evals.report.methods import method_of
+from evals.report.report_page import always_shown, metrics_of, p_value, selecting
+from evals.report.summary_types import Summary
+from evals.report.transfer import transfer_table
+from evals.stats.number_format import interval, number
+from pipeline.core.schema import Json
+
+
+def table(summary: Summary) -> RenderableType:
+    """The deciding table: the primary contrast first, then the others, then behaviour per condition."""
+    page, metrics = summary.plain(), metrics_of(summary)
+    decided = _decided(page, metrics)
+    warnings = [f"[bold red]Does not reconcile:[/] {escape(line)}" for line in summary.problems]
+    more: list[RenderableType] = [_contrasts(page)] if summary.comparisons else [*exam_tables(summary)]
+    more += [decided] if decided else []
+    more += lost_tables(page["lost"]) if summary.lost else []
+    more += [transfer_table(page["transfer"])] if summary.transfer else []
+    return Group(f"[bold]{escape(summary.headline)}[/]", *warnings, *more)
+
+
+def _contrasts(page: Json) -> Table:
+    contrasts = Table(title="Contrasts (95% intervals; p of all but the primary is Holm's)", title_justify="left")
+    for column in ("metric", "a − b", "difference", "interval", "p"):
+        contrasts.add_column(column, justify="right" if column in ("difference", "p") else "left", overflow="fold")
+    for row in page["comparisons"]:
+        contrasts.add_row(
+            row["metric"] + (" (primary)" if row["primary"] else ""),
+            f"{row['a']} − {row['b']}",
+            number(row["difference"], 3, True),
+            interval(row, 3, True),
+            p_value(row["p"] if row["primary"] else row["p_holm"]),
+            style="bold" if row["primary"] else "",
+        )
+    return contrasts
+
+
+def _decided(page: Json, metrics: Catalog) -> Table | None:
+    """The metrics that decide, of each condition that has one of them; None where none has."""
+    deciding = [metric.name for metric in metrics.metrics if metric.shown.deciding]
+    conditions = {name: c for name, c in page["conditions"].items() if c["metrics"].keys() & set(deciding)}
+    if not conditions:
+        return None
+    shares = Table(title="Behaviour per condition (at the sampling temperature)", title_justify="left")
+    methods, selected = page["methods_differ"], selecting(page)
+    for column in ("condition", *(["method"] if methods else [])):
+        shares.add_column(column, no_wrap=True)
+    for column in (*deciding, f"predicted {ASK_NEEDED.name}"):
+        shares.add_column(column.replace("_", "_\n"), justify="right")  # on a narrow screen names need two lines
+    for name, condition in conditions.items():
+        rates = [condition["metrics"].get(metric) for metric in deciding]
+        shares.add_row(
+            name,
+            *([method_of(condition) or "–"] if methods else []),
+            *(number(rate["value"]) if rate else "–" for rate in rates),
+            number(selected[name]["predicted"]["ask_rate"]) if name in selected else "–",
+        )
+    return shares
+
+
+def exam_tables(summary: Summary) -> list[Table]:
+    """A table for each student of what it did in the exams that are shown whole; `lost` has its own."""
+    page, metrics, made = summary.plain(), metrics_of(summary), []
+    for name, condition in page["conditions"].items():
+        rows = [
+            (family, metric, rate)
+            for family in metrics.families
+            for metric, rate in condition["metrics"].items()
+            if rate["value"] is not None and metrics.family(metric) == family and always_shown(metrics.metric(metric))
+        ]
+        if not rows:
+            continue
+        whole = Table(title=f"Exams: {name} (95% intervals)", title_justify="left")
+        for column in ("exam", "metric", "value", "interval", "n"):
+            whole.add_column(column, justify="left" if column in ("exam", "metric") else "right", overflow="fold")
+        before = ""
+        for family, metric, rate in rows:
+            shown = "" if family == before else family
+            whole.add_row(shown, metric, number(rate["value"], 3), interval(rate, 3), f"{rate['n']:,}")
+            before = family
+        made.append(whole)
+    return made
