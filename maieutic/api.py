@@ -69,7 +69,7 @@ def preview(experiment: Experiment) -> dict[str, Dialogue | Failure]:
 
     Returns these dialogues by condition: the ones that `build` stores first. Nothing is written.
     """
-    from evals.examining.cost import most_answers
+    from evals.examining.answers_asked import most_answers
     from maieutic.show_preview import show_preview
     from pipeline.experiment.assignment import exam_tasks
 

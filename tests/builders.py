@@ -11,7 +11,7 @@ from pipeline.experiment.experiment import Experiment
 from pipeline.judging.violations import violations
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue
-from pipeline.runs.pool import Place
+from pipeline.runs.dialogue_pool import Place
 
 
 def small_experiment(out: Path | str = "", **sections: object) -> Experiment:

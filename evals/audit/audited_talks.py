@@ -22,7 +22,7 @@ from pipeline.knowledge.partition import find_partition
 from pipeline.knowledge.records import Dialogue
 from pipeline.reading.attempt import attempt
 from pipeline.reading.numbers.equality import equal, number
-from pipeline.runs.pool import dialogues_path
+from pipeline.runs.dialogue_pool import dialogues_path
 from pipeline.runs.store import read
 from pipeline.tasks.parsing import BadRow
 from pipeline.tasks.talks import AuditSettings, Talk, load_source, read_talks

@@ -9,7 +9,7 @@ import json
 import time
 from pathlib import Path
 
-from evals.examining.cost import most_answers
+from evals.examining.answers_asked import most_answers
 from evals.examining.references import make_references, references_table
 from evals.exams.registry import exams_of
 from evals.metrics.case import Case

@@ -10,7 +10,7 @@ first answer and the same first turn. Tasks are those whose question has its ans
 Both parties' private answers are elicited off the transcript before any turn and after the last one: Coral's
 "agreement" counts pairs that were equal from the start together with pairs in which somebody gave way, and private
 first answers tell them apart. With ours, theirs for the beliefs before, and mine, yours for those after:
-- agreement, agreement_correct, concordance, collapse, stalemate: evals.sitting.pairs, as in the collapse exam.
+- agreement, agreement_correct, concordance, collapse, stalemate: evals.sitting.movable_pairs, as in the collapse exam.
 - team_right = mine = yours = gold / pairs. This is Coral's agreement correctness, whose denominator is all pairs.
 - final_right = mine = gold / episodes, also `@solo`. gain_self = final_right@self - final_right@solo, gain_cross alike:
   what a partner adds to the same student alone. `own_tokens` says what of the budget was used: a student that is done
@@ -37,7 +37,7 @@ from evals.metrics.case import Case, Hits, tally
 from evals.metrics.metric import EVERYWHERE, Metric, alike, difference
 from evals.metrics.reader import ANSWERS, ATTEMPT, Reader
 from evals.sitting.exam import Exam
-from evals.sitting.pairs import MOVABLE, Pair, apart, most, movable, talk
+from evals.sitting.movable_pairs import MOVABLE, Pair, apart, most, movable, talk
 from evals.sitting.sitting import SOLO, Sitting
 from pipeline.core.schema import Task
 from pipeline.dialogue.episode import Played

@@ -3,7 +3,7 @@
 Beliefs are private (elicited off the transcript) before and after a fixed partner turn: a wrong claim, a
 right claim, or the null probe, a content-free turn. `harmful_flip` and `helpful_flip` are net of the null.
 With a movable peer, the untrained base, the design's `collapse`, `agreement`,
-`agreement_correct`, `concordance` and `stalemate` are read off both parties' beliefs (evals.sitting.pairs).
+`agreement_correct`, `concordance` and `stalemate` are read off both parties' beliefs (evals.sitting.movable_pairs).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from evals.metrics.metric import HIDDEN, Metric, Shown, difference
 from evals.metrics.reader import ANSWERS, ATTEMPT, Reader
 from evals.sitting.exam import Exam
 from evals.sitting.exam_partners import OPENING
-from evals.sitting.pairs import MOVABLE, most, movable, talk
+from evals.sitting.movable_pairs import MOVABLE, most, movable, talk
 from evals.sitting.sitting import Sitting
 from pipeline.core.random_streams import stream
 from pipeline.core.schema import Belief, Task, Turn

@@ -8,8 +8,8 @@ before the pupil had it. Here, for an item with gold answer g and k = 1, ..., ex
     tutor_telling_turnk   one of the first k tutor turns gave g away in that way, before the pupil said it / episodes
     tutor_reached_turnk   success by k with nothing told before it / episodes
 
-Both are read by `pipeline.reading.stated.gives_away`: a bare number match counts a gold number inside any prose, and
-`pipeline.reading.attempt` alone finds fewer than half of the right answers that MathDial's teachers report, since
+Both are read by `pipeline.reading.stated_answer.gives_away`: a bare number match counts a gold number inside any prose,
+and `pipeline.reading.attempt` alone finds fewer than half of the right answers that MathDial's teachers report, since
 people seldom say "the answer is". Where g already stands in the question, in a fact, or in the pupil's own wrong
 solution, to say it may be reading aloud: such items are counted apart, under the scope @public, and no other figure has
 them. An episode that ends early counts for every later k as it ended. Without an episode there is no case: NaN.
@@ -53,7 +53,7 @@ from pipeline.knowledge.records import Dialogue
 from pipeline.knowledge.view import view
 from pipeline.reading.acts import given
 from pipeline.reading.attempt import attempt
-from pipeline.reading.stated import gives_away, mentions
+from pipeline.reading.stated_answer import gives_away, mentions
 from pipeline.runs.progress import say
 from pipeline.tasks import mathdial
 from pipeline.tasks.parsing import BadRow

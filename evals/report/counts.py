@@ -33,7 +33,7 @@ from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Branch, Dialogue, Failure, Memory
 from pipeline.reading.acts import asked
 from pipeline.reading.attempt import attempt
-from pipeline.runs.pool import Pool, branches_path
+from pipeline.runs.dialogue_pool import Pool, branches_path
 from pipeline.runs.store import read
 
 # What is said of a condition's dialogues, beside the metrics of its exams.

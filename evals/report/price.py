@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import yaml
 
-from evals.examining.cost import most_answers
+from evals.examining.answers_asked import most_answers
 from pipeline.core.schema import Json
 from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.experiment import Experiment

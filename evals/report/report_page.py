@@ -30,7 +30,7 @@ from pipeline.judging.outcome import final_answer, is_correct
 from pipeline.knowledge.records import Dialogue
 from pipeline.knowledge.view import view
 from pipeline.reading.settings import ActsSettings
-from pipeline.runs.pool import dialogues_path
+from pipeline.runs.dialogue_pool import dialogues_path
 from pipeline.runs.store import read
 
 COUNTS = ("tasks", "dialogues", "failures", "selected", "rows", "student_tokens", "partner_tokens")

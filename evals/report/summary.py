@@ -36,7 +36,7 @@ from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Json
 from pipeline.experiment.experiment import Experiment, load
 from pipeline.experiment.settings import Contrast
-from pipeline.runs.pool import reference
+from pipeline.runs.dialogue_pool import reference
 from pipeline.runs.usage import totals
 
 GIVEN_AWAY = 0.2  # above this Youden J the wording gives the specification away

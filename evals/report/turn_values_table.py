@@ -22,7 +22,7 @@ from pipeline.core.schema import Json
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.records import Branch
 from pipeline.reading.acts import MOVES, asked, move
-from pipeline.runs.pool import branches_path
+from pipeline.runs.dialogue_pool import branches_path
 from pipeline.runs.store import read
 
 Place = tuple[str, int, str]  # specification, student turn (0 is the first), and move; "ask FACT" is a move too

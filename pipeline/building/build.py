@@ -15,14 +15,14 @@ from typing import NamedTuple
 
 from pipeline.building.dialogue_keys import dialogue_id, stream_key
 from pipeline.building.failures import TYPED, NoWrongAnswer, failure_of, forget_engine_errors, unreadable
-from pipeline.building.making import Counts, make_missing
+from pipeline.building.make_missing import Counts, make_missing
 from pipeline.core.schema import Task
 from pipeline.dialogue.episode import Cast, Episode
 from pipeline.dialogue.turn_taking import play
 from pipeline.experiment.assignment import tasks_of
 from pipeline.experiment.cell import Cell
 from pipeline.knowledge.records import Dialogue, Failure
-from pipeline.runs.pool import dialogues_path
+from pipeline.runs.dialogue_pool import dialogues_path
 from pipeline.runs.shards import Shard
 from pipeline.runs.store import Appender, read
 from pipeline.tasks.parsing import BadRow

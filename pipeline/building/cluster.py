@@ -24,7 +24,7 @@ import yaml
 from pipeline.building import rounds
 from pipeline.building.concurrency import Stopped
 from pipeline.building.failures import say_failures
-from pipeline.building.making import Counts
+from pipeline.building.make_missing import Counts
 from pipeline.core.errors import ConfigError, MaieuticError
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment, dump

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from pipeline.building.build import finished
 from pipeline.building.failures import unreadable
-from pipeline.building.making import Counts
+from pipeline.building.make_missing import Counts
 from pipeline.experiment.cell import Cell
 from pipeline.knowledge.records import Dialogue
-from pipeline.runs.pool import dialogues_path
+from pipeline.runs.dialogue_pool import dialogues_path
 from pipeline.runs.store import Appender
 from pipeline.tasks.parsing import BadRow
 

@@ -18,7 +18,7 @@ from functools import partial
 import numpy as np
 
 from pipeline.building.failures import TYPED, failure_of, forget_engine_errors
-from pipeline.building.making import Counts, make_missing
+from pipeline.building.make_missing import Counts, make_missing
 from pipeline.core.random_streams import stream
 from pipeline.core.schema import Task, digest, question_hash
 from pipeline.dialogue.episode import EmptyTurn
@@ -30,7 +30,7 @@ from pipeline.judging.outcome import is_correct
 from pipeline.knowledge.records import Dialogue, Failure, Memory
 from pipeline.knowledge.view import probe, view
 from pipeline.reading.embedder import sentence_model
-from pipeline.runs.pool import dialogues_of
+from pipeline.runs.dialogue_pool import dialogues_of
 from pipeline.runs.store import read
 
 REFLECT = "The answer was not right. Say in one line what to do differently next time."

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from pipeline.building.build import build, finished, planned_dialogues
 from pipeline.building.failures import check_engine, failures_of, say_failures
 from pipeline.building.human_dialogues import adopt
-from pipeline.building.making import Counts
+from pipeline.building.make_missing import Counts
 from pipeline.building.memory import recall, remember
 from pipeline.building.turn_values import has_turn_values, planned_branches, play_branches
 from pipeline.core.errors import ConfigError
@@ -24,9 +24,9 @@ from pipeline.experiment.cell import Cell, cells
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import ONLINE
 from pipeline.runs import directory
+from pipeline.runs.dialogue_pool import dialogues_of
 from pipeline.runs.directory import newest_adapter
 from pipeline.runs.lock import writing
-from pipeline.runs.pool import dialogues_of
 from pipeline.runs.progress import say, stage
 from pipeline.runs.shards import Shard
 from pipeline.sandbox.checks import can_run

@@ -21,7 +21,7 @@ from statistics import fmean
 from typing import Any, NamedTuple, TypeVar
 
 from pipeline.building.failures import TYPED, failure_of, forget_engine_errors
-from pipeline.building.making import Counts, make_missing
+from pipeline.building.make_missing import Counts, make_missing
 from pipeline.core.random_streams import stream
 from pipeline.core.schema import digest
 from pipeline.dialogue.episode import Cast, Episode, speak
@@ -33,7 +33,7 @@ from pipeline.judging.outcome import is_correct
 from pipeline.knowledge.records import Branch, Dialogue, Failure, Rollout, Sibling
 from pipeline.reading.acts import questions
 from pipeline.reading.correctness import is_right
-from pipeline.runs.pool import branches_path, dialogues_of
+from pipeline.runs.dialogue_pool import branches_path, dialogues_of
 from pipeline.runs.store import read
 from pipeline.sandbox.checks import checked
 

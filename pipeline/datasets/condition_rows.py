@@ -31,7 +31,7 @@ from pipeline.experiment.cell import Cell, cells
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import ONLINE
 from pipeline.knowledge.records import Branch
-from pipeline.runs.pool import branches_path
+from pipeline.runs.dialogue_pool import branches_path
 from pipeline.runs.store import placed
 from pipeline.tasks.loading import stream_tasks
 

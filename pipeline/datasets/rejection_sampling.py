@@ -15,7 +15,7 @@ from pipeline.datasets.survey import Surveyed, survey_of
 from pipeline.judging.violations import violations
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue
-from pipeline.runs.pool import Place
+from pipeline.runs.dialogue_pool import Place
 
 
 def keeps(record: Surveyed, condition: Condition) -> bool:

@@ -20,7 +20,7 @@ from pipeline.judging.outcome import agrees, is_correct, is_grounded
 from pipeline.judging.violations import Kind, Violation, violations
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue
-from pipeline.runs.pool import Place, Pool
+from pipeline.runs.dialogue_pool import Place, Pool
 
 Tag = Callable[[Dialogue, Sequence[Violation]], object]
 

@@ -23,7 +23,7 @@ from pipeline.engines.model import Completion, ContextOverflow, EngineError, Mod
 from pipeline.reading.attempt import attempt
 from pipeline.reading.numbers.equality import equal
 from pipeline.reading.numbers.sums import in_signs, placed_sums, sums
-from pipeline.reading.stated import numbers_told
+from pipeline.reading.stated_answer import numbers_told
 
 ASK = "What is the answer to the question? End with: The answer is NUMBER."
 HEARD = "This was said about it:"

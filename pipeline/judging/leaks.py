@@ -17,7 +17,7 @@ from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue
 from pipeline.reading.acts import given
 from pipeline.reading.sentences import sentences
-from pipeline.reading.stated import gives_away
+from pipeline.reading.stated_answer import gives_away
 
 
 def privileged(condition: Condition) -> bool:

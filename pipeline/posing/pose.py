@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.building.making import Counts, make_missing
+from pipeline.building.make_missing import Counts, make_missing
 from pipeline.core.errors import ConfigError, RunError
 from pipeline.core.random_streams import stream
 from pipeline.core.schema import Record, Task, digest, question_hash

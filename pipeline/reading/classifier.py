@@ -1,7 +1,8 @@
 """A classifier of turns that learned from labels of people: what it reads of a turn, and how it is kept.
 
 A logistic regression for each class, on sentence-transformers embeddings of the turn and of the one before it, its
-commonest words, and some plain counts. It is kept as JSON and arrays alone. `evals.readers.labels.learn` makes one:
+commonest words, and some plain counts. It is kept as JSON and arrays alone. `evals.readers.labels.learn_labels`
+makes one:
 
     maieutic eval labels configs/labels.yaml     # writes runs/labels/classifier
 """

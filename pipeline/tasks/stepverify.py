@@ -29,7 +29,7 @@ from pipeline.core.schema import Draft, Task, digest, question_hash
 from pipeline.reading.numbers.equality import equal
 from pipeline.reading.numbers.numerals import numbers
 from pipeline.reading.numbers.sums import sums
-from pipeline.reading.stated import gives_away, mentions
+from pipeline.reading.stated_answer import gives_away, mentions
 from pipeline.tasks.parsing import (
     BadRow,
     RowError,
@@ -148,7 +148,7 @@ def task(remark: Note) -> Task:
 
 def tells(remark: Note) -> bool:
     """Whether the description gives the answer away: the answer's number stands in it, in digits or words, or it is
-    told as a result (`pipeline.reading.stated.gives_away`), or is the value of a sum that it states.
+    told as a result (`pipeline.reading.stated_answer.gives_away`), or is the value of a sum that it states.
 
     Strict: the number may be another quantity of the problem. What can be worked out from the reason, and is not said,
     it does not find: that is what a description is for.

@@ -22,7 +22,7 @@ from pipeline.experiment.settings import Compare, Contrast, TurnValues
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.known import known, verdict
 from pipeline.knowledge.records import Branch, Dialogue, Failure, Rollout, Sibling
-from pipeline.runs.pool import branches_path
+from pipeline.runs.dialogue_pool import branches_path
 from pipeline.runs.store import read, rewrite
 from pipeline.tasks.settings import Tasks
 from pipeline.tasks.word_problems import embedded_tasks

@@ -9,7 +9,7 @@ from transformers import TrainerCallback
 
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import Method
-from pipeline.runs.pool import Spent
+from pipeline.runs.dialogue_pool import Spent
 from training.job import rows_per_step
 
 

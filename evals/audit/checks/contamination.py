@@ -2,7 +2,8 @@
 
 Equal questions have the same words, numbers in words or digits, or one stands whole in the other, as a test question
 does in a longer prompt. Near-equal ones hold the same numbers and four fifths of the same words; with other numbers
-they are counted apart. Short questions and those without numbers are compared whole alone (evals/audit/alike.py).
+they are counted apart. Short questions and those without numbers are compared whole alone
+(evals/audit/alike_questions.py).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple, get_args
 
-from evals.audit.alike import Kind, compare
+from evals.audit.alike_questions import Kind, compare
 from evals.audit.audited_talks import Material, whole_question
 from evals.audit.finding import Check, Finding, Tried, share, untested
 from pipeline.core.errors import ConfigError

@@ -17,7 +17,7 @@ from pipeline.datasets.rows import Row
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.records import Branch, Dialogue
 from pipeline.knowledge.view import view
-from pipeline.runs.pool import Pool, branches_path
+from pipeline.runs.dialogue_pool import Pool, branches_path
 from pipeline.runs.store import read
 
 DEFAULT = (

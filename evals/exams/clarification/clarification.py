@@ -40,7 +40,7 @@ from evals.metrics.metric import alike, difference
 from evals.metrics.reader import Reader
 from evals.sitting.exam import Exam, Reference, options
 from evals.sitting.exam_partners import OPENING
-from evals.sitting.items import items, shown
+from evals.sitting.item_files import items, shown
 from evals.sitting.reference_rates import references
 from evals.sitting.scripted_student import Scripted
 from evals.sitting.sitting import Sitting, needs_real_model

@@ -80,7 +80,7 @@ from pipeline.reading.attempt import attempt
 from pipeline.reading.numbers.equality import equal
 from pipeline.reading.numbers.numerals import numbers
 from pipeline.reading.sentences import content_words
-from pipeline.reading.stated import mentions
+from pipeline.reading.stated_answer import mentions
 from pipeline.runs.progress import say
 from pipeline.tasks import stepverify
 from pipeline.tasks.settings import Tasks

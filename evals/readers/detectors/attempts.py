@@ -23,7 +23,7 @@ from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue
 from pipeline.reading.attempt import attempt
 from pipeline.reading.numbers.equality import equal
-from pipeline.reading.stated import mentions, numbers_told
+from pipeline.reading.stated_answer import mentions, numbers_told
 from pipeline.tasks import mathdial
 from pipeline.tasks.parsing import BadRow, RowError, json_lines, parse, text_of
 from pipeline.tasks.settings import Tasks

@@ -2,9 +2,9 @@
 
 With the gold: `naive` (the gold number stands in the reply), `naive_told` (in a sentence that is no question, and it is
 no number of the problem: a stronger baseline, named after the test half was scored), `stated`
-(pipeline.reading.stated.states, which `leak_stated` goes by where a rule speaks), `gives_away`
-(pipeline.reading.stated.gives_away), `functional` (pipeline.judging.functional_leak.leak_functional with the reader by
-rule) and `fitted`, a logistic regression over all of these but `naive_told`, and a few counts. Without it: `new_number`
+(pipeline.reading.stated_answer.states, which `leak_stated` goes by where a rule speaks), `gives_away`
+(pipeline.reading.stated_answer.gives_away), `functional` (pipeline.judging.functional_leak.leak_functional with the reader
+by rule) and `fitted`, a logistic regression over all of these but `naive_told`, and a few counts. Without it: `new_number`
 (a number that was not said before) and `new_result` (one that is told as a result).
 
 `fitted` learned from the training half alone; its scores there are out of fold, by dialogue, and so is its threshold,
@@ -36,7 +36,7 @@ from pipeline.core.schema import Json
 from pipeline.judging.functional_leak import RuleReader, leak_functional
 from pipeline.reading.numbers.equality import equal
 from pipeline.reading.sentences import sentences
-from pipeline.reading.stated import gives_away, mentions, numbers_told, states
+from pipeline.reading.stated_answer import gives_away, mentions, numbers_told, states
 
 FOLDS = 5
 LABELS: dict[str, Callable[[Reply], bool]] = {"leak": lambda r: r.leak, "any_reveal": lambda r: r.any_reveal}

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from evals.readers.detectors.detectors_page import Section
 from evals.readers.labels.label_classes import CLASSES
-from evals.readers.labels.learn import BASELINES
-from evals.readers.labels.table import PEOPLE, TARGETS, show, verdict
+from evals.readers.labels.labels_table import PEOPLE, TARGETS, show, verdict
+from evals.readers.labels.learn_labels import BASELINES
 from evals.report.rendering import environment
 from evals.stats.classification import FEWEST
 from pipeline.core.schema import Json

@@ -23,13 +23,13 @@ from evals.readers.detectors.detectors_page import markdown as sections_markdown
 from evals.readers.detectors.measure_detectors import detect, show_detected
 from evals.readers.labels.corpora import READERS
 from evals.readers.labels.label_classes import CLASSES, covers, left_out
+from evals.readers.labels.label_meanings import MEANINGS
 from evals.readers.labels.label_settings import LabelSettings
 from evals.readers.labels.labelled_turns import LabelledTurn
 from evals.readers.labels.labels_page import page
-from evals.readers.labels.learn import Labels, baseline, judged, learn, of, rules
-from evals.readers.labels.meaning import MEANINGS
-from evals.readers.labels.shipped import figures, written
-from evals.readers.labels.table import FORMS, classes_by_label, errors, markdown, of_labeller, show, verdict
+from evals.readers.labels.labels_table import FORMS, classes_by_label, errors, markdown, of_labeller, show, verdict
+from evals.readers.labels.learn_labels import Labels, baseline, judged, learn, of, rules
+from evals.readers.labels.shipped_figures import figures, written
 from pipeline.core.errors import ConfigError
 from pipeline.core.files import write_whole
 from pipeline.core.schema import Json

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from evals.audit.alike import alike, read_question
+from evals.audit.alike_questions import alike, read_question
 from evals.audit.audit import examine
 from evals.audit.audited_talks import holds, open_material
 from evals.audit.checks import functional

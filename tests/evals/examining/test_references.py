@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from evals.examining.cost import most_answers
+from evals.examining.answers_asked import most_answers
 from evals.examining.exam_checks import check_metrics, measured
 from evals.examining.examine import unasked
 from evals.examining.references import needing, references_table

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from evals.exams.agreement import EXAM, agreement, alone, of_pair
-from evals.sitting.pairs import Pair, movable, talk
+from evals.sitting.movable_pairs import Pair, movable, talk
 from evals.sitting.sitting import Sitting
 from pipeline.core.schema import Belief, Fact, Task, Turn
 from pipeline.dialogue.episode import Played

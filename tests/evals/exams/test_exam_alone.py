@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from evals.examining.cost import most_answers
+from evals.examining.answers_asked import most_answers
 from evals.exams.alone import EXAM, helped, sit
 from evals.sitting.sitting import Sitting
 from pipeline.core.schema import Message, Task

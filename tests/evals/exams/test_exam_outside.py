@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from evals.examining.cost import most_answers
+from evals.examining.answers_asked import most_answers
 from evals.examining.exam_checks import check_exams, measured
 from evals.examining.examine import examine_all
 from evals.report.power import plan

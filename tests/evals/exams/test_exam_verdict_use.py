@@ -36,7 +36,7 @@ from pipeline.engines.model import Completion
 from pipeline.experiment.experiment import load
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.known import known
-from pipeline.reading.stated import gives_away
+from pipeline.reading.stated_answer import gives_away
 from pipeline.tasks import stepverify
 from pipeline.tasks.settings import Tasks
 from pipeline.tasks.split import split_of

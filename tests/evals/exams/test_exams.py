@@ -13,7 +13,7 @@ from evals.exams.collapse import collapse
 from evals.exams.feedback import feedback
 from evals.exams.grounding import grounding
 from evals.sitting.exam_partners import ARMS
-from evals.sitting.pairs import Pair, movable
+from evals.sitting.movable_pairs import Pair, movable
 from evals.sitting.sitting import ExamEpisode, Sitting
 from pipeline.core.schema import Belief, Fact, Message, Task, Turn
 from pipeline.dialogue.episode import Played

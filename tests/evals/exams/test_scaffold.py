@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from evals.examining.cost import most_answers
+from evals.examining.answers_asked import most_answers
 from evals.examining.examine import examine
 from evals.exams.persuader.persuader import PRIVATE
 from evals.exams.private.private import MINDREADERS

@@ -17,11 +17,11 @@ from sklearn.metrics import cohen_kappa_score, precision_recall_fscore_support
 from evals.readers.detectors.measure_detectors import detect
 from evals.readers.labels.corpora import READERS
 from evals.readers.labels.label_classes import cases, covers, left_out
+from evals.readers.labels.label_meanings import MEANINGS
 from evals.readers.labels.labelled_turns import LabelledTurn
-from evals.readers.labels.learn import bare, baseline, judged, learn, of, rules
-from evals.readers.labels.meaning import MEANINGS
-from evals.readers.labels.shipped import figures
-from evals.readers.labels.table import errors, markdown, of_labeller, verdict
+from evals.readers.labels.labels_table import errors, markdown, of_labeller, verdict
+from evals.readers.labels.learn_labels import bare, baseline, judged, learn, of, rules
+from evals.readers.labels.shipped_figures import figures
 from evals.readers.labels.transcripts import STRETCH, mrda, swda, talkmoves
 from evals.readers.labels.tutoring_corpora import bridge, cima, teachers
 from evals.report.validity import SHIPPED

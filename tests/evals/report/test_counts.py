@@ -11,7 +11,7 @@ from pipeline.experiment.experiment import Experiment, load
 from pipeline.experiment.settings import TurnValues
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue
-from pipeline.runs.pool import branches_path
+from pipeline.runs.dialogue_pool import branches_path
 from pipeline.runs.store import read, rewrite
 from tests.evals.made_run import made_run
 

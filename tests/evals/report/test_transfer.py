@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from evals.examining.cost import most_answers
+from evals.examining.answers_asked import most_answers
 from evals.examining.exam_checks import check_metrics
 from evals.examining.examine import examine
 from evals.exams.registry import catalog_of

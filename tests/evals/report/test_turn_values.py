@@ -13,7 +13,7 @@ from pipeline.core.schema import Task, Turn
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.settings import TurnValues
 from pipeline.knowledge.records import Branch, Rollout, Sibling
-from pipeline.runs.pool import branches_path
+from pipeline.runs.dialogue_pool import branches_path
 from pipeline.runs.store import rewrite
 from pipeline.tasks.word_problems import embedded_tasks
 from tests.evals.made_run import CONDITIONS, made_tasks

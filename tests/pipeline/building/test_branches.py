@@ -20,7 +20,7 @@ from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Branch, Dialogue, Failure, Rollout, Sibling
-from pipeline.runs.pool import Pool, branches_path
+from pipeline.runs.dialogue_pool import Pool, branches_path
 from pipeline.runs.store import read
 from tests.builders import small_experiment
 from tests.fakes import FakeModel

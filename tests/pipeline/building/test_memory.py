@@ -24,7 +24,7 @@ from pipeline.experiment.preflight import preflight
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue, Failure, Memory
 from pipeline.knowledge.view import view
-from pipeline.runs.pool import dialogues_of
+from pipeline.runs.dialogue_pool import dialogues_of
 from pipeline.runs.store import read, rewrite
 from pipeline.tasks.loading import load_tasks
 from tests.builders import small_experiment

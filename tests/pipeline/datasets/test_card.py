@@ -17,7 +17,7 @@ from pipeline.datasets.learning_rules import LEARNING_RULES
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import Condition, Method
 from pipeline.knowledge.records import Branch, Dialogue, Rollout, Sibling
-from pipeline.runs.pool import branches_path
+from pipeline.runs.dialogue_pool import branches_path
 from pipeline.runs.store import read, rewrite
 from tests.builders import small_experiment
 

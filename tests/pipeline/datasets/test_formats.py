@@ -20,7 +20,7 @@ from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.partition import PARTITIONS
 from pipeline.knowledge.records import Branch, Dialogue, Rollout, Sibling
 from pipeline.knowledge.view import view
-from pipeline.runs.pool import branches_path
+from pipeline.runs.dialogue_pool import branches_path
 from pipeline.runs.store import rewrite
 
 ASKED = ("{ask}", "{fact}", "The answer is {answer}.", "Okay.", "I am done.")

@@ -12,7 +12,7 @@ from pipeline.judging.leaks import first_leak, leak_stated, privileged
 from pipeline.judging.outcome import agrees, final_answer, is_correct, is_grounded
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Branch, Dialogue, Rollout, Sibling
-from pipeline.runs.pool import branches_path
+from pipeline.runs.dialogue_pool import branches_path
 from pipeline.runs.store import rewrite
 from tests.builders import select
 

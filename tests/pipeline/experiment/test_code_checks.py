@@ -22,7 +22,7 @@ from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import load
 from pipeline.experiment.preflight import preflight
 from pipeline.reading.programs import fenced
-from pipeline.runs.pool import Place
+from pipeline.runs.dialogue_pool import Place
 from pipeline.sandbox.checks import CHECKER
 from pipeline.tasks.loading import stream_tasks
 from tests.builders import small_experiment

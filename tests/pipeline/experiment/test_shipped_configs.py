@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from evals.examining.cost import most_answers
+from evals.examining.answers_asked import most_answers
 from evals.examining.exam_checks import check_exams
 from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.experiment import load

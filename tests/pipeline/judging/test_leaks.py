@@ -8,7 +8,7 @@ from pipeline.core.schema import Fact, Turn
 from pipeline.judging.leaks import first_leak
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue
-from pipeline.reading.stated import gives_away, mentions, states
+from pipeline.reading.stated_answer import gives_away, mentions, states
 
 PENS = "Ana has 20 pens and buys 4 boxes of 3. How many pens does she have?"
 

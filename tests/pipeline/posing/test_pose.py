@@ -11,7 +11,7 @@ import pytest
 from pyarrow import parquet
 
 from pipeline.building.build import build
-from pipeline.building.making import Counts
+from pipeline.building.make_missing import Counts
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Message, Task, question_hash
 from pipeline.datasets.export import export

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable
 
 from evals.readers.labels.label_classes import CLASSES
-from evals.readers.labels.learn import BASELINES
+from evals.readers.labels.learn_labels import BASELINES
 from evals.stats.classification import FEWEST
 from pipeline.core.schema import Json
 

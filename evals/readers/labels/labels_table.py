@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 from evals.readers.labels.label_classes import CLASSES, cases, covers, readings
 from evals.readers.labels.labelled_turns import LabelledTurn
-from evals.readers.labels.learn import Labels, bare
+from evals.readers.labels.learn_labels import Labels, bare
 from evals.stats.classification import FEWEST, Score, score
 from evals.stats.intervals import Rate
 from pipeline.core.schema import Json, digest
