@@ -10,6 +10,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pipeline.core.errors import ConfigError
+from pipeline.core.old_keys import GONE, RENAMED
 from pipeline.core.resources import shipped
 
 
@@ -23,13 +24,6 @@ Seed = Annotated[int, Field(ge=0, lt=2**31)]  # what every library takes
 
 
 Kind = TypeVar("Kind", bound=Section)
-# Keys of earlier versions, refused with the name that they have now.
-RENAMED = {"terms": "disclosure", "breaches": "violations", "condition": "condition_name", "ledger": "turn_values"}
-
-# Keys that are gone, and what to do without them.
-GONE = {
-    "bootstrap": "Intervals are Student's t over tasks and seeds alone, and no bootstrap is made. Leave the key out"
-}
 
 
 def config_file(path: Path) -> Path:

@@ -3,9 +3,9 @@
 With the gold: `naive` (the gold number stands in the reply), `naive_told` (in a sentence that is no question, and it is
 no number of the problem: a stronger baseline, named after the test half was scored), `stated`
 (pipeline.reading.stated_answer.states, which `leak_stated` goes by where a rule speaks), `gives_away`
-(pipeline.reading.stated_answer.gives_away), `functional` (pipeline.judging.functional_leak.leak_functional with the reader
-by rule) and `fitted`, a logistic regression over all of these but `naive_told`, and a few counts. Without it: `new_number`
-(a number that was not said before) and `new_result` (one that is told as a result).
+(pipeline.reading.stated_answer.gives_away), `functional` (pipeline.judging.functional_leak.leak_functional with the
+reader by rule) and `fitted`, a logistic regression over all of these but `naive_told`, and a few counts. Without it:
+`new_number` (a number that was not said before) and `new_result` (one that is told as a result).
 
 `fitted` learned from the training half alone; its scores there are out of fold, by dialogue, and so is its threshold,
 the one of best F1. Decided before the test half was looked at: figures of the test half over all replies with a gold

@@ -1,0 +1,11 @@
+"""Keys of configs of earlier versions: each is refused with what is written in its place now."""
+
+from __future__ import annotations
+
+# Keys of earlier versions, refused with the name that they have now.
+RENAMED = {"terms": "disclosure", "breaches": "violations", "condition": "condition_name", "ledger": "turn_values"}
+
+# Keys that are gone, and what to do without them.
+GONE = {
+    "bootstrap": "Intervals are Student's t over tasks and seeds alone, and no bootstrap is made. Leave the key out"
+}
