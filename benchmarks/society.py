@@ -25,7 +25,7 @@ TICKS = (2, 5, 10, 20, 50)
 SIZES, RANGES, STEPS = (100, 1_000, 3_000, 10_000), (1, 10, 100, 300, 9_999), 80
 PLAY = """
 import pathlib, sys
-from pipeline.society.run import play_society
+from pipeline.society.run_society import play_society
 play_society(pathlib.Path(sys.argv[1]))
 """
 DOCS = Path(__file__).parents[1] / "docs"

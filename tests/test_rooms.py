@@ -123,3 +123,25 @@ def test_the_name_of_a_test_is_read_at_a_glance():
 def test_a_file_name_says_what_is_in_it_wherever_it_stands():
     names = Counter(path.name for path in modules().values() if path.name not in SHARED_NAMES)
     assert not [name for name, count in names.items() if count > 1]
+
+
+def test_every_address_that_a_text_names_is_there():
+    folders = ("pipeline", "training", "evals", "maieutic", "benchmarks", "docs", "tests")
+    texts = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.suffix in (".py", ".md", ".j2")]
+    gone = []
+    for path in (*texts, ROOT / "README.md", ROOT / "CONTRIBUTING.md"):
+        text = path.read_text(encoding="utf-8")
+        files = re.findall(r"(?<![\w/])((?:tests/)?(?:pipeline|training|evals|maieutic|benchmarks)/[\w/]+\.py)\b", text)
+        modules = re.findall(r"\b((?:pipeline|evals)\.[a-z_]+\.[a-z_]+)\b", text)
+        gone += [f"{path} names {name}" for name in files if not (ROOT / name).is_file()]
+        gone += [f"{path} names {name}" for name in modules if not _is_there(name)]
+    assert not gone
+
+
+def _is_there(module: str) -> bool:
+    """A module, a folder, a test's helper, or a name in a module."""
+    path = Path(*module.split("."))
+    helper = ROOT / "tests" / path
+    return any(file.exists() for at in (ROOT / path, helper) for file in (at, at.with_suffix(".py"))) or (
+        (ROOT / path.parent).with_suffix(".py").is_file()
+    )

@@ -82,7 +82,7 @@ class Override(Section):
 
 
 class Grpo(Section):
-    """How students learn while they play (training/online.py)."""
+    """How students learn while they play (training/online/grpo.py)."""
 
     group: int = Field(default=8, ge=2)  # dialogues, or first turns, of one task that are compared
     tasks_per_step: int = Field(default=16, ge=1)

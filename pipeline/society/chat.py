@@ -1,4 +1,4 @@
-"""Agents that read what they retrieve, and answer in words of their own: any engine of pipeline/models."""
+"""Agents that read what they retrieve, and answer in words of their own: any engine of pipeline/engines."""
 
 from __future__ import annotations
 

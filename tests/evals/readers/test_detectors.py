@@ -1,4 +1,4 @@
-"""evals.detectors: labels read right, figures computed right, nothing fitted on what it is tested on."""
+"""evals.readers.detectors: labels read right, figures computed right, nothing fitted on what it is tested on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""evals.labels: readers of labelled corpora, what their labels mean, and how labellers are scored."""
+"""evals.readers.labels: readers of labelled corpora, what their labels mean, and how labellers are scored."""
 
 from __future__ import annotations
 
