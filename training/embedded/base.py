@@ -120,7 +120,7 @@ def look_back(model: LlamaForCausalLM, offsets: tuple[int, ...] = (1, 2, 3), str
 
 
 class Encoder:
-    """Examples to ids and loss masks; equal to the chat template's own encoding (tests/training/embedded/test_base.py)."""
+    """Examples to ids and loss masks; equal to the chat template's own encoding (tests/training/embedded)."""
 
     def __init__(self, tokenizer: PreTrainedTokenizerFast):
         self.tokenizer = tokenizer
