@@ -136,6 +136,7 @@ maieutic.cli.main()
 """
 
 
+@pytest.mark.slow
 def test_of_two_builds_that_begin_at_once_one_is_refused_with_the_others_id(tmp_path: Path) -> None:
     config, pipe = write_config(tmp_path, tasks=100), subprocess.PIPE
     line = [sys.executable, "-c", AT_ONCE, "build", str(config)]

@@ -47,6 +47,7 @@ def test_its_python_is_that_of_the_page_whose_lines_ci_runs() -> None:
     assert "docs/python.md" in (ROOT / ".ci" / "wheel").read_text()
 
 
+@pytest.mark.slow
 def test_the_output_that_it_shows_is_what_preview_prints() -> None:
     [shown] = re.findall(r"```\n(─.*?)```", TEXT, re.DOTALL)
     assert shown in CliRunner().invoke(app, ["preview", "quickstart"]).stdout

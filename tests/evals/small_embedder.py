@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
 import string
-from pathlib import Path
+from functools import cache
+from shutil import rmtree
+from tempfile import mkdtemp
 
 
-def small_embedder(folder: Path) -> str:
-    """The folder of one, made there. Hardly any two texts have a cosine of 1 but those of the same characters."""
+@cache
+def small_embedder() -> str:
+    """The folder of one, made once. Hardly any two texts have a cosine of 1 but those of the same characters."""
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import StaticEmbedding
     from tokenizers import Regex, Tokenizer
@@ -18,6 +22,7 @@ def small_embedder(folder: Path) -> str:
     tokenizer = Tokenizer(WordLevel({letter: i for i, letter in enumerate(string.printable)}, unk_token="?"))
     tokenizer.pre_tokenizer = Split(Regex("."), "isolated")
     manual_seed(0)
-    path = folder / "small_embedder"
-    SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_dim=64)], device="cpu").save(str(path))
-    return str(path)
+    path = mkdtemp(prefix="small_embedder")
+    atexit.register(rmtree, path)
+    SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_dim=64)], device="cpu").save(path)
+    return path

@@ -317,7 +317,8 @@ def test_a_question_is_worth_nothing_by_itself_and_much_by_what_comes_of_it(embe
 @pytest.mark.parametrize("weights", ["base", "current"])
 def test_a_model_partner_is_read_and_not_learned_and_its_tokens_are_counted(embedded, tmp_path, weights, asked):
     condition = Condition(partition="symmetric", voice="model", weights=weights, method="grpo")
-    made = experiment(embedded, tmp_path).model_copy(update={"conditions": {"facts": condition}})
+    made = experiment(embedded, tmp_path, tasks={"train": {"full": 2, "underspecified": 2}})
+    made = made.model_copy(update={"conditions": {"facts": condition}})
     export(made, "facts")
     record = json.loads((train(Cell(made, "facts", 1)) / RECORD).read_text())
     own = record["trained_tokens"]

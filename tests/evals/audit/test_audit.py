@@ -152,7 +152,7 @@ PLANTED: list[tuple[Callable[[list[Row]], None], set[str]]] = [
 
 def audited(tmp_path: Path, rows: list[Row], embeds: bool = False, **audit: Any) -> dict[str, Check]:
     """The checks by name. Embedding takes seconds: without `embeds` by a model that finds no near-duplicate."""
-    audit |= {} if embeds else {"embedder": small_embedder(tmp_path), "near": 1}
+    audit |= {} if embeds else {"embedder": small_embedder(), "near": 1}
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows))
     source = tmp_path / "audit_made.yaml"
     source.write_text(json.dumps({"files": {"all": str(tmp_path / "rows.jsonl")}, **DESCRIPTION, "audit": audit}))
@@ -195,7 +195,8 @@ def test_a_partner_that_holds_the_answer_and_says_it_first_in_any_wording_is_fou
     tmp_path: Path, wording: str, partition: str
 ) -> None:
     rows = [row(i) | {"partition": partition} for i in range(60)]
-    assert "knowledge" not in red(audited(tmp_path, rows))
+    if wording == GIVEN_AWAY[0]:
+        assert "knowledge" not in red(audited(tmp_path, rows))
     for one in rows:
         say(one, 2, wording.format(one["answer"]))
     assert "knowledge" in red(audited(tmp_path, rows))
@@ -352,7 +353,7 @@ def test_the_command_writes_one_page_twice_the_same_and_its_status_says_so(
     arguments = [
         "audit",
         "talks.jsonl",
-        f"--set=audit.embedder={small_embedder(tmp_path)}",
+        f"--set=audit.embedder={small_embedder()}",
         *(f'--set={key}="{value}"' for key, value in DESCRIPTION.items()),
     ]
     result = CliRunner().invoke(app, arguments)

@@ -26,7 +26,7 @@ SHAREGPT = {"conversations": [{"from": "human", "value": "What is it?"}, {"from"
 @pytest.fixture
 def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
     monkeypatch.chdir(tmp_path)
-    embedder = small_embedder(tmp_path)
+    embedder = small_embedder()
 
     def audit(target: str, *sets: str) -> tuple[int, str]:
         """Status, and all that was printed in one line."""

@@ -71,7 +71,7 @@ def run(built: Path, tmp_path: Path) -> Path:
 
 def audited(run: Path) -> dict[str, Check]:
     # One that finds no near-duplicate: embedded problems are one template.
-    material = open_material(str(run), (f"audit.embedder={small_embedder(run.parent)}", "audit.near=1"))
+    material = open_material(str(run), (f"audit.embedder={small_embedder()}", "audit.near=1"))
     return {check.name: check for check in examine(material)}
 
 

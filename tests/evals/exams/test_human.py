@@ -328,6 +328,7 @@ def test_of_several_people_the_first_is_the_person_and_others_stand_beside(tmp_p
     assert (found["kappa"]["value"], found["gap"]["value"]) == (0.0, 0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "human", "turns"),
     [

@@ -178,6 +178,7 @@ def _data():
     return Path(folder)
 
 
+@pytest.mark.slow
 def test_leaks_of_real_tutors_are_found_better_than_by_the_number_alone():
     """docs/labels.md, Leaks: the test half decides."""
     found = stated_leaks.measure(_data())

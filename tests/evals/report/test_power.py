@@ -37,6 +37,11 @@ def of(run, **compare) -> Experiment:
     return experiment.model_copy(update={"compare": experiment.compare.model_copy(update=compare)})
 
 
+@pytest.fixture
+def few_designs(monkeypatch):
+    monkeypatch.setattr("evals.report.power.SEEDS", (2, 3))
+
+
 def printed(experiment: Experiment) -> str:
     console = Console(width=200)
     with console.capture() as shown:
@@ -101,7 +106,7 @@ def test_more_seeds_and_more_tasks_never_detect_less(seed, task, rest, seeds, ta
     assert error[0] >= error[1] and error[0] >= error[2]
 
 
-def test_without_a_pilot_the_assumptions_are_printed_and_hours_are_not_invented(run, tmp_path):
+def test_without_a_pilot_the_assumptions_are_printed_and_hours_are_not_invented(run, tmp_path, few_designs):
     bare = of(run, tokens_per_second=1000.0).model_copy(update={"out": str(tmp_path / "nothing")})
     found, pilot = components(bare)
     assert pilot is None and (found.seed, found.task) == (SEED_SD**2, TASK_SD**2)
@@ -112,7 +117,7 @@ def test_without_a_pilot_the_assumptions_are_printed_and_hours_are_not_invented(
     assert all(math.isnan(design.hours) for design in designs(bare, found, price(bare, None)))
 
 
-def test_tokens_and_hours_are_those_that_the_pilot_measured_times_the_design(run, tmp_path):
+def test_tokens_and_hours_are_those_that_the_pilot_measured_times_the_design(run, tmp_path, few_designs):
     """A made run trains 100 tokens in 2 seconds for each of 3 conditions and seeds; its base sits the exams, too."""
     copy = shutil.copytree(run, tmp_path / "copy")
     write(copy, summarize([copy]))

@@ -159,6 +159,7 @@ def test_no_claim_on_k_and_p_is_held_against_those_that_change_over_time(tmp_pat
     assert f"T = 12, {next(iter(varies))} = " in group["name"] and "Phase diagram" in page.read_text()
 
 
+@pytest.mark.slow
 def test_the_page_has_every_group_no_outside_address_and_is_made_twice_the_same(tmp_path):
     write_repeats(tmp_path, AS_THE_PAPER)
     for q in (0.0, 0.2):

@@ -34,7 +34,7 @@ from tests.builders import small_experiment
 experiment = partial(
     small_experiment,
     seeds=[1, 2],
-    tasks={"train": {"full": 20, "underspecified": 20}, "exam": {"full": 2}},
+    tasks={"train": {"full": 10, "underspecified": 10}, "exam": {"full": 2}},
     conditions={"facts": {"partition": "facts"}, "blind": {"partition": "symmetric"}},
 )
 
@@ -113,10 +113,10 @@ def test_where_one_shard_failed_at_what_another_made_the_dialogue_stands(tmp_pat
             label(exp, shard.folder(exp.run))
         return asyncio.run(build(Cell(exp, "facts", 1), tasks, bad, Cast(model), lambda: None, shard))
 
-    assert play(Down(), None).failed == 40  # the whole run, with the bad row
+    assert play(Down(), None).failed == 20  # the whole run, with the bad row
     made = play(ScriptedModel(), Shard(1, 2)).made
     failed = play(Down(), Shard(2, 2)).failed + play(Down(), Shard(2, 4)).failed
-    assert made + failed > 40
+    assert made + failed > 20
     merge(exp)
     failures = list(read(exp.run / "failures.jsonl", Failure))
     dialogues = [dialogue.id for dialogue in read(exp.run / "dialogues" / "facts.jsonl", Dialogue)]

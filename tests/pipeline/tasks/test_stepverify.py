@@ -157,6 +157,7 @@ def test_a_stepverify_file_that_is_no_list_is_an_error_that_names_the_key(tmp_pa
         load_tasks(Tasks(source="stepverify", path=str(tmp_path / "x.json"), train={"full": 1}), "train")
 
 
+@pytest.mark.slow
 def test_the_public_file_reconciles_and_its_verifiers_tell_no_answer():
     folder = os.environ.get("MAIEUTIC_DATA")
     if not folder:
