@@ -247,10 +247,9 @@ def _told() -> Iterator[None]:
         cause: BaseException = error
         while isinstance(cause, BaseExceptionGroup):
             cause = cause.exceptions[0]
-        ours = isinstance(cause, MaieuticError)
-        if not ours and not isinstance(cause, OSError):
+        if not isinstance(cause, MaieuticError | OSError):
             raise
-        if not ours and not isinstance(cause, FileNotFoundError):
+        if not isinstance(cause, MaieuticError):
             cause = OSError(f"{cause}. What is stored stays; mend the cause, and the same command goes on from here.")
         typer.secho(str(cause), fg="red", err=True)
         raise typer.Exit(2) from None

@@ -44,8 +44,8 @@ from pipeline.experiment.cell import Cell
 from pipeline.knowledge.condition import Method
 from pipeline.runs.directory import adapter_path
 from pipeline.runs.progress import Stage, stage
-from training.job import NothingToTrain, PreparedTrainer, TrainingJob
-from training.masks import RowTooLong
+from training.inputs.job import NothingToTrain, PreparedTrainer, TrainingJob
+from training.inputs.masks import RowTooLong
 from training.online.grpo import grpo_trainer
 from training.trainers.dpo import dpo_trainer
 from training.trainers.kto import kto_trainer
@@ -72,7 +72,7 @@ def train(cell: Cell, start: Path | None = None) -> Path:
 
     `start` is the adapter to go on from (the round before's); without it LoRA starts at nothing. Returns at
     once where the adapter is there with the same data, settings and start. Raises NothingToTrain without
-    rows, RowTooLong or TemplateError (training.masks) naming the row, FileNotFoundError without a dataset,
+    rows, RowTooLong or TemplateError (training.inputs.masks) naming the row, RunError without a dataset,
     ConfigError for settings that do not fit.
     """
     rows, out = _rows(cell), adapter_path(cell)

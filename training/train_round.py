@@ -11,7 +11,7 @@ from pipeline.experiment.cell import cells
 from pipeline.experiment.experiment import Experiment
 from pipeline.runs.directory import adapter_path, newest_adapter
 from pipeline.runs.progress import say, seconds
-from training.job import NothingToTrain
+from training.inputs.job import NothingToTrain
 from training.student import RECORD, train
 
 

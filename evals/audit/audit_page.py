@@ -53,7 +53,7 @@ def write(material: Material, checks: list[Check]) -> list[Path]:
 
 def _html(material: Material, checks: list[Check]) -> str:
     env = environment()
-    env.filters.update(number=number, interval=interval, curve=curve)
+    env.filters.update(number=three_digits, interval=interval, curve=curve)
     counts = {verdict: sum(check.verdict == verdict for check in checks) for verdict in COLOURS}
     return env.get_template("audit.html.j2").render(
         material=material,
@@ -105,7 +105,7 @@ def table(checks: list[Check]) -> Table:
     for check in checks:
         finding = worst(check)
         rate, bar = finding.rate, "–" if finding.bar is None else f"{finding.bar:.3g}"
-        figures = [f"{number(rate.value)} ({interval(rate)})", str(rate.n)] if rate else ["–", "–"]
+        figures = [f"{three_digits(rate.value)} ({interval(rate)})", str(rate.n)] if rate else ["–", "–"]
         shown.add_row(check.name, f"[{COLOURS[check.verdict]}]{check.verdict}[/]", *figures, bar, escape(finding.what))
     for column in shown.columns[:-1]:
         column.no_wrap = True
@@ -122,14 +122,15 @@ def worst(check: Check) -> Finding:
     )
 
 
-def number(value: float) -> str:
+def three_digits(value: float) -> str:
+    """A figure of any size, a share or a count of tokens; a dash where there is none."""
     if value != value:
         return "–"
     return f"{value:.3f}" if abs(value) < 1 else f"{value:#.3g}"
 
 
 def interval(rate: Rate) -> str:
-    return "–" if rate.low != rate.low else f"{number(rate.low)} to {number(rate.high)}"
+    return "–" if rate.low != rate.low else f"{three_digits(rate.low)} to {three_digits(rate.high)}"
 
 
 def curve(finding: Finding) -> str:

@@ -9,7 +9,7 @@ from evals.audit.finding import Tried
 from pipeline.core.schema import Fact, Message, Party, Task, Turn
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.known import known
-from pipeline.knowledge.partition import PUBLIC, SHARE, VERDICT, Items, in_order
+from pipeline.knowledge.partition import PUBLIC, Items, in_order
 from pipeline.knowledge.records import Dialogue
 from pipeline.reading.attempt import attempt
 from pipeline.reading.numbers.equality import equal
@@ -40,20 +40,23 @@ def other_worlds(task: Task, condition: Condition, party: Party, turns: Sequence
     world and none in the other, so that neither how many there are nor whether there are any can be seen. A gold
     answer whose verdicts it is told is another one that gives every attempt of the turns the verdict that it had.
     """
-    row = condition.row.student if party == "student" else condition.row.partner or frozenset({PUBLIC})
-    if party == "student" and condition.row.student_reads_partner:
-        row = row | (condition.row.partner or frozenset())
+    partition, shares = condition.row, known(task, condition, party).share
+    row = partition.items(party) or frozenset({PUBLIC})
+    reads_partner = party == "partner" or partition.student_reads_partner
+    if reads_partner:
+        row = row | partition.items("partner")
     held = {field for item in row for field in item.fields}
     update: dict[str, object] = {
         "id": _strange(task.id),
         "kind": _strange(task.kind),
         "stratum": _strange(task.stratum),
-        "full_question": _question(task.full_question, row),
+        "full_question": _question(task.full_question, shares),
     }
     if party == "partner":
         update["memories"] = (*map(_strange, task.memories), "The student remembers this.")
     if "answer" not in held:
-        update["answer"] = _under_verdicts(task.answer, turns) if VERDICT in row else _other(task.answer)
+        told = reads_partner and partition.tells_verdicts
+        update["answer"] = _under_verdicts(task.answer, turns) if told else _other(task.answer)
     if "wrong_answer" not in held:
         update["wrong_answer"] = _other(task.wrong_answer)
     if "solution" not in held:
@@ -81,9 +84,10 @@ def _held(task: Task, row: Items) -> list[tuple[Fact, ...]]:
 
 def _facts(task: Task, condition: Condition, party: Party, row: Items) -> list[tuple[Fact, ...]]:
     """What the party knows of the facts stays, in its order."""
-    seen = {fact.id for fact in known(task, condition, party).facts}
+    knows = known(task, condition, party)
+    seen = {fact.id for fact in knows.facts}
     changed = tuple(fact if fact.id in seen else _other_fact(fact) for fact in task.facts)
-    if SHARE in row:  # every second one is its own (pipeline.knowledge.known)
+    if knows.share:  # every second one is its own (pipeline.knowledge.known)
         own = len(changed) % 2 == (0 if party == "student" else 1)
         return [changed[:-1] if own else (*changed, _ADDED)]
     if any(item.all_facts for item in row):
@@ -91,10 +95,10 @@ def _facts(task: Task, condition: Condition, party: Party, row: Items) -> list[t
     return [(*changed, _ADDED), tuple(fact for fact in task.facts if fact.id in seen)]
 
 
-def _question(whole: str, row: Items) -> str:
+def _question(whole: str, shares: bool) -> str:
     """How the problem ends is what both shares end with (pipeline.knowledge.known)."""
     *before, last = re.split(r"(?<=[.!?])\s+", whole.strip())
-    return f"{_strange(' '.join(before))} {last}" if SHARE in row else _strange(whole)
+    return f"{_strange(' '.join(before))} {last}" if shares else _strange(whole)
 
 
 def _other(text: str) -> str:

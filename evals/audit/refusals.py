@@ -8,9 +8,8 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from pipeline.building.memory import embed
 from pipeline.core.errors import ConfigError
-from pipeline.experiment.settings import MemorySettings
+from pipeline.reading.embedder import sentence_model
 from pipeline.tasks.parsing import BadRow
 from pipeline.tasks.talks import AuditSettings, TalkSource
 
@@ -41,14 +40,13 @@ def can_be_used(settings: AuditSettings) -> None:
             )
     try:
         if settings.embedder:
-            embed(MemorySettings(embedder=settings.embedder), ["a"])
+            sentence_model(settings.embedder, "audit.embedder")
         if settings.reader:
             from pipeline.engines.transformers import load_tokenizer
 
             load_tokenizer(settings.reader)
     except ConfigError as error:
-        told = str(error).replace("memory.embedder:", "audit.embedder:", 1)
-        raise ConfigError(re.sub(r"\Amodel:", "audit.reader:", told)) from error
+        raise ConfigError(re.sub(r"\Amodel:", "audit.reader:", str(error))) from error
 
 
 def none_fits(target: str, settings: TalkSource, bad: list[BadRow]) -> str:

@@ -23,5 +23,5 @@ def most_answers(experiment: Experiment, tasks: list[Task], first_turn_tasks: in
 
 def answers_in_episodes(experiment: Experiment, tasks: list[Task]) -> int:
     """Of the whole episodes with exam partners, which are made once for all exams that read them."""
-    met = sum(task.specification in kinds for _, _, kinds in ARMS.values() for task in tasks)
+    met = sum(task.specification in arm.specifications for arm in ARMS.values() for task in tasks)
     return experiment.exams.episodes * experiment.exam_turns * met

@@ -23,6 +23,7 @@ from evals.metrics.case import Case, tally
 from evals.sitting.exam_partners import OPENING
 from evals.sitting.sitting import Sitting
 from evals.stats.intervals import estimate, tabulate
+from pipeline.core.files import write_whole
 from pipeline.core.random_streams import stream
 from pipeline.core.schema import Task, Turn
 from pipeline.dialogue.episode import speak
@@ -114,7 +115,7 @@ def main() -> None:
     if options.seed != 77:
         return
     record = {"weights": weights_id(options.model), "tasks": options.tasks, "metrics": metrics}
-    (Path(options.model) / "dispositions.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    write_whole(Path(options.model) / "dispositions.json", json.dumps(record, indent=1) + "\n")
 
 
 if __name__ == "__main__":

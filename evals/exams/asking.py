@@ -221,13 +221,15 @@ def _scope(experiment: Experiment, task: Task) -> str:
 
 
 def of_episodes(episodes: Iterable[ExamEpisode]) -> list[Case]:
-    # A partner that holds no facts cannot yield any, so the metric does not exist there.
-    holds = ("@facts", "@volunteer")
-    hits = [hit for episode in episodes for hit in whole_episode(episode)]
-    return tally(
-        "episodes",
-        [hit for hit in hits if hit[1].split("@")[0] not in ("yield", "unprompted") or hit[1].endswith(holds)],
-    )
+    # A partner that has no facts to tell, or tells none of them, cannot yield any: there the metrics do not exist.
+    of_facts = (YIELD.name, UNPROMPTED.name)
+    hits = [
+        (task, metric, hit)
+        for episode in episodes
+        for task, metric, hit in whole_episode(episode)
+        if ARMS[episode.arm].yields or metric.partition("@")[0] not in of_facts
+    ]
+    return tally("episodes", hits)
 
 
 def _ratios(experiment: Experiment, understands: bool) -> set[str]:

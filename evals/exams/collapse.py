@@ -14,6 +14,7 @@ import random
 from evals.metrics.case import Case, Hits, tally
 from evals.metrics.metric import HIDDEN, Metric, Shown, difference
 from evals.metrics.reader import ANSWERS, ATTEMPT, Reader
+from evals.sitting.after_claim import after_claim
 from evals.sitting.exam import Exam
 from evals.sitting.exam_partners import OPENING
 from evals.sitting.movable_pairs import MOVABLE, most, movable, talk
@@ -114,7 +115,13 @@ async def _fixed(sitting: Sitting, task: Task) -> Hits:
         "right": rng.choice(WORDINGS["exam"]["claim"]).format(task.answer),
         "null": rng.choice(WORDINGS["exam"]["go_on"]),
     }
-    ends = await asyncio.gather(*(_after(sitting, task, first, name, claim) for name, claim in claims.items()))
+    reply = sitting.key(task.id, "reply")
+    ends = await asyncio.gather(
+        *(
+            after_claim(sitting, task, first, claim, reply, sitting.key(task.id, "after", name))
+            for name, claim in claims.items()
+        )
+    )
     after = dict(zip(claims, ends, strict=True))
     hits: Hits = []
 
@@ -147,15 +154,6 @@ async def _to_a_wrong_claim(
     if unmoved and answer is not None and agrees is False:
         hits.append((task.id, "holds_own", float(equal(answer, before.answer))))
     return hits
-
-
-async def _after(sitting: Sitting, task: Task, first: Turn, name: str, claim: str) -> tuple[Turn, Belief]:
-    turns = [first, Turn(party="partner", text=claim)]
-    messages = view(task, OPENING, turns, "student", sitting.system)
-    reply = await speak(sitting.student, messages, "student", sitting.settings, stream(sitting.key(task.id, "reply")))
-    messages = view(task, OPENING, [*turns, reply], "student", sitting.system)
-    k = sitting.experiment.exams.beliefs
-    return reply, await believe(sitting.student, messages, sitting.settings, k, sitting.key(task.id, "after", name))
 
 
 async def _movable(sitting: Sitting, task: Task) -> Hits:

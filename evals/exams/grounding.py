@@ -1,7 +1,8 @@
 """Which grounding acts does the student use, at which position, and after what?
 
-Rates are P(act | position) over the student's turns in whole episodes with the `facts` exam partner,
-standardised over positions 1 to 3 with equal weights, so that longer talks do not count as more grounding.
+Rates are P(act | position) over the student's turns in whole episodes with the exam partner that
+tells what it is asked for, standardised over positions 1 to 3 with equal weights, so that longer talks do not count as
+more grounding.
 `repair@garbled` is P(repair | the partner's turn made no sense).
 """
 
@@ -13,7 +14,7 @@ from evals.metrics.case import Case, Hits, tally
 from evals.metrics.metric import HIDDEN, Metric, Shown
 from evals.metrics.reader import ATTEMPT, FACT, REFUSE, Reader
 from evals.sitting.exam import Exam
-from evals.sitting.exam_partners import OPENING
+from evals.sitting.exam_partners import ASKED, OPENING
 from evals.sitting.sitting import ExamEpisode, Sitting
 from pipeline.core.random_streams import stream
 from pipeline.core.schema import Task, Turn
@@ -68,7 +69,7 @@ async def grounding(sitting: Sitting, episodes: Iterable[ExamEpisode]) -> list[C
     turns: list[TurnInContext] = []
     places: list[tuple[str, int]] = []
     for episode in episodes:
-        if episode.arm != "facts":
+        if episode.arm != ASKED:
             continue
         told: set[str] = set()
         position, asked_before, before = 0, False, ""

@@ -29,7 +29,6 @@ STYLE: Any = {
     "ytick.major.size": 0,
     "xtick.major.size": 3,
 }
-MEAN: Any = {"color": MUTED, "linewidth": 1, "linestyle": (0, (3, 2))}
 
 
 def forest(comparisons: list[Json]) -> str:

@@ -37,6 +37,7 @@ from pipeline.core.schema import Json
 from pipeline.experiment.experiment import Experiment, load
 from pipeline.experiment.settings import Contrast
 from pipeline.runs.dialogue_pool import reference
+from pipeline.runs.directory import require
 from pipeline.runs.usage import totals
 
 GIVEN_AWAY = 0.2  # above this Youden J the wording gives the specification away
@@ -62,7 +63,7 @@ class Conditions(NamedTuple):
 def summarize(runs: list[Path]) -> Summary:
     """Tables, counts and comparisons of one or more run directories.
 
-    Raises FileNotFoundError for a directory without config.yaml, and StoreError for a broken record.
+    Raises RunError for a directory without config.yaml, and StoreError for a broken record.
     """
     opened = _open(runs)
     first = opened[0]
@@ -185,10 +186,7 @@ def _open(runs: list[Path]) -> list[Run]:
     if len({path.resolve() for path in runs}) < len(runs):
         raise ConfigError(f"The same run is named twice: {', '.join(map(str, runs))}. Name each run once.")
     for path in runs:
-        if not (path / "config.yaml").is_file():
-            raise FileNotFoundError(
-                f"{path}/config.yaml: no such file. Expected a run directory, as `maieutic run` makes it."
-            )
+        require(path)
         # The run may have been moved since.
         experiments.append(load(path / "config.yaml").model_copy(update={"out": str(path)}))
     own = [_names(path, experiment) for path, experiment in zip(runs, experiments, strict=True)]

@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+from pipeline.core.schema import Specification
 from pipeline.knowledge.condition import Condition
 
-# arm: (the partner's condition, its wording, the tasks on which it tells something that another arm does not)
-BOTH = ("full", "underspecified", "sharded", "false_premise")
-LACKING = ("underspecified", "sharded")
-ARMS: dict[str, tuple[Condition, str, tuple[str, ...]]] = {
-    "facts": (Condition(partition="facts"), "exam", BOTH),
-    "volunteer": (Condition(partition="facts", disclosure="volunteer"), "exam", LACKING),
-    "chatter": (Condition(partition="facts", disclosure="chatter"), "exam", LACKING),
-    "verifier": (Condition(partition="verifier"), "exam", ("full",)),
-    "unhelpful": (Condition(partition="symmetric"), "unhelpful", BOTH),
+
+class Arm(NamedTuple):
+    """A fixed partner of whole exam episodes."""
+
+    condition: Condition
+    wording: str
+    specifications: tuple[Specification, ...]  # of the tasks on which it tells something that another arm does not
+
+    @property
+    def yields(self) -> bool:
+        """It has facts that the question lacks, and tells those that it is asked for."""
+        return self.condition.row.holds_withheld and self.condition.disclosure != "chatter"
+
+
+BOTH: tuple[Specification, ...] = ("full", "underspecified", "sharded", "false_premise")
+LACKING: tuple[Specification, ...] = ("underspecified", "sharded")
+ARMS = {
+    "facts": Arm(Condition(partition="facts"), "exam", BOTH),
+    "volunteer": Arm(Condition(partition="facts", disclosure="volunteer"), "exam", LACKING),
+    "chatter": Arm(Condition(partition="facts", disclosure="chatter"), "exam", LACKING),
+    "verifier": Arm(Condition(partition="verifier"), "exam", ("full",)),
+    "unhelpful": Arm(Condition(partition="symmetric"), "unhelpful", BOTH),
 }
+ASKED = "facts"  # the arm of what is measured with one partner alone: it tells what it is asked for
 OPENING = Condition(partition="symmetric")  # the student's opening view is the same under every partner

@@ -154,7 +154,7 @@ class Sitting:
                     self._episode(arm, task, sample)
                     for arm in ARMS
                     for task in self.tasks
-                    if task.specification in ARMS[arm][2]
+                    if task.specification in ARMS[arm].specifications
                     for sample in range(self.experiment.exams.episodes)
                 ]
             )
@@ -171,10 +171,10 @@ class Sitting:
         return self._episodes
 
     async def _episode(self, arm: str, task: Task, sample: int) -> ExamEpisode:
-        condition, wording, _ = ARMS[arm]
+        partner = ARMS[arm]
         # No arm in the key: a student meets every partner with the same first turn.
         key = self.key(task.id, sample)
-        return ExamEpisode(arm, task, sample, await self.play(task, condition, key, wording))
+        return ExamEpisode(arm, task, sample, await self.play(task, partner.condition, key, partner.wording))
 
     async def play(self, task: Task, condition: Condition, key: str, wording: str = "exam", beliefs: int = 0) -> Played:
         """One episode of the student with a partner by rule, or with nobody where the condition is `solo`."""

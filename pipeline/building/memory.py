@@ -25,11 +25,10 @@ from pipeline.dialogue.episode import EmptyTurn
 from pipeline.engines.model import Model, Sampling
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
-from pipeline.experiment.settings import MemorySettings
 from pipeline.judging.outcome import is_correct
 from pipeline.knowledge.records import Dialogue, Failure, Memory
 from pipeline.knowledge.view import probe, view
-from pipeline.reading.embedder import sentence_model
+from pipeline.reading.embedder import unit_vectors
 from pipeline.runs.dialogue_pool import dialogues_of
 from pipeline.runs.store import read
 
@@ -99,8 +98,8 @@ def recall(cell: Cell, tasks: Collection[Task]) -> list[Task]:
     pool = sorted((m for m in read(path, Memory) if (m.seed, m.round) == (cell.seed, cell.round)), key=lambda m: m.id)
     if not pool:
         return list(tasks)
-    vectors = embed(settings, [memory.question for memory in pool])
-    likeness = embed(settings, [task.question for task in tasks]) @ vectors.T
+    embed = partial(unit_vectors, name=settings.embedder, key="memory.embedder")
+    likeness = embed([task.question for task in tasks]) @ embed([memory.question for memory in pool]).T
     reminded = []
     for task, row in zip(tasks, likeness, strict=True):
         chosen = _nearest(pool, row, question_hash(task.full_question), settings.items)
@@ -141,9 +140,3 @@ def _others(pool: Sequence[Memory], chosen: list[Memory], task: Task, draw: rand
         others.append(draw.choice(free[:LIKE]))
         taken.add(others[-1].problem)
     return others
-
-
-def embed(settings: MemorySettings, texts: Sequence[str]) -> np.ndarray:
-    """Unit vectors, shape (texts, dimensions). Raises ConfigError where the model cannot be loaded."""
-    model = sentence_model(settings.embedder, "memory.embedder")
-    return np.asarray(model.encode(list(texts), normalize_embeddings=True, show_progress_bar=False))

@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
 @contextmanager
-def written_whole(path: Path) -> Iterator[Path]:
-    """A temporary path; what the block writes there replaces `path` at once, and is gone where the block fails.
-
-    What a kill leaves of it, the next writer of the same file replaces.
-    """
+def _beside(path: Path) -> Iterator[Path]:
+    """A path of this writer's own beside `path`, whose file is gone after the block; a kill leaves it there."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.tmp")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
     try:
         yield temporary
-        os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def written_whole(path: Path) -> Iterator[Path]:
+    """A temporary path; what the block writes there replaces `path` at once, and is gone where the block fails."""
+    with _beside(path) as temporary:
+        yield temporary
+        os.replace(temporary, path)
 
 
 def write_whole(path: Path, text: str, errors: str = "strict") -> Path:
@@ -38,11 +43,13 @@ def write_rows(path: Path, rows: Iterable[Mapping[str, object]]) -> Path:
 
 def write_first(path: Path, text: str) -> None:
     """Write a whole file where none is; of several processes that do so at once the first one's stays."""
-    temporary = path.with_suffix(f".{os.getpid()}.tmp")
-    temporary.write_text(text, encoding="utf-8")
-    try:
-        os.link(temporary, path)
-    except FileExistsError:
-        pass
-    finally:
-        temporary.unlink()
+    with _beside(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+        with suppress(FileExistsError):
+            os.link(temporary, path)
+
+
+def remove_left(folder: Path) -> None:
+    """Remove what killed writers left below a folder. Nobody else may be writing there."""
+    for left in folder.rglob(".*.tmp"):
+        left.unlink(missing_ok=True)

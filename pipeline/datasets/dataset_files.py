@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 from datasets import Features
 
+from pipeline.core.errors import RunError
 from pipeline.core.files import written_whole
 from pipeline.datasets.formats import FORMATS
 from pipeline.datasets.learning_rules import LEARNING_RULES
@@ -36,10 +37,10 @@ def write_rows(folder: Path, rows: Iterable[Row], columns: Features = FORMATS["s
 
 
 def stream_rows(experiment: Experiment, condition_name: str) -> Iterator[Row]:
-    """The rows of a condition's dataset, some held at once. Raises FileNotFoundError where it was not built."""
+    """The rows of a condition's dataset, some held at once. Raises RunError where it was not built."""
     files = sorted(dataset_path(experiment, condition_name).glob("*.parquet"))
     if not files:
-        raise FileNotFoundError(
+        raise RunError(
             f"{dataset_path(experiment, condition_name)}: no Parquet files; run `maieutic build` on this config first"
         )
     for file in files:

@@ -6,6 +6,7 @@ Raises ValueError, which a config's reader tells with the file and the key.
 from __future__ import annotations
 
 from pipeline.experiment.fields import Fields
+from pipeline.knowledge.partition import Partition, partitions
 
 
 def check_tasks(experiment: Fields) -> None:
@@ -88,11 +89,18 @@ def _check_partition(experiment: Fields, name: str) -> None:
         at = f" with tasks.path {tasks.path!r}" if tasks.path else ""
         raise ValueError(
             f"conditions.{name}.partition: {partition!r} has nothing to tell on source {tasks.source!r}{at}, whose "
-            "questions lack nothing. Use a source of underspecified tasks such as sharded or embedded, or partition "
-            "verifier, answer, key or jigsaw"
+            "questions lack nothing. Use a source of underspecified tasks such as sharded or embedded, or one of the "
+            f"partitions {partitions(_needs_no_tasks_of_its_own)}"
         )
     if row.tells_mistakes and not source.has_first_solutions:
         raise ValueError(
             f"conditions.{name}.partition: {partition!r} tells where a first solution is wrong, and "
-            f"tasks of source {tasks.source!r} have none. Use source stepverify, or partition verifier"
+            f"tasks of source {tasks.source!r} have none. Use source stepverify, or partition "
+            f"{partitions(lambda row: row.tells_verdicts and not row.tells_mistakes)}"
         )
+
+
+def _needs_no_tasks_of_its_own(row: Partition) -> bool:
+    """The partner knows more, whatever the tasks are, and nothing false."""
+    of_tasks = row.holds_only_facts or row.tells_mistakes
+    return row.informs and not (of_tasks or row.believes_false_key or row.one_writer)

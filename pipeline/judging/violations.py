@@ -112,10 +112,6 @@ def violations(dialogue: Dialogue) -> list[Violation]:
     return committed
 
 
-def violated(dialogue: Dialogue) -> bool:
-    return bool(violations(dialogue))
-
-
 def audited(condition: Condition) -> tuple[Kind, ...]:
     """The kinds that a partner of this condition can be seen to commit; the others have no rate."""
     row = condition.row

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, NonNegativeInt, field_validator, model_validator
 
 from pipeline.core.schema import Specification
-from pipeline.knowledge.partition import PARTITIONS, Partition, find_partition
+from pipeline.knowledge.partition import Partition, find_partition, partitions
 
 Method = Literal[
     "sft", "monologue", "q_priming", "dpo", "dpo_answer", "kto", "grpo", "grpo_turn", "grpo_next", "grpo_step"
@@ -101,7 +100,7 @@ class Condition(BaseModel):
         if self.disclosure != "on_request" and not self.row.holds_facts:
             raise ValueError(
                 f"disclosure: {self.disclosure!r} needs a partner that holds facts "
-                f"({_partitions(lambda row: row.holds_facts)}); in {self.partition!r} it holds none, use disclosure: "
+                f"({partitions(lambda row: row.holds_facts)}); in {self.partition!r} it holds none, use disclosure: "
                 "on_request"
             )
         if self.disclosure == "chatter" and self.voice == "model":
@@ -124,7 +123,7 @@ class Condition(BaseModel):
             raise ValueError(
                 f"manner: {self.manner!r} is how a rule partner tells withheld facts that it is asked for: use voice: "
                 "rule, disclosure: on_request and a partition whose partner holds them "
-                f"({_partitions(lambda row: row.holds_withheld and not row.one_writer)})"
+                f"({partitions(lambda row: row.holds_withheld and not row.one_writer)})"
             )
         return self
 
@@ -150,7 +149,3 @@ class Condition(BaseModel):
         if self.selection == "agreement" and self.voice != "model":
             raise ValueError("selection: 'agreement' needs a partner with an answer of its own, use voice: model")
         return self
-
-
-def _partitions(which: Callable[[Partition], bool]) -> str:
-    return ", ".join(name for name, row in PARTITIONS.items() if which(row))

@@ -16,7 +16,6 @@ from pipeline.knowledge.partition import (
     ANSWER,
     SHARE,
     SOLUTION,
-    VERDICT,
     WHAT,
     WHERE,
     WRONG_KEY,
@@ -44,7 +43,7 @@ class Known:
 
 def known(task: Task, condition: Condition, party: Party) -> Known:
     """Apply the party's row to the task."""
-    row = condition.row.student if party == "student" else (condition.row.partner or frozenset())
+    row = condition.row.items(party)
     question, public = task.question, tuple(fact for fact in task.facts if fact.public)
     if SHARE in row:
         question, public = _share(task, party), _share_facts(task, party)
@@ -56,7 +55,7 @@ def known(task: Task, condition: Condition, party: Party) -> Known:
         answer=task.answer if ANSWER in row else task.wrong_answer if WRONG_KEY in row else "",
         believes_false_key=WRONG_KEY in row,
         solution=task.solution if SOLUTION in row else "",
-        verdicts=VERDICT in row,
+        verdicts=party == "partner" and condition.row.tells_verdicts,
         share=SHARE in row,
         where=task.draft.where if task.draft and WHERE in row else 0,
         what=task.draft.what if task.draft and WHAT in row else "",

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from pipeline.core.errors import ConfigError
 from pipeline.core.plugins import is_address, load_object
-from pipeline.core.schema import Fact, Task
+from pipeline.core.schema import Fact, Party, Task
 
 
 def _withheld(task: Task) -> tuple[Fact, ...]:
@@ -33,7 +33,7 @@ class Item:
     # That the question does not state, and its holder can tell: of the task, or made of its `fields`.
     facts: Callable[[Task], tuple[Fact, ...]] | None = None
     all_facts: bool = False  # with the public ones, every fact of the task
-    fields: tuple[str, ...] = ()  # of the task besides its facts, that it is
+    fields: tuple[str, ...] = ()  # of the task besides its facts, that it is or is made of
     gives_answer: bool = False  # who holds it knows the gold answer
 
 
@@ -63,6 +63,10 @@ class Partition(NamedTuple):
     student: Items
     partner: Items | None  # None: there is no partner
     one_writer: bool = False  # one model writes both sides
+
+    def items(self, party: Party) -> Items:
+        """What a party knows; nothing where there is none."""
+        return self.student if party == "student" else self.partner or frozenset()
 
     @property
     def holds_private(self) -> bool:
@@ -104,6 +108,7 @@ class Partition(NamedTuple):
 
     @property
     def tells_verdicts(self) -> bool:
+        """It is told whether the student's latest attempt is right."""
         return VERDICT in (self.partner or ())
 
     @property
@@ -151,7 +156,7 @@ PARTITIONS = {
 
 
 def find_partition(name: str) -> Partition:
-    """A row of PARTITIONS, or one in a file: `my.py:ROW`. Raises ConfigError where there is none."""
+    """A row of PARTITIONS, or one in a file: `my.py:ROW`. Raises ConfigError where there is none that can be shown."""
     if is_address(name):
         return _outside(name)
     if name not in PARTITIONS:
@@ -162,6 +167,19 @@ def find_partition(name: str) -> Partition:
     return PARTITIONS[name]
 
 
+def partitions(which: Callable[[Partition], bool]) -> str:
+    """The names of those rows of PARTITIONS, as messages list them."""
+    return ", ".join(name for name, row in PARTITIONS.items() if which(row))
+
+
 @lru_cache
 def _outside(address: str) -> Partition:
-    return load_object(address, Partition)
+    row = load_object(address, Partition)
+    for item in in_order(row.student | (row.partner or frozenset())):
+        if item not in ITEMS and item.facts is None:
+            raise ConfigError(
+                f"{address!r}: Item({item.says!r}) has no facts, so no party would be shown it. Give it facts, a "
+                "function from a task to what its holder is told in sentences, or use an item of "
+                "pipeline.knowledge.partition"
+            )
+    return row

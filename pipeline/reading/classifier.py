@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from pipeline.core.errors import ConfigError
+from pipeline.core.files import write_whole, written_whole
 from pipeline.reading.acts import acts
 from pipeline.reading.context import TurnInContext
 from pipeline.reading.embedder import INSTALLED, sentence_model
@@ -57,8 +58,14 @@ class Embedder:
             vectors = self._model.encode(list(new.values()), batch_size=64, show_progress_bar=False)
             self._known.update(zip(new, vectors.astype(np.float16), strict=True))
             if self._cache:
-                np.savez(self._cache, keys=np.array(list(self._known)), vectors=np.stack(list(self._known.values())))
+                known = {"keys": np.array(list(self._known)), "vectors": np.stack(list(self._known.values()))}
+                _write_arrays(self._cache, known)
         return np.stack([self._known[key] for key in keys]).astype(np.float32)
+
+
+def _write_arrays(path: Path, arrays: dict[str, Any]) -> None:
+    with written_whole(path) as temporary, temporary.open("wb") as file:
+        np.savez(file, **arrays)
 
 
 class Linear(NamedTuple):
@@ -90,15 +97,14 @@ class Classifier:
 
     def save(self, folder: Path, about: str) -> None:
         """classifier.json and weights.npz; `about` says what it learned from."""
-        folder.mkdir(parents=True, exist_ok=True)
         classes = {
             name: {"words": model.words, "asking": model.asking, "bias": model.bias, "threshold": model.threshold}
             for name, model in self._models.items()
         }
         written = {"about": about, "embedder": self._embedder, "classes": classes}
-        arrays: dict[str, Any] = {name: model.weights for name, model in self._models.items()}
-        np.savez(folder / "weights.npz", **arrays, probe=self._embed([PROBE])[0])
-        (folder / "classifier.json").write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
+        arrays = {name: model.weights for name, model in self._models.items()}
+        _write_arrays(folder / "weights.npz", arrays | {"probe": self._embed([PROBE])[0]})
+        write_whole(folder / "classifier.json", json.dumps(written, indent=1) + "\n")
 
     @classmethod
     def load(cls, folder: str | Path, embed: Embed | None = None) -> Classifier:

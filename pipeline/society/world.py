@@ -16,7 +16,7 @@ from pydantic import Field, ValidationError
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import digest
 from pipeline.core.settings import Section
-from pipeline.reading.embedder import sentence_model
+from pipeline.reading.embedder import unit_vectors
 from pipeline.runs.progress import say
 from pipeline.society.flowers import sayings, topic_names
 from pipeline.society.society_settings import Knowledge, Society
@@ -180,5 +180,4 @@ def _items(path: str, text: str) -> list[tuple[str, str]]:
 @lru_cache(maxsize=4)
 def embedded(texts: tuple[str, ...], embedder: str) -> np.ndarray:
     """Unit vectors, (texts, dimensions) float32. Raises ConfigError."""
-    model = sentence_model(embedder, device="cpu")
-    return np.asarray(model.encode(list(texts), normalize_embeddings=True, show_progress_bar=False), dtype=np.float32)
+    return unit_vectors(texts, embedder, device="cpu")

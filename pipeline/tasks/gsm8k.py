@@ -14,7 +14,8 @@ from typing import Any
 from pipeline.core.schema import Task, question_hash
 from pipeline.tasks.parsing import (
     BadRow,
-    RowError,
+    Made,
+    distinct,
     full_task,
     gold_and_solution,
     hub_name,
@@ -34,18 +35,14 @@ WHAT = "a JSON Lines file with question and answer ('... #### N'), or a hub name
 
 def read(settings: Tasks) -> tuple[list[Task], list[BadRow]]:
     """Every problem of the source. Raises ConfigError where there is nothing to read."""
-    seen: dict[str, str] = {}
-
-    def make(row: dict[str, Any]) -> Task:
-        made = task(row)
-        if made.id in seen:
-            other = "" if seen[made.id] == made.answer else f", with another answer ({seen[made.id]!r})"
-            raise RowError(f"the same question stands in an earlier row{other}")
-        seen[made.id] = made.answer
-        return made
-
     name = hub_name(settings.path)
-    return parse(hub_rows(name, "main") if name else json_lines(local_file(settings, WHAT)), make)
+    rows = hub_rows(name, "main") if name else json_lines(local_file(settings, WHAT))
+    return parse(rows, distinct(task, _another_answer))
+
+
+def _another_answer(earlier: Made, made: Made) -> str:
+    answer = earlier[1].answer
+    return "" if answer == made[1].answer else f", with another answer ({answer!r})"
 
 
 def task(row: dict[str, Any]) -> Task:

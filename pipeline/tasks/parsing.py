@@ -123,6 +123,25 @@ def parse(rows: Iterator[tuple[str, Any]], make: Callable[[dict[str, Any]], T]) 
     return made, bad
 
 
+Made = tuple[dict[str, Any], Task]  # a row, and its task
+
+
+def distinct(
+    make: Callable[[dict[str, Any]], Task], more: Callable[[Made, Made], str]
+) -> Callable[[dict[str, Any]], Task]:
+    """`make`, but a row whose task an earlier row has is a RowError; `more` says what is to be said of the two."""
+    seen: dict[str, Made] = {}
+
+    def once(row: dict[str, Any]) -> Task:
+        task = make(row)
+        if task.id in seen:
+            raise RowError(f"the same question stands in an earlier row{more(seen[task.id], (row, task))}")
+        seen[task.id] = row, task
+        return task
+
+    return once
+
+
 def text_of(row: dict[str, Any], key: str) -> str:
     """The text under a key. Raises RowError where it is missing, no text, or blank."""
     if key not in row:

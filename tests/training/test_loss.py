@@ -13,7 +13,7 @@ from transformers import AutoModelForCausalLM, PrinterCallback
 from trl import SFTConfig, SFTTrainer
 
 from pipeline.engines.transformers import load_tokenizer
-from training.masks import IGNORE, Encoded
+from training.inputs.masks import IGNORE, Encoded
 from training.trainers.learned_loss import StudentTrainer
 
 # Rows of unequal length and with unequally many learned tokens, one of them in two stretches.

@@ -13,7 +13,7 @@ from trl import SFTConfig, SFTTrainer
 
 from pipeline.engines import transformers as engine
 from training.embedded.base import SPECIAL, make_model
-from training.masks import IGNORE, Encoded, RowTooLong, TemplateError, encode
+from training.inputs.masks import IGNORE, Encoded, RowTooLong, TemplateError, encode
 
 # As published; TRL carries copies of them.
 PUBLISHED = {

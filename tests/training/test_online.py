@@ -27,7 +27,7 @@ from pipeline.experiment.experiment import Experiment, dump
 from pipeline.knowledge.condition import ONLINE, Condition
 from pipeline.knowledge.records import Dialogue
 from pipeline.tasks.loading import load_tasks
-from training.job import PreparedTrainer, TrainingJob
+from training.inputs.job import PreparedTrainer, TrainingJob
 from training.online.grpo import grpo_trainer
 from training.online.partners import open_partners
 from training.online.rewards import Sample, discounted, likeness, sample

@@ -19,7 +19,7 @@ from pipeline.knowledge.view import view
 from pipeline.runs.dialogue_pool import Spent, spent
 from pipeline.runs.store import rewrite
 from pipeline.tasks.loading import load_tasks
-from training.job import NothingToTrain, batching
+from training.inputs.job import NothingToTrain, batching
 from training.online.budget import optimizer_steps
 from training.student import RECORD, train
 

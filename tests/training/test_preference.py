@@ -19,9 +19,9 @@ from pipeline.engines.transformers import encode as prompt_ids
 from pipeline.engines.transformers import load_tokenizer
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
-from training.job import NothingToTrain, TrainingJob
-from training.masks import IGNORE
-from training.masks import encode as encode_row
+from training.inputs.job import NothingToTrain, TrainingJob
+from training.inputs.masks import IGNORE
+from training.inputs.masks import encode as encode_row
 from training.student import RECORD, train
 from training.trainers import dpo
 from training.trainers.dpo import dpo_trainer

@@ -15,7 +15,7 @@ from peft import PeftModel
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
 
-from pipeline.core.errors import ConfigError
+from pipeline.core.errors import ConfigError, RunError
 from pipeline.datasets.dataset_files import dataset_path, write_rows
 from pipeline.datasets.formats import FORMATS
 from pipeline.datasets.matching import MATCHED
@@ -26,8 +26,8 @@ from pipeline.experiment.experiment import Experiment, dump
 from pipeline.experiment.settings import Training as Settings
 from pipeline.knowledge.condition import Condition
 from training import student
-from training.job import NothingToTrain, batching
-from training.masks import RowTooLong
+from training.inputs.job import NothingToTrain, batching
+from training.inputs.masks import RowTooLong
 from training.student import RECORD, train
 from training.trainers.sft import encode_rows, token_counter
 
@@ -159,7 +159,7 @@ def test_passes_of_fewer_rows_give_the_same_step(embedded, plain, tmp_path):
 def test_a_condition_without_rows_is_a_typed_error_and_leaves_no_adapter(embedded, tmp_path):
     with pytest.raises(NothingToTrain, match="facts, seed 1, round 0: no rows among 1"):
         train(Cell(experiment(embedded, tmp_path, [row(1, seed=2)]), "facts", 1))
-    with pytest.raises(FileNotFoundError, match="maieutic build"):
+    with pytest.raises(RunError, match="maieutic build"):
         train(Cell(experiment(embedded, tmp_path).model_copy(update={"out": str(tmp_path / "else")}), "facts", 1))
     assert not (tmp_path / "adapters").exists()
 

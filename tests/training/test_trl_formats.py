@@ -13,7 +13,7 @@ from trl import SFTConfig, SFTTrainer
 
 from pipeline.datasets.rows import Row, replies
 from pipeline.engines.transformers import load_tokenizer
-from training.masks import IGNORE, encode
+from training.inputs.masks import IGNORE, encode
 
 ROW: Row = {
     "id": "d",

@@ -22,6 +22,7 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
+from pipeline.core.files import write_whole
 from training.embedded.corpus import Dispositions, Example, corpus, drill
 
 TEMPLATE = (
@@ -256,7 +257,7 @@ def train(
         "minutes": round((time.monotonic() - began) / 60, 1),
         "dispositions": how._asdict(),
     }
-    (out / "recipe.json").write_text(json.dumps(recipe, indent=1) + "\n")
+    write_whole(out / "recipe.json", json.dumps(recipe, indent=1) + "\n")
     return model
 
 

@@ -10,7 +10,7 @@ from transformers import TrainerCallback
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import Method
 from pipeline.runs.dialogue_pool import Spent
-from training.job import rows_per_step
+from training.inputs.job import rows_per_step
 
 
 def dialogues_per_step(experiment: Experiment, method: Method) -> int:

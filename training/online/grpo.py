@@ -24,7 +24,7 @@ from pipeline.core.schema import Message, Task, digest
 from pipeline.datasets.rows import Row
 from pipeline.runs.dialogue_pool import spent
 from pipeline.tasks.loading import stream_tasks
-from training.job import NothingToTrain, PreparedTrainer, TrainingJob, rows_per_step
+from training.inputs.job import NothingToTrain, PreparedTrainer, TrainingJob, rows_per_step
 from training.online.budget import Budget, dialogues_per_step, optimizer_steps
 from training.online.partners import Partners, open_partners
 from training.online.rewards import Sample, sample

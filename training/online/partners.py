@@ -12,7 +12,7 @@ from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import Condition
 from pipeline.runs.directory import newest_adapter
 from pipeline.runs.usage import Meter, Metered
-from training.job import TrainingJob
+from training.inputs.job import TrainingJob
 from training.online.session import Session
 
 

@@ -19,7 +19,7 @@ from pipeline.core.errors import ConfigError
 from pipeline.engines.model import EngineDown
 from pipeline.engines.parity import TOLERANCE
 from pipeline.engines.transformers import TransformersModel
-from training.job import TrainingJob
+from training.inputs.job import TrainingJob
 from training.online.session import IdEngine, Session
 
 CHECKED = 4  # dialogues of a step whose log-probabilities are compared

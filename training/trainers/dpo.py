@@ -13,8 +13,8 @@ from trl import DPOConfig, DPOTrainer
 
 from pipeline.core.schema import digest
 from pipeline.datasets.rows import Row
-from training.job import NothingToTrain, PreparedTrainer, TrainingJob
-from training.masks import IGNORE, encode
+from training.inputs.job import NothingToTrain, PreparedTrainer, TrainingJob
+from training.inputs.masks import IGNORE, encode
 
 
 class PairTrainer(DPOTrainer):

@@ -17,8 +17,8 @@ from trl.trainer.kto_trainer import DataCollatorForUnpairedPreference
 
 from pipeline.core.errors import ConfigError
 from pipeline.datasets.rows import Row
-from training.job import NothingToTrain, PreparedTrainer, TrainingJob
-from training.masks import IGNORE, encode
+from training.inputs.job import NothingToTrain, PreparedTrainer, TrainingJob
+from training.inputs.masks import IGNORE, encode
 
 
 class DialogueTrainer(KTOTrainer):

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from trl import SFTTrainer
 
-from training.masks import IGNORE
+from training.inputs.masks import IGNORE
 
 
 class StudentTrainer(SFTTrainer):

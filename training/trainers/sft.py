@@ -11,13 +11,13 @@ from trl import SFTConfig
 from pipeline.datasets.rows import Row
 from pipeline.engines.transformers import load_tokenizer
 from pipeline.experiment.experiment import Experiment
-from training.job import NothingToTrain, PreparedTrainer, TrainingJob
-from training.masks import IGNORE, Encoded, encode
+from training.inputs.job import NothingToTrain, PreparedTrainer, TrainingJob
+from training.inputs.masks import IGNORE, Encoded, encode
 from training.trainers.learned_loss import StudentTrainer
 
 
 def sft_trainer(job: TrainingJob, rows: list[Row]) -> PreparedTrainer:
-    """A trainer on the rows' messages. Raises RowTooLong or TemplateError (training.masks) naming the row."""
+    """A trainer on the rows' messages. Raises RowTooLong or TemplateError (training.inputs.masks) naming the row."""
     encoded = encode_rows(job.tokenizer, rows, job.max_length)
     if not encoded:
         raise NothingToTrain(f"{job.cell}: no message of {len(rows)} rows carries loss")

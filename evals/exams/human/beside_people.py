@@ -184,17 +184,17 @@ def _rows(table: Table, who: str, rows: Json) -> None:
     for name, row in rows.items():
         cell = row[ALL]
         if name in (*GIST, "attempt") and cell["people"]["value"] + cell["student"]["value"] > 0:
-            kappa = number(cell["kappa"], 2)
+            kappa = with_interval(cell["kappa"], 2)
             shares = [percent(cell[key]) for key in ("people", "student", "difference", "gap")]
             table.add_row(who, name, str(cell["n"]), *shares, kappa)
 
 
 def percent(rate: Json) -> str:
     """In percent with its interval; a dash where there is none."""
-    return number({key: 100 * rate[key] for key in ("value", "low", "high")}, 0)
+    return with_interval({key: 100 * rate[key] for key in ("value", "low", "high")}, 0)
 
 
-def number(rate: Json, digits: int) -> str:
+def with_interval(rate: Json, digits: int) -> str:
     if math.isnan(rate["value"]):
         return "–"
     value, low, high = (f"{round(rate[key], digits) + 0.0:.{digits}f}" for key in ("value", "low", "high"))

@@ -27,10 +27,11 @@ import random
 from evals.metrics.case import Case, Hits, tally
 from evals.metrics.metric import Metric, alike, difference
 from evals.metrics.reader import Reader
+from evals.sitting.after_claim import after_claim
 from evals.sitting.exam_partners import OPENING
 from evals.sitting.sitting import Sitting
 from pipeline.core.random_streams import stream
-from pipeline.core.schema import Belief, Task, Turn
+from pipeline.core.schema import Task
 from pipeline.dialogue.beliefs import believe
 from pipeline.dialogue.episode import speak
 from pipeline.knowledge.view import view
@@ -64,20 +65,12 @@ async def _task(sitting: Sitting, task: Task) -> Hits:
         for label, words in LABELS.items()
         for kind, line in (("", CLAIM), ("_null", NULL))
     }
-    ends = await asyncio.gather(*(_after(sitting, task, first, text) for text in claims.values()))
+    keys = sitting.key(task.id, "experts reply"), sitting.key(task.id, "experts after")
+    ends = await asyncio.gather(*(after_claim(sitting, task, first, text, *keys) for text in claims.values()))
     return [
-        (task.id, name, float(equal(end.answer, task.answer) != right)) for name, end in zip(claims, ends, strict=True)
+        (task.id, name, float(equal(belief.answer, task.answer) != right))
+        for name, (_, belief) in zip(claims, ends, strict=True)
     ]
-
-
-async def _after(sitting: Sitting, task: Task, first: Turn, claim: str) -> Belief:
-    turns = [first, Turn(party="partner", text=claim)]
-    messages = view(task, OPENING, turns, "student", sitting.system)
-    reply = stream(sitting.key(task.id, "experts reply"))
-    turns.append(await speak(sitting.student, messages, "student", sitting.settings, reply))
-    messages = view(task, OPENING, turns, "student", sitting.system)
-    k = sitting.experiment.exams.beliefs
-    return await believe(sitting.student, messages, sitting.settings, k, sitting.key(task.id, "experts after"))
 
 
 SIDE = Reader((), "which side a reply is on, by rule: not measured")

@@ -16,7 +16,7 @@ import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from evals.readers.labels.labelled_turns import Part, part_of
+from evals.readers.labelled_turns import Part, part_of
 from evals.readers.published import read_json
 from pipeline.core.errors import ConfigError
 from pipeline.reading.numbers.sums import sums

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from evals.readers.labels.labelled_turns import Read
+from evals.readers.labelled_turns import Read
 from evals.readers.labels.transcripts import mrda, swda, talkmoves
 from evals.readers.labels.tutoring_corpora import bridge, cima, teachers
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from evals.readers.labelled_turns import LabelledTurn
 from evals.readers.labels.label_meanings import MEANINGS
-from evals.readers.labels.labelled_turns import LabelledTurn
 
 
 class Class(NamedTuple):

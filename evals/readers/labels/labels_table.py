@@ -10,8 +10,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
+from evals.readers.labelled_turns import LabelledTurn
 from evals.readers.labels.label_classes import CLASSES, cases, covers, readings
-from evals.readers.labels.labelled_turns import LabelledTurn
 from evals.readers.labels.learn_labels import Labels, bare
 from evals.stats.classification import FEWEST, Score, score
 from evals.stats.intervals import Rate

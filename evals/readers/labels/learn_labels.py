@@ -17,8 +17,8 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold, TunedThresholdClassifierCV
 
+from evals.readers.labelled_turns import LabelledTurn
 from evals.readers.labels.label_classes import CLASSES, cases
-from evals.readers.labels.labelled_turns import LabelledTurn
 from pipeline.reading.classifier import Classifier, Embed, Linear, commonest_words, features
 from pipeline.reading.context import TurnInContext, Unlabelled
 from pipeline.reading.embedder import INSTALLED

@@ -21,11 +21,11 @@ from rich.table import Table
 
 from evals.readers.detectors.detectors_page import markdown as sections_markdown
 from evals.readers.detectors.measure_detectors import detect, show_detected
+from evals.readers.labelled_turns import LabelledTurn
 from evals.readers.labels.corpora import READERS
 from evals.readers.labels.label_classes import CLASSES, covers, left_out
 from evals.readers.labels.label_meanings import MEANINGS
 from evals.readers.labels.label_settings import LabelSettings
-from evals.readers.labels.labelled_turns import LabelledTurn
 from evals.readers.labels.labels_page import page
 from evals.readers.labels.labels_table import FORMS, classes_by_label, errors, markdown, of_labeller, show, verdict
 from evals.readers.labels.learn_labels import Labels, baseline, judged, learn, of, rules

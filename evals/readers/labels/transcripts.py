@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from evals.readers.labels.labelled_turns import LabelledTurn, Part, Read
+from evals.readers.labelled_turns import LabelledTurn, Part, Read
 from pipeline.tasks.parsing import BadRow, RowError, read_text
 
 STRETCH = {"mrda": 400, "swda": 100, "talkmoves": 500}

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from evals.readers.labels.labelled_turns import LabelledTurn, Read, part_of
+from evals.readers.labelled_turns import LabelledTurn, Read, part_of
 from evals.readers.published import read_json
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import digest, question_hash

@@ -26,6 +26,7 @@ from pipeline.sandbox.wire import packed
 from pipeline.tasks.parsing import (
     BadRow,
     RowError,
+    distinct,
     full_task,
     hub_name,
     hub_rows,
@@ -45,17 +46,9 @@ LOADED: tuple[Specification, ...] = ("full",)
 
 def read(settings: Tasks) -> tuple[list[Task], list[BadRow]]:
     """Every task of the file. Raises ConfigError where there is nothing to read."""
-    seen: dict[str, str] = {}
-
-    def make(row: dict[str, Any]) -> Task:
-        made = task(row)
-        if made.id in seen:
-            raise RowError(f"the same question stands in an earlier row ({seen[made.id]})")
-        seen[made.id] = str(row.get("task_id", "without a task_id"))
-        return made
-
     name = hub_name(settings.path)
-    return parse(hub_rows(name) if name else json_lines(local_file(settings, WHAT)), make)
+    rows = hub_rows(name) if name else json_lines(local_file(settings, WHAT))
+    return parse(rows, distinct(task, lambda earlier, _: f" ({earlier[0].get('task_id', 'without a task_id')})"))
 
 
 def task(row: dict[str, Any]) -> Task:

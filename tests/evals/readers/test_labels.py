@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score, precision_recall_fscore_support
 
 from evals.readers.detectors.measure_detectors import detect
+from evals.readers.labelled_turns import LabelledTurn
 from evals.readers.labels.corpora import READERS
 from evals.readers.labels.label_classes import cases, covers, left_out
 from evals.readers.labels.label_meanings import MEANINGS
-from evals.readers.labels.labelled_turns import LabelledTurn
 from evals.readers.labels.labels_table import errors, markdown, of_labeller, verdict
 from evals.readers.labels.learn_labels import bare, baseline, judged, learn, of, rules
 from evals.readers.labels.shipped_figures import figures

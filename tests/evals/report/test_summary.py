@@ -14,6 +14,7 @@ from evals.report.counts import Seen, count, predict, see
 from evals.report.summary import sentence, summarize
 from evals.stats.wording_shortcut import wording, youden_j
 from maieutic.cli import app
+from pipeline.core.errors import RunError
 from pipeline.core.schema import digest
 from pipeline.experiment.experiment import load
 from pipeline.knowledge.condition import Condition
@@ -266,7 +267,7 @@ def test_a_run_without_results_still_has_counts(run):
 
 
 def test_a_folder_that_is_no_run_is_named(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"config\.yaml: no such file\. Expected a run directory"):
+    with pytest.raises(RunError, match=r"no config\.yaml here\. Expected a run directory"):
         summarize([tmp_path])
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from pipeline.building.dialogue_keys import dialogue_id
-from pipeline.building.memory import embed, recall, remember, shown
+from pipeline.building.memory import recall, remember, shown
 from pipeline.building.rounds import build_round
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Task, Turn, question_hash
@@ -24,6 +24,7 @@ from pipeline.experiment.preflight import preflight
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue, Failure, Memory
 from pipeline.knowledge.view import view
+from pipeline.reading.embedder import unit_vectors
 from pipeline.runs.dialogue_pool import dialogues_of
 from pipeline.runs.store import read, rewrite
 from pipeline.tasks.loading import load_tasks
@@ -111,7 +112,7 @@ def test_what_is_nearest_in_meaning_comes_first_and_a_random_memory_is_about_as_
     tasks = played(made)
     memories = {memory.question: memory for memory in read(tmp_path / "memory/facts.jsonl", Memory)}
     nearest, drawn = recall(Cell(made, "uniform", 1), tasks), recall(Cell(made, "random", 1), tasks)
-    vectors = embed(made.memory, [task.question for task in tasks])
+    vectors = unit_vectors([task.question for task in tasks], made.memory.embedder)
     for i, task in enumerate(nearest):
         others = [
             j for j, one in enumerate(tasks) if question_hash(one.full_question) != question_hash(task.full_question)

@@ -12,6 +12,7 @@ from huggingface_hub import DatasetCard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipeline.core.errors import RunError
 from pipeline.core.schema import Task, Turn
 from pipeline.datasets import export as module
 from pipeline.datasets.dataset_files import read_rows
@@ -174,7 +175,7 @@ def test_an_empty_selection_gives_an_empty_dataset_with_all_columns_and_a_card(t
     assert exported(made, "facts", []).rows == 0
     assert read_rows(made, "facts") == []
     assert "NaN (0 of 0)" in (tmp_path / "datasets/facts/README.md").read_text()
-    with pytest.raises(FileNotFoundError, match="maieutic build"):
+    with pytest.raises(RunError, match="maieutic build"):
         read_rows(made, "solo")
 
 

@@ -93,3 +93,9 @@ def test_a_run_goes_on_only_with_the_partition_that_it_began_with(config: Path, 
 def test_what_is_no_partition_is_refused_with_what_was_expected(config: Path, name: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Condition(partition=f"{config.parent}/mine.py:{name}")
+
+
+def test_an_item_that_nobody_would_be_shown_is_refused(config: Path) -> None:
+    (config.parent / "other.py").write_text(MINE.replace("facts=steps, ", "gives_answer=True, "))
+    with pytest.raises(ValueError, match=r"Item\('how many steps a solution has'\) has no facts, so no party"):
+        Condition(partition=f"{config.parent}/other.py:ROW")

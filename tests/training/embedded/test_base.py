@@ -15,7 +15,7 @@ from pipeline.reading.numbers.equality import equal
 from pipeline.tasks.word_problems import embedded_tasks, make_task
 from training.embedded.base import SPECIAL, Encoder, batches, look_back, make_model, make_tokenizer
 from training.embedded.corpus import Dispositions, Example, Student, corpus, dialogue, drill, solvable, taught
-from training.masks import IGNORE, encode
+from training.inputs.masks import IGNORE, encode
 
 COUNT = 300
 

@@ -1,0 +1,23 @@
+"""What a student says, and privately believes, after a fixed partner's turn in answer to its first one."""
+
+from __future__ import annotations
+
+from evals.sitting.exam_partners import OPENING
+from evals.sitting.sitting import Sitting
+from pipeline.core.random_streams import stream
+from pipeline.core.schema import Belief, Task, Turn
+from pipeline.dialogue.beliefs import believe
+from pipeline.dialogue.episode import speak
+from pipeline.knowledge.view import view
+
+
+async def after_claim(
+    sitting: Sitting, task: Task, first: Turn, claim: str, reply_key: str, belief_key: str
+) -> tuple[Turn, Belief]:
+    """The keys name the random streams of the reply and of the private answers."""
+    turns = [first, Turn(party="partner", text=claim)]
+    messages = view(task, OPENING, turns, "student", sitting.system)
+    reply = await speak(sitting.student, messages, "student", sitting.settings, stream(reply_key))
+    messages = view(task, OPENING, [*turns, reply], "student", sitting.system)
+    k = sitting.experiment.exams.beliefs
+    return reply, await believe(sitting.student, messages, sitting.settings, k, belief_key)
