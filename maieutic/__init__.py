@@ -10,6 +10,8 @@ project's errors, whose messages say what to do. `docs/python.md` has an example
         print(dialogue.task.question, dialogue.turns[0].text)
 """
 
+from importlib import metadata
+
 from maieutic.api import Report as Report
 from maieutic.api import audit as audit
 from maieutic.api import build as build
@@ -22,6 +24,9 @@ from maieutic.api import run as run
 from maieutic.api import train as train
 from pipeline.core.errors import MaieuticError as MaieuticError
 
+__version__ = metadata.version("maieutic")
+
 __all__ = [
-    "MaieuticError", "Report", "audit", "build", "compare", "dialogues", "examine", "load", "preview", "run", "train",
+    "MaieuticError", "Report", "__version__", "audit", "build", "compare", "dialogues", "examine", "load", "preview",
+    "run", "train",
 ]  # fmt: skip

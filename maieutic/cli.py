@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import maieutic
 from maieutic import api
 from pipeline.core.errors import MaieuticError
 
@@ -49,9 +50,7 @@ def _unsafe(typed: bool) -> None:
 
 def _version(typed: bool) -> None:
     if typed:
-        from importlib.metadata import version
-
-        typer.echo(f"maieutic {version('maieutic')}")
+        typer.echo(f"maieutic {maieutic.__version__}")
         raise typer.Exit()
 
 

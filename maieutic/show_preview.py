@@ -79,9 +79,11 @@ async def _perform(experiment: Experiment, tasks: list[Task]) -> dict[str, Dialo
     return records
 
 
-def _print(experiment: Experiment, name: str, record: Dialogue | Failure) -> None:
-    condition = experiment.conditions[name]
-    console.print(Rule(f"{name}: {condition.partition}, {condition.disclosure}, {condition.voice} voice", style="bold"))
+def _print(experiment: Experiment, condition_name: str, record: Dialogue | Failure) -> None:
+    condition = experiment.conditions[condition_name]
+    console.print(
+        Rule(f"{condition_name}: {condition.partition}, {condition.disclosure}, {condition.voice} voice", style="bold")
+    )
     if isinstance(record, Failure):
         say(f"failed: {record.kind}: {record.message}")
         return
@@ -112,30 +114,32 @@ def _print_view(who: str, messages: list[Message]) -> None:
             say(f"  {'':>9}  {line}")
 
 
-def cost(experiment: Experiment, tasks: list[Task], name: str) -> Cost:
+def cost(experiment: Experiment, tasks: list[Task], condition_name: str) -> Cost:
     """Upper bounds: every dialogue to its turn cap, and every turn of a model to its token cap; those of branches
     as whole ones; a lesson for each dialogue that is remembered. Nothing where a condition learns from another's."""
-    condition, settings, seeds = experiment.conditions[name], experiment.dialogue, experiment.seeds
+    condition, settings, seeds = experiment.conditions[condition_name], experiment.dialogue, experiment.seeds
     if condition.voice == "human":
         imported = [
-            dialogue for seed in seeds for dialogue in load_dialogues(experiment.tasks, name, condition, seed)[0]
+            dialogue
+            for seed in seeds
+            for dialogue in load_dialogues(experiment.tasks, condition_name, condition, seed)[0]
         ]
         return Cost(len(imported), sum(len(dialogue.turns) for dialogue in imported), 0)
     if condition.learns_from:
         return Cost(0, 0, 0)
-    of_cell = sum(1 for _ in planned_dialogues(Cell(experiment, name, seeds[0]), tasks))
+    of_cell = sum(1 for _ in planned_dialogues(Cell(experiment, condition_name, seeds[0]), tasks))
     dialogues = len(seeds) * experiment.rounds * of_cell
-    dialogues *= 1 + experiment.turn_values.dialogues * has_turn_values(experiment, name)
-    spoken = settings.turns + (settings.turns - 1) * _answers_a_turn(experiment, name)
+    dialogues *= 1 + experiment.turn_values.dialogues * has_turn_values(experiment, condition_name)
+    spoken = settings.turns + (settings.turns - 1) * _answers_a_turn(experiment, condition_name)
     private = 0 if condition.row.one_writer else settings.beliefs * 2 * (2 if condition.voice == "model" else 1)
     lessons = cost(experiment, tasks, condition.remembers).dialogues if condition.memory != "none" else 0
     answers = dialogues * (spoken + private) + lessons
     return Cost(dialogues, dialogues * (2 * settings.turns - 1), answers * settings.max_tokens)
 
 
-def _answers_a_turn(experiment: Experiment, name: str) -> int:
+def _answers_a_turn(experiment: Experiment, condition_name: str) -> int:
     """Of models, for one turn of the partner: with its judge's where it is to convince."""
-    condition, partner = experiment.conditions[name], experiment.partner
+    condition, partner = experiment.conditions[condition_name], experiment.partner
     if condition.manner == "convincing":
         return partner.candidates + partner.judgements * (1 + partner.candidates)
     return int(condition.voice == "model")

@@ -14,6 +14,7 @@ from evals.examining.references import make_references, references_table
 from evals.exams.registry import exams_of
 from evals.metrics.case import Case
 from evals.sitting.exam import sits
+from evals.sitting.examined_run import Run
 from evals.sitting.scaffold import scaffolded
 from evals.sitting.sitting import Sitting, counted
 from pipeline.core.files import write_rows
@@ -123,7 +124,7 @@ async def examine_all(experiment: Experiment) -> None:
             await _examine_student(cell, casting, adapter, tasks, first_turn_tasks)
     names = {name: name for name in ("base", *experiment.conditions)}
     for exam in exams_of(experiment):
-        if exam.tables is not None and (tables := exam.tables(experiment.run, experiment, names)):
+        if exam.tables is not None and (tables := exam.tables(Run(experiment, names))):
             console.print(*tables, sep="\n")
 
 

@@ -110,10 +110,10 @@ class Pooled(NamedTuple):
     branches_wanted: int  # of turn values
 
 
-def count(run: Path, experiment: Experiment, name: str) -> tuple[Json, dict[str, Wording], list[str]]:
+def count(experiment: Experiment, condition_name: str) -> tuple[Json, dict[str, Wording], list[str]]:
     """Counts, budgets, leak and luck rates and the predicted ask rate; the tasks met; what does not reconcile."""
-    condition, files = experiment.conditions[name], _files(run, experiment, name)
-    pool = _pooled(experiment, name, files)
+    condition, files = experiment.conditions[condition_name], _files(experiment, condition_name)
+    pool = _pooled(experiment, condition_name, files)
     counts = {
         "tasks": len(pool.tasks.keys() | {f.task_id for f in files.failures if f.kind != "bad_task"}),
         "dialogues": sum(d.own for d in pool.dialogues),
@@ -129,7 +129,7 @@ def count(run: Path, experiment: Experiment, name: str) -> tuple[Json, dict[str,
         "counts": counts,
         "failure_kinds": dict(Counter(f.kind for f in files.failures)),
         "predicted": predict(pool.dialogues),
-        "budgets": _budgets(run, condition, files, pool),
+        "budgets": _budgets(experiment.run, condition, files, pool),
         "leak_stated": _share(pool.dialogues if privileged(condition) else [], lambda d: d.leaks),
         "lucky": _share(lacking, lambda d: d.lucky),
         "lucky_selected": _share((d for d in lacking if d.kept), lambda d: d.lucky),
@@ -138,42 +138,45 @@ def count(run: Path, experiment: Experiment, name: str) -> tuple[Json, dict[str,
         "plumbing": experiment.source.closed and condition.is_plumbing_on_embedded,
         "condition": condition.model_dump(mode="json"),
     }
-    problems = [] if condition.learns_from else reconcile(experiment, name, counts, pool.dialogues, files.failures)
-    return entry, pool.tasks, [*problems, *_unlike(experiment, name, files, pool)]
+    problems = (
+        [] if condition.learns_from else reconcile(experiment, condition_name, counts, pool.dialogues, files.failures)
+    )
+    return entry, pool.tasks, [*problems, *_unlike(experiment, condition_name, files, pool)]
 
 
-def _files(run: Path, experiment: Experiment, name: str) -> Files:
-    condition, folder = experiment.conditions[name], dataset_path(experiment, name)
+def _files(experiment: Experiment, condition_name: str) -> Files:
+    run = experiment.run
+    condition, folder = experiment.conditions[condition_name], dataset_path(experiment, condition_name)
     rows = [row for file in sorted(folder.glob("*.parquet")) for row in _rows(file)]
-    selected = _selected(experiment, name) if folder.is_dir() else set[str]()
-    branches = read(branches_path(run, condition.learns_from or name), Branch)
+    selected = _selected(experiment, condition_name) if folder.is_dir() else set[str]()
+    branches = read(branches_path(run, condition.learns_from or condition_name), Branch)
     lost = read(run / "branches" / "failures.jsonl", Failure)
-    trained = sorted((run / "adapters" / name).glob("seed-*/training.json"))
+    trained = sorted((run / "adapters" / condition_name).glob("seed-*/training.json"))
     return Files(
         format=folder.name,
-        failures=[f for f in read(run / "failures.jsonl", Failure) if f.condition_name == name],
+        failures=[f for f in read(run / "failures.jsonl", Failure) if f.condition_name == condition_name],
         rows=rows,
         selected=selected,
         # Methods other than rejection sampling learn from more than what selection keeps.
         kept={row.id for row in rows if row.matched} if folder.name == "sft" else selected,
         branches={branch.id: tokens_of(branch) for branch in branches},
-        lost_branches=sum(f.condition_name == name for f in lost),
+        lost_branches=sum(f.condition_name == condition_name for f in lost),
         trained=[json.loads(file.read_text(encoding="utf-8")) for file in trained],
     )
 
 
-def _selected(experiment: Experiment, name: str) -> set[str]:
+def _selected(experiment: Experiment, condition_name: str) -> set[str]:
     """Ids of the dialogues that rejection sampling keeps."""
-    with surveyed(experiment, name) as survey:
+    with surveyed(experiment, condition_name) as survey:
         return {record.id for record in selected_of(survey.dialogues, survey.condition)}
 
 
-def _pooled(experiment: Experiment, name: str, files: Files) -> Pooled:
-    condition = experiment.conditions[name]
+def _pooled(experiment: Experiment, condition_name: str, files: Files) -> Pooled:
+    condition = experiment.conditions[condition_name]
     dialogues: list[Seen] = []
     tasks: dict[str, Wording] = {}
     turns, tokens, wanted = Counter[str](), Counter[str](), 0
-    for place, dialogue in Pool(experiment, name).placed():
+    for place, dialogue in Pool(experiment, condition_name).placed():
         own = place.sibling < 0
         tasks.setdefault(dialogue.task.id, wording(dialogue.task))
         dialogues.append(see(dialogue, condition, files.kept, own))
@@ -280,10 +283,10 @@ def _asks(dialogue: Dialogue) -> bool:
 
 
 def reconcile(
-    experiment: Experiment, name: str, counts: Json, dialogues: list[Seen], failures: list[Failure]
+    experiment: Experiment, condition_name: str, counts: Json, dialogues: list[Seen], failures: list[Failure]
 ) -> list[str]:
     """What does not add up, in words; nothing where a condition was never built."""
-    condition, problems = experiment.conditions[name], []
+    condition, problems = experiment.conditions[condition_name], []
     if not dialogues and not failures:
         return []
     own = [d for d in dialogues if d.own]
@@ -292,26 +295,26 @@ def reconcile(
         problems.append(f"{twice} ids are stored more than once among dialogues and failures")
     rounds = 1 + max([d.round for d in dialogues] + [f.round for f in failures])
     bad = sum(f.kind == "bad_task" for f in failures)
-    expected = counts["tasks"] * experiment.per_task(name) * len(experiment.seeds) * rounds
+    expected = counts["tasks"] * experiment.per_task(condition_name) * len(experiment.seeds) * rounds
     ended = len(own) + len(failures) - bad
     # An imported dialogue exists once, and its source may hold several of one task.
     if condition.voice != "human" and ended != expected:
         problems.append(
-            f"{counts['tasks']} tasks x {experiment.per_task(name)} per task x {len(experiment.seeds)} seeds x "
-            f"{rounds} rounds = {expected}, but {len(own)} dialogues + {len(failures) - bad} failures = {ended}"
+            f"{counts['tasks']} tasks x {experiment.per_task(condition_name)} per task x {len(experiment.seeds)} seeds "
+            f"x {rounds} rounds = {expected}, but {len(own)} dialogues + {len(failures) - bad} failures = {ended}"
         )
-    wanted = sum(map(len, experiment.stretches(name).values()))
+    wanted = sum(map(len, experiment.stretches(condition_name).values()))
     made_here = all(source.made_here for source in experiment.sources)
     if made_here and counts["tasks"] != wanted:
         problems.append(f"the config asks for {wanted} tasks, the files hold {counts['tasks']}")
     return problems
 
 
-def _unlike(experiment: Experiment, name: str, files: Files, pool: Pooled) -> list[str]:
+def _unlike(experiment: Experiment, condition_name: str, files: Files, pool: Pooled) -> list[str]:
     """What branches, dataset and training records do not have in common, in words."""
-    condition, problems = experiment.conditions[name], []
+    condition, problems = experiment.conditions[condition_name], []
     there = len(files.branches) + files.lost_branches
-    if has_turn_values(experiment, name) and not condition.learns_from and there != pool.branches_wanted:
+    if has_turn_values(experiment, condition_name) and not condition.learns_from and there != pool.branches_wanted:
         problems.append(
             f"turn values should have {pool.branches_wanted} branches of the stored dialogues, but "
             f"{len(files.branches)} + {files.lost_branches} failures = {there}; `maieutic build` makes what is missing"

@@ -105,7 +105,9 @@ def agreement(cells: list[Json]) -> str:
     )
 
 
-def cost(run: Path, name: str, entry: Json, turn_values: Json | None, seeds: int, tables: Tables, base: Tables) -> Json:
+def cost(
+    run: Path, condition_name: str, entry: Json, turn_values: Json | None, seeds: int, tables: Tables, base: Tables
+) -> Json:
     """What one student of a condition cost, a mean over seeds, and how much skill at asking that bought.
 
     `pool`: whole dialogues that it could learn from, those played on for turn values among them. `gained`: skill at
@@ -114,7 +116,8 @@ def cost(run: Path, name: str, entry: Json, turn_values: Json | None, seeds: int
     """
     budgets = entry["budgets"]
     records = [
-        json.loads(file.read_text(encoding="utf-8")) for file in (run / "adapters" / name).glob("seed-*/training.json")
+        json.loads(file.read_text(encoding="utf-8"))
+        for file in (run / "adapters" / condition_name).glob("seed-*/training.json")
     ]
     timed = [record["seconds"] for record in records if "seconds" in record]
     millions = budgets["sampled_tokens"] / seeds / 1e6

@@ -76,24 +76,24 @@ def price(experiment: Experiment, pilot: Path | None) -> Price:
     return Price(sampled, trained, seconds, exam, (*sources, how))
 
 
-def _more_tasks(experiment: Experiment, name: str, entry: Json) -> float:
+def _more_tasks(experiment: Experiment, condition_name: str, entry: Json) -> float:
     """How many more tasks a condition has in the config than it had in the pilot, as a ratio."""
     had = entry["counts"]["tasks"]
-    return _tasks(experiment, name) / had if had else 1.0
+    return _tasks(experiment, condition_name) / had if had else 1.0
 
 
-def _tasks(experiment: Experiment, name: str) -> int:
-    return sum(map(len, experiment.stretches(name).values()))
+def _tasks(experiment: Experiment, condition_name: str) -> int:
+    return sum(map(len, experiment.stretches(condition_name).values()))
 
 
-def _cap(experiment: Experiment, name: str) -> float:
+def _cap(experiment: Experiment, condition_name: str) -> float:
     """The most tokens that one seed of a condition samples: every turn of every dialogue at its cap."""
-    condition = experiment.conditions[name]
+    condition = experiment.conditions[condition_name]
     if condition.voice == "human":
         return 0.0
     turns = experiment.dialogue.turns + (experiment.dialogue.turns - 1) * (condition.voice == "model")
     played = 1 if condition.method == "q_priming" else 1 + experiment.turn_values.dialogues
-    dialogues = _tasks(experiment, name) * experiment.per_task(name) * played * experiment.rounds
+    dialogues = _tasks(experiment, condition_name) * experiment.per_task(condition_name) * played * experiment.rounds
     return float(dialogues * turns * experiment.dialogue.max_tokens)
 
 

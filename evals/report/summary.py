@@ -27,6 +27,7 @@ from evals.report.methods import agreement, beside, cost, differ
 from evals.report.summary_types import Summary
 from evals.report.transfer import transfer_block
 from evals.report.turn_values_table import values
+from evals.sitting.examined_run import Run
 from evals.stats.contrasts import Difference, contrast, holm
 from evals.stats.intervals import Tables, estimate
 from evals.stats.stored_cases import results
@@ -41,14 +42,6 @@ from pipeline.runs.directory import require
 from pipeline.runs.usage import totals
 
 GIVEN_AWAY = 0.2  # above this Youden J the wording gives the specification away
-
-
-class Run(NamedTuple):
-    """One run directory and the name that its conditions get where names collide."""
-
-    path: Path
-    experiment: Experiment
-    names: dict[str, str]  # condition here: condition in the summary
 
 
 class Conditions(NamedTuple):
@@ -129,10 +122,9 @@ def _heading(run: Run) -> Json:
     }
 
 
-def _of_runs(block: Callable[[Path, Experiment, dict[str, str]], Json | None], opened: list[Run]) -> list[Json]:
+def _of_runs(block: Callable[[Run], Json | None], opened: list[Run]) -> list[Json]:
     """An exam's own part of the report, of each run that has it."""
-    made = (block(run.path, run.experiment, run.names) for run in opened)
-    return [part for part in made if part is not None]
+    return [part for run in opened if (part := block(run)) is not None]
 
 
 def _refusal(experiment: Experiment, j: float) -> str:
@@ -195,7 +187,7 @@ def _open(runs: list[Path]) -> list[Run]:
     opened = []
     for path, experiment, names in zip(runs, experiments, own, strict=True):
         run = path.resolve().name if short[path.resolve().name] == 1 else str(path)
-        opened.append(Run(path, experiment, {name: f"{run}/{name}" if seen[name] > 1 else name for name in names}))
+        opened.append(Run(experiment, {name: f"{run}/{name}" if seen[name] > 1 else name for name in names}))
     return opened
 
 
@@ -203,28 +195,30 @@ def _names(path: Path, experiment: Experiment) -> list[str]:
     return [*(["base"] if (path / "results" / "base").is_dir() else []), *experiment.conditions]
 
 
-def _condition(run: Run, name: str, tables: Tables, metrics: Catalog) -> tuple[Json, dict[str, Wording], list[str]]:
+def _condition(
+    run: Run, condition_name: str, tables: Tables, metrics: Catalog
+) -> tuple[Json, dict[str, Wording], list[str]]:
     """One entry of `conditions`, the tasks that it met, and what does not reconcile."""
     rates: dict[str, Json] = {}
     for metric in metrics.offered({metric for metric, _ in tables}):
         total = metrics.signed_sum(metric)
         rates[metric] = {**estimate(tables, total)._asdict(), "greedy": estimate(tables, total, greedy=True).value}
     entry: Json = {"seeds": sorted({seed for table in tables.values() for seed, _ in table}), "metrics": rates}
-    if name == "base":
+    if condition_name == "base":
         return entry, {}, []
-    counted, met, wrong = count(run.path, run.experiment, name)
+    counted, met, wrong = count(run.experiment, condition_name)
     entry |= counted
     entry["predicted"]["observed"] = rates.get(ASK_NEEDED.name)
-    source = run.experiment.conditions[name].learns_from
-    entry["turn_values"] = None if source else values(run.path, run.experiment, name)
-    judge = turn_values_of(run.experiment, name)
+    source = run.experiment.conditions[condition_name].learns_from
+    entry["turn_values"] = None if source else values(run.experiment, condition_name)
+    judge = turn_values_of(run.experiment, condition_name)
     entry["turn_values_of"] = run.names[judge] if judge else None
     return entry, met, wrong
 
 
-def turn_values_of(experiment: Experiment, name: str) -> str | None:
+def turn_values_of(experiment: Experiment, condition_name: str) -> str | None:
     """The condition that has the values of a student's turns under the same partner."""
-    source = reference(experiment, name)
+    source = reference(experiment, condition_name)
     return source if source and has_turn_values(experiment, source) else None
 
 

@@ -11,7 +11,6 @@ seeds.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from pathlib import Path
 from statistics import fmean
 
 from evals.exams.asking import MOVES_OF
@@ -94,7 +93,7 @@ def _add(cells: Cells, branch: Branch, hits: float, n: int = 1) -> None:
     cells[cell] = before + hits, count + n
 
 
-def values(run: Path, experiment: Experiment, name: str) -> Json | None:
+def values(experiment: Experiment, condition_name: str) -> Json | None:
     """The values of one condition's moves, and the shares that selection of what succeeds would give.
 
     None where it has none.
@@ -105,7 +104,7 @@ def values(run: Path, experiment: Experiment, name: str) -> Json | None:
     training on the successful siblings alone would lead to. `advantages` has the advantage of those same moves.
     """
     sums = BranchSums()
-    for branch in read(branches_path(run, name), Branch):
+    for branch in read(branches_path(experiment.run, condition_name), Branch):
         sums.add(branch, experiment)
     if not sums.branches:
         return None

@@ -5,16 +5,16 @@ A module of evals/exams has one, called EXAM; one of your own is named in the co
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import wraps
-from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 from rich.table import Table
 
 from evals.metrics.case import Case, Hits, tally
 from evals.metrics.metric import Metric
+from evals.sitting.examined_run import Run
 from evals.sitting.sitting import Sitting, needs_real_model
 from pipeline.core.schema import Task
 from pipeline.core.settings import Section
@@ -58,8 +58,7 @@ class Exam:
     episodes: bool = False  # it reads the whole episodes with exam partners, which are made once for all such exams
     first_turn_answers: Callable[[Experiment], int] | None = None  # to each task that only first turns are asked on
     reference: Callable[[Experiment], Awaitable[list[Reference]]] | None = None
-    # What a terminal shows of the students of a run that have sat it; the third maps folders of results to names.
-    tables: Callable[[Path, Experiment, Mapping[str, str]], list[Table]] | None = None
+    tables: Callable[[Run], list[Table]] | None = None  # what a terminal shows of the students that have sat it
 
 
 def options(experiment: Experiment, kind: type[Options]) -> Options:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from pipeline.experiment.fields import Fields
 
 
-def check_code(experiment: Fields, name: str) -> None:
+def check_code(experiment: Fields, condition_name: str) -> None:
     """Raises ValueError where a condition asks of code tasks what they cannot give."""
-    condition = experiment.conditions[name]
-    if not any(source.has_programs for source in experiment.sources_of(name)):
+    condition = experiment.conditions[condition_name]
+    if not any(source.has_programs for source in experiment.sources_of(condition_name)):
         return
     row = condition.row
     refused = (
@@ -29,7 +29,7 @@ def check_code(experiment: Fields, name: str) -> None:
     for axis, is_asked, why in refused:
         if is_asked:
             value = getattr(condition, axis)
-            raise ValueError(f"conditions.{name}.{axis}: {value!r} does not go with code tasks: {why}")
+            raise ValueError(f"conditions.{condition_name}.{axis}: {value!r} does not go with code tasks: {why}")
     if experiment.dialogue.beliefs:
         raise ValueError(
             f"dialogue.beliefs: {experiment.dialogue.beliefs}: private beliefs are compared as values, and "

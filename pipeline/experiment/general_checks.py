@@ -25,16 +25,16 @@ def check_whole(experiment: Fields) -> None:
         )
 
 
-def check_condition(experiment: Fields, name: str) -> None:
+def check_condition(experiment: Fields, condition_name: str) -> None:
     """Raises ValueError for a name that is no folder's, and for weights that are not there when it is built."""
-    if not name.replace("_", "").replace("-", "").isalnum():
-        raise ValueError(f"conditions.{name}: letters, digits, - and _ only, it becomes a folder")
-    weights = experiment.conditions[name].weights
+    if not condition_name.replace("_", "").replace("-", "").isalnum():
+        raise ValueError(f"conditions.{condition_name}: letters, digits, - and _ only, it becomes a folder")
+    weights = experiment.conditions[condition_name].weights
     if weights not in ("base", "current", *experiment.conditions):
-        raise ValueError(f"conditions.{name}.weights: {weights!r} is not base, current or a condition")
-    if experiment.training.regime == "matched" and weights in experiment.conditions.keys() - {name}:
+        raise ValueError(f"conditions.{condition_name}.weights: {weights!r} is not base, current or a condition")
+    if experiment.training.regime == "matched" and weights in experiment.conditions.keys() - {condition_name}:
         raise ValueError(
-            f"conditions.{name}.weights: {weights!r} must be trained before {name!r} is "
+            f"conditions.{condition_name}.weights: {weights!r} must be trained before {condition_name!r} is "
             "built, but training.regime: 'matched' needs all datasets before any training"
         )
 

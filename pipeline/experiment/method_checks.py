@@ -6,69 +6,75 @@ from pipeline.experiment.fields import Fields
 from pipeline.knowledge.condition import ONLINE, Condition
 
 
-def check_method(experiment: Fields, name: str) -> None:
+def check_method(experiment: Fields, condition_name: str) -> None:
     """Raises ValueError where a condition cannot learn as it is to; the message says why and what to do."""
-    condition = experiment.conditions[name]
+    condition = experiment.conditions[condition_name]
     sources = [n for n, c in experiment.conditions.items() if _has_dialogues(c)]
-    source = experiment.conditions.get(condition.learns_from or name)
+    source = experiment.conditions.get(condition.learns_from or condition_name)
     if source is None or (condition.learns_from and condition.learns_from not in sources):
         raise ValueError(
-            f"conditions.{name}.learns_from: {condition.learns_from!r} must name a condition that has dialogues of "
-            f"its own. Known: {', '.join(sources)}"
+            f"conditions.{condition_name}.learns_from: {condition.learns_from!r} must name a condition that has "
+            f"dialogues of its own. Known: {', '.join(sources)}"
         )
     if differing := condition.differs(source):
         raise ValueError(
-            f"conditions.{name}.learns_from: {condition.learns_from!r} differs in {', '.join(differing)}, so its "
-            "dialogues are not this condition's. Give both the same values, or leave out learns_from"
+            f"conditions.{condition_name}.learns_from: {condition.learns_from!r} differs in {', '.join(differing)}, so "
+            "its dialogues are not this condition's. Give both the same values, or leave out learns_from"
         )
     if condition.method == "q_priming" and (condition.learns_from or condition.row.one_writer):
         raise ValueError(
-            f"conditions.{name}.method: 'q_priming' changes what is said, turn by turn: leave out learns_from, and "
-            "use another partition than script"
+            f"conditions.{condition_name}.method: 'q_priming' changes what is said, turn by turn: leave out "
+            "learns_from, and use another partition than script"
         )
-    if condition.pass_rate != (0, 1) and experiment.per_task(name) == 1 and not experiment.turn_values.siblings:
+    if (
+        condition.pass_rate != (0, 1)
+        and experiment.per_task(condition_name) == 1
+        and not experiment.turn_values.siblings
+    ):
         raise ValueError(
-            f"conditions.{name}.pass_rate: of one dialogue a task the rate is 0 or 1. Set dialogue.per_task or "
-            "turn_values.siblings, for example to 4"
+            f"conditions.{condition_name}.pass_rate: of one dialogue a task the rate is 0 or 1. Set dialogue.per_task "
+            "or turn_values.siblings, for example to 4"
         )
     if condition.learns_from and experiment.rounds > 1:
         raise ValueError(
-            f"conditions.{name}.learns_from: with rounds: {experiment.rounds} the dialogues of "
+            f"conditions.{condition_name}.learns_from: with rounds: {experiment.rounds} the dialogues of "
             f"{condition.learns_from!r} are another student's from the second round on. Leave out learns_from, or set "
             "rounds: 1"
         )
     if condition.per_task and not (_has_dialogues(condition) and condition.voice != "human"):
         raise ValueError(
-            f"conditions.{name}.per_task: {condition.per_task}: it builds no dialogues of its own. Leave it out"
+            f"conditions.{condition_name}.per_task: {condition.per_task}: it builds no dialogues of its own. Leave it "
+            "out"
         )
     if condition.memory != "none":
-        _check_memory(experiment, name)
+        _check_memory(experiment, condition_name)
     if condition.method in ONLINE:
-        _check_online(experiment, name)
+        _check_online(experiment, condition_name)
     if condition.method in ("dpo", "dpo_answer") and not experiment.turn_values.siblings:
         raise ValueError(
-            f"conditions.{name}.method: {condition.method!r} learns from siblings of a turn. "
+            f"conditions.{condition_name}.method: {condition.method!r} learns from siblings of a turn. "
             "Set turn_values.siblings, for example to 4"
         )
     if condition.method != "sft" and experiment.training.regime == "matched":
         raise ValueError(
-            f"conditions.{name}.method: training.regime 'matched' is for sft, not for {condition.method!r}. "
+            f"conditions.{condition_name}.method: training.regime 'matched' is for sft, not for {condition.method!r}. "
             "Use regime: natural"
         )
 
 
-def _check_memory(experiment: Fields, name: str) -> None:
-    condition, names = experiment.conditions[name], list(experiment.conditions)
-    before = [n for n in names[: names.index(name)] if _has_dialogues(experiment.conditions[n])]
+def _check_memory(experiment: Fields, condition_name: str) -> None:
+    condition, names = experiment.conditions[condition_name], list(experiment.conditions)
+    before = [n for n in names[: names.index(condition_name)] if _has_dialogues(experiment.conditions[n])]
     if condition.remembers not in before:
         raise ValueError(
-            f"conditions.{name}.remembers: {condition.remembers!r} must name a condition above it that has dialogues "
-            f"of its own. Known: {', '.join(before) or 'none'}"
+            f"conditions.{condition_name}.remembers: {condition.remembers!r} must name a condition above it that has "
+            f"dialogues of its own. Known: {', '.join(before) or 'none'}"
         )
     if condition.method in ONLINE or condition.voice == "human" or experiment.executor == "ray":
         raise ValueError(
-            f"conditions.{name}.memory: {condition.memory!r} is for dialogues that one machine builds before they are "
-            "learned from. Use a method that does not play while it learns, another voice than human, executor: local"
+            f"conditions.{condition_name}.memory: {condition.memory!r} is for dialogues that one machine builds before "
+            "they are learned from. Use a method that does not play while it learns, another voice than human, "
+            "executor: local"
         )
 
 
@@ -76,9 +82,9 @@ def _has_dialogues(condition: Condition) -> bool:
     return not condition.learns_from and condition.method not in ONLINE
 
 
-def _check_online(experiment: Fields, name: str) -> None:
-    condition = experiment.conditions[name]
-    where = f"conditions.{name}.method: {condition.method!r}"
+def _check_online(experiment: Fields, condition_name: str) -> None:
+    condition = experiment.conditions[condition_name]
+    where = f"conditions.{condition_name}.method: {condition.method!r}"
     if condition.learns_from:
         raise ValueError(
             f"{where} plays its own dialogues while it learns, so that it cannot learn from those of "

@@ -43,58 +43,58 @@ def _check_second(experiment: Fields) -> None:
         )
 
 
-def check_tasks_of(experiment: Fields, name: str) -> None:
+def check_tasks_of(experiment: Fields, condition_name: str) -> None:
     """Raises ValueError where a condition cannot play, or not learn from, the tasks that there are."""
-    condition, tasks = experiment.conditions[name], experiment.tasks
+    condition, tasks = experiment.conditions[condition_name], experiment.tasks
     if (condition.voice == "human") != (experiment.source.dialogues is not None):
         raise ValueError(
-            f"conditions.{name}.voice: 'human' goes with a tasks.source of people's dialogues such as mathdial, and "
-            f"only with it; source {tasks.source!r} with voice {condition.voice!r} does not go"
+            f"conditions.{condition_name}.voice: 'human' goes with a tasks.source of people's dialogues such as "
+            f"mathdial, and only with it; source {tasks.source!r} with voice {condition.voice!r} does not go"
         )
     absent = set(condition.specifications or ()).difference(*(part.train for part in tasks.parts))
     if condition.specifications is not None and (absent or not condition.specifications):
         raise ValueError(
-            f"conditions.{name}.specifications: {list(condition.specifications)} must name specifications of "
+            f"conditions.{condition_name}.specifications: {list(condition.specifications)} must name specifications of "
             f"tasks.train ({', '.join(tasks.train)}), at least one"
         )
     there = {source.name for source in experiment.sources}
     if condition.sources is not None and (set(condition.sources) - there or not condition.sources):
         raise ValueError(
-            f"conditions.{name}.sources: {list(condition.sources)} must name sources of tasks and tasks.second "
-            f"({', '.join(sorted(there))}), at least one"
+            f"conditions.{condition_name}.sources: {list(condition.sources)} must name sources of tasks and "
+            f"tasks.second ({', '.join(sorted(there))}), at least one"
         )
-    _check_counts(experiment, name)
-    _check_partition(experiment, name)
+    _check_counts(experiment, condition_name)
+    _check_partition(experiment, condition_name)
 
 
-def _check_counts(experiment: Fields, name: str) -> None:
+def _check_counts(experiment: Fields, condition_name: str) -> None:
     tasks = experiment.tasks
     parts = zip(("tasks", "tasks.second"), experiment.sources, tasks.parts, strict=False)
     counts = {(source.name, kind): (where, n) for where, source, part in parts for kind, n in part.train.items()}
-    for (source_name, kind), stretch in experiment.stretches(name).items():
+    for (source_name, kind), stretch in experiment.stretches(condition_name).items():
         where, count = counts[source_name, kind]
         if stretch.stop > count:
             raise ValueError(
-                f"tasks.per_condition: {tasks.per_condition} has conditions.{name} play {kind} tasks "
+                f"tasks.per_condition: {tasks.per_condition} has conditions.{condition_name} play {kind} tasks "
                 f"{stretch.start + 1} to {stretch.stop}, and {where}.train.{kind} is {count}. Raise this, or lower that"
             )
 
 
-def _check_partition(experiment: Fields, name: str) -> None:
+def _check_partition(experiment: Fields, condition_name: str) -> None:
     """A partner that holds facts, or what is wrong with a first solution, needs tasks that have them."""
-    condition, tasks, source = experiment.conditions[name], experiment.tasks, experiment.source
+    condition, tasks, source = experiment.conditions[condition_name], experiment.tasks, experiment.source
     row, partition = condition.row, condition.partition
     # Of people's dialogues the row says what they knew, and nobody is told anything.
     if row.holds_only_facts and not source.has_facts and condition.voice != "human":
         at = f" with tasks.path {tasks.path!r}" if tasks.path else ""
         raise ValueError(
-            f"conditions.{name}.partition: {partition!r} has nothing to tell on source {tasks.source!r}{at}, whose "
-            "questions lack nothing. Use a source of underspecified tasks such as sharded or embedded, or one of the "
-            f"partitions {partitions(_needs_no_tasks_of_its_own)}"
+            f"conditions.{condition_name}.partition: {partition!r} has nothing to tell on source {tasks.source!r}{at}, "
+            "whose questions lack nothing. Use a source of underspecified tasks such as sharded or embedded, or one of "
+            f"the partitions {partitions(_needs_no_tasks_of_its_own)}"
         )
     if row.tells_mistakes and not source.has_first_solutions:
         raise ValueError(
-            f"conditions.{name}.partition: {partition!r} tells where a first solution is wrong, and "
+            f"conditions.{condition_name}.partition: {partition!r} tells where a first solution is wrong, and "
             f"tasks of source {tasks.source!r} have none. Use source stepverify, or partition "
             f"{partitions(lambda row: row.tells_verdicts and not row.tells_mistakes)}"
         )

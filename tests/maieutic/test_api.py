@@ -38,7 +38,7 @@ def test_importing_it_is_light_and_every_function_is_annotated_and_documented() 
     assert found.stdout == "[]\n"
     functions = [part for part in ast.parse(Path(maieutic.api.__file__).read_text()).body if hasattr(part, "args")]
     public = {part.name: part for part in functions if not part.name.startswith("_")}
-    assert {*public, "MaieuticError", "Report"} == set(maieutic.__all__)
+    assert {*public, "MaieuticError", "Report", "__version__"} == set(maieutic.__all__)
     for part in public.values():
         assert part.returns and ast.get_docstring(part) and all(arg.annotation for arg in part.args.args)
 

@@ -83,13 +83,17 @@ def open_stage(config: str, condition_name: str, seed: int | None, overrides: Se
     return Stage(Cell(experiment, condition_name, experiment.seeds[0] if seed is None else seed), cast)
 
 
-def _check(experiment: Experiment, name: str, config: str) -> None:
+def _check(experiment: Experiment, condition_name: str, config: str) -> None:
     def refuse(key: str, value: str, why: str) -> NoReturn:
-        raise ConfigError(f"{config}: conditions.{name}.{key}: {value!r} cannot be played in verifiers: {why}")
+        raise ConfigError(
+            f"{config}: conditions.{condition_name}.{key}: {value!r} cannot be played in verifiers: {why}"
+        )
 
-    condition = experiment.conditions.get(name)
+    condition = experiment.conditions.get(condition_name)
     if condition is None:
-        raise ConfigError(f"condition_name: {name!r} is not in {config}. Known: {', '.join(experiment.conditions)}.")
+        raise ConfigError(
+            f"condition_name: {condition_name!r} is not in {config}. Known: {', '.join(experiment.conditions)}."
+        )
     if experiment.has_code:
         raise ConfigError(f"{config}: tasks.source: code tasks are run by `maieutic build`, and not here.")
     if condition.row.one_writer:

@@ -71,7 +71,7 @@ def _of_rows(material: Material) -> list[Finding]:
 def _of_run(experiment: Experiment) -> list[Finding]:
     findings = []
     for name in experiment.conditions:
-        entry, _, problems = count(experiment.run, experiment, name)
+        entry, _, problems = count(experiment, name)
         counts = ", ".join(f"{entry['counts'][key]} {key}" for key in ("dialogues", "failures", "selected", "rows"))
         kinds = ", ".join(f"{kind}: {n}" for kind, n in sorted(entry["failure_kinds"].items()))
         examples = tuple(Example(name, line) for line in problems[:5])

@@ -53,29 +53,33 @@ def _learn(material: Material) -> Iterator[Finding]:
         yield share("talks that train on no turn of the student's", nothing, 0)
 
 
-def _rows(experiment: Experiment, name: str) -> Iterator[Finding]:
-    folder = dataset_path(experiment, name)
+def _rows(experiment: Experiment, condition_name: str) -> Iterator[Finding]:
+    folder = dataset_path(experiment, condition_name)
     if not folder.is_dir():
-        yield untested(name, "no dataset was exported")
+        yield untested(condition_name, "no dataset was exported")
         return
-    rows = {row["id"]: row for row in stream_rows(experiment, name)}
+    rows = {row["id"]: row for row in stream_rows(experiment, condition_name)}
     if folder.name == "preference":
-        path = branches_path(experiment.run, experiment.conditions[name].learns_from or name)
+        path = branches_path(experiment.run, experiment.conditions[condition_name].learns_from or condition_name)
         branches = {branch.id: branch for branch in read(path, Branch)}
-        yield share(f"{name}: pairs that hold more than two turns of the student's after its view",
+        yield share(f"{condition_name}: pairs that hold more than two turns of the student's after its view",
                     (_paired(experiment, row, branches) for row in rows.values()), 0)  # fmt: skip
         return
     if folder.name == "prompt_only":
-        yield untested(name, "its rows are where a task begins: nothing in them carries loss")
+        yield untested(condition_name, "its rows are where a task begins: nothing in them carries loss")
         return
     if folder.name == "unpaired_preference":
         rows = {key: _joined(row) for key, row in rows.items()}
-    stored = {dialogue.id: dialogue for dialogue in Pool(experiment, name) if dialogue.id in rows}
-    flat = experiment.conditions[name].method == "monologue"
+    stored = {dialogue.id: dialogue for dialogue in Pool(experiment, condition_name) if dialogue.id in rows}
+    flat = experiment.conditions[condition_name].method == "monologue"
     both = [(row, stored.get(key)) for key, row in rows.items()]
-    yield share(f"{name}: rows that train on what is no turn of the student's", (_masked(*b, flat) for b in both), 0)
+    yield share(
+        f"{condition_name}: rows that train on what is no turn of the student's", (_masked(*b, flat) for b in both), 0
+    )
     if not flat:
-        yield share(f"{name}: rows that hold more than the student's view", (_seen(experiment, *b) for b in both), 0)
+        yield share(
+            f"{condition_name}: rows that hold more than the student's view", (_seen(experiment, *b) for b in both), 0
+        )
 
 
 def _joined(row: Row) -> Row:

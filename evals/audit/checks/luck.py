@@ -36,17 +36,22 @@ def check(material: Material) -> Check:
     )
 
 
-def _lucky(experiment: Experiment, name: str) -> Iterator[Finding]:
-    condition = experiment.conditions[name]
-    selected = [dialogue for dialogue in played(experiment, name) if kept(dialogue, condition)]
+def _lucky(experiment: Experiment, condition_name: str) -> Iterator[Finding]:
+    condition = experiment.conditions[condition_name]
+    selected = [dialogue for dialogue in played(experiment, condition_name) if kept(dialogue, condition)]
     if condition.learns_from:
-        yield untested(name, f"its dialogues are those of {condition.learns_from}")
+        yield untested(condition_name, f"its dialogues are those of {condition.learns_from}")
         return
     yield share(
-        f"{name}: lucky, of kept dialogues", (_tried(d, _is_lucky(d)) for d in selected), MOST, empty="none is kept"
+        f"{condition_name}: lucky, of kept dialogues",
+        (_tried(d, _is_lucky(d)) for d in selected),
+        MOST,
+        empty="none is kept",
     )
     lacking = [dialogue for dialogue in selected if dialogue.task.missing]
-    yield share(f"{name}: lucky, of those on tasks that lack a fact", (_tried(d, _is_lucky(d)) for d in lacking), None)
+    yield share(
+        f"{condition_name}: lucky, of those on tasks that lack a fact", (_tried(d, _is_lucky(d)) for d in lacking), None
+    )
 
 
 def _is_lucky(dialogue: Dialogue) -> bool:

@@ -37,12 +37,12 @@ def check(material: Material) -> Check:
     )
 
 
-def _of_condition(experiment: Experiment, name: str) -> Finding:
-    condition, dialogues = experiment.conditions[name], list(played(experiment, name))
+def _of_condition(experiment: Experiment, condition_name: str) -> Finding:
+    condition, dialogues = experiment.conditions[condition_name], list(played(experiment, condition_name))
     if condition.row.partner is None:
-        return untested(name, "there is no partner")
+        return untested(condition_name, "there is no partner")
     bar = None if condition.manner == "erring" else 0 if condition.voice == "rule" else MOST
-    return _violating(f"{name}: {WHAT}", dialogues, bar)
+    return _violating(f"{condition_name}: {WHAT}", dialogues, bar)
 
 
 def _of_talks(name: str, talks: list[Talk]) -> Finding:

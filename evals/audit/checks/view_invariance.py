@@ -57,47 +57,56 @@ def check(material: Material) -> Check:
     )
 
 
-def _changed(material: Material, experiment: Experiment, name: str) -> Iterator[Finding]:
+def _changed(material: Material, experiment: Experiment, condition_name: str) -> Iterator[Finding]:
     """The findings of one condition of a run."""
-    condition, dialogues = experiment.conditions[name], list(played(experiment, name))
+    condition, dialogues = experiment.conditions[condition_name], list(played(experiment, condition_name))
     sample = sorted(dialogues, key=lambda dialogue: digest(dialogue.id))[:MOST]
     if not sample:
         yield untested(
-            name, f"no dialogues of its own (method {condition.method}, learns_from {condition.learns_from or 'none'})"
+            condition_name,
+            f"no dialogues of its own (method {condition.method}, learns_from {condition.learns_from or 'none'})",
         )
         return
     note = f"{len(sample)} of {len(dialogues)} dialogues"
     if condition.row.one_writer:
-        yield untested(f"{name}: views", "one model writes both sides and knows all")
+        yield untested(f"{condition_name}: views", "one model writes both sides and knows all")
         return
     yield share(
-        f"{name}: the student's view changed", (view_changed(view, condition, d, "student") for d in sample), 0, note
+        f"{condition_name}: the student's view changed",
+        (view_changed(view, condition, d, "student") for d in sample),
+        0,
+        note,
     )
     if condition.voice == "human" and condition.reveal:
-        yield untested(f"{name}: who says the answer first", "the partner may reveal it")
+        yield untested(f"{condition_name}: who says the answer first", "the partner may reveal it")
         return
     if condition.voice == "human":
-        yield from _read(name, material.conditions()[name], material.settings.reader)
+        yield from _read(condition_name, material.conditions()[condition_name], material.settings.reader)
         return
     if condition.row.partner is not None:
         yield share(
-            f"{name}: the partner's view changed",
+            f"{condition_name}: the partner's view changed",
             (view_changed(view, condition, d, "partner") for d in sample),
             0,
             note,
         )
     if condition.voice == "rule":
         turns = (_replayed(experiment, condition, d) for d in sample)
-        yield share(f"{name}: a partner turn changed, or is none that its row can say", turns, 0, note)
+        yield share(f"{condition_name}: a partner turn changed, or is none that its row can say", turns, 0, note)
         return
     if condition.row.holds_answer and not condition.reveal:
-        yield _first_said(f"{name}: ", material.conditions()[name])
+        yield _first_said(f"{condition_name}: ", material.conditions()[condition_name])
     if not condition.row.holds_all_facts:
         lacking = (_invented(d) for d in dialogues if d.task.missing)
         yield share(
-            f"{name}: the partner states a fact that its row does not hold", lacking, LUCK, empty="no task lacks a fact"
+            f"{condition_name}: the partner states a fact that its row does not hold",
+            lacking,
+            LUCK,
+            empty="no task lacks a fact",
         )
-        yield from functional.findings(f"{name}: ", material.conditions()[name], material.settings.reader)
+        yield from functional.findings(
+            f"{condition_name}: ", material.conditions()[condition_name], material.settings.reader
+        )
 
 
 def _replayed(experiment: Experiment, condition: Condition, dialogue: Dialogue) -> Tried:

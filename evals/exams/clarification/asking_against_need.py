@@ -17,9 +17,8 @@ unsure the figure is, and the interval is NaN. NaN too where the items of one ki
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -30,13 +29,13 @@ from scipy.stats import rankdata
 from evals.exams.registry import sat
 from evals.metrics.metric import ratio
 from evals.sitting.exam import options
+from evals.sitting.examined_run import Run
 from evals.stats.bootstrap import case_bootstrap, percentiles
 from evals.stats.intervals import Rate, Tables, estimate
 from evals.stats.parts import Figure, Part
 from evals.stats.stored_cases import results
 from pipeline.core.schema import Json
 from pipeline.core.settings import Section
-from pipeline.experiment.experiment import Experiment
 
 NAME = "clarification"  # of the exam
 FILE = "@requests"
@@ -92,19 +91,19 @@ class Items(NamedTuple):
         return Items(*(column[chosen] for column in self))
 
 
-def asking_against_need(run: Path, experiment: Experiment, names: Mapping[str, str]) -> Json | None:
+def asking_against_need(run: Run) -> Json | None:
     """Of each name's students, from the run's cases; None where the run has no such exam, or no case of it yet.
 
-    `names` maps a folder of results to the name that is shown. `students`: name: {part: figures}, where part is tasks,
+    `students`: name: {part: figures}, where part is tasks,
     or requests of a file.
     """
-    if not sat(NAME, experiment):
+    if not sat(NAME, run.experiment):
         return None
-    settings = options(experiment, Options).clarification
+    settings = options(run.experiment, Options).clarification
     parts = {"tasks": ("", 0.0)} | ({} if settings is None else {"requests": (FILE, settings.needless)})
     students: Json = {}
-    for name, shown in names.items():
-        tables = results(run / "results" / name)
+    for name, shown in run.names.items():
+        tables = results(run.path / "results" / name)
         rows = {part: figures(tables, scope, needless) for part, (scope, needless) in parts.items()}
         if measured := {part: row for part, row in rows.items() if row is not None}:
             students[shown] = measured
@@ -177,9 +176,9 @@ def _bootstrap(items: Items, statistic: Callable[[Items], float]) -> Rate:
     return Rate(statistic(items), *percentiles(draws), n)
 
 
-def need_of_students(run: Path, experiment: Experiment, names: Mapping[str, str]) -> list[Table]:
+def need_of_students(run: Run) -> list[Table]:
     """What a terminal shows of a run."""
-    block = asking_against_need(run, experiment, names)
+    block = asking_against_need(run)
     return need_tables(block) if block else []
 
 

@@ -31,9 +31,9 @@ from evals.exams.human.people import (
     people_path,
 )
 from evals.sitting.exam import options
+from evals.sitting.examined_run import Run
 from evals.stats.parts import Figure, Part
 from pipeline.core.schema import Json
-from pipeline.experiment.experiment import Experiment
 from pipeline.runs.store import StoreError, read
 
 THEMSELVES, OTHERS, AGAIN = "people themselves", "other people's turns", "other people at the same place"
@@ -74,17 +74,17 @@ class BesidePeople(Part):
     students: dict[str, PeopleStudent]
 
 
-def beside_people(run: Path, experiment: Experiment, names: Mapping[str, str]) -> Json | None:
+def beside_people(run: Run) -> Json | None:
     """Of each name's students beside people, from the run's files; None where the run has no exam beside people.
 
-    `names` maps a folder of results to the name that is shown. A student that was not asked, since its base is the
+    A student that was not asked, since its base is the
     embedded one, has no rows (`needs_real_model`). Raises StoreError for answers to turns that are not the corpus's.
     """
-    if not people_path(run).is_file():
+    if not people_path(run.path).is_file():
         return None
-    settings = options(experiment, Options).human
-    turns = {turn.id: turn for turn in read(people_path(run), HumanTurn)}
-    students = _students(run, names, turns)
+    settings = options(run.experiment, Options).human
+    turns = {turn.id: turn for turn in read(people_path(run.path), HumanTurn)}
+    students = _students(run, turns)
     return {
         "source": Path(settings.source).stem,
         "party": settings.party,
@@ -97,10 +97,10 @@ def beside_people(run: Path, experiment: Experiment, names: Mapping[str, str]) -
     }
 
 
-def _students(run: Path, names: Mapping[str, str], turns: Mapping[str, HumanTurn]) -> Json:
+def _students(run: Run, turns: Mapping[str, HumanTurn]) -> Json:
     truth, students = _acts(turns), {}
-    for name, shown in names.items():
-        files = sorted((run / "results" / name).glob("seed-*.people.jsonl"))
+    for name, shown in run.names.items():
+        files = sorted((run.path / "results" / name).glob("seed-*.people.jsonl"))
         answered = [_answers(file, turns) for file in files]
         if files:
             draws = [{key: [a for a in answer.acts if a is not None] for key, answer in of.items()} for of in answered]
@@ -145,9 +145,9 @@ def _answers(file: Path, turns: Mapping[str, HumanTurn]) -> dict[str, Answer]:
     return answered
 
 
-def students_beside_people(run: Path, experiment: Experiment, names: Mapping[str, str]) -> list[Table]:
+def students_beside_people(run: Run) -> list[Table]:
     """What a terminal shows of a run."""
-    block = beside_people(run, experiment, names)
+    block = beside_people(run)
     return people_tables(block) if block else []
 
 

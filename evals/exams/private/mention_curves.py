@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -22,10 +22,10 @@ from statsmodels.stats.proportion import proportion_confint
 
 from evals.exams.registry import sat
 from evals.metrics.case import Case
+from evals.sitting.examined_run import Run
 from evals.stats.bootstrap import cluster_bootstrap, percentiles
 from evals.stats.parts import Figure, Part
 from pipeline.core.schema import Json
-from pipeline.experiment.experiment import Experiment
 
 NAME = "private"  # of the exam
 METRIC = "first_mention"
@@ -82,15 +82,18 @@ def _interval(value: float, draws: np.ndarray, scenarios: int) -> tuple[float, f
     return min(value, low), max(value, high)
 
 
-def mentions(run: Path, experiment: Experiment, names: Mapping[str, str]) -> Json | None:
+def mentions(run: Run) -> Json | None:
     """Of each name's students the curves by mode, all seeds together; None where the run has no such exam, or no
-    result of it yet. `names` maps a folder of results to the name that is shown.
+    result of it yet.
     """
+    experiment = run.experiment
     if not sat(NAME, experiment):
         return None
     students: Json = {}
-    for name, shown in names.items():
-        cases = [case for seed in experiment.seeds for case in _cases(run / "results" / name / f"seed-{seed}.jsonl")]
+    for name, shown in run.names.items():
+        cases = [
+            case for seed in experiment.seeds for case in _cases(run.path / "results" / name / f"seed-{seed}.jsonl")
+        ]
         modes = sorted({case.metric.partition("@")[2] for case in cases})
         if modes:
             students[shown] = {mode: curve(cases, mode, experiment.exam_turns) for mode in modes}
@@ -104,9 +107,9 @@ def _cases(path: Path) -> list[Case]:
     return [case for case in (Case(**line) for line in lines) if _is_mention(case)]
 
 
-def mentions_of_students(run: Path, experiment: Experiment, names: Mapping[str, str]) -> list[Table]:
+def mentions_of_students(run: Run) -> list[Table]:
     """What a terminal shows of a run."""
-    block = mentions(run, experiment, names)
+    block = mentions(run)
     return [mention_table(block)] if block else []
 
 

@@ -26,6 +26,7 @@ from evals.exams.clarification.asking_against_need import (
 from evals.exams.clarification.clarification import EXAM, asks_instead, clarification, of_item, request
 from evals.metrics.case import tally
 from evals.report.summary import clean
+from evals.sitting.examined_run import Run
 from evals.sitting.sitting import Sitting
 from evals.stats.intervals import tabulate
 from evals.stats.number_format import interval, number
@@ -150,7 +151,7 @@ def test_a_students_block_has_levels_area_and_curve_and_can_be_shown(tmp_path):
     exp = experiment(tmp_path / "run", path)
     tasks, _ = load_tasks(exp.tasks, "exam")
     asyncio.run(examine(Cell(exp, "base", 1), None, Seer(), Seer(), tasks, []))
-    block = asking_against_need(exp.run, exp, {"base": "base", "facts": "facts"})
+    block = asking_against_need(Run(exp, {"base": "base", "facts": "facts"}))
     assert list(block["students"]) == ["base"] and list(block["students"]["base"]) == ["tasks", "requests"]
     mine = block["students"]["base"]["requests"]
     assert {need: rate["n"] for need, rate in mine["levels"].items()} == {"1": 4, "4": 4}
@@ -180,9 +181,9 @@ def test_a_figure_that_every_resample_repeats_has_no_interval(rate):
 
 def test_a_run_without_the_exam_has_no_block(tmp_path):
     exp = experiment(tmp_path)
-    assert asking_against_need(tmp_path, exp, {"base": "base"}) is None
+    assert asking_against_need(Run(exp, {"base": "base"})) is None
     other = exp.model_copy(update={"exams": exp.exams.model_copy(update={"include": ("asking",)})})
-    assert asking_against_need(tmp_path, other, {"base": "base"}) is None
+    assert asking_against_need(Run(other, {"base": "base"})) is None
 
 
 def test_scripts_with_known_behaviour_have_their_figures_on_a_file(tmp_path, capsys):

@@ -10,6 +10,7 @@ from evals.exams.private.mention_curves import mentions
 from evals.exams.private.parties import Closed
 from evals.exams.private.private import EXAM as PRIVATE
 from evals.exams.registry import find_exam
+from evals.sitting.examined_run import Run
 from evals.sitting.reference_rates import seated
 from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.experiment import Experiment
@@ -43,6 +44,6 @@ def test_a_secret_is_followed_through_all_turns_of_the_exam(tmp_path):
     folder = tmp_path / "results" / "base"
     folder.mkdir(parents=True)
     (folder / "seed-1.jsonl").write_text("\n".join(json.dumps(case._asdict()) for case in cases))
-    block = mentions(tmp_path, long, {"base": "base"})
+    block = mentions(Run(long, {"base": "base"}))
     assert block["turns"] == len(block["students"]["base"]["agents"]) == 5
     assert block["students"]["base"]["agents"][4]["n"] > 0

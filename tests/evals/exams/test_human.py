@@ -19,6 +19,7 @@ from evals.exams.human.human import UNSEEN, asked_for, reads
 from evals.exams.human.kappa import compare, gaps, kappas, shuffled
 from evals.exams.human.people import HumanTurn, People, labelled, places
 from evals.report.summary import clean
+from evals.sitting.examined_run import Run
 from evals.sitting.sitting import needs_real_model
 from evals.stats.intervals import Rate
 from evals.stats.number_format import interval, number
@@ -251,7 +252,7 @@ def test_a_scripted_student_has_the_figures_counted_by_hand(tmp_path):
     sampled = [case for case in cases if case["metric"] == "question@people" and not case["greedy"]]
     assert (sum(case["hits"] for case in sampled), sum(case["n"] for case in sampled)) == (20, 40)
     (exp.run / "results/base/seed-2.people.jsonl").unlink()  # of the canned model, not of this student
-    block = beside_people(exp.run, exp, {"base": "the base"})
+    block = beside_people(Run(exp, {"base": "the base"}))
     assert block is not None and (block["turns"], block["conversations"]) == (20, 10)
     mine = block["students"]["the base"]
     assert (mine["asked"], mine["seeds"], mine["needs_real_model"]) == (20, 1, False)
@@ -272,7 +273,7 @@ def test_the_embedded_base_is_not_asked_and_says_that_it_needs_a_real_model(tmp_
     assert needs_real_model(exp)
     assert sit(exp, Silent()) == []
     asyncio.run(examine_all(exp))
-    block = beside_people(exp.run, exp, {"base": "base", "facts": "facts"})
+    block = beside_people(Run(exp, {"base": "base", "facts": "facts"}))
     assert block is not None and block["students"].keys() == {"base"}
     assert block["students"]["base"]["needs_real_model"] and block["students"]["base"]["acts"] == {}
     assert "needs a real model" in rendered(block)
@@ -284,7 +285,7 @@ def test_weights_that_are_no_embedded_base_are_asked_through_their_engine(tmp_pa
     exp = experiment(tmp_path, source(tmp_path / "a", talks_of_ten()), engine="transformers", most=4)
     exp = exp.model_copy(update={"student": exp.student.model_copy(update={"model": str(tmp_path / "model")})})
     asyncio.run(examine_all(exp))
-    block = beside_people(exp.run, exp, {"base": "base"})
+    block = beside_people(Run(exp, {"base": "base"}))
     assert block is not None
     mine = block["students"]["base"]
     assert (mine["asked"], mine["seeds"], mine["acts"]["question"]["all"]["n"]) == (4, 2, 16)
@@ -295,12 +296,12 @@ def test_answers_to_turns_that_the_corpus_no_longer_has_are_an_error(tmp_path):
     asyncio.run(examine_all(exp))
     (exp.run / "results/people.jsonl").write_text(human_turn(1, ()).model_dump_json() + "\n")
     with pytest.raises(StoreError, match=r"seed-1.people.jsonl: 20 answers are to turns that .* does not have"):
-        beside_people(exp.run, exp, {"base": "base"})
+        beside_people(Run(exp, {"base": "base"}))
 
 
 def test_a_run_without_the_exam_has_no_block(tmp_path):
     exp = experiment(tmp_path, source(tmp_path / "a", talks_of_ten()))
-    assert beside_people(exp.run, exp, {"base": "base"}) is None
+    assert beside_people(Run(exp, {"base": "base"})) is None
 
 
 def test_a_corpus_or_section_that_cannot_be_used_says_so(tmp_path):
@@ -320,7 +321,7 @@ def test_of_several_people_the_first_is_the_person_and_others_stand_beside(tmp_p
     corpus = source(tmp_path / "a", rows, meta=["more"])
     exp = experiment(tmp_path, corpus, party="partner", several="more")
     asyncio.run(examine_all(exp))
-    block = beside_people(exp.run, exp, {})
+    block = beside_people(Run(exp, {}))
     assert block is not None and block["turns"] == 20
     found = block["references"][AGAIN]["question"]["2"]
     # Two others at each of twenty places: the person asks at ten, and of the others one in two does, everywhere.

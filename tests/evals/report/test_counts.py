@@ -26,7 +26,7 @@ def test_a_condition_that_plays_while_it_learns_counts_what_was_sampled_then(tmp
         adapter.mkdir(parents=True)
         record = {"seed": seed, "rows": 5, "optimizer_steps": 3, "trained_tokens": 70, "sampled_tokens": 100}
         (adapter / "training.json").write_text(json.dumps(record))
-    entry, _, problems = count(tmp_path, experiment, "facts")
+    entry, _, problems = count(experiment, "facts")
     assert problems == []
     assert entry["counts"]["dialogues"] == 0 and entry["counts"]["rows"] == 10
     assert entry["budgets"]["sampled_tokens"] == 200 and entry["budgets"]["trained_tokens"] == 140
@@ -36,10 +36,10 @@ def test_turn_values_that_lost_a_branch_do_not_reconcile(tmp_path):
     run = made_run(tmp_path / "run", turn_values=TurnValues(siblings=2))
     experiment = load(run / "config.yaml").model_copy(update={"out": str(run)})
     name = next(name for name in experiment.conditions if has_turn_values(experiment, name))
-    assert not any("branches" in line for line in count(run, experiment, name)[2])
+    assert not any("branches" in line for line in count(experiment, name)[2])
     path = branches_path(run, name)
     path.write_text("".join(path.read_text().splitlines(keepends=True)[1:]))
-    assert any("turn values should have" in line for line in count(run, experiment, name)[2])
+    assert any("turn values should have" in line for line in count(experiment, name)[2])
 
 
 def test_the_share_with_a_violation_is_of_dialogues_in_which_a_partner_spoke(tmp_path):
@@ -49,7 +49,7 @@ def test_the_share_with_a_violation_is_of_dialogues_in_which_a_partner_spoke(tmp
     first, *rest = read(path, Dialogue)
     lies = [turn.model_copy(update={"text": "..."}) if turn.party == "partner" else turn for turn in first.turns]
     rewrite(path, [first.model_copy(update={"turns": tuple(lies)}), *rest])
-    entry = count(run, experiment, "blind")[0]
+    entry = count(experiment, "blind")[0]
     assert entry["violated"]["n"] == 1 + len(rest) and entry["violated"]["value"] == 1 / (1 + len(rest))
     assert entry["violations"]["off_role"] == entry["violated"] and entry["violations"]["false_fact"]["value"] == 0
     assert "disclosure" not in entry["violations"]

@@ -52,7 +52,7 @@ def of(path: Path, *branches: Branch, **prices: float) -> dict[str, Any]:
     turn_values = TurnValues(siblings=2, **prices)  # type: ignore[arg-type]
     experiment = Experiment(name="x", out=str(path), conditions=CONDITIONS, turn_values=turn_values)
     rewrite(branches_path(path, "facts"), branches)
-    found = values(path, experiment, "facts")
+    found = values(experiment, "facts")
     assert found is not None
     return found
 
@@ -169,6 +169,6 @@ def test_later_turns_have_rows_of_their_own_and_predict_nothing_of_the_first(tmp
 
 def test_without_a_branch_there_are_no_values(tmp_path):
     experiment = Experiment(name="x", out=str(tmp_path), conditions=CONDITIONS)
-    assert values(tmp_path, experiment, "facts") is None
+    assert values(experiment, "facts") is None
     rewrite(branches_path(tmp_path, "facts"), [])
-    assert values(tmp_path, experiment, "facts") is None
+    assert values(experiment, "facts") is None
