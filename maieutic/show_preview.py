@@ -29,7 +29,7 @@ from pipeline.sandbox.checks import can_run, failing
 from pipeline.tasks.loading import load_dialogues, load_tasks
 
 
-class Cost(NamedTuple):
+class PlannedCost(NamedTuple):
     """Of one condition, over all seeds and rounds. Tokens are those that a model generates, beliefs included."""
 
     dialogues: int
@@ -114,7 +114,7 @@ def _print_view(who: str, messages: list[Message]) -> None:
             say(f"  {'':>9}  {line}")
 
 
-def cost(experiment: Experiment, tasks: list[Task], condition_name: str) -> Cost:
+def cost(experiment: Experiment, tasks: list[Task], condition_name: str) -> PlannedCost:
     """Upper bounds: every dialogue to its turn cap, and every turn of a model to its token cap; those of branches
     as whole ones; a lesson for each dialogue that is remembered. Nothing where a condition learns from another's."""
     condition, settings, seeds = experiment.conditions[condition_name], experiment.dialogue, experiment.seeds
@@ -124,9 +124,9 @@ def cost(experiment: Experiment, tasks: list[Task], condition_name: str) -> Cost
             for seed in seeds
             for dialogue in load_dialogues(experiment.tasks, condition_name, condition, seed)[0]
         ]
-        return Cost(len(imported), sum(len(dialogue.turns) for dialogue in imported), 0)
+        return PlannedCost(len(imported), sum(len(dialogue.turns) for dialogue in imported), 0)
     if condition.learns_from:
-        return Cost(0, 0, 0)
+        return PlannedCost(0, 0, 0)
     of_cell = sum(1 for _ in planned_dialogues(Cell(experiment, condition_name, seeds[0]), tasks))
     dialogues = len(seeds) * experiment.rounds * of_cell
     dialogues *= 1 + experiment.turn_values.dialogues * has_turn_values(experiment, condition_name)
@@ -134,7 +134,7 @@ def cost(experiment: Experiment, tasks: list[Task], condition_name: str) -> Cost
     private = 0 if condition.row.one_writer else settings.beliefs * 2 * (2 if condition.voice == "model" else 1)
     lessons = cost(experiment, tasks, condition.remembers).dialogues if condition.memory != "none" else 0
     answers = dialogues * (spoken + private) + lessons
-    return Cost(dialogues, dialogues * (2 * settings.turns - 1), answers * settings.max_tokens)
+    return PlannedCost(dialogues, dialogues * (2 * settings.turns - 1), answers * settings.max_tokens)
 
 
 def _answers_a_turn(experiment: Experiment, condition_name: str) -> int:

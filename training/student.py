@@ -43,7 +43,7 @@ from pipeline.engines.weights import weights_at, weights_id
 from pipeline.experiment.cell import Cell
 from pipeline.knowledge.condition import Method
 from pipeline.runs.directory import adapter_path
-from pipeline.runs.progress import Stage, stage
+from pipeline.runs.progress import StageProgress, stage
 from training.inputs.job import NothingToTrain, PreparedTrainer, TrainingJob
 from training.inputs.masks import RowTooLong
 from training.online.grpo import grpo_trainer
@@ -166,7 +166,7 @@ def _rows(cell: Cell) -> list[Row]:
 
 
 class _Progress(TrainerCallback):
-    def __init__(self, progress: Stage):
+    def __init__(self, progress: StageProgress):
         self.progress = progress
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:

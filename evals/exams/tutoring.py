@@ -88,7 +88,7 @@ class Options(Section):
     tutoring: Problems | None = None  # needed where the tasks are not of the embedded world
 
 
-class Item(NamedTuple):
+class TutoredProblem(NamedTuple):
     """A task, and what its pupil said before the tutor came; '' where it opens with a question."""
 
     task: Task
@@ -114,9 +114,9 @@ async def sit(sitting: Sitting) -> list[Case]:
     return tally("tutoring", [hit for item, talk in played for hit in figures(item, talk, turns)])
 
 
-def _items(experiment: Experiment, tasks: Sequence[Task]) -> list[Item]:
+def _items(experiment: Experiment, tasks: Sequence[Task]) -> list[TutoredProblem]:
     if experiment.source.closed:
-        return [Item(task) for task in tasks if task.specification == "underspecified"]
+        return [TutoredProblem(task) for task in tasks if task.specification == "underspecified"]
     source = options(experiment, Options).tutoring
     if source is None:
         return []
@@ -137,11 +137,11 @@ def _tutored(source: Problems) -> tuple[list[Dialogue], list[BadRow]]:
     return dialogues, bad
 
 
-def _item(dialogue: Dialogue) -> Item:
-    return Item(dialogue.task, dialogue.meta["student_incorrect_solution"])
+def _item(dialogue: Dialogue) -> TutoredProblem:
+    return TutoredProblem(dialogue.task, dialogue.meta["student_incorrect_solution"])
 
 
-async def _episode(sitting: Sitting, item: Item, sample: int) -> tuple[Item, list[Turn]]:
+async def _episode(sitting: Sitting, item: TutoredProblem, sample: int) -> tuple[TutoredProblem, list[Turn]]:
     settings, task = sitting.settings, item.task
     key = sitting.key(task.id, sample, "tutoring")
     turns = [Turn(party="student", text=item.wrong or task.missing[0].ask)]
@@ -185,7 +185,7 @@ def _says(task: Task, turn: Turn) -> bool:
     return gives_away(turn.text, task.answer, task.full_question)
 
 
-def course(item: Item, turns: Sequence[Turn]) -> tuple[int | None, int | None]:
+def course(item: TutoredProblem, turns: Sequence[Turn]) -> tuple[int | None, int | None]:
     """After how many tutor turns the pupil first said the right answer, and in which of them it was told before that.
 
     Both count from 1, None for never. The pupil's turn before any tutor turn is its wrong start, and not looked at.
@@ -201,7 +201,7 @@ def course(item: Item, turns: Sequence[Turn]) -> tuple[int | None, int | None]:
     return None, told
 
 
-def figures(item: Item, turns: Sequence[Turn], most: int) -> Hits:
+def figures(item: TutoredProblem, turns: Sequence[Turn], most: int) -> Hits:
     right, told = course(item, turns)
     scope = "@public" if item.public else ""
     hits: Hits = []
@@ -212,7 +212,7 @@ def figures(item: Item, turns: Sequence[Turn], most: int) -> Hits:
     return hits
 
 
-def naive(item: Item, turns: Sequence[Turn], most: int) -> Hits:
+def naive(item: TutoredProblem, turns: Sequence[Turn], most: int) -> Hits:
     """The same by whether the gold number stands anywhere in a turn, over all items: what the correction corrects."""
     tutored = 0
     hits: Hits = []

@@ -75,7 +75,7 @@ class Seen(NamedTuple):
     kept: bool  # trained on
 
 
-class Row(NamedTuple):
+class DatasetRow(NamedTuple):
     """What is counted of a row of a dataset."""
 
     id: str
@@ -92,7 +92,7 @@ class Files(NamedTuple):
 
     format: str
     failures: list[Failure]
-    rows: list[Row]
+    rows: list[DatasetRow]
     selected: set[str]
     kept: set[str]
     branches: dict[str, int]
@@ -237,10 +237,10 @@ def _commits(kind: Kind) -> Callable[[Seen], bool]:
     return lambda dialogue: kind in dialogue.violations
 
 
-def _rows(file: Path) -> Iterator[Row]:
-    there = [name for name in Row._fields if name in parquet.read_schema(file).names]
+def _rows(file: Path) -> Iterator[DatasetRow]:
+    there = [name for name in DatasetRow._fields if name in parquet.read_schema(file).names]
     table = parquet.read_table(file, columns=there)
-    return starmap(Row, zip(*(table[name].to_pylist() for name in there), strict=True))
+    return starmap(DatasetRow, zip(*(table[name].to_pylist() for name in there), strict=True))
 
 
 def _share(dialogues: Iterable[Seen], test: Callable[[Seen], bool]) -> Json:

@@ -15,7 +15,7 @@ from typing import Any
 
 from evals.exams.clarification.asking_against_need import Needs
 from evals.exams.human.beside_people import BesidePeople
-from evals.exams.lost.unreliability import Lost
+from evals.exams.lost.unreliability import LostBlock
 from evals.exams.private.mention_curves import Mentions
 from evals.stats.parts import Figure, Number, Part
 from pipeline.knowledge.condition import Condition
@@ -27,7 +27,7 @@ class Measured(Figure):
     greedy: Number
 
 
-class Difference(Part):
+class ReportedDifference(Part):
     """a - b on a metric (evals.stats.intervals.Difference); `p_holm` is None for the primary contrast."""
 
     metric: str
@@ -217,14 +217,14 @@ class Summary(Part):
     youden_j: Number
     minimum_detectable_difference: Number
     conditions: dict[str, ConditionSummary]
-    comparisons: tuple[Difference, ...]  # the primary contrast first
+    comparisons: tuple[ReportedDifference, ...]  # the primary contrast first
     beside: tuple[BesideCell, ...]
     agreement: str
     people: tuple[BesidePeople, ...]
     needs: tuple[Needs, ...]
     mentions: tuple[Mentions, ...]
     references: dict[str, References]
-    lost: Lost | None
+    lost: LostBlock | None
     transfer: Transfer | None
     methods_differ: bool
     engine: tuple[EngineUse, ...]

@@ -27,7 +27,7 @@ SHIPPED = shipped("data", "labels.json")
 CLASSIFIED = {"question", "request", "acknowledge", "take_up", "agree", "disagree"}
 
 
-class Figure(NamedTuple):
+class LabellerFigure(NamedTuple):
     """One class of one labeller on one corpus; [value, low, high], None where it is not measured."""
 
     labeller: str
@@ -41,12 +41,12 @@ class Figure(NamedTuple):
     trivial: list[float] | None  # F1 of a baseline that hardly knows the text
 
 
-def labelled_by(metric: Metric, settings: ActsSettings = ActsSettings()) -> list[Figure]:
+def labelled_by(metric: Metric, settings: ActsSettings = ActsSettings()) -> list[LabellerFigure]:
     """The figures of the labels that a metric is made of; empty where no label makes it, or none was measured."""
     classes = () if metric.reader is None else metric.reader.classes
     keys = ("corpus", "n", "precision", "recall", "f1", "kappa")
     return [
-        Figure(
+        LabellerFigure(
             labeller=labeller,
             name=wanted,
             trivial=_trivial(wanted, row["corpus"]),
@@ -103,7 +103,7 @@ def beside(metric: Metric, runs: Iterable[ActsSettings]) -> Json | None:
     }
 
 
-def _short(figure: Figure) -> str:
+def _short(figure: LabellerFigure) -> str:
     """Precision/recall/F1 (F1 of the baseline)."""
     rates = "/".join(_two(rate) for rate in (figure.precision, figure.recall, figure.f1))
     return f"{rates} ({_two(figure.trivial)})" if figure.trivial else rates
@@ -113,7 +113,7 @@ def _two(rate: list[float] | None) -> str:
     return f"{rate[0]:.2f}".removeprefix("0") if rate else "–"
 
 
-def _long(figure: Figure) -> str:
+def _long(figure: LabellerFigure) -> str:
     rates = {"precision": figure.precision, "recall": figure.recall, "F1": figure.f1, "kappa": figure.kappa}
     rates |= {"F1 of the baseline": figure.trivial}
     return ", ".join(f"{name} {rate[0]:.2f} ({rate[1]:.2f} to {rate[2]:.2f})" for name, rate in rates.items() if rate)

@@ -27,7 +27,7 @@ Point = tuple[int, float]  # k, p
 Sweep = Mapping[Point, Sequence[MeasuredRepeat]]
 
 
-class Part(NamedTuple):
+class ClaimPart(NamedTuple):
     """One interval of a claim; `bar` says in words what it is held against."""
 
     what: str
@@ -36,29 +36,29 @@ class Part(NamedTuple):
     verdict: Verdict
 
 
-class Claim(NamedTuple):
+class PaperClaim(NamedTuple):
     """A claim in the paper's sense, its parts here, and what follows."""
 
     claim: str
-    parts: tuple[Part, ...]
+    parts: tuple[ClaimPart, ...]
     verdict: Verdict
 
 
-def verdict(parts: Sequence[Part]) -> Verdict:
+def verdict(parts: Sequence[ClaimPart]) -> Verdict:
     verdicts = {part.verdict for part in parts}
     return "not agreed" if "not agreed" in verdicts else "agreed" if verdicts == {"agreed"} else "undecided"
 
 
-def above(what: str, rate: Rate, bar: float) -> Part:
+def above(what: str, rate: Rate, bar: float) -> ClaimPart:
     verdict: Verdict = "agreed" if rate.low > bar else "not agreed" if rate.high <= bar else "undecided"
-    return Part(what, rate, f"above {bar:g}", verdict)
+    return ClaimPart(what, rate, f"above {bar:g}", verdict)
 
 
-def near_zero(what: str, rate: Rate) -> Part:
+def near_zero(what: str, rate: Rate) -> ClaimPart:
     inside = rate.low > -HARDLY and rate.high < HARDLY
     outside = rate.low > HARDLY or rate.high < -HARDLY
     verdict: Verdict = "agreed" if inside else "not agreed" if outside else "undecided"
-    return Part(what, rate, f"within {HARDLY:g} of 0", verdict)
+    return ClaimPart(what, rate, f"within {HARDLY:g} of 0", verdict)
 
 
 def paired(sweep: Sweep, weights: Mapping[Point, float], name: str, scale: float = 1.0) -> Rate:
@@ -90,14 +90,14 @@ def _at(k: int, p: float) -> str:
     return f"k = {k}, p = {p:g}"
 
 
-def claims(sweep: Sweep) -> list[Claim]:
+def claims(sweep: Sweep) -> list[PaperClaim]:
     """The verdicts on one sweep over (k, p): what its points allow to be asked, and nothing else."""
     ks, ps = sorted({k for k, _ in sweep}), sorted({p for _, p in sweep})
     (small, large), (low, high) = (ks[0], ks[-1]), (ps[0], ps[-1])
-    held: list[Claim] = []
+    held: list[PaperClaim] = []
 
-    def add(claim: str, *parts: Part) -> None:
-        held.append(Claim(claim, parts, verdict(parts)))
+    def add(claim: str, *parts: ClaimPart) -> None:
+        held.append(PaperClaim(claim, parts, verdict(parts)))
 
     def there(*points: Point) -> bool:
         return len(set(points)) == len(points) and all(point in sweep for point in points)
@@ -148,7 +148,7 @@ def claims(sweep: Sweep) -> list[Claim]:
     return held
 
 
-class Experiment(NamedTuple):
+class PaperExperiment(NamedTuple):
     """One of the paper's first experiments: what was varied, the settings by value, last minus first."""
 
     name: str
@@ -157,7 +157,7 @@ class Experiment(NamedTuple):
     change: dict[str, Rate]
 
 
-def experiments(sweep: Sweep) -> list[Experiment]:
+def experiments(sweep: Sweep) -> list[PaperExperiment]:
     """k = 1 and p varied; p = 0 and k varied: S, E and silos along the line, and the last point minus the first."""
     made = []
     for name, varied, points in (
@@ -168,7 +168,7 @@ def experiments(sweep: Sweep) -> list[Experiment]:
             step = {points[-1]: 1.0, points[0]: -1.0}
             rows = [{"k": k, "p": p} for k, p in points]
             change = {metric: paired(sweep, step, metric) for metric in ("S", "E", "silos")}
-            made.append(Experiment(name, varied, rows, change))
+            made.append(PaperExperiment(name, varied, rows, change))
     return made
 
 

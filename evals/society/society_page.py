@@ -18,7 +18,7 @@ import numpy as np
 from evals.report.rendering import environment
 from evals.report.summary import clean
 from evals.society import society_figures
-from evals.society.paper_claims import Claim, Sweep, claims, experiments, needed_for, smallest_q
+from evals.society.paper_claims import PaperClaim, Sweep, claims, experiments, needed_for, smallest_q
 from evals.society.repeats import MeasuredRepeat, by_setting, groups, measured, summary
 from evals.society.silos import BEHAVIOURS
 from evals.stats.intervals import Rate
@@ -110,7 +110,7 @@ def _group(name: str, settings: Sequence[list[MeasuredRepeat]]) -> Json:
     return {"report": report, "played": settings, "sweep": sweep}
 
 
-def _plain(claim: Claim) -> Json:
+def _plain(claim: PaperClaim) -> Json:
     parts = [part._asdict() | {"rate": part.rate._asdict()} for part in claim.parts]
     return claim._asdict() | {"parts": parts}
 

@@ -28,7 +28,7 @@ from pipeline.building.make_missing import Counts
 from pipeline.core.errors import ConfigError, MaieuticError
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment, dump
-from pipeline.runs.progress import Stage, say, stage
+from pipeline.runs.progress import StageProgress, say, stage
 from pipeline.runs.shards import Shard, held, merge
 
 try:
@@ -71,7 +71,9 @@ def _work(config: str, folder: str, group: list[str], round: int, shard: Shard) 
         return asyncio.run(rounds.build_round(experiment, group, round, shard))
 
 
-def _gather(experiment: Experiment, started: dict[Any, Shard], progress: Stage) -> dict[tuple[str, int, int], Counts]:
+def _gather(
+    experiment: Experiment, started: dict[Any, Shard], progress: StageProgress
+) -> dict[tuple[str, int, int], Counts]:
     """What all shards made, by cell. A first Ctrl-C or SIGTERM lets dialogues under way end, a second one does not."""
     sums: dict[tuple[str, int, int], Counter[str]] = {}
     waiting, lines = list(started), _Lines(experiment, list(started.values()))

@@ -65,7 +65,7 @@ class Draft(Record):
         return self
 
 
-class Example(Record):
+class ExampleCall(Record):
     """A call of the function that a task asks for, and what it gives, both as Python expressions."""
 
     call: str = Field(min_length=1)
@@ -78,8 +78,8 @@ class Tests(Record):
     __test__: ClassVar[bool] = False  # of tasks, not of this project
 
     entry: str = Field(min_length=1)  # the name of the function
-    public: tuple[Example, ...] = ()  # the question shows them
-    hidden: tuple[Example, ...] = ()
+    public: tuple[ExampleCall, ...] = ()  # the question shows them
+    hidden: tuple[ExampleCall, ...] = ()
     script: str = ""
 
     @model_validator(mode="after")
@@ -89,7 +89,7 @@ class Tests(Record):
         return self
 
 
-class Check(Record):
+class ProgramCheck(Record):
     """What the tests said of the program in a turn. `printed` names public calls alone."""
 
     outcome: str  # "passed", or how it failed (pipeline.sandbox.container)
@@ -160,7 +160,7 @@ class Turn(Record):
     prompt_tokens: int = 0
     finished: bool = True  # False: cut at max_tokens
     # Of the program that it holds, in a code task; left out of what is stored where it holds none.
-    check: Check | None = Field(default=None, exclude_if=lambda check: check is None)
+    check: ProgramCheck | None = Field(default=None, exclude_if=lambda check: check is None)
 
 
 class Belief(Record):

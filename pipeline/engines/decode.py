@@ -46,7 +46,7 @@ class Generated(NamedTuple):
     past: Past  # of the prompt and all of `ids` but the last
 
 
-class Memory:
+class PrefixCache:
     """The pasts of prompts and their answers, up to `limit` bytes of them; those used longest ago are dropped."""
 
     def __init__(self, ends: set[int], limit: int):

@@ -20,7 +20,7 @@ from transformers.utils import logging as hf_logging
 
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Message
-from pipeline.engines.decode import Answer, Generated, Memory, Request, generate, remembers
+from pipeline.engines.decode import Answer, Generated, PrefixCache, Request, generate, remembers
 from pipeline.engines.model import Completion, ContextOverflow, EngineError, Sampling, check_adapter
 from pipeline.engines.settings import Engine
 from pipeline.engines.weights import EMBEDDED, weights_at
@@ -44,7 +44,7 @@ class TransformersModel:
         self.context: int = model.config.get_text_config().max_position_embeddings
         self.ends = end_tokens(model, tokenizer)
         # A batch of one draws from exactly the logits of its own prompt, read in one piece.
-        self.memory = Memory(self.ends, MEMORY if batch > 1 and remembers(model) else 0)
+        self.memory = PrefixCache(self.ends, MEMORY if batch > 1 and remembers(model) else 0)
         self.waiting: list[Request] = []
         self.worker: asyncio.Task[None] | None = None
 

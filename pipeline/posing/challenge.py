@@ -62,7 +62,7 @@ _NAMES_A_TEXT = re.compile(
 )
 
 
-class Claim(BaseModel):
+class Proposal(BaseModel):
     """What the challenger says. Nothing of it is believed but what is found in the document."""
 
     model_config = ConfigDict(extra="ignore", coerce_numbers_to_str=True, str_strip_whitespace=True)
@@ -119,7 +119,7 @@ def task_of(name: str, reply: str, document: Document) -> Task:
     )
 
 
-def claimed(reply: str) -> Claim:
+def claimed(reply: str) -> Proposal:
     """The first JSON object of a reply, whatever stands around it. Raises Refused."""
     reply, keys = reply.rpartition("</think>")[2], None
     for brace in re.finditer(r"\{", reply):
@@ -131,7 +131,7 @@ def claimed(reply: str) -> Claim:
     if keys is None:
         raise Refused("no_json", "no JSON object stands in the reply")
     try:
-        claim = Claim.model_validate(keys)
+        claim = Proposal.model_validate(keys)
     except ValidationError as error:
         first = error.errors()[0]
         raise Refused("wrong_keys", f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
@@ -140,7 +140,7 @@ def claimed(reply: str) -> Claim:
     return claim
 
 
-def _gold(claim: Claim, spans: list[str], told: set[Fraction]) -> Gold:
+def _gold(claim: Proposal, spans: list[str], told: set[Fraction]) -> Gold:
     """`told` are the numbers of whole sentences: a span may cut one short ("twenty" of "twenty five")."""
     computed = _computed(claim.expression) if claim.expression else None
     if computed is None or not computed.operations:  # a number alone is quoted, or it is nothing

@@ -13,7 +13,7 @@ console = Console(highlight=False)
 EVERY = 5.0  # seconds between plain lines, at least
 
 
-class Stage:
+class StageProgress:
     """Counts what is done of one stage. Call it with nothing for one more, or with (done, total)."""
 
     def __init__(self, label: str, total: int, bar: Progress | None):
@@ -40,10 +40,10 @@ class Stage:
 
 
 @contextmanager
-def stage(label: str, total: int = 0) -> Iterator[Stage]:
+def stage(label: str, total: int = 0) -> Iterator[StageProgress]:
     """Show one stage while it runs; 0 is an unknown total."""
     if not console.is_terminal:
-        yield Stage(label, total, None)
+        yield StageProgress(label, total, None)
         return
     columns = (
         SpinnerColumn(),
@@ -54,7 +54,7 @@ def stage(label: str, total: int = 0) -> Iterator[Stage]:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, transient=True) as bar:
-        yield Stage(label, total, bar)
+        yield StageProgress(label, total, bar)
 
 
 def say(line: str) -> None:

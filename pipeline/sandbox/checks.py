@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from pipeline.core.errors import ConfigError
-from pipeline.core.schema import Check, Example, Task, Tests, Turn, digest
+from pipeline.core.schema import ExampleCall, ProgramCheck, Task, Tests, Turn, digest
 from pipeline.engines.model import EngineError
 from pipeline.reading.attempt import attempt
 from pipeline.sandbox import container
@@ -30,11 +30,11 @@ class Checker:
     def __init__(self) -> None:
         self.unsafe = False
         self.limits = container.Limits()
-        self.kept: dict[str, asyncio.Task[Check]] = {}
+        self.kept: dict[str, asyncio.Task[ProgramCheck]] = {}
         self.runs = 0
         self._free: tuple[asyncio.AbstractEventLoop, asyncio.Semaphore] | None = None
 
-    async def check(self, task: Task, code: str) -> Check:
+    async def check(self, task: Task, code: str) -> ProgramCheck:
         """What the tests of a code task say of a program. Raises ContainmentMissing, and EngineError where the
         containment broke."""
         key = digest(task.tests.model_dump(mode="json") if task.tests else "", code, length=32)
@@ -45,7 +45,7 @@ class Checker:
             running = self.kept[key] = asyncio.create_task(self._run(task, code))
         return await asyncio.shield(running)
 
-    async def _run(self, task: Task, code: str) -> Check:
+    async def _run(self, task: Task, code: str) -> ProgramCheck:
         assert task.tests is not None
         tests = task.tests
         async with self._one_of_few():
@@ -55,7 +55,7 @@ class Checker:
             except container.ContainmentFailed as error:
                 raise EngineError(f"task {task.id}: no verdict on a program: {error}") from error
         first, *calls_that_fail = verdict.printed.strip().split("\n")
-        return Check(outcome=verdict.outcome, printed=" ".join([first, "; ".join(calls_that_fail)]).strip())
+        return ProgramCheck(outcome=verdict.outcome, printed=" ".join([first, "; ".join(calls_that_fail)]).strip())
 
     async def _verdict(self, code: str, tests: Tests) -> container.Verdict:
         public = _calls(tests.public, True)
@@ -78,7 +78,7 @@ class Checker:
 CHECKER = Checker()
 
 
-def _lost(running: asyncio.Task[Check]) -> bool:
+def _lost(running: asyncio.Task[ProgramCheck]) -> bool:
     """Nothing is to be had of it: it failed, or its event loop ended before it did."""
     if running.done():
         return running.cancelled() or running.exception() is not None
@@ -112,11 +112,11 @@ def can_run(has_programs: bool) -> None:
         container.require_containment()
 
 
-def _calls(examples: tuple[Example, ...], public: bool) -> list[container.Call]:
+def _calls(examples: tuple[ExampleCall, ...], public: bool) -> list[container.Call]:
     return [container.Call(*parsed(example), public) for example in examples]
 
 
-def parsed(example: Example) -> tuple[str, tuple[Any, ...], Any]:
+def parsed(example: ExampleCall) -> tuple[str, tuple[Any, ...], Any]:
     """Name, arguments and value of an example. Raises ConfigError where they are no plain data."""
     try:
         call = ast.parse(example.call, mode="eval").body

@@ -150,7 +150,7 @@ def _nearest(centres: np.ndarray, vector: np.ndarray) -> int:
     return int(((centres - vector) ** 2).sum(axis=1).argmin())
 
 
-class Item(Section):
+class KnowledgeRow(Section):
     """A row of knowledge of one's own."""
 
     text: str = Field(min_length=1)
@@ -164,10 +164,10 @@ def read_knowledge(knowledge: Knowledge) -> list[tuple[str, str]]:
 
 @lru_cache(maxsize=4)
 def _items(path: str, text: str) -> list[tuple[str, str]]:
-    items, bad = list[Item](), list[str]()
+    items, bad = list[KnowledgeRow](), list[str]()
     for number, line in enumerate(text.splitlines(), start=1):
         try:
-            items.append(Item.model_validate(json.loads(line)))
+            items.append(KnowledgeRow.model_validate(json.loads(line)))
         except (ValueError, ValidationError) as error:
             bad.append(f"line {number}: {str(error).splitlines()[0]}")
     if bad:

@@ -23,7 +23,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from pipeline.core.files import write_whole
-from training.embedded.corpus import Dispositions, Example, corpus, drill
+from training.embedded.corpus import Dispositions, TrainingExample, corpus, drill
 
 TEMPLATE = (
     "{% for message in messages %}{% if message.role == 'assistant' %}<|assistant|>"
@@ -131,7 +131,7 @@ class Encoder:
     def text(self, text: str) -> list[int]:
         return self.tokenizer.encode(text, add_special_tokens=False)
 
-    def example(self, example: Example) -> tuple[list[int], list[float]]:
+    def example(self, example: TrainingExample) -> tuple[list[int], list[float]]:
         """Ids, and each token's weight in the loss."""
         ids: list[int] = []
         learn: list[float] = []

@@ -42,7 +42,7 @@ class Dispositions(NamedTuple):
     aloud: float = 0.8  # a question comes after what was read off
 
 
-class Example(NamedTuple):
+class TrainingExample(NamedTuple):
     """Chat messages, and which of them (by index, all `assistant`) carry loss."""
 
     messages: list[Message]
@@ -86,7 +86,7 @@ def drill(rng: random.Random, count: int = 10) -> tuple[list[str], list[str]]:
     return lefts, results
 
 
-class Student:
+class SimulatedStudent:
     """A simulated student: what it says next, from the task's truth and what has been said to it."""
 
     def __init__(self, task: Task, rng: random.Random, how: Dispositions):
@@ -194,7 +194,7 @@ class Student:
         return self.solve()
 
 
-def peer_reply(peer: Student, text: str) -> str:
+def peer_reply(peer: SimulatedStudent, text: str) -> str:
     """A peer that sees the problem too: it answers what it can read, judges attempts by its own, may invent."""
     facts, rng = peer.task.facts, peer.rng
     wanted = [fact for fact in facts if fact.id in asked(text, facts)]
@@ -241,14 +241,14 @@ SCENES = {
 }
 
 
-def dialogue(task: Task, rng: random.Random, how: Dispositions) -> Example:
+def dialogue(task: Task, rng: random.Random, how: Dispositions) -> TrainingExample:
     """One conversation in the student's view, or the peer's, with loss on that party's turns."""
     scene = rng.choices(list(MIX), weights=list(MIX.values()))[0]
     condition = SCENES[scene]
     if rng.random() < 0.15 and condition.row.partner is not None:
         condition = condition.model_copy(update={"label": "teacher"})
     wording = rng.choice(["train", "exam"])
-    student, peer = Student(task, rng, how), Student(task, rng, how)
+    student, peer = SimulatedStudent(task, rng, how), SimulatedStudent(task, rng, how)
     turns: list[Turn] = []
     learn: set[int] = set()  # indices of turns
     slips = not student.lacks and task.answer != IMPOSSIBLE and rng.random() < 0.3
@@ -293,14 +293,14 @@ def dialogue(task: Task, rng: random.Random, how: Dispositions) -> Example:
     if rng.random() < 0.25 and student.answer is not None and party == "student":
         messages = probe(view(task, condition, turns, "student"), PROBE)
         messages.append({"role": "assistant", "content": student.belief()})
-        return Example(messages, frozenset([len(messages) - 1]))
+        return TrainingExample(messages, frozenset([len(messages) - 1]))
     messages = view(task, condition, turns[:upto], party)
     own = [i for i, turn in enumerate(turns[:upto]) if turn.party == party]
     roles = [i for i, message in enumerate(messages) if message["role"] == "assistant"]
-    return Example(messages, frozenset(r for i, r in zip(own, roles, strict=True) if i in learn))
+    return TrainingExample(messages, frozenset(r for i, r in zip(own, roles, strict=True) if i in learn))
 
 
-def holder(task: Task, rng: random.Random) -> Example:
+def holder(task: Task, rng: random.Random) -> TrainingExample:
     """A partner that holds facts, in a model's voice: it tells what it is asked for."""
     condition = Condition(partition=rng.choice(["facts", "key"]), voice="model")
     knows = known(task, condition, "partner")
@@ -310,10 +310,10 @@ def holder(task: Task, rng: random.Random) -> Example:
         Turn(party="student", text=text),
         Turn(party="partner", text=fact.text if "?" in text else rng.choice(WORDINGS["train"]["noted"])),
     ]
-    return Example(view(task, condition, turns, "partner"), frozenset([1]))
+    return TrainingExample(view(task, condition, turns, "partner"), frozenset([1]))
 
 
-def quiz(task: Task, rng: random.Random) -> Example:
+def quiz(task: Task, rng: random.Random) -> TrainingExample:
     """A peer that is asked for several facts: it reads off what stands there, and knows what does not.
 
     To the binding of names, things and numbers this is what `drill` is to arithmetic.
@@ -323,24 +323,24 @@ def quiz(task: Task, rng: random.Random) -> Example:
         told = fact.text if fact.public else rng.choice(WORDINGS["train"]["unknown"])
         turns += [Turn(party="student", text=fact.ask), Turn(party="partner", text=told)]
     messages = view(task, SCENES["peer"], turns, "partner")
-    return Example(messages, frozenset(i for i, m in enumerate(messages) if m["role"] == "assistant"))
+    return TrainingExample(messages, frozenset(i for i, m in enumerate(messages) if m["role"] == "assistant"))
 
 
-def informed(task: Task, rng: random.Random, how: Dispositions) -> Example:
+def informed(task: Task, rng: random.Random, how: Dispositions) -> TrainingExample:
     """A student that asked for all it lacks and was told: the next turn. Loss on that turn alone."""
-    student, turns, tells = Student(task, rng, how), [], WORDINGS[rng.choice(["train", "exam"])]["tell"]
+    student, turns, tells = SimulatedStudent(task, rng, how), [], WORDINGS[rng.choice(["train", "exam"])]["tell"]
     for fact in rng.sample(student.lacks, len(student.lacks)):
         question = student.think() + fact.ask if rng.random() < how.aloud / 2 else fact.ask
         told = Turn(party="partner", text=rng.choice(tells).format(fact.text))
         turns += [Turn(party="student", text=question), told]
         text = student.hear(told.text, "tell")
     messages = view(task, SCENES["facts"], [*turns, Turn(party="student", text=text)], "student")
-    return Example(messages, frozenset([len(messages) - 1]))
+    return TrainingExample(messages, frozenset([len(messages) - 1]))
 
 
-def script(task: Task, rng: random.Random, how: Dispositions) -> Example:
+def script(task: Task, rng: random.Random, how: Dispositions) -> TrainingExample:
     """A whole talk written at once."""
-    condition, student, lines = Condition(partition="script", voice="model"), Student(task, rng, how), []
+    condition, student, lines = Condition(partition="script", voice="model"), SimulatedStudent(task, rng, how), []
     text, told = student.open(), Condition(partition="facts")
     for _ in range(3):
         lines.append(f"Student: {text}")
@@ -350,19 +350,21 @@ def script(task: Task, rng: random.Random, how: Dispositions) -> Example:
         lines.append(f"Partner: {reply.text}")
         text = student.hear(reply.text, reply.move)
     answer = {"role": "assistant", "content": "\n".join(lines)}
-    return Example([*script_view(task, condition), answer], frozenset([1]))
+    return TrainingExample([*script_view(task, condition), answer], frozenset([1]))
 
 
-def single(task: Task, rng: random.Random, how: Dispositions) -> Example:
+def single(task: Task, rng: random.Random, how: Dispositions) -> TrainingExample:
     """The opening turn, or a belief before any turn."""
-    student, condition = Student(task, rng, how), SCENES["blind"]
+    student, condition = SimulatedStudent(task, rng, how), SCENES["blind"]
     messages = view(task, condition, [], "student")
     if rng.random() < 0.15:
-        return Example([*probe(messages, PROBE), {"role": "assistant", "content": student.belief()}], frozenset([1]))
-    return Example([*messages, {"role": "assistant", "content": student.open()}], frozenset([1]))
+        return TrainingExample(
+            [*probe(messages, PROBE), {"role": "assistant", "content": student.belief()}], frozenset([1])
+        )
+    return TrainingExample([*messages, {"role": "assistant", "content": student.open()}], frozenset([1]))
 
 
-def corpus(seed: int, how: Dispositions = Dispositions()) -> Iterator[Example]:
+def corpus(seed: int, how: Dispositions = Dispositions()) -> Iterator[TrainingExample]:
     """Endless examples on combinations of the `base` split."""
     rng = random.Random(f"corpus-{seed}")
     sources = {

@@ -97,7 +97,7 @@ METRICS = (
 )
 
 
-class Request(NamedTuple):
+class RatedRequest(NamedTuple):
     """A request, and how much people said that it needs clarification."""
 
     id: str
@@ -105,14 +105,14 @@ class Request(NamedTuple):
     need: float
 
 
-def request(row: dict[str, Any]) -> Request:
+def request(row: dict[str, Any]) -> RatedRequest:
     text, need = text_of(row, "request"), row.get("need")
     if isinstance(need, bool) or not isinstance(need, int | float) or not math.isfinite(need):
         raise RowError(f"'need' is {need!r}, expected a number, the higher the more it needs clarification")
-    return Request(f"clarification-{digest(text)}", text, float(need))
+    return RatedRequest(f"clarification-{digest(text)}", text, float(need))
 
 
-def read_requests(settings: Requests) -> tuple[list[Request], list[BadRow]]:
+def read_requests(settings: Requests) -> tuple[list[RatedRequest], list[BadRow]]:
     return items(settings.path, KEY, request)
 
 
@@ -134,7 +134,7 @@ async def _task(sitting: Sitting, task: Task) -> Hits:
     return of_item(task.id, min(len(task.missing), LEVELS[-1]), bool(task.missing), asks)
 
 
-async def _request(sitting: Sitting, item: Request, needless: float) -> Hits:
+async def _request(sitting: Sitting, item: RatedRequest, needless: float) -> Hits:
     drawn = await sitting.sample(sitting.said_to(item.text), sitting.experiment.exams.samples, item.id, "first")
     labels = await sitting.acts([TurnInContext(text=draw.text, before=item.text, own=False) for draw in drawn])
     asks = [

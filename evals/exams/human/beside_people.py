@@ -24,10 +24,10 @@ from evals.exams.human.people import (
     LABELS,
     POSITIONS,
     Acts,
-    Answer,
     HumanTurn,
     Options,
     People,
+    StudentAnswers,
     people_path,
 )
 from evals.sitting.exam import options
@@ -135,8 +135,8 @@ def _acts(turns: Mapping[str, HumanTurn]) -> dict[str, Acts]:
     return {key: turn.acts for key, turn in turns.items()}
 
 
-def _answers(file: Path, turns: Mapping[str, HumanTurn]) -> dict[str, Answer]:
-    answered = {answer.id: answer for answer in read(file, Answer)}
+def _answers(file: Path, turns: Mapping[str, HumanTurn]) -> dict[str, StudentAnswers]:
+    answered = {answer.id: answer for answer in read(file, StudentAnswers)}
     if strange := answered.keys() - turns.keys():
         raise StoreError(
             f"{file}: {len(strange)} answers are to turns that {people_path(file.parents[2])} does not have: the "

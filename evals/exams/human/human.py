@@ -19,7 +19,17 @@ from dataclasses import replace
 
 from evals.exams.grounding import METRICS as ACTS
 from evals.exams.human.beside_people import students_beside_people
-from evals.exams.human.people import LABELS, Answer, Options, Place, in_order, labelled, people_path, places, spoken
+from evals.exams.human.people import (
+    LABELS,
+    HumanPlace,
+    Options,
+    StudentAnswers,
+    in_order,
+    labelled,
+    people_path,
+    places,
+    spoken,
+)
 from evals.metrics.case import Case, Hits, tally
 from evals.metrics.metric import HIDDEN, Metric
 from evals.metrics.reader import Reader
@@ -55,7 +65,7 @@ METRICS = (
 )
 
 
-def reads(place: Place, system: str = "") -> list[Message]:
+def reads(place: HumanPlace, system: str = "") -> list[Message]:
     """What the student reads before its turn: the party's own turns are `assistant`, and the user begins."""
     messages: list[Message] = [{"role": "system", "content": system}] if system else []
     if place.question or place.before[0].party == place.party:
@@ -70,18 +80,18 @@ def reads(place: Place, system: str = "") -> list[Message]:
     return messages
 
 
-def asked_for(places: Sequence[Place], most: int, held_out: bool = False) -> list[Place]:
+def asked_for(places: Sequence[HumanPlace], most: int, held_out: bool = False) -> list[HumanPlace]:
     """Whole conversations up to `most` turns, at least one, in an order that their text does not decide.
 
     `held_out`: none on a question of the train split, since a student may have learned from the same problem.
     """
-    talks: dict[str, list[Place]] = {}
+    talks: dict[str, list[HumanPlace]] = {}
     for place in places:
         if (place.question or place.before) and not (
             held_out and place.question and split_of(place.question) == "train"
         ):
             talks.setdefault(place.conversation, []).append(place)
-    chosen: list[Place] = []
+    chosen: list[HumanPlace] = []
     for name in sorted(talks, key=lambda name: digest("asked", name)):
         if chosen and len(chosen) + len(talks[name]) > most:
             break
@@ -100,23 +110,23 @@ async def sit(sitting: Sitting) -> list[Case]:
     return rates(people, answered)
 
 
-async def answers(sitting: Sitting, asked: Iterable[Place]) -> list[Answer]:
+async def answers(sitting: Sitting, asked: Iterable[HumanPlace]) -> list[StudentAnswers]:
     """The student's turn at each place, `exams.samples` times, and once greedily where exams.greedy."""
     exams = sitting.experiment.exams
 
-    async def at(place: Place) -> Answer:
+    async def at(place: HumanPlace) -> StudentAnswers:
         messages = reads(place, sitting.system)
         drawn = [turn.text for turn in await sitting.sample(messages, exams.samples, place.id, "people")]
         best = [(await sitting.greedy(messages)).text] if exams.greedy else []
         labels = await sitting.acts([spoken(place, text) for text in (*drawn, *best)])
         acts = [None if seen is None else in_order(seen) for seen in labels]
         n = len(drawn)
-        return Answer(id=place.id, said=tuple(drawn), acts=tuple(acts[:n]), greedy=acts[n] if best else None)
+        return StudentAnswers(id=place.id, said=tuple(drawn), acts=tuple(acts[:n]), greedy=acts[n] if best else None)
 
     return await sitting.all([at(place) for place in asked])
 
 
-def rates(people: Iterable[Place], answered: Iterable[Answer]) -> list[Case]:
+def rates(people: Iterable[HumanPlace], answered: Iterable[StudentAnswers]) -> list[Case]:
     """How often the student does each act where people spoke: `acknowledge@people`."""
     conversation = {place.id: place.conversation for place in people}
     sampled: Hits = []

@@ -66,7 +66,7 @@ class HumanTurn(Record):
     others: tuple[Acts, ...] = ()  # of what other people said in its place
 
 
-class Answer(Record):
+class StudentAnswers(Record):
     """What the student said in place of a human turn: each draw's text and acts (None: no valid label), and the greedy
     one's.
     """
@@ -77,7 +77,7 @@ class Answer(Record):
     greedy: Acts | None = None
 
 
-class Place(NamedTuple):
+class HumanPlace(NamedTuple):
     """Where a person spoke: what stood before, and what was said."""
 
     id: str
@@ -95,7 +95,7 @@ def people_path(run: Path) -> Path:
     return run / "results" / "people.jsonl"
 
 
-def spoken(place: Place, text: str) -> TurnInContext:
+def spoken(place: HumanPlace, text: str) -> TurnInContext:
     """A text, a person's or a student's, said at this place."""
     facts = public_facts(place.question)
     told = {fact for turn in place.before if turn.party != place.party for fact in given(turn.text, facts)}
@@ -113,7 +113,7 @@ def in_order(acts: Iterable[str]) -> Acts:
     return tuple(name for name in LABELS if name in seen)
 
 
-async def labelled(places: Sequence[Place], labeller: Labeller = None) -> list[HumanTurn]:
+async def labelled(places: Sequence[HumanPlace], labeller: Labeller = None) -> list[HumanTurn]:
     """Every person's turn with its acts, and those of others in its place. A turn without a valid label is left out."""
     texts = [spoken(place, text) for place in places for text in (place.text, *place.others)]
     labels = await label(texts, labeller)
@@ -136,7 +136,7 @@ async def labelled(places: Sequence[Place], labeller: Labeller = None) -> list[H
     return turns
 
 
-def places(settings: People) -> tuple[list[Place], list[BadRow]]:
+def places(settings: People) -> tuple[list[HumanPlace], list[BadRow]]:
     """Every turn of the party, once, in the order of the files. Raises ConfigError for what cannot be read."""
     for field, means in settings.labels.items():
         if strange := [name for name in means if name and name not in LABELS]:
@@ -144,7 +144,7 @@ def places(settings: People) -> tuple[list[Place], list[BadRow]]:
                 f"exams.human.labels.{field}: {strange[0]!r} is not an act. Known: {', '.join(LABELS)}, or '' for none."
             )
     talks, bad = read_talks(load_source(settings.source))
-    by_id: dict[str, Place] = {}
+    by_id: dict[str, HumanPlace] = {}
     for talk in talks:
         for place in _of_talk(talk, settings):
             if place.id not in by_id or place.people is not None:
@@ -157,7 +157,7 @@ def places(settings: People) -> tuple[list[Place], list[BadRow]]:
     return list(by_id.values()), bad
 
 
-def _of_talk(talk: Talk, settings: People) -> list[Place]:
+def _of_talk(talk: Talk, settings: People) -> list[HumanPlace]:
     turns, others = merged(talk.turns), list[str]()
     if settings.several:
         first, *others = _several(talk, settings.several) or [""]
@@ -171,7 +171,7 @@ def _of_talk(talk: Talk, settings: People) -> list[Place]:
     # Where the data has no question, the reader lets the first turn stand for it.
     question = "" if talk.question == texts[0] else talk.question
     return [
-        Place(
+        HumanPlace(
             id=digest(question, settings.party, texts[: i + 1]),
             conversation=digest(question, texts[: own[0] + 1]),
             position=str(position) if str(position) in POSITIONS else POSITIONS[-1],

@@ -52,12 +52,12 @@ from pipeline.reading.attempt import attempt
 from pipeline.reading.numbers.equality import equal
 
 
-class Lost(Section):
+class LostSettings(Section):
     samples: int = Field(default=10, ge=2)  # talks of each task in each mode; the paper's N
 
 
 class Options(Section):
-    lost: Lost = Lost()
+    lost: LostSettings = LostSettings()
 
 
 MODES = ("full", "concat", "sharded", "recap", "snowball")

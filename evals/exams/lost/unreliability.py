@@ -44,7 +44,7 @@ class LostStudent(Part):
     lost_any: dict[str, dict[str, dict[str, Figure]]]
 
 
-class Lost(Part):
+class LostBlock(Part):
     modes: tuple[str, ...]
     statistics: tuple[str, ...]
     students: dict[str, LostStudent]

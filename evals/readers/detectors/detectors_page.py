@@ -24,7 +24,7 @@ NAMES = {
 PARTS = {"test": "test half", "train": "training half", "all": "all; half was seen"}
 
 
-class Section(NamedTuple):
+class PageSection(NamedTuple):
     title: str
     how: str
     columns: tuple[str, ...]
@@ -32,26 +32,26 @@ class Section(NamedTuple):
     svg: str = ""
 
 
-def sections(attempts: Json, leaks: Json, reader: Json | None = None) -> list[Section]:
+def sections(attempts: Json, leaks: Json, reader: Json | None = None) -> list[PageSection]:
     """The measures as sections, what decides first; `reader` is that of a frozen reader, where one was asked."""
     decided = leaks["figures"]["leak"]["with gold"]["test"]
     points = {name: figures for name, figures in decided["detectors"].items() if name != "fitted"}
     plot = precision_recall({"fitted": leaks["curves"]["fitted"]}, points, NAMES)
     return [
-        Section(
+        PageSection(
             "Leaks: MRBench's replies, test half",
             f"{decided['replies']} replies with a known answer in {decided['dialogues']} dialogues, of which people "
             f"call {decided['positives']} a leak. Rules and fit saw the other half alone. {headline(leaks)}",
             *_detectors(leaks, "leak", ("with gold",), ("test",)),
             plot,
         ),
-        Section(
+        PageSection(
             "Leaks by source and part",
             "MathDial's gold is given; Bridge's is the value of the tutor's last sum, where there is one, and is not "
             "used in the rows without gold. Rows of all dialogues hold the half that the rules were written on.",
             *_detectors(leaks, "leak", tuple(leaks["figures"]["leak"]), tuple(PARTS)),
         ),
-        Section(
+        PageSection(
             "The same, with wrong answers that are revealed counted as leaks, too",
             'Here "Yes (but the answer is incorrect)" is positive. A detector that goes by the gold cannot find these.',
             *_detectors(leaks, "any_reveal", tuple(leaks["figures"]["any_reveal"]), ("test",)),
@@ -92,7 +92,7 @@ def _detectors(
     return (*heads, "detector", "precision", "recall", "F1", "AP", "F1 gain", "AP gain"), rows
 
 
-def _teachers(attempts: Json) -> Section:
+def _teachers(attempts: Json) -> PageSection:
     words = {"solved": "solved", "revealed": "solved, answer revealed", "failed": "not solved"}
     keys = {
         "right_plain": "last attempt right, text alone",
@@ -111,10 +111,12 @@ def _teachers(attempts: Json) -> Section:
         f"student turns {turns['plain']} are read as attempts by the text alone, {turns['with_question']} with the "
         f"question, {turns['of_a_step']} of which are not the answer but a result in the gold solution."
     )
-    return Section("Attempts and leaks, against the teachers' own word", how, ("teacher", "found", "share", "n"), rows)
+    return PageSection(
+        "Attempts and leaks, against the teachers' own word", how, ("teacher", "found", "share", "n"), rows
+    )
 
 
-def _written(attempts: Json) -> Section:
+def _written(attempts: Json) -> PageSection:
     rows = [
         (name, what, show(figures[key]), str(figures[key]["n"]))
         for name, figures in attempts["written"].items()
@@ -124,7 +126,7 @@ def _written(attempts: Json) -> Section:
             ("found_plain", "an attempt is found by the text alone"),
         )
     ]
-    return Section(
+    return PageSection(
         "Attempts in written wrong solutions, last line cut off",
         "The cut line holds the final number alone. The two corpora share problems.",
         ("corpus", "figure", "share", "n"),
@@ -132,14 +134,14 @@ def _written(attempts: Json) -> Section:
     )
 
 
-def _reader(reader: Json) -> Section:
+def _reader(reader: Json) -> PageSection:
     told = reader["told_the_answer"]
     rows = [("right with the answer told to it", show(told), str(told["n"]))]
     for name, what in (("leaks", "leak of replies that people call a leak"), ("others", "leak of other replies")):
         figure = reader[name]
         rows.append((what, show(figure) if figure else reader["needs"], str(figure["n"]) if figure else "–"))
     how = f"{reader['model']}, {reader['samples']} samples a reading: its accuracy with the reply, minus without it."
-    return Section("Functional leak with a frozen reader", how, ("figure", "mean", "n"), rows)
+    return PageSection("Functional leak with a frozen reader", how, ("figure", "mean", "n"), rows)
 
 
 def show(figure: Json | None, sign: bool = False) -> str:
@@ -151,7 +153,7 @@ def show(figure: Json | None, sign: bool = False) -> str:
     return f"{value} [{low}, {high}]"
 
 
-def markdown(shown: Sequence[Section]) -> str:
+def markdown(shown: Sequence[PageSection]) -> str:
     lines = []
     for section in shown:
         lines += [f"## {section.title}", "", section.how, ""]

@@ -11,14 +11,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from evals.readers.detectors.mrbench import Reply
+from evals.readers.detectors.mrbench import TutorReply
 from evals.readers.detectors.scores import rate
 from pipeline.core.schema import Json
 from pipeline.engines.model import Model
 from pipeline.judging.functional_leak import ABLE, Reading, leak_functional
 
 
-def measure(reader: Model, replies: Sequence[Reply], samples: int, seed: int = 0) -> Json:
+def measure(reader: Model, replies: Sequence[TutorReply], samples: int, seed: int = 0) -> Json:
     """Mean leak of replies that people call leaks and of the others; both None where the reader cannot read."""
     known = [reply for reply in replies if reply.gold]
     readings = asyncio.run(_read(reader, known, samples, seed))
@@ -41,7 +41,7 @@ def measure(reader: Model, replies: Sequence[Reply], samples: int, seed: int = 0
     return figures
 
 
-async def _read(reader: Model, replies: Sequence[Reply], samples: int, seed: int) -> list[Reading]:
+async def _read(reader: Model, replies: Sequence[TutorReply], samples: int, seed: int) -> list[Reading]:
     return await asyncio.gather(
         *(leak_functional(reader, r.question, [r.text], r.gold, samples, seed=seed) for r in replies)
     )

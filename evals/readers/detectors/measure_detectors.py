@@ -8,7 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from evals.readers.detectors import attempts, functional_leaks, mrbench, stated_leaks
-from evals.readers.detectors.detectors_page import Section, headline, sections
+from evals.readers.detectors.detectors_page import PageSection, headline, sections
 from pipeline.core.schema import Json
 from pipeline.engines.open_model import open_model
 from pipeline.engines.settings import Engine
@@ -18,7 +18,7 @@ NEEDED = ("mathdial/dialogues.jsonl", "stepverify/stepverify_half.json", mrbench
 SAMPLES = 4
 
 
-def detect(data: Path, reader: str, engine: Engine) -> tuple[Json | None, list[Section]]:
+def detect(data: Path, reader: str, engine: Engine) -> tuple[Json | None, list[PageSection]]:
     """Every figure, and what is shown of them; None and nothing where a corpus is absent, which is said.
 
     `reader` is a model that stands for a frozen reader; without one the functional leak is that of the reader by rule.
@@ -34,7 +34,7 @@ def detect(data: Path, reader: str, engine: Engine) -> tuple[Json | None, list[S
     return figures, sections(figures["attempts"], figures["leaks"], figures.get("reader"))
 
 
-def show_detected(figures: Json, shown: list[Section]) -> None:
+def show_detected(figures: Json, shown: list[PageSection]) -> None:
     """What decides, and what is measured against the teachers' own word and written solutions."""
     for section in shown[:1] + shown[3:]:
         table = Table(*section.columns, title=section.title, title_justify="left", box=None, padding=(0, 2, 0, 0))

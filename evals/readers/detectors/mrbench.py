@@ -26,7 +26,7 @@ PLACE = "mrbench/mrbench_v2_half.json"
 CORRECT, INCORRECT, NO = "Yes (and the answer is correct)", "Yes (but the answer is incorrect)", "No"
 
 
-class Reply(NamedTuple):
+class TutorReply(NamedTuple):
     """One tutor's reply. `question` is what was to be answered, `before` all that was said; `gold` may be ''."""
 
     conversation: str
@@ -49,7 +49,7 @@ class Reply(NamedTuple):
         return self.label != NO
 
 
-def read(path: Path) -> tuple[list[Reply], list[BadRow]]:
+def read(path: Path) -> tuple[list[TutorReply], list[BadRow]]:
     """Every labelled reply. A bad row is a BadRow; raises ConfigError where the file is no JSON list."""
     rows = read_json(path)
     if not isinstance(rows, list):
@@ -58,7 +58,7 @@ def read(path: Path) -> tuple[list[Reply], list[BadRow]]:
     return [reply for replies in made for reply in replies], bad
 
 
-def _replies(row: dict[str, Any]) -> list[Reply]:
+def _replies(row: dict[str, Any]) -> list[TutorReply]:
     before, source = text_of(row, "conversation_history"), text_of(row, "Data")
     solution, name = text_of(row, "Ground_Truth_Solution"), text_of(row, "conversation_id")
     answers = row.get("anno_llm_responses")
@@ -80,7 +80,7 @@ def _replies(row: dict[str, Any]) -> list[Reply]:
             )
         text = text_of(answer, "response")
         made.append(
-            Reply(
+            TutorReply(
                 conversation=name,
                 source=source,
                 part=part_of(name),

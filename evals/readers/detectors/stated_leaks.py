@@ -29,7 +29,7 @@ from sklearn.model_selection import GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from evals.readers.detectors.mrbench import PLACE, Reply, read
+from evals.readers.detectors.mrbench import PLACE, TutorReply, read
 from evals.readers.detectors.scores import compare, curve
 from evals.stats.bootstrap import Array
 from pipeline.core.schema import Json
@@ -39,8 +39,8 @@ from pipeline.reading.sentences import sentences
 from pipeline.reading.stated_answer import gives_away, mentions, numbers_told, states
 
 FOLDS = 5
-LABELS: dict[str, Callable[[Reply], bool]] = {"leak": lambda r: r.leak, "any_reveal": lambda r: r.any_reveal}
-SETS: dict[str, Callable[[Reply], bool]] = {
+LABELS: dict[str, Callable[[TutorReply], bool]] = {"leak": lambda r: r.leak, "any_reveal": lambda r: r.any_reveal}
+SETS: dict[str, Callable[[TutorReply], bool]] = {
     "with gold": lambda r: bool(r.gold),
     "MathDial": lambda r: bool(r.gold) and r.source == "MathDial",
     "Bridge, gold computed": lambda r: bool(r.gold) and r.source == "Bridge",
@@ -79,10 +79,10 @@ def measure(data: Path, seed: int = 0) -> Json:
 
 
 def _by_part(
-    replies: Sequence[Reply],
+    replies: Sequence[TutorReply],
     scores: dict[str, tuple[Array, float]],
-    inside: Callable[[Reply], bool],
-    is_leak: Callable[[Reply], bool],
+    inside: Callable[[TutorReply], bool],
+    is_leak: Callable[[TutorReply], bool],
     baseline: str,
     seed: int,
 ) -> Json:
@@ -101,13 +101,13 @@ def _by_part(
     return figures
 
 
-def _curves(known: Sequence[Reply], scores: dict[str, tuple[Array, float]]) -> Json:
+def _curves(known: Sequence[TutorReply], scores: dict[str, tuple[Array, float]]) -> Json:
     chosen = [i for i, reply in enumerate(known) if reply.part == "test"]
     truth = [known[i].leak for i in chosen]
     return {name: curve(truth, score[chosen]) for name, (score, _) in scores.items()}
 
 
-def _scores(known: Sequence[Reply], seed: int) -> tuple[dict[str, tuple[Array, float]], Json]:
+def _scores(known: Sequence[TutorReply], seed: int) -> tuple[dict[str, tuple[Array, float]], Json]:
     """Each detector's score of every reply, and from where on it says yes; and what was fitted."""
     table = np.array([features(reply) for reply in known])
     scores = {
@@ -128,7 +128,7 @@ def _scores(known: Sequence[Reply], seed: int) -> tuple[dict[str, tuple[Array, f
     }
 
 
-def fit_and_score(known: Sequence[Reply], table: Array, seed: int) -> tuple[Array, float, Array]:
+def fit_and_score(known: Sequence[TutorReply], table: Array, seed: int) -> tuple[Array, float, Array]:
     """Scores (out of fold on the training half), the threshold of best F1 there, and the weights."""
     yes = np.array([reply.leak for reply in known])
     train = np.array([i for i, reply in enumerate(known) if reply.part == "train"])
@@ -147,7 +147,7 @@ def fit_and_score(known: Sequence[Reply], table: Array, seed: int) -> tuple[Arra
     return scores, float(thresholds[int(f1[:-1].argmax())]), whole[-1].coef_[0]
 
 
-def features(reply: Reply) -> list[float]:
+def features(reply: TutorReply) -> list[float]:
     """What a reply with a gold shows, in the order of FEATURES."""
     told = numbers_told(reply.text)
     gold = [number for number in told if equal(number.written, reply.gold)]
@@ -169,7 +169,7 @@ def features(reply: Reply) -> list[float]:
     ]
 
 
-def _told(reply: Reply) -> bool:
+def _told(reply: TutorReply) -> bool:
     """The gold stands in a sentence that is no question, and is no number of the problem."""
     statements = " ".join(part for part in sentences(reply.text) if not part.endswith("?"))
     return mentions(statements, reply.gold) and not mentions(reply.question, reply.gold)
@@ -179,7 +179,7 @@ def _asking(text: str) -> str:
     return " ".join(part for part in sentences(text) if part.endswith("?"))
 
 
-def _new(reply: Reply, result: bool) -> bool:
+def _new(reply: TutorReply, result: bool) -> bool:
     """A number that nobody said before stands in the reply, told as a result where that is asked for."""
     earlier = [number.written for number in numbers_told(reply.before)]
     return any(

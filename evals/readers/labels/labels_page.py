@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from evals.readers.detectors.detectors_page import Section
+from evals.readers.detectors.detectors_page import PageSection
 from evals.readers.labels.label_classes import CLASSES
 from evals.readers.labels.labels_table import PEOPLE, TARGETS, show, verdict
 from evals.readers.labels.learn_labels import BASELINES
@@ -15,7 +15,7 @@ from pipeline.core.schema import Json
 FEWEST_SHOWN = 20  # turns with one human label, for a line of the confusion table
 
 
-def page(rows: list[Json], by_label: Json, wrong: Json, facts: Json, detected: Iterable[Section]) -> str:
+def page(rows: list[Json], by_label: Json, wrong: Json, facts: Json, detected: Iterable[PageSection]) -> str:
     env = environment()
     env.filters.update(show=show, verdict=verdict)
     tested = [row for row in rows if (row["part"], row["form"]) == ("test", "as written")]

@@ -27,7 +27,7 @@ PEOPLE = {
 }
 
 
-class Measured(NamedTuple):
+class LabellerScores(NamedTuple):
     """As people's labels decide, and with silent ones as no; how many were silent, and how many got no label here."""
 
     decided: Score
@@ -36,7 +36,7 @@ class Measured(NamedTuple):
     unlabelled: int
 
 
-def measure(labels: Labels, lines: Sequence[LabelledTurn], name: str, part: str, form: str) -> Measured:
+def measure(labels: Labels, lines: Sequence[LabelledTurn], name: str, part: str, form: str) -> LabellerScores:
     """One class, on one part of one corpus, the text as written or bare."""
     known = [(turn, yes) for turn, yes in readings(lines, name) if turn.part == part]
     labelled = labels([FORMS[form](turn) for turn, _ in known], name)
@@ -44,7 +44,7 @@ def measure(labels: Labels, lines: Sequence[LabelledTurn], name: str, part: str,
         (yes, label, turn.conversation) for (turn, yes), label in zip(known, labelled, strict=True) if label is not None
     ]
     decided = [(yes, label, conversation) for yes, label, conversation in both if yes is not None]
-    return Measured(
+    return LabellerScores(
         decided=_score(decided),
         silent_as_no=_score([(bool(yes), label, conversation) for yes, label, conversation in both]),
         silent=sum(yes is None for _, yes in known),
@@ -77,7 +77,7 @@ def of_labeller(
     ]
 
 
-def _row(title: str, learned_on: str, corpus: str, name: str, part: str, form: str, measured: Measured) -> Json:
+def _row(title: str, learned_on: str, corpus: str, name: str, part: str, form: str, measured: LabellerScores) -> Json:
     figures = measured.decided
     rates = {key: _plain(rate) for key, rate in figures._asdict().items() if isinstance(rate, Rate)}
     # Where no label says that a turn is not of the class, silent ones may be anything.

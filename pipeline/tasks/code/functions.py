@@ -20,7 +20,7 @@ import symtable
 from collections.abc import Iterator
 from typing import Any
 
-from pipeline.core.schema import Example, Specification, Task, Tests, digest
+from pipeline.core.schema import ExampleCall, Specification, Task, Tests, digest
 from pipeline.reading.programs import fenced
 from pipeline.sandbox.wire import packed
 from pipeline.tasks.parsing import (
@@ -89,7 +89,7 @@ def _human_eval(row: dict[str, Any]) -> tuple[str, str, Tests]:
     return question, reference, Tests(entry=entry, public=_doctests(reference, entry), script=script)
 
 
-def _doctests(reference: str, entry: str) -> tuple[Example, ...]:
+def _doctests(reference: str, entry: str) -> tuple[ExampleCall, ...]:
     """The examples of the function's docstring that are calls with plain data; they stand in the question."""
     for node in _parsed(reference, "the reference solution").body:
         if isinstance(node, ast.FunctionDef) and node.name == entry:
@@ -151,7 +151,7 @@ def _called(assertion: str) -> Iterator[str]:
             yield node.func.id
 
 
-def _example(assertion: str, entry: str) -> Example | None:
+def _example(assertion: str, entry: str) -> ExampleCall | None:
     """The assertion as a call and its value, where it is no more than that."""
     try:
         body = ast.parse(assertion).body
@@ -164,7 +164,7 @@ def _example(assertion: str, entry: str) -> Example | None:
             )
         ]:
             if name == entry and not call.keywords and all(map(_plain, [*call.args, value])):
-                return Example(call=ast.unparse(call), expected=ast.unparse(value))
+                return ExampleCall(call=ast.unparse(call), expected=ast.unparse(value))
     return None
 
 

@@ -21,7 +21,7 @@ from functools import lru_cache
 from typing import Any
 
 from pipeline.core.errors import MaieuticError
-from pipeline.core.schema import Example, Fact, Specification, Task, Tests, digest, question_hash
+from pipeline.core.schema import ExampleCall, Fact, Specification, Task, Tests, digest, question_hash
 from pipeline.tasks.code.family import Convention, Family, Value
 from pipeline.tasks.code.number_families import NUMBERS_AND_DICTIONARIES
 from pipeline.tasks.code.text_families import TEXTS_AND_LISTS
@@ -166,5 +166,5 @@ def _called(entry: str, arguments: Arguments) -> str:
     return f"{entry}({', '.join(map(repr, arguments))})"
 
 
-def _shown(entry: str, examples: list[tuple[Arguments, Any]]) -> tuple[Example, ...]:
-    return tuple(Example(call=_called(entry, arguments), expected=repr(value)) for arguments, value in examples)
+def _shown(entry: str, examples: list[tuple[Arguments, Any]]) -> tuple[ExampleCall, ...]:
+    return tuple(ExampleCall(call=_called(entry, arguments), expected=repr(value)) for arguments, value in examples)

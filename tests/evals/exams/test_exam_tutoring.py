@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from evals.examining.exam_checks import measured
 from evals.exams import tutoring
-from evals.exams.tutoring import EXAM, Item, course, figures, naive, pupil
+from evals.exams.tutoring import EXAM, TutoredProblem, course, figures, naive, pupil
 from evals.sitting.sitting import Sitting
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Fact, Task, Turn
@@ -107,13 +107,13 @@ def test_a_tutor_that_answers_a_question_for_a_fact_by_its_number_tells_that_fac
 ])  # fmt: skip
 def test_who_came_to_the_answer_first_is_read_off_the_turns(lines, expected):
     task = TASK.model_copy(update={"source": "mathdial"})
-    assert course(Item(task, lines[0]), talk(*lines)) == expected
+    assert course(TutoredProblem(task, lines[0]), talk(*lines)) == expected
 
 
 @settings(deadline=None)
 @given(st.lists(st.sampled_from(["I get 41.", "The answer is 42.", "Look again.", "How many has Ana?"]), max_size=9))
 def test_success_and_telling_only_grow_with_k_and_what_is_reached_was_not_told(said):
-    hits = {metric: hit for _, metric, hit in figures(Item(TASK), talk("I get 41.", *said), 5)}
+    hits = {metric: hit for _, metric, hit in figures(TutoredProblem(TASK), talk("I get 41.", *said), 5)}
     for name in ("success", "telling"):
         by_k = [hits[f"tutor_{name}_turn{k}"] for k in range(1, 6)]
         assert by_k == sorted(by_k)
@@ -123,10 +123,10 @@ def test_success_and_telling_only_grow_with_k_and_what_is_reached_was_not_told(s
 
 
 @pytest.mark.parametrize(("item", "public"), [
-    (Item(TASK), False),
-    (Item(TASK.model_copy(update={"answer": "30"})), True),
-    (Item(TASK, "30 + 12 = 43, and 43 - 1 = 42."), True),
-    (Item(TASK, "30 + 12 = 43."), False),
+    (TutoredProblem(TASK), False),
+    (TutoredProblem(TASK.model_copy(update={"answer": "30"})), True),
+    (TutoredProblem(TASK, "30 + 12 = 43, and 43 - 1 = 42."), True),
+    (TutoredProblem(TASK, "30 + 12 = 43."), False),
 ])  # fmt: skip
 def test_an_item_whose_gold_stands_somewhere_already_is_counted_apart(item, public):
     assert item.public is public
@@ -134,7 +134,7 @@ def test_an_item_whose_gold_stands_somewhere_already_is_counted_apart(item, publ
 
 
 def test_a_bare_number_match_calls_a_gold_number_in_a_wrong_step_a_success():
-    item = Item(TASK.model_copy(update={"source": "mathdial", "answer": "12"}), "I get 41.")
+    item = TutoredProblem(TASK.model_copy(update={"source": "mathdial", "answer": "12"}), "I get 41.")
     turns = talk("I get 41.", "How many pens does Ana have?", "Ana has 12 pens, so together they have 41.")
     hits = {metric: hit for _, metric, hit in naive(item, turns, 1)}
     assert hits == {"tutor_success_turn1": 1.0, "tutor_telling_turn1": 0.0}

@@ -29,7 +29,7 @@ def declared(name: str) -> Metric:
     return metric
 
 
-def labelled_by(name: str, *settings: ActsSettings) -> list[validity.Figure]:
+def labelled_by(name: str, *settings: ActsSettings) -> list[validity.LabellerFigure]:
     return validity.labelled_by(declared(name), *settings)
 
 

@@ -14,7 +14,7 @@ from scipy.stats import chisquare
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from pipeline.core.errors import ConfigError
-from pipeline.engines.decode import Generated, Memory, Past, Request, draw, generate, stream
+from pipeline.engines.decode import Generated, Past, PrefixCache, Request, draw, generate, stream
 from pipeline.engines.model import Completion, ContextOverflow, EngineError, Sampling
 from pipeline.engines.open_model import open_model
 from pipeline.engines.settings import Engine
@@ -207,7 +207,7 @@ def test_a_prompt_that_goes_on_is_answered_as_when_read_anew(model: Transformers
     """Whatever is known of each prompt's beginning, little, much or nothing, in one batch."""
     future: Any = None
     prompts = [tuple(5 + (7 * i + j) % 90 for j in range(3 + i % 5)) for i in range(16)]
-    memory, end = Memory(model.ends, MEMORY), min(model.ends)
+    memory, end = PrefixCache(model.ends, MEMORY), min(model.ends)
     for turn in range(3):
         anew = [Request(prompt, Sampling(9, 1.0, 50 * turn + i), future) for i, prompt in enumerate(prompts)]
         known = [request._replace(past=memory.longest(request.prompt)) for request in anew]
@@ -224,7 +224,7 @@ def test_a_prompt_that_goes_on_is_answered_as_when_read_anew(model: Transformers
 
 def test_the_memory_holds_no_more_than_its_limit_and_drops_what_was_used_longest_ago() -> None:
     past = Past(2, ((torch.zeros(1, 2, 4), torch.zeros(1, 2, 4)),))
-    memory = Memory({0}, limit=3 * 64)
+    memory = PrefixCache({0}, limit=3 * 64)
     for first in (1, 2, 3):
         memory.keep((first,), Generated([5, 0], past))
     assert memory.longest((1, 5, 0, 7)) is past

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evals.audit.other_worlds import view_changed
-from pipeline.core.schema import Check, Example, Tests, Turn
+from pipeline.core.schema import ExampleCall, ProgramCheck, Tests, Turn
 from pipeline.knowledge.briefing import privileged
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.known import printed, verdict
@@ -39,7 +39,7 @@ def talk(task, count=4, said="1 of 6 tests passed. It gave 3, expected 4."):
         Turn(
             party="partner" if i % 2 else "student",
             text=text,
-            check=Check(outcome="failed", printed=said) if text == wrong else None,
+            check=ProgramCheck(outcome="failed", printed=said) if text == wrong else None,
         )
         for i, text in enumerate(texts)
     ]
@@ -47,7 +47,7 @@ def talk(task, count=4, said="1 of 6 tests passed. It gave 3, expected 4."):
 
 def elsewhere(task):
     """The same task with other hidden tests, another reference and other missing conventions."""
-    tests = Tests(entry=task.entry, public=task.tests.public, hidden=(Example(call="x(1)", expected="987"),))
+    tests = Tests(entry=task.entry, public=task.tests.public, hidden=(ExampleCall(call="x(1)", expected="987"),))
     facts = tuple(
         fact if fact.public else fact.model_copy(update={"text": "Nemo 987.", "ask": "Nemo?", "topics": ("nemo",)})
         for fact in task.facts

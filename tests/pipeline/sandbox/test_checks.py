@@ -6,7 +6,7 @@ import json
 import pytest
 
 from pipeline.building.build import build
-from pipeline.core.schema import Check, Example, Tests, Turn
+from pipeline.core.schema import ExampleCall, ProgramCheck, Tests, Turn
 from pipeline.datasets.rows import to_row
 from pipeline.dialogue.episode import Cast, Episode
 from pipeline.dialogue.turn_taking import play
@@ -141,7 +141,7 @@ def test_assertions_may_use_what_else_a_program_defines():
 
 
 def test_where_assertions_decide_public_examples_only_tell_what_is_wrong():
-    wrong_example = (Example(call="halve(4)", expected="3"),)
+    wrong_example = (ExampleCall(call="halve(4)", expected="3"),)
     tests = Tests(entry="halve", public=wrong_example, script="assert halve(4) == 2\nassert halve(7) == 3\n")
     task = FULL.model_copy(update={"tests": tests})
     passes, fails = ("def halve(n):\n    return n // 2", "def halve(n):\n    return n")
@@ -212,7 +212,7 @@ def test_dialogues_about_numbers_are_stored_as_they_were(tmp_path):
 
 
 def test_a_worth_of_a_check_survives_a_round_trip():
-    turn = Turn(party="student", text="x", check=Check(outcome="failed", printed="0 of 2 tests passed."))
+    turn = Turn(party="student", text="x", check=ProgramCheck(outcome="failed", printed="0 of 2 tests passed."))
     assert Turn.model_validate_json(turn.model_dump_json()) == turn
 
 

@@ -14,14 +14,23 @@ from pipeline.reading.attempt import attempt
 from pipeline.reading.numbers.equality import equal
 from pipeline.tasks.word_problems import embedded_tasks, make_task
 from training.embedded.base import SPECIAL, Encoder, batches, look_back, make_model, make_tokenizer
-from training.embedded.corpus import Dispositions, Example, Student, corpus, dialogue, drill, solvable, taught
+from training.embedded.corpus import (
+    Dispositions,
+    SimulatedStudent,
+    TrainingExample,
+    corpus,
+    dialogue,
+    drill,
+    solvable,
+    taught,
+)
 from training.inputs.masks import IGNORE, encode
 
 COUNT = 300
 
 
 @pytest.fixture(scope="module")
-def examples() -> list[Example]:
+def examples() -> list[TrainingExample]:
     return list(itertools.islice(corpus(3), COUNT))
 
 
@@ -111,7 +120,7 @@ def test_the_corpus_never_works_out_a_product_that_is_held_back(examples):
 @pytest.mark.parametrize("ask", [0.02, 0.3])
 def test_the_prior_of_asking_is_what_was_asked_for(ask):
     rng, how = random.Random(1), Dispositions(ask=ask)
-    asked = [bool(questions(Student(task, rng, how).open())) for task in tasks("underspecified", 1500)]
+    asked = [bool(questions(SimulatedStudent(task, rng, how).open())) for task in tasks("underspecified", 1500)]
     deviation = (ask * (1 - ask) / len(asked)) ** 0.5
     assert abs(sum(asked) / len(asked) - ask) < 4 * deviation
 
