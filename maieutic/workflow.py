@@ -14,7 +14,7 @@ from pipeline.building.rounds import branch_round, build_round, due_rounds, grou
 from pipeline.datasets.export import ExportReport, export
 from pipeline.datasets.matching import mark_matched
 from pipeline.experiment.experiment import Experiment
-from pipeline.judging.leaks import privileged
+from pipeline.judging.stated_leak import privileged
 from pipeline.runs.directory import claim
 from pipeline.runs.lock import writing
 from pipeline.runs.progress import console, say, stage

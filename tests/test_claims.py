@@ -11,7 +11,7 @@ import pytest
 from evals.examining.exam_checks import check_exams
 from evals.exams.registry import EXAMS, catalog, find_exam
 from maieutic.cli import app
-from pipeline.core.settings import read_as
+from pipeline.core.config_reading import read_as
 from pipeline.experiment.experiment import load
 from pipeline.society.society_settings import Society
 

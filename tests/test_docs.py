@@ -8,7 +8,7 @@ import pytest
 
 from evals.readers.labels.label_settings import LabelSettings
 from maieutic.cli import app
-from pipeline.core.settings import read_as
+from pipeline.core.config_reading import read_as
 from pipeline.experiment.experiment import load
 from pipeline.society.society_settings import Society
 from pipeline.tasks.talks import load_source

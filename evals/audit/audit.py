@@ -16,10 +16,10 @@ from evals.audit.checks import (
     contamination,
     duplicates,
     health,
-    leak,
     loss_on_turns,
     luck,
     partner,
+    stated_leak_by_turn,
     view_invariance,
     wording,
 )
@@ -30,7 +30,7 @@ from pipeline.runs.progress import console, say, stage
 CHECKS = (
     view_invariance,
     partner,
-    leak,
+    stated_leak_by_turn,
     luck,
     answer_in_question,
     balance,

@@ -27,8 +27,8 @@ from evals.metrics.metric import Metric
 from evals.metrics.reader import ANSWERS
 from evals.sitting.exam import Exam, options
 from evals.sitting.sitting import SOLO, Sitting
+from pipeline.core.config_reading import Section
 from pipeline.core.schema import Task
-from pipeline.core.settings import Section
 from pipeline.experiment.assignment import tasks_of
 from pipeline.experiment.experiment import Experiment
 from pipeline.reading.correctness import is_right

@@ -54,9 +54,9 @@ from evals.sitting.movable_pairs import PEER
 from evals.sitting.reference_rates import references
 from evals.sitting.scripted_student import Scripted
 from evals.sitting.sitting import Sitting, needs_real_model
+from pipeline.core.config_reading import Section
 from pipeline.core.resources import shipped
 from pipeline.core.schema import Message, Task, Turn, digest
-from pipeline.core.settings import Section
 from pipeline.engines.model import Sampling
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import view

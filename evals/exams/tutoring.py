@@ -42,10 +42,10 @@ from evals.metrics.reader import Reader
 from evals.sitting.exam import Exam, Reference, options
 from evals.sitting.reference_rates import references
 from evals.sitting.sitting import Sitting
+from pipeline.core.config_reading import Section
 from pipeline.core.errors import ConfigError
 from pipeline.core.random_streams import stream
 from pipeline.core.schema import Task, Turn, digest, question_hash
-from pipeline.core.settings import Section
 from pipeline.dialogue.episode import speak
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import Condition

@@ -26,8 +26,8 @@ from pipeline.datasets.dataset_files import dataset_path
 from pipeline.datasets.rejection_sampling import selected as selected_of
 from pipeline.datasets.survey import surveyed
 from pipeline.experiment.experiment import Experiment
-from pipeline.judging.leaks import leak_stated, privileged
 from pipeline.judging.outcome import is_correct, is_grounded
+from pipeline.judging.stated_leak import leak_stated, privileged
 from pipeline.judging.violations import Kind, audited, violations
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Branch, Dialogue, Failure, Memory

@@ -16,8 +16,8 @@ from evals.metrics.case import Case, Hits, tally
 from evals.metrics.metric import Metric
 from evals.sitting.examined_run import Run
 from evals.sitting.sitting import Sitting, needs_real_model
+from pipeline.core.config_reading import Section
 from pipeline.core.schema import Task
-from pipeline.core.settings import Section
 from pipeline.experiment.experiment import Experiment
 
 Options = TypeVar("Options", bound=Section)

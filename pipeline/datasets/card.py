@@ -22,7 +22,7 @@ from pipeline.datasets.learning_rules import LEARNING_RULES
 from pipeline.datasets.survey import Survey
 from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.experiment.experiment import Experiment, dump
-from pipeline.judging.leaks import privileged
+from pipeline.judging.stated_leak import privileged
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.known import known
 from pipeline.knowledge.partition import Items, in_order

@@ -9,7 +9,7 @@ from pipeline.datasets.card_words import VIOLATION
 from pipeline.datasets.learning_rules import LEARNING_RULES
 from pipeline.datasets.rejection_sampling import is_sound
 from pipeline.datasets.survey import Surveyed
-from pipeline.judging.leaks import privileged
+from pipeline.judging.stated_leak import privileged
 from pipeline.judging.violations import audited
 from pipeline.knowledge.condition import Condition
 

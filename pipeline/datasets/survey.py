@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from pipeline.core.schema import digest
 from pipeline.experiment.experiment import Experiment
-from pipeline.judging.leaks import leak_stated, privileged
 from pipeline.judging.outcome import agrees, is_correct, is_grounded
+from pipeline.judging.stated_leak import leak_stated, privileged
 from pipeline.judging.violations import Kind, Violation, violations
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator
 
-from pipeline.core.settings import Section
+from pipeline.core.config_reading import Section
 
 
 def _best_engine() -> Literal["transformers", "vllm"]:

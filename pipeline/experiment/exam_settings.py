@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from pipeline.core.settings import Section
+from pipeline.core.config_reading import Section
 
 
 class Exams(Section):

@@ -11,7 +11,7 @@ from pathlib import Path
 import yaml
 from pydantic import model_validator
 
-from pipeline.core.settings import read_as
+from pipeline.core.config_reading import read_as
 from pipeline.experiment.code_checks import check_code
 from pipeline.experiment.fields import Fields
 from pipeline.experiment.general_checks import check_condition, check_contrasts, check_whole

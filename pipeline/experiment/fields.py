@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 from pydantic import Field, NonNegativeInt
 
+from pipeline.core.config_reading import Section, Seed
 from pipeline.core.schema import Specification, digest
-from pipeline.core.settings import Section, Seed
 from pipeline.engines.settings import Engine
 from pipeline.engines.weights import weights_id
 from pipeline.experiment.exam_settings import Exams

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field, NonNegativeInt, field_validator
 
-from pipeline.core.settings import Section
+from pipeline.core.config_reading import Section
 from pipeline.engines.weights import EMBEDDED
 from pipeline.knowledge.condition import Method
 

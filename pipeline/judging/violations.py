@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple, get_args
 
 from pipeline.core.schema import Fact, Task, Turn
-from pipeline.judging.leaks import first_leak
 from pipeline.judging.outcome import attempts, rights
+from pipeline.judging.stated_leak import first_leak
 from pipeline.knowledge.briefing import CHECK, DISCLOSURE, KEEP_ANSWER, SAY_WHERE
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.known import Known, known
@@ -128,8 +128,8 @@ def audited(condition: Condition) -> tuple[Kind, ...]:
 def _revealed(dialogue: Dialogue, knows: Known, condition: Condition) -> int | None:
     """The partner's turn that states the gold answer unearned, where it holds the answer, or all that gives it.
 
-    `leaks.first_leak`, with its limits: an answer in words, or spread over two turns, is missed, and in people's talk
-    most are. No violation where the config lets it reveal. A partner of `jigsaw` may work the answer out with the
+    `stated_leak.first_leak`, with its limits: an answer in words, or spread over two turns, is missed, and in people's
+    talk most are. No violation where the config lets it reveal. A partner of `jigsaw` may work the answer out with the
     student.
     """
     holds = condition.row.holds_answer or any(fact.needed for fact in knows.private)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import field_validator, model_validator
 
+from pipeline.core.config_reading import Section
 from pipeline.core.plugins import is_address
-from pipeline.core.settings import Section
 
 LABELLERS = ("rules", "classifier", "judge")
 

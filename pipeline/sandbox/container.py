@@ -26,8 +26,8 @@ from typing import Any, Literal, NamedTuple, cast
 
 from pydantic import Field
 
+from pipeline.core.config_reading import Section
 from pipeline.core.errors import MaieuticError
-from pipeline.core.settings import Section
 from pipeline.sandbox import bubblewrap
 from pipeline.sandbox.bubblewrap import ContainmentMissing
 from pipeline.sandbox.checking_process import is_test

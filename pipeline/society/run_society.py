@@ -18,10 +18,10 @@ import numpy as np
 import yaml
 from pydantic import ValidationError
 
+from pipeline.core.config_reading import read_as
 from pipeline.core.errors import ConfigError
 from pipeline.core.files import write_whole, written_whole
 from pipeline.core.schema import Record
-from pipeline.core.settings import read_as
 from pipeline.engines.open_model import open_model
 from pipeline.runs.lock import writing
 from pipeline.runs.progress import say, stage

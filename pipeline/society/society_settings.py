@@ -13,9 +13,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, NonNegativeInt, field_validator, model_validator
 
+from pipeline.core.config_reading import Section, Seed
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import digest
-from pipeline.core.settings import Section, Seed
 from pipeline.engines.settings import Engine
 
 Probability = Annotated[float, Field(ge=0, le=1)]

@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import Field, ValidationError
 
+from pipeline.core.config_reading import Section
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import digest
-from pipeline.core.settings import Section
 from pipeline.reading.embedder import unit_vectors
 from pipeline.runs.progress import say
 from pipeline.society.flowers import sayings, topic_names

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import NonNegativeInt
 
+from pipeline.core.config_reading import Section, Seed
 from pipeline.core.schema import Specification
-from pipeline.core.settings import Section, Seed
 
 
 class Tasks(Section):

@@ -18,9 +18,9 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
+from pipeline.core.config_reading import Section, made_of, read_yaml
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Party, Record, Turn
-from pipeline.core.settings import Section, made_of, read_yaml
 from pipeline.knowledge.partition import PARTITIONS, find_partition
 from pipeline.tasks.parsing import BadRow, RowError, parse
 from pipeline.tasks.talk_files import open_rows

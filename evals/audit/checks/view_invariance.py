@@ -7,7 +7,7 @@ have said knew something else.
 
 Of other people's data, where nothing can be changed and played again, by reading: a partner that says the gold answer
 when it stands neither in the question nor in anything said before knew it, or worked it out. The functional reader says
-what can be worked out from its turns (evals/audit/checks/functional.py).
+what can be worked out from its turns (evals/audit/checks/functional_leak_share.py).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from evals.audit.audited_talks import Material, group, holds, played, seed_of
-from evals.audit.checks import functional, leak
+from evals.audit.checks import functional_leak_share, stated_leak_by_turn
 from evals.audit.finding import Check, Finding, Tried, share, untested
 from evals.audit.other_worlds import other_worlds, view_changed
 from pipeline.building.dialogue_keys import stream_key
@@ -36,7 +36,7 @@ from pipeline.tasks.talks import Talk
 
 MOST = 5000  # dialogues of a condition that are changed, drawn by their ids
 LUCK = 0.02  # the design's bound on luck over a dialogue's attempts
-MOST_LEAK = leak.MOST  # of talks whose partner holds the answer: to say it first is to leak it
+MOST_LEAK = stated_leak_by_turn.MOST  # of talks whose partner holds the answer: to say it first is to leak it
 TRIES = 64  # random streams that may have chosen a stored wording, where the weights that named them are not here
 
 
@@ -104,7 +104,7 @@ def _changed(material: Material, experiment: Experiment, condition_name: str) ->
             LUCK,
             empty="no task lacks a fact",
         )
-        yield from functional.findings(
+        yield from functional_leak_share.findings(
             f"{condition_name}: ", material.conditions()[condition_name], material.settings.reader
         )
 
@@ -148,7 +148,7 @@ def _read(name: str, talks: list[Talk], reader: str) -> Iterator[Finding]:
     """The findings of one condition of other people's talks."""
     of = f"{name}: " if name else ""
     yield _first_said(of, talks)
-    yield from functional.findings(of, talks, reader)
+    yield from functional_leak_share.findings(of, talks, reader)
 
 
 def _first_said(of: str, talks: list[Talk]) -> Finding:

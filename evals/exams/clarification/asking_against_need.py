@@ -34,8 +34,8 @@ from evals.stats.bootstrap import case_bootstrap, percentiles
 from evals.stats.intervals import Rate, Tables, estimate
 from evals.stats.parts import Figure, Part
 from evals.stats.stored_cases import results
+from pipeline.core.config_reading import Section
 from pipeline.core.schema import Json
-from pipeline.core.settings import Section
 
 NAME = "clarification"  # of the exam
 FILE = "@requests"

@@ -11,9 +11,9 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
+from pipeline.core.config_reading import Section
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Party, Record, Turn, digest
-from pipeline.core.settings import Section
 from pipeline.reading.acts import ACTS, given, questions
 from pipeline.reading.context import TurnInContext, Unlabelled
 from pipeline.reading.labeller import Labeller, label

@@ -41,9 +41,9 @@ from evals.metrics.reader import ANSWERS
 from evals.sitting.exam import Exam, options
 from evals.sitting.exam_partners import OPENING
 from evals.sitting.sitting import Sitting
+from pipeline.core.config_reading import Section
 from pipeline.core.random_streams import stream
 from pipeline.core.schema import Task, Turn
-from pipeline.core.settings import Section
 from pipeline.dialogue.episode import speak
 from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.experiment.experiment import Experiment

@@ -19,10 +19,10 @@ from typing import NamedTuple
 from pydantic import Field
 
 from evals.sitting.exam import options
+from pipeline.core.config_reading import Section
 from pipeline.core.errors import ConfigError
 from pipeline.core.resources import shipped
 from pipeline.core.schema import digest
-from pipeline.core.settings import Section
 from pipeline.experiment.experiment import Experiment
 from pipeline.tasks.parsing import BadRow, parse, read_text, text_of
 

@@ -36,9 +36,9 @@ from evals.metrics.reader import Reader
 from evals.sitting.exam import Exam, Reference, options
 from evals.sitting.reference_rates import references
 from evals.sitting.sitting import Sitting
+from pipeline.core.config_reading import Section
 from pipeline.core.resources import shipped
 from pipeline.core.schema import Task
-from pipeline.core.settings import Section
 from pipeline.experiment.experiment import Experiment
 from pipeline.runs.progress import say
 

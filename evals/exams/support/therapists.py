@@ -29,8 +29,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from evals.stats.classification import Score, score
+from pipeline.core.config_reading import Section
 from pipeline.core.errors import ConfigError
-from pipeline.core.settings import Section
 from pipeline.reading.classifier import Embed, Embedder, commonest_words, features
 from pipeline.reading.context import TurnInContext
 from pipeline.tasks.parsing import read_text

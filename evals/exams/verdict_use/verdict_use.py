@@ -68,10 +68,10 @@ from evals.sitting.exam import Exam, Reference, options
 from evals.sitting.exam_partners import OPENING
 from evals.sitting.reference_rates import references, seated
 from evals.sitting.sitting import Sitting
+from pipeline.core.config_reading import Section
 from pipeline.core.errors import ConfigError
 from pipeline.core.random_streams import stream
 from pipeline.core.schema import Draft, Task, Turn, digest, question_hash
-from pipeline.core.settings import Section
 from pipeline.dialogue.episode import speak
 from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.experiment.experiment import Experiment

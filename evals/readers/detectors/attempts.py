@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 from evals.readers.detectors.scores import rate
 from evals.readers.published import read_json
 from pipeline.core.schema import Json, Task, question_hash
-from pipeline.judging.leaks import leak_stated
 from pipeline.judging.outcome import is_correct
+from pipeline.judging.stated_leak import leak_stated
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue
 from pipeline.reading.attempt import attempt

@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.markup import escape
 from rich.table import Table
 
-from evals.readers.detectors import attempts, functional_leaks, mrbench, stated_leaks
+from evals.readers.detectors import attempts, functional_leak_reader, mrbench, stated_leak_detectors
 from evals.readers.detectors.detectors_page import PageSection, headline, sections
 from pipeline.core.schema import Json
 from pipeline.engines.open_model import open_model
@@ -26,10 +26,10 @@ def detect(data: Path, reader: str, engine: Engine) -> tuple[Json | None, list[P
     if absent := [place for place in NEEDED if not (data / place).exists()]:
         say(f"attempts and leaks: SKIPPED, {', '.join(str(data / place) for place in absent)} not there")
         return None, []
-    figures: Json = {"attempts": attempts.measure(data), "leaks": stated_leaks.measure(data)}
+    figures: Json = {"attempts": attempts.measure(data), "leaks": stated_leak_detectors.measure(data)}
     if reader:
         replies, _ = mrbench.read(data / mrbench.PLACE)
-        measured = functional_leaks.measure(open_model(engine, reader), replies, SAMPLES)
+        measured = functional_leak_reader.measure(open_model(engine, reader), replies, SAMPLES)
         figures["reader"] = {"model": Path(reader).name} | measured
     return figures, sections(figures["attempts"], figures["leaks"], figures.get("reader"))
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from pipeline.core.settings import Section
+from pipeline.core.config_reading import Section
 from pipeline.engines.settings import Engine
 
 Corpus = Literal["mrda", "swda", "talkmoves", "cima", "bridge", "mathdial"]

@@ -30,10 +30,10 @@ from evals.readers.labels.labels_page import page
 from evals.readers.labels.labels_table import FORMS, classes_by_label, errors, markdown, of_labeller, show, verdict
 from evals.readers.labels.learn_labels import Labels, baseline, judged, learn, of, rules
 from evals.readers.labels.shipped_figures import figures, written
+from pipeline.core.config_reading import read_as
 from pipeline.core.errors import ConfigError
 from pipeline.core.files import write_whole
 from pipeline.core.schema import Json
-from pipeline.core.settings import read_as
 from pipeline.engines.open_model import open_model
 from pipeline.reading.classifier import Classifier, Embedder
 from pipeline.reading.judge import Judge, prompt_hash

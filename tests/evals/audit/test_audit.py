@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 from evals.audit.alike_questions import alike, read_question
 from evals.audit.audit import examine
 from evals.audit.audited_talks import holds, open_material
-from evals.audit.checks import functional
-from evals.audit.checks.leak import leaks_at
+from evals.audit.checks import functional_leak_share
+from evals.audit.checks.stated_leak_by_turn import leaks_at
 from evals.audit.finding import Check, Tried, share
 from maieutic.cli import app
 from pipeline.core.errors import ConfigError
@@ -334,7 +334,7 @@ def test_what_is_spelled_out_is_read_by_rule_and_a_weak_reader_gives_no_figure(
     assert by_rule.rate is not None and (by_rule.rate.value, by_rule.rate.n) == (0.25, 12)
     assert by_model.verdict == "not testable" and by_model.rate is None and "needs a real model" in by_model.note
     talks = open_material(str(tmp_path / "audit_made.yaml")).talks
-    able = functional.by_model("by a reader that can read", talks, RuleReader(), "a reader").rate
+    able = functional_leak_share.by_model("by a reader that can read", talks, RuleReader(), "a reader").rate
     assert able is not None and (able.value, able.n) == (0.25, 12)
 
 

@@ -99,7 +99,7 @@ def test_a_metric_of_another_exam_is_told_with_what_is_measured() -> None:
 
 
 def test_the_bootstrap_of_compare_is_gone_and_says_so(tmp_path: Path) -> None:
-    from pipeline.core.settings import read_as
+    from pipeline.core.config_reading import read_as
 
     config = tmp_path / "old.yaml"
     config.write_text(

@@ -26,7 +26,7 @@ from evals.metrics.case import tally
 from evals.metrics.metric import Metric
 from evals.metrics.reader import Reader
 from evals.sitting.exam import Exam, options
-from pipeline.core.settings import Section
+from pipeline.core.config_reading import Section
 
 class Options(Section):
     greeting: str = "Hello."

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from markupsafe import escape
 from sklearn.metrics import average_precision_score, f1_score
 
-from evals.readers.detectors import attempts, functional_leaks, stated_leaks
+from evals.readers.detectors import attempts, functional_leak_reader, stated_leak_detectors
 from evals.readers.detectors.detectors_page import markdown, sections
 from evals.readers.detectors.mrbench import CORRECT, INCORRECT, NO, PLACE, read
 from evals.readers.detectors.scores import average_precision, compare, rate
@@ -128,28 +128,34 @@ def _corpus(folder, leaks_in_test=True):
 
 def test_no_label_of_the_test_half_reaches_the_fitted_detector(tmp_path):
     replies = _corpus(tmp_path)
-    table = np.array([stated_leaks.features(reply) for reply in replies])
+    table = np.array([stated_leak_detectors.features(reply) for reply in replies])
     flipped = [r._replace(label=NO if r.leak else CORRECT) if r.part == "test" else r for r in replies]
     assert {r.part for r in replies} == {"train", "test"}
-    one, other = stated_leaks.fit_and_score(replies, table, 0), stated_leaks.fit_and_score(flipped, table, 0)
+    one, other = (
+        stated_leak_detectors.fit_and_score(replies, table, 0),
+        stated_leak_detectors.fit_and_score(flipped, table, 0),
+    )
     assert np.array_equal(one[0], other[0]) and one[1] == other[1]
 
 
 def test_a_training_reply_is_scored_by_a_fit_that_did_not_see_its_dialogue(tmp_path):
     replies = _corpus(tmp_path)
-    table = np.array([stated_leaks.features(reply) for reply in replies])
+    table = np.array([stated_leak_detectors.features(reply) for reply in replies])
     mine = next(r.conversation for r in replies if r.part == "train")
     changed = [r._replace(label=NO if r.leak else CORRECT) if r.conversation == mine else r for r in replies]
     own = [i for i, r in enumerate(replies) if r.conversation == mine]
-    one, other = stated_leaks.fit_and_score(replies, table, 0)[0], stated_leaks.fit_and_score(changed, table, 0)[0]
+    one, other = (
+        stated_leak_detectors.fit_and_score(replies, table, 0)[0],
+        stated_leak_detectors.fit_and_score(changed, table, 0)[0],
+    )
     assert np.array_equal(one[own], other[own])
     assert not np.array_equal(one, other)
 
 
 def test_figures_are_the_same_again_and_the_naive_match_is_beaten_where_it_is_fooled(tmp_path):
     _corpus(tmp_path)
-    found = stated_leaks.measure(tmp_path, 0)
-    assert found == stated_leaks.measure(tmp_path, 0)
+    found = stated_leak_detectors.measure(tmp_path, 0)
+    assert found == stated_leak_detectors.measure(tmp_path, 0)
     detectors = found["figures"]["leak"]["with gold"]["test"]["detectors"]
     assert detectors["naive"]["precision"]["value"] == pytest.approx(0.5)
     assert detectors["gives_away"]["f1"]["value"] == 1.0 and detectors["gives_away"]["f1_gain"]["beats"]
@@ -165,9 +171,9 @@ class Deaf(FakeModel):
 
 def test_a_reader_that_cannot_read_gives_no_figure_but_says_what_it_needs(tmp_path):
     replies = _corpus(tmp_path)
-    deaf = functional_leaks.measure(Deaf(), replies, 2)
+    deaf = functional_leak_reader.measure(Deaf(), replies, 2)
     assert (deaf["needs"], deaf["leaks"], deaf["others"]) == ("needs a real model", None, None)
-    able = functional_leaks.measure(RuleReader(), replies, 1)
+    able = functional_leak_reader.measure(RuleReader(), replies, 1)
     assert (able["needs"], able["leaks"]["value"], able["others"]["value"]) == ("", 1.0, 0.0)
 
 
@@ -181,7 +187,7 @@ def _data():
 @pytest.mark.slow
 def test_leaks_of_real_tutors_are_found_better_than_by_the_number_alone():
     """docs/labels.md, Leaks: the test half decides."""
-    found = stated_leaks.measure(_data())
+    found = stated_leak_detectors.measure(_data())
     detectors = found["figures"]["leak"]["with gold"]["test"]["detectors"]
     assert found["bad_rows"] == []
     assert detectors["gives_away"]["f1"]["value"] >= 0.90 and detectors["gives_away"]["f1_gain"]["beats"]
@@ -195,8 +201,8 @@ def test_attempts_and_the_page_have_every_figure_of_the_docs():
     assert found["teachers"]["revealed"]["leak_stated"]["value"] >= 0.6  # 0.67 of 42
     assert found["teachers"]["solved"]["leak_stated"]["value"] <= 0.05  # 8 of 219
     assert all(one["precision"]["value"] >= 0.95 for one in found["written"].values())
-    deaf = functional_leaks.measure(Deaf(), read(data / PLACE)[0][:20], 1) | {"model": "deaf"}
-    shown = sections(found, stated_leaks.measure(data), deaf)
+    deaf = functional_leak_reader.measure(Deaf(), read(data / PLACE)[0][:20], 1) | {"model": "deaf"}
+    shown = sections(found, stated_leak_detectors.measure(data), deaf)
     assert "needs a real model" in markdown(shown)
     html = page([], {}, {}, {}, shown)
     assert "<svg" in html and all(str(escape(section.title)) in html for section in shown)

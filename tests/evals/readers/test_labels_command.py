@@ -15,8 +15,8 @@ from evals.readers.labels.label_settings import LabelSettings
 from evals.readers.labels.measure_labellers import measure_labellers
 from evals.readers.labels.transcripts import STRETCH
 from maieutic.cli import app
+from pipeline.core.config_reading import read_as
 from pipeline.core.errors import ConfigError
-from pipeline.core.settings import read_as
 from pipeline.reading.classifier import Classifier
 from pipeline.reading.context import TurnInContext
 from pipeline.reading.embedder import installed_model

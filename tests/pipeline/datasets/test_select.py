@@ -8,8 +8,8 @@ from pipeline.datasets.rejection_sampling import kept, selected
 from pipeline.datasets.survey import Survey, surveyed
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.settings import TurnValues
-from pipeline.judging.leaks import first_leak, leak_stated, privileged
 from pipeline.judging.outcome import agrees, final_answer, is_correct, is_grounded
+from pipeline.judging.stated_leak import first_leak, leak_stated, privileged
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Branch, Dialogue, Rollout, Sibling
 from pipeline.runs.dialogue_pool import branches_path

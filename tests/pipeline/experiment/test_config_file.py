@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.core.config_reading import config_file
 from pipeline.core.errors import ConfigError
 from pipeline.core.resources import shipped
-from pipeline.core.settings import config_file
 
 
 @pytest.mark.parametrize("name", ["quickstart", "quickstart.yaml", "configs/quickstart.yaml", "configs/quickstart"])

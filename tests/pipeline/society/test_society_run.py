@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipeline.core.config_reading import read_as
 from pipeline.core.errors import ConfigError
-from pipeline.core.settings import read_as
 from pipeline.engines.scripted import ScriptedModel
 from pipeline.reading.embedder import installed_model
 from pipeline.runs.store import read

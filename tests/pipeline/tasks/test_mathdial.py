@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.judging.leaks import leak_stated
 from pipeline.judging.outcome import attempts
+from pipeline.judging.stated_leak import leak_stated
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.view import view
 from pipeline.tasks import mathdial

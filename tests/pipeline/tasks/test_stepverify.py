@@ -12,7 +12,7 @@ from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Turn
 from pipeline.dialogue.rule_partner import WORDINGS, rule_reply
 from pipeline.experiment.experiment import Experiment
-from pipeline.judging.leaks import first_leak
+from pipeline.judging.stated_leak import first_leak
 from pipeline.judging.violations import violations
 from pipeline.knowledge.briefing import privileged
 from pipeline.knowledge.condition import Condition

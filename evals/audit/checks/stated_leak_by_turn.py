@@ -1,7 +1,7 @@
 """Does the partner give the answer away, and in which of its turns first?
 
-`pipeline.judging.leaks.leak_stated` where the answer is a number; where it is words, the first turn that holds them all
-before the student has said them. A partner that may say the answer, or believes a false one, is not judged.
+`pipeline.judging.stated_leak.leak_stated` where the answer is a number; where it is words, the first turn that holds
+them all before the student has said them. A partner that may say the answer, or believes a false one, is not judged.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from statsmodels.duration.survfunc import SurvfuncRight
 
 from evals.audit.audited_talks import Material, dialogue_of, group, holds, right, seed_of
 from evals.audit.finding import Check, Finding, Tried, share, untested
-from pipeline.judging.leaks import first_leak
+from pipeline.judging.stated_leak import first_leak
 from pipeline.knowledge.partition import find_partition
 from pipeline.reading.numbers.equality import number
 from pipeline.tasks.talks import Talk

@@ -1,11 +1,11 @@
-"""pipeline.judging.leaks: whether one turn of a partner's tells the answer."""
+"""pipeline.judging.stated_leak: whether one turn of a partner's tells the answer."""
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.core.schema import Fact, Turn
-from pipeline.judging.leaks import first_leak
+from pipeline.judging.stated_leak import first_leak
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue
 from pipeline.reading.stated_answer import gives_away, mentions, states
