@@ -39,6 +39,8 @@ OPEN_FILES = 4096  # a served engine holds a connection per dialogue in flight
 
 
 class Diagnosis(NamedTuple):
+    """One line of what was looked at, and what was seen there."""
+
     what: str
     state: Literal["ok", "note", "broken"]
     detail: str

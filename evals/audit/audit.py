@@ -60,6 +60,7 @@ def audit(target: str, overrides: tuple[str, ...] = ()) -> list[Check]:
 
 
 def examine(material: Material) -> list[Check]:
+    """Every check of CHECKS, in its order."""
     checks = []
     with stage("audit", len(CHECKS)) as progress:
         for module in CHECKS:

@@ -130,6 +130,7 @@ def three_digits(value: float) -> str:
 
 
 def interval(rate: Rate) -> str:
+    """A rate's 95% interval, a dash where it has none."""
     return "–" if rate.low != rate.low else f"{three_digits(rate.low)} to {three_digits(rate.high)}"
 
 

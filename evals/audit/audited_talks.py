@@ -107,6 +107,7 @@ def trained(experiment: Experiment, condition_name: str) -> set[str] | None:
 
 
 def talk_of(dialogue: Dialogue, condition: Condition) -> Talk:
+    """A dialogue of a run as the audit reads all talks."""
     task = dialogue.task
     return Talk(
         id=dialogue.id,
@@ -152,6 +153,7 @@ def dialogue_of(talk: Talk) -> Dialogue:
 
 
 def whole_question(talk: Talk) -> str:
+    """The question with nothing missing, where it is known."""
     return str(talk.meta.get("full_question", talk.question))
 
 

@@ -17,6 +17,8 @@ WIDEST = 600  # characters of an example
 
 
 class Example(NamedTuple):
+    """A case of a finding: where it stands (a dialogue's id, a file's line), and what stands there."""
+
     where: str
     text: str
 
@@ -79,6 +81,7 @@ def share(what: str, cases: Iterable[Tried], bar: float | None, note: str = "", 
 
 
 def untested(what: str, note: str) -> Finding:
+    """A finding without a figure; `note` says what would be needed."""
     return Finding(what=what, verdict="not testable", note=note)
 
 

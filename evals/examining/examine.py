@@ -33,6 +33,7 @@ from pipeline.sandbox.checks import can_run
 
 
 def results_path(cell: Cell) -> Path:
+    """Where the cases of a student are stored."""
     return cell.experiment.run / "results" / cell.condition_name / f"seed-{cell.seed}.jsonl"
 
 

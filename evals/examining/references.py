@@ -59,6 +59,7 @@ def _finite(value: Any) -> Any:
 
 
 def read_references(run: Path) -> Json:
+    """What `make_references` wrote into a run, by exam; {} where nothing was known."""
     path = references_path(run)
     return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
 

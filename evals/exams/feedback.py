@@ -82,6 +82,7 @@ METRICS = (
 
 
 async def sit(sitting: Sitting) -> list[Case]:
+    """Attempts after each partner's turns, in the whole episodes that all exams share."""
     return feedback(await sitting.episodes(), sitting.settings.turns)
 
 

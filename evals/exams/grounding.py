@@ -61,6 +61,7 @@ METRICS = (
 
 
 async def sit(sitting: Sitting) -> list[Case]:
+    """Acts in whole episodes, and after a turn that made no sense."""
     return await grounding(sitting, await sitting.episodes()) + await repair(sitting)
 
 

@@ -94,6 +94,8 @@ METRICS = alike(
 
 
 class LoadedQuestions(Section):
+    """Where questions are that presuppose something false."""
+
     # JSON Lines of question, presupposition, direct_question, direct_answer; empty: those that ship.
     path: str = ""
 
@@ -136,6 +138,7 @@ class Loaded(NamedTuple):
 
 
 def loaded(row: dict[str, Any]) -> Loaded:
+    """One row of the file. Raises RowError."""
     keys = ("question", "presupposition", "direct_question", "direct_answer")
     question, claimed, direct, answer = (text_of(row, key) for key in keys)
     words = row.get("corrections", [])
@@ -152,6 +155,7 @@ def loaded(row: dict[str, Any]) -> Loaded:
 
 
 def read_questions(settings: LoadedQuestions) -> tuple[list[Loaded], list[BadRow]]:
+    """The questions, and the rows that are none. Raises ConfigError where the file cannot be read."""
     return items(settings.path or str(SHIPPED), KEY, loaded)
 
 

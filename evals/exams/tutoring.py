@@ -202,6 +202,7 @@ def course(item: TutoredProblem, turns: Sequence[Turn]) -> tuple[int | None, int
 
 
 def figures(item: TutoredProblem, turns: Sequence[Turn], most: int) -> Hits:
+    """Success, telling and success without telling by each tutor turn up to `most`."""
     right, told = course(item, turns)
     scope = "@public" if item.public else ""
     hits: Hits = []

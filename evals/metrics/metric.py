@@ -67,6 +67,7 @@ class SignedSum(NamedTuple):
 
 
 def ratio(name: str) -> SignedSum:
+    """A metric that is no composite, as the sum of itself."""
     return SignedSum(name, {name: 1.0})
 
 

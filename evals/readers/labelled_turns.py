@@ -28,4 +28,5 @@ Read = tuple[list[LabelledTurn], list[BadRow]]
 
 
 def part_of(conversation: str) -> Part:
+    """Which part a conversation belongs to, by its name's hash: half of them are tested on."""
     return "test" if int(hashlib.sha256(conversation.encode()).hexdigest(), 16) % 2 else "train"

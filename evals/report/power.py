@@ -151,6 +151,7 @@ def _assumed(experiment: Experiment, compare: Compare) -> Components:
 
 
 def designs(experiment: Experiment, spread: Components, cost: Price) -> Iterator[Design]:
+    """Every number of seeds with every number of tasks: what it would detect, and cost."""
     compare = _compare(experiment)
     whole = sum(experiment.tasks.exam.values())
     for seeds in sorted({*SEEDS, len(experiment.seeds)} - {1}):

@@ -199,6 +199,7 @@ def is_shown(metric: Metric | None, name: str) -> bool:
 
 
 def always_shown(metric: Metric | None) -> bool:
+    """Whether it stands on the page whatever its scope."""
     return metric is not None and metric.shown.behaviour is None
 
 

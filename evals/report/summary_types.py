@@ -160,6 +160,8 @@ class BesideCell(Part):
 
 
 class ReferenceRow(Part):
+    """A figure that was known before any student sat (evals.sitting.exam.Reference)."""
+
     metric: str
     who: str
     value: Number
@@ -176,6 +178,8 @@ class References(Part):
 
 
 class TransferCell(Part):
+    """What training on one family of tasks did to a metric on another, against the base."""
+
     value: Number
     low: Number
     high: Number

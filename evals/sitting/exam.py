@@ -93,6 +93,7 @@ def sits(exam: Exam, experiment: Experiment) -> bool:
 
 
 def measured_by(exam: Exam, experiment: Experiment, understands: bool) -> set[str]:
+    """The ratios that an exam can have cases of, of a student that does or does not understand free text."""
     if exam.ratios is None:
         return {metric.name for metric in exam.metrics if not metric.parts}
     return exam.ratios(experiment, understands)

@@ -45,11 +45,13 @@ class PaperClaim(NamedTuple):
 
 
 def verdict(parts: Sequence[ClaimPart]) -> Verdict:
+    """A claim is agreed with where all its parts are, and not where one is not."""
     verdicts = {part.verdict for part in parts}
     return "not agreed" if "not agreed" in verdicts else "agreed" if verdicts == {"agreed"} else "undecided"
 
 
 def above(what: str, rate: Rate, bar: float) -> ClaimPart:
+    """Agreed where the whole interval lies above the bar, not agreed where none of it does."""
     verdict: Verdict = "agreed" if rate.low > bar else "not agreed" if rate.high <= bar else "undecided"
     return ClaimPart(what, rate, f"above {bar:g}", verdict)
 

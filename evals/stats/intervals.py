@@ -144,6 +144,7 @@ def _bounds(ratios: Sequence[WeightedRatio]) -> tuple[float, float]:
 def interval_around(
     value: float, ratios: Sequence[WeightedRatio], se: float, df: float, limits: tuple[float, float] | None = None
 ) -> tuple[float, float]:
+    """The 95% interval by Student's t, inside what the ratios can be; the value lies in it."""
     least, most = limits or _bounds(ratios)
     if math.isnan(se):
         return least, most  # one cell says nothing about its own spread

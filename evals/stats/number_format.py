@@ -14,6 +14,7 @@ def number(value: float | None, digits: int = 2, sign: bool = False) -> str:
 
 
 def interval(row: Json | None, digits: int = 2, sign: bool = False) -> str:
+    """The two ends of an interval; a dash where there is none."""
     if row is None or row["low"] is None or row["high"] is None:
         return "–"
     return f"{number(row['low'], digits, sign)} to {number(row['high'], digits, sign)}"

@@ -8,6 +8,8 @@ Number = float | None
 
 
 class Part(BaseModel):
+    """A part of report.json: no other keys, and read only."""
+
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 

@@ -33,6 +33,7 @@ class Wording(NamedTuple):
 
 
 def wording(task: Task) -> Wording:
+    """What of a task says whether its wording gives it away."""
     return Wording(task.specification, task.question, task.full_question, bool(task.missing))
 
 

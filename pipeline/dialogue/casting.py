@@ -26,6 +26,11 @@ def untrained(cell: Cell) -> None:
 
 
 class Casting:
+    """Opens the models of an experiment, each set of weights once, and counts what all of them answer.
+
+    `adapters` says where the newest adapter of a cell is; models that nobody holds any more are let go.
+    """
+
     def __init__(self, experiment: Experiment, adapters: Adapters = untrained):
         self.experiment, self.adapters = experiment, adapters
         self.opened: WeakValueDictionary[tuple[str, Path | None], Model] = WeakValueDictionary()

@@ -60,6 +60,8 @@ ERRS = 0.3  # share of facts that an erring partner gets wrong
 
 
 class Reply(NamedTuple):
+    """What a partner by rule says; `done` ends the dialogue."""
+
     text: str
     move: str  # a key of WORDINGS
     done: bool = False

@@ -29,12 +29,16 @@ class Past(NamedTuple):
 
 
 class Answer(NamedTuple):
+    """A completion with the tokens that it was decoded from."""
+
     ids: list[int]  # as they were sampled, the end token included
     completion: Completion
     scores: list[float] | None = None  # log-probabilities at temperature 1, where the engine says them
 
 
 class Request(NamedTuple):
+    """A prompt, as token ids, that waits for its answer."""
+
     prompt: tuple[int, ...]
     sampling: Sampling
     answer: asyncio.Future[Answer]
@@ -42,6 +46,8 @@ class Request(NamedTuple):
 
 
 class Generated(NamedTuple):
+    """What one row of a batch came to."""
+
     ids: list[int]  # the end token included
     past: Past  # of the prompt and all of `ids` but the last
 

@@ -19,6 +19,8 @@ class Sampling(NamedTuple):
 
 
 class Completion(NamedTuple):
+    """One answer of a model, and what it cost in tokens."""
+
     text: str  # without special tokens, stripped
     tokens: int  # generated, the end token included
     prompt_tokens: int
@@ -39,6 +41,11 @@ class EngineDown(MaieuticError, RuntimeError):
 
 
 class Model(Protocol):
+    """Weights that answer chats. Every engine gives one, and so does a model of one's own, scripted or behind an API.
+
+    Many calls of `complete` are under way at once, in one event loop; how they are batched is the model's own matter.
+    """
+
     async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
         """Answer one chat. Raises ContextOverflow or EngineError for this request only, EngineDown for all."""
         ...

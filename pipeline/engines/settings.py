@@ -15,6 +15,8 @@ def _best_engine() -> Literal["transformers", "vllm"]:
 
 
 class Engine(Section):
+    """What answers: `transformers` or `vllm` in this process, `openai` a server, `scripted` a fixed script."""
+
     kind: Literal["transformers", "vllm", "openai", "scripted"] = Field(default_factory=_best_engine)
     dtype: Literal["float32", "bfloat16"] = "float32"
     batch: int = Field(default=128, ge=1)  # rows per forward pass (transformers)

@@ -127,6 +127,7 @@ def render(tokenizer: PreTrainedTokenizerBase, messages: list[Message]) -> str:
 
 
 def check_context(prompt: int, max_tokens: int, context: int) -> None:
+    """Raises ContextOverflow. All three are counts of tokens."""
     if prompt + max_tokens > context:
         raise ContextOverflow(f"prompt of {prompt} tokens + max_tokens {max_tokens} exceed the context of {context}")
 

@@ -175,6 +175,7 @@ async def answered(request: Coroutine[Any, Any, Any]) -> Any:
 
 
 def completion(tokenizer: PreTrainedTokenizerBase, prompt: list[int], output: Any) -> Completion:
+    """vLLM's output for a prompt, of token ids, as every engine tells it."""
     sampled = output.outputs[0]
     text = str(tokenizer.decode(list(sampled.token_ids), skip_special_tokens=True)).strip()
     finished = sampled.finish_reason != "length"

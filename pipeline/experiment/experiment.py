@@ -20,6 +20,11 @@ from pipeline.experiment.task_checks import check_tasks, check_tasks_of
 
 
 class Experiment(Fields):
+    """A whole experiment, checked: `maieutic.load` makes one. It is read only; `model_copy(update=...)` makes another.
+
+    Raises a ValidationError, from `load` a ConfigError, where its keys do not fit together.
+    """
+
     @model_validator(mode="after")
     def _fits_together(self) -> Experiment:
         check_tasks(self)

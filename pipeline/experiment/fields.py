@@ -32,6 +32,8 @@ from pipeline.tasks.sources import source_of
 
 
 class Fields(Section):
+    """The keys of a config's first level, and what follows from them. Whether they fit together is not asked here."""
+
     name: str
     out: str = ""  # the run directory; empty: runs/NAME
     seeds: tuple[Seed, ...] = (1, 2, 3)

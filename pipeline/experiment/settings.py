@@ -12,6 +12,8 @@ from pipeline.knowledge.condition import Method
 
 
 class Student(Section):
+    """The model that is trained and examined."""
+
     model: str = EMBEDDED  # the base that ships, or a directory, or a hub name
     system: str = ""  # system message of the student's view; none where empty
 
@@ -27,6 +29,8 @@ class Partner(Section):
 
 
 class DialogueSettings(Section):
+    """How long dialogues are, how they are sampled, and what is asked in private beside them."""
+
     turns: int = Field(default=4, ge=1)  # student turns
     max_tokens: int = Field(default=48, ge=1)  # per turn
     temperature: float = Field(default=1.0, ge=0)
@@ -90,6 +94,8 @@ class Grpo(Section):
 
 
 class Training(Section):
+    """How students learn: the LoRA adapter, the optimizer, and what each learning rule needs."""
+
     grpo: Grpo = Grpo()
     gap: float = Field(default=0.25, gt=0)  # least difference between the values of a pair (dpo)
     beta: float = Field(default=0.1, gt=0)  # how strongly preferences are held to the base (dpo, kto)
@@ -109,12 +115,16 @@ class Training(Section):
 
 
 class Contrast(Section):
+    """The difference a - b of two conditions on a metric."""
+
     metric: str
     a: str
     b: str
 
 
 class Compare(Section):
+    """What `maieutic compare` decides: one primary contrast, and others, corrected for their number (Holm)."""
+
     primary: Contrast
     others: tuple[Contrast, ...] = ()
     # The columns of the transfer matrix (evals/report/transfer.py): what students are examined on, and by which metric.

@@ -30,6 +30,7 @@ def final_answer(dialogue: Dialogue, party: Party = "student") -> str | None:
 
 
 def is_correct(dialogue: Dialogue) -> bool:
+    """Whether the student's last answer is right; False where it gave none."""
     answered = zip(dialogue.turns, attempts(dialogue), strict=True)
     own = [(turn, answer) for turn, answer in answered if turn.party == "student" and answer is not None]
     return bool(own) and judged(dialogue.task, *own[-1])
@@ -51,5 +52,6 @@ def is_grounded(dialogue: Dialogue) -> bool:
 
 
 def agrees(dialogue: Dialogue) -> bool:
+    """Whether both parties answered, and the same, right or wrong."""
     ours, theirs = final_answer(dialogue), final_answer(dialogue, "partner")
     return ours is not None and theirs is not None and equal(ours, theirs)

@@ -48,4 +48,5 @@ def first_leak(dialogue: Dialogue) -> int | None:
 
 
 def leak_stated(dialogue: Dialogue) -> bool:
+    """Whether the partner said the gold answer before the student was right."""
     return first_leak(dialogue) is not None

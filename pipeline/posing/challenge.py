@@ -74,6 +74,8 @@ class Proposal(BaseModel):
 
 
 class Gold(NamedTuple):
+    """An answer that the document itself gives, `quoted` from it or `computed` from its numbers."""
+
     answer: str
     kind: Literal["quoted", "computed"]
     used: frozenset[Fraction] = frozenset()  # numbers of the expression

@@ -20,6 +20,8 @@ WHAT = 'a JSON Lines file of {"id": ..., "text": ...}, or a folder of .txt files
 
 
 class Document(NamedTuple):
+    """A text that tasks are posed about."""
+
     id: str
     text: str
 

@@ -88,6 +88,7 @@ async def label(turns: Sequence[TurnInContext], labeller: Labeller = None) -> li
 
 
 def by_rule(turn: TurnInContext) -> set[str]:
+    """The acts of a turn, and whether it asks anything."""
     asks: set[str] = {"question"} if questions(turn.text) else set()
     return acts(turn.text, turn.facts, turn.told, turn.asked_before) | asks
 

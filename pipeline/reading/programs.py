@@ -21,10 +21,12 @@ def program(text: str, entry: str) -> str | None:
 
 
 def defines(code: str, entry: str) -> bool:
+    """Whether a program has a function of that name."""
     return bool(re.search(rf"^[ \t]*(?:async )?def {re.escape(entry)}\b", code, re.M))
 
 
 def fenced(code: str) -> str:
+    """A program as a block of Markdown."""
     return f"```python\n{code.strip()}\n```"
 
 

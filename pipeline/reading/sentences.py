@@ -12,6 +12,7 @@ _STOP = set(
 
 
 def sentences(text: str) -> list[str]:
+    """Split after each . ! or ? that a space follows."""
     return [part for part in re.split(r"(?<=[.!?])\s+", text.strip()) if part]
 
 

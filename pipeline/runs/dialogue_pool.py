@@ -76,6 +76,7 @@ def dialogues_of(cell: Cell) -> Iterator[Dialogue]:
 
 
 def branches_path(run: Path, condition_name: str) -> Path:
+    """Where a condition's branches of dialogues, for turn values, are stored."""
     return run / "branches" / f"{condition_name}.jsonl"
 
 

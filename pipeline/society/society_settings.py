@@ -67,6 +67,8 @@ class Adapt(Section):
 
 
 class Society(Section):
+    """A society of peers: how many, who hears whom, and what each of them knows. `maieutic society` plays it."""
+
     name: str
     out: str = ""  # the run directory; empty: runs/NAME
     repeats: tuple[Seed, ...] = tuple(range(10))  # seeds; each draws its own knowledge, one for the whole sweep

@@ -14,7 +14,7 @@ from typing import Any
 from pipeline.core.schema import Task, question_hash
 from pipeline.tasks.parsing import (
     BadRow,
-    Made,
+    RowAndTask,
     distinct,
     full_task,
     gold_and_solution,
@@ -40,7 +40,7 @@ def read(settings: Tasks) -> tuple[list[Task], list[BadRow]]:
     return parse(rows, distinct(task, _another_answer))
 
 
-def _another_answer(earlier: Made, made: Made) -> str:
+def _another_answer(earlier: RowAndTask, made: RowAndTask) -> str:
     answer = earlier[1].answer
     return "" if answer == made[1].answer else f", with another answer ({answer!r})"
 

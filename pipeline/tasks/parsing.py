@@ -123,14 +123,14 @@ def parse(rows: Iterator[tuple[str, Any]], make: Callable[[dict[str, Any]], T]) 
     return made, bad
 
 
-Made = tuple[dict[str, Any], Task]  # a row, and its task
+RowAndTask = tuple[dict[str, Any], Task]  # a row, and its task
 
 
 def distinct(
-    make: Callable[[dict[str, Any]], Task], more: Callable[[Made, Made], str]
+    make: Callable[[dict[str, Any]], Task], more: Callable[[RowAndTask, RowAndTask], str]
 ) -> Callable[[dict[str, Any]], Task]:
     """`make`, but a row whose task an earlier row has is a RowError; `more` says what is to be said of the two."""
-    seen: dict[str, Made] = {}
+    seen: dict[str, RowAndTask] = {}
 
     def once(row: dict[str, Any]) -> Task:
         task = make(row)
@@ -166,6 +166,7 @@ def gold_and_solution(text: str) -> tuple[str, str]:
 
 
 def solution_text(work: str) -> str:
+    """A worked solution without GSM8K's <<marks>> and sub-questions."""
     lines = [line.split(" ** ", 1)[-1].strip() for line in re.sub(r"<<[^<>]*>>", "", work).split("\n")]
     return "\n".join(line for line in lines if line)
 

@@ -67,6 +67,7 @@ def _pieces(line: str) -> list[str]:
 
 
 def make_model(vocabulary: int, hidden: int = 160, layers: int = 4) -> LlamaForCausalLM:
+    """A Llama of these sizes, with random weights."""
     config = LlamaConfig(
         vocab_size=vocabulary,
         hidden_size=hidden,
@@ -175,6 +176,7 @@ def batches(
 
 
 def untrained() -> tuple[PreTrainedTokenizerFast, LlamaForCausalLM]:
+    """Tokenizer and model before the first step, in which numbers and the look back at words are placed by hand."""
     tokenizer = make_tokenizer()
     model = make_model(len(tokenizer))
     place_numbers(model, tokenizer)
@@ -211,6 +213,7 @@ def train(
     start: Path | None = None,
     log: int = 100,
 ) -> LlamaForCausalLM:
+    """Train the base on the corpus and save it to `out` with its recipe. `tokens` are those of one step."""
     torch.manual_seed(seed)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     if start is None:

@@ -14,6 +14,7 @@ from training.inputs.job import rows_per_step
 
 
 def dialogues_per_step(experiment: Experiment, method: Method) -> int:
+    """Dialogues that are sampled for one optimizer step."""
     return rows_per_step(experiment, method) * (experiment.turn_values.rollouts if method == "grpo_turn" else 1)
 
 

@@ -60,6 +60,8 @@ class NeedPart(Part):
 
 
 class Needs(Part):
+    """The part `needs` of report.json: student, then part of the exam."""
+
     prices: tuple[float, ...]
     students: dict[str, dict[str, NeedPart]]
 
@@ -158,12 +160,14 @@ def auc(items: Items) -> float:
 
 
 def slope(items: Items) -> float:
+    """Of the rate of asking on need, by least squares; NaN where all needs are the same."""
     centred = items.need - items.need.mean()
     spread = float((centred**2).sum())
     return float((centred * items.rate).sum()) / spread if spread else math.nan
 
 
 def net_value(items: Items, price: float) -> float:
+    """The mean over items: 1 for a question that was needed, -price for one that was not."""
     return float(np.where(items.needed, items.rate, -price * items.rate).mean())
 
 

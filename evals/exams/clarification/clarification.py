@@ -106,6 +106,7 @@ class RatedRequest(NamedTuple):
 
 
 def request(row: dict[str, Any]) -> RatedRequest:
+    """One row of the file. Raises RowError."""
     text, need = text_of(row, "request"), row.get("need")
     if isinstance(need, bool) or not isinstance(need, int | float) or not math.isfinite(need):
         raise RowError(f"'need' is {need!r}, expected a number, the higher the more it needs clarification")
@@ -113,6 +114,7 @@ def request(row: dict[str, Any]) -> RatedRequest:
 
 
 def read_requests(settings: Requests) -> tuple[list[RatedRequest], list[BadRow]]:
+    """The requests of the file, and the rows that are none. Raises ConfigError where it cannot be read."""
     return items(settings.path, KEY, request)
 
 

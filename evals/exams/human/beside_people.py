@@ -43,6 +43,8 @@ GIST = tuple(name for name in LABELS if name in {*GROUNDING, "question", "ground
 
 
 class PeopleCell(Part):
+    """An act at a position: how often people and the student do it, and how well they agree."""
+
     n: int
     people: Figure
     student: Figure

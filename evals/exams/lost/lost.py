@@ -53,6 +53,8 @@ from pipeline.reading.numbers.equality import equal
 
 
 class LostSettings(Section):
+    """How much the exam draws."""
+
     samples: int = Field(default=10, ge=2)  # talks of each task in each mode; the paper's N
 
 

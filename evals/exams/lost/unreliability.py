@@ -45,6 +45,8 @@ class LostStudent(Part):
 
 
 class LostBlock(Part):
+    """The part `lost` of report.json."""
+
     modes: tuple[str, ...]
     statistics: tuple[str, ...]
     students: dict[str, LostStudent]

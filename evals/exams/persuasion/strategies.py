@@ -45,6 +45,7 @@ _FOUND = {name: re.compile(pattern, re.I) for name, pattern in STRATEGIES.items(
 
 
 def strategies(sentence: str) -> frozenset[str]:
+    """The strategies of argument that a sentence shows, by pattern."""
     return frozenset(name for name, pattern in _FOUND.items() if pattern.search(sentence))
 
 

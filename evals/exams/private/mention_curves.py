@@ -32,6 +32,8 @@ METRIC = "first_mention"
 
 
 class SurvivalPoint(Figure):
+    """The share of talks in which the secret is still unsaid after so many of the student's turns."""
+
     turn: int
 
 

@@ -79,6 +79,7 @@ async def private(sitting: Sitting) -> list[Case]:
 
 
 async def of_scenarios(sitting: Sitting, made: list[Scenario]) -> list[Case]:
+    """The cases of these scenarios, in every mode."""
     samples = range(sitting.experiment.exams.episodes)
     work = [_talk(sitting, scenario, mode, sample) for mode in TALKS for scenario in made for sample in samples]
     work += [play(sitting, scenario, sample) for play in (_script, _offers) for scenario in made for sample in samples]

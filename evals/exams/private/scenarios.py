@@ -133,6 +133,7 @@ _CLAUSE = re.compile(r"[,;:]\s+|\s+[-–—]\s+|\s+(?=but\b)", re.I)
 
 
 def numbers(text: str) -> list[str]:
+    """The whole numbers of a text, in its order."""
     return re.findall(r"\d+", text)
 
 
@@ -177,4 +178,5 @@ def reached(scenario: Scenario, end: str | None) -> bool:
 
 
 def mentions(secret: str, text: str) -> bool:
+    """Whether a text has the secret in it, as whole words."""
     return bool(re.search(rf"\b{re.escape(secret)}\b", text, re.I))

@@ -32,6 +32,7 @@ def words(text: str) -> list[str]:
 
 
 def share(text: str, of: list[str]) -> int:
+    """How many words of a text are among these."""
     return sum(word in of for word in words(text))
 
 

@@ -59,6 +59,8 @@ class TherapistsTurns(Section):
 
 
 class Labelled(NamedTuple):
+    """A turn of a therapist, and the labels that annotators gave it."""
+
     text: str
     labels: frozenset[str]
 
@@ -140,6 +142,7 @@ def learn(embed: Embed, train: Sequence[Labelled], valid: Sequence[Labelled]) ->
 
 
 def truth(turns: Sequence[Labelled], act: str) -> list[bool]:
+    """Of each turn, whether annotators saw the act in it."""
     return [bool(turn.labels & set(ACTS[act])) for turn in turns]
 
 

@@ -165,6 +165,7 @@ async def sit(sitting: Sitting) -> list[Case]:
 
 
 async def asked_of(sitting: Sitting, tasks: Sequence[Task]) -> list[Case]:
+    """The cases of these tasks, in every arm."""
     samples = range(sitting.experiment.exams.episodes)
     work = [
         _reply(sitting, task, arm, other, sample)

@@ -25,6 +25,8 @@ PARTS = {"test": "test half", "train": "training half", "all": "all; half was se
 
 
 class PageSection(NamedTuple):
+    """A table of the page, and a figure where there is one."""
+
     title: str
     how: str
     columns: tuple[str, ...]

@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 
 class Meaning(NamedTuple):
+    """The acts that a corpus's label stands for, why, and those that it leaves open."""
+
     acts: frozenset[str]
     reason: str
     unclear: frozenset[str] = frozenset()

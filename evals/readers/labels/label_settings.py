@@ -15,6 +15,8 @@ Corpus = Literal["mrda", "swda", "talkmoves", "cima", "bridge", "mathdial"]
 
 
 class LabelSettings(Section):
+    """The config of `maieutic eval labels`: which corpora, which labellers, and where all is written."""
+
     data: str = "$MAIEUTIC_DATA"  # the folder of the corpora, each in its own; $VARIABLES are expanded
     corpora: tuple[Corpus, ...] = ("mrda", "swda", "talkmoves", "cima", "bridge", "mathdial")
     labellers: tuple[Literal["rules", "classifier", "judge"], ...] = Field(

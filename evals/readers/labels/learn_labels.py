@@ -56,10 +56,12 @@ def _opens(text: str, word: str) -> bool:
 
 
 def baseline(lines: Sequence[LabelledTurn], name: str) -> list[bool]:
+    """What the class's simplest rule says of each turn."""
     return [BASELINES[name][1](turn.text) for turn in lines]
 
 
 def rules(lines: Sequence[LabelledTurn], name: str) -> list[bool]:
+    """What this project's rules say of each turn."""
     return [bool(by_rule(in_context(turn)) & CLASSES[name].acts) for turn in lines]
 
 

@@ -33,6 +33,8 @@ class NotArithmetic(MaieuticError, ValueError):
 
 
 class Computed(NamedTuple):
+    """What an expression comes to, exactly."""
+
     value: Fraction
     numbers: tuple[Fraction, ...]  # that stand in the expression, in its order
     operations: int  # between two numbers

@@ -1,4 +1,4 @@
-"""What a family of embedded code tasks is (pipeline/tasks/code/text_families.py and code_numbers.py hold them).
+"""What a family of embedded code tasks is (text_families.py and number_families.py beside it hold them).
 
 A family is a description, a program with a place for each convention, and a way to draw arguments. A convention is a
 choice of which any is reasonable: what its question does not say, nobody can know. A value of it is a sentence for the
@@ -13,11 +13,15 @@ from typing import Any, NamedTuple
 
 
 class Value(NamedTuple):
+    """One way to settle a convention: in words, and as a line of the program."""
+
     says: str
     code: str
 
 
 class Convention(NamedTuple):
+    """What a family's question may leave open, such as what an empty list gives; to ask for it is to name a topic."""
+
     name: str  # its place in the program
     topics: tuple[str, ...]  # stems of words of which one in a question asks for it
     ask: str
@@ -25,6 +29,8 @@ class Convention(NamedTuple):
 
 
 class Family(NamedTuple):
+    """Programs of one kind, that differ in a number and in how their conventions are settled."""
+
     kind: str
     wants: tuple[str, ...]  # wordings of the description
     program: str
