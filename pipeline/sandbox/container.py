@@ -181,7 +181,7 @@ def _run(job: str, told: list[str | None], limits: Limits, unsafe: bool, stop: t
         stack.callback(bubblewrap.end, _started(judge, limits, unsafe, (given, reporting, printing), channel))
         for theirs in (asked, ask, answers, answer, reporting, printing):
             theirs.close()  # so that the end of a process is the end of its pipes
-        return _watched(Report(told), report, prints, limits, stop)
+        return _watched(ChecksReport(told), report, prints, limits, stop)
 
 
 def _started(
@@ -197,7 +197,7 @@ def _started(
     return bubblewrap.start(name, [*numbers, *rest], limits.file_mb, streams, channel)
 
 
-class Report:
+class ChecksReport:
     """What the judge has said so far."""
 
     def __init__(self, told: list[str | None]) -> None:
@@ -236,7 +236,7 @@ class Report:
         return Verdict(cast(Outcome, outcome), held, total, "\n".join(lines), time.monotonic() - self.began)
 
 
-def _watched(so_far: Report, report: FileIO, prints: FileIO, limits: Limits, stop: threading.Event) -> Verdict:
+def _watched(so_far: ChecksReport, report: FileIO, prints: FileIO, limits: Limits, stop: threading.Event) -> Verdict:
     """Read until the judge is done or a limit is reached. What is printed is counted, and dropped."""
     opened, printed, last = time.monotonic(), 0, b""
     with selectors.DefaultSelector() as selector:

@@ -8,7 +8,7 @@ import pytest
 
 from evals.examining.exam_checks import measured
 from evals.examining.examine import examine, is_done
-from evals.exams.asking import first_turn, whole_episode
+from evals.exams.asking import first_turn, of_episodes, whole_episode
 from evals.exams.collapse import collapse
 from evals.exams.feedback import feedback
 from evals.exams.grounding import grounding
@@ -109,6 +109,11 @@ def test_asking_for_a_told_fact_again_is_a_duplicate():
 
 def test_a_refused_question_yields_nothing():
     assert metrics(whole_episode(episode(ASK, "I do not know that.", GUESS)))["yield"] == [0]
+
+
+def test_only_partners_that_tell_what_the_question_lacks_can_yield_it():
+    yields = {arm: {case.metric for case in of_episodes([episode(ASK, TELL, RIGHT, arm=arm)])} for arm in ARMS}
+    assert [arm for arm in ARMS if f"yield@{arm}" in yields[arm]] == ["facts", "volunteer"]
 
 
 def test_a_question_yields_only_the_fact_that_it_asked_for():
