@@ -3,7 +3,7 @@
 Partitions are rows of data: `pipeline.knowledge.known` reads the row, and a party is shown nothing else. A new
 partition is a new row here. A new kind of knowledge is a new `Item` here, which says what follows from holding it:
 every disclosure, check and card asks the row, and none lists kinds. Where it is no fact, `pipeline.knowledge.briefing`
-says how it is told. Both may stand in a file outside the repository: `partition: my.py:ROW`.
+says how it is told. Both may stand in a file outside the repository, where an item has `facts`: `partition: my.py:ROW`.
 """
 
 from __future__ import annotations
