@@ -34,12 +34,12 @@ from evals.metrics.reader import Reader
 from evals.sitting.exam import Exam, Reference
 from evals.sitting.reference_rates import references
 from evals.sitting.sitting import Sitting
-from pipeline.building.memory import embed
 from pipeline.core.resources import shipped
 from pipeline.core.schema import Task
 from pipeline.dialogue.episode import EmptyTurn
 from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.experiment import Experiment
+from pipeline.reading.embedder import unit_vectors
 
 SHIPPED = shipped("data", "spread.json")
 APART = 0.5  # mean cosine distance between clusters, at least
@@ -88,7 +88,7 @@ def measure(experiment: Experiment, groups: Sequence[tuple[str, str, list[str]]]
     if not texts:
         return []
     ends = itertools.accumulate(len(answers) for _, _, answers in groups)
-    vectors = np.split(embed(experiment.memory, texts), list(ends)[:-1])
+    vectors = np.split(unit_vectors(texts, experiment.memory.embedder, "memory.embedder"), list(ends)[:-1])
     cases: list[Case] = []
     for (name, scope, answers), part in zip(groups, vectors, strict=True):
         apart = distances(part)
