@@ -30,9 +30,8 @@ def test_two_who_write_the_same_file_at_once_do_not_meet(tmp_path):
 
 def test_what_a_kill_left_is_removed_and_nothing_else(tmp_path):
     with written_whole(tmp_path / "b" / "a.txt") as temporary:
-        left = temporary.name
-    (tmp_path / "b" / left).write_text("half of what an earlier process wrote")
-    write_whole(tmp_path / "b" / "a.txt", "whole")
+        temporary.write_text("whole")
+    temporary.write_text("half of what an earlier process wrote")
     remove_left(tmp_path)
     assert [file.name for file in tmp_path.rglob("*.*")] == ["a.txt"]
 
