@@ -19,6 +19,7 @@ from evals.exams.private.scenarios import NOTHING, mentions, numbers, reached, s
 from evals.metrics.case import Case
 from evals.report.rendering import environment
 from evals.report.summary import clean
+from evals.sitting.examined_run import Run
 from evals.sitting.reference_rates import seated
 from pipeline.core.schema import Turn
 from pipeline.engines.model import Completion
@@ -209,12 +210,12 @@ def test_a_secret_that_everybody_told_stays_told_and_certainty_has_an_interval()
 
 
 def test_curves_are_read_from_a_run_and_shown(experiment, tmp_path):
-    assert curves(tmp_path, experiment, {"base": "base"}) is None
+    assert curves(Run(experiment, {"base": "base"})) is None
     folder = tmp_path / "results" / "base"
     folder.mkdir(parents=True)
     cases = [hazard("a", 1, 1, 2), hazard("b", 1, 0, 2), Case("asking", "a", "ask_needed", 1, 1)]
     (folder / "seed-1.jsonl").write_text("".join(json.dumps(case._asdict()) + "\n" for case in cases))
-    block = curves(tmp_path, experiment, {"base": "the base", "facts": "facts"})
+    block = curves(Run(experiment, {"base": "the base", "facts": "facts"}))
     assert list(block["students"]) == ["the base"] and block["students"]["the base"]["agents"][0]["value"] == 0.75
     assert mention_table(block).row_count == 1
     env: Environment = environment()
