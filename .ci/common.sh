@@ -21,8 +21,8 @@ audited() { # CONFIG OR RUN...: a check that fails is a finding; what cannot be 
     test "$status" -le 1 && grep -q "audit.html" "$work/audit"
 }
 small=(
-    --set 'seeds=[1, 2]' --set 'tasks.train={full: 40, underspecified: 60}'
-    --set 'tasks.exam={full: 12, underspecified: 12}' --set exams.samples=2 --set exams.episodes=1
+    --set 'seeds=[1, 2]' --set 'tasks.train={full: 24, underspecified: 36}'
+    --set 'tasks.exam={full: 8, underspecified: 8}' --set exams.samples=2 --set exams.episodes=1
     --set exams.beliefs=2
 )
 demo=(configs/quickstart.yaml --set "out=$work/quickstart" "${small[@]}")
