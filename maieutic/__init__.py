@@ -1,7 +1,7 @@
 """Same student, same tasks: change only who knows what, and how it is disclosed. The public API.
 
-Each function here is what the command of its name calls. It shows its progress on the terminal, and raises this
-project's errors, whose messages say what to do. `docs/python.md` has an example that runs.
+The commands call the functions here. Each shows its progress on the terminal, and raises this project's errors,
+whose messages say what to do. `docs/python.md` has an example that runs.
 
     import maieutic
     experiment = maieutic.load("quickstart", "out=runs/mine")

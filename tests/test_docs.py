@@ -1,6 +1,8 @@
 """What the pages name is there: files, links, commands on configs that load; and the index has every page."""
 
+import ast
 import re
+import tomllib
 from pathlib import Path
 from statistics import mean
 
@@ -57,3 +59,27 @@ def test_what_a_page_shows_is_a_command_on_a_config_that_loads(command: str) -> 
         assert argument == "--plan" or argument.startswith("runs/")
     else:
         load(Path(argument))
+
+
+def test_every_picture_is_shown_by_a_page() -> None:
+    shown = set(re.findall(r"!\[[^\]]*\]\((?:docs/)?(\w+\.\w+)\)", "".join(page.read_text() for page in PAGES)))
+    pictures = {path.name for path in (ROOT / "docs").iterdir() if path.suffix in (".png", ".svg")}
+    assert pictures and not pictures - shown
+
+
+def test_the_citation_has_the_version_of_the_package() -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text()
+
+
+def test_calls_of_the_verifiers_environment_bind_to_its_signature() -> None:
+    folder = ROOT / "environments" / "maieutic_dialogue"
+    tree = ast.parse((folder / "maieutic_dialogue" / "__init__.py").read_text())
+    [function] = [node for node in tree.body if getattr(node, "name", "") == "load_environment"]
+    assert isinstance(function, ast.FunctionDef)
+    takes = {argument.arg for argument in function.args.args}
+    for page in (ROOT / "docs" / "trainers.md", folder / "README.md"):
+        calls = re.findall(r"vf\.load_environment\(.*\)", page.read_text())
+        nodes = [node for call in calls for node in ast.walk(ast.parse(call)) if isinstance(node, ast.Call)]
+        given = {key.arg for node in nodes for key in node.keywords}
+        assert "condition_name" in given <= takes, page

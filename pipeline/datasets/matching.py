@@ -82,7 +82,7 @@ def mark_matched(experiment: Experiment, tokens_of: Callable[[Row], int]) -> lis
     """Match the datasets of all conditions and add the boolean column `matched` to each.
 
     Conditions that are restricted to other specifications cannot have the same tasks: they are matched
-    among themselves. `tokens_of` is `training.sft.token_counter(experiment)`.
+    among themselves. `tokens_of` is `training.trainers.sft.token_counter(experiment)`.
     """
     groups: dict[Any, dict[str, list[Row]]] = defaultdict(dict)
     for name, condition in experiment.conditions.items():

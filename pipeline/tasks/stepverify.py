@@ -5,7 +5,7 @@ solution: the first wrong step and, in most rows, a description of the error. Th
 Several rows may hold one solution, with what several teachers said of it; who they are is not in the file.
 
 The wrong solution stands in the question, which both parties read, as a first solution in numbered steps. It is no
-turn, for a turn is text that the student would be trained on (`pipeline.tasks.loading.mathdial` keeps it off the talk
+turn, for a turn is text that the student would be trained on (`pipeline/tasks/mathdial.py` keeps it off the talk
 for the same reason). What the teacher found is `Task.draft`, and only a verifier knows it, in three strengths:
 
     verifier        that the student's answer is wrong
