@@ -73,10 +73,9 @@ def claim(experiment: Experiment, shared: bool = False) -> None:
             f"\nChoose another directory (--set out=DIR), or delete {experiment.run} to start again."
         )
     if pinned.exists() and pinned.read_text(encoding="utf-8") != source:
-        other = set(pinned.read_text(encoding="utf-8").splitlines()).symmetric_difference(source.splitlines())
-        names = ", ".join(sorted({line.partition("  ")[2] for line in other}))
+        changed = _changed(pinned.read_text(encoding="utf-8"), experiment)
         raise RunError(
-            f"{names} is not the file that this run began with (see {pinned}). Bring that one back, choose another "
+            f"{changed} is not the file that this run began with (see {pinned}). Bring that one back, choose another "
             f"directory (--set out=DIR), or delete {experiment.run} to start again."
         )
     if path.read_text(encoding="utf-8") != ours and not shared:
@@ -115,11 +114,30 @@ def _differing(path: Path, ours: str) -> str:
 
 
 def _source(experiment: Experiment) -> str:
-    """The hashes of the files of tasks, and of partitions outside the repository, in the form of sha256sum."""
-    files = [path for settings in experiment.tasks.parts for path in files_of(settings)]
-    rows = dict.fromkeys(condition.partition for condition in experiment.conditions.values())
-    files += [file_of(row) for row in rows if is_address(row)]
+    """The hashes of the files that it was made with, in the form of sha256sum."""
+    files = [path for paths in _files(experiment).values() for path in paths]
     return "".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files)
+
+
+def _files(experiment: Experiment) -> dict[str, list[Path]]:
+    """Those of tasks; and of partitions, exams and a labeller outside the repository. By the key that names them."""
+    addresses = {
+        "conditions": [condition.partition for condition in experiment.conditions.values()],
+        "exams.include": experiment.exams.include or (),
+        "acts.labeller": [experiment.acts.labeller],
+    }
+    files = {"tasks": [path for settings in experiment.tasks.parts for path in files_of(settings)]}
+    for key, names in addresses.items():
+        files[key] = [file_of(name) for name in dict.fromkeys(names) if is_address(name)]
+    return files
+
+
+def _changed(pinned: str, experiment: Experiment) -> str:
+    """The files whose hashes differ from those that a run began with, each with the key that names it."""
+    other = set(pinned.splitlines()).symmetric_difference(_source(experiment).splitlines())
+    names = sorted({line.partition("  ")[2] for line in other})
+    of = {path.name: key for key, paths in _files(experiment).items() for path in paths}
+    return ", ".join(f"{of[name]}: {name}" if name in of else name for name in names)
 
 
 def _anything_made(run: Path) -> bool:

@@ -1,0 +1,27 @@
+"""What a run directory holds on to: the files that it began with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pipeline.core.errors import RunError
+from pipeline.runs.directory import claim
+from tests.builders import small_experiment
+
+
+@pytest.mark.parametrize("key", ["exams.include", "acts.labeller"])
+def test_a_run_goes_on_only_with_the_exam_and_the_labeller_it_began_with(tmp_path: Path, key: str) -> None:
+    mine = tmp_path / "mine.py"
+    mine.write_text("EXAM = 1\n")
+    address = f"{mine}:EXAM"
+    named = {"exams": {"include": [address]}} if key == "exams.include" else {"acts": {"labeller": address}}
+    experiment = small_experiment(tmp_path / "run", **named)
+    (experiment.run / "dialogues").mkdir(parents=True)
+    claim(experiment)
+    (experiment.run / "dialogues" / "facts.jsonl").write_text("{}\n")
+    claim(experiment)
+    mine.write_text("EXAM = 2\n")
+    with pytest.raises(RunError, match=rf"^{key}: mine\.py is not the file that this run began with"):
+        claim(experiment)
