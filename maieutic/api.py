@@ -1,6 +1,7 @@
 """What `import maieutic` offers. The commands call these functions, so that both do the same.
 
 Everything heavy is imported inside the functions, so that `import maieutic` and `maieutic --help` answer at once.
+For the same reason types are named as `maieutic.Experiment`: they are imported when somebody asks for them.
 """
 
 from __future__ import annotations
@@ -10,13 +11,9 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, ParamSpec, TypeVar
+from typing import NamedTuple, ParamSpec, TypeVar
 
-if TYPE_CHECKING:
-    from evals.audit.finding import Check
-    from evals.report.summary_types import Summary
-    from pipeline.experiment.experiment import Experiment
-    from pipeline.knowledge.records import Dialogue, Failure
+import maieutic
 
 Given = ParamSpec("Given")
 Returned = TypeVar("Returned")
@@ -25,7 +22,7 @@ Returned = TypeVar("Returned")
 class Report(NamedTuple):
     """A comparison: what report.json holds, and the files that were written (report.html, .md, .json)."""
 
-    summary: Summary
+    summary: maieutic.Summary
     files: tuple[Path, ...]
 
 
@@ -47,7 +44,7 @@ def _in_a_notebook_too(work: Callable[Given, Returned]) -> Callable[Given, Retur
     return apart
 
 
-def load(config: str | Path, *overrides: str) -> Experiment:
+def load(config: str | Path, *overrides: str) -> maieutic.Experiment:
     """Read an experiment and check all that can be checked ahead.
 
     `config` is a file, or the name of a config that ships, such as "quickstart". `overrides` are what --set takes:
@@ -64,7 +61,7 @@ def load(config: str | Path, *overrides: str) -> Experiment:
 
 
 @_in_a_notebook_too
-def preview(experiment: Experiment) -> dict[str, Dialogue | Failure]:
+def preview(experiment: maieutic.Experiment) -> dict[str, maieutic.Dialogue | maieutic.Failure]:
     """Print one dialogue of each condition as either party sees it, and what the experiment costs.
 
     Returns these dialogues by condition: the ones that `build` stores first. Nothing is written.
@@ -78,7 +75,7 @@ def preview(experiment: Experiment) -> dict[str, Dialogue | Failure]:
 
 
 @_in_a_notebook_too
-def build(experiment: Experiment, shard: str = "") -> Path:
+def build(experiment: maieutic.Experiment, shard: str = "") -> Path:
     """Make every condition's dialogues, select, and export datasets; what is there already stays.
 
     `shard`, such as "2/4", makes that part of the dialogues alone; a build without it takes all parts in. What an
@@ -98,7 +95,7 @@ def build(experiment: Experiment, shard: str = "") -> Path:
 
 
 @_in_a_notebook_too
-def train(experiment: Experiment) -> Path:
+def train(experiment: maieutic.Experiment) -> Path:
     """Train a LoRA adapter on every condition's dataset, one for each seed. Returns the folder of the adapters."""
     from maieutic.workflow import claimed_by_first, train_rounds
 
@@ -108,7 +105,7 @@ def train(experiment: Experiment) -> Path:
 
 
 @_in_a_notebook_too
-def examine(experiment: Experiment) -> Path:
+def examine(experiment: maieutic.Experiment) -> Path:
     """Have the untrained base and every trained student sit the exams. Returns the folder of the results."""
     from evals.examining.examine import examine_all
     from maieutic.workflow import claimed
@@ -135,7 +132,7 @@ def compare(run: str | Path, *others: str | Path) -> Report:
 
 
 @_in_a_notebook_too
-def run(experiment: Experiment) -> Report:
+def run(experiment: maieutic.Experiment) -> Report:
     """Do all of it: build, train, examine, compare, round by round. The same call again resumes."""
     from evals.examining.examine import examine_all
     from maieutic.workflow import claimed, make_rounds, write_report
@@ -147,7 +144,7 @@ def run(experiment: Experiment) -> Report:
 
 
 @_in_a_notebook_too
-def audit(target: str | Path, *overrides: str) -> list[Check]:
+def audit(target: str | Path, *overrides: str) -> list[maieutic.Check]:
     """Check a run's dialogues, or anybody's: knowledge, leaks, luck, contamination, masks. Prints and writes its page.
 
     `target` is a run, a dataset, or its description in YAML; `overrides` are keys of that description. Each check has
@@ -158,7 +155,7 @@ def audit(target: str | Path, *overrides: str) -> list[Check]:
     return audit_all(str(target), overrides)
 
 
-def dialogues(run: str | Path, condition_name: str) -> list[Dialogue]:
+def dialogues(run: str | Path, condition_name: str) -> list[maieutic.Dialogue]:
     """All dialogues that a run made under one condition, of every seed and round, in the order in which they ended.
 
     Raises RunError where there are none, with the conditions that have some; StoreError for a broken record.

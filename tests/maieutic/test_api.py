@@ -5,6 +5,7 @@ import asyncio
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 from typer.testing import CliRunner
@@ -38,9 +39,19 @@ def test_importing_it_is_light_and_every_function_is_annotated_and_documented() 
     assert found.stdout == "[]\n"
     functions = [part for part in ast.parse(Path(maieutic.api.__file__).read_text()).body if hasattr(part, "args")]
     public = {part.name: part for part in functions if not part.name.startswith("_")}
-    assert {*public, "MaieuticError", "Report", "__version__"} == set(maieutic.__all__)
+    assert {*public, *maieutic.TYPES, "MaieuticError", "Report", "__version__"} == set(maieutic.__all__)
     for part in public.values():
         assert part.returns and ast.get_docstring(part) and all(arg.annotation for arg in part.args.args)
+
+
+def test_its_annotations_name_types_that_it_offers() -> None:
+    functions = [name for name in maieutic.__all__ if name.islower() and "_" not in name]
+    hints = {name: get_type_hints(getattr(maieutic, name)) for name in functions}
+    assert hints["load"]["return"] is hints["build"]["experiment"] is Experiment is maieutic.Experiment
+    assert hints["audit"]["return"] == list[maieutic.Check] and hints["dialogues"]["return"] == list[Dialogue]
+    assert get_type_hints(maieutic.Report)["summary"] is maieutic.Summary
+    with pytest.raises(AttributeError, match="'Experimnt'"):
+        _ = maieutic.Experimnt  # type: ignore[attr-defined]
 
 
 @pytest.mark.slow
