@@ -40,7 +40,7 @@ unit:
 	$(BIN)/pytest --numprocesses auto --dist worksteal
 
 test-slow: env
-	$(BIN)/pytest -m slow --numprocesses auto --dist loadfile
+	$(BIN)/pytest -m slow --numprocesses auto --dist worksteal
 
 test-vllm: .venv-vllm/installed
 	$(VLLM)/maieutic doctor

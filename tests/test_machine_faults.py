@@ -226,7 +226,7 @@ def test_a_run_stopped_at_random_never_shows_half_a_result_and_ends_alike(tmp_pa
     began = time.monotonic()
     subprocess.run([*line, str(whole)], cwd=ROOT, env=env, check=True, capture_output=True)
     took, expected = time.monotonic() - began, contents(tmp_path / "whole-run")
-    while landed.total() < 15 or not completed:
+    while landed.total() < 10 or not completed:
         process = subprocess.Popen([*line, str(stopped)], cwd=ROOT, env=env, stdout=subprocess.DEVNULL)
         while process.poll() is None and not holds(run, process.pid):
             time.sleep(0.002)  # before it has begun, a signal meets the interpreter and not the program
@@ -236,7 +236,7 @@ def test_a_run_stopped_at_random_never_shows_half_a_result_and_ends_alike(tmp_pa
             time.sleep(rng.uniform(0, 0.03))
         else:
             time.sleep(rng.uniform(0, took))
-        number = rng.choice((signal.SIGKILL, signal.SIGTERM, signal.SIGINT)) if landed.total() < 15 else None
+        number = rng.choice((signal.SIGKILL, signal.SIGTERM, signal.SIGINT)) if landed.total() < 10 else None
         if number and process.poll() is None:
             process.send_signal(number)
         assert process.wait() in (0, 130, -(number or 0))
