@@ -51,7 +51,7 @@ LINES = [
     if re.match(r"\| (\d+|[a-z]) \|", line)
 ]
 CLAIMS = [
-    Section(*found)
+    Section(**dict(zip(Section._fields, found, strict=True)))
     for found in re.findall(
         r"^### Claim (\w+)\n\n> (.+)\n\n- \*\*Verdict:\*\* (.+)\n- \*\*Source:\*\* (.+)\n"
         r"- \*\*Tested by:\*\* (.+)\n- \*\*Measured:\*\* (.+)$",

@@ -24,6 +24,10 @@ ROOMS = (
 )  # fmt: skip
 # Names of several files that all mean the same: a section of the config.
 SHARED_NAMES = {"__init__.py", "settings.py"}
+NOT_INSTALLED = {"tests", "benchmarks", "environments", "maieutic_dialogue", "docs"}
+# What imports a module that no statement names, and who may: by a name in its own folder, or of a file outside of us.
+BY_TEXT = {"import_module", "__import__", "spec_from_file_location", "exec_module", "run_module", "run_path"}
+MAY_IMPORT_BY_TEXT = {"pipeline.core.plugins", "pipeline.tasks.sources", "evals.exams.registry"}
 MOST_MODULES, MOST_LINES, MOST_LETTERS = 15, 400, 80
 
 
@@ -83,6 +87,30 @@ def test_no_room_imports_a_later_one():
         if ROOMS.index(of) > ROOMS.index(by)
     ]
     assert not upwards
+
+
+def test_product_code_imports_nothing_that_is_not_installed():
+    stray = [
+        f"{name}: {imported}"
+        for name, path in modules().items()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for imported in _imported(node)
+        if imported.partition(".")[0] in NOT_INSTALLED
+    ]
+    assert not stray
+
+
+def test_imports_are_written_out_whole_so_that_the_tests_here_see_them():
+    relative, by_text = [], set()
+    for name, path in modules().items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            match node:
+                case ast.ImportFrom(level=level) if level:
+                    relative.append(f"{name}:{node.lineno}: {ast.unparse(node)}")
+                case ast.Name(id=used) | ast.Attribute(attr=used) | ast.alias(name=used) if used in BY_TEXT:
+                    by_text.add(name)
+    assert not relative
+    assert by_text == MAY_IMPORT_BY_TEXT
 
 
 def test_no_module_imports_itself_by_way_of_others():

@@ -145,7 +145,7 @@ def untold(dialogue: Dialogue, requests: list[dict[str, Any]]) -> str:
 
 async def build(played: Experiment, model: Student) -> list[Any]:
     """What the pipeline makes of the same condition with the same student."""
-    cast = Cast(model, ScriptedModel(), "Learn.", "Help.")
+    cast = Cast(student=model, partner=ScriptedModel(), student_system="Learn.", partner_system="Help.")
     tasks, _ = load_tasks(played.tasks, "train")
     return [await play_planned(plan, cast) for plan in planned_dialogues(Cell(played, "ours", 7), tasks)]
 

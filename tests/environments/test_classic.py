@@ -83,7 +83,7 @@ def test_an_exam_row_is_played_as_the_exams_play_it(arm, condition, written):
     states, _ = play(env, env.get_eval_dataset(), student(played))
     found = {(state["info"]["problem"]["id"], state["info"]["sample"]): env.dialogue(state) for state in states}
     tasks, _ = load_tasks(played.tasks, "exam")
-    sitting = Sitting(played, student(played), student(played), 7, tuple(tasks))
+    sitting = Sitting(experiment=played, student=student(played), peer=student(played), seed=7, tasks=tuple(tasks))
     episodes = [episode for episode in asyncio.run(sitting.episodes()) if episode.arm == arm]
     assert episodes
     for episode in episodes:

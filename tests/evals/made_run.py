@@ -187,13 +187,19 @@ def made_results(path: Path, name: str, seeds: tuple[int, ...], rate: float, exa
             "clarify/3": rate / 3,
         }
         cases = [
-            Case("made", f"t{i}", metric, sum(rng.random() < p for _ in range(8)), 8)
+            Case(exam="made", task=f"t{i}", metric=metric, hits=sum(rng.random() < p for _ in range(8)), n=8)
             for metric, p in chances.items()
             for i in range(exam)
         ]
         for spec in ("ask_needless", "ask_needless@facts"):
-            cases += [Case("made", f"u{i}", spec, sum(rng.random() < 0.03 for _ in range(8)), 8) for i in range(exam)]
-        cases += [Case("made", f"t{i}", "ask_needed", float(rate > 0.5), 1, True) for i in range(exam)]
+            cases += [
+                Case(exam="made", task=f"u{i}", metric=spec, hits=sum(rng.random() < 0.03 for _ in range(8)), n=8)
+                for i in range(exam)
+            ]
+        cases += [
+            Case(exam="made", task=f"t{i}", metric="ask_needed", hits=float(rate > 0.5), n=1, greedy=True)
+            for i in range(exam)
+        ]
         folder = path / "results" / name
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"seed-{seed}.jsonl").write_text("".join(json.dumps(case._asdict()) + "\n" for case in cases))

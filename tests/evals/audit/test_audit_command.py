@@ -157,7 +157,7 @@ def test_a_check_without_a_finding_has_a_row(call: Call) -> None:
 def test_in_80_columns_the_table_breaks_its_last_column_alone() -> None:
     what = "a partner turn changed, or is none that its row can say"
     names = "knowledge", "contamination", "public answer"
-    fail = Finding(what, "fail", Rate(0.0964, 0.0551, 0.1379, 18600), 0.05)
+    fail = Finding(what=what, verdict="fail", rate=Rate(0.0964, 0.0551, 0.1379, 18600), bar=0.05)
     checks = [Check(name, "", "", (fail,)) for name in names] + [
         Check("balance", "", "", (Finding("student tokens", "not testable"),))
     ]

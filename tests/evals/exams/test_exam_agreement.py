@@ -53,7 +53,9 @@ class Yields(Says):
 
 
 def sit(student, peer, tasks=(FULL,), **settings) -> dict[str, tuple[float, int]]:
-    cases = asyncio.run(agreement(Sitting(experiment(**settings), student, peer, 1, tasks)))
+    cases = asyncio.run(
+        agreement(Sitting(experiment=experiment(**settings), student=student, peer=peer, seed=1, tasks=tasks))
+    )
     return {case.metric: (case.hits, case.n) for case in cases}
 
 
@@ -112,7 +114,7 @@ def test_a_pair_is_stuck_only_where_nobody_moved_in_the_last_two_turns():
 def test_earlier_beliefs_are_asked_for_only_where_the_talk_may_be_stuck():
     for peer, more in (("The answer is 7.", 2 * 2), ("The answer is 42.", 0)):
         student, other = Says("The answer is 42."), Says(peer)
-        sitting = Sitting(experiment(turns=2), student, other, 1, (FULL,))
+        sitting = Sitting(experiment=experiment(turns=2), student=student, peer=other, seed=1, tasks=(FULL,))
         met = asyncio.run(talk(sitting, FULL, other, "key"))
         assert (student.asked + other.asked, bool(met.earlier)) == (3 + 2 * 4 + more, bool(more))
 

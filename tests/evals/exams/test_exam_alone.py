@@ -44,7 +44,9 @@ class Heard(FakeModel):
 
 
 def cases(student, **changes):
-    return asyncio.run(sit(Sitting(experiment(**changes), student, student, 1, (FULL, FALSE))))
+    return asyncio.run(
+        sit(Sitting(experiment=experiment(**changes), student=student, peer=student, seed=1, tasks=(FULL, FALSE)))
+    )
 
 
 @pytest.mark.parametrize(
@@ -87,7 +89,9 @@ def test_help_is_missed_on_whole_problems_that_all_had_with_something_missing():
         was = next(one for one in tasks if f"{one.id}-whole" == task.id)
         assert was.missing and not task.missing and task.question == was.full_question and task.answer == was.answer
         assert all(was in tasks_of(exp, name, tasks) for name in ("under", "mixed"))
-    cases = asyncio.run(sit(Sitting(exp, Heard("Hm.", "Hm."), Heard(), 1, (FULL, FALSE))))
+    cases = asyncio.run(
+        sit(Sitting(experiment=exp, student=Heard("Hm.", "Hm."), peer=Heard(), seed=1, tasks=(FULL, FALSE)))
+    )
     assert [(case.metric, case.n) for case in cases] == [("alone_accuracy", 2), *[("alone_accuracy@helped", 2)] * 3]
     assert {case.metric for case in cases} == ratios(EXAM, exp)
     assert most_answers(exp, [FULL, FALSE], 0) == (1 + 3) * 2 * 2

@@ -60,7 +60,9 @@ def written(folder: Path, *rows) -> str:
 
 
 def sit(exp: Experiment, student, tasks) -> list:
-    return asyncio.run(clarification(Sitting(exp, student, student, 1, tuple(tasks))))
+    return asyncio.run(
+        clarification(Sitting(experiment=exp, student=student, peer=student, seed=1, tasks=tuple(tasks)))
+    )
 
 
 class Seer(ScriptedModel):

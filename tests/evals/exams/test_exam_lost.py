@@ -71,7 +71,7 @@ def last_message(messages: list[Message]) -> str:
 
 
 def sitting(student, problems=(TASK, WHOLE), seed=1, **changes) -> Sitting:
-    return Sitting(experiment(**changes), student, student, seed, problems)
+    return Sitting(experiment=experiment(**changes), student=student, peer=student, seed=seed, tasks=problems)
 
 
 def figures(student, **changes) -> dict[str, tuple[float, int]]:
@@ -198,7 +198,7 @@ def tables(full: list[int], sharded: list[int]):
     return tabulate(
         {
             1: [
-                Case("lost", f"t{i}", f"{score}@{mode}", hits, 10)
+                Case(exam="lost", task=f"t{i}", metric=f"{score}@{mode}", hits=hits, n=10)
                 for score in ("lost_final", "lost_any")
                 for mode in MODES
                 for i, hits in enumerate(full if mode == "full" else sharded)
@@ -259,7 +259,9 @@ def test_every_real_sharded_problem_is_told_whole_in_every_mode():
     assert len(problems) > 50
     for task in problems:
         student = Reader(task)
-        found = asyncio.run(played(Sitting(exp, student, student, 1, (task,)), task, 0))
+        found = asyncio.run(
+            played(Sitting(experiment=exp, student=student, peer=student, seed=1, tasks=(task,)), task, 0)
+        )
         assert [scored(task, found[mode]) for mode in MODES] == [(1.0, 1.0)] * 5
         assert [sum(t.party == "student" for t in found[mode]) for mode in ("sharded", "recap", "snowball")] == [
             len(task.missing) + 1,
@@ -290,7 +292,9 @@ def test_before_a_shard_is_told_nobody_says_it_nor_the_answer():
     )
     first, second = Noting(), Noting()
     for task, student in ((TASK, first), (elsewhere, second)):
-        asyncio.run(played(Sitting(experiment(), student, student, 1, (task,)), task, 0))
+        asyncio.run(
+            played(Sitting(experiment=experiment(), student=student, peer=student, seed=1, tasks=(task,)), task, 0)
+        )
     early = [[read for read in student.read if "Mia has 5 " not in "".join(read)] for student in (first, second)]
     early[1] = [read for read in second.read if "Mia has 61 " not in "".join(read)]
     assert early[0] == early[1] and len(early[0]) == 2
@@ -307,7 +311,9 @@ def test_the_problem_told_at_once_has_nothing_private_left():
 def test_on_a_narrow_terminal_no_mode_is_cut_short():
     tasks = [TASK.model_copy(update={"id": f"t{i}"}) for i in range(3)]
     student = ScriptedModel(("The answer is 47.",))
-    cases = asyncio.run(sit(Sitting(experiment(), student, student, 1, tuple(tasks))))
+    cases = asyncio.run(
+        sit(Sitting(experiment=experiment(), student=student, peer=student, seed=1, tasks=tuple(tasks)))
+    )
     console = Console(width=80, record=True)
     console.print(*lost_tables(clean(lost_block({"a_long_name_of_a_student": tabulate({1: cases})}))))
     assert "…" not in console.export_text()

@@ -23,7 +23,9 @@ experiment = partial(exam_experiment, "persuader", episodes=2, beliefs=2)
 
 
 def cases(debater, of=None, seed=1, tasks=()):
-    return asyncio.run(EXAM.sit(Sitting(of or experiment(), debater, debater, seed, tasks)))
+    return asyncio.run(
+        EXAM.sit(Sitting(experiment=of or experiment(), student=debater, peer=debater, seed=seed, tasks=tasks))
+    )
 
 
 class Notes(FakeModel):
@@ -118,7 +120,9 @@ def test_a_model_as_helper_rewrites_all_but_the_first_turn():
         return Completion("As I said.", 3, 1)
 
     helper.complete, student = complete, Notes()
-    asyncio.run(EXAM.sit(Sitting(experiment(helper="model"), student, helper, 1, ())))
+    asyncio.run(
+        EXAM.sit(Sitting(experiment=experiment(helper="model"), student=student, peer=helper, seed=1, tasks=()))
+    )
     assert len(helper.asked) == 2 * 2 * len(disputes(experiment()))
     assert {text for said in student.heard for text in said if text == "As I said."}
     assert any("fallacy" in text for text in helper.asked) and not any("I say:" in text for text in helper.asked)

@@ -19,7 +19,9 @@ experiment = partial(exam_experiment, "persuasion", episodes=2)
 
 def sat(text: str) -> dict[str, tuple[float, int]]:
     found: dict[str, tuple[float, int]] = {}
-    for case in asyncio.run(EXAM.sit(Sitting(experiment(), Says(text), Says(text), 1, ()))):
+    for case in asyncio.run(
+        EXAM.sit(Sitting(experiment=experiment(), student=Says(text), peer=Says(text), seed=1, tasks=()))
+    ):
         hits, n = found.get(case.metric, (0.0, 0))
         found[case.metric] = hits + case.hits, n + case.n
     return found

@@ -69,7 +69,9 @@ class Reader(FakeModel):
 
 def sit(exp: Experiment, student) -> dict[str, tuple[float, int]]:
     tasks, _ = load_tasks(exp.tasks, "exam")
-    cases = asyncio.run(presupposition(Sitting(exp, student, student, 1, tuple(tasks))))
+    cases = asyncio.run(
+        presupposition(Sitting(experiment=exp, student=student, peer=student, seed=1, tasks=tuple(tasks)))
+    )
     sums: dict[str, tuple[float, int]] = {}
     for case in cases:
         hits, n = sums.get(case.metric, (0.0, 0))

@@ -185,7 +185,7 @@ def test_references_are_exact_for_scripts_and_have_intervals_for_the_random_pair
 
 
 def hazard(task: str, turn: int, hits: float, n: int) -> Case:
-    return Case("private", task, f"{METRIC}/{turn}@agents", hits, n)
+    return Case(exam="private", task=task, metric=f"{METRIC}/{turn}@agents", hits=hits, n=n)
 
 
 def test_survival_is_the_product_of_hazards_and_censored_talks_leave_it_as_it_is():
@@ -213,7 +213,11 @@ def test_curves_are_read_from_a_run_and_shown(experiment, tmp_path):
     assert curves(Run(experiment, {"base": "base"})) is None
     folder = tmp_path / "results" / "base"
     folder.mkdir(parents=True)
-    cases = [hazard("a", 1, 1, 2), hazard("b", 1, 0, 2), Case("asking", "a", "ask_needed", 1, 1)]
+    cases = [
+        hazard("a", 1, 1, 2),
+        hazard("b", 1, 0, 2),
+        Case(exam="asking", task="a", metric="ask_needed", hits=1, n=1),
+    ]
     (folder / "seed-1.jsonl").write_text("".join(json.dumps(case._asdict()) + "\n" for case in cases))
     block = curves(Run(experiment, {"base": "the base", "facts": "facts"}))
     assert list(block["students"]) == ["the base"] and block["students"]["the base"]["agents"][0]["value"] == 0.75

@@ -99,7 +99,7 @@ def test_rows_with_one_text_are_one_turn_with_several_labels(tmp_path):
 
 
 def test_without_labelled_turns_nothing_is_asked_and_it_is_said(capsys):
-    sitting = Sitting(experiment(), Says("Hm."), Says("Hm."), 1, ())
+    sitting = Sitting(experiment=experiment(), student=Says("Hm."), peer=Says("Hm."), seed=1, tasks=())
     assert asyncio.run(EXAM.sit(sitting)) == asyncio.run(support.reference(experiment())) == []
     assert "left out" in capsys.readouterr().out
     assert EXAM.answers(experiment(), []) == 0
@@ -139,5 +139,8 @@ def test_bolts_files_measure_three_acts_and_the_exam_counts_no_other():
     assert [act for act in ACTS if not math.isnan(f1[act].value)] == ["question", "reflection", "solution"]
     assert f1["question"].low > 0.8 and f1["solution"].high < 0.8  # good for one, poor for the other
     assert rows[support.THERAPISTS, "counsel_question"].n == 270
-    once, again = (asyncio.run(EXAM.sit(Sitting(named, Says("How was that?"), Says(""), 1, ()))) for _ in range(2))
+    once, again = (
+        asyncio.run(EXAM.sit(Sitting(experiment=named, student=Says("How was that?"), peer=Says(""), seed=1, tasks=())))
+        for _ in range(2)
+    )
     assert once == again and {case.metric for case in once} < measured(named)

@@ -54,7 +54,7 @@ def experiment(**exams) -> Experiment:
 
 
 def sat(*lines: str, seed: int = 1) -> dict[str, tuple[float, int]]:
-    sitting = Sitting(experiment(), Tutor(*lines), Tutor("Go on."), seed, (TASK,))
+    sitting = Sitting(experiment=experiment(), student=Tutor(*lines), peer=Tutor("Go on."), seed=seed, tasks=(TASK,))
     return {case.metric: (case.hits, case.n) for case in asyncio.run(EXAM.sit(sitting))}
 
 
@@ -158,7 +158,7 @@ def test_what_the_pupil_says_does_not_depend_on_what_it_was_not_told(number, ans
 
 def test_without_people_there_is_no_reference_and_no_task_gives_no_case():
     assert asyncio.run(tutoring.reference(experiment())) == []
-    sitting = Sitting(experiment(), Tutor("Go on."), Tutor("Go on."), 1, ())
+    sitting = Sitting(experiment=experiment(), student=Tutor("Go on."), peer=Tutor("Go on."), seed=1, tasks=())
     assert asyncio.run(EXAM.sit(sitting)) == []
 
 
@@ -214,7 +214,7 @@ def test_a_model_as_pupil_reads_its_own_wrong_solution_and_no_key(tmp_path):
     named = experiment(tutoring=source)
     named = named.model_copy(update={"tasks": named.tasks.model_copy(update={"source": "sharded"})})
     tutor, peer = Hears("What is in a bag?"), Hears("Three figs.", "I do not know.")
-    found = asyncio.run(EXAM.sit(Sitting(named, tutor, peer, 1, ())))
+    found = asyncio.run(EXAM.sit(Sitting(experiment=named, student=tutor, peer=peer, seed=1, tasks=())))
     assert len({case.task for case in found}) == 2 and all(case.hits == 0 for case in found)
     assert all("Worked solution" in text and "is wrong" in text for text in tutor.heard)
     assert all("is wrong" in text and "Worked solution" not in text for text in peer.heard)

@@ -54,7 +54,7 @@ class Updater(FakeModel):
 
 
 def values(student) -> dict[str, float]:
-    cases = asyncio.run(updating(Sitting(EXPERIMENT, student, student, 1, (FULL,))))
+    cases = asyncio.run(updating(Sitting(experiment=EXPERIMENT, student=student, peer=student, seed=1, tasks=(FULL,))))
     assert all(case.n == 2 * 3 for case in cases)
     found = {case.metric: case.hits / case.n for case in cases}
     for name in (name + at for name in sums(EXAM) for at in ("", "@own", "@imposed")):
@@ -106,7 +106,13 @@ def test_an_imposed_attempt_is_told_before_the_student_has_spoken():
 
 
 def test_an_opening_without_a_number_has_no_case_and_a_rerun_gives_the_same():
-    sitting = Sitting(EXPERIMENT, ScriptedModel(("How many?", "That is impossible.")), ScriptedModel(), 1, (FULL,))
+    sitting = Sitting(
+        experiment=EXPERIMENT,
+        student=ScriptedModel(("How many?", "That is impossible.")),
+        peer=ScriptedModel(),
+        seed=1,
+        tasks=(FULL,),
+    )
     assert asyncio.run(updating(sitting)) == []
     one, two = (values(ScriptedModel(("The answer is 42.",))) for _ in range(2))
     assert one == two
@@ -122,7 +128,8 @@ def test_the_embedded_base_has_cases_of_refuted_attempts_alone():
 
     def sat(own: str) -> set[str]:
         student = Updater(own)
-        return {case.metric for case in asyncio.run(updating(Sitting(BASE, student, student, 1, (FULL,))))}
+        sitting = Sitting(experiment=BASE, student=student, peer=student, seed=1, tasks=(FULL,))
+        return {case.metric for case in asyncio.run(updating(sitting))}
 
     assert sat("42") == set()
     assert sat("7") == asked(EXAM, BASE) == {m for m in ratios(EXAM, EXPERIMENT) if "refuted" in m}

@@ -156,7 +156,16 @@ def test_the_first_step_that_is_touched_is_the_first_that_has_changed(steps, dat
 
 
 def teacher(problem: str, where: int, what: str = "adds") -> Note:
-    return Note(problem, "15", "", ("Ana has 7.", "They have 12."), "12", where, what, "")
+    return Note(
+        problem=problem,
+        gold="15",
+        reference="",
+        steps=("Ana has 7.", "They have 12."),
+        answer="12",
+        where=where,
+        what=what,
+        category="",
+    )
 
 
 def test_teachers_are_compared_in_pairs_on_one_solution():

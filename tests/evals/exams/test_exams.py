@@ -145,7 +145,7 @@ def test_accuracy_by_turn_counts_who_stopped_early_in_every_turn_that_could_be()
 
 def test_grounding_acts_are_counted_by_position(tmp_path):
     student = ScriptedModel((ASK,))
-    sitting = Sitting(experiment(tmp_path), student, student, 1, (UNDER,))
+    sitting = Sitting(experiment=experiment(tmp_path), student=student, peer=student, seed=1, tasks=(UNDER,))
     cases = asyncio.run(grounding(sitting, [episode(ASK, TELL, f"Thank you. So {TELL} {RIGHT}")]))
     found = {case.metric: (case.hits, case.n) for case in cases}
     assert found["clarify/1"] == (1, 1) and found["clarify/2"] == (0, 1)
@@ -225,7 +225,8 @@ def test_exam_draws_do_not_depend_on_the_condition(tmp_path):
 def episodes(tmp_path, seed=1) -> list[ExamEpisode]:
     exp = experiment(tmp_path)
     model = ScriptedModel()
-    return asyncio.run(Sitting(exp, model, model, seed, tuple(load_tasks(exp.tasks, "exam")[0])).episodes())
+    tasks = tuple(load_tasks(exp.tasks, "exam")[0])
+    return asyncio.run(Sitting(experiment=exp, student=model, peer=model, seed=seed, tasks=tasks).episodes())
 
 
 def test_a_student_meets_every_partner_with_the_same_first_turn(tmp_path):
@@ -267,7 +268,9 @@ class Follower(FakeModel):
 
 
 def collapsed(tmp_path, student, peer="Hm.") -> dict[str, float]:
-    sitting = Sitting(experiment(tmp_path), student, ScriptedModel((peer,)), 1, (FULL,))
+    sitting = Sitting(
+        experiment=experiment(tmp_path), student=student, peer=ScriptedModel((peer,)), seed=1, tasks=(FULL,)
+    )
     return {case.metric: case.hits / case.n for case in asyncio.run(collapse(sitting))}
 
 

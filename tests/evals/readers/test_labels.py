@@ -43,7 +43,9 @@ def _file(folder: Path, text: str) -> Path:
 
 
 def _said(text: str, *labels: str, corpus: str = "mrda", conversation: str = "c", part: str = "train") -> LabelledTurn:
-    return LabelledTurn(corpus, conversation, 0, "a", text, "", labels, part)  # type: ignore[arg-type]
+    return LabelledTurn(
+        corpus=corpus, conversation=conversation, position=0, role="a", text=text, before="", labels=labels, part=part
+    )  # type: ignore[arg-type]
 
 
 def test_a_transcript_keeps_speakers_labels_and_the_turn_before(tmp_path):

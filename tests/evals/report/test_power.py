@@ -87,8 +87,11 @@ def test_at_its_own_tasks_and_seeds_a_pilot_gives_its_own_detectable_difference(
     """Half of the tasks ask for a fact always, which one condition learns, and its seeds differ."""
     copy = shutil.copytree(run, tmp_path / "copy")
     for seed in (1, 2, 3):
-        cases = [Case("made", f"t{i}", "ask_needed", 8 - seed if i % 2 else (i + seed) % 3, 8) for i in range(30)]
-        cases += [Case("made", f"u{i}", "ask_needless", (i * seed) % 3, 8) for i in range(30)]
+        cases = [
+            Case(exam="made", task=f"t{i}", metric="ask_needed", hits=8 - seed if i % 2 else (i + seed) % 3, n=8)
+            for i in range(30)
+        ]
+        cases += [Case(exam="made", task=f"u{i}", metric="ask_needless", hits=(i * seed) % 3, n=8) for i in range(30)]
         text = "".join(json.dumps(case._asdict()) + "\n" for case in cases)
         (copy / "results" / "facts" / f"seed-{seed}.jsonl").write_text(text)
     tables = {name: results(copy / "results" / name) for name in ("facts", "volunteer")}

@@ -48,7 +48,13 @@ def tables(share: float):
     return tabulate(
         {
             seed: [
-                Case("made", f"t{i}", metric, min(8, max(0, 8 * share + (i % 3 == 0) - (i % 3 == 1))), 8)
+                Case(
+                    exam="made",
+                    task=f"t{i}",
+                    metric=metric,
+                    hits=min(8, max(0, 8 * share + (i % 3 == 0) - (i % 3 == 1))),
+                    n=8,
+                )
                 for metric in COLUMNS.values()
                 for i in range(40)
             ]

@@ -20,7 +20,12 @@ M = ratio("m")
 
 def made(metric: str, hits: dict[int, list[float]], n: int = 1) -> Tables:
     """hits[seed][task] of n draws each."""
-    return tabulate({seed: [Case("e", f"t{i}", metric, h, n) for i, h in enumerate(row)] for seed, row in hits.items()})
+    return tabulate(
+        {
+            seed: [Case(exam="e", task=f"t{i}", metric=metric, hits=h, n=n) for i, h in enumerate(row)]
+            for seed, row in hits.items()
+        }
+    )
 
 
 def simulated(
@@ -38,13 +43,25 @@ def simulated(
 
 
 def test_a_value_is_pooled_hits_over_pooled_n():
-    tables = tabulate({1: [Case("e", "a", "m", 1, 1), Case("e", "b", "m", 0, 3)], 2: [Case("e", "a", "m", 2, 4)]})
+    tables = tabulate(
+        {
+            1: [Case(exam="e", task="a", metric="m", hits=1, n=1), Case(exam="e", task="b", metric="m", hits=0, n=3)],
+            2: [Case(exam="e", task="a", metric="m", hits=2, n=4)],
+        }
+    )
     rate = estimate(tables, M)
     assert (rate.value, rate.n) == (3 / 8, 8)
 
 
 def test_greedy_cases_have_a_value_of_their_own():
-    tables = tabulate({1: [Case("e", "a", "m", 0, 8), Case("e", "a", "m", 1, 1, greedy=True)]})
+    tables = tabulate(
+        {
+            1: [
+                Case(exam="e", task="a", metric="m", hits=0, n=8),
+                Case(exam="e", task="a", metric="m", hits=1, n=1, greedy=True),
+            ]
+        }
+    )
     assert (estimate(tables, M).value, estimate(tables, M, greedy=True).value) == (0, 1)
 
 

@@ -41,7 +41,7 @@ def played(task: Task, partition: str, *lines: str, candidates: int = 3):
     judge = Judge()
     cast = Cast(Parrot("Hm."), Parrot(*lines), judge=judge, candidates=candidates, judgements=2)
     condition = Condition(partition=partition, voice="model", manner="convincing")
-    return asyncio.run(play(Episode(task, condition, cast, HOW, "k"))).turns[1], judge
+    return asyncio.run(play(Episode(task=task, condition=condition, cast=cast, settings=HOW, key="k"))).turns[1], judge
 
 
 def test_a_misled_partner_says_what_convinces_and_the_budget_counts_candidates():
@@ -78,7 +78,10 @@ def test_a_blind_convincing_partner_stays_blind():
     task = make_task(3, "underspecified")
     condition = Condition(partition="symmetric", voice="model", manner="convincing")
     cast = Cast(ScriptedModel(), ScriptedModel(), judge=ScriptedModel(), candidates=3, judgements=2)
-    one, other = (asyncio.run(play(Episode(each, condition, cast, HOW, "k"))) for each in (task, secret(task)))
+    one, other = (
+        asyncio.run(play(Episode(task=each, condition=condition, cast=cast, settings=HOW, key="k")))
+        for each in (task, secret(task))
+    )
     assert one == other
 
 

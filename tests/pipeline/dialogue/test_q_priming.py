@@ -21,7 +21,8 @@ SETTINGS = DialogueSettings(turns=3)
 
 
 def played(task: Task, condition: Condition, *lines: str, key: str = "k", **cast: Any) -> Played:
-    return asyncio.run(play(Episode(task, condition, Cast(Parrot(*lines), **cast), SETTINGS, key)))
+    heard = Cast(Parrot(*lines), **cast)
+    return asyncio.run(play(Episode(task=task, condition=condition, cast=heard, settings=SETTINGS, key=key)))
 
 
 def keys(task: Task, *lines: str) -> str:
@@ -67,7 +68,8 @@ def test_a_model_that_writes_questions_reads_its_own_view_and_the_student_never_
     condition = Condition(partition="facts", method="q_priming", voice="model")
     lines = ("The answer is 0.", "I am done.")
     writer, student = Parrot("Sure. How many hats?", "Okay."), Parrot(*lines)
-    made = asyncio.run(play(Episode(task, condition, Cast(student, writer), SETTINGS, keys(task, *lines))))
+    cast, key = Cast(student, writer), keys(task, *lines)
+    made = asyncio.run(play(Episode(task=task, condition=condition, cast=cast, settings=SETTINGS, key=key)))
     assert made.turns[0].text == "How many hats?"
     assert made.turns[0].tokens == 3 + 3  # what was replaced, and the question
     assert writer.seen[0][0]["content"].startswith(view(task, condition, [], "partner")[0]["content"])

@@ -28,7 +28,9 @@ LINES = ("How many pens does Tom have?", "The answer is 40.", "Hello.", "I am no
 
 
 def run(task, condition, student, partner=None, how=FOUR, key="k"):
-    return asyncio.run(play(Episode(task, condition, Cast(student, partner), how, key)))
+    return asyncio.run(
+        play(Episode(task=task, condition=condition, cast=Cast(student, partner), settings=how, key=key))
+    )
 
 
 @settings(deadline=None)

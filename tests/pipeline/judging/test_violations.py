@@ -48,8 +48,9 @@ def lines_of(task: Task) -> list[str]:
 
 
 def played(task: Task, condition: Condition, lines: list[str], key: str = "k", wording: str = "train") -> Dialogue:
-    episode = asyncio.run(play(Episode(task, condition, Cast(Parrot(*lines)), DialogueSettings(turns=5), key, wording)))
-    return dialogue(task, condition, [turn.text for turn in episode.turns])
+    cast, settings = Cast(Parrot(*lines)), DialogueSettings(turns=5)
+    episode = Episode(task=task, condition=condition, cast=cast, settings=settings, key=key, wording=wording)
+    return dialogue(task, condition, [turn.text for turn in asyncio.run(play(episode)).turns])
 
 
 def dialogue(task: Task, condition: Condition, lines: list[str]) -> Dialogue:

@@ -162,7 +162,11 @@ def test_a_judge_whose_engine_fails_says_so():
 
 
 def test_a_judge_reads_the_facts_and_which_were_told_and_knows_every_act():
-    [message] = prompt(TurnInContext("Tom has 12.", "He has 12.", False, (TOM,), frozenset({"tom"}), True))
+    [message] = prompt(
+        TurnInContext(
+            text="Tom has 12.", before="He has 12.", own=False, facts=(TOM,), told=frozenset({"tom"}), asked_before=True
+        )
+    )
     assert f"{TOM.text} (told before)" in message["content"] and "(the other speaker)" in message["content"]
     assert set(MEANT) == {*ACTS, "question"}
 

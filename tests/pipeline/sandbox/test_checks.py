@@ -62,7 +62,7 @@ def wrong(task):
 def played(task, partition, *lines, voice="rule", partner=None, **condition):
     condition = Condition(partition=partition, voice=voice, **condition)
     cast = Cast(Lines(*lines), None if partner is None else Lines(*partner))
-    made = asyncio.run(play(Episode(task, condition, cast, settings(), "key")))
+    made = asyncio.run(play(Episode(task=task, condition=condition, cast=cast, settings=settings(), key="key")))
     return Dialogue(
         id="d", task=task, condition_name="c", condition=condition.shaped(), seed=1, turns=made.turns, stop=made.stop
     )
