@@ -7,17 +7,21 @@ from pathlib import Path
 from statistics import mean
 
 import pytest
+from typer.main import get_command
 
+import maieutic
 from evals.readers.labels.label_settings import LabelSettings
 from maieutic.cli import app
 from pipeline.core.config_reading import read_as
-from pipeline.experiment.experiment import load
 from pipeline.society.society_settings import Society
 from pipeline.tasks.talks import load_source
-from tests.shown import PAGES, ROOT, maieutic_commands, sentences
+from tests.shown import PAGES, ROOT, maieutic_commands, maieutic_in_prose, sentences
 
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
-COMMANDS = sorted({" ".join(words[1:3]) for page in PAGES for words in maieutic_commands(page.read_text())})
+TEXTS = [page.read_text() for page in PAGES]
+COMMANDS = [list(words) for words in sorted({tuple(words) for text in TEXTS for words in maieutic_commands(text)})]
+NAMED = [list(words) for words in sorted({tuple(words) for text in TEXTS for words in maieutic_in_prose(text)})]
+GROUP = get_command(app)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
@@ -45,20 +49,29 @@ def test_the_glossary_fits_on_a_screen() -> None:
     assert len((ROOT / "docs" / "glossary.md").read_text().splitlines()) <= 40
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_what_a_page_shows_is_a_command_on_a_config_that_loads(command: str) -> None:
-    name, argument = command.split()
-    assert name in {each.name or each.callback.__name__ for each in app.registered_commands if each.callback}
-    if (name, argument) == ("eval", "labels"):
-        read_as(LabelSettings, ROOT / "configs" / "labels.yaml")
-    elif name == "audit":
-        assert not argument.endswith(".yaml") or load_source(argument).files
-    elif name == "society":
-        assert list(read_as(Society, Path(argument)).all_repeats())
-    elif name == "compare":
-        assert argument == "--plan" or argument.startswith("runs/")
+@pytest.mark.parametrize("words", COMMANDS, ids=lambda words: " ".join(words)[:80])
+def test_what_a_page_shows_parses_and_its_config_loads_with_what_it_sets(words: list[str]) -> None:
+    """Read by the command line's own parser, and not run: most of it needs a real model."""
+    command, values = words[1], GROUP.commands[words[1]].make_context(words[1], words[2:]).params
+    overrides, config = tuple(values["overrides"] or ()), values.get("config") or values.get("plan")
+    if command == "audit":
+        assert values["target"].startswith("runs/") or load_source(values["target"], overrides).files
+    elif command == "society":
+        assert list(read_as(Society, config, overrides).all_repeats())
+    elif values.get("labels"):
+        assert str(config) == "labels" and read_as(LabelSettings, values["labels"], overrides)
+    elif config:
+        maieutic.load(config, *overrides)
+
+
+@pytest.mark.parametrize("words", NAMED, ids=lambda words: " ".join(words)[:80])
+def test_a_command_that_a_sentence_names_is_one_with_options_that_it_has(words: list[str]) -> None:
+    if words[1].startswith("-"):
+        assert words[1] in {option for parameter in GROUP.params for option in parameter.opts}
+    elif len(words) == 2:
+        assert words[1] in GROUP.commands
     else:
-        load(Path(argument))
+        GROUP.commands[words[1]].make_context(words[1], words[2:])
 
 
 def test_every_picture_is_shown_by_a_page() -> None:

@@ -8,10 +8,10 @@ import pytest
 from typer.testing import CliRunner
 
 from maieutic.cli import app
-from tests.shown import ROOT, config_name, maieutic_commands, run_by_ci, sentences, shell_lines
+from tests.shown import ROOT, config_name, maieutic_commands, run_by_ci, script, sentences, shell_lines
 
 TEXT = (ROOT / "README.md").read_text()
-MAKEFILE, CI = (ROOT / "Makefile").read_text(), (ROOT / ".ci" / "run").read_text()
+MAKEFILE, CI = (ROOT / "Makefile").read_text(), script("run")
 
 
 def test_it_has_at_most_150_lines_and_20_words_a_sentence() -> None:
@@ -44,7 +44,9 @@ def test_its_python_is_that_of_the_page_whose_lines_ci_runs() -> None:
         re.findall(r"```python\n(.*?)```", text, re.DOTALL) for text in (TEXT, (ROOT / "docs/python.md").read_text())
     )
     assert shown == page and len(shown[0].split("\n\n")[-1].splitlines()) <= 10
-    assert "docs/python.md" in (ROOT / ".ci" / "wheel").read_text()
+    wheel = script("wheel")
+    assert re.search(r'docs/python\.md" .*> "\$work/example\.py"$', wheel, re.MULTILINE)
+    assert re.search(r'^"\$python" "\$work/example\.py"$', wheel, re.MULTILINE)
 
 
 @pytest.mark.slow
