@@ -37,10 +37,10 @@ types:
 	$(BIN)/mypy
 
 unit:
-	$(BIN)/pytest --numprocesses auto --dist worksteal
+	$(BIN)/pytest -rs --numprocesses auto --dist worksteal
 
 test-slow: env
-	$(BIN)/pytest -m slow --numprocesses auto --dist worksteal
+	$(BIN)/pytest -rs -m slow --numprocesses auto --dist worksteal
 
 test-vllm: .venv-vllm/installed
 	$(VLLM)/maieutic doctor

@@ -13,6 +13,16 @@ check() {
     echo "    $name: $((SECONDS - began)) s"
     echo "$name" >> "$CI_PASSED"
 }
+all_there() { # FILE STAGE...: a run says of each of these stages that all was there already, and nothing else of them
+    local stage there=': (0 [a-z]+, 0 failures, [1-9][0-9]* )?there already$'
+    for stage in "${@:2}"; do
+        grep -E "^$stage " "$1" > "$work/said" || true
+        if ! grep -qE "$there" "$work/said" || grep -vE "$there|: left untrained|: there is no adapter, left out$" "$work/said"; then
+            echo "$stage: not everything was there already, or nothing is said of it"
+            return 1
+        fi
+    done
+}
 maieutic() { .venv/bin/maieutic "$@"; }
 audited() { # CONFIG OR RUN...: a check that fails is a finding; what cannot be read is an error
     local status=0

@@ -181,6 +181,12 @@ def test_what_is_planted_turns_its_own_row_red(
     assert all(one.rate is None or one.rate.n for one in failed)
 
 
+@pytest.mark.parametrize("partition", ["key", "answer"])
+def test_a_partner_that_holds_the_answer_and_does_not_say_it_is_not_found(tmp_path: Path, partition: str) -> None:
+    rows = [row(i) | {"partition": partition} for i in range(60)]
+    assert audited(tmp_path, rows)["knowledge"].verdict == "pass"
+
+
 GIVEN_AWAY = [
     "You should end up with {}.",
     "It comes to {} in the end.",
@@ -195,8 +201,6 @@ def test_a_partner_that_holds_the_answer_and_says_it_first_in_any_wording_is_fou
     tmp_path: Path, wording: str, partition: str
 ) -> None:
     rows = [row(i) | {"partition": partition} for i in range(60)]
-    if wording == GIVEN_AWAY[0]:
-        assert "knowledge" not in red(audited(tmp_path, rows))
     for one in rows:
         say(one, 2, wording.format(one["answer"]))
     assert "knowledge" in red(audited(tmp_path, rows))

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from evals.examining.exam_checks import check_exams
+from evals.exams.registry import exams_of
+from evals.sitting.exam import options
 from pipeline.core.errors import ConfigError
 from pipeline.experiment.experiment import Experiment
 from tests.builders import small_experiment
@@ -63,10 +65,12 @@ def test_a_value_is_refused_where_it_stands() -> None:
 
 
 def test_two_exams_may_share_a_key() -> None:
-    claims = {"path": "claims.csv", "most": 3}
-    check_exams(
-        HERE, small_experiment(exams={"include": ["persuader", "persuasion"], "claims": claims, "helper": "model"})
-    )
+    both = {"include": ["persuader", "persuasion"], "helper": "model"}
+    experiment = small_experiment(exams=both | {"claims": {"path": "claims.csv", "most": 3}})
+    check_exams(HERE, experiment)
+    read = [exam.options and options(experiment, exam.options).model_dump()["claims"] for exam in exams_of(experiment)]
+    assert read == [{"path": "claims.csv", "most": 3}] * 2
+    assert "exams.claims.most" in refused(both | {"claims": {"path": "claims.csv", "most": 0}})
 
 
 def test_an_exam_is_named_once() -> None:

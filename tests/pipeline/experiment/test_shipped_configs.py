@@ -7,7 +7,8 @@ import pytest
 import yaml
 
 from evals.examining.answers_asked import most_answers
-from evals.examining.exam_checks import check_exams
+from evals.examining.exam_checks import check_exams, measured
+from evals.exams.registry import catalog_of
 from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.experiment import load
 from pipeline.tasks.talks import load_source
@@ -30,7 +31,12 @@ def test_a_shipped_description_of_a_dataset_is_valid(path):
 
 @pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
 def test_the_exams_of_a_shipped_config_measure_what_it_compares(path):
-    check_exams(path, load(path))
+    experiment = load(path)
+    check_exams(path, experiment)
+    compare = experiment.compare
+    named = [compare.primary.metric, *(other.metric for other in compare.others), *compare.transfer.values()]
+    known = catalog_of([experiment])
+    assert {ratio for metric in named for ratio in known.signed_sum(metric).weights} <= measured(experiment)
 
 
 def test_the_exams_of_a_real_model_cost_what_a_preview_can_say(monkeypatch):
