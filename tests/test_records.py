@@ -6,23 +6,25 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.test_rooms import trees
+
 ROOT = Path(__file__).parents[1]
-FOLDERS = ("pipeline", "training", "evals", "maieutic", "benchmarks", "environments", "docs", "tests")
+OTHERS = ("benchmarks", "environments", "docs", "tests")
 MOST_FIELDS, MOST_BY_POSITION = 5, 2
 
 
-def trees() -> dict[str, ast.Module]:
+def every_tree() -> dict[str, ast.Module]:
     """Every module of the repository, read, by its address."""
-    files = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")]
-    return {
+    files = [path for folder in OTHERS for path in (ROOT / folder).rglob("*.py")]
+    return trees() | {
         ".".join(path.relative_to(ROOT).with_suffix("").parts): ast.parse(path.read_text("utf-8")) for path in files
     }
 
 
-def large_records(trees: dict[str, ast.Module]) -> dict[str, list[str]]:
+def large_records(read: dict[str, ast.Module]) -> dict[str, list[str]]:
     """The fields of each NamedTuple and dataclass that has many, by address."""
     found = {}
-    for module, tree in trees.items():
+    for module, tree in read.items():
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef):
                 marks = [ast.unparse(mark) for mark in (*node.bases, *node.decorator_list)]
@@ -48,15 +50,17 @@ def addresses(module: str, tree: ast.Module) -> dict[str, str]:
 def built_by_position(module: str, tree: ast.Module, records: dict[str, list[str]]) -> Iterator[ast.Call]:
     named = addresses(module, tree)
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call):
+        if not isinstance(node, ast.Call):
+            continue
+        starred = any(isinstance(argument, ast.Starred) for argument in node.args)
+        if starred or len(node.args) > MOST_BY_POSITION:
             first, dot, rest = ast.unparse(node.func).partition(".")
-            starred = any(isinstance(argument, ast.Starred) for argument in node.args)
-            if named.get(first, first) + dot + rest in records and (starred or len(node.args) > MOST_BY_POSITION):
+            if named.get(first, first) + dot + rest in records:
                 yield node
 
 
 def test_records_of_many_fields_are_built_by_keyword():
-    read = trees()
+    read = every_tree()
     records = large_records(read)
     assert {"evals.metrics.case.Case", "pipeline.dialogue.episode.Episode"} <= records.keys()
     found = [

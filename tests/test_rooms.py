@@ -44,14 +44,18 @@ def modules() -> dict[str, Path]:
 
 
 @cache
+def trees() -> dict[str, ast.Module]:
+    return {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in modules().items()}
+
+
+@cache
 def imports() -> tuple[Import, ...]:
     """Of modules of ours, those for type checking too."""
     return tuple(_imports())
 
 
 def _imports() -> Iterator[Import]:
-    for name, path in modules().items():
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+    for name, tree in trees().items():
         functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
         inside = {id(node) for function in functions for node in ast.walk(function)}
         for node in ast.walk(tree):
@@ -92,8 +96,8 @@ def test_no_room_imports_a_later_one():
 def test_product_code_imports_nothing_that_is_not_installed():
     stray = [
         f"{name}: {imported}"
-        for name, path in modules().items()
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for name, tree in trees().items()
+        for node in ast.walk(tree)
         for imported in _imported(node)
         if imported.partition(".")[0] in NOT_INSTALLED
     ]
@@ -102,8 +106,8 @@ def test_product_code_imports_nothing_that_is_not_installed():
 
 def test_imports_are_written_out_whole_so_that_the_tests_here_see_them():
     relative, by_text = [], set()
-    for name, path in modules().items():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for name, tree in trees().items():
+        for node in ast.walk(tree):
             match node:
                 case ast.ImportFrom(level=level) if level:
                     relative.append(f"{name}:{node.lineno}: {ast.unparse(node)}")

@@ -3,7 +3,7 @@
 import ast
 import builtins
 
-from tests.test_rooms import modules
+from tests.test_rooms import trees
 
 BUILT_IN = {
     name for name, value in vars(builtins).items() if isinstance(value, type) and issubclass(value, BaseException)
@@ -14,8 +14,8 @@ CONTAINED = {"pipeline.sandbox.checking_process", "pipeline.sandbox.solving_proc
 def bases_of_errors() -> dict[str, set[str]]:
     """Of each class that is an error by its name or by a base's, the names of its bases, whatever module has them."""
     found = {}
-    for name, path in modules().items():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for name, tree in trees().items():
+        for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef) and name not in CONTAINED:
                 bases = {ast.unparse(base).rpartition(".")[2] for base in node.bases}
                 if bases & BUILT_IN or any(base.endswith(("Error", "Exception")) for base in (node.name, *bases)):
