@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
+import re
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_args, get_origin
+from typing import Annotated, Any, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pipeline.core.errors import ConfigError
-from pipeline.core.old_keys import GONE, RENAMED
+from pipeline.core.explained import explain
 from pipeline.core.resources import shipped
 
 
@@ -77,8 +77,10 @@ def valid(kind: type[Kind], path: Path, raw: dict[str, Any], overrides: tuple[st
     except ValidationError as error:
         told = []
         for item in error.errors():
-            problem, inside = _explain(kind, item), ".".join(map(str, item["loc"]))
-            where = f"{under}.{inside}".strip(".")
+            problem, inside = explain(kind, item), ".".join(map(str, item["loc"]))
+            # A check of the whole names its key itself.
+            named = re.match(r"[\w.-]+(?=: )", problem)
+            where = f"{under}.{inside or (named[0] if named else '')}".strip(".")
             told.append(f"{origin(path, overrides, where)}: {under + '.' if under else ''}{problem}")
         raise ConfigError("\n".join(told)) from None
 
@@ -106,40 +108,3 @@ def _override(raw: dict[str, Any], text: str) -> None:
         raw[last] = yaml.safe_load(value)
     except yaml.YAMLError as error:
         raise ConfigError(f"--set {text}: {value!r} is not a YAML value: {error}") from None
-
-
-def _explain(kind: type[BaseModel], item: Any) -> str:
-    where, value = ".".join(str(part) for part in item["loc"]), item["input"]
-    message = item["msg"].removeprefix("Value error, ")
-    if item["type"] == "extra_forbidden":
-        if (key := str(item["loc"][-1])) in RENAMED:
-            return f"{where}: not a key any more. It is called {RENAMED[key]!r} now"
-        if key in GONE:
-            return f"{where}: not a key any more. {GONE[key]}"
-        accepted = _keys(kind, item["loc"][:-1])
-        near = difflib.get_close_matches(str(item["loc"][-1]), accepted, n=1)
-        return f"{where}: not a key here.{f' Did you mean {near[0]!r}?' if near else ''} Known: {', '.join(accepted)}"
-    if item["type"] == "value_error":
-        return f"{where + ': ' if where else ''}{message}"
-    if item["type"] in ("tuple_type", "list_type"):
-        wanted = f"write it in brackets: [{value}]" if isinstance(value, str | int | float) else "such as [one, two]"
-        return f"{where}: expected a list (found {value!r}); {wanted}"
-    if item["type"] == "string_type" and isinstance(value, dict):
-        # YAML reads {field} as a mapping.
-        quoted = "{" + ", ".join(map(str, value)) + "}"
-        return f"{where}: expected text (found a mapping); braces need quotes, as in --set '{where}=\"{quoted}\"'"
-    return f"{where}: {message} (found {value!r})"
-
-
-def _keys(kind: type[BaseModel], location: tuple[Any, ...]) -> list[str]:
-    model: Any = kind
-    for part in location:
-        if isinstance(part, int):  # of a list, whose items the annotation names
-            continue
-        if get_origin(model) is dict:
-            model = get_args(model)[-1]
-            continue
-        model = model.model_fields[part].annotation
-        if get_origin(model) not in (None, dict):  # an optional section, or a list of sections
-            model = next(option for option in get_args(model) if hasattr(option, "model_fields"))
-    return list(model.model_fields) if hasattr(model, "model_fields") else []
