@@ -89,6 +89,7 @@ def locked(tmp_path: Path) -> Iterator[Path]:
     folder.chmod(0o755)
 
 
+@pytest.mark.slow
 def test_a_folder_that_may_not_be_written_to_is_refused_in_words(tmp_path: Path, locked: Path) -> None:
     below_a_file = tmp_path / "file"
     below_a_file.write_text("")

@@ -223,7 +223,12 @@ def test_two_processes_play_and_learn_the_same_as_one(tmp_path):
     assert ours["reward_last"] == pytest.approx(theirs["reward_last"])
 
 
-@pytest.mark.parametrize("method", ONLINE)
+SLOW = {"grpo", "grpo_next"}
+
+
+@pytest.mark.parametrize(
+    "method", [pytest.param(each, marks=pytest.mark.slow) if each in SLOW else each for each in ONLINE]
+)
 def test_training_records_what_was_played(tmp_path, method, asked):
     made = experiment(
         BASE, tmp_path, method, tasks={"train": {"full": 6}},
@@ -314,7 +319,7 @@ def test_a_question_is_worth_nothing_by_itself_and_much_by_what_comes_of_it(embe
     assert play(experiment(embedded, tmp_path, "grpo_turn", **priced), task, ask, right, wrong).reward == 0.25
 
 
-@pytest.mark.parametrize("weights", ["base", "current"])
+@pytest.mark.parametrize("weights", ["base", pytest.param("current", marks=pytest.mark.slow)])
 def test_a_model_partner_is_read_and_not_learned_and_its_tokens_are_counted(embedded, tmp_path, weights, asked):
     condition = Condition(partition="symmetric", voice="model", weights=weights, method="grpo")
     made = experiment(embedded, tmp_path, tasks={"train": {"full": 2, "underspecified": 2}})

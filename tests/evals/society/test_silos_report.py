@@ -151,7 +151,10 @@ def test_a_group_by_itself_is_told_by_what_is_unusual_of_it(tmp_path, changes, t
     assert list(found) == ["proxy, n = 6, T = 12" + (f", {told}" if told else "")]
 
 
-@pytest.mark.parametrize("varies", [{"k": [[0, 1], [6, 5]]}, {"p": [[0, 1], [6, 0]]}, {"adapt": {"k": 1, "p": 0.0}}])
+SLOW = [pytest.param(varies, marks=pytest.mark.slow) for varies in ({"k": [[0, 1], [6, 5]]}, {"p": [[0, 1], [6, 0]]})]
+
+
+@pytest.mark.parametrize("varies", [*SLOW, {"adapt": {"k": 1, "p": 0.0}}])
 def test_no_claim_on_k_and_p_is_held_against_those_that_change_over_time(tmp_path, varies):
     page = write_society_report(write_repeats(tmp_path, AS_THE_PAPER, varies=varies))
     (group,) = json.loads((page.parent / "report.json").read_text())["groups"]
@@ -217,6 +220,7 @@ def test_what_is_drawn_of_many_values_has_both_ends():
     assert spread(list(range(30)), 5) == [0, 7, 14, 22, 29]
 
 
+@pytest.mark.slow
 def test_claims_are_held_against_the_largest_p_below_1_too(tmp_path):
     write_repeats(tmp_path, AS_THE_PAPER | {(1, 0.5): THREE, (5, 0.5): ONE}, repeats=20)
     group = json.loads((write_society_report(tmp_path).parent / "report.json").read_text())["groups"][0]

@@ -109,6 +109,7 @@ def test_nothing_is_lost_or_doubled_where_three_requests_in_ten_fail(
     assert sorted(stored) == sorted(job.id for job in planned_dialogues(Cell(exp, "facts", 1), tasks))
 
 
+@pytest.mark.slow
 def test_a_disk_that_fills_up_ends_the_build_in_words_and_what_is_stored_stays(tmp_path: Path) -> None:
     exp = Experiment.model_validate({
         "name": "full", "out": str(tmp_path / "run"), "seeds": [1], "engine": {"kind": "scripted"},

@@ -98,6 +98,7 @@ def test_the_same_seed_gives_the_same_tasks_and_no_question_twice():
     assert first[0] != next(code_tasks("train", "underspecified", 4))
 
 
+@pytest.mark.slow
 def test_no_program_is_on_both_sides_of_the_split():
     def programs(split):
         tasks = itertools.islice(code_tasks(split, "full"), 150)
@@ -107,6 +108,7 @@ def test_no_program_is_on_both_sides_of_the_split():
     assert len(train) > 60 and not train & programs("exam")
 
 
+@pytest.mark.slow
 def test_every_value_of_every_convention_is_drawn_about_as_often():
     drawn = Counter()
     for task in itertools.islice(code_tasks("train", "full"), 1_000):
