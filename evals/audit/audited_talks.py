@@ -16,13 +16,14 @@ from evals.audit.refusals import can_be_used, is_free, none_fits
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Task, digest, question_hash
 from pipeline.datasets.dataset_files import dataset_path
-from pipeline.experiment.experiment import Experiment, load
+from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.partition import find_partition
 from pipeline.knowledge.records import Dialogue
 from pipeline.reading.attempt import attempt
 from pipeline.reading.numbers.equality import equal, number
 from pipeline.runs.dialogue_pool import dialogues_path
+from pipeline.runs.directory import experiment_of
 from pipeline.runs.store import read
 from pipeline.tasks.parsing import BadRow
 from pipeline.tasks.talks import AuditSettings, Talk, load_source, read_talks
@@ -72,8 +73,7 @@ def open_material(target: str, overrides: tuple[str, ...] = ()) -> Material:
         if bad and not talks:
             raise ConfigError(none_fits(target, settings, bad))
         return Material(name=name, talks=talks, bad=bad, settings=settings.audit, out=out, source=source)
-    # It lies where it lies, which need not be where it was made.
-    experiment = load(run / "config.yaml").model_copy(update={"out": str(run)})
+    experiment = experiment_of(run)
     talks = [
         talk_of(dialogue, condition)
         for name, condition in experiment.conditions.items()

@@ -35,10 +35,10 @@ from evals.stats.wording_shortcut import Wording, youden_j
 from pipeline.building.turn_values import has_turn_values
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Json
-from pipeline.experiment.experiment import Experiment, load
+from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.settings import Contrast
 from pipeline.runs.dialogue_pool import reference
-from pipeline.runs.directory import require
+from pipeline.runs.directory import experiment_of, require
 from pipeline.runs.usage import totals
 
 GIVEN_AWAY = 0.2  # above this Youden J the wording gives the specification away
@@ -179,8 +179,7 @@ def _open(runs: list[Path]) -> list[Run]:
         raise ConfigError(f"The same run is named twice: {', '.join(map(str, runs))}. Name each run once.")
     for path in runs:
         require(path)
-        # The run may have been moved since.
-        experiments.append(load(path / "config.yaml").model_copy(update={"out": str(path)}))
+        experiments.append(experiment_of(path))
     own = [_names(path, experiment) for path, experiment in zip(runs, experiments, strict=True)]
     seen = Counter(name for names in own for name in names)
     short = Counter(path.resolve().name for path in runs)

@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeVar
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from pipeline.core.errors import ConfigError
+from pipeline.core.errors import ConfigError, UnknownKey
 from pipeline.core.explained import explain
 from pipeline.core.resources import shipped
 
@@ -82,7 +82,8 @@ def valid(kind: type[Kind], path: Path, raw: dict[str, Any], overrides: tuple[st
             named = re.match(r"[\w.-]+(?=: )", problem)
             where = f"{under}.{inside or (named[0] if named else '')}".strip(".")
             told.append(f"{origin(path, overrides, where)}: {under + '.' if under else ''}{problem}")
-        raise ConfigError("\n".join(told)) from None
+        unknown = [".".join(map(str, item["loc"])) for item in error.errors() if item["type"] == "extra_forbidden"]
+        raise (UnknownKey("\n".join(told), unknown) if unknown else ConfigError("\n".join(told))) from None
 
 
 def origin(path: Path, overrides: tuple[str, ...], where: str) -> str:

@@ -11,5 +11,13 @@ class ConfigError(MaieuticError, ValueError):
     """A config that cannot be run; the message names file, key, value, and what is accepted."""
 
 
+class UnknownKey(ConfigError):
+    """A config with a key that is none here; of a run's own config another version of this project wrote it."""
+
+    def __init__(self, message: str, keys: list[str]):
+        super().__init__(message)
+        self.keys = keys
+
+
 class RunError(MaieuticError, RuntimeError):
     """A run directory that this command may not write to; the message says why and what to do."""

@@ -42,7 +42,10 @@ def load_object(address: str, expected: type[T]) -> T:
         raise ConfigError(f"{address!r} is not the address of an object. Expected file.py:NAME, as in my.py:EXAM.")
     path = file_of(address)
     if not path.is_file():
-        raise ConfigError(f"{address!r}: {file!r} is not a file in {Path.cwd()}. Correct the path.")
+        raise ConfigError(
+            f"{address!r}: {file!r} is not a file in {Path.cwd()}. Correct the path, or call from the "
+            "folder that it is relative to."
+        )
     module = _module(path, address)
     if not hasattr(module, name):
         known = [other for other, value in vars(module).items() if isinstance(value, expected)]

@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from pipeline.core.errors import ConfigError, RunError
+from pipeline.core.errors import ConfigError, RunError, UnknownKey
 from pipeline.core.files import remove_left, write_first, write_whole
 from pipeline.core.plugins import file_of, is_address
 from pipeline.experiment.cell import Cell
@@ -44,6 +44,20 @@ def require(run: Path) -> None:
     """Raises RunError where this is no run directory."""
     if not (run / "config.yaml").is_file():
         raise RunError(f"{run}: no config.yaml here. Expected a run directory, such as runs/quickstart after a run.")
+
+
+def experiment_of(run: Path) -> Experiment:
+    """The experiment of a run, which lies where it lies: that need not be where it was made.
+
+    Raises RunError where an earlier version made it, ConfigError where its config cannot be read.
+    """
+    try:
+        return load(run / "config.yaml").model_copy(update={"out": str(run)})
+    except UnknownKey as error:
+        raise RunError(
+            f"{run}: made by an earlier version of maieutic, whose keys are unknown ({', '.join(error.keys)} in its "
+            "config.yaml). Begin in another `out`."
+        ) from None
 
 
 def claim(experiment: Experiment, shared: bool = False) -> None:

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from pipeline.core.errors import MaieuticError
+from pipeline.core.errors import ConfigError, MaieuticError
 from pipeline.core.files import written_whole
 
 Row = TypeVar("Row", bound=BaseModel)
@@ -68,7 +68,10 @@ class Appender:
 
 
 def read(path: Path, kind: type[Row]) -> Iterator[Row]:
-    """The records of a file in order; none where it does not exist. Raises StoreError with file and line."""
+    """The records of a file in order; none where it does not exist.
+
+    Raises StoreError with file and line, and ConfigError where an object of one's own that a line names is not here.
+    """
     return (record for _, record in placed(path, kind))
 
 
@@ -85,11 +88,20 @@ def placed(path: Path, kind: type[Row]) -> Iterator[tuple[int, Row]]:
                 yield place, kind.model_validate_json(line)
                 place += len(line)
             except ValidationError as error:
-                first = error.errors()[0]
-                raise StoreError(
-                    f"{path}:{number}: not a {kind.__name__}: {'.'.join(map(str, first['loc']))} {first['msg']}. "
-                    "Delete that line; the next build makes its dialogue again."
-                ) from None
+                raise _not_read(f"{path}:{number}", kind, error) from None
+
+
+def _not_read(where: str, kind: type[BaseModel], error: ValidationError) -> MaieuticError:
+    """Why a line is none of ours: what it names is not here, another version wrote it, or it is broken."""
+    errors = error.errors()
+    for problem in errors:
+        if isinstance(cause := problem.get("ctx", {}).get("error"), ConfigError):
+            return ConfigError(f"{where}: {cause}")
+    first = errors[0]
+    told = f"{where}: not a {kind.__name__}: {'.'.join(map(str, first['loc']))} {first['msg'].rstrip('.')}."
+    if any(problem["type"] == "extra_forbidden" for problem in errors):
+        return StoreError(f"{told} It was made by an earlier version of maieutic: begin in another `out`.")
+    return StoreError(f"{told} Delete that line; the next build makes its dialogue again.")
 
 
 def rewrite(path: Path, records: list[Row]) -> None:

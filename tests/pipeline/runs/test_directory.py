@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.core.errors import RunError
-from pipeline.runs.directory import claim
+from pipeline.runs.directory import claim, experiment_of
 from tests.builders import small_experiment
 
 
@@ -25,3 +25,9 @@ def test_a_run_goes_on_only_with_the_exam_and_the_labeller_it_began_with(tmp_pat
     mine.write_text("EXAM = 2\n")
     with pytest.raises(RunError, match=rf"^{key}: mine\.py is not the file that this run began with"):
         claim(experiment)
+
+
+def test_a_run_of_an_earlier_version_is_not_to_be_mended_but_begun_again(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("name: old\ncompare: {primary: {metric: a, a: b, b: c}, bootstrap: 9}\n")
+    with pytest.raises(RunError, match=r"earlier version of maieutic.*compare\.bootstrap.*Begin in another `out`"):
+        experiment_of(tmp_path)

@@ -1,11 +1,17 @@
 """A record is stored whole or not at all."""
 
+import json
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.knowledge.records import Failure
+from pipeline.core.errors import ConfigError
+from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.records import Dialogue, Failure
 from pipeline.runs.store import Appender, StoreError, read, rewrite
+from pipeline.tasks.parsing import full_task
 
 
 def failure(i: int, message: str = "why") -> Failure:
@@ -36,6 +42,34 @@ def test_a_malformed_line_is_named_with_what_to_do(tmp_path):
     path.write_bytes(path.read_bytes() + b'{"id": 3}\n')
     with pytest.raises(StoreError, match=r"f\.jsonl:2: not a Failure.*Delete that line"):
         list(read(path, Failure))
+
+
+def a_dialogue(path: Path, **changes: object) -> Path:
+    made = Dialogue(
+        id="d",
+        task=full_task("t", "1", "Two and two?", "4"),
+        condition_name="c",
+        condition=Condition(partition="facts"),
+        seed=1,
+        turns=(),
+        stop="turn_cap",
+    )
+    path.write_text(json.dumps(made.model_dump(mode="json") | changes) + "\n")
+    return path
+
+
+def test_a_line_whose_partition_lies_elsewhere_is_sound_and_not_to_be_deleted(tmp_path):
+    path = a_dialogue(tmp_path / "f.jsonl", condition={"partition": "my_row.py:ROW"})
+    with pytest.raises(ConfigError, match=r"f\.jsonl:1: 'my_row\.py:ROW'.*call from the folder") as told:
+        list(read(path, Dialogue))
+    assert "Delete" not in str(told.value) and ".." not in str(told.value)
+
+
+def test_a_line_of_an_earlier_version_is_named_as_such(tmp_path):
+    path = a_dialogue(tmp_path / "f.jsonl", condition="c", axes={"partition": "facts"})
+    with pytest.raises(StoreError, match="earlier version of maieutic: begin in another `out`") as told:
+        list(read(path, Dialogue))
+    assert "Delete" not in str(told.value)
 
 
 def test_a_missing_file_holds_no_records(tmp_path):
