@@ -10,7 +10,7 @@ whose messages say what to do. `docs/python.md` has an example that runs.
         print(dialogue.task.question, dialogue.turns[0].text)
 """
 
-from importlib import import_module, metadata
+from importlib import metadata
 from typing import TYPE_CHECKING
 
 from maieutic.api import Report as Report
@@ -25,26 +25,22 @@ from maieutic.api import run as run
 from maieutic.api import train as train
 from pipeline.core.errors import MaieuticError as MaieuticError
 
-TYPES = {
-    "Check": "evals.audit.finding",
-    "Dialogue": "pipeline.knowledge.records",
-    "Experiment": "pipeline.experiment.experiment",
-    "Failure": "pipeline.knowledge.records",
-    "Summary": "evals.report.summary_types",
-}
+TYPES = ("Check", "Dialogue", "Experiment", "Failure", "Summary")
 if TYPE_CHECKING:
-    from evals.audit.finding import Check as Check
-    from evals.report.summary_types import Summary as Summary
-    from pipeline.experiment.experiment import Experiment as Experiment
-    from pipeline.knowledge.records import Dialogue as Dialogue
-    from pipeline.knowledge.records import Failure as Failure
+    from maieutic.types import Check as Check
+    from maieutic.types import Dialogue as Dialogue
+    from maieutic.types import Experiment as Experiment
+    from maieutic.types import Failure as Failure
+    from maieutic.types import Summary as Summary
 else:
 
     def __getattr__(name):
-        """The types of arguments and results, imported when they are asked for: they bring pydantic and numpy."""
+        """The types are imported when somebody asks for one: they are heavy."""
         if name not in TYPES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(TYPES[name]), name)
+        from maieutic import types
+
+        return getattr(types, name)
 
 
 __version__ = metadata.version("maieutic")
