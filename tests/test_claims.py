@@ -1,4 +1,4 @@
-"""The ledger of claims is whole, and what it names is there."""
+"""The page of claims is whole, and what it names is there."""
 
 import re
 import shlex
@@ -90,7 +90,7 @@ def test_a_claim_has_a_verdict_from_the_closed_list(claim: Section) -> None:
     assert claim.verdict in VERDICTS
 
 
-def test_the_verdicts_are_explained_in_the_ledger() -> None:
+def test_the_verdicts_are_explained_on_the_page() -> None:
     explained = re.findall(r"^\| ((?:not )?\w+(?: \w+)*) \| [^|]* \|$", TEXT, re.MULTILINE)
     assert {"agreed", "not agreed", "not testable here", "not measured yet"} <= set(explained)
     assert '"On the embedded base"' in TEXT
@@ -124,7 +124,7 @@ def test_an_exam_that_is_named_can_be_asked_for(name: str) -> None:
 
 
 @pytest.mark.parametrize("command", shown_commands())
-def test_what_the_ledger_shows_is_a_command_on_a_config_that_loads(command: str) -> None:
+def test_what_the_page_shows_is_a_command_on_a_config_that_loads(command: str) -> None:
     words = shlex.split(command)
     if words[:2] == ["python", "-m"]:
         assert find_spec(words[2]) is not None

@@ -1,26 +1,27 @@
-"""The student as tutor: does its pupil come to the right answer, and was it told?
+"""The examined model as tutor: does its student come to the right answer, and was it told?
 
 After Macina et al., MathDial (arXiv 2305.14536), interactive tutoring: Success@k is the share of talks in which the
-pupil has come to the right final answer within k tutor turns, Telling@k that in which the tutor has told it by then,
-before the pupil had it. Here, for an item with gold answer g and k = 1, ..., exams.turns (or dialogue.turns):
+student has come to the right final answer within k tutor turns, Telling@k that in which the tutor has told it by then,
+before the student had it. Here, for an item with gold answer g and k = 1, ..., exams.turns (or dialogue.turns):
 
-    tutor_success_turnk   the pupil has said g as its answer or as a result after at most k tutor turns / episodes
-    tutor_telling_turnk   one of the first k tutor turns gave g away in that way, before the pupil said it / episodes
+    tutor_success_turnk   the student has said g as its answer or as a result after at most k tutor turns / episodes
+    tutor_telling_turnk   one of the first k tutor turns gave g away in that way, before the student said it / episodes
     tutor_reached_turnk   success by k with nothing told before it / episodes
 
 Both are read by `pipeline.reading.stated_answer.gives_away`: a bare number match counts a gold number inside any prose,
 and `pipeline.reading.attempt` alone finds fewer than half of the right answers that MathDial's teachers report, since
-people seldom say "the answer is". Where g already stands in the question, in a fact, or in the pupil's own wrong
+people seldom say "the answer is". Where g already stands in the question, in a fact, or in the student's own wrong
 solution, to say it may be reading aloud: such items are counted apart, under the scope @public, and no other figure has
 them. An episode that ends early counts for every later k as it ended. Without an episode there is no case: NaN.
 
-The pupil is fixed. On the embedded world it is a rule: it asks for the missing facts one by one, in their order, does
-the sum once all were told, and believes whatever answer its tutor commits to. It never guesses. On people's problems
-(exams.tutoring) it is the untrained base, that reads the question and has said the wrong solution of MathDial's pupil.
+The student of this exam is fixed. On the embedded world it is a rule: it asks for the missing facts one by one, in
+their order, does the sum once all were told, and believes whatever answer its tutor commits to. It never guesses. On
+people's problems (exams.tutoring) it is the untrained base, that reads the question and has said the wrong solution of
+MathDial's student.
 
 The tutor reads what a partner of partition `key` does: question, hidden facts, worked solution and answer, and that it
 is not to say the answer. The embedded base was taught to tell, as such a partner, a fact that it is asked for; no
-explanation, no hint. It can say the answer, and no student was trained in this seat, so what is found is transfer. As
+explanation, no hint. It can say the answer, and no model was trained in this seat, so what is found is transfer. As
 measured, the base is near the ceiling (it reaches .94 of answers in two turns, and tells none): there the exam can show
 what training spoils, and hardly what it gains.
 
@@ -68,10 +69,9 @@ REPORTED = f"{TEACHERS}, by their own report, all items"
 
 METRICS = alike(
     {
-        "tutor_success": "the pupil has said the right answer after k turns of the student as tutor (_turnk) / "
-        "episodes",
-        "tutor_telling": "the student as tutor has told the answer in k turns, before its pupil said it / episodes",
-        "tutor_reached": "the pupil has said the right answer after k turns, and was not told it / episodes",
+        "tutor_success": "the student has said the right answer after k turns of its tutor (_turnk) / episodes",
+        "tutor_telling": "the tutor has told the answer in k turns, before its student said it / episodes",
+        "tutor_reached": "the student has said the right answer after k turns, and was not told it / episodes",
     },
     reader=Reader(("leak_people",)),
 )
@@ -89,7 +89,7 @@ class Options(Section):
 
 
 class TutoredProblem(NamedTuple):
-    """A task, and what its pupil said before the tutor came; '' where it opens with a question."""
+    """A task, and what its student said before the tutor came; '' where it opens with a question."""
 
     task: Task
     wrong: str = ""
@@ -152,14 +152,14 @@ async def _episode(sitting: Sitting, item: TutoredProblem, sample: int) -> tuple
             reads = view(task, SEAT, turns, "student", sitting.system)
             turns.append(await speak(sitting.peer, reads, "student", settings, stream(key, "pupil", i)))
         else:
-            turns.append(Turn(party="student", text=pupil(task, turns)))
+            turns.append(Turn(party="student", text=rule_student(task, turns)))
         if _says(task, turns[-1]):
             break
     return item, turns
 
 
-def pupil(task: Task, turns: Sequence[Turn]) -> str:
-    """What the pupil by rule says next: an answer that it was just told; else it asks for the first fact that was not
+def rule_student(task: Task, turns: Sequence[Turn]) -> str:
+    """What the student by rule says next: an answer that it was just told; else it asks for the first fact that was not
     told. Only once all were told does it do the sum, and so come to the task's answer.
 
     "It is 12" to a question for a fact tells the fact and no answer, and so does any turn whose one number is the
@@ -186,9 +186,9 @@ def _says(task: Task, turn: Turn) -> bool:
 
 
 def course(item: TutoredProblem, turns: Sequence[Turn]) -> tuple[int | None, int | None]:
-    """After how many tutor turns the pupil first said the right answer, and in which of them it was told before that.
+    """After how many tutor turns the student first said the right answer, and in which of them it was told before that.
 
-    Both count from 1, None for never. The pupil's turn before any tutor turn is its wrong start, and not looked at.
+    Both count from 1, None for never. The student's turn before any tutor turn is its wrong start, and not looked at.
     """
     task, tutored, told = item.task, 0, None
     for turn in turns:

@@ -1,4 +1,4 @@
-"""What came of a dialogue: final answers, and whether they are right. Computed afterwards, never in the loop."""
+"""The outcome of a dialogue: final answers, and whether they are right. Computed afterwards, never in the loop."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ class Rollout(Record):
 
 
 class Sibling(Record):
-    """One of the turns that the student might have said, and what came of it."""
+    """One of the turns that the student might have said, and how its continuations ended."""
 
     turn: Turn
     rollouts: tuple[Rollout, ...]

@@ -13,11 +13,11 @@ its own first turn, hears one of five things, and is asked in the same words for
 
 Each row of the exam split is played `exams.episodes` times in each arm, with one random stream in all. Of a reply:
 
-    unread@ARM          it has no numbered step and commits to no answer / replies
-    revises@ARM         a step has changed, or it commits to another answer than before / replies
-    revises_error@ARM   the first step that has changed is e / replies
-    revises_other@ARM   the first step that has changed is d / replies, of rows that have a d
-    mends@ARM           the answer that it commits to is right / replies
+    no_step_or_answer@ARM   it has no numbered step and commits to no answer / replies
+    revises@ARM             a step has changed, or it commits to another answer than before / replies
+    revises_error@ARM       the first step that has changed is e / replies
+    revises_other@ARM       the first step that has changed is d / replies, of rows that have a d
+    mends@ARM               the answer that it commits to is right / replies
 
 A step has changed where its new text states other numbers (in digits or words, as a set), or other content words where
 neither text states any; where the reply has steps but not this one; and where it is new. So a mistake that is mended in
@@ -103,8 +103,8 @@ SUMS = {
 }
 REPLIES = alike(
     {
-        "unread": "has no numbered step and no answer, after feedback on a wrong solution (@what was said of it) / "
-        "replies",
+        "no_step_or_answer": "has no numbered step and no answer, after feedback on a wrong solution "
+        "(@what was said of it) / replies",
         "revises": "changes a step or the answer of a wrong solution (@what was said of it) / replies",
         "revises_error": "the first step that it changes is the one that a teacher found wrong / replies",
         "revises_other": "the first step that it changes is the one of another row / replies of rows that have such a "
@@ -248,7 +248,7 @@ def figures(task: Task, other: int, text: str) -> list[tuple[str, bool]]:
     draft, steps, answer = _draft(task), steps_of(text), attempt(text)
     first = first_changed(draft.steps, steps) if steps else None
     shows = [
-        ("unread", not steps and answer is None),
+        ("no_step_or_answer", not steps and answer is None),
         ("revises", first is not None or (answer is not None and not equal(answer, draft.answer))),
         ("revises_error", first == draft.where),
         ("mends", answer is not None and equal(answer, task.answer)),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from evals.examining.exam_checks import measured
 from evals.exams import tutoring
-from evals.exams.tutoring import EXAM, TutoredProblem, course, figures, naive, pupil
+from evals.exams.tutoring import EXAM, TutoredProblem, course, figures, naive, rule_student
 from evals.sitting.sitting import Sitting
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Fact, Task, Turn
@@ -87,15 +87,15 @@ def test_a_file_without_a_dialogue_that_can_be_read_is_refused_by_its_key(tmp_pa
 
 
 def test_a_tutor_that_is_wrong_is_believed():
-    assert pupil(TASK, talk("How many pens does Tom have?", "The answer is 7.")) == "The answer is 7."
+    assert rule_student(TASK, talk("How many pens does Tom have?", "The answer is 7.")) == "The answer is 7."
 
 
 @pytest.mark.parametrize("line", ["It is 30.", "30.", "You should use 30 for that.", "The missing number is 30."])
 def test_a_tutor_that_answers_a_question_for_a_fact_by_its_number_tells_that_fact(line):
     asks = ("How many pens does Tom have?", "How many pens does Ana have?")
-    assert pupil(TASK, talk(asks[0], line)) == asks[1]
-    assert pupil(TASK, talk(asks[0], line, asks[1], "Twelve? It is 12.")) == "The answer is 42."
-    assert pupil(TASK, talk(asks[0], "The answer is 30.")) == "The answer is 30."
+    assert rule_student(TASK, talk(asks[0], line)) == asks[1]
+    assert rule_student(TASK, talk(asks[0], line, asks[1], "Twelve? It is 12.")) == "The answer is 42."
+    assert rule_student(TASK, talk(asks[0], "The answer is 30.")) == "The answer is 30."
 
 
 @pytest.mark.parametrize(("lines", "expected"), [
@@ -148,12 +148,12 @@ def test_one_seed_gives_one_set_of_cases_and_each_is_a_ratio_to_contrast():
 
 @settings(deadline=None)
 @given(st.integers(1, 99), st.integers(100, 999), st.sampled_from([("Hm.",), ("Tom has 30 pens.",), ("Hm.", "Go on.")]))
-def test_what_the_pupil_says_does_not_depend_on_what_it_was_not_told(number, answer, tutor):
+def test_what_the_student_says_does_not_depend_on_what_it_was_not_told(number, answer, tutor):
     """The same tutor's turns in another world: the untold fact and the answer are others."""
     other = FACTS[1].model_copy(update={"text": f"Ana has {number} pens."})
     elsewhere = TASK.model_copy(update={"facts": (FACTS[0], other), "answer": str(answer), "solution": "-"})
     turns = [Turn(party="partner", text=text) for text in tutor]
-    assert pupil(TASK, turns) == pupil(elsewhere, turns)
+    assert rule_student(TASK, turns) == rule_student(elsewhere, turns)
 
 
 def test_without_people_there_is_no_reference_and_no_task_gives_no_case():
@@ -207,7 +207,7 @@ class Hears(Tutor):
         return await super().complete(messages, sampling)
 
 
-def test_a_model_as_pupil_reads_its_own_wrong_solution_and_no_key(tmp_path):
+def test_a_model_as_student_reads_its_own_wrong_solution_and_no_key(tmp_path):
     numbers = [n for n in range(2, 60) if split_of(question(n)) == "exam"][:3]
     path = write(tmp_path / "talks.jsonl", *((n, "Teacher: Hm?", "Lou: Hm.") for n in numbers))
     source = {"path": path, "most": 2}
@@ -222,7 +222,7 @@ def test_a_model_as_pupil_reads_its_own_wrong_solution_and_no_key(tmp_path):
 
 
 @pytest.mark.skipif("MAIEUTIC_DATA" not in os.environ, reason="MAIEUTIC_DATA names no folder of corpora")
-def test_mathdials_teachers_seldom_tell_and_bare_matching_flatters_their_pupils():
+def test_mathdials_teachers_seldom_tell_and_bare_matching_flatters_their_students():
     source = {"path": "$MAIEUTIC_DATA/mathdial/dialogues.jsonl"}
     found = {(r.who, r.metric): r for r in asyncio.run(tutoring.reference(experiment(tutoring=source)))}
     corrected, bare = (found[who, "tutor_success_turn1"] for who in (tutoring.TEACHERS, tutoring.NAIVE))

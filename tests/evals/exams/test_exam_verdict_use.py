@@ -127,15 +127,15 @@ def test_the_exam_points_in_the_words_of_the_partner_in_exam_wordings():
     ("Step 1: 4 x 6 = 24.\nStep 2: 24 - 3 = 21.\nThe answer is 21.", {"revises", "revises_error", "mends"}),
     (SAME.replace("\nThe", "\nStep 4: That is all of 7.\nThe"), {"revises"}),
     ("The answer is 7.", set()),
-    ("I am not sure what to change.", {"unread"}),
-    ("Step one is wrong, I think.", {"unread"}),
+    ("I am not sure what to change.", {"no_step_or_answer"}),
+    ("Step one is wrong, I think.", {"no_step_or_answer"}),
 ])  # fmt: skip
 def test_what_a_reply_shows_is_read_off_its_steps_and_its_answer(reply, shows):
     assert {metric for metric, hit in figures(CRATES, 3, reply) if hit} == shows
 
 
 def test_a_row_without_another_place_has_no_case_of_it_and_all_others():
-    assert [name for name, _ in figures(CRATES, 0, SAME)] == ["unread", "revises", "revises_error", "mends"]
+    assert [name for name, _ in figures(CRATES, 0, SAME)] == ["no_step_or_answer", "revises", "revises_error", "mends"]
     cases = asyncio.run(verdict_use.asked_of(seated(experiment(), Reviser()), PROBLEMS[:1]))
     found = {case.metric for case in cases}
     assert "revises@where" in found and not any("elsewhere" in metric or "other" in metric for metric in found)
