@@ -19,7 +19,7 @@ from evals.society.silos import BEHAVIOURS, Behaviour, behaviour, entropy, long_
 from evals.stats.intervals import Rate, wilson
 from pipeline.core.errors import ConfigError
 from pipeline.runs.store import read
-from pipeline.society.run_society import Repeat
+from pipeline.society.run_society import Repeat, repeats_path
 
 Array = np.ndarray
 # Told of a group where it is another value; and where it is there at all.
@@ -47,7 +47,7 @@ class MeasuredRepeat(NamedTuple):
 def measured(out: Path) -> list[MeasuredRepeat]:
     """Every repeat of a run, by id. Raises ConfigError where there is none, or where a row has no arrays."""
     folder = out / "society"
-    repeats = {repeat.id: repeat for repeat in read(folder / "repeats.jsonl", Repeat)}
+    repeats = {repeat.id: repeat for repeat in read(repeats_path(folder), Repeat)}
     if not repeats:
         raise ConfigError(f"{folder / 'repeats.jsonl'}: no society has been played. Run: maieutic society CONFIG")
     return [_measure(repeats[name], folder / f"{name}.npz") for name in sorted(repeats)]

@@ -178,10 +178,9 @@ def _limits(experiment: Experiment, condition_name: str) -> list[str]:
             "for word."
         )
     if condition.voice == "human":
-        limits.append("The student of MathDial is itself a language model that plays a confused pupil.")
-        limits.append("The teacher also read the student's wrong solution, which nobody says and no view shows.")
+        limits += [limit for source in experiment.sources_of(condition_name) for limit in source.limits]
         limits.append(
-            "leak_stated misses leaks in people's talk: of those that the teachers admit the rule finds 64% "
+            "leak_stated misses leaks in people's talk: of those that MathDial's teachers admit the rule finds 64% "
             "(27 of 42, docs/labels.md)."
         )
     if condition.voice == "model" and privileged(condition):

@@ -144,19 +144,20 @@ def load_tokenizer(name: str) -> PreTrainedTokenizerBase:
     place = weights_at(name)
     if not Path(place).is_dir() and ("/" not in name or name.startswith((".", "/", "~"))):
         raise ConfigError(
-            f"model: {name!r} is not a directory. Expected a model directory, a hub name OWNER/NAME, or {EMBEDDED!r}."
+            f"model (as in student.model): {name!r} is not a directory. Expected a model directory, a hub "
+            f"name OWNER/NAME, or {EMBEDDED!r}."
         )
     try:
         tokenizer = AutoTokenizer.from_pretrained(place)
     except (OSError, ValueError) as error:
         raise ConfigError(
-            f"model: no tokenizer could be read from {name!r}. Expected a directory with config.json, "
-            f"tokenizer.json and weights, or a hub name that can be downloaded. ({error})"
+            f"model (as in student.model): no tokenizer could be read from {name!r}. Expected a directory with "
+            f"config.json, tokenizer.json and weights, or a hub name that can be downloaded. ({error})"
         ) from error
     if not tokenizer.chat_template:
         raise ConfigError(
-            f"model: {name!r} has no chat template. Expected a file chat_template.jinja beside its tokenizer. "
-            "Put one there, or use the chat version of the model."
+            f"model (as in student.model): {name!r} has no chat template. Expected a file chat_template.jinja "
+            "beside its tokenizer. Put one there, or use the chat version of the model."
         )
     return tokenizer
 
@@ -170,7 +171,9 @@ def load(engine: Engine, name: str, adapter: str | None = None) -> TransformersM
         hf_logging.disable_progress_bar()
         model: Any = AutoModelForCausalLM.from_pretrained(weights_at(name), dtype=getattr(torch, engine.dtype))
     except (OSError, ValueError, SafetensorError) as error:
-        raise ConfigError(f"model: no causal language model could be read from {name!r}. ({error})") from error
+        raise ConfigError(
+            f"model (as in student.model): no causal language model could be read from {name!r}. ({error})"
+        ) from error
     if adapter is not None:
         from peft import PeftModel
 

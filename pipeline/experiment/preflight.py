@@ -14,6 +14,8 @@ from pipeline.engines.weights import EMBEDDED, is_embedded_base, weights_at
 from pipeline.experiment.experiment import Experiment
 from pipeline.reading.labeller import Own
 
+OLD_BASE = Path("data/base")  # how configs of earlier versions named the base that ships
+
 
 def preflight(experiment: Experiment) -> None:
     """Raises ConfigError with the key, the value, what was expected and what to do."""
@@ -79,6 +81,8 @@ def _check_models(experiment: Experiment) -> None:
 def _check_model(key: str, name: str) -> None:
     directory = Path(weights_at(name))
     if not directory.exists():
+        if Path(name) == OLD_BASE:
+            raise ConfigError(f"{key}: {name!r}: no such directory. The base that ships is called {EMBEDDED!r} now.")
         if _looks_local(name):
             raise ConfigError(
                 f"{key}: {name!r}: no such directory. Expected a model directory, a hub name, or {EMBEDDED!r}."

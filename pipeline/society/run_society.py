@@ -19,7 +19,7 @@ import yaml
 from pydantic import ValidationError
 
 from pipeline.core.config_reading import read_as
-from pipeline.core.errors import ConfigError
+from pipeline.core.errors import ConfigError, RunError
 from pipeline.core.files import write_whole, written_whole
 from pipeline.core.schema import Record
 from pipeline.engines.open_model import open_model
@@ -81,8 +81,15 @@ def _repeats(society: Society) -> list[tuple[Society, int]]:
         raise ConfigError(f"sweep: {told}") from None
 
 
+def repeats_path(folder: Path) -> Path:
+    """Where a society's rows are. Raises RunError where an earlier version wrote them, under another name."""
+    if (old := folder / "cells.jsonl").exists():
+        raise RunError(f"{old}: made by an earlier version of maieutic. Begin in another `out`.")
+    return folder / "repeats.jsonl"
+
+
 async def _play_missing(society: Society, repeats: list[tuple[Society, int]]) -> None:
-    folder, rows = society.folder, society.folder / "repeats.jsonl"
+    folder, rows = society.folder, repeats_path(society.folder)
     there = {row.id: row for row in read(rows, Repeat) if (folder / f"{row.id}.npz").is_file()}
     missing = [(setting, seed) for setting, seed in repeats if setting.repeat_id(seed) not in there]
     if left := len(repeats) - len(missing):

@@ -137,4 +137,8 @@ SOURCE = Source(
         "under the same licence.",
     ),
     dialogues=read_dialogues,
+    limits=(
+        "The student of MathDial is itself a language model that plays a confused pupil.",
+        "The teacher also read the student's wrong solution, which nobody says and no view shows.",
+    ),
 )

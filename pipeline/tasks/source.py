@@ -54,7 +54,8 @@ class Source:
     unlike: Callable[[Tasks, int, int], list[Task]] | None = None
     # People's dialogues on its tasks, as those of a condition, its name and a seed.
     dialogues: Callable[[Tasks, str, Condition, int], tuple[list[Dialogue], list[BadRow]]] | None = None
-    at_path: Source | None = None  # what it is instead where tasks.path is set
+    limits: tuple[str, ...] = ()  # of people's dialogues on its tasks, as cards say them
+    at_path: Callable[[str], Source] | None = None  # what it is instead where tasks.path is set: to that
 
     def __post_init__(self) -> None:
         if (self.read is None) == (self.make is None):

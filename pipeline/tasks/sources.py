@@ -30,7 +30,7 @@ FOLDER = Path(__file__).parent
 def source_of(settings: Tasks) -> Source:
     """The source that a config's `tasks` names. Raises ConfigError where there is no such source."""
     source = _outside(settings.source) if is_address(settings.source) else _inside(settings.source)
-    return source.at_path if settings.path and source.at_path else source
+    return source.at_path(settings.path) if settings.path and source.at_path else source
 
 
 def files_of(settings: Tasks) -> list[Path]:

@@ -283,6 +283,13 @@ def test_a_condition_cannot_talk_to_a_student_that_is_trained_after_it(config: P
             preflight(with_weights(name))
 
 
+def test_the_old_name_of_the_embedded_base_is_no_name_of_a_hub(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    experiment = load(config, ("student.model=data/base",))
+    monkeypatch.chdir(config.parent)
+    with pytest.raises(ValueError, match=r"student\.model: 'data/base'.* called 'embedded' now"):
+        preflight(experiment)
+
+
 def test_compare_refuses_what_is_no_run(tmp_path: Path) -> None:
     status, _, err = call("compare", tmp_path)
     assert status == 2

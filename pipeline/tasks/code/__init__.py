@@ -32,4 +32,4 @@ _FILE = Source(
     ),
     has_programs=True,
 )
-SOURCE = replace(_FILE, specifications=HAS, read=None, make=make, has_facts=True, at_path=_FILE)
+SOURCE = replace(_FILE, specifications=HAS, read=None, make=make, has_facts=True, at_path=lambda path: _FILE)

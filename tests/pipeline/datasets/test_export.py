@@ -232,6 +232,21 @@ def test_a_card_carries_the_licence_of_its_source(underspecified, tmp_path, sour
     assert "/home/someone" not in card.text and "problems.jsonl" in card.text
 
 
+@pytest.mark.parametrize("source", ["mathdial", "mine"])
+def test_only_mathdials_dialogues_are_said_to_have_its_limits(underspecified, tmp_path, source):
+    (tmp_path / "mine.py").write_text(
+        "from pipeline.tasks.source import Source\n"
+        "SOURCE = Source('mine', ('full',), read=lambda settings: ([], []), dialogues=lambda *of: ([], []))\n"
+    )
+    named = source if source == "mathdial" else f"{tmp_path}/mine.py:SOURCE"
+    tasks = {"source": named, "path": "talks.jsonl"}
+    human = Condition(partition="key", voice="human")
+    made = Experiment(name="x", out=str(tmp_path), conditions={"key": human}, tasks=tasks)
+    exported(made, "key", [dialogue(underspecified[0], "Hm.", condition_name="key")])
+    card = (tmp_path / "datasets/key/README.md").read_text()
+    assert ("plays a confused pupil" in card) == ("nobody says and no view shows" in card) == (source == "mathdial")
+
+
 def row(condition_name: str, task: int, copy: int = 0, seed: int = 1, tokens: int = 10) -> Row:
     name = f"{condition_name}-{task}-{copy}-{seed}"
     return {"id": name, "task_id": f"t{task}", "seed": seed, "round": 0, "tokens": tokens}

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.core.config_reading import read_as
-from pipeline.core.errors import ConfigError
+from pipeline.core.errors import ConfigError, RunError
 from pipeline.engines.scripted import ScriptedModel
 from pipeline.reading.embedder import installed_model
 from pipeline.runs.store import read
@@ -42,6 +42,13 @@ def arrays(out: Path) -> dict[str, bytes]:
 def test_the_configs_that_ship_are_societies_whose_cells_are_all_distinct(name):
     found = [one.repeat_id(seed) for one, seed in read_as(Society, CONFIGS / f"{name}.yaml").all_repeats()]
     assert len(found) == len(set(found)) > 1
+
+
+def test_a_society_of_an_earlier_version_is_not_played_again_without_a_word(tmp_path):
+    (tmp_path / "run/society").mkdir(parents=True)
+    (tmp_path / "run/society/cells.jsonl").write_text("{}\n")
+    with pytest.raises(RunError, match=r"cells\.jsonl: made by an earlier version of maieutic"):
+        play_society(config(tmp_path))
 
 
 def test_a_run_has_a_cell_for_each_value_and_seed_and_a_rerun_plays_none(tmp_path, capsys):

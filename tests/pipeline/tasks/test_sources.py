@@ -1,5 +1,6 @@
 """Sources in this folder and in a file outside the repository: one descriptor each."""
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from maieutic.cli import app
 from pipeline.core.errors import ConfigError
 from pipeline.experiment.assignment import tasks_of
 from pipeline.experiment.experiment import load
+from pipeline.tasks import gsm8k
 from pipeline.tasks.loading import load_tasks, stream_tasks
 from pipeline.tasks.settings import Tasks
 from pipeline.tasks.source import UNKNOWN
@@ -65,6 +67,17 @@ def config(tmp_path: Path, mine: Path) -> Path:
 def test_a_source_of_this_folder_bears_its_modules_name_and_says_its_licence(name):
     source = source_of(Tasks(source=name))
     assert source.name == name and source.specifications and source.licence != UNKNOWN
+
+
+def test_only_gsm8k_itself_bears_its_licence(tmp_path, monkeypatch):
+    mine, theirs = tmp_path / "mine.jsonl", tmp_path / "theirs.jsonl"
+    mine.write_text("{}\n")
+    theirs.write_text("{ }\n")
+    monkeypatch.setattr(gsm8k, "PUBLISHED", {hashlib.sha256(theirs.read_bytes()).hexdigest()})
+    licences = {path: source_of(Tasks(source="gsm8k", path=path)).licence for path in (str(mine), str(theirs))}
+    assert licences[str(mine)] == UNKNOWN and licences[str(theirs)].spdx == "mit"
+    assert source_of(Tasks(source="gsm8k", path="openai/gsm8k")).licence.spdx == "mit"
+    assert source_of(Tasks(source="gsm8k", path="somebody/else")).licence == UNKNOWN
 
 
 def call(*arguments: object) -> str:
