@@ -34,6 +34,14 @@ def test_files_and_links_that_a_page_names_are_there(page: Path) -> None:
     assert missing + [target for target in linked if not (page.parent / target).exists()] == []
 
 
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_a_module_that_a_page_names_without_its_folder_is_there(page: Path) -> None:
+    folders = ("pipeline", "training", "evals", "maieutic", "benchmarks", "docs", "tests", "environments")
+    there = {path.name for folder in folders for path in (ROOT / folder).rglob("*.py")}
+    named = set(re.findall(r"`(\w+\.py)\b", page.read_text())) - {"my.py", "file.py"}
+    assert not named - there
+
+
 def test_the_index_has_every_page_once() -> None:
     pages = re.findall(r"\]\((\w+\.md)\)", (ROOT / "docs" / "index.md").read_text())
     assert sorted(pages) == sorted(page.name for page in (ROOT / "docs").glob("*.md") if page.name != "index.md")

@@ -1,4 +1,4 @@
-"""docs/commands.md is what the command line says of itself."""
+"""docs/commands.md is what the command line says of itself, docs/config.md what the sections of a config do."""
 
 import runpy
 from pathlib import Path
@@ -14,3 +14,9 @@ def test_the_reference_of_commands_is_current() -> None:
 def test_the_reference_of_commands_is_plain_and_whole() -> None:
     text = (ROOT / "docs" / "commands.md").read_text().replace("[ARGS]...", "").replace("[RUNS]...", "")
     assert not [mark for mark in ("&#", "{", "[[", "...\n") if mark in text]
+
+
+def test_the_reference_of_config_keys_is_current() -> None:
+    made = runpy.run_path(str(ROOT / "docs" / "config_keys.py"))["config"]()
+    assert made == (ROOT / "docs" / "config.md").read_text(), "make it anew: python docs/config_keys.py"
+    assert "| `helped` | int | `0` | Training problems" in made and "## `training.grpo`" in made
