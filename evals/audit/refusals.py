@@ -46,7 +46,7 @@ def can_be_used(settings: AuditSettings) -> None:
 
             load_tokenizer(settings.reader)
     except ConfigError as error:
-        raise ConfigError(re.sub(r"\Amodel:", "audit.reader:", str(error))) from error
+        raise ConfigError(re.sub(r"\Amodel[^:]*:", "audit.reader:", str(error))) from error
 
 
 def none_fits(target: str, settings: TalkSource, bad: list[BadRow]) -> str:
