@@ -121,10 +121,11 @@ def eval_(
 ) -> None:
     """Examine the untrained base and every trained student. `eval labels CONFIG` measures who labels turns."""
     with _told():
-        if labels is not None:
+        if labels is not None or str(config) == "labels":
             from evals.readers.labels.measure_labellers import measure_labellers
 
-            _open_next(*measure_labellers(str(config), labels, tuple(overrides or ())))
+            # Where no config is named, the one that ships.
+            _open_next(*measure_labellers(str(config), labels or Path("labels"), tuple(overrides or ())))
             return
         experiment = _load(config, overrides)
         _open_next(api.examine(experiment), f"after `maieutic compare {experiment.run}` its report.html")

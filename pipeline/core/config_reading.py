@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypeVar
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from pipeline.core.config_kinds import ConfigKind, kind_of
 from pipeline.core.errors import ConfigError, UnknownKey
 from pipeline.core.explained import explain
 from pipeline.core.resources import shipped
@@ -26,10 +27,10 @@ Seed = Annotated[int, Field(ge=0, lt=2**31)]  # what every library takes
 Kind = TypeVar("Kind", bound=Section)
 
 
-def config_file(path: Path) -> Path:
+def config_file(path: Path, kind: ConfigKind | None = None) -> Path:
     """A file that is here, or else the shipped config of that name: `quickstart`, or `configs/quickstart.yaml`.
 
-    Raises ConfigError where neither exists.
+    Raises ConfigError where neither exists, with those of the kind that ship.
     """
     named = path if path.suffix in (".yaml", ".yml") else path.with_name(f"{path.name}.yaml")  # 0.6b is no suffix
     for here in (path, named):
@@ -39,8 +40,14 @@ def config_file(path: Path) -> Path:
     if path.parent in (Path(), Path("configs")) and (ships / named.name).is_file():
         return ships / named.name
     near = ", ".join(sorted(map(str, path.parent.glob("*.yaml")))) or "none"
-    known = ", ".join(sorted(file.stem for file in ships.glob("*.yaml")))
+    known = ", ".join(shipped_configs(kind))
     raise ConfigError(f"{path}: no such file, nor a config that ships. Configs beside it: {near}. What ships: {known}.")
+
+
+def shipped_configs(kind: ConfigKind | None = None) -> list[str]:
+    """Names of the configs that ship, or of those of a kind."""
+    files = sorted(shipped("configs").glob("*.yaml"))
+    return [file.stem for file in files if kind in (None, kind_of(yaml.safe_load(file.read_text(encoding="utf-8"))))]
 
 
 def read_as(kind: type[Kind], path: Path, overrides: tuple[str, ...] = ()) -> Kind:
@@ -48,12 +55,12 @@ def read_as(kind: type[Kind], path: Path, overrides: tuple[str, ...] = ()) -> Ki
 
     `path` is a file or the name of a config that ships, see `config_file`.
     """
-    return made_of(kind, path, read_yaml(path), overrides)
+    return made_of(kind, path, read_yaml(path, kind), overrides)
 
 
-def read_yaml(path: Path) -> dict[str, Any]:
+def read_yaml(path: Path, kind: type[Section]) -> dict[str, Any]:
     """A file (see `config_file`) that holds a mapping. Raises ConfigError."""
-    path = config_file(path)
+    path = config_file(path, kind_of(kind.model_fields))
     try:
         raw = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
@@ -65,6 +72,12 @@ def read_yaml(path: Path) -> dict[str, Any]:
 
 def made_of(kind: type[Kind], path: Path, raw: dict[str, Any], overrides: tuple[str, ...] = ()) -> Kind:
     """The same of what a file held, or would hold. Raises ConfigError."""
+    expected, found = kind_of(kind.model_fields), kind_of(raw)
+    if expected and found and found != expected:
+        raise ConfigError(
+            f"{path}: this is the config of {found.name}, expected that of {expected.name}. "
+            f"Call: {found.command} {path}"
+        )
     for text in overrides:
         _override(raw, text)
     return valid(kind, path, raw, overrides)

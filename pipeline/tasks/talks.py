@@ -118,7 +118,7 @@ def load_source(target: str, overrides: tuple[str, ...] = ()) -> TalkSource:
     """A description in YAML, or the defaults with `target` as the one file. Raises ConfigError."""
     path, raw = Path(target), dict[str, Any](files={"all": target})
     if target.endswith((".yaml", ".yml")):
-        raw = read_yaml(path)
+        raw = read_yaml(path, TalkSource)
         if "conditions" in raw:
             raise ConfigError(
                 f"{path}: this is an experiment. Audit its run, which `maieutic build {path}` makes, such as "

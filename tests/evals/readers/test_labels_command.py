@@ -74,6 +74,11 @@ def test_the_command_takes_a_config_after_the_word_labels(tmp_path):
     assert refused.exit_code == 2 and "or the word labels" in refused.stderr
 
 
+def test_the_word_labels_alone_takes_the_config_that_ships(tmp_path):
+    said = CliRunner().invoke(app, ["eval", "labels", "--set", f"data={tmp_path}"])
+    assert said.exit_code == 2 and "holds none of mrda" in said.stderr
+
+
 def test_the_config_that_ships_is_valid():
     shipped = read_as(LabelSettings, Path(__file__).parents[3] / "configs" / "labels.yaml")
     assert shipped == LabelSettings()

@@ -4,9 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.core.config_reading import config_file
+from pipeline.core.config_kinds import KINDS, kind_of
+from pipeline.core.config_reading import config_file, read_as, shipped_configs
 from pipeline.core.errors import ConfigError
 from pipeline.core.resources import shipped
+from pipeline.experiment.experiment import Experiment
+from pipeline.society.society_settings import Society
+from pipeline.tasks.talks import load_source
 
 
 @pytest.mark.parametrize("name", ["quickstart", "quickstart.yaml", "configs/quickstart.yaml", "configs/quickstart"])
@@ -37,3 +41,23 @@ def test_a_config_that_is_nowhere_is_refused_with_what_is_here_and_what_ships(
     beside.write_text("name: mine\n")
     with pytest.raises(ConfigError, match=rf"{name}: no such file, nor .*mine\.yaml.*What ships: .*quickstart"):
         config_file(Path(name))
+
+
+def test_every_shipped_config_is_of_one_kind() -> None:
+    assert sorted(name for kind in KINDS for name in shipped_configs(kind)) == shipped_configs()
+    assert kind_of(Experiment.model_fields) == KINDS[0] and kind_of(Society.model_fields) == KINDS[1]
+
+
+def test_a_config_of_another_kind_is_told_with_the_command_that_takes_it() -> None:
+    with pytest.raises(ConfigError, match=r"^mirroring: this .* of a society, .* Call: maieutic society mirroring$"):
+        read_as(Experiment, Path("mirroring"))
+    with pytest.raises(ConfigError, match=r"Call: maieutic run quickstart$"):
+        read_as(Society, Path("quickstart"))
+    with pytest.raises(ConfigError, match=r"Call: maieutic eval labels labels\.yaml$"):
+        load_source("labels.yaml")
+
+
+def test_only_configs_that_a_command_takes_are_said_to_ship() -> None:
+    with pytest.raises(ConfigError) as told:
+        read_as(Society, Path("quickstar"))
+    assert "mirroring" in str(told.value) and "quickstart" not in str(told.value).partition("What ships: ")[2]
