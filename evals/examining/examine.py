@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 from evals.examining.answers_asked import most_answers
 from evals.examining.references import make_references, references_table
-from evals.exams.registry import exams_of
+from evals.exams.registry import exams_of, included
 from evals.metrics.case import Case
 from evals.sitting.exam import sits
 from evals.sitting.examined_run import Run
 from evals.sitting.scaffold import scaffolded
 from evals.sitting.sitting import Sitting, counted
 from pipeline.core.files import write_rows
+from pipeline.core.plugins import failing_as, is_address
 from pipeline.core.schema import Task
 from pipeline.dialogue.casting import Casting
 from pipeline.engines.model import EngineDown, Model
@@ -71,9 +73,10 @@ async def examine(
         labeller=open_labeller(experiment.acts, experiment.engine),
     )
     cases: list[Case] = []
-    for exam in exams_of(experiment):
+    for name, exam in zip(included(experiment), exams_of(experiment), strict=True):
         if sits(exam, experiment):
-            cases += await exam.sit(sitting)
+            with failing_as("exams.include", name) if is_address(name) else nullcontext():
+                cases += await exam.sit(sitting)
     if 2 * len(sitting.errors) > len(sitting.outcomes):
         raise EngineDown(
             f"exams of {cell.condition_name}, seed {cell.seed}: the engine failed at {len(sitting.errors)} of "

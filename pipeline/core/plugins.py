@@ -11,11 +11,14 @@ import difflib
 import importlib.util
 import os
 import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import TypeVar
 
-from pipeline.core.errors import ConfigError
+from pipeline.core.errors import ConfigError, MaieuticError
 
 T = TypeVar("T")
 
@@ -48,11 +51,12 @@ def load_object(address: str, expected: type[T]) -> T:
         )
     module = _module(path, address)
     if not hasattr(module, name):
-        known = [other for other, value in vars(module).items() if isinstance(value, expected)]
+        known = [other for other, value in vars(module).items() if isinstance(value, expected) and _own(other, module)]
         near = difflib.get_close_matches(name, known, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
         raise ConfigError(
-            f"{address!r}: {file} has no {name!r}.{hint} Of type {expected.__name__} it has: "
+            f"{address!r}: {file} has no {name!r}.{hint} "
+            f"{'It has' if expected is object else f'Of type {expected.__name__} it has'}: "
             f"{', '.join(known) or 'nothing'}."
         )
     value = getattr(module, name)
@@ -61,6 +65,36 @@ def load_object(address: str, expected: type[T]) -> T:
             f"{address!r}: {name} in {file} is of type {type(value).__name__}, expected {expected.__name__}."
         )
     return value
+
+
+@contextmanager
+def failing_as(key: str, address: str) -> Iterator[None]:
+    """What code of an address raises, as a MaieuticError that names key and address, with the line behind it.
+
+    This project's own errors, and those of files and engines, stay what they are. Raises MaieuticError.
+    """
+    try:
+        yield
+    except Exception as error:
+        cause: BaseException = error
+        while isinstance(cause, BaseExceptionGroup):
+            cause = cause.exceptions[0]
+        if isinstance(cause, MaieuticError | OSError):
+            raise
+        file = file_of(address)
+        lines = [frame.lineno for frame in traceback.extract_tb(cause.__traceback__) if Path(frame.filename) == file]
+        at = f" in line {lines[-1]}" if lines else ""
+        raise MaieuticError(
+            f"{key}: {address!r} failed{at}: {type(cause).__name__}: {cause}. Mend that file."
+        ) from error
+
+
+def _own(name: str, module: ModuleType) -> bool:
+    """Whether a name of a module was made in it, as far as can be told: not Python's, and not imported."""
+    value = vars(module)[name]
+    made_in = value.__module__ if isinstance(value, type | FunctionType) else module.__name__
+    foreign = made_in != module.__name__ or isinstance(value, ModuleType | type(annotations))
+    return not foreign and not name.startswith("__")
 
 
 def _module(path: Path, address: str) -> ModuleType:

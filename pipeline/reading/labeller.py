@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from pipeline.core.errors import ConfigError
-from pipeline.core.plugins import load_object
+from pipeline.core.plugins import failing_as, load_object
 from pipeline.engines.open_model import open_model
 from pipeline.engines.settings import Engine
 from pipeline.reading.acts import ACTS, acts, questions
@@ -52,7 +52,8 @@ class Own:
     def __call__(self, turns: Sequence[TurnInContext]) -> list[Labelled]:
         """Raises ConfigError where it gives something else than acts for each turn."""
         assert callable(self.labels)
-        labels = [given if isinstance(given, Unlabelled) else frozenset(given) for given in self.labels(turns)]
+        with failing_as("acts.labeller", self.address):
+            labels = [given if isinstance(given, Unlabelled) else frozenset(given) for given in self.labels(turns)]
         named = set[str]().union(*(given for given in labels if not isinstance(given, Unlabelled)))
         unknown = sorted(named - {*ACTS, "question"})
         if len(labels) != len(turns) or unknown:

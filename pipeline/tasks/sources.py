@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import get_args
 
 from pipeline.core.errors import ConfigError
-from pipeline.core.plugins import file_of, is_address, load_object
+from pipeline.core.plugins import failing_as, file_of, is_address, load_object
 from pipeline.core.schema import Specification, Task
 from pipeline.tasks.parsing import BadRow
 from pipeline.tasks.settings import Tasks
@@ -89,7 +89,9 @@ def _as_its_own(address: str, source: Source) -> Reader:
     assert reads is not None
 
     def read(settings: Tasks) -> tuple[list[Task], list[BadRow]]:
-        match reads(settings):
+        with failing_as("tasks.source", address):
+            given: object = reads(settings)
+        match given:
             case [list(tasks), list(bad)] if all(isinstance(task, Task) for task in tasks):
                 own = ({"source": source.name, "split": split_of(task.full_question)} for task in tasks)
                 return [task.model_copy(update=update) for task, update in zip(tasks, own, strict=True)], bad

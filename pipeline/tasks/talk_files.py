@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -28,8 +29,18 @@ def open_rows(split: str, name: str, rows: str = "") -> Iterator[tuple[str, str,
         yield from ((split, *placed) for placed in _of_parquet(path, key))
     elif path.is_file():
         yield from ((split, where.rpartition("/")[2], row) for where, row in json_lines(path, key))
+    elif not path.is_dir() and not may_be_of_hub(name):
+        raise ConfigError(
+            f"{key}: {name!r} is no file or folder here, and no name of the Hugging Face hub, which is OWNER/NAME "
+            "where OWNER is no folder here. Correct the path."
+        )
     else:
         yield from _of_hub(path if path.is_dir() else Path(name), key)
+
+
+def may_be_of_hub(name: str) -> bool:
+    """Whether a name that is no path here can be one of the hub: OWNER/NAME, where OWNER is no folder here."""
+    return bool(re.fullmatch(r"\w[\w.-]*/\w[\w.-]*", name)) and not Path(name).parent.is_dir()
 
 
 def _of_parquet(path: Path, key: str) -> Iterator[tuple[str, Any]]:

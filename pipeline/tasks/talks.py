@@ -18,12 +18,13 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
-from pipeline.core.config_reading import Section, made_of, read_yaml
+from pipeline.core.config_kinds import kind_of
+from pipeline.core.config_reading import Section, made_of, read_yaml, shipped_configs
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Party, Record, Turn
 from pipeline.knowledge.partition import PARTITIONS, find_partition
 from pipeline.tasks.parsing import BadRow, RowError, parse
-from pipeline.tasks.talk_files import open_rows
+from pipeline.tasks.talk_files import may_be_of_hub, open_rows
 
 Role = Literal["student", "partner", "none"]
 # The party that would be trained is the student: of chat data the assistant.
@@ -115,9 +116,19 @@ class Talk(Record):
 
 
 def load_source(target: str, overrides: tuple[str, ...] = ()) -> TalkSource:
-    """A description in YAML, or the defaults with `target` as the one file. Raises ConfigError."""
+    """A description in YAML, by its file or its name where it ships, or the defaults with `target` as the one file.
+
+    Raises ConfigError.
+    """
     path, raw = Path(target), dict[str, Any](files={"all": target})
-    if target.endswith((".yaml", ".yml")):
+    ships = not path.exists() and target in shipped_configs()
+    if not (ships or "$" in target or path.exists() or may_be_of_hub(target) or path.suffix in (".yaml", ".yml")):
+        raise ConfigError(
+            f"{target}: there is none of this name. Expected a run directory, such as runs/quickstart; a JSON, JSON "
+            "Lines or Parquet file, or a folder of such; a description of a dataset, in YAML or one that ships "
+            f"({', '.join(shipped_configs(kind_of(TalkSource.model_fields)))}); or OWNER/NAME of the Hugging Face hub."
+        )
+    if ships or target.endswith((".yaml", ".yml")):
         raw = read_yaml(path, TalkSource)
         if "conditions" in raw:
             raise ConfigError(

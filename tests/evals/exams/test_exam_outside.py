@@ -16,7 +16,7 @@ from evals.report.power import plan
 from evals.report.report_page import write
 from evals.report.summary import summarize
 from evals.report.terminal_tables import table
-from pipeline.core.errors import ConfigError
+from pipeline.core.errors import ConfigError, MaieuticError
 from pipeline.experiment.experiment import Experiment, dump
 from tests.builders import small_experiment
 
@@ -65,6 +65,14 @@ def made(folder: Path, metric: str = "greets_net", **exams: object) -> Experimen
         tasks={"exam": {"full": 2, "underspecified": 2}},
         compare={"primary": contrast},
     )
+
+
+def test_an_exam_that_fails_is_named_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    experiment = made(tmp_path)
+    (tmp_path / "my.py").write_text(FILE.replace("    hits = []", "    hits = [][1]"), encoding="utf-8")
+    with pytest.raises(MaieuticError, match=r"^exams\.include: '.*my.py:EXAM' failed in line \d+: IndexError"):
+        asyncio.run(examine_all(experiment))
 
 
 def test_it_is_in_the_results_and_everywhere_in_the_report(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.core.errors import ConfigError
-from pipeline.core.plugins import is_address, load_object
+from pipeline.core.errors import ConfigError, MaieuticError
+from pipeline.core.plugins import failing_as, is_address, load_object
 from pipeline.core.schema import Fact
 
 FILE = """
@@ -58,3 +58,23 @@ def test_a_missing_file_and_one_that_fails_are_named(tmp_path: Path) -> None:
 def test_an_address_is_a_python_file_and_a_name() -> None:
     assert is_address("my.py:EXAM") and is_address("/a b/my.py:read")
     assert not any(map(is_address, ("asking", "my.py", "my.txt:EXAM", "my.py:not a name")))
+
+
+def test_of_what_a_file_has_neither_pythons_names_nor_imported_ones_are_told(tmp_path: Path) -> None:
+    (tmp_path / "my.py").write_text(
+        "from __future__ import annotations\nimport json\nfrom pathlib import Path\nONE = 1\n"
+    )
+    with pytest.raises(ConfigError, match=r"It has: ONE\.$"):
+        load_object(f"{tmp_path}/my.py:read", object)
+
+
+def test_a_failure_inside_a_file_of_ones_own_names_key_address_and_line(tmp_path: Path) -> None:
+    (tmp_path / "my.py").write_text("def read():\n    return [][1]\n")
+    read = load_object(f"{tmp_path}/my.py:read", object)
+    assert callable(read)
+    with (
+        pytest.raises(MaieuticError, match=r"^tasks\.source: '.*' failed in line 2: IndexError: list") as told,
+        failing_as("tasks.source", f"{tmp_path}/my.py:read"),
+    ):
+        read()
+    assert isinstance(told.value.__cause__, IndexError)

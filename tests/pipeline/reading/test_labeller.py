@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from evals.examining.examine import examine
-from pipeline.core.errors import ConfigError
+from pipeline.core.errors import MaieuticError
 from pipeline.core.schema import Fact
 from pipeline.engines.model import EngineError
 from pipeline.engines.scripted import ScriptedModel
@@ -199,6 +199,9 @@ def short(turns):
 def strange(turns):
     return [{"sing"} for turn in turns]
 
+def fails(turns):
+    return turns[9]
+
 ACTS = 3
 """
 
@@ -219,11 +222,12 @@ def test_a_labeller_outside_the_repository_is_asked_for_all_turns_at_once(own):
 @pytest.mark.parametrize(("name", "message"), [
     ("short", "labels for 1 of 2 turns"),
     ("strange", "among them 'sing'"),
+    ("fails", "acts.labeller: .* failed in line .*: IndexError"),
     ("ACTS", "expected a function"),
     ("lable", "acts.labeller: .*has no 'lable'"),
 ])  # fmt: skip
 def test_what_labels_no_turns_is_refused_with_what_was_expected(own, name, message):
-    with pytest.raises(ConfigError, match=message):
+    with pytest.raises(MaieuticError, match=message):
         Own(f"{own}:{name}")([TurnInContext("a"), TurnInContext("b")])
 
 

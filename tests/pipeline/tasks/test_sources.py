@@ -9,7 +9,7 @@ import yaml
 from typer.testing import CliRunner
 
 from maieutic.cli import app
-from pipeline.core.errors import ConfigError
+from pipeline.core.errors import MaieuticError
 from pipeline.experiment.assignment import tasks_of
 from pipeline.experiment.experiment import load
 from pipeline.tasks import gsm8k
@@ -38,6 +38,7 @@ SOURCE = Source(
 )
 HALF = lambda settings: read(settings)[0]
 NUMBER = 3
+FAILS = lambda settings: settings.nosuch
 """
 COUNTS = {"full": 3, "underspecified": 3}
 
@@ -131,9 +132,10 @@ def test_a_reader_alone_may_have_every_specification_and_an_unknown_licence(mine
     ("SORCE", "tasks.source: .*has no 'SORCE'. Did you mean 'SOURCE'"),
     ("NUMBER", "of type int, expected a Source"),
     ("HALF", "reads something else than"),
+    ("FAILS", "tasks.source: .* failed in line .*: AttributeError"),
 ])  # fmt: skip
 def test_what_is_no_source_is_refused_with_what_was_expected(mine, name, message):
-    with pytest.raises(ConfigError, match=message):
+    with pytest.raises(MaieuticError, match=message):
         load_tasks(Tasks(source=f"{mine}:{name}"), "train")
 
 

@@ -138,3 +138,25 @@ def test_published_sets_are_read_whole(name: str, count: int) -> None:
     talks, bad = read_talks(load_source(str(ROOT / f"configs/audit_{name}.yaml")))
     assert (len(talks), bad) == (count, [])
     assert all(talk.texts("student") and talk.texts("partner") for talk in talks)
+
+
+@pytest.mark.parametrize("target", ["nosuch", "nowhere.jsonl", "runs/nosuch"])
+def test_a_target_that_is_nowhere_is_refused_at_once_with_what_is_expected(target, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "runs").mkdir()
+    with pytest.raises(ConfigError, match=rf"^{target}: .* a run directory.*audit_cima.*OWNER/NAME"):
+        load_source(target)
+
+
+def test_a_description_that_ships_is_found_by_its_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert load_source("audit_cima").rows == "prepDataset"
+    with pytest.raises(ConfigError, match="Audit its run"):
+        load_source("quickstart")
+
+
+def test_the_hub_is_asked_for_no_bare_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.yaml").write_text("files: {train: nosuch}")
+    with pytest.raises(ConfigError, match=r"^files\.train: 'nosuch' is no file or folder"):
+        read_talks(load_source("mine.yaml"))
