@@ -69,7 +69,13 @@ def open_material(target: str, overrides: tuple[str, ...] = ()) -> Material:
     is_free(out, source)
     can_be_used(settings.audit)
     if not of_run:
-        talks, bad = read_talks(settings)
+        try:
+            talks, bad = read_talks(settings)
+        except ConfigError as error:
+            if settings.files != {"all": target}:
+                raise
+            # The target is the file itself, and nobody wrote the key.
+            raise ConfigError(str(error).removeprefix("files.all: ")) from error
         if bad and not talks:
             raise ConfigError(none_fits(target, settings, bad))
         return Material(name=name, talks=talks, bad=bad, settings=settings.audit, out=out, source=source)

@@ -79,7 +79,7 @@ def test_a_folder_of_files_that_differ_and_the_audits_own_folder_are_refused(cal
     write("mixed/a.jsonl", {"messages": CHAT})
     write("mixed/b.jsonl", {"messages": 3, "other": [1]})
     status, told = call("mixed")
-    assert status == 2 and "files.all: 'mixed'" in told and "same fields" in told
+    assert status == 2 and "'mixed' is no file" in told and "files.all" not in told and "same fields" in told
     call(write("chat.jsonl", {"messages": CHAT}))
     assert call("runs/audit/chat")[0] == 2
 
@@ -170,3 +170,9 @@ def test_in_80_columns_the_table_breaks_its_last_column_alone() -> None:
         assert all(part in line for part in ("fail", "0.096 (0.055 to 0.138)", "18600", "0.05", "a partner turn"))
     assert any("not testable" in line and "balance" in line for line in lines)
     assert len(lines) <= 1 + 4 * len(names) + 1
+
+
+def test_of_a_file_that_is_the_target_no_key_is_named(call: Call) -> None:
+    Path("chat.json").write_text("{")
+    status, told = call("chat.json")
+    assert status == 2 and told.startswith("'chat.json' is not JSON")
