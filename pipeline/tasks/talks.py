@@ -34,6 +34,7 @@ ROLES: dict[str, Role] = {
     "system": "none",
 }  # fmt: skip
 NO_PARTITION = f"'{{}}' is not a partition. Known: {', '.join(PARTITIONS)}; empty where it is unknown"
+FILES = (".yaml", ".yml", ".json", ".jsonl", ".parquet")  # refused where they are read
 SHAREGPT = {"turns": ("conversations",), "role": "from", "text": "value"}
 FILLED = ("condition_name", "earlier", "partition", "solution", "specification", "disclosure")
 
@@ -122,7 +123,7 @@ def load_source(target: str, overrides: tuple[str, ...] = ()) -> TalkSource:
     """
     path, raw = Path(target), dict[str, Any](files={"all": target})
     ships = not path.exists() and target in shipped_configs()
-    if not (ships or "$" in target or path.exists() or may_be_of_hub(target) or path.suffix in (".yaml", ".yml")):
+    if not (ships or "$" in target or path.exists() or may_be_of_hub(target) or path.suffix in FILES):
         raise ConfigError(
             f"{target}: there is none of this name. Expected a run directory, such as runs/quickstart; a JSON, JSON "
             "Lines or Parquet file, or a folder of such; a description of a dataset, in YAML or one that ships "
