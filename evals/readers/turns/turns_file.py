@@ -1,0 +1,138 @@
+"""Turns that people or models labelled by the guide (data/reading/GUIDE.md): one JSON object a line.
+
+{"id": "a-0001", "kind": "student", "source": "word_problem", "task_id": "word_problem/7",
+ "question": "...", "facts": [{"id": "f1", "text": "...", "public": false}], "answer": "35",
+ "before": [{"party": "student", "text": "..."}], "text": "How many crates were there?",
+ "labels": {"asks": ["f1"], "generic_request": false, ..., "stance": "none"}}
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Literal
+
+from pydantic import ValidationError, model_validator
+
+from pipeline.core.errors import ConfigError
+from pipeline.core.schema import Fact, Party, Record
+from pipeline.reading.protocol import (
+    Feedback,
+    PartnerReading,
+    Reveals,
+    Stance,
+    StudentReading,
+    TurnToRead,
+    Utterance,
+)
+
+
+class _Said(Record):
+    party: Party
+    text: str
+
+
+class _FactRow(Record):
+    id: str
+    text: str
+    public: bool
+
+
+class StudentLabels(Record):
+    asks: tuple[str, ...]
+    generic_request: bool
+    repeats_question: bool
+    other_question: bool
+    says_missing: bool
+    attempt: str | None
+    tentative: bool
+    done: bool
+    stance: Stance
+
+
+class PartnerLabels(Record):
+    tells: tuple[str, ...]
+    tells_wrong: tuple[str, ...]
+    reveals_answer: Reveals
+    feedback: Feedback
+    refuses: bool
+    off_role: bool
+
+
+class LabelledRow(Record):
+    """One line of such a file."""
+
+    id: str
+    kind: Literal["student", "partner"]
+    source: str
+    task_id: str
+    question: str
+    facts: tuple[_FactRow, ...]
+    answer: str
+    before: tuple[_Said, ...] = ()
+    text: str
+    labels: StudentLabels | PartnerLabels
+
+    @model_validator(mode="after")
+    def _labels_fit(self) -> LabelledRow:
+        wanted = StudentLabels if self.kind == "student" else PartnerLabels
+        if not isinstance(self.labels, wanted):
+            raise ValueError(f"a turn of kind {self.kind!r} has the labels of the other party")
+        named = self.labels.asks if isinstance(self.labels, StudentLabels) else self.labels.tells
+        unknown = set(named) - {fact.id for fact in self.facts}
+        if unknown:
+            raise ValueError(f"the labels name {sorted(unknown)}, and the facts are {[f.id for f in self.facts]}")
+        return self
+
+    @property
+    def turn(self) -> TurnToRead:
+        code = re.match(r"(?:[^\n]*\n)*?\s*def (\w+)\(", self.answer)
+        return TurnToRead(
+            party=self.kind,
+            text=self.text,
+            question=self.question,
+            facts=tuple(Fact(id=fact.id, text=fact.text, public=fact.public) for fact in self.facts),
+            before=tuple(Utterance(said.party, said.text) for said in self.before),
+            answer=self.answer,
+            entry=code[1] if code else "",
+        )
+
+    @property
+    def truth(self) -> StudentReading | PartnerReading:
+        if isinstance(self.labels, StudentLabels):
+            fields = self.labels.model_dump()
+            return StudentReading(**{**fields, "asks": frozenset(fields["asks"])})
+        labels = self.labels
+        return PartnerReading(
+            tells=frozenset(labels.tells),
+            tells_wrong=frozenset(labels.tells_wrong),
+            reveals=labels.reveals_answer,
+            feedback=labels.feedback,
+            refuses=labels.refuses,
+            off_role=labels.off_role,
+        )
+
+
+def read_turns(path: Path) -> list[LabelledRow]:
+    """Raises ConfigError with the file, the line and what was expected."""
+    rows = []
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise ConfigError(
+            f"{path}: cannot be read ({error.strerror}). Expected labelled turns, JSON by line"
+        ) from error
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            rows.append(LabelledRow.model_validate_json(line))
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"]))
+            raise ConfigError(
+                f"{path}, line {number}: {where}: {first['msg']}. Expected a labelled turn (evals/readers/turns/turns_file.py)"
+            ) from error
+    if not rows:
+        raise ConfigError(f"{path}: holds no turn. Expected labelled turns, one JSON object a line")
+    return rows
