@@ -112,23 +112,40 @@ def train(config: Config, overrides: Overrides = None) -> None:
 
 @app.command("eval")
 def eval_(
-    config: Annotated[Path, typer.Argument(help="An experiment, or the word labels.", show_default=False)],
-    labels: Annotated[
-        Path | None, typer.Argument(help="After labels: configs/labels.yaml.", metavar="[CONFIG]", show_default=False)
+    config: Annotated[Path, typer.Argument(help="An experiment, or the word labels or reading.", show_default=False)],
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="After labels: configs/labels.yaml. After reading: files of labelled turns.",
+            metavar="[FILE]...",
+            show_default=False,
+        ),
     ] = None,
     overrides: Overrides = None,
     unsafe: Unsafe = False,
+    reader: Annotated[str, typer.Option(help="Of eval reading: closed, or your own as file.py:NAME.")] = "closed",
+    into: Annotated[Path | None, typer.Option("--json", help="Of eval reading: write the figures there.")] = None,
 ) -> None:
-    """Examine the untrained base and every trained student. `eval labels CONFIG` measures who labels turns."""
+    """Examine the untrained base and every trained student. `eval labels CONFIG` measures who labels turns, and
+    `eval reading FILE...` how well a reader reads them."""
     with _told():
-        if labels is not None or str(config) == "labels":
-            from evals.readers.labels.measure_labellers import measure_labellers
+        match str(config), files or []:
+            case "labels", named if len(named) <= 1:
+                from evals.readers.labels.measure_labellers import measure_labellers
 
-            # Where no config is named, the one that ships.
-            _open_next(*measure_labellers(str(config), labels or Path("labels"), tuple(overrides or ())))
-            return
-        experiment = _load(config, overrides)
-        _open_next(api.examine(experiment), f"after `maieutic compare {experiment.run}` its report.html")
+                # Where no config is named, the one that ships.
+                _open_next(*measure_labellers(named[0] if named else Path("labels"), tuple(overrides or ())))
+            case "reading", [_, *_] as turns:
+                from evals.readers.turns.measure_readings import measure_readings
+
+                _open_next(*measure_readings(turns, reader, into))
+            case name, [] if name != "reading":
+                experiment = _load(config, overrides)
+                _open_next(api.examine(experiment), f"after `maieutic compare {experiment.run}` its report.html")
+            case name, _:
+                from pipeline.core.errors import ConfigError
+
+                raise ConfigError(f"eval {name}: expected one config, labels and its config, or reading and its files.")
 
 
 @app.command()

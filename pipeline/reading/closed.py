@@ -12,7 +12,7 @@ from pipeline.reading.acts import acts, asked, done, given, questions
 from pipeline.reading.attempt import attempt
 from pipeline.reading.numbers.equality import equal
 from pipeline.reading.protocol import Feedback, PartnerReading, Reveals, Stance, StudentReading, TurnToRead, Unread
-from pipeline.reading.stated import gives_away
+from pipeline.reading.stated_answer import gives_away
 
 _RIGHT = re.compile(r"\b(?:is right|is correct|check passed)\b", re.I)
 _WRONG = re.compile(

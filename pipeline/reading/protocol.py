@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 from pipeline.core.schema import Fact, Party
 
@@ -80,6 +80,7 @@ class Unread:
     engine: bool = field(default=False)  # the engine failed: asking again may help
 
 
+@runtime_checkable
 class Reader(Protocol):
     """Reads many turns at once, in their order; a reading depends on its own turn alone."""
 

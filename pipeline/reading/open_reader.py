@@ -1,0 +1,21 @@
+"""Readers of turns by the name that a config or a command has for them."""
+
+from __future__ import annotations
+
+from pipeline.core.errors import ConfigError
+from pipeline.core.plugins import is_address, load_object
+from pipeline.reading.closed import Closed
+from pipeline.reading.protocol import Reader
+
+READERS = ("closed",)
+
+
+def open_reader(name: str) -> Reader:
+    """`closed`, or a reader in a file of one's own, `my.py:READER`. Raises ConfigError."""
+    if is_address(name):
+        return load_object(name, Reader)
+    if name == "closed":
+        return Closed()
+    raise ConfigError(
+        f"{name!r} is no reader of turns. Known: {', '.join(READERS)}, or one of your own as file.py:NAME"
+    )
