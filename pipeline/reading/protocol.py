@@ -4,8 +4,6 @@ Who understands in a dialogue (a rule partner, which has to notice what it is as
 labels behind the metrics) are different readers: an instrument that judged its own understanding would find no error.
 
     closed      the wordings of the embedded world, exact there (pipeline/reading/closed.py)
-    semantic    real text, by meaning (pipeline/reading/semantic/)
-    judge       any model, asked for a structured answer (pipeline/reading/judge.py)
 
 The labels follow the guide in data/reading/GUIDE.md: only what the turn itself says, true or not.
 """
