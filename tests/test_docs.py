@@ -11,6 +11,7 @@ from typer.main import get_command
 
 import maieutic
 from evals.readers.labels.label_settings import LabelSettings
+from evals.readers.turns.turns_file import read_turns
 from maieutic.cli import app
 from pipeline.core.config_reading import read_as
 from pipeline.society.society_settings import Society
@@ -66,8 +67,10 @@ def test_what_a_page_shows_parses_and_its_config_loads_with_what_it_sets(words: 
         assert values["target"].startswith("runs/") or load_source(values["target"], overrides).files
     elif command == "society":
         assert list(read_as(Society, config, overrides).all_repeats())
-    elif values.get("labels"):
-        assert str(config) == "labels" and read_as(LabelSettings, values["labels"], overrides)
+    elif str(config) == "labels":
+        assert read_as(LabelSettings, values["files"][0], overrides)
+    elif str(config) == "reading":
+        assert all(read_turns(file) for file in values["files"])
     elif config:
         maieutic.load(config, *overrides)
 

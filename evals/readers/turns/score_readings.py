@@ -118,8 +118,8 @@ def _score(classes: Sequence[np.ndarray]) -> ClassScore:
     precision, recall, f1 = (float(figure) for figure in np.mean(whole, axis=0)[0])
     n = int(sum(counts[:, 0].sum() + counts[:, 2].sum() for counts in classes))
     if not n:
-        return ClassScore(math.nan, math.nan, math.nan, math.nan, math.nan, 0)
-    return ClassScore(precision, recall, f1, low, high, n)
+        precision = recall = f1 = low = high = math.nan
+    return ClassScore(precision=precision, recall=recall, f1=f1, low=low, high=high, n=n)
 
 
 def _figures(counts: np.ndarray) -> np.ndarray:

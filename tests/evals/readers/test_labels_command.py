@@ -71,7 +71,7 @@ def test_the_command_takes_a_config_after_the_word_labels(tmp_path):
     assert said.exit_code == 0, said.output
     assert (tmp_path / "other" / "labels.html").is_file()
     refused = CliRunner().invoke(app, ["eval", str(config), str(config)])
-    assert refused.exit_code == 2 and "or the word labels" in refused.stderr
+    assert refused.exit_code == 2 and "labels and its config" in refused.stderr
 
 
 def test_the_word_labels_alone_takes_the_config_that_ships(tmp_path):
