@@ -13,7 +13,10 @@ READERS = ("closed",)
 def open_reader(name: str) -> Reader:
     """`closed`, or a reader in a file of one's own, `my.py:READER`. Raises ConfigError."""
     if is_address(name):
-        return load_object(name, Reader)
+        reader: object = load_object(name, object)
+        if isinstance(reader, Reader):
+            return reader
+        raise ConfigError(f"{name!r} is of type {type(reader).__name__}, expected a Reader (pipeline.reading.protocol)")
     if name == "closed":
         return Closed()
     raise ConfigError(

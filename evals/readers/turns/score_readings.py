@@ -51,8 +51,7 @@ def _equal_answers(row: LabelledRow, truth: str, read: str) -> bool:
     return equal(read, truth)
 
 
-Of = Callable[[LabelledRow, StudentReading, StudentReading], Decisions]
-STUDENT: dict[str, tuple[Of, ...]] = {
+STUDENT: dict[str, tuple[Callable[[LabelledRow, StudentReading, StudentReading], Decisions], ...]] = {
     "asks_withheld": (lambda row, t, r: [(f in t.asks, f in r.asks) for f in _withheld(row)],),
     "asks_any_withheld": (
         lambda row, t, r: [(bool(t.asks & set(_withheld(row))), bool(r.asks & set(_withheld(row))))],
@@ -64,8 +63,9 @@ STUDENT: dict[str, tuple[Of, ...]] = {
     "attempt": (lambda row, t, r: _same_attempt(row, t.attempt, r.attempt),),
     "tentative": (lambda row, t, r: [(t.tentative, r.tentative)],),
     "done": (lambda row, t, r: [(t.done, r.done)],),
-    "stance": tuple(
-        lambda row, t, r, which=which: [(t.stance == which, r.stance == which)] for which in ("agrees", "disagrees")
+    "stance": (
+        lambda row, t, r: [(t.stance == "agrees", r.stance == "agrees")],
+        lambda row, t, r: [(t.stance == "disagrees", r.stance == "disagrees")],
     ),
 }
 PARTNER: dict[str, tuple[Callable[[LabelledRow, PartnerReading, PartnerReading], Decisions], ...]] = {
@@ -73,8 +73,9 @@ PARTNER: dict[str, tuple[Callable[[LabelledRow, PartnerReading, PartnerReading],
     "tells_wrong": (lambda row, t, r: [(fact.id in t.tells_wrong, fact.id in r.tells_wrong) for fact in row.facts],),
     "reveals_stated": (lambda row, t, r: [(t.reveals == "stated", r.reveals == "stated")],),
     "reveals_derivable": (lambda row, t, r: [(t.reveals == "derivable", r.reveals == "derivable")],),
-    "feedback": tuple(
-        lambda row, t, r, which=which: [(t.feedback == which, r.feedback == which)] for which in ("right", "wrong")
+    "feedback": (
+        lambda row, t, r: [(t.feedback == "right", r.feedback == "right")],
+        lambda row, t, r: [(t.feedback == "wrong", r.feedback == "wrong")],
     ),
     "refuses": (lambda row, t, r: [(t.refuses, r.refuses)],),
     "off_role": (lambda row, t, r: [(t.off_role, r.off_role)],),

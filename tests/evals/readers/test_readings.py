@@ -154,3 +154,12 @@ def test_an_unknown_reader_is_refused(tmp_path):
     file.write_text(json.dumps(row("1", "How many?", ASKING)))
     with pytest.raises(ConfigError, match=r"'semantics' is no reader of turns. Known: closed"):
         measure_readings([file], "semantics", None)
+
+
+def test_what_is_no_reader_is_refused(tmp_path):
+    mine = tmp_path / "mine.py"
+    mine.write_text("READER = 5\n")
+    file = tmp_path / "turns.jsonl"
+    file.write_text(json.dumps(row("1", "How many?", ASKING)))
+    with pytest.raises(ConfigError, match="is of type int, expected a Reader"):
+        measure_readings([file], f"{mine}:READER", None)
