@@ -117,7 +117,7 @@ def eval_(
         list[Path] | None,
         typer.Argument(
             help="After labels: configs/labels.yaml. After reading: files of labelled turns.",
-            metavar="[FILE]...",
+            metavar="[FILES]",
             show_default=False,
         ),
     ] = None,
