@@ -5,25 +5,20 @@ labels behind the metrics) are different readers: an instrument that judged its 
 
     closed      the wordings of the embedded world, exact there (pipeline/reading/closed.py)
 
-The labels follow the guide in data/reading/GUIDE.md: only what the turn itself says, true or not.
+The labels follow the guide in docs/reading.md: only what the turn itself says, true or not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, Protocol, runtime_checkable
+from dataclasses import dataclass
+from typing import Literal, Protocol, runtime_checkable
 
-from pipeline.core.schema import Fact, Party
+from pipeline.core.schema import Fact, Party, Turn
 
 Stance = Literal["none", "agrees", "disagrees"]
 Reveals = Literal["no", "stated", "derivable"]
 Feedback = Literal["none", "right", "wrong"]
-
-
-class Utterance(NamedTuple):
-    party: Party
-    text: str
 
 
 @dataclass(frozen=True)
@@ -34,7 +29,7 @@ class TurnToRead:
     text: str
     question: str
     facts: tuple[Fact, ...] = ()
-    before: tuple[Utterance, ...] = ()
+    before: tuple[Turn, ...] = ()
     answer: str = ""  # the gold one; '' where the reader is not to know it
     entry: str = ""  # the function that the question asks for; then an answer is a program
 
@@ -75,7 +70,7 @@ class Unread:
     """A turn that could not be read: never the same as a turn that does nothing."""
 
     message: str
-    engine: bool = field(default=False)  # the engine failed: asking again may help
+    engine: bool = False  # the engine failed: asking again may help
 
 
 @runtime_checkable

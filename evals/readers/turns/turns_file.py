@@ -1,4 +1,4 @@
-"""Turns that people or models labelled by the guide (data/reading/GUIDE.md): one JSON object a line.
+"""Turns that people or models labelled by the guide (docs/reading.md): one JSON object a line.
 
 {"id": "a-0001", "kind": "student", "source": "word_problem", "task_id": "word_problem/7",
  "question": "...", "facts": [{"id": "f1", "text": "...", "public": false}], "answer": "35",
@@ -15,7 +15,7 @@ from typing import Literal
 from pydantic import ValidationError, model_validator
 
 from pipeline.core.errors import ConfigError
-from pipeline.core.schema import Fact, Party, Record
+from pipeline.core.schema import Fact, Record, Turn
 from pipeline.reading.protocol import (
     Feedback,
     PartnerReading,
@@ -23,19 +23,7 @@ from pipeline.reading.protocol import (
     Stance,
     StudentReading,
     TurnToRead,
-    Utterance,
 )
-
-
-class _Said(Record):
-    party: Party
-    text: str
-
-
-class _FactRow(Record):
-    id: str
-    text: str
-    public: bool
 
 
 class StudentLabels(Record):
@@ -67,9 +55,9 @@ class LabelledRow(Record):
     source: str
     task_id: str
     question: str
-    facts: tuple[_FactRow, ...]
+    facts: tuple[Fact, ...]
     answer: str
-    before: tuple[_Said, ...] = ()
+    before: tuple[Turn, ...] = ()
     text: str
     labels: StudentLabels | PartnerLabels
 
@@ -78,7 +66,8 @@ class LabelledRow(Record):
         wanted = StudentLabels if self.kind == "student" else PartnerLabels
         if not isinstance(self.labels, wanted):
             raise ValueError(f"a turn of kind {self.kind!r} has the labels of the other party")
-        named = self.labels.asks if isinstance(self.labels, StudentLabels) else self.labels.tells
+        labels = self.labels
+        named = labels.asks if isinstance(labels, StudentLabels) else (*labels.tells, *labels.tells_wrong)
         unknown = set(named) - {fact.id for fact in self.facts}
         if unknown:
             raise ValueError(f"the labels name {sorted(unknown)}, and the facts are {[f.id for f in self.facts]}")
@@ -91,8 +80,8 @@ class LabelledRow(Record):
             party=self.kind,
             text=self.text,
             question=self.question,
-            facts=tuple(Fact(id=fact.id, text=fact.text, public=fact.public) for fact in self.facts),
-            before=tuple(Utterance(said.party, said.text) for said in self.before),
+            facts=self.facts,
+            before=self.before,
             answer=self.answer,
             entry=code[1] if code else "",
         )
