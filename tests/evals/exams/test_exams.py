@@ -388,15 +388,3 @@ def test_first_turns_on_held_out_kinds_have_a_scope_of_their_own(tmp_path):
     assert [len(found) for found in tasks.values()] == [2, 1, 3]
     assert not tasks[""] & tasks["@held_out"]
     assert {c["metric"] for c in asked} <= measured(exp)
-
-
-def test_episodes_of_exams_may_be_longer_than_those_of_training(tmp_path):
-    exp = experiment(tmp_path, ["asking", "feedback"])
-    longer = exp.model_copy(update={"exams": exp.exams.model_copy(update={"turns": 7})})
-    for one, most in ((exp, exp.dialogue.turns), (longer, 7)):
-        student = ScriptedModel(("Hello.",))
-        path = asyncio.run(examine(Cell(one, "base", 1), None, student, student, *exam_tasks(one)))
-        played = [json.loads(line) for line in path.with_suffix(".episodes.jsonl").read_text().splitlines()]
-        assert {sum(party == "student" for party, _ in episode["turns"]) for episode in played} == {most}
-        assert {f"accuracy_full_turn{most}@facts"} <= measured(one)
-        assert f"accuracy_full_turn{most + 1}@facts" not in measured(one)

@@ -6,13 +6,17 @@ from pathlib import Path
 
 import pytest
 
+from evals.examining.exam_checks import measured
+from evals.examining.examine import examine
 from evals.exams.private.mention_curves import mentions
 from evals.exams.private.parties import Closed
 from evals.exams.private.private import EXAM as PRIVATE
 from evals.exams.registry import find_exam
 from evals.sitting.examined_run import Run
 from evals.sitting.reference_rates import seated
+from pipeline.engines.scripted import ScriptedModel
 from pipeline.experiment.assignment import exam_tasks
+from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from tests.builders import small_experiment
 from tests.evals.small_exam import ratios
@@ -47,3 +51,20 @@ def test_a_secret_is_followed_through_all_turns_of_the_exam(tmp_path):
     block = mentions(Run(long, {"base": "base"}))
     assert block["turns"] == len(block["students"]["base"]["agents"]) == 5
     assert block["students"]["base"]["agents"][4]["n"] > 0
+
+
+def test_episodes_of_exams_may_be_longer_than_those_of_training(tmp_path):
+    exp = small_experiment(
+        exams={"samples": 2, "episodes": 1, "beliefs": 2, "include": ["asking", "feedback"]},
+        out=tmp_path,
+        engine={},
+        tasks={"exam": {"full": 3, "underspecified": 3, "false_premise": 2}},
+    )
+    longer = exp.model_copy(update={"exams": exp.exams.model_copy(update={"turns": 7})})
+    for one, most in ((exp, exp.dialogue.turns), (longer, 7)):
+        student = ScriptedModel(("Hello.",))
+        path = asyncio.run(examine(Cell(one, "base", 1), None, student, student, *exam_tasks(one)))
+        played = [json.loads(line) for line in path.with_suffix(".episodes.jsonl").read_text().splitlines()]
+        assert {sum(party == "student" for party, _ in episode["turns"]) for episode in played} == {most}
+        assert {f"accuracy_full_turn{most}@facts"} <= measured(one)
+        assert f"accuracy_full_turn{most + 1}@facts" not in measured(one)
