@@ -66,7 +66,7 @@ class FaultyServer:
             return response
         broken = {
             "truncated JSON": text[:-9].encode(),
-            "no choices": b'{"choices": []}',
+            "no choices": json.dumps({"choices": [], "for": request.headers["Authorization"]}).encode(),
             "not UTF-8": b'{"\xff\xfe": 1}',
         }
         return web.Response(body=broken[fault], content_type="application/json", charset="utf-8")
