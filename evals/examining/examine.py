@@ -27,7 +27,8 @@ from pipeline.engines.weights import weights_id
 from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.cell import Cell, cells
 from pipeline.experiment.experiment import Experiment
-from pipeline.reading.labeller import open_labeller
+from pipeline.experiment.instruments import open_instruments
+from pipeline.reading.labelling.labeller import open_labeller
 from pipeline.runs.directory import newest_adapter
 from pipeline.runs.progress import console, say, seconds, stage
 from pipeline.runs.usage import Metered
@@ -63,6 +64,7 @@ async def examine(
     left out: it counts as not done. Raises EngineDown where it failed at most of them.
     """
     experiment = cell.experiment
+    hears, reads = open_instruments(experiment)
     sitting = Sitting(
         experiment=experiment,
         student=scaffolded(experiment, student),
@@ -70,6 +72,8 @@ async def examine(
         seed=cell.seed,
         tasks=tuple(tasks),
         first_turn_tasks=tuple(first_turn_tasks),
+        hears=hears,
+        reads=reads,
         labeller=open_labeller(experiment.acts, experiment.engine),
     )
     cases: list[Case] = []

@@ -21,13 +21,12 @@ from evals.sitting.movable_pairs import MOVABLE, most, movable, talk
 from evals.sitting.sitting import Sitting
 from pipeline.core.random_streams import stream
 from pipeline.core.schema import Belief, Task, Turn
-from pipeline.dialogue.beliefs import believe
 from pipeline.dialogue.episode import speak
 from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import view
 from pipeline.reading.attempt import attempt
-from pipeline.reading.context import TurnInContext
+from pipeline.reading.labelling.context import TurnInContext
 from pipeline.reading.numbers.equality import equal
 
 FIRST = Shown(behaviour=("",))
@@ -107,7 +106,7 @@ async def collapse(sitting: Sitting) -> list[Case]:
 async def _fixed(sitting: Sitting, task: Task) -> Hits:
     settings, k = sitting.settings, sitting.experiment.exams.beliefs
     opening = view(task, OPENING, [], "student", sitting.system)
-    before = await believe(sitting.student, opening, settings, k, sitting.key(task.id, "before"))
+    before = await sitting.believe(sitting.student, opening, k, sitting.key(task.id, "before"), task)
     first = await speak(sitting.student, opening, "student", settings, stream(sitting.key(task.id, "claim")))
     rng = random.Random(sitting.key(task.id))
     claims = {

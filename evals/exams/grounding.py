@@ -22,7 +22,7 @@ from pipeline.dialogue.episode import speak
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import view
 from pipeline.reading.acts import ACTS, given, questions
-from pipeline.reading.context import TurnInContext
+from pipeline.reading.labelling.context import TurnInContext
 
 POSITIONS = (1, 2, 3)  # of the student's turns, with equal weights, so that longer talks do not count as more grounding
 GARBLED = ("Well the one is the.", "It was for the how.")

@@ -13,7 +13,8 @@ class Reader(NamedTuple):
     """`classes` are those of data/labels.json whose labels make the metric, the one that says most first; `unmeasured`
     is what of it no corpus can measure.
 
-    `configured`: the config's labeller decides (pipeline.reading.labeller), as far as it has the class; else the rules.
+    `configured`: the config's labeller decides (pipeline.reading.labelling.labeller), as far as it has
+    the class; else the rules.
     """
 
     classes: tuple[str, ...] = ()

@@ -19,11 +19,11 @@ from evals.metrics.metric import Metric
 from evals.metrics.reader import FACT
 from pipeline.core.resources import shipped
 from pipeline.core.schema import Json
-from pipeline.reading.judge import prompt_hash
+from pipeline.reading.labelling.judge import prompt_hash
 from pipeline.reading.settings import ActsSettings
 
 SHIPPED = shipped("data", "labels.json")
-# Classes that a classifier decides (pipeline/reading/labeller.py); the rest is by rule.
+# Classes that a classifier decides (pipeline/reading/labelling/labeller.py); the rest is by rule.
 CLASSIFIED = {"question", "request", "acknowledge", "take_up", "agree", "disagree"}
 
 

@@ -6,7 +6,6 @@ from evals.sitting.exam_partners import OPENING
 from evals.sitting.sitting import Sitting
 from pipeline.core.random_streams import stream
 from pipeline.core.schema import Belief, Task, Turn
-from pipeline.dialogue.beliefs import believe
 from pipeline.dialogue.episode import speak
 from pipeline.knowledge.view import view
 
@@ -20,4 +19,5 @@ async def after_claim(
     reply = await speak(sitting.student, messages, "student", sitting.settings, stream(reply_key))
     messages = view(task, OPENING, [*turns, reply], "student", sitting.system)
     k = sitting.experiment.exams.beliefs
-    return reply, await believe(sitting.student, messages, sitting.settings, k, belief_key)
+    *_, reply = await sitting.read(task, [*turns, reply])
+    return reply, await sitting.believe(sitting.student, messages, k, belief_key, task)

@@ -13,8 +13,7 @@ from evals.metrics.metric import HIDDEN, Metric, Shown
 from evals.metrics.reader import ANSWERS
 from evals.sitting.sitting import Sitting
 from pipeline.core.schema import Belief, Party, Task
-from pipeline.dialogue.beliefs import believe
-from pipeline.dialogue.episode import Cast, Episode, Played
+from pipeline.dialogue.episode import Episode, Played
 from pipeline.dialogue.turn_taking import play
 from pipeline.engines.model import Model
 from pipeline.knowledge.condition import Condition
@@ -77,7 +76,7 @@ async def talk(sitting: Sitting, task: Task, partner: Model, *key: object) -> Pa
         Episode(
             task=task,
             condition=PEER,
-            cast=Cast(student=sitting.student, partner=partner, student_system=sitting.system, partner_system=theirs),
+            cast=sitting.cast(partner),
             settings=settings,
             key=sitting.key(*key),
         )
@@ -89,7 +88,7 @@ async def talk(sitting: Sitting, task: Task, partner: Model, *key: object) -> Pa
     earlier: dict[Party, Belief] = {}
     for party, model, system in seats:
         messages = view(task, PEER, played.turns[:-2], party, system)
-        earlier[party] = await believe(model, messages, settings, k, sitting.key(*key, party, "earlier"))
+        earlier[party] = await sitting.believe(model, messages, k, sitting.key(*key, party, "earlier"), task)
     return Pair(task, played, earlier)
 
 

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple, TypeVar
 from evals.metrics.metric import HIDDEN, Metric
 from evals.sitting.exam_partners import ARMS
 from pipeline.core.random_streams import stream
-from pipeline.core.schema import Message, Task, Turn
+from pipeline.core.schema import Belief, Message, Task, Turn
+from pipeline.dialogue.beliefs import believe
 from pipeline.dialogue.episode import Cast, EmptyTurn, Episode, Played
 from pipeline.dialogue.turn_taking import play
 from pipeline.engines.model import Completion, ContextOverflow, EngineError, Model, Sampling
@@ -22,11 +23,13 @@ from pipeline.engines.weights import is_embedded_base
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.settings import DialogueSettings
 from pipeline.knowledge.condition import Condition
-from pipeline.reading.context import TurnInContext, Unlabelled
-from pipeline.reading.labeller import Labeller, label
+from pipeline.reading.instrument import CLOSED, Instrument
+from pipeline.reading.labelling.context import TurnInContext, Unlabelled
+from pipeline.reading.labelling.labeller import Labeller, label
+from pipeline.reading.protocol import NotRead
 from pipeline.sandbox.checks import checked
 
-UNANSWERED = (EmptyTurn, ContextOverflow, EngineError)
+UNANSWERED = (EmptyTurn, ContextOverflow, EngineError, NotRead)
 T = TypeVar("T")
 SOLO = Condition(partition="solo")  # content-free turns in the partner's place
 
@@ -72,6 +75,8 @@ class Sitting:
     scripted: bool = False
     outcomes: list[bool] = field(default_factory=list)  # per scenario: the student failed to answer
     errors: list[str] = field(default_factory=list)  # of the engine, not of the student
+    hears: Instrument = CLOSED  # with which a rule partner understands
+    reads: Instrument = CLOSED  # with which turns are measured
     labeller: Labeller = None  # who reads the acts; None: the rules
     unlabelled: list[bool] = field(default_factory=list)  # per turn that a labeller was shown: it gave no label
     # What was said, to be stored beside the cases, by the name of its file: seed-N.NAME.jsonl.
@@ -114,7 +119,8 @@ class Sitting:
     async def turns(self, task: Task, answers: Sequence[Completion]) -> list[Turn]:
         """What the student said, as turns; a program in them is run where the task asks for one."""
         turns = [Turn(party="student", text=answer.text, finished=answer.finished) for answer in answers]
-        return await asyncio.gather(*(checked(task, turn) for turn in turns))
+        ran = await asyncio.gather(*(checked(task, turn) for turn in turns))
+        return [read for turn in ran for read in await self.read(task, [turn])]
 
     async def acts(self, turns: Sequence[TurnInContext]) -> list[frozenset[str] | None]:
         """The acts of each turn; None, counted, where the labeller gave no valid label."""
@@ -122,6 +128,26 @@ class Sitting:
         self.unlabelled.extend(isinstance(acts, Unlabelled) for acts in labels)
         self.errors.extend(acts.message for acts in labels if isinstance(acts, Unlabelled) and acts.engine)
         return [None if isinstance(acts, Unlabelled) else acts for acts in labels]
+
+    def cast(self, partner: Model | None = None) -> Cast:
+        """The student with a partner, by rule where none is given."""
+        return Cast(
+            student=self.student,
+            partner=partner,
+            student_system=self.system,
+            partner_system=self.experiment.partner.system if partner else "",
+            hears=self.hears,
+            reads=self.reads,
+            generic_requests=self.experiment.reading.generic_requests,
+        )
+
+    async def believe(self, model: Model, messages: list[Message], k: int, key: str, task: Task) -> Belief:
+        """A private belief of the student or of its partner."""
+        return await believe(model, messages, self.settings, k, key, task, self.reads)
+
+    async def read(self, task: Task, turns: Sequence[Turn]) -> tuple[Turn, ...]:
+        """The turns with their readings. Raises NotRead: the scenario is left out then, and counted."""
+        return await self.reads.read(task, turns)
 
     async def greedy(self, messages: list[Message]) -> Completion:
         return await self.student.complete(messages, Sampling(self.settings.max_tokens, 0.0, 0))
@@ -140,7 +166,9 @@ class Sitting:
             if isinstance(result, BaseException) and not isinstance(result, UNANSWERED):
                 raise result
             self.outcomes.append(isinstance(result, UNANSWERED))
-            if isinstance(result, EngineError):
+            if isinstance(result, NotRead):
+                self.unlabelled.append(True)
+            if isinstance(result, EngineError) or (isinstance(result, NotRead) and result.engine):
                 self.errors.append(str(result))
             if not isinstance(result, BaseException):
                 kept.append(result)
@@ -179,7 +207,7 @@ class Sitting:
     async def play(self, task: Task, condition: Condition, key: str, wording: str = "exam", beliefs: int = 0) -> Played:
         """One episode of the student with a partner by rule, or with nobody where the condition is `solo`."""
         settings = self.settings.model_copy(update={"beliefs": beliefs})
-        cast = Cast(student=self.student, partner=None, student_system=self.system)
+        cast = self.cast()
         return await play(
             Episode(task=task, condition=condition, cast=cast, settings=settings, key=key, wording=wording)
         )

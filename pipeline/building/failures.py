@@ -16,6 +16,7 @@ from pipeline.engines.model import ContextOverflow, EngineDown, EngineError
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.records import Failure, FailureKind
+from pipeline.reading.protocol import NotRead
 from pipeline.runs.progress import say
 from pipeline.runs.store import read, rewrite
 from pipeline.tasks.parsing import BadRow
@@ -31,6 +32,7 @@ KIND_OF: dict[type[Exception], FailureKind] = {
     EmptyTurn: "empty_turn",
     UnparsedScript: "unparsed_script",
     NoWrongAnswer: "no_wrong_answer",
+    NotRead: "not_read",
 }
 # Errors that end one dialogue, and not the build.
 TYPED = tuple(KIND_OF)

@@ -13,6 +13,8 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from pipeline.core.readings import PartnerReading, StudentReading
+
 Json = dict[str, Any]  # a JSON object
 Message = dict[str, str]  # role and content, as chat templates and servers take them
 Party = Literal["student", "partner"]
@@ -161,6 +163,12 @@ class Turn(Record):
     finished: bool = True  # False: cut at max_tokens
     # Of the program that it holds, in a code task; left out of what is stored where it holds none.
     check: ProgramCheck | None = Field(default=None, exclude_if=lambda check: check is None)
+    # How the partner understood a student's turn, and what the turn does by the reader of the metrics: two readers.
+    # None, and not stored, where the closed reader reads it whenever it is asked.
+    heard: StudentReading | None = Field(default=None, exclude_if=lambda heard: heard is None)
+    reading: StudentReading | PartnerReading | None = Field(
+        default=None, discriminator="party", exclude_if=lambda reading: reading is None
+    )
 
 
 class Belief(Record):
@@ -169,6 +177,11 @@ class Belief(Record):
     answer: str
     share: float
     k: int
+
+    @property
+    def unread(self) -> bool:
+        """Most samples hold no answer that could be read: the belief is missing, which is not the same as unsure."""
+        return not self.answer and self.share >= 0.5
 
 
 def digest(*parts: Any, length: int = 16) -> str:

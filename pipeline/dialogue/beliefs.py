@@ -7,23 +7,38 @@ from collections import Counter
 from collections.abc import Sequence
 
 from pipeline.core.random_streams import stream
-from pipeline.core.schema import Belief, Message
+from pipeline.core.schema import Belief, Message, Task, Turn
 from pipeline.engines.model import Completion, Model, Sampling
 from pipeline.experiment.settings import DialogueSettings
 from pipeline.knowledge.view import probe
-from pipeline.reading.attempt import attempt
+from pipeline.reading.instrument import CLOSED, Instrument
+from pipeline.reading.protocol import measured
 
 
-async def believe(model: Model, messages: list[Message], settings: DialogueSettings, k: int, key: str) -> Belief:
+async def believe(
+    model: Model,
+    messages: list[Message],
+    settings: DialogueSettings,
+    k: int,
+    key: str,
+    task: Task,
+    reads: Instrument = CLOSED,
+) -> Belief:
     """The mode of k private answers with a share of at least one half, else '' (unsure)."""
-    return belief_of(await ask_privately(model, messages, settings, k, key))
+    return await belief_of(await ask_privately(model, messages, settings, k, key), task, reads)
 
 
-def belief_of(answers: Sequence[Completion]) -> Belief:
-    """The mode of private answers, or '' where its share is below one half."""
-    answer, count = Counter(attempt(each.text) or "" for each in answers).most_common(1)[0]
+async def belief_of(answers: Sequence[Completion], task: Task, reads: Instrument = CLOSED) -> Belief:
+    """The mode of private answers, or '' where its share is below one half. Raises NotRead."""
+    read = await asyncio.gather(*(private_answer(answer.text, task, reads) for answer in answers))
+    answer, count = Counter(each or "" for each in read).most_common(1)[0]
     share = count / len(answers)
     return Belief(answer=answer if share >= 0.5 else "", share=share, k=len(answers))
+
+
+async def private_answer(text: str, task: Task, reads: Instrument = CLOSED) -> str | None:
+    """The answer that a private text commits to. Raises NotRead."""
+    return (await reads.student(measured(task, [Turn(party="student", text=text)], 0))).attempt
 
 
 async def ask_privately(

@@ -15,6 +15,7 @@ from pipeline.engines.model import Model
 from pipeline.engines.open_model import open_model
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
+from pipeline.experiment.instruments import open_instruments
 from pipeline.runs.usage import Meter, Metered
 
 # The newest adapter of a cell's condition and seed up to its round; None where there is none.
@@ -36,6 +37,7 @@ class Casting:
         self.opened: WeakValueDictionary[tuple[str, Path | None], Model] = WeakValueDictionary()
         self.held: list[Model] = []
         self.meter = Meter()  # of all answers
+        self.hears, self.reads = open_instruments(experiment)
 
     def open(self, model: str, adapter: Path | None = None) -> Model:
         """A model's weights. Raises ConfigError where they cannot be used."""
@@ -82,4 +84,7 @@ class Casting:
             judge=judge,
             candidates=settings.candidates,
             judgements=settings.judgements,
+            hears=self.hears,
+            reads=self.reads,
+            generic_requests=experiment.reading.generic_requests,
         )

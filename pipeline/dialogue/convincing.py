@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 from pipeline.core.random_streams import stream
 from pipeline.core.schema import Turn, digest
-from pipeline.dialogue.beliefs import ask_privately, belief_of
+from pipeline.dialogue.beliefs import ask_privately, belief_of, private_answer
 from pipeline.dialogue.episode import Episode, speak
 from pipeline.engines.model import Completion
 from pipeline.knowledge.known import known
-from pipeline.reading.attempt import attempt
 from pipeline.reading.numbers.equality import equal
 
 
@@ -30,12 +29,13 @@ async def most_convincing(episode: Episode, turns: Sequence[Turn], key: str) -> 
     claim, private = known(episode.task, episode.condition, "partner").answer, list[Completion]()
     if not claim:
         private = await ask_privately(episode.partner, seen, settings, cast.judgements, digest(key, "claim"))
-        claim = belief_of(private).answer
+        claim = (await belief_of(private, episode.task, cast.hears)).answer
     convinced = []
     for n, candidate in enumerate(candidates):
         heard = episode.seen_by("student", [*turns, candidate])
         judged = await ask_privately(cast.judge, heard, settings, cast.judgements, digest(key, "judge", n))
-        convinced.append(sum(bool(claim) and equal(attempt(answer.text) or "", claim) for answer in judged))
+        answers = [await private_answer(answer.text, episode.task, cast.hears) for answer in judged]
+        convinced.append(sum(bool(claim) and equal(answer or "", claim) for answer in answers))
         private += judged
     best = candidates[max(range(len(candidates)), key=convinced.__getitem__)]
     # All was sampled for this turn, by partner and judge, and the budget counts all.

@@ -16,6 +16,8 @@ from pipeline.experiment.settings import DialogueSettings
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Stop
 from pipeline.knowledge.view import view
+from pipeline.reading.instrument import CLOSED, Instrument
+from pipeline.reading.settings import GenericRequests
 
 
 class EmptyTurn(MaieuticError, ValueError):
@@ -37,6 +39,9 @@ class Cast:
     judge: Model | None = None  # whom a convincing partner is rewarded for convincing
     candidates: int = 1
     judgements: int = 1
+    hears: Instrument = CLOSED  # with which the partner understands the student
+    reads: Instrument = CLOSED  # with which turns are measured
+    generic_requests: GenericRequests = "ask_back"
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.known import known
 from pipeline.knowledge.view import probe
 from pipeline.reading.acts import given
-from pipeline.reading.correctness import is_right
 from pipeline.reading.sentences import sentences
+from pipeline.reading.stored import heard_right
 
 DECAY = 0.75
 WRITE = "Write the one short question that the student should ask you now. Do not answer it."
@@ -29,7 +29,7 @@ def is_primed(task: Task, condition: Condition, turn: Turn, number: int, seed: i
     """Whether the student's turn `number` (from 0) is to be replaced."""
     if condition.method != "q_priming":
         return False
-    wrong = is_right(task, turn) is False
+    wrong = heard_right(task, turn) is False
     return wrong and random.Random(seed).random() < DECAY ** (number + 1)
 
 
@@ -38,12 +38,14 @@ async def question_instead(episode: Episode, turns: Sequence[Turn], seed: int) -
     before, replaced = turns[:-1], turns[-1]
     if episode.condition.voice == "rule":
         question = rule_question(episode.task, episode.condition, before)
-        return replaced.model_copy(update={"text": question, "finished": True})
+        return replaced.model_copy(update={"text": question, "finished": True, "heard": None})
     sampling = Sampling(episode.settings.max_tokens, episode.settings.temperature, seed)
     written = await episode.partner.complete(probe(episode.seen_by("partner", before), WRITE), sampling)
     # Both were sampled, and the budget counts both.
     tokens = replaced.tokens + written.tokens
-    return replaced.model_copy(update={"text": model_question(written.text), "tokens": tokens, "finished": True})
+    return replaced.model_copy(
+        update={"text": model_question(written.text), "tokens": tokens, "finished": True, "heard": None}
+    )
 
 
 def rule_question(task: Task, condition: Condition, turns: Sequence[Turn]) -> str:

@@ -12,14 +12,16 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from pipeline.core.readings import StudentReading
 from pipeline.core.schema import Fact, Turn
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.known import Known
-from pipeline.reading.acts import asked, given
-from pipeline.reading.attempt import attempt
+from pipeline.reading.closed import student_turn
 from pipeline.reading.numbers.equality import equal, number
 from pipeline.reading.programs import fenced
+from pipeline.reading.protocol import TurnToRead
 from pipeline.reading.sentences import sentences
+from pipeline.reading.settings import GenericRequests
 
 WORDINGS = {
     "train": {
@@ -29,6 +31,7 @@ WORDINGS = {
         "go_on": ["Go on.", "What do you think?", "Please go on."],
         "right": ["That is right.", "Yes, that is right.", "That is correct."],
         "wrong": ["That is not right.", "No, that is wrong.", "That is not correct."],
+        "ask_back": ["What would you like to know?", "What exactly do you want to know?"],
         "checks": ["I can only check answers.", "I only check answers."],
         "where": ["The first mistake is in step {} of the first solution.", "Step {} of the first solution is wrong."],
         "high": ["That is too high."],
@@ -42,6 +45,7 @@ WORDINGS = {
         "go_on": ["Carry on.", "And then?"],
         "right": ["The check passed."],
         "wrong": ["The check failed."],
+        "ask_back": ["Which thing do you want to hear about?"],
         "checks": ["All I can do is check an answer."],
         "where": ["It first goes wrong in step {}."],
         "high": ["Go lower."],
@@ -52,6 +56,7 @@ WORDINGS = {
         "tell": ["That is for you to find out.", "I would rather not say."],
         "unknown": ["That is for you to find out.", "I would rather not say."],
         "noted": ["If you say so."],
+        "ask_back": ["That is for you to find out.", "I would rather not say."],
         "go_on": ["That is for you to find out.", "I would rather not say."],
     },
 }
@@ -75,10 +80,14 @@ def rule_reply(
     rng: random.Random,
     wording: str = "train",
     printed: str = "",
+    generic: GenericRequests = "ask_back",
 ) -> Reply:
-    """The rule partner's next turn. `knows`, `verdict` and what the tests `printed` are all that it can use."""
-    utterance = turns[-1].text
-    answer = attempt(utterance, entry=knows.entry)
+    """The rule partner's next turn. `knows`, `verdict`, what the tests `printed`, and what it heard in the student's
+    turns, are all that it can use. `generic` is its answer to a request that names nothing ("What am I missing?"),
+    where it tells facts on request.
+    """
+    heard = _heard(knows, turns[-1])
+    answer = heard.attempt
 
     def say(move: str, fill: str = "", done: bool = False) -> Reply:
         return Reply(rng.choice(WORDINGS[wording][move]).format(fill), move, done)
@@ -100,15 +109,34 @@ def rule_reply(
         if rest:
             return say("tell", rest[0])
     # Once it has told all that it tells unasked, it answers like any other partner, from what is public by then.
-    told = {i for turn in turns[1::2] for i in given(turn.text, knows.facts)}
+    told = {fact.id for fact in knows.facts if any(fact.text in turn.text for turn in turns[1::2])}
     private = knows.facts if knows.share else knows.private
     open_to = [f for f in knows.facts if condition.disclosure == "on_request" or f not in private or f.id in told]
-    wanted = asked(utterance, knows.facts)
-    if facts := [fact for fact in open_to if fact.id in wanted]:
-        return _tell(facts, condition, turns, rng, say)
-    if "?" in utterance and answer is None:
+    if facts := [fact for fact in open_to if fact.id in heard.asks]:
+        return _tell(facts, knows, condition, turns, rng, say)
+    if heard.generic_request and condition.row.holds_facts:
+        return _to_a_generic_request(knows, condition, told, generic, say)
+    if heard.asks_anything and answer is None:
         return pointed(say("checks"), knows, rng, wording) if knows.verdicts else say("unknown")
     return say("noted" if answer is not None else "go_on")
+
+
+def _heard(knows: Known, turn: Turn) -> StudentReading:
+    """As the config's reader understood it when it was said, or as the closed one does."""
+    if turn.heard is not None:
+        return turn.heard
+    return student_turn(
+        TurnToRead(party="student", text=turn.text, question=knows.question, facts=knows.facts, entry=knows.entry)
+    )
+
+
+def _to_a_generic_request(
+    knows: Known, condition: Condition, told: set[str], generic: GenericRequests, say: Callable[..., Reply]
+) -> Reply:
+    left = [fact for fact in knows.private if fact.needed and fact.id not in told]
+    if generic == "ask_back" or condition.disclosure != "on_request":
+        return say("ask_back")
+    return say("tell", left[0].text) if left else say("unknown")
 
 
 def pointed(reply: Reply, knows: Known, rng: random.Random, wording: str) -> Reply:
@@ -123,10 +151,15 @@ def pointed(reply: Reply, knows: Known, rng: random.Random, wording: str) -> Rep
 
 
 def _tell(
-    facts: list[Fact], condition: Condition, turns: Sequence[Turn], rng: random.Random, say: Callable[..., Reply]
+    facts: list[Fact],
+    knows: Known,
+    condition: Condition,
+    turns: Sequence[Turn],
+    rng: random.Random,
+    say: Callable[..., Reply],
 ) -> Reply:
     """Tell what was asked for, in the partner's manner (after the simulated users of CollabLLM, Wu et al. 2025)."""
-    before = {i for turn in turns[:-1:2] for i in asked(turn.text, facts)}
+    before = {i for turn in turns[:-1:2] for i in _heard(knows, turn).asks}
     match condition.manner:
         case "vague":  # until it is asked again
             texts = [fact.text if fact.id in before else re.sub(r"\d+", "some", fact.text) for fact in facts]

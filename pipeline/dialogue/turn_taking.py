@@ -18,9 +18,11 @@ from pipeline.dialogue.q_priming import is_primed, question_instead
 from pipeline.dialogue.rule_partner import rule_reply
 from pipeline.dialogue.script import play_script
 from pipeline.engines.model import Model
-from pipeline.knowledge.known import compared, known, printed
+from pipeline.knowledge.known import compared, hearing, known, printed
 from pipeline.knowledge.records import Stop
 from pipeline.reading.acts import done
+from pipeline.reading.instrument import CLOSED
+from pipeline.reading.stored import heard_right
 from pipeline.sandbox.checks import checked
 
 
@@ -40,8 +42,10 @@ async def play(episode: Episode, begun: Sequence[Turn] = ()) -> Played:
             seen = episode.seen_by("student", turns)
             turn = await speak(episode.cast.student, seen, "student", settings, stream(key, "student", i))
             turns.append(await checked(task, turn))
+            turns[-1] = await heard(episode, turns)
             if is_primed(task, condition, turns[-1], i, stream(key, "prime", i)):
                 turns[-1] = await question_instead(episode, turns, stream(key, "question", i))
+                turns[-1] = await heard(episode, turns)
                 primed.append(i)
         reply, stop = await respond(episode, turns)
         if reply is not None:
@@ -49,7 +53,13 @@ async def play(episode: Episode, begun: Sequence[Turn] = ()) -> Played:
         if stop is not None:
             break
     after = await _beliefs(episode, turns)
-    return Played(turns=tuple(turns), stop=stop or "turn_cap", before=before, after=after, primed=tuple(primed))
+    return Played(
+        turns=await episode.cast.reads.read(task, turns),
+        stop=stop or "turn_cap",
+        before=before,
+        after=after,
+        primed=tuple(primed),
+    )
 
 
 async def respond(episode: Episode, turns: Sequence[Turn]) -> tuple[Turn | None, Stop | None]:
@@ -58,7 +68,10 @@ async def respond(episode: Episode, turns: Sequence[Turn]) -> tuple[Turn | None,
     Of the student's model only `count_tokens` is used: whoever else asks the student plays the same dialogue.
     """
     i = len(turns) // 2
-    if done(turns[-1].text):
+    if turns[-1].heard is None:
+        turns = [*turns[:-1], await heard(episode, turns)]
+    leaves = is_done(turns[-1])
+    if leaves and not gets_verdict(episode, turns):
         return None, "student_done"
     if i + 1 >= episode.settings.turns:
         return None, "turn_cap"
@@ -67,7 +80,28 @@ async def respond(episode: Episode, turns: Sequence[Turn]) -> tuple[Turn | None,
         finished = done(turn.text)
     else:
         turn, finished = _ruled(episode, turns, i)
-    return await checked(episode.task, turn), "partner_done" if finished else None
+    stop: Stop | None = "partner_done" if finished else "student_done" if leaves else None
+    return await checked(episode.task, turn), stop
+
+
+async def heard(episode: Episode, turns: Sequence[Turn]) -> Turn:
+    """The last of the turns, the student's, with what its partner understands. Raises NotRead."""
+    if episode.cast.hears is CLOSED:
+        return turns[-1]
+    heard = await episode.cast.hears.student(hearing(episode.task, episode.condition, turns, len(turns) - 1))
+    return turns[-1].model_copy(update={"heard": heard})
+
+
+def is_done(turn: Turn) -> bool:
+    """Whether the student's turn was heard to end the talk."""
+    return turn.heard.done if turn.heard else done(turn.text)
+
+
+def gets_verdict(episode: Episode, turns: Sequence[Turn]) -> bool:
+    """Whether a partner that judges answers has one before it in the last turn: it says what it has to say of it."""
+    row = episode.condition.row
+    judges = row.tells_verdicts or row.holds_answer or row.believes_false_key
+    return judges and heard_right(episode.task, turns[-1]) is not None
 
 
 async def _spoken(episode: Episode, turns: Sequence[Turn], i: int) -> Turn:
@@ -89,6 +123,7 @@ def _ruled(episode: Episode, turns: Sequence[Turn], i: int) -> tuple[Turn, bool]
         random.Random(stream(episode.key, "partner", i)),
         episode.wording,
         printed(task, condition, turns),
+        episode.cast.generic_requests,
     )
     tokens = episode.cast.student.count_tokens(reply.text)
     return Turn(party="partner", text=reply.text, tokens=tokens), reply.done
@@ -109,6 +144,8 @@ async def _beliefs(episode: Episode, turns: Sequence[Turn]) -> dict[Party, Belie
             settings,
             settings.beliefs,
             f"{episode.key}-{party}-{len(turns)}",
+            episode.task,
+            cast.reads,
         )
         for party, model in asked.items()
     }

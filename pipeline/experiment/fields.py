@@ -13,7 +13,7 @@ from pydantic import Field, NonNegativeInt
 from pipeline.core.config_reading import Section, Seed
 from pipeline.core.schema import Specification, digest
 from pipeline.engines.settings import Engine
-from pipeline.engines.weights import weights_id
+from pipeline.engines.weights import is_embedded_base, weights_id
 from pipeline.experiment.exam_settings import Exams
 from pipeline.experiment.settings import (
     Compare,
@@ -25,7 +25,7 @@ from pipeline.experiment.settings import (
     TurnValues,
 )
 from pipeline.knowledge.condition import Condition
-from pipeline.reading.settings import ActsSettings
+from pipeline.reading.settings import AUTO, ActsSettings, ReadingSettings
 from pipeline.tasks.settings import Tasks
 from pipeline.tasks.source import Source
 from pipeline.tasks.sources import source_of
@@ -50,6 +50,7 @@ class Fields(Section):
     conditions: dict[str, Condition]
     training: Training = Training()
     exams: Exams = Exams()
+    reading: ReadingSettings = ReadingSettings()
     acts: ActsSettings = ActsSettings()
     compare: Compare | None = None
 
@@ -71,6 +72,24 @@ class Fields(Section):
     def has_code(self) -> bool:
         """Whether it has tasks whose answers are programs, which have to be run."""
         return any(source.has_programs for source in self.sources)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether all is said in the embedded world's own language, by its base or by a script."""
+        models = [name for name in (self.student.model, self.partner.model) if name]
+        closed_voices = self.engine.kind == "scripted" or all(map(is_embedded_base, models))
+        return closed_voices and all(source.closed for source in self.sources)
+
+    @property
+    def readers(self) -> tuple[str, str]:
+        """The partner's and the metrics' reader by name, none of them auto."""
+        natural = ("cross_encoder", "semantic")
+        partner, metrics = ("closed", "closed") if self.is_closed else natural
+        chosen = self.reading
+        return (
+            partner if chosen.partner == AUTO else chosen.partner,
+            metrics if chosen.metrics == AUTO else chosen.metrics,
+        )
 
     @property
     def exam_turns(self) -> int:
@@ -128,4 +147,6 @@ class Fields(Section):
         if condition.manner == "convincing":
             judge = self.partner.judge or self.student.model
             shaping.append([weights_id(judge), self.partner.candidates, self.partner.judgements])
+        if self.readers != ("closed", "closed"):
+            shaping.append([*self.readers, self.reading.model, self.reading.generic_requests])
         return shaping

@@ -29,6 +29,12 @@ def check_tasks(experiment: Fields) -> None:
         )
     if tasks.second is not None:
         _check_second(experiment)
+    open_text = [part.name for part in experiment.sources if not part.closed]
+    if open_text and "closed" in experiment.readers:
+        raise ValueError(
+            f"reading: 'closed' reads the embedded world's own wordings alone, and tasks are of {open_text[0]!r}. Use "
+            "semantic, cross_encoder or judge, or leave the key out"
+        )
 
 
 def _check_second(experiment: Fields) -> None:

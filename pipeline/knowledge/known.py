@@ -21,7 +21,9 @@ from pipeline.knowledge.partition import (
     WRONG_KEY,
     in_order,
 )
-from pipeline.reading.correctness import is_right
+from pipeline.reading.numbers.equality import number
+from pipeline.reading.protocol import TurnToRead
+from pipeline.reading.stored import heard_right
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ def verdict(task: Task, condition: Condition, turns: Sequence[Turn]) -> bool | N
     """Whether the student's latest turn, where it is an attempt, is right; None where nobody is told."""
     if not known(task, condition, "partner").verdicts or not turns or turns[-1].party != "student":
         return None
-    return is_right(task, turns[-1])
+    return heard_right(task, turns[-1])
 
 
 def compared(task: Task, condition: Condition, turns: Sequence[Turn]) -> bool | None:
@@ -76,7 +78,7 @@ def compared(task: Task, condition: Condition, turns: Sequence[Turn]) -> bool | 
     knows = known(task, condition, "partner")
     if not (knows.entry and knows.answer) or knows.believes_false_key or not turns or turns[-1].party != "student":
         return verdict(task, condition, turns)
-    return is_right(task, turns[-1])
+    return heard_right(task, turns[-1])
 
 
 def printed(task: Task, condition: Condition, turns: Sequence[Turn]) -> str:
@@ -84,6 +86,20 @@ def printed(task: Task, condition: Condition, turns: Sequence[Turn]) -> str:
     calls alone. '' where there is none, and in tasks whose answer is no program."""
     check = None if verdict(task, condition, turns) is None else turns[-1].check
     return check.printed if check else ""
+
+
+def hearing(task: Task, condition: Condition, turns: Sequence[Turn], i: int) -> TurnToRead:
+    """The student's turn number `i` as its partner reads it, which knows no more than its row."""
+    knows = known(task, condition, "partner")
+    return TurnToRead(
+        party="student",
+        text=turns[i].text,
+        question=knows.question,
+        facts=knows.facts,
+        before=tuple(turns[:i]),
+        entry=knows.entry,
+        numeric=number(task.answer) is not None,
+    )
 
 
 def _share_facts(task: Task, party: Party) -> tuple[Fact, ...]:

@@ -19,7 +19,7 @@ Stop = Literal["student_done", "partner_done", "turn_cap", "imported"]
 
 
 FailureKind = Literal[
-    "bad_task", "context_overflow", "engine_error", "empty_turn", "unparsed_script", "no_wrong_answer"
+    "bad_task", "context_overflow", "engine_error", "empty_turn", "unparsed_script", "no_wrong_answer", "not_read"
 ]
 
 

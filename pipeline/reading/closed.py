@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from pipeline.core.readings import Feedback, PartnerReading, Reveals, Stance, StudentReading
 from pipeline.reading.acts import acts, asked, done, given, questions
 from pipeline.reading.attempt import attempt
 from pipeline.reading.numbers.equality import equal
-from pipeline.reading.protocol import Feedback, PartnerReading, Reveals, Stance, StudentReading, TurnToRead, Unread
+from pipeline.reading.protocol import TurnToRead, Unread
 from pipeline.reading.stated_answer import gives_away
 
 _RIGHT = re.compile(r"\b(?:is right|is correct|check passed)\b", re.I)
@@ -33,7 +34,7 @@ class Closed:
 def student_turn(turn: TurnToRead) -> StudentReading:
     wanted, open_questions = frozenset(asked(turn.text, turn.facts)), questions(turn.text)
     labels = acts(turn.text, turn.facts)
-    answer = attempt(turn.text, entry=turn.entry)
+    answer = _attempt(turn)
     return StudentReading(
         asks=wanted,
         other_question=bool(open_questions) and not wanted,
@@ -56,7 +57,12 @@ def partner_turn(turn: TurnToRead) -> PartnerReading:
         reveals=revealed,
         feedback=_feedback(turn),
         refuses="refuse" in acts(turn.text, turn.facts),
+        attempt=_attempt(turn),
     )
+
+
+def _attempt(turn: TurnToRead) -> str | None:
+    return attempt(turn.text, turn.question if turn.imported else "", turn.entry)
 
 
 def _feedback(turn: TurnToRead) -> Feedback:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from pipeline.core.errors import ConfigError
 from pipeline.core.plugins import is_address, load_object
+from pipeline.engines.settings import Engine
 from pipeline.reading.closed import Closed
 from pipeline.reading.protocol import Reader
+from pipeline.reading.settings import READERS
 
-READERS = ("closed",)
 
+def open_reader(name: str, model: str = "", engine: Engine = Engine()) -> Reader:
+    """One of `READERS`, or a reader in a file of one's own, `my.py:READER`. Raises ConfigError.
 
-def open_reader(name: str) -> Reader:
-    """`closed`, or a reader in a file of one's own, `my.py:READER`. Raises ConfigError."""
+    `model` is a judge's, asked through `engine`.
+    """
     if is_address(name):
         reader: object = load_object(name, object)
         if isinstance(reader, Reader):

@@ -12,13 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
-from pipeline.core.schema import Fact, Party, Turn
-
-Stance = Literal["none", "agrees", "disagrees"]
-Reveals = Literal["no", "stated", "derivable"]
-Feedback = Literal["none", "right", "wrong"]
+from pipeline.core.errors import MaieuticError
+from pipeline.core.readings import PartnerReading, StudentReading
+from pipeline.core.schema import Fact, Party, Task, Turn
+from pipeline.reading.numbers.equality import number
 
 
 @dataclass(frozen=True)
@@ -32,37 +31,23 @@ class TurnToRead:
     before: tuple[Turn, ...] = ()
     answer: str = ""  # the gold one; '' where the reader is not to know it
     entry: str = ""  # the function that the question asks for; then an answer is a program
+    numeric: bool = True  # answers are numbers; else words, or a program where there is an entry
+    imported: bool = False  # people's talk, where a closing sentence may be the answer
 
 
-@dataclass(frozen=True)
-class StudentReading:
-    """What a student's turn does. Ids are those of the task's facts, public ones among them."""
-
-    asks: frozenset[str] = frozenset()  # facts that it asks for
-    generic_request: bool = False  # asks for information without naming any
-    repeats_question: bool = False  # puts the problem's own question to the partner
-    other_question: bool = False  # asks what bears on the problem and on no fact
-    says_missing: bool = False  # says that it lacks information
-    attempt: str | None = None  # the value that it puts forward in the end
-    tentative: bool = False  # with a hedge beside it
-    done: bool = False  # says that the work is over
-    stance: Stance = "none"  # towards the partner's last turn
-
-    @property
-    def asks_anything(self) -> bool:
-        return bool(self.asks) or self.generic_request or self.repeats_question or self.other_question
-
-
-@dataclass(frozen=True)
-class PartnerReading:
-    """What a partner's turn does."""
-
-    tells: frozenset[str] = frozenset()  # facts that it tells rightly
-    tells_wrong: frozenset[str] = frozenset()  # facts that it tells with another value
-    reveals: Reveals = "no"  # the gold answer: stated, or one written step away
-    feedback: Feedback = "none"  # its verdict on the student's answer or step
-    refuses: bool = False  # declines to give what was asked
-    off_role: bool = False  # speaks as somebody else than the partner
+def measured(task: Task, turns: Sequence[Turn], i: int, imported: bool = False) -> TurnToRead:
+    """The turn number `i` as the metrics' reader sees it, which may know all of the task."""
+    return TurnToRead(
+        party=turns[i].party,
+        text=turns[i].text,
+        question=task.full_question if imported else task.question,
+        facts=task.facts,
+        before=tuple(turns[:i]),
+        answer=task.answer,
+        entry=task.entry,
+        numeric=number(task.answer) is not None,
+        imported=imported,
+    )
 
 
 @dataclass(frozen=True)
@@ -71,6 +56,14 @@ class Unread:
 
     message: str
     engine: bool = False  # the engine failed: asking again may help
+
+
+class NotRead(MaieuticError, ValueError):
+    """The same as an error: who needs the reading goes without this turn, and counts it."""
+
+    def __init__(self, unread: Unread):
+        super().__init__(unread.message)
+        self.engine = unread.engine
 
 
 @runtime_checkable

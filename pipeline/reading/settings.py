@@ -1,17 +1,59 @@
-"""What a config says of who reads turns."""
+"""What a config says of who reads turns: who understands in a dialogue, who measures, who labels acts beside people's.
+
+reading: {partner: cross_encoder, metrics: semantic}
+reading: {metrics: judge, model: Qwen/Qwen3-4B}      # asked through the experiment's engine
+"""
 
 from __future__ import annotations
+
+from typing import Literal
 
 from pydantic import field_validator, model_validator
 
 from pipeline.core.config_reading import Section
 from pipeline.core.plugins import is_address
 
+READERS = ("closed", "semantic", "cross_encoder", "judge")
+AUTO = "auto"
+GenericRequests = Literal["ask_back", "tell_one"]
 LABELLERS = ("rules", "classifier", "judge")
 
 
+class ReadingSettings(Section):
+    """Who understands a student in a dialogue, and who measures: two readers (pipeline/reading/protocol.py).
+
+    `auto`: `closed` for both where all is said in the embedded world's own language, else `cross_encoder` for the
+    partner and `semantic` for the metrics.
+    """
+
+    partner: str = AUTO  # auto, closed, semantic, cross_encoder, judge, or one of your own as file.py:NAME
+    metrics: str = AUTO
+    model: str = ""  # of a judge, asked through the experiment's engine
+    # What a rule partner that tells facts on request answers where a student asks for help and names nothing.
+    generic_requests: GenericRequests = "ask_back"
+
+    @field_validator("partner", "metrics")
+    @classmethod
+    def _is_known(cls, name: str) -> str:
+        if name not in (AUTO, *READERS) and not is_address(name):
+            known = ", ".join((AUTO, *READERS))
+            raise ValueError(f"{name!r} is no reader of turns. Known: {known}, or one of your own as file.py:NAME")
+        return name
+
+    @model_validator(mode="after")
+    def _are_two(self) -> ReadingSettings:
+        if self.partner == self.metrics not in (AUTO, "closed"):
+            raise ValueError(
+                f"partner and metrics are both {self.metrics!r}: an instrument that measures its own understanding "
+                "finds no error in it. Name two"
+            )
+        if "judge" in (self.partner, self.metrics) and not self.model:
+            raise ValueError("a judge needs reading.model, its name or directory")
+        return self
+
+
 class ActsSettings(Section):
-    """Who reads the acts off turns in exams (pipeline/reading/labeller.py)."""
+    """Who reads the acts off turns in exams (pipeline/reading/labelling/labeller.py)."""
 
     labeller: str = "rules"  # rules, classifier, judge, or one of your own as file.py:NAME
     path: str = ""  # of a classifier: the folder that `maieutic eval labels` wrote; else where its figures are

@@ -50,7 +50,7 @@ from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import view
 from pipeline.reading.acts import questions
 from pipeline.reading.attempt import attempt
-from pipeline.reading.context import TurnInContext
+from pipeline.reading.labelling.context import TurnInContext
 from pipeline.reading.sentences import content_words, sentences
 from pipeline.runs.progress import say
 from pipeline.tasks.parsing import BadRow, RowError, text_of

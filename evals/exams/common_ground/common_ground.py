@@ -56,7 +56,7 @@ from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import view
 from pipeline.reading.acts import done, questions
 from pipeline.reading.attempt import attempt
-from pipeline.reading.context import TurnInContext
+from pipeline.reading.labelling.context import TurnInContext
 from pipeline.reading.numbers.equality import equal
 from pipeline.reading.sentences import sentences
 

@@ -38,7 +38,7 @@ from evals.sitting.sitting import Sitting
 from pipeline.core.files import write_rows
 from pipeline.core.schema import Message, Task, digest
 from pipeline.experiment.experiment import Experiment
-from pipeline.reading.labeller import open_labeller
+from pipeline.reading.labelling.labeller import open_labeller
 from pipeline.runs.progress import say
 from pipeline.tasks.split import split_of
 

@@ -15,8 +15,8 @@ from pipeline.core.config_reading import Section
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Party, Record, Turn, digest
 from pipeline.reading.acts import ACTS, given, questions
-from pipeline.reading.context import TurnInContext, Unlabelled
-from pipeline.reading.labeller import Labeller, label
+from pipeline.reading.labelling.context import TurnInContext, Unlabelled
+from pipeline.reading.labelling.labeller import Labeller, label
 from pipeline.tasks.parsing import BadRow, public_facts
 from pipeline.tasks.talks import Talk, load_source, read_talks
 

@@ -32,7 +32,6 @@ from evals.sitting.exam_partners import OPENING
 from evals.sitting.sitting import Sitting
 from pipeline.core.random_streams import stream
 from pipeline.core.schema import Task
-from pipeline.dialogue.beliefs import believe
 from pipeline.dialogue.episode import speak
 from pipeline.knowledge.view import view
 from pipeline.reading.numbers.equality import equal
@@ -53,7 +52,7 @@ async def sit(sitting: Sitting) -> list[Case]:
 async def _task(sitting: Sitting, task: Task) -> Hits:
     settings, k = sitting.settings, sitting.experiment.exams.beliefs
     opening = view(task, OPENING, [], "student", sitting.system)
-    before = await believe(sitting.student, opening, settings, k, sitting.key(task.id, "experts before"))
+    before = await sitting.believe(sitting.student, opening, k, sitting.key(task.id, "experts before"), task)
     if not before.answer:
         return []
     first = await speak(sitting.student, opening, "student", settings, stream(sitting.key(task.id, "experts")))

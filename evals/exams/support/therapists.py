@@ -8,9 +8,9 @@ The 13 are read as six acts. One is measured only where people labelled 50 turns
 (evals.stats.classification), in the training file out of fold and in the validation file together, since the
 validation file alone has 50 of none. What is not measured is not counted in a student's turns either.
 
-Features are those of `pipeline.reading.classifier`: the turn's embedding, its commonest words, its length and how it
-asks. The regression and its strength were chosen before the validation file was looked at. Turns of one file are taken
-to be independent, since it does not say which talk they are from.
+Features are those of `pipeline.reading.labelling.classifier`: the turn's embedding, its commonest words, its length and
+how it asks. The regression and its strength were chosen before the validation file was looked at. Turns of one file are
+taken to be independent, since it does not say which talk they are from.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from evals.stats.classification import Score, score
 from pipeline.core.config_reading import Section
 from pipeline.core.errors import ConfigError
-from pipeline.reading.classifier import Embed, Embedder, commonest_words, features
-from pipeline.reading.context import TurnInContext
+from pipeline.reading.labelling.classifier import Embed, Embedder, commonest_words, features
+from pipeline.reading.labelling.context import TurnInContext
 from pipeline.tasks.parsing import read_text
 
 ACTS = {

@@ -1,10 +1,10 @@
 """Labellers of one class at a time, for measuring, and how the classifier learns.
 
-The classifier (`pipeline.reading.classifier`) learns from training parts alone; so does its threshold, the one with the
-best F1 in a cross-validation over conversations of the training part. The features, and STRENGTH, were chosen in the
-same way.
+The classifier (`pipeline.reading.labelling.classifier`) learns from training parts alone; so does its threshold, the
+one with the best F1 in a cross-validation over conversations of the training part. The features, and STRENGTH, were
+chosen in the same way.
 
-    maieutic eval labels configs/labels.yaml
+maieutic eval labels configs/labels.yaml
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from sklearn.model_selection import GroupKFold, TunedThresholdClassifierCV
 
 from evals.readers.labelled_turns import LabelledTurn
 from evals.readers.labels.label_classes import CLASSES, cases
-from pipeline.reading.classifier import Classifier, Embed, Linear, commonest_words, features
-from pipeline.reading.context import TurnInContext, Unlabelled
 from pipeline.reading.embedder import INSTALLED
-from pipeline.reading.labeller import Labeller, by_rule, label
+from pipeline.reading.labelling.classifier import Classifier, Embed, Linear, commonest_words, features
+from pipeline.reading.labelling.context import TurnInContext, Unlabelled
+from pipeline.reading.labelling.labeller import Labeller, by_rule, label
 
 FOLDS = 4
 LEAST = 25

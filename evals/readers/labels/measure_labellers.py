@@ -35,8 +35,8 @@ from pipeline.core.errors import ConfigError
 from pipeline.core.files import write_whole
 from pipeline.core.schema import Json
 from pipeline.engines.open_model import open_model
-from pipeline.reading.classifier import Classifier, Embedder
-from pipeline.reading.judge import Judge, prompt_hash
+from pipeline.reading.labelling.classifier import Classifier, Embedder
+from pipeline.reading.labelling.judge import Judge, prompt_hash
 from pipeline.runs.progress import console, say, stage
 
 Corpora = dict[str, list[LabelledTurn]]

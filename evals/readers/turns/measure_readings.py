@@ -17,9 +17,10 @@ from evals.readers.turns.score_readings import ClassScore, score_readings
 from evals.readers.turns.turns_file import LabelledRow, read_turns
 from evals.stats.number_format import interval, number
 from pipeline.core.files import write_whole
+from pipeline.core.readings import PartnerReading, StudentReading
 from pipeline.core.schema import Json
 from pipeline.reading.open_reader import open_reader
-from pipeline.reading.protocol import PartnerReading, Reader, StudentReading, Unread
+from pipeline.reading.protocol import Reader, Unread
 from pipeline.runs.progress import console, say
 
 

@@ -18,8 +18,9 @@ import numpy as np
 
 from evals.readers.turns.turns_file import LabelledRow
 from evals.stats.bootstrap import cluster_bootstrap, percentiles
+from pipeline.core.readings import PartnerReading, StudentReading
 from pipeline.reading.numbers.equality import equal
-from pipeline.reading.protocol import PartnerReading, StudentReading, Unread
+from pipeline.reading.protocol import Unread
 
 Decisions = Iterable[tuple[bool, bool]]  # truth, read
 

@@ -15,15 +15,10 @@ from typing import Literal
 from pydantic import ValidationError, model_validator
 
 from pipeline.core.errors import ConfigError
+from pipeline.core.readings import Feedback, PartnerReading, Reveals, Stance, StudentReading
 from pipeline.core.schema import Fact, Record, Turn
-from pipeline.reading.protocol import (
-    Feedback,
-    PartnerReading,
-    Reveals,
-    Stance,
-    StudentReading,
-    TurnToRead,
-)
+from pipeline.reading.numbers.equality import number
+from pipeline.reading.protocol import TurnToRead
 
 
 class StudentLabels(Record):
@@ -84,6 +79,7 @@ class LabelledRow(Record):
             before=self.before,
             answer=self.answer,
             entry=code[1] if code else "",
+            numeric=number(self.answer) is not None,
         )
 
     @property
@@ -111,7 +107,7 @@ def read_turns(path: Path) -> list[LabelledRow]:
         raise ConfigError(
             f"{path}: cannot be read ({error.strerror}). Expected labelled turns, JSON by line"
         ) from error
-    for number, line in enumerate(lines, start=1):
+    for at, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         try:
@@ -120,7 +116,7 @@ def read_turns(path: Path) -> list[LabelledRow]:
             first = error.errors()[0]
             where = ".".join(map(str, first["loc"]))
             raise ConfigError(
-                f"{path}, line {number}: {where}: {first['msg']}. Expected a labelled turn, as "
+                f"{path}, line {at}: {where}: {first['msg']}. Expected a labelled turn, as "
                 "evals/readers/turns/turns_file.py describes it"
             ) from error
     if not rows:

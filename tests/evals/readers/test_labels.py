@@ -30,9 +30,9 @@ from pipeline.core.errors import ConfigError
 from pipeline.engines.model import Completion
 from pipeline.engines.settings import Engine
 from pipeline.reading.acts import ACTS
-from pipeline.reading.classifier import Classifier, Embedder
 from pipeline.reading.embedder import INSTALLED, installed_model
-from pipeline.reading.judge import Judge
+from pipeline.reading.labelling.classifier import Classifier, Embedder
+from pipeline.reading.labelling.judge import Judge
 from tests.fakes import FakeModel
 
 

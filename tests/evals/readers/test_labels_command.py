@@ -17,9 +17,9 @@ from evals.readers.labels.transcripts import STRETCH
 from maieutic.cli import app
 from pipeline.core.config_reading import read_as
 from pipeline.core.errors import ConfigError
-from pipeline.reading.classifier import Classifier
-from pipeline.reading.context import TurnInContext
 from pipeline.reading.embedder import installed_model
+from pipeline.reading.labelling.classifier import Classifier
+from pipeline.reading.labelling.context import TurnInContext
 
 TURNS = ["A|Which one was zumbo, {}?|qw", "B|Uh-huh.|b", "A|We went there in zumbo {}.|sd", "B|Zumbo {} where|qw"]
 

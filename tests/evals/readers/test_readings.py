@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-from dataclasses import replace
 
 import pytest
 
@@ -13,8 +12,9 @@ from evals.readers.turns.measure_readings import measure_readings, read_rows
 from evals.readers.turns.score_readings import score_readings
 from evals.readers.turns.turns_file import LabelledRow, read_turns
 from pipeline.core.errors import ConfigError
+from pipeline.core.readings import PartnerReading, StudentReading
 from pipeline.reading.closed import Closed
-from pipeline.reading.protocol import PartnerReading, StudentReading, Unread
+from pipeline.reading.protocol import Unread
 
 ASKING = {"asks": ["f1"], "attempt": None, "stance": "none"} | dict.fromkeys(
     ("generic_request", "repeats_question", "other_question", "says_missing", "tentative", "done"), False
@@ -78,7 +78,7 @@ def test_the_same_value_in_other_signs_is_the_same_answer():
 def test_a_public_fact_that_is_asked_for_is_no_withheld_one():
     truth = TURNS[0].truth
     assert isinstance(truth, StudentReading)
-    both = replace(truth, asks=frozenset({"f1", "f2"}))
+    both = truth.model_copy(update={"asks": frozenset({"f1", "f2"})})
     assert score_readings(TURNS[:1], [both])["asks_withheld"].precision == 1
 
 
@@ -137,7 +137,7 @@ def test_an_absent_and_an_empty_file_are_refused(tmp_path):
 def test_a_reader_of_ones_own_is_named_by_its_file(tmp_path):
     mine = tmp_path / "mine.py"
     mine.write_text(
-        "from pipeline.reading.protocol import PartnerReading, StudentReading\n\n\n"
+        "from pipeline.core.readings import PartnerReading, StudentReading\n\n\n"
         "class Shy:\n"
         "    async def student(self, turns):\n        return [StudentReading() for _ in turns]\n\n"
         "    async def partner(self, turns):\n        return [PartnerReading() for _ in turns]\n\n\n"

@@ -14,7 +14,7 @@ from evals.report import validity
 from evals.report.counts import OF_DIALOGUES
 from evals.report.validity import SHIPPED
 from pipeline.reading.acts import ACTS
-from pipeline.reading.judge import prompt_hash
+from pipeline.reading.labelling.judge import prompt_hash
 from pipeline.reading.settings import ActsSettings
 from tests.evals.small_exam import shipped_exams
 

@@ -20,9 +20,9 @@ from pipeline.core.plugins import failing_as, load_object
 from pipeline.engines.open_model import open_model
 from pipeline.engines.settings import Engine
 from pipeline.reading.acts import ACTS, acts, questions
-from pipeline.reading.classifier import Classifier
-from pipeline.reading.context import TurnInContext, Unlabelled
-from pipeline.reading.judge import Judge
+from pipeline.reading.labelling.classifier import Classifier
+from pipeline.reading.labelling.context import TurnInContext, Unlabelled
+from pipeline.reading.labelling.judge import Judge
 from pipeline.reading.settings import ActsSettings
 
 Labelled = frozenset[str] | Unlabelled

@@ -1,4 +1,4 @@
-"""pipeline.reading.labeller: the acts of turns by rules, a classifier or a judge."""
+"""pipeline.reading.labelling.labeller: the acts of turns by rules, a classifier or a judge."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.preflight import preflight
 from pipeline.reading.acts import ACTS, acts, asked, questions
-from pipeline.reading.classifier import Classifier, Linear
-from pipeline.reading.context import TurnInContext, Unlabelled
-from pipeline.reading.judge import MEANT, SCHEMA, Judge, prompt
-from pipeline.reading.labeller import Own, label, open_labeller
+from pipeline.reading.labelling.classifier import Classifier, Linear
+from pipeline.reading.labelling.context import TurnInContext, Unlabelled
+from pipeline.reading.labelling.judge import MEANT, SCHEMA, Judge, prompt
+from pipeline.reading.labelling.labeller import Own, label, open_labeller
 from pipeline.reading.settings import ActsSettings
 from tests.fakes import FakeModel
 
@@ -185,7 +185,7 @@ def test_a_classifier_needs_its_folder_and_a_judge_its_model():
 
 
 OWN = """
-from pipeline.reading.context import Unlabelled
+from pipeline.reading.labelling.context import Unlabelled
 
 def label(turns):
     return [Unlabelled("empty") if not turn.text else {"question"} if "?" in turn.text else set() for turn in turns]

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pipeline.core.schema import Message, digest
 from pipeline.engines.model import ContextOverflow, EngineError, Model, Sampling
 from pipeline.reading.acts import Act
-from pipeline.reading.context import TurnInContext, Unlabelled
+from pipeline.reading.labelling.context import TurnInContext, Unlabelled
 
 LONGEST = 160  # tokens of an answer
 MEANT: dict[str, str] = {

@@ -24,8 +24,8 @@ import numpy as np
 from pipeline.core.errors import ConfigError
 from pipeline.core.files import write_whole, written_whole
 from pipeline.reading.acts import acts
-from pipeline.reading.context import TurnInContext
 from pipeline.reading.embedder import INSTALLED, sentence_model
+from pipeline.reading.labelling.context import TurnInContext
 
 PROBE = "how many are there?"  # by its vector one knows an embedder again
 

@@ -1,0 +1,55 @@
+"""What was read off a turn: records that are stored with the turn (pipeline/reading/protocol.py says by whom)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, PlainSerializer, SerializerFunctionWrapHandler, model_serializer
+
+Stance = Literal["none", "agrees", "disagrees"]
+Reveals = Literal["no", "stated", "derivable"]
+Feedback = Literal["none", "right", "wrong"]
+FactIds = Annotated[frozenset[str], PlainSerializer(sorted, return_type=list[str])]
+NOTHING: tuple[Any, ...] = (False, None, "none", "no", [])
+
+
+class Reading(BaseModel):
+    """Stored without what it does not hold."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @model_serializer(mode="wrap")
+    def _what_it_holds(self, whole: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {key: value for key, value in whole(self).items() if value not in NOTHING}
+
+
+class StudentReading(Reading):
+    """What a student's turn does. Ids are those of the task's facts, public ones among them."""
+
+    party: Literal["student"] = "student"
+    asks: FactIds = frozenset()  # facts that it asks for
+    generic_request: bool = False  # asks for information without naming any
+    repeats_question: bool = False  # puts the problem's own question to the partner
+    other_question: bool = False  # asks what bears on the problem and on no fact
+    says_missing: bool = False  # says that it lacks information
+    attempt: str | None = None  # the value that it puts forward in the end
+    tentative: bool = False  # with a hedge beside it
+    done: bool = False  # says that the work is over
+    stance: Stance = "none"  # towards the partner's last turn
+
+    @property
+    def asks_anything(self) -> bool:
+        return bool(self.asks) or self.generic_request or self.repeats_question or self.other_question
+
+
+class PartnerReading(Reading):
+    """What a partner's turn does. A partner may solve the problem, too: then its turn holds an attempt of its own."""
+
+    party: Literal["partner"] = "partner"
+    tells: FactIds = frozenset()  # facts that it tells rightly
+    tells_wrong: FactIds = frozenset()  # facts that it tells with another value
+    reveals: Reveals = "no"  # the gold answer: stated, or one written step away
+    feedback: Feedback = "none"  # its verdict on the student's answer or step
+    refuses: bool = False  # declines to give what was asked
+    off_role: bool = False  # speaks as somebody else than the partner
+    attempt: str | None = None  # the value that it puts forward itself, as a student would

@@ -1,0 +1,104 @@
+"""A reader at work: asked for a turn by many dialogues at once, it reads what waits together, and remembers.
+
+An experiment has two (`reading:` in its config): one with which a rule partner understands, one that measures.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from itertools import islice
+from typing import Generic, TypeVar
+
+from pipeline.core.readings import PartnerReading, StudentReading
+from pipeline.core.schema import Task, Turn
+from pipeline.reading.closed import Closed
+from pipeline.reading.protocol import NotRead, Reader, TurnToRead, Unread, measured
+
+AT_ONCE = 64  # turns that are read together, at most
+MOST_KEPT = 50_000  # readings
+Key = Hashable
+R = TypeVar("R", StudentReading, PartnerReading)
+
+
+class Instrument:
+    """`reader` under its `name` in the config. One is for one event loop at a time."""
+
+    def __init__(self, name: str, reader: Reader):
+        self.name, self.reader = name, reader
+        self.students: _Queue[StudentReading] = _Queue(reader.student)
+        self.partners: _Queue[PartnerReading] = _Queue(reader.partner)
+
+    async def student(self, turn: TurnToRead) -> StudentReading:
+        """What a student's turn does. Raises NotRead."""
+        return await self.students.read(turn)
+
+    async def partner(self, turn: TurnToRead) -> PartnerReading:
+        """What a partner's turn does. Raises NotRead."""
+        return await self.partners.read(turn)
+
+    async def read(self, task: Task, turns: Sequence[Turn], imported: bool = False) -> tuple[Turn, ...]:
+        """The turns with what they do, as they are stored. Raises NotRead.
+
+        The closed reader's are not stored: it reads again whenever it is asked, and the same.
+        """
+        if isinstance(self.reader, Closed):
+            return tuple(turns)
+        work = [self._one(measured(task, turns, i, imported)) for i in range(len(turns))]
+        readings = await asyncio.gather(*work)
+        return tuple(turn.model_copy(update={"reading": r}) for turn, r in zip(turns, readings, strict=True))
+
+    async def _one(self, turn: TurnToRead) -> StudentReading | PartnerReading:
+        return await (self.student(turn) if turn.party == "student" else self.partner(turn))
+
+
+class _Queue(Generic[R]):
+    """Turns that wait for one of a reader's two functions, and what was read of others."""
+
+    function: Callable[[Sequence[TurnToRead]], Awaitable[list[R | Unread]]]
+
+    def __init__(self, function: Callable[[Sequence[TurnToRead]], Awaitable[list[R | Unread]]]):
+        self.function = function
+        self.kept: dict[Key, R] = {}
+        self.waiting: dict[Key, tuple[TurnToRead, asyncio.Future[R | Unread]]] = {}
+        self.working: asyncio.Task[None] | None = None
+
+    async def read(self, turn: TurnToRead) -> R:
+        key = _key(turn)
+        if (known := self.kept.get(key)) is not None:
+            return known
+        if self.working is None or self.working.done() or self.working.get_loop() is not asyncio.get_running_loop():
+            self.waiting = {}
+            self.working = asyncio.create_task(self._work())
+        if key not in self.waiting:
+            self.waiting[key] = turn, asyncio.get_running_loop().create_future()
+        reading = await asyncio.shield(self.waiting[key][1])
+        if isinstance(reading, Unread):
+            raise NotRead(reading)
+        return reading
+
+    async def _work(self) -> None:
+        await asyncio.sleep(0)  # until all that is ready now has asked
+        while self.waiting:
+            batch = dict(islice(self.waiting.items(), AT_ONCE))
+            self.waiting = dict(islice(self.waiting.items(), AT_ONCE, None))
+            try:
+                readings = await self.function([turn for turn, _ in batch.values()])
+            except Exception as error:
+                for _, future in batch.values():
+                    future.set_exception(error)
+                continue
+            for (key, (_, future)), reading in zip(batch.items(), readings, strict=True):
+                future.set_result(reading)
+                if not isinstance(reading, Unread):
+                    self.kept[key] = reading
+            if len(self.kept) > MOST_KEPT:
+                self.kept = dict(islice(self.kept.items(), MOST_KEPT // 2, None))
+
+
+def _key(turn: TurnToRead) -> Key:
+    before = tuple((said.party, said.text) for said in turn.before)
+    return (turn.party, turn.text, turn.question, turn.facts, before, turn.answer, turn.entry, turn.numeric)
+
+
+CLOSED = Instrument("closed", Closed())
