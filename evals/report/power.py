@@ -48,7 +48,7 @@ class PlanError(ConfigError):
 class Components(NamedTuple):
     """Variances of the paired difference between seeds, between tasks, and of the rest, which is one task of one seed.
 
-    `floor` is the least variance that the counts of one task and seed allow, over the squared number of them.
+    `floor` is the least variance that the counts of one task allow, under as many seeds as the pilot had.
     `share` is how many of the exam's tasks the metric is measured on. `source` says in words where all this is from.
     """
 
@@ -62,9 +62,10 @@ class Components(NamedTuple):
     def at(self, seeds: int, tasks: int) -> Squares:
         """The mean squares that so many seeds and exam tasks expect."""
         columns = max(2, round(tasks * self.share))
-        floor = self.floor / (seeds * columns) ** 2
         by_seed, by_task = self.rest + columns * self.seed, self.rest + seeds * self.task
-        return Squares(seed=by_seed, task=by_task, rest=self.rest, rows=seeds, columns=columns, floor=floor)
+        return Squares(
+            seed=by_seed, task=by_task, rest=self.rest, rows=seeds, columns=columns, floor=self.floor / columns**2
+        )
 
 
 class Design(NamedTuple):
@@ -121,7 +122,7 @@ def components(experiment: Experiment) -> tuple[Components, Path | None]:
         seed=max((means.seed - means.rest) / means.columns, 0.0),
         task=max((means.task - means.rest) / means.rows, 0.0),
         rest=means.rest,
-        floor=means.floor * (means.rows * means.columns) ** 2,
+        floor=means.floor * means.columns**2,
         share=len(tasks) / exam_size(pilot),
         source=f"the pilot {pilot} ({judged})",
     ), pilot

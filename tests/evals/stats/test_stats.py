@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -11,7 +12,7 @@ from evals.exams.registry import catalog
 from evals.metrics.case import Case
 from evals.metrics.metric import ratio
 from evals.stats.contrasts import contrast, holm
-from evals.stats.intervals import Tables, estimate, tabulate
+from evals.stats.intervals import Tables, Z, effective_draws, estimate, tabulate
 from tests.evals.small_exam import shipped_exams
 
 METRICS = catalog(shipped_exams().values())
@@ -83,11 +84,11 @@ def test_the_standard_error_on_a_trace_to_check_by_eye():
 
 
 def test_where_cells_are_independent_the_standard_error_is_that_of_their_mean():
-    rng, zero = np.random.default_rng(4), made("m", {i: [0] * 25 for i in range(25)}, n=8)
-    tables = [made("m", dict(enumerate(rng.binomial(8, 0.5, (25, 25)).tolist())), n=8) for _ in range(200)]
-    squared = [contrast({"a": a, "b": zero}, M, "a", "b").se ** 2 for a in tables]
-    # Of 8 x 25 x 25 fair coins; a little above it, since no component may be below 0. Twice it is too much.
-    assert 1 < np.mean(squared) / (0.25 / (8 * 25 * 25)) < 1.5
+    rng = np.random.default_rng(4)
+    coins = [made("m", dict(enumerate(rng.binomial(8, 0.5, (25, 25)).tolist())), n=8) for _ in range(200)]
+    squared = [contrast({"a": a, "b": b}, M, "a", "b").se ** 2 for a, b in itertools.pairwise(coins)]
+    # Of twice 8 x 25 x 25 fair coins; a little above it, since no component may be below 0. Twice it is too much.
+    assert 1 < np.mean(squared) / (2 * 0.25 / (8 * 25 * 25)) < 1.5
 
 
 def test_a_composite_is_the_signed_sum_over_each_own_denominator():
@@ -138,7 +139,52 @@ def test_a_base_with_one_other_seed_stands_against_all_seeds():
 def test_a_rate_of_zero_is_not_certain():
     rate = estimate(made("m", {1: [0, 0, 0], 2: [0, 0, 0]}, n=8), M)
     assert rate.value == rate.low == 0
-    assert 0.03 < rate.high < 0.3
+    assert 0.1 < rate.high < 0.6
+
+
+def test_draws_that_agree_within_their_task_count_as_one():
+    sizes, hits = np.array([[8.0] * 20]), np.array([[8.0] * 12 + [0.0] * 8])
+    assert effective_draws(hits, sizes) == pytest.approx(20)
+    assert effective_draws(sizes, sizes) == pytest.approx(20)  # nothing says that they could differ
+    assert effective_draws(np.repeat(hits, 3, axis=0), np.repeat(sizes, 3, axis=0)) == pytest.approx(20)  # nor seeds
+
+
+def test_draws_that_differ_within_their_task_count_each():
+    rng = np.random.default_rng(0)
+    for rate in (0.5, 0.9):
+        found = [effective_draws(rng.binomial(8, rate, (1, 100)), np.full((1, 100), 8)) for _ in range(50)]
+        assert np.mean(found) > 4 * 100
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=8))
+def test_effective_draws_lie_between_tasks_and_draws_and_the_other_act_has_as_many(cells):
+    hits, n = np.array([[min(c) for c in cells]]), np.array([[max(c) for c in cells]])
+    if n.sum():
+        found = effective_draws(hits, n)
+        assert n.sum() ** 2 / (n**2).sum() - 1e-9 <= found <= n.sum() + 1e-9
+        assert found == pytest.approx(effective_draws(n - hits, n))
+
+
+def test_a_student_that_never_failed_has_the_interval_that_its_tasks_allow():
+    rate = estimate(made("m", {seed: [8] * 20 for seed in range(3)}, n=8), M)
+    assert (rate.value, rate.high) == (1, 1) and rate.low == pytest.approx(20 / (20 + Z**2), abs=1e-3)
+
+
+@pytest.mark.parametrize("rate", [0.03, 0.97, 0.99])
+@pytest.mark.parametrize("agrees", [True, False])
+def test_near_its_bounds_a_student_is_covered_whether_or_not_its_draws_agree(rate, agrees):
+    rng, held = np.random.default_rng(7), 0
+    for _ in range(200):
+        hits = 8 * (rng.random(20) < rate) if agrees else rng.binomial(8, rate, 20)
+        found = estimate(made("m", {1: hits.tolist()}, n=8), M)
+        held += found.low <= rate <= found.high
+    assert held / 200 >= 0.95
+
+
+def test_few_seeds_do_not_widen_what_the_counts_allow():
+    nearly = {seed: [8] * 39 + [8 - seed % 2] for seed in range(3)}
+    one, three = (estimate(made("m", rows, n=8), M) for rows in ({0: nearly[1]}, nearly))
+    assert three.high - three.low < 1.05 * (one.high - one.low)
 
 
 def test_a_difference_of_identical_conditions_is_zero_with_p_one():
