@@ -1,0 +1,143 @@
+"""Known students sit exams over loopback, and their estimates are put beside the truth."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import random
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from evals.exams.registry import catalog, find_exam
+from evals.metrics.case import Case
+from evals.metrics.metric import SignedSum
+from evals.sitting.sitting import Sitting
+from evals.stats.intervals import Tables, estimate, tabulate
+from pipeline.engines.openai import OpenAIModel
+from pipeline.experiment.experiment import Experiment
+from tests.evals.known_students.acts import Student
+from tests.evals.known_students.problems import Problem, embedded, false_premises, natural
+from tests.evals.known_students.server import Server
+from tests.evals.known_students.talks import Shape
+from tests.evals.known_students.truth import TRUTHS, agreement, movable
+
+TURNS = 4
+Sit = Callable[[Sitting], Awaitable[list[Case]]]
+
+
+class Found(NamedTuple):
+    """A metric's true value, and its estimate with the 95% interval."""
+
+    metric: str
+    truth: float
+    value: float
+    low: float
+    high: float
+    n: int
+
+    @property
+    def covered(self) -> bool:
+        return self.low - 1e-9 <= self.truth <= self.high + 1e-9
+
+    @property
+    def near(self) -> bool:
+        """Within 3 standard errors and .03. Half an interval is at least 1.96 of them."""
+        reach = max(self.high - self.value, self.value - self.low) / 1.96
+        return abs(self.value - self.truth) <= 3 * reach + 0.03
+
+
+def experiment(voice: str, exams: Sequence[str], **exam: object) -> Experiment:
+    """The config that they sit under. No weights are opened: the server is the model."""
+    source = {"source": "embedded"} if voice == "closed" else {"source": "posed", "path": "problems.jsonl"}
+    return Experiment.model_validate(
+        {
+            "name": "known",
+            "engine": {"kind": "openai", "url": "http://127.0.0.1:1/v1"},
+            "student": {"model": "known"},
+            "dialogue": {"turns": TURNS, "concurrency": 64, "max_tokens": 300},
+            "tasks": {**source, "train": {"full": 1}, "exam": {"full": 1}},
+            "conditions": {"facts": {"partition": "facts"}},
+            "exams": {"include": list(exams), "greedy": False, **{"samples": 4, "episodes": 1, "beliefs": 2, **exam}},
+        }
+    )
+
+
+def problems_of(voice: str, rng: random.Random, folder: Path, count: int, impossible: bool = False) -> list[Problem]:
+    """`count` problems twice, short and whole."""
+    if voice == "closed":
+        kinds = ("underspecified", "full", *(("false_premise",) if impossible else ()))
+        return embedded(rng, kinds, count)
+    return natural(rng, folder, count) + (false_premises(rng) if impossible else [])
+
+
+def sat(
+    experiment: Experiment,
+    students: Mapping[str, Student],
+    voice: str,
+    problems: Sequence[Problem],
+    sits: Sequence[Sit] = (),
+) -> dict[str, Tables]:
+    """The cases of each student in all exams of the config, or in the parts of exams that are given."""
+    parts = sits or [find_exam(exam).sit for exam in experiment.exams.include or ()]
+    server, app = Server(problems, students, voice, experiment.dialogue.probe), web.Application()
+    app.router.add_post("/v1/chat/completions", server.chat)
+
+    async def all_sit() -> dict[str, Tables]:
+        async with TestServer(app) as http:
+            models = {name: OpenAIModel(str(http.make_url("/v1")), name, attempts=1) for name in students}
+            peer = models[list(students)[-1]]
+            tables = {}
+            for name, model in models.items():
+                sitting = Sitting(
+                    experiment=experiment,
+                    student=model,
+                    peer=peer,
+                    seed=1,
+                    tasks=tuple(problem.task for problem in problems),
+                )
+                cases: list[Case] = []
+                for sit in parts:
+                    cases += await sit(sitting)
+                assert not sitting.errors, sitting.errors[:3]
+                tables[name] = tabulate({1: cases})
+            for model in models.values():
+                await model.session.close()
+            return tables
+
+    return asyncio.run(all_sit())
+
+
+def truths(experiment: Experiment, student: Student, peer: Student, problems: Sequence[Problem]) -> dict[str, float]:
+    """Of every metric of the config's exams that the rates fix, composites too."""
+    shapes = [Shape.of(problem.task) for problem in problems]
+    ratios: dict[str, float] = {}
+    for exam in experiment.exams.include or ():
+        if exam in TRUTHS:
+            ratios |= TRUTHS[exam](student, shapes, TURNS)
+        if exam == "collapse":
+            ratios |= movable(student, peer, TURNS)
+        if exam == "agreement":
+            ratios |= agreement(student, peer, TURNS)
+    known = catalog([find_exam(exam) for exam in experiment.exams.include or ()])
+    return {name: _value(known.signed_sum(name), ratios) for name in known.offered(ratios)}
+
+
+def _value(total: SignedSum, ratios: Mapping[str, float]) -> float:
+    return sum(weight * ratios[part] for part, weight in total.weights.items())
+
+
+def found(experiment: Experiment, tables: Tables, truth: Mapping[str, float]) -> list[Found]:
+    """Each metric of which there is a truth and a case."""
+    known = catalog([find_exam(exam) for exam in experiment.exams.include or ()])
+    rows = []
+    for metric, value in truth.items():
+        total = known.signed_sum(metric)
+        if math.isnan(value) or not all((part, False) in tables for part in total.weights):
+            continue
+        rate = estimate(tables, total)
+        rows.append(Found(metric, value, *rate))
+    return rows
