@@ -56,8 +56,15 @@ def covered(
         known = catalog([find_exam(name) for name in exams])
         for metric in contrasts:
             gap = contrast(tables, known.signed_sum(metric), "a", "b")
-            name = f"{metric}: a - b"
-            rows[name].append(Found(name, mine[metric] - theirs[metric], gap.difference, gap.low, gap.high, gap.tasks))
+            difference = Found(
+                metric=f"{metric}: a - b",
+                truth=mine[metric] - theirs[metric],
+                value=gap.difference,
+                low=gap.low,
+                high=gap.high,
+                n=gap.tasks,
+            )
+            rows[difference.metric].append(difference)
     return [_over_sets(metric, of_metric) for metric, of_metric in rows.items()]
 
 

@@ -85,7 +85,7 @@ def false_premises(rng: random.Random) -> list[Problem]:
             split="exam",
         )
         asks = {fact.id: (fact.ask,) for fact in facts}
-        problems.append(Problem(task, task.id, asks, {}, row["unit"]))
+        problems.append(Problem(task=task, name=task.id, asks=asks, unit=row["unit"]))
     return problems
 
 
@@ -95,7 +95,7 @@ def embedded(rng: random.Random, specifications: Sequence[Specification], count:
     for specification in specifications:
         for task in itertools.islice(embedded_tasks("exam", specification, seed=seed), count):
             asks = {fact.id: (fact.ask,) for fact in task.facts}
-            problems.append(Problem(task, task.id.rpartition("-")[0], asks))
+            problems.append(Problem(task=task, name=task.id.rpartition("-")[0], asks=asks))
     return problems
 
 

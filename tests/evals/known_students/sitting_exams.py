@@ -139,5 +139,5 @@ def found(experiment: Experiment, tables: Tables, truth: Mapping[str, float]) ->
         if math.isnan(value) or not all((part, False) in tables for part in total.weights):
             continue
         rate = estimate(tables, total)
-        rows.append(Found(metric, value, *rate))
+        rows.append(Found(metric=metric, truth=value, **rate._asdict()))
     return rows
