@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pipeline.core.errors import ConfigError
 from pipeline.core.plugins import is_address, load_object
+from pipeline.engines.open_model import open_model
 from pipeline.engines.settings import Engine
 from pipeline.reading.closed import Closed
+from pipeline.reading.judge_reader import JudgeReader
 from pipeline.reading.protocol import Reader
 from pipeline.reading.settings import READERS
 
@@ -22,6 +24,10 @@ def open_reader(name: str, model: str = "", engine: Engine = Engine()) -> Reader
         raise ConfigError(f"{name!r} is of type {type(reader).__name__}, expected a Reader (pipeline.reading.protocol)")
     if name == "closed":
         return Closed()
+    if name == "judge":
+        if not model:
+            raise ConfigError("a judge of turns needs a model: reading.model, or --model")
+        return JudgeReader(open_model(engine, model))
     raise ConfigError(
         f"{name!r} is no reader of turns. Known: {', '.join(READERS)}, or one of your own as file.py:NAME"
     )

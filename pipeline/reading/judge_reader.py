@@ -1,0 +1,119 @@
+"""A model as reader of turns: one call a turn, whose answer is JSON by the labelling guide, and is validated.
+
+The schema goes to engines that hold an answer to one, and into the prompt for all. An answer that does not validate is
+`Unread`, with its reason, and is counted: it never passes for a turn that does nothing.
+
+    reading: {metrics: judge, model: Qwen/Qwen3-4B}
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Sequence
+from typing import TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from pipeline.core.readings import Feedback, PartnerReading, Reveals, Stance, StudentReading
+from pipeline.core.schema import Message
+from pipeline.engines.model import ContextOverflow, EngineError, Model, Sampling
+from pipeline.reading.protocol import TurnToRead, Unread
+
+LONGEST = 400  # tokens of an answer
+
+
+class StudentLabels(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    asks: list[str] = Field(description="ids of the facts that it asks for, in any form; having one confirmed counts")
+    generic_request: bool = Field(description="it asks for information or help without naming what")
+    repeats_question: bool = Field(
+        description="it puts the problem's own question to the partner, or asks for the answer"
+    )
+    other_question: bool = Field(description="an open question on the problem and on no fact, such as of the method")
+    says_missing: bool = Field(description="it says that something is not given, not known or needed")
+    attempt: str | None = Field(
+        description="the value that it puts forward in the end for the problem's question: digits, or words as the "
+        "question asks; no intermediate result, nothing reported or undecided; null where there is none"
+    )
+    tentative: bool = Field(description="that attempt is hedged")
+    done: bool = Field(description="it says that the work or the talk is over")
+    stance: Stance = Field(description="towards the partner's last turn")
+
+
+class PartnerLabels(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    tells: list[str] = Field(description="ids of the facts that it tells rightly, in any words, or confirms")
+    tells_wrong: list[str] = Field(description="ids of the facts that it tells with another value")
+    reveals: Reveals = Field(
+        description="stated: the answer stands there as the answer; derivable: one operation on what the turn says "
+        "gives it; else no"
+    )
+    feedback: Feedback = Field(description="its verdict on the student's answer or step; praise of effort is none")
+    refuses: bool = Field(description="it declines to give what was asked; not knowing is no refusal")
+    off_role: bool = Field(description="it speaks for the student, as an AI, or of something else")
+    attempt: str | None = Field(description="the answer that it puts forward itself; null where there is none")
+
+
+L = TypeVar("L", StudentLabels, PartnerLabels)
+
+
+class JudgeReader:
+    """See `pipeline.reading.protocol.Reader`. `model` is decoded greedily."""
+
+    def __init__(self, model: Model):
+        self.model = model
+
+    async def student(self, turns: Sequence[TurnToRead]) -> list[StudentReading | Unread]:
+        return list(await asyncio.gather(*map(self._student, turns)))
+
+    async def partner(self, turns: Sequence[TurnToRead]) -> list[PartnerReading | Unread]:
+        return list(await asyncio.gather(*map(self._partner, turns)))
+
+    async def _student(self, turn: TurnToRead) -> StudentReading | Unread:
+        labels = await self._labels(turn, StudentLabels)
+        if isinstance(labels, Unread):
+            return labels
+        return _of_known_facts(turn, labels.asks) or StudentReading(**labels.model_dump())
+
+    async def _partner(self, turn: TurnToRead) -> PartnerReading | Unread:
+        labels = await self._labels(turn, PartnerLabels)
+        if isinstance(labels, Unread):
+            return labels
+        return _of_known_facts(turn, labels.tells + labels.tells_wrong) or PartnerReading(**labels.model_dump())
+
+    async def _labels(self, turn: TurnToRead, form: type[L]) -> L | Unread:
+        schema = json.dumps(form.model_json_schema())
+        try:
+            completion = await self.model.complete(prompt(turn, schema), Sampling(LONGEST, 0.0, schema=schema))
+        except (EngineError, ContextOverflow) as error:
+            return Unread(str(error), engine=isinstance(error, EngineError))
+        objects = re.findall(r"\{[^{}]*\}", completion.text)  # the last one, since some models think aloud before it
+        try:
+            return form.model_validate_json(objects[-1] if objects else completion.text)
+        except ValidationError as error:
+            return Unread(f"{completion.text[:200]!r}: {error.errors()[0]['msg']}; expected JSON by the schema")
+
+
+def _of_known_facts(turn: TurnToRead, named: Sequence[str]) -> Unread | None:
+    unknown = sorted(set(named) - {fact.id for fact in turn.facts})
+    return Unread(f"it names the facts {unknown}, and there are {[f.id for f in turn.facts]}") if unknown else None
+
+
+def prompt(turn: TurnToRead, schema: str) -> list[Message]:
+    """What the judge reads: the problem, its facts, the turns so far, the turn, and the form."""
+    lines = ["Read the last turn of a dialogue between a student and a partner. Label what this turn itself says, true"]
+    lines += ["or not; use earlier turns only for what it leaves out.", "", f"Problem: {turn.question}"]
+    if turn.facts:
+        lines += ["Facts, by id:", *(f"- {fact.id}: {fact.text}" for fact in turn.facts)]
+    if turn.party == "partner" and turn.answer:
+        lines += [f"The problem's answer: {turn.answer}"]
+    lines += [
+        "",
+        "Turns so far:" if turn.before else "It is the first turn.",
+        *(f"{t.party}: {t.text}" for t in turn.before),
+    ]
+    lines += ["", f"The last turn, of the {turn.party}: {json.dumps(turn.text, ensure_ascii=False)}", ""]
+    lines += [f"Answer with JSON alone that keeps to this schema: {schema}"]
+    return [{"role": "user", "content": "\n".join(lines)}]
