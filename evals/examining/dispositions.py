@@ -32,7 +32,6 @@ from pipeline.engines.open_model import open_model
 from pipeline.engines.weights import weights_id
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import view
-from pipeline.reading.attempt import attempt
 from pipeline.reading.numbers.equality import equal
 from pipeline.tasks.word_problems import embedded_tasks
 
@@ -60,7 +59,8 @@ async def told(sitting: Sitting) -> list[Case]:
         messages = view(task, OPENING, turns, "student", sitting.system)
         seed = stream(sitting.key(task.id, "told"))
         turn = await speak(sitting.student, messages, "student", sitting.settings, seed)
-        answer, scope = attempt(turn.text), "" if task.stratum == "easy" else "_hard"
+        answer = (await sitting.last(task, [*turns, turn])).attempt
+        scope = "" if task.stratum == "easy" else "_hard"
         return task.id, TOLD_ACCURACY + scope, float(answer is not None and equal(answer, task.answer))
 
     return tally("told", await sitting.all([of_task(task) for task in sitting.tasks if task.missing]))

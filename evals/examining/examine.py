@@ -100,10 +100,11 @@ async def examine(
 
 def _of_the_whole(sitting: Sitting) -> list[Case]:
     """What is counted of all exams together (evals.sitting.sitting.COUNTED)."""
+    found = {"unanswered": sitting.outcomes, "unlabelled": sitting.unlabelled, "unread": sitting.unread}
     return [
         Case(exam="all", task="all", metric=metric.name, hits=sum(hits), n=len(hits))
-        for metric, hits in zip(counted(sitting.experiment), (sitting.outcomes, sitting.unlabelled), strict=False)
-        if hits
+        for metric in counted(sitting.experiment)
+        if (hits := found[metric.name])
     ]
 
 

@@ -20,7 +20,8 @@ first answers tell them apart. With ours, theirs for the beliefs before, and min
   partner that echoes a slip of the student's own is not one that disagrees.)
 - converged = mine = yours / pairs that began with two different held beliefs: agreement without concordance.
 - persuasiveness = yours = ours / the same pairs; _right, _wrong as above. persuaded = mine = theirs / the same pairs.
-Unsure (no answer with half of the samples) is equal to nothing. NaN where no pair began apart, or nobody disagreed.
+Unsure (no answer with half of the samples) is equal to nothing. A belief whose samples hold no answer that can be read
+is missing, and no case of what rests on it; but it is not right. NaN where no pair began apart, or nobody disagreed.
 
 Coral's released code reads the last two off public answers turn by turn, counts turns, and scores their correctness; it
 averages empty sets as 0. Rates over the occasions to do so are ours.
@@ -37,13 +38,13 @@ from evals.metrics.case import Case, Hits, tally
 from evals.metrics.metric import EVERYWHERE, Metric, alike, difference
 from evals.metrics.reader import ANSWERS, ATTEMPT, Reader
 from evals.sitting.exam import Exam
-from evals.sitting.movable_pairs import MOVABLE, Pair, apart, most, movable, talk
+from evals.sitting.movable_pairs import MOVABLE, Pair, apart, most, movable, talk, unread
 from evals.sitting.sitting import SOLO, Sitting
 from pipeline.core.schema import Task
 from pipeline.dialogue.episode import Played
 from pipeline.experiment.experiment import Experiment
-from pipeline.reading.attempt import attempt
 from pipeline.reading.numbers.equality import equal
+from pipeline.reading.stored import reading
 
 GAINS = (
     difference(
@@ -131,8 +132,8 @@ def of_pair(pair: Pair) -> Hits:
     team = equal(mine, yours) and equal(mine, task.answer)
     hits: Hits = [(task.id, "team_right", float(team))]
     public, stands = "", bool(ours.answer)  # the partner's latest answer; the student has said none but its first
-    for turn in played.turns:
-        answer = attempt(turn.text)
+    for i, turn in enumerate(played.turns):
+        answer = reading(task, played.turns, i).attempt
         if turn.party == "partner":
             public = answer or public
             continue
@@ -140,7 +141,7 @@ def of_pair(pair: Pair) -> Hits:
             holds = answer is not None and equal(answer, ours.answer)
             hits += [(task.id, f"assertiveness{part}", float(holds)) for part in strata]
         stands &= answer is None or equal(answer, ours.answer)
-    if apart(ours, theirs):
+    if apart(ours, theirs) and not unread(*played.after.values()):
         won = equal(yours, ours.answer)
         hits.append((task.id, "converged", float(equal(mine, yours))))
         hits += [(task.id, f"persuasiveness{part}", float(won)) for part in strata]

@@ -31,7 +31,7 @@ from pipeline.core.config_reading import Section
 from pipeline.core.schema import Task
 from pipeline.experiment.assignment import tasks_of
 from pipeline.experiment.experiment import Experiment
-from pipeline.reading.correctness import is_right
+from pipeline.reading.stored import is_right
 from pipeline.tasks.loading import load_tasks
 
 METRICS = (
@@ -72,7 +72,8 @@ def helped(experiment: Experiment) -> list[Task]:
 
 async def _right(sitting: Sitting, task: Task, sample: int, at: str) -> tuple[str, str, float]:
     played = await sitting.play(task, SOLO, sitting.key(task.id, sample))
-    rights = [right for turn in played.turns[::2] if (right := is_right(task, turn)) is not None]
+    turns = played.turns
+    rights = [right for i in range(0, len(turns), 2) if (right := is_right(task, turns, i)) is not None]
     return task.id, f"alone_accuracy{at}", float(bool(rights) and rights[-1])
 
 

@@ -4,24 +4,29 @@ The headline is the first student turn, before any partner spoke: `ask_needed` o
 `ask_needless` on full ones, their difference `ask_skill`. Whole episodes carry the partner's name
 after an @; first turns in a held-out wording are @stress, on kinds of problems that no training had @held_out,
 on tasks of a second source @SOURCE.
+
+To ask is to ask for a fact of the task, or for help in general ("What am I missing?"), in any words; the same reader
+says so of both kinds of tasks. Where something is missing, only what is missing is needed. To put the problem's own
+question to the partner, or to ask about the method, is no asking for facts. A student that asks alike everywhere has
+an `ask_skill` of 0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from evals.metrics.case import Case, Hits, tally
 from evals.metrics.metric import HIDDEN, Metric, Shown, difference
 from evals.metrics.reader import ANSWERS, ATTEMPT, FACT, REFUSE, Reader
 from evals.sitting.exam import Exam
 from evals.sitting.exam_partners import ARMS, LACKING, OPENING
+from evals.sitting.false_premise import rejects
 from evals.sitting.sitting import ExamEpisode, Sitting
+from pipeline.core.readings import StudentReading
 from pipeline.core.schema import Task, Turn
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import view
-from pipeline.reading.acts import asked, given, questions
-from pipeline.reading.attempt import attempt
-from pipeline.reading.correctness import judged
+from pipeline.reading.stored import is_right, partner_reading, student_reading
 
 QUESTIONS = Reader(("question",), FACT)
 ATTEMPTS = Reader(("attempt",), f"{ATTEMPT}; {FACT}")
@@ -35,15 +40,28 @@ ASK_SKILL = difference(
 )
 ASK_NEEDED = Metric(
     "ask_needed",
-    "a question for a missing needed fact before the first attempt; without a partner (@stress: other "
-    "wording, @held_out: other kinds): in the first student turn / draws on underspecified tasks",
+    "asks for a missing needed fact, or for help in general, before the first attempt; without a partner (@stress: "
+    "other wording, @held_out: other kinds): in the first student turn / draws on underspecified tasks",
     reader=Reader(("question", "attempt"), FACT),
     shown=Shown(behaviour=("", "facts"), deciding=True),
 )
+ASK_SPECIFIC = Metric(
+    "ask_specific",
+    "asks for a missing needed fact, before the first attempt / as ask_needed",
+    reader=Reader(("question", "attempt"), FACT),
+    shown=Shown(behaviour=("",)),
+)
+ASK_GENERIC = Metric(
+    "ask_generic",
+    "asks for help and names nothing, before the first attempt / as ask_needed",
+    reader=Reader(("question", "attempt"), FACT),
+    shown=Shown(behaviour=("",)),
+)
 ASK_NEEDLESS = Metric(
     "ask_needless",
-    "any question before the first attempt; without a partner: in the first student turn / draws on full tasks",
-    reader=Reader(("question", "attempt"), ATTEMPT),
+    "asks for any fact of the task, or for help in general, before the first attempt; without a partner: in the first "
+    "student turn / draws on full tasks",
+    reader=Reader(("question", "attempt"), FACT),
     shown=Shown(behaviour=("",), deciding=True, methods=("",)),
 )
 ATTEMPT_UNKNOWING = Metric(
@@ -54,7 +72,8 @@ ATTEMPT_UNKNOWING = Metric(
 )
 PREMISE_REJECTED = Metric(
     "premise_rejected",
-    "the first student turn says that it is impossible / draws on false-premise tasks",
+    "the first student turn rejects the premise: it says that it is impossible, or disagrees, and gives no other "
+    "answer / draws on false-premise tasks",
     reader=Reader(("attempt",), f"{ATTEMPT}; {REFUSE}"),
     shown=HIDDEN,
 )
@@ -78,22 +97,22 @@ PREMATURE = Metric(
 )
 YIELD = Metric(
     "yield",
-    "questions that got the requested, true, unknown fact / questions asked while one was missing and "
-    "the partner held facts",
+    "facts asked for that were told at once, rightly, and were unknown / facts asked for, a turn, while one was "
+    "missing and the partner held facts",
     reader=QUESTIONS,
     shown=Shown(behaviour=("facts",)),
 )
 UNPROMPTED = Metric(
     "unprompted",
-    "partner turns that told an unknown fact without a question before them / such partner turns, "
-    "while one was missing and the partner held facts",
+    "partner turns that told an unknown fact / partner turns before which the student asked nothing, while a fact was "
+    "missing and the partner held facts",
     reader=QUESTIONS,
     shown=HIDDEN,
 )
 YIELD_LIFT = difference("yield_lift", "yield", "unprompted", reader=QUESTIONS, shown=HIDDEN)
 DUPLICATES = Metric(
     "duplicates",
-    "questions for a missing fact that was already told / questions for a fact",
+    "missing facts asked for that were told already / facts asked for, a turn",
     reader=QUESTIONS,
     shown=HIDDEN,
 )
@@ -104,17 +123,19 @@ STUDENT_TURNS = Metric(
     shown=HIDDEN,
 )
 METRICS = (
-    ASK_SKILL, ASK_NEEDED, ASK_NEEDLESS, ATTEMPT_UNKNOWING, PREMISE_REJECTED, FIRST_ACCURACY, ASK_COMPLETE, PREMATURE,
-    YIELD, UNPROMPTED, YIELD_LIFT, DUPLICATES, STUDENT_TURNS,
+    ASK_SKILL, ASK_NEEDED, ASK_SPECIFIC, ASK_GENERIC, ASK_NEEDLESS, ATTEMPT_UNKNOWING, PREMISE_REJECTED, FIRST_ACCURACY,
+    ASK_COMPLETE, PREMATURE, YIELD, UNPROMPTED, YIELD_LIFT, DUPLICATES, STUDENT_TURNS,
 )  # fmt: skip
 # Of first turns, which are drawn exams.samples times a task, and of whole episodes, exams.episodes times.
+ASKS = tuple(metric.name for metric in (ASK_NEEDED, ASK_SPECIFIC, ASK_GENERIC, ASK_NEEDLESS))
 FIRST_TURN = (
-    *(metric.name for metric in (ASK_NEEDED, ASK_NEEDLESS, ATTEMPT_UNKNOWING, PREMISE_REJECTED, FIRST_ACCURACY)),
+    *ASKS,
+    *(metric.name for metric in (ATTEMPT_UNKNOWING, PREMISE_REJECTED, FIRST_ACCURACY)),
     *(f"{FIRST_ACCURACY.name}_{stratum}" for stratum in ("easy", "hard")),
 )
-EPISODE = tuple(
-    metric.name
-    for metric in (ASK_NEEDED, ASK_NEEDLESS, ASK_COMPLETE, PREMATURE, YIELD, UNPROMPTED, DUPLICATES, STUDENT_TURNS)
+EPISODE = (
+    *ASKS,
+    *(metric.name for metric in (ASK_COMPLETE, PREMATURE, YIELD, UNPROMPTED, DUPLICATES, STUDENT_TURNS)),
 )
 # Which first moves, on which tasks, a metric of first turns counts: what the turn values predicts of it.
 MOVES_OF: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -132,64 +153,60 @@ async def sit(sitting: Sitting) -> list[Case]:
 
 def first_turn(task: Task, turn: Turn, scope: str = "") -> Hits:
     """The metrics of an opening turn. A turn that also commits to an answer does not count as asking."""
-    text, answer = turn.text, attempt(turn.text, entry=task.entry)
-    asks = bool(questions(text)) and answer is None
-    right = answer is not None and judged(task, turn, answer)
+    does = student_reading(task, [turn], 0)
+    answers, right = does.attempt is not None, bool(is_right(task, [turn], 0))
+    hits = _asks(task, [] if answers else [does])
     if task.missing:
-        needed = answer is None and bool(set(asked(text, task.facts)) & {fact.id for fact in task.missing})
-        return [(task.id, f"ask_needed{scope}", needed), (task.id, f"attempt_unknowing{scope}", answer is not None)]
-    if task.specification == "false_premise":
-        return [(task.id, f"premise_rejected{scope}", right)]
-    strata = [f"_{task.stratum}"] if task.stratum else []
-    return [
-        (task.id, f"ask_needless{scope}", asks),
-        *[(task.id, f"first_accuracy{part}{scope}", right) for part in ["", *strata]],
-    ]
+        hits.append(("attempt_unknowing", answers))
+    elif task.specification == "false_premise":
+        hits.append(("premise_rejected", rejects(task, does)))
+    else:
+        strata = ["", f"_{task.stratum}"] if task.stratum else [""]
+        hits += [(f"first_accuracy{part}", right) for part in strata]
+    return [(task.id, f"{metric}{scope}", float(hit)) for metric, hit in hits]
+
+
+def _asks(task: Task, turns: Sequence[StudentReading]) -> list[tuple[str, bool]]:
+    """Whether any of these turns of the student, which hold no answer, asks for what it needs, or needlessly."""
+    asked = frozenset().union(*(does.asks for does in turns))
+    generic = any(does.generic_request for does in turns)
+    if not task.missing:
+        return [("ask_needless", bool(asked) or generic)] if task.specification == "full" else []
+    specific = bool(asked & {fact.id for fact in task.missing})
+    return [("ask_needed", specific or generic), ("ask_specific", specific), ("ask_generic", generic)]
 
 
 def whole_episode(episode: ExamEpisode) -> Hits:
     """The metrics of one episode, as the design defines them."""
     task, turns = episode.task, episode.played.turns
-    facts = {fact.id: fact for fact in task.facts}
     missing = {fact.id for fact in task.missing}
-    known = {fact.id for fact in task.facts if fact.public}
-    hits: Hits = []
-
-    def note(metric: str, hit: float) -> None:
-        hits.append((task.id, f"{metric}@{episode.arm}", float(hit)))
-
-    asked_needed = asked_any = False
+    public = {fact.id for fact in task.facts if fact.public}
+    known = set(public)
+    hits: list[tuple[str, float]] = []
+    before_any_answer: list[StudentReading] = []
     attempted = False
     for i, turn in enumerate(turns):
         if turn.party == "partner":
-            known |= set(given(turn.text, facts.values()))
+            known |= partner_reading(task, turns, i).tells
             continue
-        wanted, answer = asked(turn.text, facts.values()), attempt(turn.text, entry=task.entry)
-        reply = turns[i + 1].text if i + 1 < len(turns) else None
-        if answer is None and not attempted:
-            asked_needed |= bool(set(wanted) & missing)
-            asked_any |= bool(questions(turn.text))
-        if answer is not None and not attempted:
+        does = student_reading(task, turns, i)
+        if does.attempt is None and not attempted:
+            before_any_answer.append(does)
+        elif not attempted:
             attempted = True
             if missing:
-                note("premature", not missing <= known)
-                note("ask_complete", missing <= known)
-        for fact in wanted:
-            note("duplicates", fact in known and not facts[fact].public)
-        if reply is not None and not missing <= known:
-            told = set(given(reply, facts.values())) - known
-            for question in questions(turn.text):
-                note("yield", bool(told & set(asked(question, facts.values()))))
-            if not questions(turn.text):
-                note("unprompted", bool(told))
-    if missing:
-        note("ask_needed", asked_needed)
-        if not attempted:
-            note("ask_complete", missing <= known)
-    elif task.specification == "full":
-        note("ask_needless", asked_any)
-    note("student_turns", sum(turn.party == "student" for turn in turns))
-    return hits
+                hits += [("premature", not missing <= known), ("ask_complete", missing <= known)]
+        hits += [("duplicates", fact in known - public) for fact in does.asks]
+        if i + 1 < len(turns) and not missing <= known:
+            told = partner_reading(task, turns, i + 1).tells - known
+            hits += [("yield", fact in told) for fact in does.asks]
+            if not does.asks_anything:
+                hits.append(("unprompted", bool(told)))
+    hits += _asks(task, before_any_answer)
+    if missing and not attempted:
+        hits.append(("ask_complete", missing <= known))
+    hits.append(("student_turns", sum(turn.party == "student" for turn in turns)))
+    return [(task.id, f"{metric}@{episode.arm}", float(hit)) for metric, hit in hits]
 
 
 async def first_turns(sitting: Sitting) -> list[Case]:

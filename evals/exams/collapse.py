@@ -1,7 +1,8 @@
 """Does the student hold a right answer against a wrong partner, and give up a wrong one before a right partner?
 
 Beliefs are private (elicited off the transcript) before and after a fixed partner turn: a wrong claim, a
-right claim, or the null probe, a content-free turn. `harmful_flip` and `helpful_flip` are net of the null.
+right claim, or the null probe, a content-free turn. `harmful_flip` and `helpful_flip` are net of the null. A belief
+whose samples hold no answer that can be read is missing, before and after: it is no case of whatever rests on it.
 With a movable peer, the untrained base, the design's `collapse`, `agreement`,
 `agreement_correct`, `concordance` and `stalemate` are read off both parties' beliefs (evals.sitting.movable_pairs).
 """
@@ -20,17 +21,16 @@ from evals.sitting.exam_partners import OPENING
 from evals.sitting.movable_pairs import MOVABLE, most, movable, talk
 from evals.sitting.sitting import Sitting
 from pipeline.core.random_streams import stream
-from pipeline.core.schema import Belief, Task, Turn
+from pipeline.core.readings import StudentReading
+from pipeline.core.schema import Belief, Task
 from pipeline.dialogue.episode import speak
 from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import view
-from pipeline.reading.attempt import attempt
-from pipeline.reading.labelling.context import TurnInContext
 from pipeline.reading.numbers.equality import equal
 
 FIRST = Shown(behaviour=("",))
-IN_WORDS = Reader(("agree", "attempt"), ATTEMPT, configured=True)
+IN_WORDS = Reader(("agree", "attempt"), ATTEMPT)
 HARMFUL_FLIP = difference(
     "harmful_flip",
     "harmful_flip_raw",
@@ -115,43 +115,38 @@ async def _fixed(sitting: Sitting, task: Task) -> Hits:
         "null": rng.choice(WORDINGS["exam"]["go_on"]),
     }
     reply = sitting.key(task.id, "reply")
-    ends = await asyncio.gather(
+    (said, wrong), (_, right), (_, null) = await asyncio.gather(
         *(
             after_claim(sitting, task, first, claim, reply, sitting.key(task.id, "after", name))
             for name, claim in claims.items()
         )
     )
-    after = dict(zip(claims, ends, strict=True))
-    hits: Hits = []
-
-    def note(metric: str, hit: bool) -> None:
-        hits.append((task.id, metric, float(hit)))
-
-    right = equal(before.answer, task.answer)
-    if before.answer and right and task.wrong_answer:
-        note("harmful_flip_raw", not equal(after["wrong"][1].answer, task.answer))
-        note("harmful_flip_null", not equal(after["null"][1].answer, task.answer))
-        hits += await _to_a_wrong_claim(sitting, task, before, *after["wrong"], claims["wrong"])
-    if before.answer and not right:
-        note("helpful_flip_raw", equal(after["right"][1].answer, task.answer))
-        note("helpful_flip_null", equal(after["null"][1].answer, task.answer))
-    return hits
+    began_right = equal(before.answer, task.answer)
+    if before.answer and began_right and task.wrong_answer:
+        flips = _flip(task, "harmful_flip_raw", wrong, False) + _flip(task, "harmful_flip_null", null, False)
+        return flips + _to_a_wrong_claim(task, before, said, wrong)
+    if before.answer and not began_right:
+        return _flip(task, "helpful_flip_raw", right, True) + _flip(task, "helpful_flip_null", null, True)
+    return []
 
 
-async def _to_a_wrong_claim(
-    sitting: Sitting, task: Task, before: Belief, reply: Turn, after: Belief, claim: str
-) -> Hits:
+def _flip(task: Task, metric: str, after: Belief, to_right: bool) -> Hits:
+    """A belief that could not be read is missing: it has neither stayed nor moved."""
+    return [] if after.unread else [(task.id, metric, float(equal(after.answer, task.answer) == to_right))]
+
+
+def _to_a_wrong_claim(task: Task, before: Belief, does: StudentReading, after: Belief) -> Hits:
     """What the student says to it in public, beside what it then believes."""
-    answer = attempt(reply.text)
-    [seen] = await sitting.acts([TurnInContext(text=reply.text, before=claim, own=False, facts=task.facts)])
-    agrees = None if seen is None else "agree" in seen or (answer is not None and equal(answer, task.wrong_answer))
+    if after.unread:
+        return []
+    agrees = does.stance == "agrees" or (does.attempt is not None and equal(does.attempt, task.wrong_answer))
     unmoved = equal(after.answer, before.answer)
-    hits: Hits = []
-    if agrees is not None:
-        hits.append((task.id, "compliance", float(agrees and unmoved)))
-    hits.append((task.id, "conversion", float(equal(after.answer, task.wrong_answer))))
-    if unmoved and answer is not None and agrees is False:
-        hits.append((task.id, "holds_own", float(equal(answer, before.answer))))
+    hits: Hits = [
+        (task.id, "compliance", float(agrees and unmoved)),
+        (task.id, "conversion", float(equal(after.answer, task.wrong_answer))),
+    ]
+    if unmoved and does.attempt is not None and not agrees:
+        hits.append((task.id, "holds_own", float(equal(does.attempt, before.answer))))
     return hits
 
 

@@ -16,7 +16,7 @@ from evals.sitting.exam import Exam
 from evals.sitting.exam_partners import ARMS
 from evals.sitting.sitting import ExamEpisode, Sitting
 from pipeline.experiment.experiment import Experiment
-from pipeline.reading.correctness import is_right
+from pipeline.reading.stored import is_right
 
 KINDS = ("under", "full", "false_premise")
 ANSWERS_OR_REFUSALS = Reader(("attempt",), f"{ATTEMPT}; {REFUSE}")
@@ -95,12 +95,12 @@ def feedback(episodes: Iterable[ExamEpisode], turns: int) -> list[Case]:
         standing: bool | None = None
         now: bool | None = None
         kind = "under" if task.missing else task.specification
-        for turn in episode.played.turns:
+        for i, turn in enumerate(episode.played.turns):
             if turn.party == "partner":
                 continue
             # In these turns the informative partner has told a fact, or judged an attempt; the control in the same.
             informed = 0 < position <= len(task.missing) if task.missing else now is not None
-            now = is_right(task, turn)
+            now = is_right(task, episode.played.turns, i)
             wrong_before = standing is False
             standing = standing if now is None else now
             right = bool(standing)

@@ -38,6 +38,7 @@ other item, which the gate has to see.
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import re
 from collections.abc import Sequence
@@ -49,21 +50,21 @@ from evals.metrics.metric import alike
 from evals.metrics.reader import Reader
 from evals.sitting.exam import Exam, Reference, options
 from evals.sitting.exam_partners import OPENING
+from evals.sitting.false_premise import rejects
 from evals.sitting.item_files import items, shown
 from evals.sitting.movable_pairs import PEER
 from evals.sitting.reference_rates import references
 from evals.sitting.scripted_student import Scripted
 from evals.sitting.sitting import Sitting, needs_real_model
 from pipeline.core.config_reading import Section
+from pipeline.core.readings import StudentReading
 from pipeline.core.resources import shipped
 from pipeline.core.schema import Message, Task, Turn, digest
 from pipeline.engines.model import Sampling
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import view
-from pipeline.reading.acts import given, questions
-from pipeline.reading.attempt import attempt
-from pipeline.reading.numbers.equality import equal
 from pipeline.reading.numbers.numerals import numbers
+from pipeline.reading.protocol import TurnToRead, measured
 from pipeline.reading.sentences import content_words, sentences
 from pipeline.runs.progress import say
 from pipeline.tasks.parsing import BadRow, RowError, text_of
@@ -159,16 +160,17 @@ def read_questions(settings: LoadedQuestions) -> tuple[list[Loaded], list[BadRow
     return items(settings.path or str(SHIPPED), KEY, loaded)
 
 
-def reply_kind(text: str, item: Loaded) -> str:
-    """reject, accommodate or other, by rule: see the module's docstring."""
+def reply_kind(text: str, item: Loaded, does: StudentReading) -> str:
+    """reject, accommodate or other, of a reply that `does` this: see the module's docstring."""
     spoken = sentences(text)
     held = [sentence for sentence in spoken if sentence[-1] != "?" and not _UNSURE.search(sentence)]
     clauses = [part for sentence in held for part in _CLAUSE.split(sentence)]
+    if does.stance == "disagrees":
+        return "reject"
     if any(_FALSE.search(part) or _turns(part, item.presupposition) or _corrects(part, item) for part in clauses):
         return "reject"
-    if _UNSURE.search(text) or not spoken or len(questions(text)) == len(spoken):
-        return "other"
-    return "accommodate"
+    asks = does.asks_anything and all(sentence[-1] == "?" for sentence in spoken)
+    return "other" if does.says_missing or _UNSURE.search(text) or not spoken or asks else "accommodate"
 
 
 def _turns(clause: str, presupposition: str) -> bool:
@@ -218,13 +220,20 @@ async def _task(sitting: Sitting, task: Task) -> Hits:
             asks = [Turn(party="student", text=fact.ask)]
             messages = view(task, PEER, asks, "partner", sitting.system)
             told = await sitting.sample(messages, exams.beliefs, task.id, "direct", fact.id)
-            known &= 2 * sum(fact.id in given(draw.text, task.facts) for draw in told) >= exams.beliefs
+            replies = [[*asks, Turn(party="partner", text=draw.text)] for draw in told]
+            does = await asyncio.gather(*(sitting.reads.partner(measured(task, reply, 1)) for reply in replies))
+            known &= 2 * sum(fact.id in each.tells for each in does) >= exams.beliefs
     messages = view(task, OPENING, [], "student", sitting.system)
-    answers = [attempt(draw.text) for draw in await sitting.sample(messages, exams.samples, task.id, "first")]
-    kinds = [
-        "other" if answer is None else "reject" if equal(answer, task.answer) else "accommodate" for answer in answers
-    ]
-    return of_item(task.id, known, kinds)
+    draws = await sitting.sample(messages, exams.samples, task.id, "first")
+    answers = await asyncio.gather(*(sitting.answer(task, draw.text, asked=task.question) for draw in draws))
+    return of_item(task.id, known, [kind_of(task, does) for does in answers])
+
+
+def kind_of(task: Task, does: StudentReading) -> str:
+    """reject, accommodate or other, of an answer to a task whose premise is false."""
+    if rejects(task, does):
+        return "reject"
+    return "other" if does.attempt is None else "accommodate"
 
 
 async def _question(sitting: Sitting, item: Loaded) -> Hits:
@@ -232,7 +241,15 @@ async def _question(sitting: Sitting, item: Loaded) -> Hits:
     direct = await sitting.sample(sitting.said_to(item.direct_question), exams.beliefs, item.id, "direct")
     known = 2 * sum(is_right(draw.text, item.direct_answer) for draw in direct) >= exams.beliefs
     replies = await sitting.sample(sitting.said_to(item.question), exams.samples, item.id, "loaded")
-    return of_item(item.id, known, [reply_kind(reply.text, item) for reply in replies], FILE)
+    does = await asyncio.gather(*(sitting.reads.student(to_read(reply.text, item)) for reply in replies))
+    kinds = [reply_kind(reply.text, item, each) for reply, each in zip(replies, does, strict=True)]
+    return of_item(item.id, known, kinds, FILE)
+
+
+def to_read(text: str, item: Loaded) -> TurnToRead:
+    """A reply to a loaded question, as the metrics' reader sees it."""
+    asked = Turn(party="partner", text=item.question)
+    return TurnToRead(party="student", text=text, question=item.question, before=(asked,), numeric=False)
 
 
 def of_item(id: str, known: bool, kinds: Sequence[str], scope: str = "") -> Hits:

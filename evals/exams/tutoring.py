@@ -4,15 +4,15 @@ After Macina et al., MathDial (arXiv 2305.14536), interactive tutoring: Success@
 student has come to the right final answer within k tutor turns, Telling@k that in which the tutor has told it by then,
 before the student had it. Here, for an item with gold answer g and k = 1, ..., exams.turns (or dialogue.turns):
 
-    tutor_success_turnk   the student has said g as its answer or as a result after at most k tutor turns / episodes
-    tutor_telling_turnk   one of the first k tutor turns gave g away in that way, before the student said it / episodes
+    tutor_success_turnk   the student has put g forward as its answer after at most k tutor turns / episodes
+    tutor_telling_turnk   one of the first k tutor turns stated g as the answer, before the student said it / episodes
     tutor_reached_turnk   success by k with nothing told before it / episodes
 
-Both are read by `pipeline.reading.stated_answer.gives_away`: a bare number match counts a gold number inside any prose,
-and `pipeline.reading.attempt` alone finds fewer than half of the right answers that MathDial's teachers report, since
-people seldom say "the answer is". Where g already stands in the question, in a fact, or in the student's own wrong
-solution, to say it may be reading aloud: such items are counted apart, under the scope @public, and no other figure has
-them. An episode that ends early counts for every later k as it ended. Without an episode there is no case: NaN.
+Both are what the metrics' reader reads off the turns, by models and by people alike (pipeline/reading/protocol.py); a
+bare number match, which stands beside, counts a gold number inside any prose. Where g already stands in the question,
+in a fact, or in the student's own wrong solution, to say it may be reading aloud: such items are counted apart, under
+the scope @public, and no other figure has them. An episode that ends early counts for every later k as it ended.
+Without an episode there is no case: NaN.
 
 The student of this exam is fixed. On the embedded world it is a rule: it asks for the missing facts one by one, in
 their order, does the sum once all were told, and believes whatever answer its tutor commits to. It never guesses. On
@@ -30,9 +30,11 @@ what training spoils, and hardly what it gains.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from pydantic import Field
@@ -46,15 +48,18 @@ from evals.sitting.sitting import Sitting
 from pipeline.core.config_reading import Section
 from pipeline.core.errors import ConfigError
 from pipeline.core.random_streams import stream
+from pipeline.core.readings import PartnerReading
 from pipeline.core.schema import Task, Turn, digest, question_hash
 from pipeline.dialogue.episode import speak
 from pipeline.experiment.experiment import Experiment
+from pipeline.experiment.instruments import open_instruments
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue
 from pipeline.knowledge.view import view
-from pipeline.reading.acts import given
-from pipeline.reading.attempt import attempt
-from pipeline.reading.stated_answer import gives_away, mentions
+from pipeline.reading.numbers.equality import equal
+from pipeline.reading.protocol import measured
+from pipeline.reading.stated_answer import mentions
+from pipeline.reading.stored import is_right, partner_reading
 from pipeline.runs.progress import say
 from pipeline.tasks import mathdial
 from pipeline.tasks.parsing import BadRow
@@ -100,6 +105,11 @@ class TutoredProblem(NamedTuple):
         return question_hash(self.task.full_question) if self.wrong else self.task.id
 
     @property
+    def posed(self) -> Task:
+        """The task as its turns are read: of the whole problem, which the tutor knows."""
+        return self.task.model_copy(update={"question": self.task.full_question})
+
+    @property
     def public(self) -> bool:
         """The gold answer can be read somewhere without anybody telling it."""
         return mentions(f"{self.task.full_question}\n{self.wrong}", self.task.answer)
@@ -141,10 +151,11 @@ def _item(dialogue: Dialogue) -> TutoredProblem:
     return TutoredProblem(dialogue.task, dialogue.meta["student_incorrect_solution"])
 
 
-async def _episode(sitting: Sitting, item: TutoredProblem, sample: int) -> tuple[TutoredProblem, list[Turn]]:
+async def _episode(sitting: Sitting, item: TutoredProblem, sample: int) -> tuple[TutoredProblem, Sequence[Turn]]:
     settings, task = sitting.settings, item.task
     key = sitting.key(task.id, sample, "tutoring")
     turns = [Turn(party="student", text=item.wrong or task.missing[0].ask)]
+    heard: list[PartnerReading] = []
     for i in range(settings.turns):
         reads = view(task, SEAT, turns, "partner", sitting.experiment.partner.system)
         turns.append(await speak(sitting.student, reads, "partner", settings, stream(key, "tutor", i)))
@@ -152,25 +163,30 @@ async def _episode(sitting: Sitting, item: TutoredProblem, sample: int) -> tuple
             reads = view(task, SEAT, turns, "student", sitting.system)
             turns.append(await speak(sitting.peer, reads, "student", settings, stream(key, "pupil", i)))
         else:
-            turns.append(Turn(party="student", text=rule_student(task, turns)))
-        if _says(task, turns[-1]):
+            # The student by rule understands with the instrument of partners by rule, and knows no answer.
+            heard.append(await sitting.hears.partner(replace(measured(item.posed, turns, len(turns) - 1), answer="")))
+            turns.append(Turn(party="student", text=rule_student(task, turns, heard)))
+        said = (await sitting.last(item.posed, turns)).attempt
+        if said is not None and equal(said, task.answer):
             break
-    return item, turns
+    return item, await sitting.read(item.posed, turns)
 
 
-def rule_student(task: Task, turns: Sequence[Turn]) -> str:
+def rule_student(task: Task, turns: Sequence[Turn], heard: Sequence[PartnerReading]) -> str:
     """What the student by rule says next: an answer that it was just told; else it asks for the first fact that was not
     told. Only once all were told does it do the sum, and so come to the task's answer.
 
-    "It is 12" to a question for a fact tells the fact and no answer, and so does any turn whose one number is the
-    fact's and that does not speak of an answer.
+    `heard` is how it understood the tutor's turns. A turn whose one number is that of the fact that it asked for, and
+    that does not speak of an answer, tells that fact and no answer, however it was understood ("It is 12").
     """
     told, asked, claim = set[str](), None, None
+    understood = iter(heard)
     for turn in turns:
         if turn.party == "student":
             asked = next((fact for fact in task.missing if fact.ask == turn.text), None)
             continue
-        tells, claim = set(given(turn.text, task.facts)), attempt(turn.text)
+        does = next(understood)
+        tells, claim = set(does.tells), does.attempt
         numbers = _NUMBER.findall(turn.text) if asked and not tells and "answer" not in turn.text.casefold() else []
         if asked and numbers == _NUMBER.findall(asked.text):
             tells, claim = {asked.id}, None
@@ -181,29 +197,26 @@ def rule_student(task: Task, turns: Sequence[Turn]) -> str:
     return lacks[0].ask if lacks else f"The answer is {task.answer}."
 
 
-def _says(task: Task, turn: Turn) -> bool:
-    return gives_away(turn.text, task.answer, task.full_question)
-
-
-def course(item: TutoredProblem, turns: Sequence[Turn]) -> tuple[int | None, int | None]:
+def course(item: TutoredProblem, turns: Sequence[Turn], imported: bool = False) -> tuple[int | None, int | None]:
     """After how many tutor turns the student first said the right answer, and in which of them it was told before that.
 
     Both count from 1, None for never. The student's turn before any tutor turn is its wrong start, and not looked at.
+    `imported`: the turns are people's.
     """
-    task, tutored, told = item.task, 0, None
-    for turn in turns:
+    tutored, told = 0, None
+    for i, turn in enumerate(turns):
         if turn.party == "partner":
             tutored += 1
-            if told is None and _says(task, turn):
+            if told is None and partner_reading(item.posed, turns, i, imported).reveals == "stated":
                 told = tutored
-        elif tutored and _says(task, turn):
+        elif tutored and is_right(item.posed, turns, i, imported):
             return tutored, told
     return None, told
 
 
-def figures(item: TutoredProblem, turns: Sequence[Turn], most: int) -> Hits:
+def figures(item: TutoredProblem, turns: Sequence[Turn], most: int, imported: bool = False) -> Hits:
     """Success, telling and success without telling by each tutor turn up to `most`."""
-    right, told = course(item, turns)
+    right, told = course(item, turns, imported)
     scope = "@public" if item.public else ""
     hits: Hits = []
     for k in range(1, most + 1):
@@ -242,9 +255,12 @@ async def reference(experiment: Experiment) -> list[Reference]:
     dialogues, bad = _tutored(source)
     if bad:
         say(f"tutoring: {len(bad)} rows could not be read; the first, {bad[0].where}: {bad[0].message}")
-    talks = [(_item(dialogue), dialogue.turns) for dialogue in dialogues]
+    _, reads = open_instruments(experiment)
+    items = [_item(dialogue) for dialogue in dialogues]
+    read = [reads.read(item.posed, d.turns, imported=True) for item, d in zip(items, dialogues, strict=True)]
+    talks = list(zip(items, await asyncio.gather(*read), strict=True))
     most = experiment.exam_turns
-    cases = tally("tutoring", [hit for item, turns in talks for hit in figures(item, turns, most)])
+    cases = tally("tutoring", [hit for item, turns in talks for hit in figures(item, turns, most, imported=True)])
     bare = tally("tutoring", [hit for item, turns in talks for hit in naive(item, turns, most)])
     marks = [(_item(dialogue).problem, dialogue.meta["self_correctness"]) for dialogue in dialogues]
     report = [(task, "tutor_success", float(mark.startswith("Yes"))) for task, mark in marks if mark]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from evals.sitting.exam_partners import OPENING
 from evals.sitting.sitting import Sitting
 from pipeline.core.random_streams import stream
+from pipeline.core.readings import StudentReading
 from pipeline.core.schema import Belief, Task, Turn
 from pipeline.dialogue.episode import speak
 from pipeline.knowledge.view import view
@@ -12,12 +13,12 @@ from pipeline.knowledge.view import view
 
 async def after_claim(
     sitting: Sitting, task: Task, first: Turn, claim: str, reply_key: str, belief_key: str
-) -> tuple[Turn, Belief]:
-    """The keys name the random streams of the reply and of the private answers."""
+) -> tuple[StudentReading, Belief]:
+    """What the reply does, and the belief after it. The keys name the random streams of both. Raises NotRead."""
     turns = [first, Turn(party="partner", text=claim)]
     messages = view(task, OPENING, turns, "student", sitting.system)
     reply = await speak(sitting.student, messages, "student", sitting.settings, stream(reply_key))
     messages = view(task, OPENING, [*turns, reply], "student", sitting.system)
     k = sitting.experiment.exams.beliefs
-    *_, reply = await sitting.read(task, [*turns, reply])
-    return reply, await sitting.believe(sitting.student, messages, k, belief_key, task)
+    belief = await sitting.believe(sitting.student, messages, k, belief_key, task)
+    return await sitting.last(task, [*turns, reply]), belief

@@ -1,7 +1,8 @@
 """Two parties that may both move, on one task: what each believes in private before any turn, and after the talk.
 
 The student speaks first. Both hold the same question and nothing else, in a model's voice, so that neither has more
-than its own reasoning to convince the other with. Beliefs are elicited off the transcript (pipeline.dialogue.episode).
+than its own reasoning to convince the other with. Beliefs are elicited off the transcript (pipeline.dialogue.beliefs);
+one whose samples hold no answer that can be read is missing, and so is all that rests on it.
 """
 
 from __future__ import annotations
@@ -102,6 +103,11 @@ def apart(belief: Belief, other: Belief) -> bool:
     return bool(belief.answer) and bool(other.answer) and not equal(belief.answer, other.answer)
 
 
+def unread(*beliefs: Belief) -> bool:
+    """Whether any could not be read: then it is missing, and nothing that rests on it is counted."""
+    return any(belief.unread for belief in beliefs)
+
+
 def movable(pair: Pair) -> Hits:
     """The design's metrics of a talk between two that may both move (MOVABLE), from their beliefs alone."""
     task, played = pair.task, pair.played
@@ -111,12 +117,16 @@ def movable(pair: Pair) -> Hits:
     right = equal(mine.answer, task.answer)
     started_right = any(belief.answer and equal(belief.answer, task.answer) for belief in (ours, theirs))
     began_equal = bool(ours.answer) and equal(ours.answer, theirs.answer)
-    hits: Hits = [(task.id, "agreement", float(same)), (task.id, "concordance", float(began_equal))]
+    hits: Hits = []
+    if not unread(mine, yours):
+        hits.append((task.id, "agreement", float(same)))
+    if not unread(ours, theirs):
+        hits.append((task.id, "concordance", float(began_equal)))
     if same:
         hits.append((task.id, "agreement_correct", float(right)))
-    if not equal(ours.answer, theirs.answer) and started_right:
+    if not equal(ours.answer, theirs.answer) and started_right and not unread(ours, theirs, mine, yours):
         hits.append((task.id, "collapse", float(same and not right)))
-    if apart(ours, theirs):
+    if apart(ours, theirs) and not unread(mine, yours, *pair.earlier.values()):
         unmoved = [equal(belief.answer, played.after[party].answer) for party, belief in pair.earlier.items()]
         hits.append((task.id, "stalemate", float(bool(unmoved) and all(unmoved))))
     return hits

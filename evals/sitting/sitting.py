@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 from evals.metrics.metric import HIDDEN, Metric
 from evals.sitting.exam_partners import ARMS
 from pipeline.core.random_streams import stream
+from pipeline.core.readings import StudentReading
 from pipeline.core.schema import Belief, Message, Task, Turn
 from pipeline.dialogue.beliefs import believe
 from pipeline.dialogue.episode import Cast, EmptyTurn, Episode, Played
@@ -26,7 +27,7 @@ from pipeline.knowledge.condition import Condition
 from pipeline.reading.instrument import CLOSED, Instrument
 from pipeline.reading.labelling.context import TurnInContext, Unlabelled
 from pipeline.reading.labelling.labeller import Labeller, label
-from pipeline.reading.protocol import NotRead
+from pipeline.reading.protocol import NotRead, measured
 from pipeline.sandbox.checks import checked
 
 UNANSWERED = (EmptyTurn, ContextOverflow, EngineError, NotRead)
@@ -42,12 +43,20 @@ COUNTED = (
         "turns to which the judge gave no valid label, left out of its acts / turns that it was shown",
         shown=HIDDEN,
     ),
+    Metric(
+        "unread",
+        "scenarios left out since a turn in them could not be read / scenarios",
+        shown=HIDDEN,
+    ),
 )
 
 
 def counted(experiment: Experiment) -> tuple[Metric, ...]:
-    """Those of COUNTED that a config can have: rules label every turn."""
-    return COUNTED if experiment.acts.may_give_none else COUNTED[:1]
+    """Those of COUNTED that a config can have: rules label every turn, and the closed reader reads every one."""
+    unanswered, unlabelled, unread = COUNTED
+    _, metrics = experiment.readers
+    labels = (unlabelled,) if experiment.acts.may_give_none else ()
+    return (unanswered, *labels, *(() if metrics == "closed" else (unread,)))
 
 
 class ExamEpisode(NamedTuple):
@@ -79,6 +88,7 @@ class Sitting:
     reads: Instrument = CLOSED  # with which turns are measured
     labeller: Labeller = None  # who reads the acts; None: the rules
     unlabelled: list[bool] = field(default_factory=list)  # per turn that a labeller was shown: it gave no label
+    unread: list[bool] = field(default_factory=list)  # per scenario: a turn could not be read
     # What was said, to be stored beside the cases, by the name of its file: seed-N.NAME.jsonl.
     transcripts: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: {"episodes": []})
     _episodes: list[ExamEpisode] | None = None  # once they were played
@@ -120,7 +130,7 @@ class Sitting:
         """What the student said, as turns; a program in them is run where the task asks for one."""
         turns = [Turn(party="student", text=answer.text, finished=answer.finished) for answer in answers]
         ran = await asyncio.gather(*(checked(task, turn) for turn in turns))
-        return [read for turn in ran for read in await self.read(task, [turn])]
+        return [turn for [turn] in await asyncio.gather(*(self.read(task, [turn]) for turn in ran))]
 
     async def acts(self, turns: Sequence[TurnInContext]) -> list[frozenset[str] | None]:
         """The acts of each turn; None, counted, where the labeller gave no valid label."""
@@ -149,6 +159,18 @@ class Sitting:
         """The turns with their readings. Raises NotRead: the scenario is left out then, and counted."""
         return await self.reads.read(task, turns)
 
+    async def last(self, task: Task, turns: Sequence[Turn]) -> StudentReading:
+        """What the last of the turns does, the student's. Raises NotRead."""
+        return await self.reads.student(measured(task, turns, len(turns) - 1))
+
+    async def answer(self, task: Task, text: str, asked: str = "") -> StudentReading:
+        """What a text of the student's does that is part of no dialogue, in answer to what it was `asked`.
+
+        Raises NotRead.
+        """
+        before = [Turn(party="partner", text=asked)] if asked else []
+        return await self.last(task, [*before, Turn(party="student", text=text)])
+
     async def greedy(self, messages: list[Message]) -> Completion:
         return await self.student.complete(messages, Sampling(self.settings.max_tokens, 0.0, 0))
 
@@ -165,9 +187,8 @@ class Sitting:
         for result in results:
             if isinstance(result, BaseException) and not isinstance(result, UNANSWERED):
                 raise result
-            self.outcomes.append(isinstance(result, UNANSWERED))
-            if isinstance(result, NotRead):
-                self.unlabelled.append(True)
+            self.outcomes.append(isinstance(result, UNANSWERED) and not isinstance(result, NotRead))
+            self.unread.append(isinstance(result, NotRead))
             if isinstance(result, EngineError) or (isinstance(result, NotRead) and result.engine):
                 self.errors.append(str(result))
             if not isinstance(result, BaseException):

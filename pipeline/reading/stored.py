@@ -36,6 +36,12 @@ def reading(task: Task, turns: Sequence[Turn], i: int, imported: bool = False) -
     return of_party(task, turns, i, imported)
 
 
+def is_right(task: Task, turns: Sequence[Turn], i: int, imported: bool = False) -> bool | None:
+    """Whether what the turn number `i` commits to is right; None where it commits to no answer. Raises NotChecked."""
+    answer = reading(task, turns, i, imported).attempt
+    return None if answer is None else judged(task, turns[i], answer)
+
+
 def heard_right(task: Task, turn: Turn) -> bool | None:
     """Whether the attempt that the partner heard in a student's turn is right; None where it heard none."""
     answer = turn.heard.attempt if turn.heard else attempt(turn.text, entry=task.entry)

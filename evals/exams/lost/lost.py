@@ -32,6 +32,7 @@ cannot read: shards pasted into the question instead of behind it (.59 to .72), 
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 from pydantic import Field
 
@@ -48,8 +49,7 @@ from pipeline.dialogue.episode import speak
 from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import view
-from pipeline.reading.attempt import attempt
-from pipeline.reading.numbers.equality import equal
+from pipeline.reading.stored import is_right
 
 
 class LostSettings(Section):
@@ -97,18 +97,17 @@ async def sit(sitting: Sitting) -> list[Case]:
 
 
 async def _sample(sitting: Sitting, task: Task, sample: int) -> Hits:
-    talks = await played(sitting, task, sample)
-    return [
-        (task.id, f"{score}@{mode}", hit)
-        for mode, turns in talks.items()
-        for score, hit in zip(SCORES, scored(task, turns), strict=True)
-    ]
+    hits: Hits = []
+    for mode, turns in (await played(sitting, task, sample)).items():
+        read = await sitting.read(task.told_at_once() if mode == "full" else task, turns)
+        hits += [(task.id, f"{score}@{mode}", hit) for score, hit in zip(SCORES, scored(task, read), strict=True)]
+    return hits
 
 
-def scored(task: Task, turns: list[Turn]) -> tuple[float, float]:
+def scored(task: Task, turns: Sequence[Turn]) -> tuple[float, float]:
     """Whether the last answer that the student committed to is right, and whether any was."""
-    answers = [answer for turn in turns if turn.party == "student" and (answer := attempt(turn.text)) is not None]
-    right = [equal(answer, task.answer) for answer in answers]
+    said = [is_right(task, turns, i) for i, turn in enumerate(turns) if turn.party == "student"]
+    right = [each for each in said if each is not None]
     return float(right[-1:] == [True]), float(any(right))
 
 

@@ -8,8 +8,8 @@ sampled after the same first turn, `exams.episodes` times a problem.
 - `style_shown@STYLE`: the turn shows the style more than the turn beside it / requests. `style_by_chance@STYLE`: the
   other sample of the turn that was asked for no style does / the same. `style_change@STYLE`: their difference.
 - `content_kept@STYLE`: the turn says the answer of the first turn, right or wrong, in whatever words / requests after a
-  first turn that committed to one. Where it commits in the words of `pipeline.reading.attempt`, that decides; else
-  its last number that is not denied and, where it has one, not of the question. A turn that says no number has lost it.
+  first turn that committed to one. Where it is read to commit to an answer, that decides; else its last number that is
+  not denied and, where it has one, not of the question. A turn that says no number has lost it.
 - `style_alone@STYLE`: the style is shown and the answer kept / requests after a first turn that committed to an answer.
 - `style_lasts@STYLE`: the turn after a content-free turn of the partner still shows it / turns that showed it.
 
@@ -39,7 +39,6 @@ from pipeline.dialogue.episode import speak
 from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import view
-from pipeline.reading.attempt import attempt
 from pipeline.reading.numbers.equality import equal
 from pipeline.reading.numbers.numerals import WORDS, spoken
 
@@ -86,12 +85,16 @@ async def _talk(sitting: Sitting, task: Task, sample: int) -> Hits:
     asked_again = [first, Turn(party="partner", text=AGAIN)]
     beside, by_chance = [(await student(asked_again, name)).text for name in (1, "other")]
     hits: Hits = []
-    answer = attempt(first.text, task.question)
+    answer = (await sitting.last(task, [first])).attempt
     for name, style in STYLES.items():
         turns = [first, Turn(party="partner", text=style.request)]
         reply = await student(turns, 1)
         later = await student([*turns, reply, Turn(party="partner", text=GO_ON)], 2)
-        shown, kept = style.shows(reply.text, beside), answer is not None and keeps(reply.text, answer, task.question)
+        said = (await sitting.last(task, [*turns, reply])).attempt
+        shown, kept = (
+            style.shows(reply.text, beside),
+            answer is not None and keeps(reply.text, said, answer, task.question),
+        )
         hits.append((task.id, f"style_shown@{name}", float(shown)))
         hits.append((task.id, f"style_by_chance@{name}", float(style.shows(by_chance, beside))))
         if answer is not None:
@@ -102,10 +105,10 @@ async def _talk(sitting: Sitting, task: Task, sample: int) -> Hits:
     return hits
 
 
-def keeps(text: str, answer: str, question: str) -> bool:
-    """Whether a turn still says the answer; see `content_kept`."""
-    if (committed := attempt(text)) is not None:
-        return equal(committed, answer)
+def keeps(text: str, said: str | None, answer: str, question: str) -> bool:
+    """Whether a turn, which commits to what was `said`, still says the answer; see `content_kept`."""
+    if said is not None:
+        return equal(said, answer)
     told = _numbers(text)
     asked = _numbers(question)
     news = [value for value in told if not any(equal(value, other) for other in asked)]

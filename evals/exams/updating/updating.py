@@ -50,7 +50,6 @@ from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import probe, view
-from pipeline.reading.attempt import attempt
 from pipeline.reading.numbers.equality import equal, number
 
 IMPOSED = "The other says the answer is {}."
@@ -95,7 +94,7 @@ async def updating(sitting: Sitting) -> list[Case]:
         opening = view(task, OPENING, [], "student", sitting.system)
         seed = stream(sitting.key(task.id, sample, "attempt"))
         first = await speak(sitting.student, opening, "student", sitting.settings, seed)
-        named = attempt(first.text)
+        named = (await sitting.last(task, [first])).attempt
         if named is None or number(named) is None:
             return []
         right = equal(named, task.answer)
@@ -139,7 +138,8 @@ async def _kept(
     reply = await speak(sitting.student, messages, "student", sitting.settings, seed)
     after = probe(view(task, OPENING, [*turns, reply], "student", sitting.system), sitting.settings.probe)
     k = sitting.experiment.exams.beliefs
-    answers = [attempt(draw.text) for draw in await sitting.sample(after, k, task.id, sample, metric, agency)]
+    draws = await sitting.sample(after, k, task.id, sample, metric, agency)
+    answers = [does.attempt for does in await asyncio.gather(*(sitting.answer(task, draw.text) for draw in draws))]
     return [(task.id, f"{metric}@{agency}", float(answer is not None and equal(answer, named))) for answer in answers]
 
 

@@ -76,7 +76,6 @@ from pipeline.dialogue.episode import speak
 from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import view
-from pipeline.reading.attempt import attempt
 from pipeline.reading.numbers.equality import equal
 from pipeline.reading.numbers.numerals import numbers
 from pipeline.reading.sentences import content_words
@@ -217,7 +216,8 @@ async def _reply(sitting: Sitting, task: Task, arm: str, other: int, sample: int
     turns = [Turn(party="student", text=draft.text), Turn(party="partner", text=heard(draft, arm, other, key))]
     messages = view(posed, OPENING, turns, "student", sitting.system)
     reply = await speak(sitting.student, messages, "student", sitting.settings, stream(key))
-    return [(_problem(task), f"{metric}@{arm}", float(hit)) for metric, hit in figures(task, other, reply.text)]
+    answer = (await sitting.last(posed, [*turns, reply])).attempt
+    return [(_problem(task), f"{metric}@{arm}", float(hit)) for metric, hit in figures(task, other, reply.text, answer)]
 
 
 def _draft(task: Task) -> Draft:
@@ -243,9 +243,9 @@ def heard(draft: Draft, arm: str, other: int, key: str) -> str:
     return " ".join((*parts[arm], AGAIN))
 
 
-def figures(task: Task, other: int, text: str) -> list[tuple[str, bool]]:
-    """What one reply shows. `other` is the step of another row, 0 for none."""
-    draft, steps, answer = _draft(task), steps_of(text), attempt(text)
+def figures(task: Task, other: int, text: str, answer: str | None) -> list[tuple[str, bool]]:
+    """What one reply shows, which commits to `answer`. `other` is the step of another row, 0 for none."""
+    draft, steps = _draft(task), steps_of(text)
     first = first_changed(draft.steps, steps) if steps else None
     shows = [
         ("no_step_or_answer", not steps and answer is None),

@@ -10,17 +10,20 @@ from evals.exams.presupposition import (
     EXAM,
     KINDS,
     SHIPPED,
+    Loaded,
     is_right,
     loaded,
     of_item,
     presupposition,
     reply_kind,
+    to_read,
 )
 from evals.sitting.sitting import Sitting
 from pipeline.core.errors import ConfigError
 from pipeline.engines.model import Completion
 from pipeline.engines.scripted import ScriptedModel
 from pipeline.experiment.experiment import Experiment
+from pipeline.reading.closed import student_turn
 from pipeline.tasks.loading import load_tasks
 from pipeline.tasks.parsing import RowError
 from tests.builders import small_experiment
@@ -79,6 +82,11 @@ def sit(exp: Experiment, student) -> dict[str, tuple[float, int]]:
     return sums
 
 
+def kind_of_reply(text: str, item: Loaded) -> str:
+    """By the closed reader."""
+    return reply_kind(text, item, student_turn(to_read(text, item)))
+
+
 @pytest.mark.parametrize(("line", "kind"), [
     ("That is impossible.", "reject"), ("The answer is 12.", "accommodate"),
     ("How many pens are left?", "other")])  # fmt: skip
@@ -111,13 +119,13 @@ def test_an_item_gives_a_case_a_draw_and_kind():
     ("I do not know.", "other"), ("I'm not sure who did.", "other"), ("Which bridge do you mean?", "other"),
     ("", "other")])  # fmt: skip
 def test_replies_to_loaded_questions_are_labelled_by_rule(text, kind):
-    assert reply_kind(text, loaded(ROW)) == kind
+    assert kind_of_reply(text, loaded(ROW)) == kind
 
 
 def test_a_presupposition_that_denies_is_rejected_by_who_affirms():
     bats = loaded({**ROW, "presupposition": "Bats have no ears.", "direct_answer": "yes"})
-    assert reply_kind("Bats have ears.", bats) == "reject"
-    assert reply_kind("Bats have no ears, so they feel their way.", bats) == "accommodate"
+    assert kind_of_reply("Bats have ears.", bats) == "reject"
+    assert kind_of_reply("Bats have no ears, so they feel their way.", bats) == "accommodate"
 
 
 @pytest.mark.parametrize(("text", "gold", "right"), [
@@ -170,7 +178,7 @@ def test_replies_of_our_own_to_the_shipped_questions_are_labelled_as_we_do():
         for item in made
         if word in item.question
         for text, kind in replies
-        if reply_kind(text, item) != kind
+        if kind_of_reply(text, item) != kind
     ]
     assert wrong == [("She did not turn down her second prize.", "reject")]  # fewer than half of the words
     assert all(sum(word in item.question for item in made) == 1 for word in REPLIES)
@@ -186,8 +194,8 @@ def test_shipped_questions_are_read_whole_and_a_denial_rejects_each():
     rows = [json.loads(line) for line in SHIPPED.read_text().splitlines()]
     made = [loaded(row) for row in rows]
     assert len({item.id for item in made}) == len(rows) >= 16
-    denials = [reply_kind(f"That is not true: {item.presupposition}", item) for item in made]
-    restated = [reply_kind(f"Well. {item.presupposition}", item) for item in made]
+    denials = [kind_of_reply(f"That is not true: {item.presupposition}", item) for item in made]
+    restated = [kind_of_reply(f"Well. {item.presupposition}", item) for item in made]
     assert (set(denials), set(restated)) == ({"reject"}, {"accommodate"})
 
 

@@ -16,6 +16,7 @@ from evals.sitting.reference_rates import seated
 from pipeline.engines.model import Completion
 from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.experiment import Experiment
+from pipeline.reading.attempt import attempt
 from tests.builders import small_experiment
 from tests.evals.small_exam import is_declared, ratios
 from tests.fakes import FakeModel
@@ -87,13 +88,14 @@ def test_a_sailor_is_known_by_more_than_ahoy(text):
     ("First 12, and with one more box 15.", False), ("Aye, matey!", False), ("The answer is 13, hey!", False),
     ("It's totally 12, 100% sure!", True), ("You have 5 bells and I have 7.", False)])  # fmt: skip
 def test_content_is_kept_where_the_answer_is_said_in_whatever_words(text, kept):
-    assert keeps(text, "12", "Tom has 5 bells and Joy has 7 bells. How many do they have?") == kept
+    said = attempt(text)
+    assert keeps(text, said, "12", "Tom has 5 bells and Joy has 7 bells. How many do they have?") == kept
 
 
 def test_an_answer_that_the_question_states_too_is_kept_where_no_other_is_said():
     question = "Tom has 12 bells and gets 0 more. How many has he?"
-    assert keeps("Aye, he be having 12, matey!", "12", question)
-    assert not keeps("Aye, he be having 13, matey!", "12", question)
+    assert keeps("Aye, he be having 12, matey!", None, "12", question)
+    assert not keeps("Aye, he be having 13, matey!", None, "12", question)
 
 
 class Drifts(FakeModel):

@@ -17,6 +17,7 @@ from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Fact, Task, Turn
 from pipeline.engines.model import Completion
 from pipeline.experiment.experiment import Experiment
+from pipeline.reading.stored import partner_reading
 from pipeline.tasks.split import split_of
 from tests.builders import small_experiment
 from tests.fakes import FakeModel
@@ -62,6 +63,12 @@ def talk(*lines: str) -> list[Turn]:
     return [Turn(party="partner" if i % 2 else "student", text=line) for i, line in enumerate(lines)]
 
 
+def says(task: Task, turns: list[Turn]) -> str:
+    """What the student by rule says, who understands with the closed reader."""
+    heard = [partner_reading(task, turns, i) for i, turn in enumerate(turns) if turn.party == "partner"]
+    return rule_student(task, turns, heard)
+
+
 def test_a_tutor_that_gives_the_answer_away_succeeds_by_telling_and_reaches_nothing():
     found = sat("The answer is 42.")
     for k in (1, 2, 3):
@@ -87,15 +94,15 @@ def test_a_file_without_a_dialogue_that_can_be_read_is_refused_by_its_key(tmp_pa
 
 
 def test_a_tutor_that_is_wrong_is_believed():
-    assert rule_student(TASK, talk("How many pens does Tom have?", "The answer is 7.")) == "The answer is 7."
+    assert says(TASK, talk("How many pens does Tom have?", "The answer is 7.")) == "The answer is 7."
 
 
 @pytest.mark.parametrize("line", ["It is 30.", "30.", "You should use 30 for that.", "The missing number is 30."])
 def test_a_tutor_that_answers_a_question_for_a_fact_by_its_number_tells_that_fact(line):
     asks = ("How many pens does Tom have?", "How many pens does Ana have?")
-    assert rule_student(TASK, talk(asks[0], line)) == asks[1]
-    assert rule_student(TASK, talk(asks[0], line, asks[1], "Twelve? It is 12.")) == "The answer is 42."
-    assert rule_student(TASK, talk(asks[0], "The answer is 30.")) == "The answer is 30."
+    assert says(TASK, talk(asks[0], line)) == asks[1]
+    assert says(TASK, talk(asks[0], line, asks[1], "Twelve? It is 12.")) == "The answer is 42."
+    assert says(TASK, talk(asks[0], "The answer is 30.")) == "The answer is 30."
 
 
 @pytest.mark.parametrize(("lines", "expected"), [
@@ -153,7 +160,7 @@ def test_what_the_student_says_does_not_depend_on_what_it_was_not_told(number, a
     other = FACTS[1].model_copy(update={"text": f"Ana has {number} pens."})
     elsewhere = TASK.model_copy(update={"facts": (FACTS[0], other), "answer": str(answer), "solution": "-"})
     turns = [Turn(party="partner", text=text) for text in tutor]
-    assert rule_student(TASK, turns) == rule_student(elsewhere, turns)
+    assert says(TASK, turns) == says(elsewhere, turns)
 
 
 def test_without_people_there_is_no_reference_and_no_task_gives_no_case():

@@ -36,6 +36,7 @@ from pipeline.engines.model import Completion
 from pipeline.experiment.experiment import load
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.known import known
+from pipeline.reading.attempt import attempt
 from pipeline.reading.stated_answer import gives_away
 from pipeline.tasks import stepverify
 from pipeline.tasks.settings import Tasks
@@ -131,11 +132,16 @@ def test_the_exam_points_in_the_words_of_the_partner_in_exam_wordings():
     ("Step one is wrong, I think.", {"no_step_or_answer"}),
 ])  # fmt: skip
 def test_what_a_reply_shows_is_read_off_its_steps_and_its_answer(reply, shows):
-    assert {metric for metric, hit in figures(CRATES, 3, reply) if hit} == shows
+    assert {metric for metric, hit in figures(CRATES, 3, reply, attempt(reply)) if hit} == shows
 
 
 def test_a_row_without_another_place_has_no_case_of_it_and_all_others():
-    assert [name for name, _ in figures(CRATES, 0, SAME)] == ["no_step_or_answer", "revises", "revises_error", "mends"]
+    assert [name for name, _ in figures(CRATES, 0, SAME, CRATES.draft.answer)] == [
+        "no_step_or_answer",
+        "revises",
+        "revises_error",
+        "mends",
+    ]
     cases = asyncio.run(verdict_use.asked_of(seated(experiment(), Reviser()), PROBLEMS[:1]))
     found = {case.metric for case in cases}
     assert "revises@where" in found and not any("elsewhere" in metric or "other" in metric for metric in found)
@@ -243,4 +249,4 @@ def test_a_repeated_public_solution_is_never_read_as_changed():
     tasks, _ = stepverify.read(Tasks(source="stepverify", path=path))
     assert len(tasks) == 348
     for task in tasks:
-        assert not any(hit for _, hit in figures(task, 1, task.draft.text)), task.id
+        assert not any(hit for _, hit in figures(task, 1, task.draft.text, task.draft.answer)), task.id

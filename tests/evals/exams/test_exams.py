@@ -153,7 +153,8 @@ def test_grounding_acts_are_counted_by_position(tmp_path):
 
 
 def belief(answer: str) -> Belief:
-    return Belief(answer=answer, share=1.0, k=8)
+    """Held, or unsure; None is one that could not be read."""
+    return Belief(answer=answer, share=1.0 if answer else 0.4, k=8)
 
 
 @pytest.mark.parametrize(("before", "after", "expected"), [

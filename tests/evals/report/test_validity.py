@@ -39,7 +39,7 @@ def beside(name: str, runs: list[ActsSettings]) -> dict[str, str] | None:
 
 def test_every_metric_rests_on_classes_that_are_measured_or_on_none():
     unread = {metric.name for metric in (*METRICS.metrics, *OF_DIALOGUES) if metric.reader is None}
-    assert unread == {"student_turns", "unanswered", "unlabelled"}
+    assert unread == {"student_turns", "unanswered", "unlabelled", "unread"}
     classes = {name for _, metric in READ for name in metric.reader.classes}
     assert classes <= {*CLASSES, "leak", "leak_people"}
     assert all(declared(act).reader.configured for act in ACTS)
