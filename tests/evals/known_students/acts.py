@@ -65,6 +65,11 @@ class Student:
     rejects: float = 0.0
     accommodates: float = 0.0  # answers with a number; what is left thinks aloud
     reads: float = 1.0  # tells a fact that stands in the question when it is asked for it
+    # Asked for its solution again, after a wrong one:
+    fidgets: float = 0.0  # changes some step, told nothing
+    redoes: float = 0.0  # the same, told that it is wrong
+    goes: float = 0.0  # changes the step that it is told
+    uses: float = 0.0  # mends the step, and the answer, told what is wrong there
     # Decisions on a problem that are drawn once for all samples of it; the others are drawn anew each time.
     alike: float = 0.0
 

@@ -29,6 +29,10 @@ MIXED = Student(
     rejects=0.6,
     accommodates=0.3,
     reads=0.9,
+    fidgets=0.1,
+    redoes=0.4,
+    goes=0.6,
+    uses=0.5,
 )
 # In pairs: both answer at once.
 FIRM = Student(right=0.6, tentative=0.25, done=0.7, converts=0.15, objects=0.1, helped=0.5)

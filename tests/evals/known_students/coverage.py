@@ -44,10 +44,9 @@ def covered(
 ) -> list[Coverage]:
     """Every metric of the exams that the student's rates fix, and the difference of student and peer in `contrasts`."""
     config = experiment(voice, exams, **exam)
-    impossible = "presupposition" in exams
     rows: dict[str, list[Found]] = defaultdict(list)
     for i in range(sets):
-        asked = problems_of(voice, random.Random(f"set {i}"), folder, problems, impossible)
+        asked = problems_of(voice, random.Random(f"set {i}"), folder, problems, exams)
         students = {f"student {i}": student, f"peer {i}": peer}  # whoever can solve what is drawn by name
         tables = dict(zip(("a", "b"), sat(config, students, voice, asked, sits).values(), strict=True))
         mine, theirs = (truths(config, one, peer, asked) for one in (student, peer))

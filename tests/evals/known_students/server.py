@@ -18,6 +18,7 @@ from aiohttp import web
 from pipeline.core.schema import Message
 from tests.evals.known_students.acts import Act, Chances, Scene, Student
 from tests.evals.known_students.problems import Problem
+from tests.evals.known_students.solutions import again
 from tests.evals.known_students.voices import worded
 
 CLAIM = re.compile(r"\bthe answer is (-?\w+)\.", re.I)  # of the exams' rule partners
@@ -61,8 +62,12 @@ class Server:
         return web.Response(text=json.dumps({"choices": [choice], "usage": usage}))
 
     def answer(self, name: str, messages: list[Message], seed: int) -> str:
+        student = self.students[name]
+        if drafted := self._drafted(messages):
+            rng = random.Random(f"{name} {drafted.task.id} {seed}")
+            return again(student, self.voice, drafted, messages[-1]["content"], rng)
         talk, private = self._read(name, messages)
-        problem, student, rng = talk.problem, self.students[name], random.Random(f"{name} {seed}")
+        problem, rng = talk.problem, random.Random(f"{name} {seed}")
         if private:
             return self._private(name, talk, rng)
         if talk.asked:
@@ -102,6 +107,11 @@ class Server:
     def _number(self, name: str, talk: Talk, act: Act) -> str:
         now = {"standing": talk.standing, "own": talk.belief, "claimed": talk.claim, "": ""}
         return now[act.value] if act.value in now else self._of(name, talk.problem, act.value)
+
+    def _drafted(self, messages: list[Message]) -> Problem | None:
+        """The problem that a wrong solution is of, which the exam has the student say."""
+        said = [message["content"] for message in messages if message["role"] == "assistant"][:1]
+        return next((p for p, _ in self.by_question.values() if p.task.draft and [p.task.draft.text] == said), None)
 
     def _private(self, name: str, talk: Talk, rng: random.Random) -> str:
         student, belief, problem = self.students[name], talk.belief, talk.problem

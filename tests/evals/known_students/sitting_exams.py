@@ -13,6 +13,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from evals.exams.registry import catalog, find_exam
+from evals.exams.verdict_use.verdict_use import asked_of
 from evals.metrics.case import Case
 from evals.metrics.metric import SignedSum
 from evals.sitting.sitting import Sitting
@@ -22,11 +23,14 @@ from pipeline.experiment.experiment import Experiment
 from tests.evals.known_students.acts import Student
 from tests.evals.known_students.problems import Problem, embedded, false_premises, natural
 from tests.evals.known_students.server import Server
+from tests.evals.known_students.solutions import verdict_use, with_drafts
 from tests.evals.known_students.talks import Shape
 from tests.evals.known_students.truth import TRUTHS, agreement, movable
 
 TURNS = 4
 Sit = Callable[[Sitting], Awaitable[list[Case]]]
+# Of an exam that would read its own tasks from a file.
+SITS: dict[str, Sit] = {"verdict_use": lambda sitting: asked_of(sitting, sitting.tasks)}
 
 
 class Found(NamedTuple):
@@ -66,11 +70,13 @@ def experiment(voice: str, exams: Sequence[str], **exam: object) -> Experiment:
     )
 
 
-def problems_of(voice: str, rng: random.Random, folder: Path, count: int, impossible: bool = False) -> list[Problem]:
-    """`count` problems twice, short and whole."""
+def problems_of(voice: str, rng: random.Random, folder: Path, count: int, exams: Sequence[str]) -> list[Problem]:
+    """`count` problems twice, short and whole; impossible ones, or wrong solutions, where an exam is on them."""
+    if "verdict_use" in exams:
+        return with_drafts(natural(rng, folder, count), rng)
+    impossible = "presupposition" in exams
     if voice == "closed":
-        kinds = ("underspecified", "full", *(("false_premise",) if impossible else ()))
-        return embedded(rng, kinds, count)
+        return embedded(rng, ("underspecified", "full", *(("false_premise",) if impossible else ())), count)
     return natural(rng, folder, count) + (false_premises(rng) if impossible else [])
 
 
@@ -82,7 +88,7 @@ def sat(
     sits: Sequence[Sit] = (),
 ) -> dict[str, Tables]:
     """The cases of each student in all exams of the config, or in the parts of exams that are given."""
-    parts = sits or [find_exam(exam).sit for exam in experiment.exams.include or ()]
+    parts = sits or [SITS.get(exam) or find_exam(exam).sit for exam in experiment.exams.include or ()]
     server, app = Server(problems, students, voice, experiment.dialogue.probe), web.Application()
     app.router.add_post("/v1/chat/completions", server.chat)
 
@@ -118,6 +124,8 @@ def truths(experiment: Experiment, student: Student, peer: Student, problems: Se
     for exam in experiment.exams.include or ():
         if exam in TRUTHS:
             ratios |= TRUTHS[exam](student, shapes, TURNS)
+        if exam == "verdict_use":
+            ratios |= verdict_use(student, problems)
         if exam == "collapse":
             ratios |= movable(student, peer, TURNS)
         if exam == "agreement":

@@ -21,7 +21,7 @@ PLAIN = dataclasses.replace(MIXED, generic=0.0, needless_generic=0.0, needless_o
 
 def sits(voice: str, exams: tuple[str, ...], student: Student, folder: Path, peer: Student = PEER) -> list[Found]:
     config = experiment(voice, exams)
-    problems = problems_of(voice, random.Random(5), folder, COUNT, "presupposition" in exams)
+    problems = problems_of(voice, random.Random(5), folder, COUNT, exams)
     tables = sat(config, {"student": student, "peer": peer}, voice, problems)
     rows = found(config, tables["student"], truths(config, student, peer, problems))
     print(*rows, sep="\n")
@@ -37,6 +37,7 @@ def sits(voice: str, exams: tuple[str, ...], student: Student, folder: Path, pee
         (("presupposition",), MIXED),
         (("collapse", "updating"), FIRM),
         (("agreement",), FIRM),
+        (("verdict_use",), MIXED),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, tuple) else "",
 )

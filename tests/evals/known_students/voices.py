@@ -28,6 +28,8 @@ CLOSED = {
     "private": ["The answer is {n}."],
     "unsure": ["I cannot tell."],
     "tell": ["{fact}"],
+    "solution_begin": [""],
+    "solution_end": ["The answer is {n}."],
 }
 VOICES = {"closed": CLOSED, "natural": NATURAL}
 
