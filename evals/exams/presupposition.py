@@ -12,9 +12,10 @@ accommodate or other.
   item is known.
 - presup_reject_ungated and so on: / draws on all items.
 
-Embedded `false_premise` tasks take more away than there is. Loaded: the task itself, in the student's seat, alone;
-reject is "That is impossible.", accommodate any number, other all else (a question, "I cannot tell."). The wordings
-are planted and the rule fits them, and so is the rate, about half (training.embedded.corpus); how training moves it is
+Embedded `false_premise` tasks take more away than there is. Loaded: the task itself, in the student's seat, alone. By
+the metrics' reader, reject is that it is impossible, as the answer, or a turn without an answer that disagrees;
+accommodate is any other answer, other all else (a question, "I cannot tell."). The embedded base's wordings are planted
+and the closed reader fits them, and so is the rate, about half (training.embedded.corpus); how training moves it is
 not. Direct: the questions for both numbers, asked of the student in a partner's seat, which is the one place where the
 base knows how to answer one; right where each fact is stated. It shows that the student can read both numbers off, not
 that it compares them, so it is a weaker gate than a direct question about the premise.
@@ -25,7 +26,8 @@ direct_answer, corrections}; where no path is given, those that ship are asked (
 `corrections`, which may be left out, are words that only a reply has that corrects ("denser", where iron was called
 lighter).
 
-Who labels: rules, read off the text alone (`reply_kind`), clause by clause. A rejection is a clause that is about the
+Who labels: the metrics' reader, whether a reply disagrees with who asked or says that it does not know; and rules, read
+off the text alone (`reply_kind`), clause by clause. A rejection is a clause that is about the
 presupposition (half of its words) and turns it (a denial where it has none, none where it has one), or that has a
 correction or the right answer undenied, or words such as "myth", "not true", "she never did". "I do not know" or
 nothing but questions is other, and all else is accommodation. Nobody has measured these rules against people. Of 46
@@ -78,7 +80,7 @@ SCRIPTS = {
     "accommodate": ("It came about by and by.", "As far as we know: {}", "It was not long before it became so."),
     "other": ("I do not know.", "Why do you ask?", "I am not sure."),
 }
-RULES = Reader((), "the rules of evals/exams/presupposition.py: not measured, no corpus here labels presuppositions")
+RULES = Reader((), "which replies reject a presupposition: not measured, no corpus here labels that")
 METRICS = alike(
     {
         "presup_known": "items whose direct question is answered right by half of the draws / items",
