@@ -139,9 +139,9 @@ EPISODE = (
 )
 # Which first moves, on which tasks, a metric of first turns counts: what the turn values predicts of it.
 MOVES_OF: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    ASK_NEEDED.name: (LACKING, ("ask",)),
+    ASK_NEEDED.name: (LACKING, ("ask", "ask_generic")),
     ATTEMPT_UNKNOWING.name: (LACKING, ("attempt", "guess")),
-    ASK_NEEDLESS.name: (("full",), ("ask", "ask_other")),
+    ASK_NEEDLESS.name: (("full",), ("ask_known", "ask_generic")),
 }
 
 

@@ -26,13 +26,13 @@ from pipeline.datasets.dataset_files import dataset_path
 from pipeline.datasets.rejection_sampling import selected as selected_of
 from pipeline.datasets.survey import surveyed
 from pipeline.experiment.experiment import Experiment
+from pipeline.judging.moves import move
 from pipeline.judging.outcome import is_correct, is_grounded
 from pipeline.judging.stated_leak import leak_stated, privileged
 from pipeline.judging.violations import Kind, audited, violations
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Branch, Dialogue, Failure, Memory
-from pipeline.reading.acts import asked
-from pipeline.reading.attempt import attempt
+from pipeline.reading.stored import student_reading
 from pipeline.runs.dialogue_pool import Pool, branches_path
 from pipeline.runs.store import read
 
@@ -67,7 +67,7 @@ class Seen(NamedTuple):
     seed: int
     round: int
     missing: bool  # the question lacks a needed fact
-    asks: bool  # for such a fact, in the first turn
+    asks: bool  # for such a fact, or naming none, in the first turn
     lucky: bool  # right, though a needed fact was missing and never given
     leaks: bool
     audited: bool  # a partner spoke whose violations can be seen
@@ -256,8 +256,9 @@ def predict(dialogues: list[Seen]) -> Json:
     """The ask rate that selection alone predicts, on underspecified tasks: p k_ask / (p k_ask + (1 - p) k_no), with
     its interval over the `kept` dialogues, and what it is made of, over all `n`.
 
-    p: share of dialogues whose first turn asks for a missing needed fact and commits to nothing; k_ask, k_no: the
-    share of each kind that was trained on. Of several rounds the last counts, since the student had moved before it.
+    p: share of dialogues whose first turn asks for a missing needed fact, or naming none, and commits to nothing;
+    k_ask, k_no: the share of each kind that was trained on. Of several rounds the last counts, since the student had
+    moved before it.
     """
     last = max((d.round for d in dialogues), default=0)
     pool = [d for d in dialogues if d.round == last and d.missing]
@@ -276,10 +277,8 @@ def predict(dialogues: list[Seen]) -> Json:
 
 
 def _asks(dialogue: Dialogue) -> bool:
-    opening, missing = dialogue.turns[0].text, {fact.id for fact in dialogue.task.missing}
-    if attempt(opening, entry=dialogue.task.entry) is not None:
-        return False
-    return bool(set(asked(opening, dialogue.task.facts)) & missing)
+    first = next(i for i, turn in enumerate(dialogue.turns) if turn.party == "student")
+    return move(dialogue.task, student_reading(dialogue.task, dialogue.turns, first)) in ("ask", "ask_generic")
 
 
 def reconcile(

@@ -45,6 +45,8 @@ BUDGETS = (
 )
 MOVE_NAMES = {
     "ask": "asks for a missing fact",
+    "ask_generic": "asks, naming nothing",
+    "ask_known": "asks for a fact that it has",
     "ask_other": "asks something else",
     "attempt": "answers",
     "guess": "answers, hedging",

@@ -19,8 +19,9 @@ from evals.stats.intervals import Cells, pooled
 from pipeline.building.turn_values import TurnValue, turn_value
 from pipeline.core.schema import Json
 from pipeline.experiment.experiment import Experiment
-from pipeline.knowledge.records import Branch
-from pipeline.reading.acts import MOVES, asked, move
+from pipeline.judging.moves import MOVES, move
+from pipeline.knowledge.records import Branch, Sibling
+from pipeline.reading.stored import student_reading
 from pipeline.runs.dialogue_pool import branches_path
 from pipeline.runs.store import read
 
@@ -45,7 +46,7 @@ class BranchSums:
         returns = [turn_value(branch, i, experiment.turn_values) for i in range(len(branch.siblings))]
         mean = fmean(sibling.value for sibling in returns)
         for sibling, value in zip(branch.siblings, returns, strict=True):
-            made, *facts = moves_of(branch, sibling.turn.text)
+            made, *facts = moves_of(branch, sibling)
             for kind in (made, *facts):
                 place = branch.task.specification, branch.at, kind
                 self.siblings[place].append(value)
@@ -79,12 +80,12 @@ class BranchSums:
         ]
 
 
-def moves_of(branch: Branch, text: str) -> list[str]:
-    """The move that a turn makes, and "ask FACT" where it asks for a missing fact, the first that it asks for."""
-    made = move(text, branch.task.facts, branch.task.entry)
-    missing = {fact.id for fact in branch.task.missing}
-    first = next((fact for fact in asked(text, branch.task.facts) if fact in missing), None)
-    return [made, f"ask {first}"] if made == "ask" and first else [made]
+def moves_of(branch: Branch, sibling: Sibling) -> list[str]:
+    """The move that a turn makes, and "ask FACT" where it asks for missing facts, the first of them in the problem."""
+    reading = student_reading(branch.task, [*branch.prefix, sibling.turn], len(branch.prefix))
+    made = move(branch.task, reading)
+    first = next((fact.id for fact in branch.task.missing if fact.id in reading.asks), None)
+    return [made, f"ask {first}"] if made == "ask" else [made]
 
 
 def _add(cells: Cells, branch: Branch, hits: float, n: int = 1) -> None:
@@ -99,7 +100,7 @@ def values(experiment: Experiment, condition_name: str) -> Json | None:
     None where it has none.
 
     `values` has a row for each specification, student turn and move; `share` is how often it was sampled.
-    `facts` has the same for the first missing fact that a question asks for, by the fact's id.
+    `facts` has the same for the missing fact that a turn asks for, the first in the problem, by the fact's id.
     `predicted` is, for metrics of the first-turn exam, share of successes that went through such a move: what
     training on the successful siblings alone would lead to. `advantages` has the advantage of those same moves.
     """

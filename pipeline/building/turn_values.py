@@ -31,8 +31,7 @@ from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.settings import TurnValues
 from pipeline.judging.outcome import is_correct
 from pipeline.knowledge.records import Branch, Dialogue, Failure, Rollout, Sibling
-from pipeline.reading.acts import questions
-from pipeline.reading.correctness import is_right
+from pipeline.reading.stored import is_right, student_reading
 from pipeline.runs.dialogue_pool import branches_path, dialogues_of
 from pipeline.runs.store import read
 from pipeline.sandbox.checks import checked
@@ -46,22 +45,24 @@ class TurnValue(NamedTuple):
     value: float
     success: float  # share of rollouts that end right
     tokens: float  # of the student from this turn on, mean over rollouts
-    questions: float  # in the student's turns from this one on, mean over rollouts
+    questions: float  # things that the student asks for from this turn on, mean over rollouts
 
 
 def turn_value(branch: Branch, sibling: int, prices: TurnValues) -> TurnValue:
     """The value of one sibling of a branch, a mean over its rollouts."""
     dialogues = branch.dialogues(sibling)
-    own = [[t for t in d.turns[len(branch.prefix) :] if t.party == "student"] for d in dialogues]
+    later = [[i for i, t in enumerate(d.turns) if i >= len(branch.prefix) and t.party == "student"] for d in dialogues]
+    own = list(zip(dialogues, later, strict=True))
     success = fmean(map(is_correct, dialogues))
-    tokens = fmean(sum(turn.tokens for turn in turns) for turns in own)
-    asked = fmean(sum(len(questions(turn.text)) for turn in turns) for turns in own)
+    tokens = fmean(sum(dialogue.turns[i].tokens for i in turns) for dialogue, turns in own)
+    asked = fmean(sum(student_reading(branch.task, d.turns, i).requests for i in turns) for d, turns in own)
     return TurnValue(success - prices.token_price * tokens - prices.question_price * asked, success, tokens, asked)
 
 
 def answer_value(branch: Branch, sibling: int) -> float:
     """1 where the turn itself commits to the right answer, else 0: credit that sees no further than the turn."""
-    return float(bool(is_right(branch.task, branch.siblings[sibling].turn)))
+    turns = [*branch.prefix, branch.siblings[sibling].turn]
+    return float(bool(is_right(branch.task, turns, len(branch.prefix))))
 
 
 def has_turn_values(experiment: Experiment, condition_name: str) -> bool:
@@ -128,7 +129,8 @@ async def _play_branch(cell: Cell, cast: Cast, plan: PlannedBranch) -> Branch | 
         ends = await _all(
             play(replace(episode, key=digest(key, i, j)), begun) for j in range(experiment.turn_values.rollouts)
         )
-        return Sibling(turn=turn, rollouts=tuple(Rollout(turns=end.turns[len(begun) :], stop=end.stop) for end in ends))
+        rollouts = [Rollout(turns=end.turns[len(begun) :], stop=end.stop) for end in ends]
+        return Sibling(turn=ends[0].turns[len(prefix)], rollouts=tuple(rollouts))  # the turn, as it was read
 
     try:
         siblings = await _all(map(sibling, range(experiment.turn_values.siblings)))

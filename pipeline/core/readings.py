@@ -35,11 +35,17 @@ class StudentReading(Reading):
     attempt: str | None = None  # the value that it puts forward in the end
     tentative: bool = False  # with a hedge beside it
     done: bool = False  # says that the work is over
+    tells: FactIds = frozenset()  # facts that it states, because it knows or has heard them, or by a guess
     stance: Stance = "none"  # towards the partner's last turn
 
     @property
     def asks_anything(self) -> bool:
-        return bool(self.asks) or self.generic_request or self.repeats_question or self.other_question
+        return self.requests > 0
+
+    @property
+    def requests(self) -> int:
+        """How many things it asks for."""
+        return len(self.asks) + self.generic_request + self.repeats_question + self.other_question
 
 
 class PartnerReading(Reading):

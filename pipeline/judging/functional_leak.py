@@ -21,8 +21,10 @@ from typing import NamedTuple
 from pipeline.core.schema import Message, digest
 from pipeline.engines.model import Completion, ContextOverflow, EngineError, Model, Sampling
 from pipeline.reading.attempt import attempt
-from pipeline.reading.numbers.equality import equal
+from pipeline.reading.instrument import CLOSED, Instrument
+from pipeline.reading.numbers.equality import equal, number
 from pipeline.reading.numbers.sums import in_signs, placed_sums, sums
+from pipeline.reading.protocol import NotRead, TurnToRead
 from pipeline.reading.stated_answer import numbers_told
 
 ASK = "What is the answer to the question? End with: The answer is NUMBER."
@@ -37,7 +39,7 @@ class Reading(NamedTuple):
     alone: float  # with the question alone
     given: float  # with the answer itself: what this reader can reach
     n: int
-    failed: int = 0  # samples that the engine refused; they are in no share
+    failed: int = 0  # samples that the engine refused or nobody could read; they are in no share
 
     @property
     def leak(self) -> float:
@@ -58,11 +60,13 @@ async def leak_functional(
     samples: int = 8,
     max_tokens: int = 256,
     seed: int = 0,
+    reads: Instrument = CLOSED,
 ) -> Reading:
     """How much better a frozen reader answers for having heard the partner's turns (design, Metrics, Leak).
 
-    Each of `samples` is drawn at temperature 1 from its own random stream, the same one for the three readings.
-    Raises EngineDown; what the engine refuses for one request is counted as failed.
+    Each of `samples` is drawn at temperature 1 from its own random stream, the same one for the three readings; `reads`
+    finds the answer in what is said. Raises EngineDown; what the engine refuses for one request, and what cannot be
+    read, is counted as failed.
     """
     heard: tuple[list[str], ...] = (list(turns), [], [*turns, f"The answer is {gold}."])
     seeds = [int(digest(question, seed, i, length=15), 16) for i in range(samples)]
@@ -70,15 +74,20 @@ async def leak_functional(
     async def right(partner_turns: Sequence[str], stream: int) -> float:
         try:
             answered = await reader.complete(prompt(question, partner_turns), Sampling(max_tokens, seed=stream))
-        except (ContextOverflow, EngineError):
+            read = await reads.student(_reply(question, answered.text, gold))
+        except (ContextOverflow, EngineError, NotRead):
             return math.nan
-        answer = attempt(answered.text, question)
-        return float(answer is not None and equal(answer, gold))
+        return float(read.attempt is not None and equal(read.attempt, gold))
 
     drawn = await asyncio.gather(*(right(partner_turns, stream) for partner_turns in heard for stream in seeds))
     made = [hit for hit in drawn if not math.isnan(hit)]
     told, alone, given = (_share(drawn[i * samples : (i + 1) * samples]) for i in range(3))
     return Reading(told, alone, given, len(made), len(drawn) - len(made))
+
+
+def _reply(question: str, text: str, gold: str) -> TurnToRead:
+    """The frozen reader's words, in which a closing sentence may be the answer."""
+    return TurnToRead(party="student", text=text, question=question, numeric=number(gold) is not None, imported=True)
 
 
 def _share(right: Sequence[float]) -> float:

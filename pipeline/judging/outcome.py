@@ -1,20 +1,28 @@
-"""The outcome of a dialogue: final answers, and whether they are right. Computed afterwards, never in the loop."""
+"""The outcome of a dialogue: final answers, and whether they are right. Computed afterwards, never in the loop.
+
+All rests on what was read of the turns (pipeline/reading/stored.py).
+"""
 
 from __future__ import annotations
 
+from pipeline.core.readings import PartnerReading, StudentReading
 from pipeline.core.schema import Party
 from pipeline.knowledge.known import known
 from pipeline.knowledge.records import Dialogue
-from pipeline.reading.acts import given
-from pipeline.reading.attempt import attempt
 from pipeline.reading.correctness import judged
 from pipeline.reading.numbers.equality import equal
+from pipeline.reading.stored import reading
+
+
+def readings(dialogue: Dialogue) -> list[StudentReading | PartnerReading]:
+    """What each turn does."""
+    imported = dialogue.stop == "imported"
+    return [reading(dialogue.task, dialogue.turns, i, imported) for i in range(len(dialogue.turns))]
 
 
 def attempts(dialogue: Dialogue) -> list[str | None]:
-    """`attempt` of each turn, of both parties. In imported talk, which is people's, closing sentences count too."""
-    question = dialogue.task.full_question if dialogue.stop == "imported" else ""
-    return [attempt(turn.text, question, dialogue.task.entry) for turn in dialogue.turns]
+    """The value that each turn puts forward, of both parties."""
+    return [read.attempt for read in readings(dialogue)]
 
 
 def rights(dialogue: Dialogue) -> list[bool | None]:
@@ -37,17 +45,13 @@ def is_correct(dialogue: Dialogue) -> bool:
 
 
 def is_grounded(dialogue: Dialogue) -> bool:
-    """Every needed fact was in the student's row, or stated by the partner, before the final answer."""
-    condition = dialogue.condition
+    """Every needed fact was in the student's row, or told by the partner, before the final answer."""
+    condition, read = dialogue.condition, readings(dialogue)
     has = {fact.id for fact in known(dialogue.task, condition, "student").facts}
     if condition.row.student_reads_partner:
         has |= {fact.id for fact in known(dialogue.task, condition, "partner").facts}
-    final = [
-        i for i, answer in enumerate(attempts(dialogue)) if answer is not None and dialogue.turns[i].party == "student"
-    ][-1:]
-    for turn in dialogue.turns[: final[0] if final else 0]:
-        if turn.party == "partner":
-            has |= set(given(turn.text, dialogue.task.facts))
+    final = max((i for i, turn in enumerate(read) if turn.party == "student" and turn.attempt is not None), default=0)
+    has |= {fact for turn in read[:final] if turn.party == "partner" for fact in turn.tells}
     return all(fact.id in has for fact in dialogue.task.facts if fact.needed)
 
 

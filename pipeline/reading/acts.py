@@ -160,20 +160,3 @@ def acts(text: str, facts: Iterable[Fact], told: Iterable[str] = (), asked_befor
     if told & set(given(text, facts)):
         labels.add("restate")
     return labels
-
-
-MOVES = ("ask", "ask_other", "attempt", "guess", "other")
-
-
-def move(text: str, facts: Iterable[Fact], entry: str = "") -> str:
-    """The one kind of move that a student's turn is, as turn values are counted by it.
-
-    attempt: it commits to an answer; guess: it does so with a hedge. Without a commitment, ask: it asks for a
-    needed fact that the question lacks; ask_other: it asks anything else. All else is other.
-    """
-    facts = tuple(facts)
-    if attempt(text, entry=entry) is not None:
-        return "guess" if "hedge" in acts(text, facts) else "attempt"
-    if set(asked(text, facts)) & {fact.id for fact in facts if fact.needed and not fact.public}:
-        return "ask"
-    return "ask_other" if questions(text) else "other"

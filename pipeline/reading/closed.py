@@ -1,24 +1,21 @@
 """The closed reader: the wordings of the embedded world, by rule. Exact there, and no reader of natural text.
 
-Each rule is the one with which the embedded corpus was made (pipeline/reading/acts.py, attempt.py).
+Each rule is the one with which the embedded corpus was made (pipeline/reading/acts.py, attempt.py), or which finds what
+a partner does beside its role (pipeline/reading/embedded_world/partner_rules.py).
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
+from functools import lru_cache
 
-from pipeline.core.readings import Feedback, PartnerReading, Reveals, Stance, StudentReading
-from pipeline.reading.acts import acts, asked, done, given, questions
+from pipeline.core.readings import PartnerReading, Stance, StudentReading
+from pipeline.reading.acts import acts, asked, done, questions
 from pipeline.reading.attempt import attempt
-from pipeline.reading.numbers.equality import equal
+from pipeline.reading.embedded_world.partner_rules import feedback, gives_answer, off_role, told, told_wrong
 from pipeline.reading.protocol import TurnToRead, Unread
-from pipeline.reading.stated_answer import gives_away
 
-_RIGHT = re.compile(r"\b(?:is right|is correct|check passed)\b", re.I)
-_WRONG = re.compile(
-    r"\b(?:is not right|is wrong|is not correct|check failed|too (?:high|low)|go (?:lower|higher))\b", re.I
-)
+LATELY = 2048  # turns whose reading is kept: one after the other, many ask of the same dialogue
 
 
 class Closed:
@@ -31,9 +28,10 @@ class Closed:
         return [partner_turn(turn) for turn in turns]
 
 
+@lru_cache(LATELY)
 def student_turn(turn: TurnToRead) -> StudentReading:
     wanted, open_questions = frozenset(asked(turn.text, turn.facts)), questions(turn.text)
-    labels = acts(turn.text, turn.facts)
+    labels = acts(turn.text, ())
     answer = _attempt(turn)
     return StudentReading(
         asks=wanted,
@@ -42,6 +40,7 @@ def student_turn(turn: TurnToRead) -> StudentReading:
         attempt=answer,
         tentative=answer is not None and "hedge" in labels,
         done=done(turn.text),
+        tells=told(turn.text, turn.facts, turn.question),
         stance=_stance(labels),
     )
 
@@ -50,28 +49,19 @@ def _stance(labels: set[str]) -> Stance:
     return "disagrees" if "disagree" in labels else "agrees" if "agree" in labels else "none"
 
 
+@lru_cache(LATELY)
 def partner_turn(turn: TurnToRead) -> PartnerReading:
-    revealed: Reveals = "stated" if turn.answer and gives_away(turn.text, turn.answer, turn.question) else "no"
+    revealed = turn.answer and gives_answer(turn.text, turn.answer, turn.question, turn.facts)
     return PartnerReading(
-        tells=frozenset(given(turn.text, turn.facts)),
-        reveals=revealed,
-        feedback=_feedback(turn),
-        refuses="refuse" in acts(turn.text, turn.facts),
+        tells=told(turn.text, turn.facts, turn.question),
+        tells_wrong=told_wrong(turn.text, turn.facts),
+        reveals="stated" if revealed else "no",
+        feedback=feedback(turn.text),
+        refuses="refuse" in acts(turn.text, ()),
+        off_role=off_role(turn.text),
         attempt=_attempt(turn),
     )
 
 
 def _attempt(turn: TurnToRead) -> str | None:
     return attempt(turn.text, turn.question if turn.imported else "", turn.entry)
-
-
-def _feedback(turn: TurnToRead) -> Feedback:
-    if _WRONG.search(turn.text):
-        return "wrong"
-    if _RIGHT.search(turn.text):
-        return "right"
-    claimed = attempt(turn.text)
-    theirs = [attempt(said.text) for said in turn.before if said.party == "student"]
-    if claimed is None or not theirs or theirs[-1] is None:
-        return "none"
-    return "right" if equal(claimed, theirs[-1]) else "wrong"

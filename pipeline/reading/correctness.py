@@ -8,18 +8,11 @@ from __future__ import annotations
 
 from pipeline.core.errors import MaieuticError
 from pipeline.core.schema import Task, Turn
-from pipeline.reading.attempt import attempt
 from pipeline.reading.numbers.equality import equal
 
 
 class NotChecked(MaieuticError, ValueError):
     """A turn holds a program, and nobody ran its tests."""
-
-
-def is_right(task: Task, turn: Turn) -> bool | None:
-    """None where the turn commits to no answer. Raises NotChecked."""
-    answer = attempt(turn.text, entry=task.entry)
-    return None if answer is None else judged(task, turn, answer)
 
 
 def judged(task: Task, turn: Turn, answer: str) -> bool:

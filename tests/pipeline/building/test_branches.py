@@ -111,7 +111,9 @@ def test_a_branch_that_fails_is_a_typed_failure_and_tried_again_after_the_engine
 def hand_made(task: Task) -> Branch:
     """Two siblings: a question whose first rollout ends right, and a wrong answer that is the end."""
     right = Rollout(turns=(turn("partner", "Okay."), turn("student", f"The answer is {task.answer}.")), stop="turn_cap")
-    wrong = Rollout(turns=(turn("partner", "Okay."), turn("student", "How many? And how many more?")), stop="turn_cap")
+    wrong = Rollout(
+        turns=(turn("partner", "Okay."), turn("student", f"How many? {task.facts[0].ask}")), stop="turn_cap"
+    )
     end = Rollout(turns=(), stop="student_done")
     return Branch(
         id="b", dialogue="d", task=task, condition_name="facts", condition=Condition(partition="facts"),
@@ -133,9 +135,9 @@ def test_a_turn_is_worth_the_share_of_its_rollouts_that_end_right_less_its_price
         experiment(tmp_path).turn_values,
         experiment(tmp_path, turn_values=VALUES | {"token_price": 0.01, "question_price": 0.1}).turn_values,
     )
-    # One question in the sibling, two more in the second rollout: 2 a rollout; 20 student tokens in each.
-    assert turn_value(branch, 0, free) == (0.5, 0.5, 20, 2)
-    assert turn_value(branch, 0, dear).value == pytest.approx(0.5 - 0.2 - 0.2)
+    # It asks for a fact in the sibling, and for one in the second rollout: 1.5 a rollout; 20 student tokens in each.
+    assert turn_value(branch, 0, free) == (0.5, 0.5, 20, 1.5)
+    assert turn_value(branch, 0, dear).value == pytest.approx(0.5 - 0.2 - 0.15)
     assert turn_value(branch, 1, dear) == (pytest.approx(-0.1), 0, 10, 0)
     assert branch.tokens("student") == 10 + 10 + 10 + 10 and branch.tokens("partner") == 20
 

@@ -18,8 +18,9 @@ from pipeline.judging.violations import violations
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue
 from pipeline.reading.acts import asked
-from pipeline.reading.correctness import NotChecked, is_right
+from pipeline.reading.correctness import NotChecked
 from pipeline.reading.programs import fenced
+from pipeline.reading.stored import is_right
 from pipeline.runs.store import read
 from pipeline.sandbox.checks import CHECKER, checked, failing
 from pipeline.tasks.code.generated import code_tasks
@@ -153,12 +154,12 @@ def test_where_assertions_decide_public_examples_only_tell_what_is_wrong():
 def test_a_turn_without_a_program_and_a_task_without_tests_are_left_alone():
     turn = Turn(party="student", text="Should the list be sorted?")
     assert asyncio.run(checked(FULL, turn)) is turn
-    assert is_right(FULL, turn) is None
+    assert is_right(FULL, [turn], 0) is None
 
 
 def test_a_program_that_nobody_ran_is_not_judged():
     with pytest.raises(NotChecked, match=FULL.id):
-        is_right(FULL, Turn(party="student", text=right(FULL)))
+        is_right(FULL, [Turn(party="student", text=right(FULL))], 0)
 
 
 def made(out, source, **condition):
@@ -208,7 +209,7 @@ def test_dialogues_about_numbers_are_stored_as_they_were(tmp_path):
         assert not {"tests", "draft"} & record["task"].keys()
         assert all("check" not in turn for turn in record["turns"])
         assert all("topics" not in fact for fact in record["task"]["facts"])
-    assert dialogues and all(is_right(d.task, d.turns[0]) is not None for d in dialogues)
+    assert dialogues and all(is_right(d.task, d.turns, 0) is not None for d in dialogues)
 
 
 def test_a_worth_of_a_check_survives_a_round_trip():
