@@ -113,8 +113,7 @@ def check_metrics(path: Path, experiment: Experiment) -> None:
     """Raises ConfigError where a contrast names a metric that the config's exams do not measure."""
     if experiment.compare is None:
         return
-    named = {"compare.primary.metric": experiment.compare.primary.metric}
-    named |= {f"compare.others.{i}.metric": contrast.metric for i, contrast in enumerate(experiment.compare.others)}
+    named = {f"{key}.metric": contrast.metric for key, contrast in experiment.compare.named.items()}
     named |= {f"compare.transfer.{heading}": metric for heading, metric in experiment.compare.transfer.items()}
     exams, there = exams_of(experiment), measured(experiment)
     known = catalog(exams)

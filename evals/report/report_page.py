@@ -58,6 +58,11 @@ def p_value(value: float | None) -> str:
     return "–" if value is None else "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
+def standing(row: Json) -> str:
+    """Whether a contrast was named to decide: primary, of a family, or neither."""
+    return "primary" if row["primary"] else row["family"] or "exploratory"
+
+
 def percent(value: float) -> str:
     return f"{100 * value:.0f}%" if not 0 < value < 0.01 else "< 1%"
 
@@ -115,7 +120,7 @@ def prices(turn_values: dict[str, Json]) -> str:
 def write(run: Path, summary: Summary) -> list[Path]:
     """Write the three reports into `run`; each appears whole. Returns their paths."""
     env = environment()
-    env.filters.update(p=p_value, percent=percent, whole=whole, change=change, source=source)
+    env.filters.update(p=p_value, standing=standing, percent=percent, whole=whole, change=change, source=source)
     page, metrics, runs = summary.plain(), metrics_of(summary), labelling(summary)
     turn_values = {name: entry["turn_values"] for name, entry in page["conditions"].items() if entry.get("turn_values")}
     shared = {

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,13 +22,13 @@ from evals.exams.lost.unreliability import lost_block
 from evals.exams.private.mention_curves import mentions
 from evals.exams.registry import catalog_of
 from evals.metrics.catalog import Catalog
+from evals.report.comparisons import contrasts_between, named_contrasts
 from evals.report.counts import count
 from evals.report.methods import agreement, beside, cost, differ
 from evals.report.summary_types import Summary
 from evals.report.transfer import transfer_block
 from evals.report.turn_values_table import values
 from evals.sitting.examined_run import Run
-from evals.stats.contrasts import Difference, contrast, holm
 from evals.stats.intervals import Tables, estimate
 from evals.stats.stored_cases import results
 from evals.stats.wording_shortcut import Wording, youden_j
@@ -36,7 +36,6 @@ from pipeline.building.turn_values import has_turn_values
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Json
 from pipeline.experiment.experiment import Experiment
-from pipeline.experiment.settings import Contrast
 from pipeline.runs.dialogue_pool import reference
 from pipeline.runs.directory import experiment_of, require
 from pipeline.runs.usage import totals
@@ -62,7 +61,8 @@ def summarize(runs: list[Path]) -> Summary:
     first = opened[0]
     metrics = catalog_of(run.experiment for run in opened)
     tables, conditions, wordings, problems = _read(opened, metrics)
-    comparisons = _comparisons(opened, tables, metrics)
+    between, said = contrasts_between(opened, tables, metrics)
+    comparisons = named_contrasts(opened, tables, metrics) + between
     bases = {shown: run.names.get("base", "") for run in opened for name, shown in run.names.items() if name != "base"}
     cells = beside(conditions, bases)
     if differ(conditions):
@@ -73,7 +73,7 @@ def summarize(runs: list[Path]) -> Summary:
     refused = _refusal(first.experiment, j)
     block: Json = {
         "runs": [_heading(run) for run in opened],
-        "headline": refused or sentence(primary),
+        "headline": refused or sentence(primary, said),
         "headline_refused": bool(refused),
         "youden_j": j,
         "minimum_detectable_difference": primary["detectable"] if primary else math.nan,
@@ -90,7 +90,7 @@ def summarize(runs: list[Path]) -> Summary:
         "methods_differ": differ(conditions),
         "engine": [row | {"run": str(run.path)} for run in opened for row in totals(run.path)],
         "problems": problems,
-        "notes": _notes(opened, conditions, tables, j),
+        "notes": [*(said if primary else []), *_notes(opened, conditions, tables, j)],
     }
     return Summary.model_validate(clean(block))
 
@@ -150,10 +150,10 @@ def clean(value: Any) -> Any:
     return value
 
 
-def sentence(row: Json | None) -> str:
-    """The primary contrast in words, whichever way it fell."""
+def sentence(row: Json | None, between: Iterable[str] = ()) -> str:
+    """The primary contrast in words, whichever way it fell; without one, what is compared `between` runs."""
     if row is None:
-        return "No primary contrast was named in the config, so there is no headline."
+        return " ".join(["No config named a primary contrast (compare.primary), so there is no headline.", *between])
     a, b, metric, value = row["a"], row["b"], row["metric"], row["difference"]
     if math.isnan(value):
         return f"The primary contrast, {a} - {b} on {metric}, has no cases: it was not measured."
@@ -230,42 +230,6 @@ def _add_costs(run: Run, conditions: dict[str, Json], tables: dict[str, Tables])
             learned = conditions.get(run.names.get(condition.learns_from or name, ""), {})
             turn_values, seeds = learned.get("turn_values"), len(run.experiment.seeds)
             conditions[shown]["cost"] = cost(run.path, name, conditions[shown], turn_values, seeds, tables[shown], base)
-
-
-def _comparisons(runs: list[Run], tables: dict[str, Tables], metrics: Catalog) -> list[Json]:
-    """The first run's primary contrast, all others, and each shared condition of later runs against the first's."""
-    made: list[Difference] = []
-    for run in runs:
-        if run.experiment.compare:
-            compare = run.experiment.compare
-            for item in (compare.primary, *compare.others):
-                a, b = run.names.get(item.a, item.a), run.names.get(item.b, item.b)
-                if a in tables and b in tables:
-                    made.append(contrast(tables, metrics.signed_sum(item.metric), a, b))
-    first = runs[0].experiment.compare
-    if first is not None:
-        total = metrics.signed_sum(first.primary.metric)
-        made += [
-            contrast(tables, total, run.names[name], runs[0].names[name])
-            for run in runs[1:]
-            for name in run.names
-            if name in runs[0].names
-        ]
-    wanted = _primary(runs[0]) if made else None
-    rows: list[Json] = [
-        {**item._asdict(), "primary": Contrast(metric=item.metric, a=item.a, b=item.b) == wanted} for item in made
-    ]
-    secondary = [row for row in rows if not row["primary"]]
-    corrected = iter(holm([row["p"] for row in secondary]))
-    rows = [{**row, "p_holm": math.nan if row["primary"] else next(corrected)} for row in rows]
-    return sorted(rows, key=lambda row: not row["primary"])
-
-
-def _primary(run: Run) -> Contrast | None:
-    if run.experiment.compare is None:
-        return None
-    named = run.experiment.compare.primary
-    return Contrast(metric=named.metric, a=run.names.get(named.a, named.a), b=run.names.get(named.b, named.b))
 
 
 def _nothing_kept(counts: Json | None) -> bool:

@@ -28,7 +28,11 @@ class Measured(Figure):
 
 
 class ReportedDifference(Part):
-    """a - b on a metric (evals.stats.intervals.Difference); `p_holm` is None for the primary contrast."""
+    """a - b on a metric (evals.stats.contrasts.Difference).
+
+    `family` is the config's, over which `p_holm` is corrected. Both are None for a primary contrast, and for every
+    other that stands in no family: it is exploratory.
+    """
 
     metric: str
     a: str
@@ -44,6 +48,7 @@ class ReportedDifference(Part):
     seeds: int
     paired: bool
     primary: bool
+    family: str | None
     p_holm: Number
 
 
@@ -221,7 +226,7 @@ class Summary(Part):
     youden_j: Number
     minimum_detectable_difference: Number
     conditions: dict[str, ConditionSummary]
-    comparisons: tuple[ReportedDifference, ...]  # the primary contrast first
+    comparisons: tuple[ReportedDifference, ...]  # a run's primary contrast first
     beside: tuple[BesideCell, ...]
     agreement: str
     people: tuple[BesidePeople, ...]

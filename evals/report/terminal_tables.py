@@ -13,7 +13,7 @@ from evals.exams.asking import ASK_NEEDED
 from evals.exams.lost.unreliability import lost_tables
 from evals.metrics.catalog import Catalog
 from evals.report.methods import method_of
-from evals.report.report_page import always_shown, metrics_of, p_value, selecting
+from evals.report.report_page import always_shown, metrics_of, p_value, selecting, standing
 from evals.report.summary_types import Summary
 from evals.report.transfer import transfer_table
 from evals.stats.number_format import interval, number
@@ -33,15 +33,16 @@ def table(summary: Summary) -> RenderableType:
 
 
 def _contrasts(page: Json) -> Table:
-    contrasts = Table(title="Contrasts (95% intervals; p of all but the primary is Holm's)", title_justify="left")
-    for column in ("metric", "a − b", "difference", "interval", "p"):
+    contrasts = Table(title="Contrasts (95% intervals; p of a family is Holm's over it)", title_justify="left")
+    for column in ("metric", "a − b", "difference", "interval", "family", "p"):
         contrasts.add_column(column, justify="right" if column in ("difference", "p") else "left", overflow="fold")
     for row in page["comparisons"]:
         contrasts.add_row(
-            row["metric"] + (" (primary)" if row["primary"] else ""),
+            row["metric"],
             f"{row['a']} − {row['b']}",
             number(row["difference"], 3, True),
             interval(row, 3, True),
+            f"({standing(row)})" if row["family"] is None else row["family"],
             p_value(row["p"] if row["primary"] else row["p_holm"]),
             style="bold" if row["primary"] else "",
         )

@@ -7,5 +7,7 @@ RENAMED = {"terms": "disclosure", "breaches": "violations", "condition": "condit
 
 # Keys that are gone, and what to do without them.
 GONE = {
-    "bootstrap": "Intervals are Student's t over tasks and seeds alone, and no bootstrap is made. Leave the key out"
+    "bootstrap": "Intervals are Student's t over tasks and seeds alone, and no bootstrap is made. Leave the key out",
+    "others": "Contrasts that are corrected together (Holm) are a family with a name: compare.families, as in "
+    "{NAME: [{metric: ..., a: ..., b: ...}]}; those of no family stand in compare.exploratory",
 }

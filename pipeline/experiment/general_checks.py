@@ -40,18 +40,16 @@ def check_condition(experiment: Fields, condition_name: str) -> None:
 
 
 def check_contrasts(experiment: Fields) -> None:
-    """Raises ValueError for a contrast that is not between two conditions."""
+    """Raises ValueError for a contrast that is not between two conditions, or is named twice."""
     known = {"base", *experiment.conditions}
-    for where, contrast in _contrasts(experiment):
+    where_first: dict[Contrast, str] = {}
+    for where, contrast in experiment.compare.named.items() if experiment.compare else ():
         for name in (contrast.a, contrast.b):
             if name not in known:
                 raise ValueError(f"{where}: {name!r} is not a condition. Known: {', '.join(sorted(known))}")
         if contrast.a == contrast.b:
             raise ValueError(f"{where}: {contrast.a!r} is compared with itself, name two conditions")
-
-
-def _contrasts(experiment: Fields) -> list[tuple[str, Contrast]]:
-    if experiment.compare is None:
-        return []
-    others = [(f"compare.others.{i}", contrast) for i, contrast in enumerate(experiment.compare.others)]
-    return [("compare.primary", experiment.compare.primary), *others]
+        if (first := where_first.setdefault(contrast, where)) != where:
+            raise ValueError(
+                f"{where}: {contrast.a} - {contrast.b} on {contrast.metric} is {first} already. Name each contrast once"
+            )

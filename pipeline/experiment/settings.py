@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, NonNegativeInt, field_validator
 
@@ -123,13 +123,23 @@ class Contrast(Section):
 
 
 class Compare(Section):
-    """What `maieutic compare` decides: one primary contrast, and others, corrected for their number (Holm)."""
+    """What `maieutic compare` decides: one primary contrast, and families of others, each corrected for the number of
+    its contrasts (Holm). What is to be looked at and decides nothing is exploratory."""
 
     primary: Contrast
-    others: tuple[Contrast, ...] = ()
+    families: dict[str, Annotated[tuple[Contrast, ...], Field(min_length=1)]] = {}  # contrasts that answer one question
+    exploratory: tuple[Contrast, ...] = ()  # of no family: shown with an interval, without a corrected p
     # The columns of the transfer matrix (evals/report/transfer.py): what students are examined on, and by which metric.
     transfer: dict[str, str] = {}
     # What `maieutic compare --plan CONFIG` reckons with (evals/report/power.py):
     difference: float = Field(default=0.1, gt=0)  # the smallest difference on the primary contrast that matters
     pilot: str = ""  # an examined run whose spread is planned with; empty: this config's own, where it has results
     tokens_per_second: float = Field(default=0.0, ge=0)  # that the engine samples, for the hours; 0: not known
+
+    @property
+    def named(self) -> dict[str, Contrast]:
+        """Every contrast by its key, the primary first."""
+        lists = {f"families.{name}": family for name, family in self.families.items()}
+        lists["exploratory"] = self.exploratory
+        keyed = {f"{key}.{i}": item for key, items in lists.items() for i, item in enumerate(items)}
+        return {f"compare.{key}": item for key, item in ({"primary": self.primary} | keyed).items()}

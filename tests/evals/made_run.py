@@ -76,10 +76,12 @@ def made_run(
     every dialogue has a branch at its first turn."""
     compare = Compare(
         primary=Contrast(metric="ask_skill", a="facts", b="volunteer"),
-        others=(
-            Contrast(metric="ask_skill", a="volunteer", b="blind"),
-            Contrast(metric="harmful_flip", a="facts", b="volunteer"),
-        ),
+        families={
+            "others": (
+                Contrast(metric="ask_skill", a="volunteer", b="blind"),
+                Contrast(metric="harmful_flip", a="facts", b="volunteer"),
+            )
+        },
     )
     experiment = Experiment(
         name="made",

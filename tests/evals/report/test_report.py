@@ -167,7 +167,7 @@ def test_a_run_without_a_comparison_or_results_still_reports(tmp_path):
     for file in (run / "results").glob("*/*"):
         file.unlink()
     summary = summarize([run])
-    assert "No primary contrast" in summary.headline
+    assert "No config named a primary contrast" in summary.headline
     assert len(write(run, summary)) == 3 and text(summary)
 
 

@@ -34,7 +34,7 @@ def test_the_exams_of_a_shipped_config_measure_what_it_compares(path):
     experiment = load(path)
     check_exams(path, experiment)
     compare = experiment.compare
-    named = [compare.primary.metric, *(other.metric for other in compare.others), *compare.transfer.values()]
+    named = [*(contrast.metric for contrast in compare.named.values()), *compare.transfer.values()]
     known = catalog_of([experiment])
     assert {ratio for metric in named for ratio in known.signed_sum(metric).weights} <= measured(experiment)
 
