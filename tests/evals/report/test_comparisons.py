@@ -110,7 +110,7 @@ def test_another_run_beside_it_changes_no_p_of_a_family(tmp_path):
     assert all(row["family"] is None for row in both if row["a"].startswith("two/") and row["b"].startswith("one/"))
 
 
-def test_two_runs_that_name_no_contrast_are_compared_on_what_decides_and_called_exploratory(tmp_path):
+def test_two_runs_that_name_no_contrast_are_compared_and_it_is_called_exploratory(tmp_path):
     runs = [compares(made_run(tmp_path / name, rates={"facts": r}), None) for name, r in (("low", 0.2), ("high", 0.8))]
     summary = summarize(runs).plain()
     of_facts = {row["metric"]: row for row in summary["comparisons"] if pair(row) == ("high/facts", "low/facts")}
