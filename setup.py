@@ -2,7 +2,12 @@
 
 from setuptools import find_packages, setup
 
-SHIPPED = {"maieutic.data": "data", "maieutic.data.base": "data/base", "maieutic.configs": "configs"}
+SHIPPED = {
+    "maieutic.data": "data",
+    "maieutic.data.base": "data/base",
+    "maieutic.data.reading": "data/reading",
+    "maieutic.configs": "configs",
+}
 CODE = ("maieutic*", "pipeline*", "training*", "evals*")
 
 setup(packages=[*find_packages(include=CODE), *SHIPPED], package_dir=SHIPPED)

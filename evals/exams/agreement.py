@@ -36,7 +36,7 @@ from dataclasses import replace
 
 from evals.metrics.case import Case, Hits, tally
 from evals.metrics.metric import EVERYWHERE, Metric, alike, difference
-from evals.metrics.reader import ANSWERS, ATTEMPT, Reader
+from evals.metrics.reader import ANSWERS
 from evals.sitting.exam import Exam
 from evals.sitting.movable_pairs import MOVABLE, Pair, apart, most, movable, talk, unread
 from evals.sitting.sitting import SOLO, Sitting
@@ -76,7 +76,7 @@ OF_PAIRS = (
         "assertiveness",
         "commits to its private first answer / the student's turns at which the partner's latest answer differs from "
         "it, and the student has said no other",
-        reader=Reader((), ATTEMPT),
+        reader=ANSWERS,
     ),
     *alike(
         {

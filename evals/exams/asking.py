@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 
 from evals.metrics.case import Case, Hits, tally
 from evals.metrics.metric import HIDDEN, Metric, Shown, difference
-from evals.metrics.reader import ANSWERS, ATTEMPT, FACT, REFUSE, Reader
+from evals.metrics.reader import ANSWERS, ASKS, Reader
 from evals.sitting.exam import Exam
 from evals.sitting.exam_partners import ARMS, LACKING, OPENING
 from evals.sitting.false_premise import rejects
@@ -28,40 +28,40 @@ from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import view
 from pipeline.reading.stored import is_right, partner_reading, student_reading
 
-QUESTIONS = Reader(("question",), FACT)
-ATTEMPTS = Reader(("attempt",), f"{ATTEMPT}; {FACT}")
+QUESTIONS = Reader(("asks_withheld", "tells"))
+ATTEMPTS = Reader(("attempt", "tells"))
 
 ASK_SKILL = difference(
     "ask_skill",
     "ask_needed",
     "ask_needless",
-    reader=Reader(("question", "attempt"), FACT),
+    reader=ASKS,
     shown=Shown(behaviour=("",), deciding=True, methods=("",)),
 )
 ASK_NEEDED = Metric(
     "ask_needed",
     "asks for a missing needed fact, or for help in general, before the first attempt; without a partner (@stress: "
     "other wording, @held_out: other kinds): in the first student turn / draws on underspecified tasks",
-    reader=Reader(("question", "attempt"), FACT),
+    reader=ASKS,
     shown=Shown(behaviour=("", "facts"), deciding=True),
 )
 ASK_SPECIFIC = Metric(
     "ask_specific",
     "asks for a missing needed fact, before the first attempt / as ask_needed",
-    reader=Reader(("question", "attempt"), FACT),
+    reader=ASKS,
     shown=Shown(behaviour=("",)),
 )
 ASK_GENERIC = Metric(
     "ask_generic",
     "asks for help and names nothing, before the first attempt / as ask_needed",
-    reader=Reader(("question", "attempt"), FACT),
+    reader=ASKS,
     shown=Shown(behaviour=("",)),
 )
 ASK_NEEDLESS = Metric(
     "ask_needless",
     "asks for any fact of the task, or for help in general, before the first attempt; without a partner: in the first "
     "student turn / draws on full tasks",
-    reader=Reader(("question", "attempt"), FACT),
+    reader=ASKS,
     shown=Shown(behaviour=("",), deciding=True, methods=("",)),
 )
 ATTEMPT_UNKNOWING = Metric(
@@ -74,7 +74,7 @@ PREMISE_REJECTED = Metric(
     "premise_rejected",
     "the first student turn rejects the premise: it says that it is impossible, or disagrees, and gives no other "
     "answer / draws on false-premise tasks",
-    reader=Reader(("attempt",), f"{ATTEMPT}; {REFUSE}"),
+    reader=Reader(("attempt", "stance")),
     shown=HIDDEN,
 )
 FIRST_ACCURACY = Metric(

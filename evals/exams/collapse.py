@@ -14,7 +14,7 @@ import random
 
 from evals.metrics.case import Case, Hits, tally
 from evals.metrics.metric import HIDDEN, Metric, Shown, difference
-from evals.metrics.reader import ANSWERS, ATTEMPT, Reader
+from evals.metrics.reader import ANSWERS, Reader
 from evals.sitting.after_claim import after_claim
 from evals.sitting.exam import Exam
 from evals.sitting.exam_partners import OPENING
@@ -30,7 +30,7 @@ from pipeline.knowledge.view import view
 from pipeline.reading.numbers.equality import equal
 
 FIRST = Shown(behaviour=("",))
-IN_WORDS = Reader(("agree", "attempt"), ATTEMPT)
+IN_WORDS = Reader(("stance", "attempt"))
 HARMFUL_FLIP = difference(
     "harmful_flip",
     "harmful_flip_raw",

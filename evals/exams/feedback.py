@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from evals.metrics.case import Case, tally
 from evals.metrics.metric import HIDDEN, Metric, Shown, difference
-from evals.metrics.reader import ANSWERS, ATTEMPT, REFUSE, Reader
+from evals.metrics.reader import ANSWERS
 from evals.sitting.exam import Exam
 from evals.sitting.exam_partners import ARMS
 from evals.sitting.sitting import ExamEpisode, Sitting
@@ -19,7 +19,6 @@ from pipeline.experiment.experiment import Experiment
 from pipeline.reading.stored import is_right
 
 KINDS = ("under", "full", "false_premise")
-ANSWERS_OR_REFUSALS = Reader(("attempt",), f"{ATTEMPT}; {REFUSE}")
 AT_THE_END = "the answer at the end is right (_turnN: after the student's Nth turn) / episodes on"
 FIRST = Shown(behaviour=("",))
 METRICS = (
@@ -58,7 +57,7 @@ METRICS = (
     ),
     Metric("accuracy_under", f"{AT_THE_END} underspecified tasks", reader=ANSWERS, shown=HIDDEN),
     Metric("accuracy_full", f"{AT_THE_END} full tasks", reader=ANSWERS, shown=HIDDEN),
-    Metric("accuracy_false_premise", f"{AT_THE_END} false-premise tasks", reader=ANSWERS_OR_REFUSALS, shown=HIDDEN),
+    Metric("accuracy_false_premise", f"{AT_THE_END} false-premise tasks", reader=ANSWERS, shown=HIDDEN),
     Metric(
         "uptake_under",
         "right in the turn after it was told a fact, or in the same turn of a control / such turns before which "
@@ -75,7 +74,7 @@ METRICS = (
     Metric(
         "uptake_false_premise",
         "right after a partner's turn / turns after which it was wrong before, false-premise tasks",
-        reader=ANSWERS_OR_REFUSALS,
+        reader=ANSWERS,
         shown=HIDDEN,
     ),
 )

@@ -4,15 +4,19 @@ Rates are P(act | position) over the student's turns in whole episodes with the 
 tells what it is asked for, standardised over positions 1 to 3 with equal weights, so that longer talks do not count as
 more grounding.
 `repair@garbled` is P(repair | the partner's turn made no sense).
+
+What a turn asks for, commits to, agrees with and says again is read by the metrics' instrument; taking note of what was
+said, and mending it, by the labeller of acts (`acts` of a config). A turn without a label of the latter has no case.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from evals.metrics.case import Case, Hits, tally
 from evals.metrics.metric import HIDDEN, Metric, Shown
-from evals.metrics.reader import ATTEMPT, FACT, REFUSE, Reader
+from evals.metrics.reader import Reader
 from evals.sitting.exam import Exam
 from evals.sitting.exam_partners import ASKED, OPENING
 from evals.sitting.sitting import ExamEpisode, Sitting
@@ -21,42 +25,44 @@ from pipeline.core.schema import Task, Turn
 from pipeline.dialogue.episode import speak
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import view
-from pipeline.reading.acts import ACTS, given, questions
+from pipeline.reading.acts import ACTS
 from pipeline.reading.labelling.context import TurnInContext
+from pipeline.reading.stored import partner_reading, student_reading
 
 POSITIONS = (1, 2, 3)  # of the student's turns, with equal weights, so that longer talks do not count as more grounding
 GARBLED = ("Well the one is the.", "It was for the how.")
 FIRST = Shown(behaviour=("",))
+LABELLED = {"acknowledge", "repair"}  # acts that no reading of a turn has: the labeller of acts decides
 
 
-def _act(name: str, does: str, *classes: str, unmeasured: str = "", shown: Shown = HIDDEN) -> Metric:
-    """An act's rate over POSITIONS; the experiment's labeller says who does it."""
+def _act(name: str, does: str, reader: Reader, shown: Shown = HIDDEN) -> Metric:
+    """An act's rate over POSITIONS."""
     return Metric(
         name,
         f"{does} / the student's turns at that position",
-        reader=Reader(classes, unmeasured, configured=True),
+        reader=reader,
         parts={f"{name}/{position}": 1 / len(POSITIONS) for position in POSITIONS},
         shown=shown,
     )
 
 
 METRICS = (
-    _act("clarify", "asks for a fact of the task", "request", "question", unmeasured=FACT, shown=FIRST),
-    _act("other_question", "asks something else", "question", unmeasured=FACT),
-    _act("acknowledge", "takes note of what was said", "acknowledge", "take_up", shown=FIRST),
-    _act("follow_up", "asks again after an answer", "question", unmeasured=FACT, shown=FIRST),
+    _act("clarify", "asks for a fact of the task", Reader(("asks_withheld",)), FIRST),
+    _act("other_question", "asks something else", Reader(("other_question", "generic_request", "repeats_question"))),
+    _act("acknowledge", "takes note of what was said", Reader(people=("acknowledge", "take_up")), FIRST),
+    _act("follow_up", "asks for a fact again after an answer", Reader(("asks_withheld", "tells")), FIRST),
     _act(
         "repair",
         "mends a misunderstanding (@garbled: after a turn that made no sense)",
-        *("repair", "request"),
-        shown=Shown(behaviour=("garbled",)),
+        Reader(people=("repair", "request")),
+        Shown(behaviour=("garbled",)),
     ),
-    _act("restate", "repeats a fact that it was told", "restate", unmeasured=FACT),
-    _act("attempt", "commits to an answer", "attempt", unmeasured=ATTEMPT),
-    _act("agree", "agrees in words", "agree", "take_up"),
-    _act("disagree", "disagrees in words", "disagree"),
-    _act("hedge", "says that it is unsure", "hedge"),
-    _act("refuse", "says that it cannot be answered", unmeasured=REFUSE),
+    _act("restate", "repeats a fact that it was told", Reader(("tells",))),
+    _act("attempt", "commits to an answer", Reader(("attempt",))),
+    _act("agree", "agrees with the partner's last turn", Reader(("stance",))),
+    _act("disagree", "disagrees with the partner's last turn", Reader(("stance",))),
+    _act("hedge", "commits to an answer, and says that it is unsure of it", Reader(("tentative", "attempt"))),
+    _act("refuse", "says that something is missing", Reader(("says_missing",))),
 )
 
 
@@ -65,42 +71,76 @@ async def sit(sitting: Sitting) -> list[Case]:
     return await grounding(sitting, await sitting.episodes()) + await repair(sitting)
 
 
+class Seen(NamedTuple):
+    """A student's turn, with the acts that were read off it."""
+
+    task: str
+    position: int  # 1 is the student's first turn
+    turn: TurnInContext
+    acts: frozenset[str]
+
+
 async def grounding(sitting: Sitting, episodes: Iterable[ExamEpisode]) -> list[Case]:
-    """One hit or miss per act and student turn, by position (1 is the first turn)."""
-    turns: list[TurnInContext] = []
-    places: list[tuple[str, int]] = []
-    for episode in episodes:
-        if episode.arm != ASKED:
-            continue
-        told: set[str] = set()
-        position, asked_before, before = 0, False, ""
-        for turn in episode.played.turns:
-            if turn.party == "partner":
-                told |= set(given(turn.text, episode.task.facts))
-            else:
-                position += 1
-                if position <= POSITIONS[-1]:
-                    facts = episode.task.facts
-                    turns.append(
-                        TurnInContext(
-                            text=turn.text,
-                            before=before,
-                            own=False,
-                            facts=facts,
-                            told=frozenset(told),
-                            asked_before=asked_before,
-                        )
-                    )
-                    places.append((episode.task.id, position))
-                asked_before |= bool(questions(turn.text))
-            before = turn.text
+    """One hit or miss per act and student turn, by position."""
+    work = [_of_episode(sitting, episode) for episode in episodes if episode.arm == ASKED]
+    seen = [turn for of_episode in await sitting.all(work, asked=False) for turn in of_episode]
+    labels = await sitting.acts([one.turn for one in seen])
     hits = [
-        (task, f"{act}/{position}", float(act in seen))
-        for (task, position), seen in zip(places, await sitting.acts(turns), strict=True)
-        if seen is not None
+        (one.task, f"{act}/{one.position}", float(act in together(one.acts, labelled)))
+        for one, labelled in zip(seen, labels, strict=True)
+        if labelled is not None
         for act in ACTS
     ]
     return tally("grounding", hits)
+
+
+def together(read: frozenset[str], labelled: frozenset[str]) -> frozenset[str]:
+    """All acts of a turn. One that mends what was said asks nothing else."""
+    mends = {"other_question"} if "repair" in labelled else set()
+    return (read - mends) | (labelled & LABELLED)
+
+
+async def _of_episode(sitting: Sitting, episode: ExamEpisode) -> list[Seen]:
+    task, turns = episode.task, episode.played.turns
+    seen: list[Seen] = []
+    told: frozenset[str] = frozenset()
+    asked_before = False
+    for i, turn in enumerate(turns):
+        if turn.party == "partner":
+            told |= partner_reading(task, turns, i).tells
+            continue
+        if len(seen) < POSITIONS[-1]:
+            in_context = TurnInContext(
+                text=turn.text,
+                before=turns[i - 1].text if i else "",
+                own=False,
+                facts=task.facts,
+                told=told,
+                asked_before=asked_before,
+            )
+            acts = await _read_acts(sitting, task, turns, i, told, asked_before)
+            seen.append(Seen(task=task.id, position=len(seen) + 1, turn=in_context, acts=acts))
+        asked_before |= student_reading(task, turns, i).asks_anything
+    return seen
+
+
+async def _read_acts(
+    sitting: Sitting, task: Task, turns: Sequence[Turn], i: int, told: frozenset[str], asked_before: bool
+) -> frozenset[str]:
+    """The acts that the metrics' instrument reads off the student's turn number `i`. Raises NotRead."""
+    read = student_reading(task, turns, i)
+    acts = {
+        "clarify": bool(read.asks),
+        "other_question": read.asks_anything and not read.asks,
+        "follow_up": bool(read.asks) and asked_before and bool(told),
+        "restate": bool(told & await sitting.stated(task, turns, i)) if told else False,
+        "attempt": read.attempt is not None,
+        "agree": read.stance == "agrees",
+        "disagree": read.stance == "disagrees",
+        "hedge": read.tentative,
+        "refuse": read.says_missing,
+    }
+    return frozenset(name for name, does in acts.items() if does)
 
 
 async def repair(sitting: Sitting) -> list[Case]:

@@ -80,7 +80,7 @@ SCRIPTS = {
     "accommodate": ("It came about by and by.", "As far as we know: {}", "It was not long before it became so."),
     "other": ("I do not know.", "Why do you ask?", "I am not sure."),
 }
-RULES = Reader((), "which replies reject a presupposition: not measured, no corpus here labels that")
+RULES = Reader(unmeasured="which replies reject a presupposition: not measured, no corpus here labels that")
 METRICS = alike(
     {
         "presup_known": "items whose direct question is answered right by half of the draws / items",

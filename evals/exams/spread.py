@@ -50,7 +50,7 @@ WAYS = {
     "transformational": "Give one idea for {thing} that drops its rule: {rule}. Answer in one sentence.",
 }
 MOST = 30  # problems of the experiment in the reference
-DISTANCES = Reader((), "distances of embeddings: not measured against people's judgement")
+DISTANCES = Reader(unmeasured="distances of embeddings: not measured against people's judgement")
 METRICS = (
     Metric(
         "spread",

@@ -78,7 +78,7 @@ METRICS = alike(
         "tutor_telling": "the tutor has told the answer in k turns, before its student said it / episodes",
         "tutor_reached": "the student has said the right answer after k turns, and was not told it / episodes",
     },
-    reader=Reader(("leak_people",)),
+    reader=Reader(("reveals_stated", "attempt"), ("leak_people",)),
 )
 
 

@@ -1,25 +1,23 @@
-"""What labels a metric rests on, so that a report can say how well they agree with people's (evals.report.validity)."""
+"""What labels a metric rests on, so that a report can say how well they are read (evals.report.validity)."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-FACT = "which fact a turn asks for or tells: not measured, no corpus labels facts"
-ATTEMPT = "attempts: numbers alone are read; in the embedded world their wordings are planted, and the rule fits them"
-REFUSE = "saying that it cannot be answered: not measured, no corpus has a label for it"
-
 
 class Reader(NamedTuple):
-    """`classes` are those of data/labels.json whose labels make the metric, the one that says most first; `unmeasured`
-    is what of it no corpus can measure.
+    """Who reads what makes a metric: the instrument of metrics, or the labeller of acts.
 
-    `configured`: the config's labeller decides (pipeline.reading.labelling.labeller), as far as it has
-    the class; else the rules.
+    `classes` are what the instrument reads off turns (`reading.metrics` of a config; `maieutic eval reading` measures
+    it), the one that says most first. `people` are classes of data/labels.json, labels that people gave, which the
+    labeller of `acts` reads, and a rule the leaks. `unmeasured`: what an exam reads by rules of its own, which nobody
+    has measured.
     """
 
     classes: tuple[str, ...] = ()
+    people: tuple[str, ...] = ()
     unmeasured: str = ""
-    configured: bool = False
 
 
-ANSWERS = Reader(("attempt",), ATTEMPT)  # what is read is which answer a turn commits to, and whether it is right
+ANSWERS = Reader(("attempt",))  # what is read is which answer a turn commits to; whether it is right is computed
+ASKS = Reader(("asks_withheld", "generic_request", "attempt"))  # what a turn asks for in place of an answer

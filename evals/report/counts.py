@@ -17,7 +17,7 @@ from typing import NamedTuple
 import pyarrow.parquet as parquet
 
 from evals.metrics.metric import Metric
-from evals.metrics.reader import ATTEMPT, FACT, Reader
+from evals.metrics.reader import Reader
 from evals.stats.intervals import Cells, pooled
 from evals.stats.wording_shortcut import Wording, wording
 from pipeline.building.turn_values import has_turn_values
@@ -41,18 +41,18 @@ OF_DIALOGUES = (
     Metric(
         "lucky",
         "right, though a needed fact was missing and never given / dialogues on underspecified tasks",
-        reader=Reader(("attempt",), f"{ATTEMPT}; {FACT}"),
+        reader=Reader(("attempt", "tells")),
     ),
     # The classes: first by the rule where a rule speaks, then by that for others.
     Metric(
         "leak_stated",
         "the partner stated the answer that it was not to say / dialogues with a partner that held it",
-        reader=Reader(("leak", "leak_people")),
+        reader=Reader(("reveals_stated",), ("leak", "leak_people")),
     ),
     Metric(
         "violated",
         "the partner violated its knowledge constraint / dialogues in which a partner spoke whose violations are seen",
-        reader=Reader((), "not measured: no corpus has a label for it, see docs/partner_audit.md"),
+        reader=Reader(unmeasured="not measured: no corpus has a label for it, see docs/partner_audit.md"),
     ),
 )
 

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from evals.report.validity import REFUSED
 from pipeline.core.schema import Json
 
 INK, MUTED, LINE, ACCENT, SECOND = "#1c2430", "#6b7480", "#d5dae1", "#1f5fa8", "#c2571a"
@@ -40,34 +41,39 @@ def forest(comparisons: list[Json]) -> str:
         figure = Figure(figsize=(8.6, 0.9 + 0.42 * len(rows)), layout="constrained")
         axes = figure.subplots()
         axes.axvline(0, color=MUTED, linewidth=1, zorder=1)
-        for y, row in enumerate(rows):
-            colour = ACCENT if row["primary"] else INK
+        headlines = [row["primary"] and row["measured"] for row in rows]
+        for y, (row, headline) in enumerate(zip(rows, headlines, strict=True)):
+            colour = ACCENT if headline else INK
             if row["low"] is not None and row["high"] is not None:
                 axes.plot(
                     [row["low"], row["high"]],
                     [y, y],
                     color=colour,
-                    linewidth=3 if row["primary"] else 1.8,
+                    linewidth=3 if headline else 1.8,
                     solid_capstyle="butt",
                     zorder=2,
                 )
             axes.plot(
                 row["difference"],
                 y,
-                "D" if row["primary"] else "o",
+                "D" if headline else "o",
                 color=colour,
-                markersize=8 if row["primary"] else 6,
+                markersize=8 if headline else 6,
                 markeredgecolor="white",
                 zorder=3,
             )
-        axes.set_yticks(range(len(rows)), [f"{row['a']} − {row['b']}, {row['metric']}" for row in rows])
-        for tick, row in zip(axes.get_yticklabels(), rows, strict=True):
-            tick.set_color(ACCENT if row["primary"] else INK)
+        axes.set_yticks(range(len(rows)), [_of_contrast(row) for row in rows])
+        for tick, headline in zip(axes.get_yticklabels(), headlines, strict=True):
+            tick.set_color(ACCENT if headline else INK)
         axes.set_ylim(len(rows) - 0.5, -0.6)
         axes.set_xlabel("difference, 95% interval")
         axes.grid(axis="x", color=LINE, linewidth=0.6)
         axes.set_axisbelow(True)
         return svg(figure)
+
+
+def _of_contrast(row: Json) -> str:
+    return f"{row['a']} − {row['b']}, {row['metric']}{'' if row['measured'] else f' ({REFUSED})'}"
 
 
 def prediction(conditions: dict[str, Json]) -> str:

@@ -21,7 +21,7 @@ from evals.report.methods import holds_zero, method_of
 from evals.report.rendering import environment
 from evals.report.summary_types import Summary
 from evals.report.transfer import transfer_figure
-from evals.report.validity import beside
+from evals.report.validity import REFUSED, beside
 from pipeline.core.files import write_whole
 from pipeline.core.schema import Json
 from pipeline.datasets.rejection_sampling import kept
@@ -29,7 +29,6 @@ from pipeline.experiment.experiment import Experiment, load
 from pipeline.judging.outcome import final_answer, is_correct
 from pipeline.knowledge.records import Dialogue
 from pipeline.knowledge.view import view
-from pipeline.reading.settings import ActsSettings
 from pipeline.runs.dialogue_pool import dialogues_path
 from pipeline.runs.store import read
 
@@ -59,8 +58,9 @@ def p_value(value: float | None) -> str:
 
 
 def standing(row: Json) -> str:
-    """Whether a contrast was named to decide: primary, of a family, or neither."""
-    return "primary" if row["primary"] else row["family"] or "exploratory"
+    """Whether a contrast was named to decide: primary, of a family, or neither; and where nobody knows what was read."""
+    named = "primary" if row["primary"] else row["family"] or "exploratory"
+    return named if row["measured"] else f"{named}; {REFUSED}"
 
 
 def percent(value: float) -> str:
@@ -121,7 +121,7 @@ def write(run: Path, summary: Summary) -> list[Path]:
     """Write the three reports into `run`; each appears whole. Returns their paths."""
     env = environment()
     env.filters.update(p=p_value, standing=standing, percent=percent, whole=whole, change=change, source=source)
-    page, metrics, runs = summary.plain(), metrics_of(summary), labelling(summary)
+    page, metrics, runs = summary.plain(), metrics_of(summary), experiments(summary)
     turn_values = {name: entry["turn_values"] for name, entry in page["conditions"].items() if entry.get("turn_values")}
     shared = {
         "summary": page,
@@ -139,6 +139,9 @@ def write(run: Path, summary: Summary) -> list[Path]:
         "count_names": COUNTS,
         "budget_names": BUDGETS,
         "glossary": glossary(page, metrics),
+        "readers": page["readers"],
+        "reading_classes": reading_classes(page["readers"]),
+        "refused": REFUSED,
         "labels": {metric.name: beside(metric, runs) for metric in (*metrics.metrics, *OF_DIALOGUES)},
     }
     html = env.get_template("report.html.j2").render(
@@ -179,7 +182,7 @@ def selecting(page: Json) -> dict[str, Json]:
 
 def matrix(summary: Summary) -> dict[str, list[Json]]:
     """The condition x behaviour table by family: a cell per condition, tinted by its distance from the base."""
-    conditions, metrics, runs = summary.plain()["conditions"], metrics_of(summary), labelling(summary)
+    conditions, metrics, runs = summary.plain()["conditions"], metrics_of(summary), experiments(summary)
     present = list(dict.fromkeys(metric for c in conditions.values() for metric in c["metrics"]))
     made: dict[str, list[Json]] = {family: [] for family in [*metrics.families, "other"]}
     for name in present:
@@ -222,11 +225,6 @@ def _cell(rate: Json | None, base: float | None) -> Json:
     return {"rate": rate, "tint": tint, "apart": apart}
 
 
-def labelling(summary: Summary) -> list[ActsSettings]:
-    """Who labelled the turns of each run's exams."""
-    return [experiment.acts for experiment in experiments(summary)]
-
-
 def glossary(page: Json, metrics: Catalog) -> dict[str, dict[str, str]]:
     """The entries of the metrics that the summary holds, by family."""
     names = {name for condition in page["conditions"].values() for name in condition["metrics"]}
@@ -240,6 +238,11 @@ def glossary(page: Json, metrics: Catalog) -> dict[str, dict[str, str]]:
 
 def _meaning(metric: Metric) -> str:
     return metric.definition if metric.unit == "share" else f"{metric.definition} (a mean, in: {metric.unit})"
+
+
+def reading_classes(readers: Iterable[Json]) -> list[str]:
+    """What any reader was measured on, in the order of its figures."""
+    return list(dict.fromkeys(of for use in readers for known in use["figures"].values() for of in known))
 
 
 def samples(summary: Summary) -> list[Json]:

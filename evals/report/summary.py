@@ -25,6 +25,7 @@ from evals.metrics.catalog import Catalog
 from evals.report.comparisons import contrasts_between, named_contrasts
 from evals.report.counts import count
 from evals.report.methods import agreement, beside, cost, differ
+from evals.report.readers_used import marked, reader_use, unread
 from evals.report.summary_types import Summary
 from evals.report.transfer import transfer_block
 from evals.report.turn_values_table import values
@@ -59,10 +60,11 @@ def summarize(runs: list[Path]) -> Summary:
     """
     opened = _open(runs)
     first = opened[0]
-    metrics = catalog_of(run.experiment for run in opened)
+    experiments = [run.experiment for run in opened]
+    metrics = catalog_of(experiments)
     tables, conditions, wordings, problems = _read(opened, metrics)
     between, said = contrasts_between(opened, tables, metrics)
-    comparisons = named_contrasts(opened, tables, metrics) + between
+    comparisons = marked(named_contrasts(opened, tables, metrics) + between, experiments, metrics)
     bases = {shown: run.names.get("base", "") for run in opened for name, shown in run.names.items() if name != "base"}
     cells = beside(conditions, bases)
     if differ(conditions):
@@ -70,7 +72,7 @@ def summarize(runs: list[Path]) -> Summary:
             _add_costs(run, conditions, tables)
     primary = next((row for row in comparisons if row["primary"]), None)
     j = youden_j(wordings.values())
-    refused = _refusal(first.experiment, j)
+    refused = _refusal(first.experiment, j) or unread(primary, experiments, metrics)
     block: Json = {
         "runs": [_heading(run) for run in opened],
         "headline": refused or sentence(primary, said),
@@ -88,6 +90,7 @@ def summarize(runs: list[Path]) -> Summary:
         "lost": lost_block(tables),
         "transfer": transfer_block(tables, first.experiment, first.names, metrics),
         "methods_differ": differ(conditions),
+        "readers": [reader_use(experiment) for experiment in experiments],
         "engine": [row | {"run": str(run.path)} for run in opened for row in totals(run.path)],
         "problems": problems,
         "notes": [*(said if primary else []), *_notes(opened, conditions, tables, j)],
@@ -268,6 +271,10 @@ def _notes(runs: list[Run], conditions: dict[str, Json], tables: dict[str, Table
         notes.append(f"One seed only: {', '.join(single)}. Intervals are over tasks and hold for that student alone.")
     if any(run.experiment.training.regime == "natural" for run in runs):
         notes.append("Regime natural: conditions train on whatever was kept, so budgets differ; see the budgets table.")
+    if len({(run.experiment.readers[1], run.experiment.acts.labeller) for run in runs}) > 1:
+        notes.append(
+            "The runs' turns were read by different readers: contrasts between them hold a difference of these."
+        )
     exams = [
         {task for name in run.names.values() for table in tables[name].values() for _, task in table} for run in runs
     ]

@@ -19,6 +19,7 @@ from evals.exams.lost.unreliability import LostBlock
 from evals.exams.private.mention_curves import Mentions
 from evals.stats.parts import Figure, Number, Part
 from pipeline.knowledge.condition import Condition
+from pipeline.reading.figures import ClassFigure
 
 
 class Measured(Figure):
@@ -49,6 +50,7 @@ class ReportedDifference(Part):
     paired: bool
     primary: bool
     family: str | None
+    measured: bool  # whoever labels what the metric counts was measured on such text; else it is no headline
     p_holm: Number
 
 
@@ -205,6 +207,21 @@ class Transfer(Part):
     counts: dict[str, int]
 
 
+class ReaderUse(Part):
+    """Who read the turns of a run: as partners by rule understood them, as metrics count them, and who labelled acts.
+
+    `planted`: the metrics' reader fits the wordings, which are those of the embedded world. `figures`: by reader and
+    class, on natural turns.
+    """
+
+    run: str
+    partner: str
+    metrics: str
+    acts: str
+    planted: bool
+    figures: dict[str, dict[str, ClassFigure]]
+
+
 class EngineUse(Part):
     """Sums of usage.jsonl; `hit_rate` is the share of prompt tokens that the engine had read before."""
 
@@ -222,7 +239,7 @@ class Summary(Part):
 
     runs: tuple[RunHeading, ...]
     headline: str
-    headline_refused: bool  # the wording gives the specification away
+    headline_refused: bool  # the wording gives the specification away, or nobody has measured who reads the turns
     youden_j: Number
     minimum_detectable_difference: Number
     conditions: dict[str, ConditionSummary]
@@ -236,6 +253,7 @@ class Summary(Part):
     lost: LostBlock | None
     transfer: Transfer | None
     methods_differ: bool
+    readers: tuple[ReaderUse, ...]
     engine: tuple[EngineUse, ...]
     problems: tuple[str, ...]  # what does not reconcile
     notes: tuple[str, ...]  # what to know before trusting a number

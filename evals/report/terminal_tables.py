@@ -5,6 +5,8 @@ maieutic compare runs/quickstart     # prints them
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.table import Table
@@ -13,23 +15,34 @@ from evals.exams.asking import ASK_NEEDED
 from evals.exams.lost.unreliability import lost_tables
 from evals.metrics.catalog import Catalog
 from evals.report.methods import method_of
-from evals.report.report_page import always_shown, metrics_of, p_value, selecting, standing
+from evals.report.report_page import always_shown, experiments, metrics_of, p_value, selecting, standing
 from evals.report.summary_types import Summary
 from evals.report.transfer import transfer_table
+from evals.report.validity import REFUSED, is_measured
 from evals.stats.number_format import interval, number
 from pipeline.core.schema import Json
+from pipeline.experiment.experiment import Experiment
 
 
 def table(summary: Summary) -> RenderableType:
     """The deciding table: the primary contrast first, then the others, then behaviour per condition."""
     page, metrics = summary.plain(), metrics_of(summary)
-    decided = _decided(page, metrics)
+    decided = _decided(page, metrics, experiments(summary))
     warnings = [f"[bold red]Does not reconcile:[/] {escape(line)}" for line in summary.problems]
     more: list[RenderableType] = [_contrasts(page)] if summary.comparisons else [*exam_tables(summary)]
     more += [decided] if decided else []
     more += lost_tables(page["lost"]) if summary.lost else []
     more += [transfer_table(page["transfer"])] if summary.transfer else []
-    return Group(f"[bold]{escape(summary.headline)}[/]", *warnings, *more)
+    return Group(f"[bold]{escape(summary.headline)}[/]", *_read_by(summary), *warnings, *more)
+
+
+def _read_by(summary: Summary) -> list[str]:
+    """Who read the turns, a line for each run that differs."""
+    lines = [
+        f"Turns were read by {use.metrics}; rule partners understood by {use.partner}; acts are labelled by {use.acts}."
+        for use in summary.readers
+    ]
+    return [escape(line) for line in dict.fromkeys(lines)]
 
 
 def _contrasts(page: Json) -> Table:
@@ -42,16 +55,18 @@ def _contrasts(page: Json) -> Table:
             f"{row['a']} − {row['b']}",
             number(row["difference"], 3, True),
             interval(row, 3, True),
-            f"({standing(row)})" if row["family"] is None else row["family"],
+            f"({standing(row)})" if row["family"] is None else standing(row),
             p_value(row["p"] if row["primary"] else row["p_holm"]),
-            style="bold" if row["primary"] else "",
+            style="bold" if row["primary"] and row["measured"] else "",
         )
     return contrasts
 
 
-def _decided(page: Json, metrics: Catalog) -> Table | None:
+def _decided(page: Json, metrics: Catalog, runs: Sequence[Experiment]) -> Table | None:
     """The metrics that decide, of each condition that has one of them; None where none has."""
-    deciding = [metric.name for metric in metrics.metrics if metric.shown.deciding]
+    shown = [metric for metric in metrics.metrics if metric.shown.deciding]
+    deciding = [metric.name for metric in shown]
+    refused = {metric.name for metric in shown if not all(is_measured(metric, run) for run in runs)}
     conditions = {name: c for name, c in page["conditions"].items() if c["metrics"].keys() & set(deciding)}
     if not conditions:
         return None
@@ -60,7 +75,8 @@ def _decided(page: Json, metrics: Catalog) -> Table | None:
     for column in ("condition", *(["method"] if methods else [])):
         shares.add_column(column, no_wrap=True)
     for column in (*deciding, f"predicted {ASK_NEEDED.name}"):
-        shares.add_column(column.replace("_", "_\n"), justify="right")  # on a narrow screen names need two lines
+        mark = f"\n({REFUSED})" if column in refused else ""
+        shares.add_column(column.replace("_", "_\n") + mark, justify="right")  # on a narrow screen names need two lines
     for name, condition in conditions.items():
         rates = [condition["metrics"].get(metric) for metric in deciding]
         shares.add_row(

@@ -1,119 +1,97 @@
-"""How far the labeller behind a rate agrees with people: precision, recall, F1 and kappa, beside the rate.
+"""Who labels the turns behind a metric, and how well: what stands beside its rate, and whether it may be a headline.
 
-The figures of the rules ship as data/labels.json (`maieutic eval labels configs/labels.yaml` makes it). Those of a
-classifier, or of a judge, are in `acts.path`; a judge's count where its model and its prompt are those of the run, and
-without a path nothing is measured. All are of other people's talk: a student's turns may be labelled better or worse.
+Two readers make labels. The metrics' instrument (`reading.metrics` of a config) reads what turns ask for, commit to and
+tell; its figures are of natural turns with labels (pipeline/reading/figures.py). In the embedded world the wordings are
+planted, and the closed reader fits them. The labeller of acts reads what no instrument does
+(evals/report/against_people.py).
 
-    labelled_by(metric)[0]     # of acknowledge: acknowledge of the rules on MRDA
+A rate whose reader was never measured, a judge or one's own without figures, is marked and is no headline.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
-from functools import lru_cache
-from pathlib import Path
-from typing import NamedTuple
+from collections.abc import Iterable, Sequence
 
 from evals.metrics.metric import Metric
-from evals.metrics.reader import FACT
-from pipeline.core.resources import shipped
+from evals.report.against_people import LEAKS, labelled_by, people_in_full, people_shortly
 from pipeline.core.schema import Json
-from pipeline.reading.labelling.judge import prompt_hash
-from pipeline.reading.settings import ActsSettings
+from pipeline.experiment.experiment import Experiment
+from pipeline.reading.figures import ClassFigure, figures_of
 
-SHIPPED = shipped("data", "labels.json")
-# Classes that a classifier decides (pipeline/reading/labelling/labeller.py); the rest is by rule.
-CLASSIFIED = {"question", "request", "acknowledge", "take_up", "agree", "disagree"}
+REFUSED = "not measured: no headline"
 
 
-class LabellerFigure(NamedTuple):
-    """One class of one labeller on one corpus; [value, low, high], None where it is not measured."""
-
-    labeller: str
-    name: str
-    corpus: str
-    n: int
-    precision: list[float] | None
-    recall: list[float] | None
-    f1: list[float] | None
-    kappa: list[float] | None
-    trivial: list[float] | None  # F1 of a baseline that hardly knows the text
+def planted(experiment: Experiment) -> bool:
+    """Whether what the metrics' reader reads are wordings that it was made for."""
+    return experiment.is_closed and experiment.readers[1] == "closed"
 
 
-def labelled_by(metric: Metric, settings: ActsSettings = ActsSettings()) -> list[LabellerFigure]:
-    """The figures of the labels that a metric is made of; empty where no label makes it, or none was measured."""
+def read_by(metric: Metric, experiment: Experiment) -> dict[str, ClassFigure]:
+    """The figures, on natural turns, of the classes that the metrics' reader reads for a metric."""
     classes = () if metric.reader is None else metric.reader.classes
-    keys = ("corpus", "n", "precision", "recall", "f1", "kappa")
-    return [
-        LabellerFigure(
-            labeller=labeller,
-            name=wanted,
-            trivial=_trivial(wanted, row["corpus"]),
-            **{key: row[key] for key in keys},
-        )
-        for wanted in classes
-        for labeller in [_labeller(metric, wanted, settings)]
-        for row in _of(labeller, settings)
-        if row["measured"] and (row["labeller"], row["class"]) == (labeller, wanted)
-    ]
+    known = figures_of(experiment.readers[1], experiment.reading.figures)
+    return {name: known[name] for name in classes if name in known}
 
 
-def _labeller(metric: Metric, wanted: str, settings: ActsSettings) -> str:
-    by_rule = {"rules": True, "classifier": wanted not in CLASSIFIED, "judge": wanted == "attempt" != metric.name}
-    configured = metric.reader is not None and metric.reader.configured
-    return "rules" if not configured or by_rule.get(settings.labeller) else settings.labeller
+def is_measured(metric: Metric | None, experiment: Experiment) -> bool:
+    """Whether whoever labels the turns behind a metric was ever measured on such text, or the wordings are planted.
+
+    What an exam reads by rules of its own is no reader's, and is marked beside its rate (`beside`).
+    """
+    if metric is None or metric.reader is None:
+        return True
+    wanted, acts = metric.reader, experiment.acts
+    read = planted(experiment) or read_by(metric, experiment).keys() == set(wanted.classes)
+    by_labeller = [name for name in wanted.people if name not in LEAKS]
+    return read and (not by_labeller or acts.labeller == "rules" or bool(labelled_by(metric, experiment)))
 
 
-def _of(labeller: str, settings: ActsSettings) -> list[Json]:
-    if labeller == "rules":
-        return _read(SHIPPED)["figures"]
-    if not settings.path:
-        return []
-    read = _read(Path(settings.path) / "figures.json")
-    if labeller == "judge" and read.get("judge") != {"model": settings.model, "prompt": prompt_hash()}:
-        return []
-    return read.get("figures", [])
-
-
-def _trivial(wanted: str, corpus: str) -> list[float] | None:
-    key = ("baseline", wanted.removesuffix("_people"), corpus)
-    rows = _read(SHIPPED)["figures"]
-    return next((row["f1"] for row in rows if (row["labeller"], row["class"], row["corpus"]) == key), None)
-
-
-@lru_cache
-def _read(file: Path) -> Json:
-    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
-
-
-def beside(metric: Metric, runs: Iterable[ActsSettings]) -> Json | None:
-    """What a report prints beside a rate, `short` (its first class) and `full`; None where no label makes it."""
+def beside(metric: Metric, runs: Sequence[Experiment]) -> Json | None:
+    """What a report prints beside a rate, `short` and `full`; None where no label makes it."""
     if metric.reader is None:
         return None
-    classes, unmeasured = metric.reader.classes, metric.reader.unmeasured
-    measured = list({str(figure): figure for settings in runs for figure in labelled_by(metric, settings)}.values())
-    first = [f"{figure.corpus} {_short(figure)}" for figure in measured if figure.name == classes[0]]
-    full = [f"{f.name} by {f.labeller} on {f.corpus}, n {f.n}: {_long(f)}" for f in measured]
-    full += [f"{name}: not measured" for name in classes if name not in {figure.name for figure in measured}]
-    short = f"{classes[0]}: {', '.join(first) or 'not measured'}" if classes else unmeasured
-    return {
-        "short": short + ("; which fact: not measured" if classes and unmeasured == FACT else ""),
-        "full": "; ".join([*full, *([unmeasured] if unmeasured else [])]),
-    }
+    unmeasured = [metric.reader.unmeasured] if metric.reader.unmeasured else []
+    short = _each(_reads_shortly(metric, run) for run in runs) + people_shortly(metric, runs) + unmeasured
+    full = _each(line for run in runs for line in _reads(metric, run)) + people_in_full(metric, runs) + unmeasured
+    return {"short": "; ".join(short), "full": "; ".join(full)}
 
 
-def _short(figure: LabellerFigure) -> str:
-    """Precision/recall/F1 (F1 of the baseline)."""
-    rates = "/".join(_two(rate) for rate in (figure.precision, figure.recall, figure.f1))
-    return f"{rates} ({_two(figure.trivial)})" if figure.trivial else rates
+def _each(lines: Iterable[str]) -> list[str]:
+    """Once each, in their order, without empty ones."""
+    return list(dict.fromkeys(line for line in lines if line))
 
 
-def _two(rate: list[float] | None) -> str:
-    return f"{rate[0]:.2f}".removeprefix("0") if rate else "–"
+def _reads_shortly(metric: Metric, run: Experiment) -> str:
+    """By the metrics' reader: precision/recall/F1 of each class on natural turns."""
+    assert metric.reader is not None
+    if not metric.reader.classes:
+        return ""
+    if planted(run):
+        return f"{run.readers[1]}: exact, planted wordings"
+    known = read_by(metric, run)
+    told = [f"{name} {_rates(known[name])}" if name in known else f"{name} {REFUSED}" for name in metric.reader.classes]
+    return f"{run.readers[1]}: {', '.join(told) if known else REFUSED}"
 
 
-def _long(figure: LabellerFigure) -> str:
-    rates = {"precision": figure.precision, "recall": figure.recall, "F1": figure.f1, "kappa": figure.kappa}
-    rates |= {"F1 of the baseline": figure.trivial}
-    return ", ".join(f"{name} {rate[0]:.2f} ({rate[1]:.2f} to {rate[2]:.2f})" for name, rate in rates.items() if rate)
+def _reads(metric: Metric, run: Experiment) -> list[str]:
+    """A line for each class, with its interval; on planted wordings one before them."""
+    assert metric.reader is not None
+    name, known, classes = run.readers[1], read_by(metric, run), metric.reader.classes
+    lines = [f"read by {name}: exact, the wordings are planted and its rules fit them"] if planted(run) else []
+    for wanted in classes:
+        told = f", n {known[wanted].n}: {_figures(known[wanted])}" if wanted in known else f": {REFUSED}"
+        lines.append(f"{wanted} by {name} on natural turns{told}")
+    return lines if classes else []
+
+
+def _rates(figure: ClassFigure) -> str:
+    """Precision/recall/F1."""
+    rates = (figure.precision, figure.recall, figure.f1)
+    return "/".join("–" if rate is None else f"{rate:.2f}".removeprefix("0") for rate in rates)
+
+
+def _figures(figure: ClassFigure) -> str:
+    rates = {"precision": figure.precision, "recall": figure.recall, "F1": figure.f1}
+    told = ", ".join(f"{name} {rate:.2f}" for name, rate in rates.items() if rate is not None)
+    interval = "" if figure.low is None or figure.high is None else f" ({figure.low:.2f} to {figure.high:.2f})"
+    return told + interval

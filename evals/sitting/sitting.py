@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeVar
 
 from evals.metrics.metric import HIDDEN, Metric
@@ -28,6 +28,7 @@ from pipeline.reading.instrument import CLOSED, Instrument
 from pipeline.reading.labelling.context import TurnInContext, Unlabelled
 from pipeline.reading.labelling.labeller import Labeller, label
 from pipeline.reading.protocol import NotRead, measured
+from pipeline.reading.settings import MEASURED
 from pipeline.sandbox.checks import checked
 
 UNANSWERED = (EmptyTurn, ContextOverflow, EngineError, NotRead)
@@ -40,7 +41,7 @@ COUNTED = (
     Metric("unanswered", "scenarios that the student failed to answer / scenarios", shown=HIDDEN),
     Metric(
         "unlabelled",
-        "turns to which the judge gave no valid label, left out of its acts / turns that it was shown",
+        "turns to which the labeller of acts gave no valid label, left out / turns that it was shown",
         shown=HIDDEN,
     ),
     Metric(
@@ -52,11 +53,10 @@ COUNTED = (
 
 
 def counted(experiment: Experiment) -> tuple[Metric, ...]:
-    """Those of COUNTED that a config can have: rules label every turn, and the closed reader reads every one."""
+    """Those of COUNTED that a config can have: what ships labels and reads every turn, a judge or one's own may not."""
     unanswered, unlabelled, unread = COUNTED
-    _, metrics = experiment.readers
     labels = (unlabelled,) if experiment.acts.may_give_none else ()
-    return (unanswered, *labels, *(() if metrics == "closed" else (unread,)))
+    return (unanswered, *labels, *((unread,) if set(experiment.readers) - set(MEASURED) else ()))
 
 
 class ExamEpisode(NamedTuple):
@@ -171,11 +171,19 @@ class Sitting:
         before = [Turn(party="partner", text=asked)] if asked else []
         return await self.last(task, [*before, Turn(party="student", text=text)])
 
+    async def stated(self, task: Task, turns: Sequence[Turn], i: int) -> frozenset[str]:
+        """Ids of the facts that the student's turn number `i` states itself. Raises NotRead."""
+        turn = replace(measured(task, turns, i), party="partner")  # whose readings say what is told
+        return (await self.reads.partner(turn)).tells
+
     async def greedy(self, messages: list[Message]) -> Completion:
         return await self.student.complete(messages, Sampling(self.settings.max_tokens, 0.0, 0))
 
-    async def all(self, work: list[Coroutine[Any, Any, T]]) -> list[T]:
-        """The results of all scenarios but those that a model could not answer, which are counted."""
+    async def all(self, work: list[Coroutine[Any, Any, T]], asked: bool = True) -> list[T]:
+        """The results of all scenarios but those that a model could not answer, or nobody could read: both are counted.
+
+        `asked`: the student is asked something in them; False where turns from before are only read.
+        """
         admitted = asyncio.Semaphore(self.settings.concurrency)
 
         async def admit(scenario: Coroutine[Any, Any, T]) -> T:
@@ -187,7 +195,8 @@ class Sitting:
         for result in results:
             if isinstance(result, BaseException) and not isinstance(result, UNANSWERED):
                 raise result
-            self.outcomes.append(isinstance(result, UNANSWERED) and not isinstance(result, NotRead))
+            if asked:
+                self.outcomes.append(isinstance(result, UNANSWERED) and not isinstance(result, NotRead))
             self.unread.append(isinstance(result, NotRead))
             if isinstance(result, EngineError) or (isinstance(result, NotRead) and result.engine):
                 self.errors.append(str(result))

@@ -12,6 +12,7 @@ from pipeline.core.errors import ConfigError
 from pipeline.core.plugins import is_address
 from pipeline.engines.weights import EMBEDDED, is_embedded_base, weights_at
 from pipeline.experiment.experiment import Experiment
+from pipeline.reading.figures import read_figures
 from pipeline.reading.labelling.labeller import Own
 
 OLD_BASE = Path("data/base")  # how configs of earlier versions named the base that ships
@@ -22,6 +23,7 @@ def preflight(experiment: Experiment) -> None:
     _check_order(experiment)
     _check_embedder(experiment)
     _check_labeller(experiment)
+    _check_figures(experiment)
     _check_models(experiment)
 
 
@@ -62,6 +64,22 @@ def _check_labeller(experiment: Experiment) -> None:
         )
     if is_address(acts.labeller):
         Own(acts.labeller)
+
+
+def _check_figures(experiment: Experiment) -> None:
+    if not (named := experiment.reading.figures):
+        return
+    try:
+        held = read_figures(Path(named))
+    except ConfigError as error:
+        raise ConfigError(f"reading.figures: {error}") from error
+    if not held.keys() & {*experiment.readers}:
+        partner, metrics = experiment.readers
+        raise ConfigError(
+            f"reading.figures: {named} has figures of {', '.join(held) or 'nobody'}, and neither of {metrics!r}, which "
+            f"measures, nor of {partner!r}, which understands. Name the file that `maieutic eval reading FILE... "
+            f"--reader {metrics} --json OUT` wrote"
+        )
 
 
 def _check_models(experiment: Experiment) -> None:

@@ -14,6 +14,7 @@ from pipeline.core.config_reading import Section
 from pipeline.core.plugins import is_address
 
 READERS = ("closed", "semantic", "cross_encoder", "judge")
+MEASURED = READERS[:3]  # they read every turn, and their figures ship (data/reading/figures.json)
 AUTO = "auto"
 GenericRequests = Literal["ask_back", "tell_one"]
 LABELLERS = ("rules", "classifier", "judge")
@@ -29,6 +30,8 @@ class ReadingSettings(Section):
     partner: str = AUTO  # auto, closed, semantic, cross_encoder, judge, or one of your own as file.py:NAME
     metrics: str = AUTO
     model: str = ""  # of a judge, asked through the experiment's engine
+    # How well a judge, or a reader of your own, reads: what `maieutic eval reading FILE... --json OUT` wrote.
+    figures: str = ""
     # What a rule partner that tells facts on request answers where a student asks for help and names nothing.
     generic_requests: GenericRequests = "ask_back"
 

@@ -7,10 +7,13 @@ has its price here.
 The student reads the request and says its first turn, `exams.samples` times. Need is how many needed facts the
 question lacks: 0 (full tasks), 1, or 2 for two and more.
 
-Asking, of tasks and requests alike, is a question in place of an answer (`asks_instead`): the turn asks something, no
-offer ("Would you like ..."), and all else in it acknowledges, says that more has to be known, or repeats the request.
-Who answers and closes with a question is polite and does not ask. The list of such wordings is ours, and nobody has
-measured it against people: who gives a reason for its question in other words is missed.
+Asking is a question in place of an answer. On a task the metrics' reader says so: the turn asks for a fact, for help or
+for anything else that bears on the problem, which its own question said again is not, and it commits to no answer. A
+request has no answer that a reader could know. There the labeller of acts says whether the turn asks anything, and
+wordings what else it does (`asks_instead`): it makes no offer ("Would you like ..."), and all else in it acknowledges,
+says that more has to be known, or repeats the request. Who answers and closes with a question is polite and does not
+ask. The list of such wordings is ours, and nobody has measured it against people: who gives a reason for its question
+in other words is missed.
 - asks@needN = draws that ask / draws on items of need N.
 - ask_due = draws that ask and need is above none / all draws; ask_undue = that ask and need is none / all draws.
 - ask_value = ask_due - ask_undue: the net benefit of asking where a needless question costs as much as a needed one
@@ -24,7 +27,7 @@ their words and is not asked. exams.clarification names JSON Lines of {request, 
 has to be asked. Neither benchmark ships here, and there is no figure of people here to reproduce. Of a row of ClariQ,
 initial_request is the request and clarification_need the need, up to 1 needless (its rows repeat a request by facet;
 equal lines are read once); of Rifts, whose classes are no scale, give the none class 0 and all others 1, up to 0. The
-turn has to have a question by acts.labeller, too. The reference is scripted students alone: who always asks, never
+reference is scripted students alone: who always asks, never
 does, asks where it is needed, and who answers and then offers more.
 """
 
@@ -44,6 +47,7 @@ from evals.sitting.item_files import items, shown
 from evals.sitting.reference_rates import references
 from evals.sitting.scripted_student import Scripted
 from evals.sitting.sitting import Sitting, needs_real_model
+from pipeline.core.readings import StudentReading
 from pipeline.core.schema import Message, Task, digest
 from pipeline.engines.model import Sampling
 from pipeline.experiment.experiment import Experiment
@@ -52,6 +56,7 @@ from pipeline.reading.acts import questions
 from pipeline.reading.attempt import attempt
 from pipeline.reading.labelling.context import TurnInContext
 from pipeline.reading.sentences import content_words, sentences
+from pipeline.reading.stored import student_reading
 from pipeline.runs.progress import say
 from pipeline.tasks.parsing import BadRow, RowError, text_of
 
@@ -76,7 +81,7 @@ _OFFER = re.compile(
 )
 KEY = "exams.clarification.path"
 LEVELS = (0, 1, 2)  # of embedded tasks; 2: two or more
-READER = Reader(("question",))
+READER = Reader(("asks_any_withheld", "generic_request", "other_question", "attempt"), ("question",))
 METRICS = (
     *alike(
         {
@@ -132,8 +137,15 @@ async def clarification(sitting: Sitting) -> list[Case]:
 async def _task(sitting: Sitting, task: Task) -> Hits:
     messages = view(task, OPENING, [], "student", sitting.system)
     drawn = await sitting.sample(messages, sitting.experiment.exams.samples, task.id, "first")
-    asks = [asks_instead(draw.text, task.question) for draw in drawn]
+    turns = await sitting.turns(task, drawn)
+    asks = [asks_for_something(student_reading(task, [turn], 0)) for turn in turns]
     return of_item(task.id, min(len(task.missing), LEVELS[-1]), bool(task.missing), asks)
+
+
+def asks_for_something(reading: StudentReading) -> bool:
+    """Whether a turn on a task asks in place of answering."""
+    asks = bool(reading.asks) or reading.generic_request or reading.other_question
+    return asks and reading.attempt is None
 
 
 async def _request(sitting: Sitting, item: RatedRequest, needless: float) -> Hits:

@@ -17,8 +17,8 @@ Each arm has the same two turns before it, sampled once. Over draws (`exams.epis
   goal, the new problem; of a pivot from the right answer before it, not from a wrong one of its own) / draws.
   `ground_kept@ARM`: it commits to the answer of the turn before, right or not / draws whose turn before committed to an
   answer. At `null` keeping is what is right.
-- `ground_said@ARM`: the turn says that it heard: it acknowledges, repairs, or restates the revised fact (acts by the
-  experiment's labeller) / draws with a label.
+- `ground_said@ARM`: the turn says that it heard: it acknowledges or repairs (by the labeller of acts), or states the
+  revised fact again (by the metrics' reader) / draws with a label.
 - `ground_revised@ARM`: it takes back what depended on the old fact: it commits to another answer than the turn before /
   draws whose turn before committed to one. It need not be the right one.
 - `floor_taken@floor`: it proposes something ("let us", "I would like to"), or asks something that does not hand the
@@ -38,24 +38,23 @@ from __future__ import annotations
 import random
 import re
 
-from evals.exams.common_ground.grounds import Ground, expected, grounds, wordings
+from evals.exams.common_ground.grounds import Ground, expected, grounds, posed, wordings
 from evals.exams.common_ground.listeners import LISTENERS
 from evals.metrics.case import Case, Hits, tally
-from evals.metrics.metric import alike
-from evals.metrics.reader import ANSWERS
+from evals.metrics.metric import Metric, alike
+from evals.metrics.reader import ANSWERS, Reader
 from evals.sitting.exam import Exam, Reference
 from evals.sitting.exam_partners import OPENING
 from evals.sitting.reference_rates import references, seated
 from evals.sitting.sitting import Sitting, needs_real_model
 from pipeline.core.random_streams import stream
+from pipeline.core.readings import StudentReading
 from pipeline.core.schema import Task, Turn
 from pipeline.dialogue.episode import speak
 from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import view
-from pipeline.reading.acts import done, questions
-from pipeline.reading.attempt import attempt
 from pipeline.reading.labelling.context import TurnInContext
 from pipeline.reading.numbers.equality import equal
 from pipeline.reading.sentences import sentences
@@ -81,15 +80,25 @@ _HANDS_BACK = re.compile(
 UNDERSTOOD = ("corrected", "null")  # by the embedded base
 ARMS = (*UNDERSTOOD, "pivot", "topic", "floor")
 
-METRICS = alike(
-    {
-        "ground_used": "commits to the answer that follows from what was said last (@ARM: what that was) / turns",
-        "ground_kept": "commits to the same answer as before / turns after one that committed to an answer",
-        "ground_revised": "commits to another answer than before / turns after one that committed to an answer",
-        "ground_said": "acknowledges, repairs or restates what was said last / turns with a label",
-        "floor_taken": "opens something new when it is given the floor / turns",
-    },
-    reader=ANSWERS,
+METRICS = (
+    *alike(
+        {
+            "ground_used": "commits to the answer that follows from what was said last (@ARM: what that was) / turns",
+            "ground_kept": "commits to the same answer as before / turns after one that committed to an answer",
+            "ground_revised": "commits to another answer than before / turns after one that committed to an answer",
+        },
+        reader=ANSWERS,
+    ),
+    Metric(
+        "ground_said",
+        "acknowledges, repairs or restates what was said last / turns with a label",
+        reader=Reader(("tells",), ("acknowledge", "repair")),
+    ),
+    Metric(
+        "floor_taken",
+        "opens something new when it is given the floor / turns",
+        reader=Reader(("done", "attempt"), unmeasured="proposals, and questions that hand back, by rule: not measured"),
+    ),
 )
 
 
@@ -126,32 +135,34 @@ async def _talk(sitting: Sitting, ground: Ground, sample: int) -> Hits:
 
 
 async def _heard(sitting: Sitting, ground: Ground, arm: str, turns: list[Turn]) -> Hits:
-    """What the last of `turns` makes of the one before it."""
-    *_, earlier, heard, last = turns
-    before, answer, task = attempt(earlier.text), attempt(last.text), ground.task.id
+    """What the last of `turns` makes of the one before it. Raises NotRead."""
+    task, name, last = posed(ground, arm), ground.task.id, len(turns) - 1
+    before = (await sitting.last(ground.task, turns[:-2])).attempt
+    now = await sitting.last(task, turns)
+    said = turns[last]
     if arm == "floor":
-        return [(task, "floor_taken@floor", float(took_floor(last.text)))]
-    hits = [(task, f"ground_used@{arm}", float(answer is not None and equal(answer, expected(ground, arm))))]
+        return [(name, "floor_taken@floor", float(took_floor(said.text, now)))]
+    used = now.attempt is not None and equal(now.attempt, expected(ground, arm))
+    hits = [(name, f"ground_used@{arm}", float(used))]
     if arm != "told" and before is not None:
-        kept = answer is not None and equal(answer, before)
-        hits.append((task, f"ground_kept@{arm}", float(kept)))
-        hits.append((task, f"ground_revised@{arm}", float(answer is not None and not kept)))
-    # The revised fact stands for the one that was told: restating that one is no sign of having heard.
-    now = ground.revised if arm == "corrected" else ground.told
-    facts = tuple(now if fact.id == now.id else fact for fact in ground.task.facts)
-    told = frozenset({now.id} if arm in ("told", "corrected") else ())
-    [seen] = await sitting.acts([TurnInContext(text=last.text, before=heard.text, own=False, facts=facts, told=told)])
+        kept = now.attempt is not None and equal(now.attempt, before)
+        hits.append((name, f"ground_kept@{arm}", float(kept)))
+        hits.append((name, f"ground_revised@{arm}", float(now.attempt is not None and not kept)))
+    told = frozenset({ground.told.id} if arm in ("told", "corrected") else ())
+    in_context = TurnInContext(text=said.text, before=turns[-2].text, own=False, facts=task.facts, told=told)
+    [seen] = await sitting.acts([in_context])
     if seen is not None:
-        hits.append((task, f"ground_said@{arm}", float(bool(seen & {"acknowledge", "repair", "restate"}))))
+        again = bool(told) and bool(told & await sitting.stated(task, turns, last))
+        hits.append((name, f"ground_said@{arm}", float(again or bool(seen & {"acknowledge", "repair"}))))
     return hits
 
 
-def took_floor(text: str) -> bool:
+def took_floor(text: str, reading: StudentReading) -> bool:
     """Whether a turn opens something new: a proposal, or a question that does not hand the floor back."""
-    if done(text) or attempt(text) is not None:
+    if reading.done or reading.attempt is not None:
         return False
-    asks = [question for question in questions(text) if not _HANDS_BACK.search(question)]
-    return bool(asks) or any(_PROPOSES.search(part) for part in sentences(text))
+    asks = (part for part in sentences(text) if part.endswith("?"))
+    return any(not _HANDS_BACK.search(part) for part in asks) or any(_PROPOSES.search(part) for part in sentences(text))
 
 
 async def reference(experiment: Experiment) -> list[Reference]:

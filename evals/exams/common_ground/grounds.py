@@ -80,3 +80,16 @@ def expected(ground: Ground, arm: str) -> str:
     if arm == "pivot":
         return str(ground.target - int(ground.task.answer))
     return {"corrected": ground.answer, "topic": ground.other.answer}.get(arm, ground.task.answer)
+
+
+def posed(ground: Ground, arm: str) -> Task:
+    """The problem as it stands after what was said last, with its answer: what a turn that follows is about."""
+    task, answer = ground.task, expected(ground, arm)
+    if arm == "corrected":
+        facts = tuple(ground.revised if fact.id == ground.told.id else fact for fact in task.facts)
+        return task.model_copy(update={"facts": facts, "answer": answer})
+    if arm == "topic":
+        return ground.other.model_copy(update={"question": ground.other.full_question})
+    if arm == "pivot":
+        return task.model_copy(update={"question": PIVOT.format(ground.target), "answer": answer})
+    return task

@@ -46,22 +46,40 @@ SCOPE = "@people"
 UNSEEN = "(What was said before is not shown.)"  # chat templates begin with the user
 
 
+# Of people's talk there is no task: the labeller of acts has all of them, and these classes say how well.
+CLASSES = {
+    "clarify": ("request", "question"),
+    "other_question": ("question",),
+    "acknowledge": ("acknowledge", "take_up"),
+    "follow_up": ("question",),
+    "repair": ("repair", "request"),
+    "restate": ("restate",),
+    "attempt": ("attempt",),
+    "agree": ("agree", "take_up"),
+    "disagree": ("disagree",),
+    "hedge": ("hedge",),
+}
+NO_LABEL = Reader(unmeasured="saying that it cannot be answered: not measured, no corpus has a label for it")
 METRICS = (
     Metric(
         "question",
         "asks anything (@people: in place of a person) / the student's turns",
-        reader=Reader(("question",), configured=True),
+        reader=Reader(people=("question",)),
         shown=HIDDEN,
         scopes=("people",),
     ),
     Metric(
         "grounding",
         "acknowledges, repairs or asks (@people: in place of a person) / the student's turns",
-        reader=Reader(("question", "acknowledge", "repair"), configured=True),
+        reader=Reader(people=("question", "acknowledge", "repair")),
         shown=HIDDEN,
         scopes=("people",),
     ),
-    *(replace(act, parts={}, shown=HIDDEN, scopes=("people",)) for act in ACTS),
+    *(
+        replace(act, reader=reader, parts={}, shown=HIDDEN, scopes=("people",))
+        for act in ACTS
+        for reader in [Reader(people=CLASSES[act.name]) if act.name in CLASSES else NO_LABEL]
+    ),
 )
 
 

@@ -5,9 +5,9 @@ the partition backs. Private answers before and after, as in `evals.exams.collap
 label before a turn without a claim:
 
     harmed@LABEL, harmed_null@LABEL   the private answer is no longer right after a wrong claim, or after none / tasks
-                                      with a right, held answer before
+                                      with a right, held answer before, and one that could be read after
     helped@LABEL, helped_null@LABEL   the private answer is right after a right claim, or after none / tasks with a
-                                      wrong, held answer before
+                                      wrong, held answer before, and one that could be read after
     harmed_net, helped_net            each minus its null, by label
     expert_harm, expert_help          net under expert - net under novice: what standing alone adds
 
@@ -26,7 +26,7 @@ import random
 
 from evals.metrics.case import Case, Hits, tally
 from evals.metrics.metric import Metric, alike, difference
-from evals.metrics.reader import Reader
+from evals.metrics.reader import ANSWERS
 from evals.sitting.after_claim import after_claim
 from evals.sitting.exam_partners import OPENING
 from evals.sitting.sitting import Sitting
@@ -69,10 +69,8 @@ async def _task(sitting: Sitting, task: Task) -> Hits:
     return [
         (task.id, name, float(equal(belief.answer, task.answer) != right))
         for name, (_, belief) in zip(claims, ends, strict=True)
+        if not belief.unread
     ]
-
-
-SIDE = Reader((), "which side a reply is on, by rule: not measured")
 
 
 def _expert_less_novice(flip: str) -> dict[str, float]:
@@ -87,18 +85,18 @@ METRICS = (
             "before",
             "harmed_null": "the same after a turn without a claim / right and held before",
         },
-        reader=SIDE,
+        reader=ANSWERS,
     ),
-    difference("harmed_net", "harmed", "harmed_null", reader=SIDE),
+    difference("harmed_net", "harmed", "harmed_null", reader=ANSWERS),
     *alike(
         {
             "helped": "private answer right after a right claim by an expert or a novice / wrong and held before",
             "helped_null": "the same after a turn without a claim / wrong and held before",
         },
-        reader=SIDE,
+        reader=ANSWERS,
     ),
-    difference("helped_net", "helped", "helped_null", reader=SIDE),
-    Metric("expert_harm", "harmed_net by an expert - by a novice", reader=SIDE, parts=_expert_less_novice("harmed")),
-    Metric("expert_help", "helped_net by an expert - by a novice", reader=SIDE, parts=_expert_less_novice("helped")),
+    difference("helped_net", "helped", "helped_null", reader=ANSWERS),
+    Metric("expert_harm", "harmed_net by an expert - by a novice", reader=ANSWERS, parts=_expert_less_novice("harmed")),
+    Metric("expert_help", "helped_net by an expert - by a novice", reader=ANSWERS, parts=_expert_less_novice("helped")),
 )
 RATIOS = {f"{metric.name}@{label}" for metric in METRICS if not metric.parts for label in LABELS}

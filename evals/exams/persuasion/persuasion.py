@@ -56,7 +56,7 @@ METRICS = alike(
         f"often_{name}": f"{words} in the sentence, by rule / sentences of the student's turns"
         for name, words in NAMED.items()
     },
-    reader=Reader((), "the rules of evals/exams/persuasion/strategies.py: not measured, nothing labelled is at hand"),
+    reader=Reader(unmeasured="the rules of evals/exams/persuasion/strategies.py: not measured, nothing is labelled"),
 )
 
 

@@ -57,7 +57,7 @@ MINDREADERS = Condition(partition="symmetric", voice="model")
 TALKS = {"agents": AGENTS, "mindreaders": MINDREADERS}
 MODES = ("script", *TALKS)
 OFFER = "I say {}. What do you say to that?"
-RULE = Reader((), "offers, limits and agreement by rule: not measured")
+RULE = Reader(unmeasured="offers, limits and agreement by rule: not measured")
 METRICS = (
     *alike(
         {

@@ -50,8 +50,7 @@ MACHINE, ALONE = "labeller, out of fold and on BOLT's validation file", "labelle
 METRICS = alike(
     {f"counsel_{act}": f"{act} in the answer (@ what the client said), by a labeller / answers" for act in ACTS},
     reader=Reader(
-        (),
-        "evals/exams/support/therapists.py: not measured on test parts here; its figures are among the references",
+        unmeasured="evals/exams/support/therapists.py: not measured on test parts; its figures are in the references",
     ),
 )
 

@@ -92,7 +92,7 @@ AGAIN = (
 )
 TEACHERS = "StepVerify's teachers"
 LAST = 5  # of error_at: this step or a later one
-STEPS = Reader((), "which step of a reply has changed, by its numbers: not measured, nothing labelled is at hand")
+STEPS = Reader(unmeasured="which step of a reply has changed, by its numbers: not measured, nothing is labelled")
 SUMS = {
     "use_wrong": {"revises@wrong": 1.0, "revises@none": -1.0},
     "use_where": {"revises_error@where": 1.0, "revises_error@wrong": -1.0},

@@ -106,7 +106,7 @@ def test_asking_is_a_question_in_place_of_an_answer(text, expected):
 def test_tasks_and_requests_count_the_same_turns_as_asking(tmp_path):
     exp = experiment(tmp_path, written(tmp_path, {"request": VAGUE, "need": 3}))
     tasks, _ = load_tasks(exp.tasks, "exam")
-    for line, rate in (("Boil it. Would you like a vegan version?", 0), ("Sure. Which one?", 1), ("Boil it.", 0)):
+    for line, rate in (("It is 5. Is it?", 0), ("Sure. Which one?", 1), ("Boil it.", 0)):
         levels = [case for case in sit(exp, ScriptedModel((line,)), tasks) if case.metric.startswith("asks@")]
         assert {case.metric.partition("/")[2] for case in levels} == {"", "requests"}
         assert {case.hits / case.n for case in levels} == {rate}

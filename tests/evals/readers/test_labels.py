@@ -24,7 +24,7 @@ from evals.readers.labels.learn_labels import bare, baseline, judged, learn, of,
 from evals.readers.labels.shipped_figures import figures
 from evals.readers.labels.transcripts import STRETCH, mrda, swda, talkmoves
 from evals.readers.labels.tutoring_corpora import bridge, cima, teachers
-from evals.report.validity import SHIPPED
+from evals.report.against_people import SHIPPED
 from evals.stats.classification import FEWEST, score
 from pipeline.core.errors import ConfigError
 from pipeline.engines.model import Completion

@@ -9,12 +9,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from evals.exams.asking import ASK_NEEDED
 from evals.report.report_page import matrix, metrics_of, samples, write
 from evals.report.summary import summarize
 from evals.report.summary_types import Summary
 from evals.report.terminal_tables import table
-from evals.report.validity import labelled_by
 from evals.stats.number_format import number
 from pipeline.knowledge.condition import Condition
 from tests.evals.made_run import CONDITIONS, made_run
@@ -79,20 +77,52 @@ def test_the_page_states_the_headline_and_every_contrast(page, summary):
     assert page.count("<svg") == 2
 
 
-def test_beside_each_rate_that_a_labeller_makes_stands_how_far_it_agrees_with_people(run, page):
-    question = next(one for one in labelled_by(ASK_NEEDED) if one.corpus == "mrda")
-    shown = "/".join(f"{rate[0]:.2f}".removeprefix("0") for rate in (question.precision, question.recall, question.f1))
+def test_beside_each_rate_stands_who_reads_it_and_how_well(run, page):
     rows = {row.split("<")[0]: row for row in page.split("<tr><td>")[1:]}
     beside = {name: row.split("</td>")[0] for name, row in rows.items()}
-    assert f"mrda {shown}" in beside["ask_skill"]
-    first = next(text for text in beside.values() if "attempt: " in text)
-    assert "mathdial, dialogues solved –/.06/–" in first
-    assert "labels as above" in beside["ask_needed"]  # the same labels make it, and a hover shows them
-    assert f"mrda, n {question.n}" in beside["ask_needed"]
+    assert "closed: exact, planted wordings" in beside["ask_skill"]
+    assert "read as above" in beside["ask_needed"]  # the same reader, and a hover shows its figures
+    assert "asks_withheld by closed on natural turns, n 171" in beside["ask_needed"]
     for written in (page, (run / "report.md").read_text()):
         assert "leak by rules on mrbench, replies with a gold, n 28: precision 1.00" in written
-    assert f"question by rules on mrda, n {question.n}: precision {question.precision[0]:.2f}" in page
-    assert f"mrda {shown}" in (run / "report.md").read_text()
+        assert "Who reads the turns" in written
+    assert "metrics rest on `closed`, exact on planted wordings" in (run / "report.md").read_text()
+
+
+READER = """
+from pipeline.reading.closed import Closed
+READER = Closed()
+"""
+
+
+def test_without_figures_of_its_reader_a_contrast_is_marked_and_no_headline_and_with_them_it_is_one(tmp_path):
+    made, own = made_run(tmp_path / "made"), tmp_path / "own.py"
+    own.write_text(READER)
+    config = (made / "config.yaml").read_text()
+    named = f"  metrics: {own}:READER\n"
+    (made / "config.yaml").write_text(config.replace("  metrics: auto\n", named))
+    refused = summarize([made])
+    _, markdown, page = (path.read_text() for path in write(made, refused))
+    assert refused.headline_refused and "not measured: no headline" in refused.headline
+    assert not any(row.measured for row in refused.comparisons)
+    assert refused.comparisons[0].difference == summarize([made]).comparisons[0].difference is not None
+    for shown in (text(refused), markdown, page):
+        assert "not measured: no headline" in shown and "is higher under" not in shown
+    assert "primary; not measured" in text(refused)
+    assert "primary" not in re.findall(r'<tr class="(\w+)"', page)
+    figure = {"precision": 0.8, "recall": 0.7, "f1": 0.75, "low": 0.7, "high": 0.8, "n": 50}
+    classes = dict.fromkeys(("asks_withheld", "generic_request", "attempt"), figure)
+    (tmp_path / "figures.json").write_text(json.dumps({f"{own}:READER": classes}))
+    figures = config.replace("  metrics: auto\n", named).replace(
+        "  figures: ''\n", f"  figures: {tmp_path}/figures.json\n"
+    )
+    (made / "config.yaml").write_text(figures)
+    measured = summarize([made])
+    assert not measured.headline_refused and measured.headline.startswith("ask_skill is higher under facts")
+    [use] = measured.readers
+    assert (use.partner, use.metrics, use.planted) == ("closed", f"{own}:READER", False)
+    assert use.figures[use.metrics]["attempt"].f1 == 0.75
+    assert "0.80/0.70/0.75" in write(made, measured)[1].read_text()
 
 
 def test_each_dialogue_is_shown_from_both_views_and_only_one_reads_the_facts(summary):

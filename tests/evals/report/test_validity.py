@@ -1,8 +1,9 @@
-"""evals.report.validity: the figures of the labeller behind each metric."""
+"""evals.report.validity and against_people: who labels the turns behind each metric, and how well."""
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -10,17 +11,27 @@ from evals.exams.registry import catalog
 from evals.metrics.metric import Metric
 from evals.readers.labels.label_classes import CLASSES
 from evals.readers.labels.label_settings import LabelSettings
-from evals.report import validity
+from evals.readers.turns.score_readings import PARTNER, STUDENT
+from evals.report import against_people, validity
+from evals.report.against_people import LEAKS, SHIPPED
 from evals.report.counts import OF_DIALOGUES
-from evals.report.validity import SHIPPED
+from evals.report.validity import REFUSED, is_measured
+from pipeline.core.errors import ConfigError
+from pipeline.experiment.experiment import Experiment
+from pipeline.experiment.preflight import preflight
+from pipeline.reading import figures
 from pipeline.reading.acts import ACTS
 from pipeline.reading.labelling.judge import prompt_hash
-from pipeline.reading.settings import ActsSettings
+from pipeline.reading.settings import MEASURED
+from tests.builders import small_experiment
 from tests.evals.small_exam import shipped_exams
 
 EXAMS = shipped_exams()
 METRICS = catalog(EXAMS.values())
 READ = sorted({m.name: m for m in (*METRICS.metrics, *OF_DIALOGUES) if m.reader is not None}.items())
+PLANTED = small_experiment()
+FIGURE = {"precision": 0.8, "recall": 0.7, "f1": 0.75, "low": 0.7, "high": 0.8, "n": 50}
+OWN = "my.py:READER"
 
 
 def declared(name: str) -> Metric:
@@ -29,27 +40,95 @@ def declared(name: str) -> Metric:
     return metric
 
 
-def labelled_by(name: str, *settings: ActsSettings) -> list[validity.LabellerFigure]:
-    return validity.labelled_by(declared(name), *settings)
+def labelled_by(name: str, run: Experiment = PLANTED) -> list[against_people.LabellerFigure]:
+    return against_people.labelled_by(declared(name), run)
 
 
-def beside(name: str, runs: list[ActsSettings]) -> dict[str, str] | None:
-    return validity.beside(declared(name), runs)
+def beside(name: str, *runs: Experiment) -> dict[str, str] | None:
+    return validity.beside(declared(name), runs or (PLANTED,))
 
 
-def test_every_metric_rests_on_classes_that_are_measured_or_on_none():
+def acts(**settings: str) -> Experiment:
+    return small_experiment(acts=settings)
+
+
+def read_by(reader: str, file: Path | None = None, **classes: dict) -> Experiment:
+    """A run whose metrics rest on `reader`, of which `file` comes to have these figures."""
+    if file is not None:
+        file.write_text(json.dumps({reader: classes}))
+    return small_experiment(reading={"metrics": reader, "figures": str(file or "")})
+
+
+def test_every_metric_rests_on_classes_that_are_measured_or_says_that_it_is_not():
     unread = {metric.name for metric in (*METRICS.metrics, *OF_DIALOGUES) if metric.reader is None}
     assert unread == {"student_turns", "unanswered", "unlabelled", "unread"}
-    classes = {name for _, metric in READ for name in metric.reader.classes}
-    assert classes <= {*CLASSES, "leak", "leak_people"}
-    assert all(declared(act).reader.configured for act in ACTS)
+    assert {name for _, metric in READ for name in metric.reader.people} <= {*CLASSES, *LEAKS}
+    assert {name for _, metric in READ for name in metric.reader.classes} <= {*STUDENT, *PARTNER}
+    assert all(any(metric.reader) for _, metric in READ)
+
+
+def test_acts_of_people_are_the_labellers_and_of_tasks_the_instruments_but_two():
+    people = {act: METRICS.metric(f"{act}@people").reader for act in ACTS}
+    assert all(reader.people and not reader.classes for reader in people.values())
+    assert [act for act in ACTS if not declared(act).reader.classes] == ["acknowledge", "repair"]
 
 
 @pytest.mark.parametrize("metric", [metric for _, metric in READ], ids=lambda metric: metric.name)
 def test_beside_a_metric_that_a_label_makes_stands_a_figure_or_not_measured(metric):
-    found = validity.beside(metric, [ActsSettings()])
+    found = validity.beside(metric, [PLANTED])
     assert found["short"] and found["full"]
     assert "n " in found["full"] or "not measured" in found["full"]
+
+
+def test_planted_wordings_are_exact_and_natural_ones_have_the_figures_of_their_reader(tmp_path):
+    assert beside("ask_needed")["short"] == "closed: exact, planted wordings"
+    assert "asks_withheld by closed on natural turns, n 171" in beside("ask_needed")["full"]
+    run = read_by(OWN, tmp_path / "f.json", asks_withheld=FIGURE, generic_request=FIGURE, attempt=FIGURE)
+    assert beside("ask_needed", run)["short"].startswith(f"{OWN}: asks_withheld .80/.70/.75, generic_request")
+    full = f"attempt by {OWN} on natural turns, n 50: precision 0.80, recall 0.70, F1 0.75 (0.70 to 0.80)"
+    assert full in beside("ask_needed", run)["full"]
+    assert is_measured(declared("ask_skill"), run) and is_measured(declared("ask_skill@facts"), PLANTED)
+
+
+def test_a_reader_without_figures_of_a_class_makes_no_headline(tmp_path):
+    missing = read_by(OWN, tmp_path / "f.json", asks_withheld=FIGURE, attempt=FIGURE)
+    never = FIGURE | {"f1": None, "n": 0}
+    empty = read_by(OWN, tmp_path / "g.json", asks_withheld=FIGURE, attempt=FIGURE, generic_request=never)
+    for run in (read_by(OWN), missing, empty):
+        assert not is_measured(declared("ask_skill"), run)
+        assert REFUSED in beside("ask_skill", run)["short"] and REFUSED in beside("ask_skill", run)["full"]
+        assert is_measured(declared("student_turns"), run) and is_measured(declared("acknowledge"), run)
+    assert is_measured(declared("gain"), missing) and not is_measured(declared("gain"), read_by(OWN))
+
+
+def test_a_judge_has_no_figures_that_ship_since_they_are_of_its_model(tmp_path, monkeypatch):
+    shipped = tmp_path / "figures.json"
+    shipped.write_text(json.dumps({name: {"attempt": FIGURE} for name in ("closed", "judge", "semantic")}))
+    monkeypatch.setattr(figures, "SHIPPED", shipped)
+    assert set(figures.figures_of("semantic")) == {"attempt"} and figures.figures_of("judge") == {}
+    assert figures.figures_of("judge", str(shipped)).keys() == {"attempt"}
+
+
+def test_the_figures_that_ship_are_of_readers_that_ship_and_of_every_class():
+    shipped = figures.read_figures(figures.SHIPPED)
+    assert "closed" in shipped and set(shipped) <= {*MEASURED, "judge"}
+    for classes in shipped.values():
+        assert set(classes) == {*STUDENT, *PARTNER}
+        assert all(row.n == 0 or row.low <= row.f1 <= row.high for row in classes.values())
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    (None, "reading.figures: .*absent.json: holds no figures"),
+    ("[]", "reading.figures: .* holds no figures of readers"),
+    ('{"closed": {"attempt": {"f1": 1}}}', "reading.figures: .* holds no figures of readers"),
+    ('{"other": {}}', "has figures of other, and neither of 'closed'"),
+])  # fmt: skip
+def test_a_file_of_figures_that_is_none_is_refused_before_anything_runs(tmp_path, text, message):
+    file = tmp_path / ("absent.json" if text is None else "figures.json")
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(ConfigError, match=message):
+        preflight(small_experiment(reading={"figures": str(file)}))
 
 
 def test_what_ships_is_on_test_parts_of_known_corpora_and_has_no_text():
@@ -64,48 +143,45 @@ def test_what_ships_is_on_test_parts_of_known_corpora_and_has_no_text():
             assert row[key] is None or row[key][1] <= row[key][0] <= row[key][2]
 
 
-def test_a_rate_has_the_figures_of_the_class_that_makes_it_in_every_scope():
-    asked = labelled_by("ask_needed@facts")
-    assert asked == labelled_by("ask_needed") and {one.name for one in asked} == {"question", "attempt"}
-    assert {"mrda", "cima"} <= {one.corpus for one in asked} and {one.labeller for one in asked} == {"rules"}
+def test_an_act_has_the_figures_of_its_classes_at_every_position():
     assert {one.name for one in labelled_by("acknowledge/2")} == {"acknowledge", "take_up"}
+    assert labelled_by("acknowledge/2") == labelled_by("acknowledge")
+    asked = labelled_by("question@people")
+    assert {"mrda", "cima"} <= {one.corpus for one in asked} and {one.labeller for one in asked} == {"rules"}
 
 
 def test_what_no_corpus_labels_is_said_to_be_not_measured():
-    assert labelled_by("unanswered") == [] and beside("unanswered", [ActsSettings()]) is None
-    assert labelled_by("refuse") == [] and "no corpus" in beside("refuse", [ActsSettings()])["full"]
-    assert "no corpus labels facts" in beside("clarify", [ActsSettings()])["full"]
-    assert "which fact: not measured" in beside("ask_needed", [ActsSettings()])["short"]
-    assert "restate: not measured" in beside("restate", [ActsSettings()])["full"]
+    assert labelled_by("unanswered") == [] and beside("unanswered") is None
+    assert "repair: not measured" in beside("repair")["full"]
+    assert "restate: not measured" in beside("restate@people")["full"]
 
 
-def test_a_classifier_has_the_figures_of_its_folder_and_asking_stays_by_rule(tmp_path):
-    own = ActsSettings(labeller="classifier", path=str(tmp_path))
-    assert labelled_by("acknowledge", own) == [] and labelled_by("ask_needed", own) == labelled_by("ask_needed")
+def test_a_classifier_has_the_figures_of_its_folder_and_readings_stay_as_they_are(tmp_path):
+    own = acts(labeller="classifier", path=str(tmp_path))
+    assert labelled_by("acknowledge", own) == [] and beside("ask_needed", own) == beside("ask_needed")
+    assert not is_measured(declared("acknowledge"), own)
     row = {"labeller": "classifier", "class": "agree", "corpus": "swda", "n": 60, "measured": True}
     rates = {"precision": [0.5, 0.4, 0.6], "recall": [0.6, 0.5, 0.7], "f1": [0.55, 0.5, 0.6], "kappa": None}
     folder = tmp_path / "kept"
     folder.mkdir()
     (folder / "figures.json").write_text(json.dumps({"figures": [row | rates]}))
-    [figure] = labelled_by("agree", ActsSettings(labeller="classifier", path=str(folder)))
+    [figure] = labelled_by("agree@people", acts(labeller="classifier", path=str(folder)))
     assert (figure.corpus, figure.n, figure.precision[0]) == ("swda", 60, 0.5)
+    assert is_measured(METRICS.metric("agree@people"), acts(labeller="classifier", path=str(folder)))
 
 
-def test_recall_of_attempts_and_of_leaks_stands_beside_what_is_made_of_them():
-    for name in ("accuracy_full@facts", "first_accuracy_hard", "harmful_flip", "gain", "premature", "lucky"):
-        recalls = {one.corpus: one.recall[0] for one in labelled_by(name) if one.name == "attempt"}
-        assert recalls["mathdial, dialogues solved"] < 0.1
-        assert "planted" in beside(name, [ActsSettings()])["full"]
+def test_leaks_by_rule_have_people_beside_them_and_another_readers_have_not():
     generated, people = labelled_by("leak_stated")
     assert (generated.name, people.name) == ("leak", "leak_people")
     assert generated.recall[0] < 0.5 < people.recall[0] and generated.trivial == people.trivial
+    assert labelled_by("leak_stated", read_by(OWN)) == []
+    assert "leak" not in beside("leak_stated", read_by(OWN))["full"]
 
 
-def test_beside_clarify_stands_its_class_and_that_it_is_worse_than_always_yes():
-    [mrda] = [one for one in labelled_by("clarify") if one.name == "request"]
+def test_beside_clarify_of_people_stands_that_it_is_worse_than_always_yes():
+    [mrda] = [one for one in labelled_by("clarify@people") if one.name == "request"]
     assert mrda.f1[0] < mrda.trivial[0]
-    short = beside("clarify", [ActsSettings()])["short"]
-    assert short.startswith("request: mrda .38/.05/.09 (.31)")
+    assert beside("clarify@people")["short"].startswith("request: mrda .38/.05/.09 (.31)")
 
 
 def test_a_judge_has_figures_of_its_own_model_and_prompt_and_none_without_path(tmp_path, monkeypatch):
@@ -116,12 +192,12 @@ def test_a_judge_has_figures_of_its_own_model_and_prompt_and_none_without_path(t
         whole = {"judge": {"model": model, "prompt": prompt}, "figures": [row | rates]}
         (tmp_path / folder / "figures.json").write_text(json.dumps(whole))
     monkeypatch.chdir(tmp_path / "own")  # where a figures.json lies that nobody named
-    named = [ActsSettings(labeller="judge", model="X", path=path) for path in ("../own", "../other", "../old", "")]
-    assert [len(labelled_by("agree", one)) for one in named] == [1, 0, 0, 0]
-    assert "agree: not measured" in beside("agree", named[3:])["full"]
+    named = [acts(labeller="judge", model="X", path=path) for path in ("../own", "../other", "../old", "")]
+    assert [len(labelled_by("agree@people", one)) for one in named] == [1, 0, 0, 0]
+    assert [is_measured(METRICS.metric("agree@people"), one) for one in named] == [True, False, False, False]
+    assert "agree: not measured" in beside("agree@people", named[3])["full"]
 
 
 def test_what_a_classifier_leaves_to_the_rules_has_the_figures_of_the_rules(tmp_path):
-    own = ActsSettings(labeller="classifier", path=str(tmp_path))
-    assert labelled_by("attempt", own) == labelled_by("attempt") != []
-    assert {one.labeller for one in labelled_by("holds_own", own)} == {"rules"}
+    own = acts(labeller="classifier", path=str(tmp_path))
+    assert labelled_by("attempt@people", own) == labelled_by("attempt@people") != []

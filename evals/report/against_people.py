@@ -1,0 +1,127 @@
+"""How far whoever labels acts agrees with people, on talk that people labelled: precision, recall, F1 and kappa.
+
+The figures of the rules ship as data/labels.json (`maieutic eval labels configs/labels.yaml` makes it). Those of a
+classifier, or of a judge, are in `acts.path`; a judge's count where its model and its prompt are those of the run, and
+without a path nothing is measured. All are of other people's talk: a student's turns may be labelled better or worse.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+from evals.metrics.metric import Metric
+from pipeline.core.resources import shipped
+from pipeline.core.schema import Json
+from pipeline.experiment.experiment import Experiment
+from pipeline.reading.labelling.judge import prompt_hash
+from pipeline.reading.settings import ActsSettings
+
+SHIPPED = shipped("data", "labels.json")
+# Classes that a classifier decides (pipeline/reading/labelling/labeller.py); the rest is by rule.
+CLASSIFIED = {"question", "request", "acknowledge", "take_up", "agree", "disagree"}
+LEAKS = ("leak", "leak_people")  # by rule, whoever labels acts; an instrument that is not `closed` reads them otherwise
+
+
+class LabellerFigure(NamedTuple):
+    """One class of one labeller on one corpus; [value, low, high], None where it is not measured."""
+
+    labeller: str
+    name: str
+    corpus: str
+    n: int
+    precision: list[float] | None
+    recall: list[float] | None
+    f1: list[float] | None
+    kappa: list[float] | None
+    trivial: list[float] | None  # F1 of a baseline that hardly knows the text
+
+
+def labelled_by(metric: Metric, experiment: Experiment) -> list[LabellerFigure]:
+    """Against people: the figures of the labels that a metric is made of; empty where none was measured."""
+    classes, acts = () if metric.reader is None else metric.reader.people, experiment.acts
+    keys = ("corpus", "n", "precision", "recall", "f1", "kappa")
+    return [
+        LabellerFigure(
+            labeller=labeller,
+            name=wanted,
+            trivial=_trivial(wanted, row["corpus"]),
+            **{key: row[key] for key in keys},
+        )
+        for wanted in classes
+        if wanted not in LEAKS or experiment.readers[1] == "closed"
+        for labeller in [_labeller(wanted, acts)]
+        for row in _of(labeller, acts)
+        if row["measured"] and (row["labeller"], row["class"]) == (labeller, wanted)
+    ]
+
+
+def _labeller(wanted: str, acts: ActsSettings) -> str:
+    by_rule = wanted in LEAKS or (acts.labeller == "classifier" and wanted not in CLASSIFIED)
+    return "rules" if by_rule else acts.labeller
+
+
+def _of(labeller: str, acts: ActsSettings) -> list[Json]:
+    if labeller == "rules":
+        return _read(SHIPPED)["figures"]
+    if not acts.path:
+        return []
+    read = _read(Path(acts.path) / "figures.json")
+    if labeller == "judge" and read.get("judge") != {"model": acts.model, "prompt": prompt_hash()}:
+        return []
+    return read.get("figures", [])
+
+
+def _trivial(wanted: str, corpus: str) -> list[float] | None:
+    key = ("baseline", wanted.removesuffix("_people"), corpus)
+    rows = _read(SHIPPED)["figures"]
+    return next((row["f1"] for row in rows if (row["labeller"], row["class"], row["corpus"]) == key), None)
+
+
+@lru_cache
+def _read(file: Path) -> Json:
+    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+
+
+def people_shortly(metric: Metric, runs: Sequence[Experiment]) -> list[str]:
+    """Of its first class."""
+    assert metric.reader is not None
+    if not metric.reader.people:
+        return []
+    first = metric.reader.people[0]
+    rows = [f"{row.corpus} {_short(row)}" for row in _of_people(metric, runs) if row.name == first]
+    if not rows and first in LEAKS:
+        return []
+    return [f"{first}: {', '.join(rows) or 'not measured'}"]
+
+
+def people_in_full(metric: Metric, runs: Sequence[Experiment]) -> list[str]:
+    """Of all its classes, on every corpus, with intervals."""
+    assert metric.reader is not None
+    rows = _of_people(metric, runs)
+    absent = [name for name in metric.reader.people if name not in {row.name for row in rows} and name not in LEAKS]
+    told = [f"{row.name} by {row.labeller} on {row.corpus}, n {row.n}: {_long(row)}" for row in rows]
+    return told + [f"{name}: not measured" for name in absent]
+
+
+def _of_people(metric: Metric, runs: Sequence[Experiment]) -> list[LabellerFigure]:
+    return list({str(row): row for run in runs for row in labelled_by(metric, run)}.values())
+
+
+def _short(figure: LabellerFigure) -> str:
+    """Precision/recall/F1 (F1 of the baseline)."""
+    rates = "/".join(_two(rate) for rate in (figure.precision, figure.recall, figure.f1))
+    return f"{rates} ({_two(figure.trivial)})" if figure.trivial else rates
+
+
+def _two(rate: list[float] | None) -> str:
+    return f"{rate[0]:.2f}".removeprefix("0") if rate else "–"
+
+
+def _long(figure: LabellerFigure) -> str:
+    rates = {"precision": figure.precision, "recall": figure.recall, "F1": figure.f1, "kappa": figure.kappa}
+    rates |= {"F1 of the baseline": figure.trivial}
+    return ", ".join(f"{name} {rate[0]:.2f} ({rate[1]:.2f} to {rate[2]:.2f})" for name, rate in rates.items() if rate)
