@@ -58,7 +58,7 @@ def p_value(value: float | None) -> str:
 
 
 def standing(row: Json) -> str:
-    """Whether a contrast was named to decide: primary, of a family, or neither; and where nobody knows what was read."""
+    """Whether a contrast was named to decide: primary, of a family, or neither; marked where no reader was measured."""
     named = "primary" if row["primary"] else row["family"] or "exploratory"
     return named if row["measured"] else f"{named}; {REFUSED}"
 

@@ -190,8 +190,8 @@ from pipeline.reading.labelling.context import Unlabelled
 def label(turns):
     return [Unlabelled("empty") if not turn.text else {"question"} if "?" in turn.text else set() for turn in turns]
 
-def hedges(turns):
-    return [{"hedge"} for turn in turns]
+def mends(turns):
+    return [{"hedge", "repair"} for turn in turns]
 
 def short(turns):
     return [set()]
@@ -231,15 +231,16 @@ def test_what_labels_no_turns_is_refused_with_what_was_expected(own, name, messa
         Own(f"{own}:{name}")([TurnInContext("a"), TurnInContext("b")])
 
 
-def test_an_exam_is_read_by_a_labeller_outside_the_repository(own, tmp_path):
+def test_a_labeller_outside_the_repository_reads_the_acts_that_no_instrument_does(own, tmp_path):
     made = Experiment.model_validate({
         "name": "own", "out": str(tmp_path / "run"), "seeds": [1], "engine": {"kind": "scripted"},
         "tasks": {"train": {"full": 1}, "exam": {"full": 2, "underspecified": 2}},
-        "conditions": {"facts": {"partition": "facts"}}, "acts": {"labeller": f"{own}:hedges"},
+        "conditions": {"facts": {"partition": "facts"}}, "acts": {"labeller": f"{own}:mends"},
         "exams": {"include": ["grounding"], "samples": 2, "episodes": 1},
     })  # fmt: skip
     preflight(made)
     path = asyncio.run(examine(Cell(made, "base", 1), None, ScriptedModel(), ScriptedModel(), *exam_tasks(made)))
     rows = [json.loads(line) for line in path.read_text().splitlines()]
-    assert {row["metric"].partition("/")[0] for row in rows if row["hits"]} == {"hedge"}
+    rates = {row["metric"].partition("/")[0]: row["hits"] / row["n"] for row in rows}
+    assert rates["repair"] == 1 and rates["hedge"] == rates["acknowledge"] == rates["other_question"] == 0
     assert any(row["metric"] == "unlabelled" for row in rows)
