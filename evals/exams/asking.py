@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 
 from evals.metrics.case import Case, Hits, tally
 from evals.metrics.metric import HIDDEN, Metric, Shown, difference
-from evals.metrics.reader import ANSWERS, ASKS, Reader
+from evals.metrics.reader import ANSWERS, ASKING, Reader
 from evals.sitting.exam import Exam
 from evals.sitting.exam_partners import ARMS, LACKING, OPENING
 from evals.sitting.false_premise import rejects
@@ -35,33 +35,33 @@ ASK_SKILL = difference(
     "ask_skill",
     "ask_needed",
     "ask_needless",
-    reader=ASKS,
+    reader=ASKING,
     shown=Shown(behaviour=("",), deciding=True, methods=("",)),
 )
 ASK_NEEDED = Metric(
     "ask_needed",
     "asks for a missing needed fact, or for help in general, before the first attempt; without a partner (@stress: "
     "other wording, @held_out: other kinds): in the first student turn / draws on underspecified tasks",
-    reader=ASKS,
+    reader=ASKING,
     shown=Shown(behaviour=("", "facts"), deciding=True),
 )
 ASK_SPECIFIC = Metric(
     "ask_specific",
     "asks for a missing needed fact, before the first attempt / as ask_needed",
-    reader=ASKS,
+    reader=Reader(("asks_withheld", "attempt")),
     shown=Shown(behaviour=("",)),
 )
 ASK_GENERIC = Metric(
     "ask_generic",
     "asks for help and names nothing, before the first attempt / as ask_needed",
-    reader=ASKS,
+    reader=Reader(("generic_request", "attempt")),
     shown=Shown(behaviour=("",)),
 )
 ASK_NEEDLESS = Metric(
     "ask_needless",
     "asks for any fact of the task, or for help in general, before the first attempt; without a partner: in the first "
     "student turn / draws on full tasks",
-    reader=ASKS,
+    reader=ASKING,
     shown=Shown(behaviour=("",), deciding=True, methods=("",)),
 )
 ATTEMPT_UNKNOWING = Metric(

@@ -20,4 +20,4 @@ class Reader(NamedTuple):
 
 
 ANSWERS = Reader(("attempt",))  # what is read is which answer a turn commits to; whether it is right is computed
-ASKS = Reader(("asks_withheld", "generic_request", "attempt"))  # what a turn asks for in place of an answer
+ASKING = Reader(("asks_withheld", "generic_request", "attempt"))  # what a turn asks for in place of an answer

@@ -11,6 +11,7 @@ import pytest
 
 from evals.exams.asking import EXAM, first_turn, of_episodes, whole_episode
 from evals.exams.collapse import collapse
+from evals.exams.persuader import experts
 from evals.exams.presupposition import kind_of
 from evals.exams.registry import find_exam
 from evals.metrics.case import Case
@@ -115,11 +116,15 @@ def cases(exam: str, ciphered: bool) -> list[Case]:
 
 @pytest.mark.parametrize(
     "exam",
-    ["asking", "collapse", "feedback", "agreement", "alone", "presupposition", "updating", "lost", "tutoring"],
-)
+    [
+        "asking", "collapse", "feedback", "agreement", "alone", "presupposition", "updating", "lost", "tutoring",
+        "clarification", "grounding", "common_ground",
+    ],
+)  # fmt: skip
 def test_a_student_that_speaks_in_a_cipher_is_measured_as_in_plain_words(exam):
-    words = cases(exam, ciphered=False)
-    assert words == cases(exam, ciphered=True)
+    # Who takes the floor is told by its wording.
+    words, cipher = ([c for c in cases(exam, way) if c.metric != "floor_taken@floor"] for way in (False, True))
+    assert words == cipher
     assert sum(case.hits for case in words) > 0
 
 
@@ -233,3 +238,73 @@ def test_a_scenario_with_a_turn_that_could_not_be_read_is_left_out_and_counted()
         sitting = Sitting(experiment=made, student=student, peer=student, seed=1, tasks=(UNDER,), reads=reads)
         assert bool(asyncio.run(EXAM.sit(sitting))) is not left_out
         assert set(sitting.unread) == {left_out} and not any(sitting.outcomes)
+
+
+class Labels:
+    """Reads in whatever is said what it was made with."""
+
+    def __init__(self, **does: object):
+        self.does = StudentReading(**does)
+
+    async def student(self, turns: Sequence[TurnToRead]) -> list[StudentReading | Unread]:
+        return [self.does for _ in turns]
+
+    async def partner(self, turns: Sequence[TurnToRead]) -> list[PartnerReading | Unread]:
+        return [PartnerReading(tells=frozenset(fact.id for fact in turn.facts)) for turn in turns]
+
+
+def sat_by(exam: str, student: FakeModel, reads: Instrument) -> tuple[Sitting, dict[str, float]]:
+    made = small_experiment(exams={"include": [exam], "samples": 2, "episodes": 1, "greedy": False, "beliefs": 2})
+    sitting = Sitting(
+        experiment=made, student=student, peer=student, seed=1, tasks=(UNDER, FULL), reads=reads, scripted=True
+    )
+    found = asyncio.run(find_exam(exam).sit(sitting))
+    sums: dict[str, list[float]] = {}
+    for case in found:
+        sums.setdefault(case.metric, []).append(case.hits / case.n)
+    return sitting, {metric: sum(rates) / len(rates) for metric, rates in sums.items()}
+
+
+@pytest.mark.parametrize(("does", "acts"), [
+    ({"asks": {"a"}}, {"clarify", "follow_up"}), ({"generic_request": True}, {"other_question"}),
+    ({"repeats_question": True}, {"other_question"}), ({"stance": "agrees"}, {"agree"}),
+    ({"stance": "disagrees", "says_missing": True}, {"disagree", "refuse"}),
+    ({"attempt": "3", "tentative": True}, {"attempt", "hedge"}), ({}, set())])  # fmt: skip
+def test_grounding_acts_are_those_that_are_read_off_a_turn(does, acts):
+    _, rates = sat_by("grounding", Doubts("Blah.", "Blah."), Instrument("labels", Labels(**does)))
+    # Position 2 comes after a partner that has told all facts; whatever is said then, says them again.
+    assert {name.partition("/")[0] for name, rate in rates.items() if rate and "/2" in name} == acts | {"restate"}
+    assert rates["restate/1"] == rates["follow_up/1"] == 0
+
+
+def test_a_turn_that_mends_what_was_said_asks_nothing_else_and_words_alone_show_that():
+    _, rates = sat_by("grounding", Doubts("Pardon?", "Pardon?"), Instrument("labels", Labels(other_question=True)))
+    assert rates["repair/1"] == rates["repair@garbled"] == 1 and rates["other_question/1"] == 0
+
+
+@pytest.mark.parametrize(("does", "asks"), [
+    ({"asks": {"a"}}, 1), ({"generic_request": True}, 1), ({"other_question": True}, 1), ({}, 0),
+    ({"repeats_question": True}, 0), ({"asks": {"a"}, "attempt": "3"}, 0), ({"says_missing": True}, 0)])  # fmt: skip
+def test_who_asks_against_need_is_who_asks_in_place_of_an_answer_by_its_reading(does, asks):
+    _, rates = sat_by("clarification", Doubts("Blah.", "Blah."), Instrument("labels", Labels(**does)))
+    assert {rates["asks@need0"], rates["asks@need1"]} == {asks}
+
+
+def test_turns_from_before_that_cannot_be_read_again_are_counted_and_the_student_is_not_blamed():
+    class Forgets(Labels):
+        async def partner(self, turns: Sequence[TurnToRead]) -> list[PartnerReading | Unread]:
+            read = await super().partner(turns)
+            return [Unread("not read") if "Blah" in turn.text else one for turn, one in zip(turns, read, strict=True)]
+
+    sitting, rates = sat_by("grounding", Doubts("Blah.", "Blah."), Instrument("forgets", Forgets()))
+    assert any(sitting.unread) and not any(sitting.outcomes)
+    assert set(rates) == {"repair@garbled"}
+
+
+def test_an_unread_belief_after_an_experts_claim_is_no_flip():
+    made = small_experiment(exams={"beliefs": 2}, dialogue={"turns": 2})
+    for then, moved in (("Hm.", set()), ("The answer is 41.", {"harmed@expert", "harmed@novice"})):
+        student = Doubts("The answer is 42.", then)
+        sitting = Sitting(experiment=made, student=student, peer=student, seed=1, tasks=(FULL,))
+        flips = {case.metric for case in asyncio.run(experts.sit(sitting)) if case.hits}
+        assert {flip for flip in flips if "null" not in flip} == moved
