@@ -50,6 +50,8 @@ def asking(student: Student, shapes: Iterable[Shape], turns: int) -> dict[str, f
 def _first_turn(sums: Sums, shape: Shape, weight: float, said: Said) -> None:
     if shape.missing:
         sums.note("ask_needed", weight, said.act.kind in ("ask", "generic"))
+        sums.note("ask_specific", weight, said.act.kind == "ask")
+        sums.note("ask_generic", weight, said.act.kind == "generic")
         sums.note("attempt_unknowing", weight, bool(said.named))
     elif shape.specification == "false_premise":
         sums.note("premise_rejected", weight, said.act.kind == "reject")
@@ -74,10 +76,11 @@ def _episode(sums: Sums, arm: str, shape: Shape, weight: float, talk: list[Said]
     sums.note(f"student_turns@{arm}", weight, len(talk))
     for said in talk:
         if ARMS[arm].yields and said.told is not None and said.scene.missing:
-            asks = said.act.kind in ASKS
             # A volunteer's next fact is the one that is asked for: both take them in their order.
-            hit = said.told > 0 and (not asks or said.act.kind == "ask")
-            sums.note(f"yield@{arm}" if asks else f"unprompted@{arm}", weight, hit)
+            if said.act.kind == "ask":
+                sums.note(f"yield@{arm}", weight, said.told > 0)
+            elif said.act.kind not in ASKS:
+                sums.note(f"unprompted@{arm}", weight, said.told > 0)
 
 
 def feedback(student: Student, shapes: Iterable[Shape], turns: int) -> dict[str, float]:
