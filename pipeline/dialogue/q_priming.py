@@ -8,15 +8,15 @@ what the partner knows; the transcript that a student learns from stays public (
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Sequence
 
-from pipeline.core.schema import Task, Turn
+from pipeline.core.schema import Fact, Task, Turn
 from pipeline.dialogue.episode import Episode
 from pipeline.engines.model import Sampling
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.known import known
 from pipeline.knowledge.view import probe
-from pipeline.reading.acts import given
 from pipeline.reading.sentences import sentences
 from pipeline.reading.stored import heard_right
 
@@ -51,11 +51,21 @@ async def question_instead(episode: Episode, turns: Sequence[Turn], seed: int) -
 def rule_question(task: Task, condition: Condition, turns: Sequence[Turn]) -> str:
     """A question for the first needed fact that only the partner knows and has not told."""
     knows = known(task, condition, "partner")
-    told = {i for turn in turns if turn.party == "partner" for i in given(turn.text, knows.facts)}
-    wanted = [fact for fact in knows.private if fact.needed and fact.id not in told]
-    if not wanted:
-        return NOTHING_TO_ASK
-    return wanted[0].ask or "Can you tell me more?"
+    told = [turn.text for turn in turns if turn.party == "partner"]
+    wanted = [fact for fact in knows.private if fact.needed and not any(fact.text in text for text in told)]
+    return question_for(wanted[0]) if wanted else NOTHING_TO_ASK
+
+
+def question_for(fact: Fact) -> str:
+    """The fact's own question; where the source has none, the fact with its numbers, or its second half, left out."""
+    if fact.ask:
+        return fact.ask
+    text = fact.text.rstrip(".!?")
+    gaps = re.sub(r"[$£€]?\d[\d.,/]*%?", "...", text)
+    if gaps != text:
+        return f'What is the number that belongs here: "{gaps}"?'
+    words = text.split()
+    return f'How does this go on: "{" ".join(words[: (len(words) + 1) // 2])} ..."?'
 
 
 def model_question(text: str) -> str:

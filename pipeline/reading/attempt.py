@@ -14,6 +14,7 @@ _SPOKEN = rf"(?:(?:minus|negative)\s)?(?:\ban?\s)?\b{_WORD}(?:[\s-](?:(?:and|a|a
 _SCALED = r"(?:\s(?:dozen|hundred|thousand|million|billion)\b)?"
 # Atomic: what may not follow "two hundred" or "32.5" may not follow its "two" or "32" either.
 _SAID = rf"(?>{_NUMBER}{_SCALED}|{_SPOKEN})"
+_NUMBERS = re.compile(_SAID, re.I)
 _ATTEMPT = re.compile(
     r"(?:\b(?:answer (?:is|was|would be|should be|must be)|answer:|i get|i guess)|####)"
     rf"[\s:*]*(?:\\?\$|\\\()?({_SAID})(?![\d\w]|[,:]\d|\s*[-+x/=]|\s*\*(?!\*)|\s+(?:and\s+)?[a-z]+\s*[-+*/=]?\s*\d"
@@ -51,10 +52,10 @@ def attempt(text: str, question: str = "", entry: str = "") -> str | None:
         return program(text, entry)
     bare = _BARE.search(text)
     if bare and _is_number(bare):
-        return _written(bare.group(1))
+        return as_written(bare.group(1))
     answers = [answer for part in sentences(text) for answer in _named(part)]
     if answers:
-        return _written(answers[-1])
+        return as_written(answers[-1])
     if re.search(r"\bthat is impossible\b(?! to)", text, re.I):
         return "impossible"
     return _closing(text, question) if question else None
@@ -78,7 +79,13 @@ def _is_number(match: re.Match[str]) -> bool:
     return spoken(written) is not None and not pronoun and not re.match(r"\s+of\b", match.string[match.end() :])
 
 
-def _written(answer: str) -> str:
+def said_numbers(text: str) -> list[tuple[int, int]]:
+    """Where the numbers of a text stand, in digits or words: start and end of each."""
+    return [match.span() for match in _NUMBERS.finditer(text)]
+
+
+def as_written(answer: str) -> str:
+    """A number in plain signs: "$1,200." is "1200", "twelve" is "12"."""
     if re.match(r"[a-z]", answer, re.I) and (value := spoken(answer)) is not None:
         return str(value)
     plain = re.sub(r"(?<=\d)[ \u00a0\u202f](?=\d{3}\b)", "", answer.replace("−", "-"))
@@ -93,7 +100,7 @@ def _closing(text: str, question: str) -> str | None:
         return None
     # What stands before "how many" is a condition, and its number is no answer ("until he can hold it for 90 seconds").
     wanted = content_words(re.split(r"\b(?:how (?:many|much)|what)\b", goal[0], flags=re.I)[-1])
-    answer = _written(match.group(1))
+    answer = as_written(match.group(1))
     if not wanted or answer in re.findall(r"\d+", goal[0]) or len(wanted & content_words(last[0])) < 0.5 * len(wanted):
         return None
     return answer

@@ -24,6 +24,10 @@ def open_reader(name: str, model: str = "", engine: Engine = Engine()) -> Reader
         raise ConfigError(f"{name!r} is of type {type(reader).__name__}, expected a Reader (pipeline.reading.protocol)")
     if name == "closed":
         return Closed()
+    if name in ("semantic", "cross_encoder"):
+        from pipeline.reading.semantic.natural_reader import shipped_reader  # torch and peft take seconds to import
+
+        return shipped_reader(name)
     if name == "judge":
         if not model:
             raise ConfigError("a judge of turns needs a model: reading.model, or --model")

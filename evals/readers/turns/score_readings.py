@@ -113,6 +113,15 @@ def _counts(cases: Sequence[tuple], decide: Callable[..., Decisions]) -> np.ndar
     return counts
 
 
+def f1(rows: Sequence[LabelledRow], readings: Sequence[StudentReading | PartnerReading], name: str) -> float:
+    """Of one class, as `score_readings` has it, without the interval."""
+    party, parts = ("student", STUDENT[name]) if name in STUDENT else ("partner", PARTNER[name])
+    pairs = zip(rows, readings, strict=True)
+    cases = [(row, row.truth, reading) for row, reading in pairs if row.kind == party]
+    counts = [_counts(cases, part) for part in parts]
+    return float(np.mean([_figures(part.sum(axis=0, keepdims=True))[0, 2] for part in counts]))
+
+
 def _score(classes: Sequence[np.ndarray]) -> ClassScore:
     weights = cluster_bootstrap(len(classes[0]))
     whole = [_figures(counts.sum(axis=0, keepdims=True)) for counts in classes]

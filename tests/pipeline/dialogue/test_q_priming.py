@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from pipeline.core.schema import Task, Turn
+from pipeline.core.schema import Fact, Task, Turn
 from pipeline.dialogue.episode import Cast, Episode, Played
-from pipeline.dialogue.q_priming import NOTHING_TO_ASK, is_primed, model_question, rule_question
+from pipeline.dialogue.q_priming import NOTHING_TO_ASK, is_primed, model_question, question_for, rule_question
 from pipeline.dialogue.turn_taking import play
 from pipeline.experiment.settings import DialogueSettings
 from pipeline.knowledge.condition import Condition
@@ -90,3 +90,15 @@ def test_a_model_that_writes_questions_reads_its_own_view_and_the_student_never_
 )
 def test_of_what_a_model_writes_the_first_question_is_taken(text, question):
     assert model_question(text) == question
+
+
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        ("Wendy spent 25 years as an accountant.",
+         'What is the number that belongs here: "Wendy spent ... years as an accountant"?'),
+        ("An empty list raises a ValueError.", 'How does this go on: "An empty list ..."?'),
+    ],
+)  # fmt: skip
+def test_a_question_for_a_fact_without_one_names_it_and_not_its_value(text: str, question: str):
+    assert question_for(Fact(id="f", text=text, public=False)) == question

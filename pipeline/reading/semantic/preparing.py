@@ -1,0 +1,92 @@
+"""A turn as the network takes it: its tokens, those of the question and of each fact, and what was counted of it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pipeline.reading.protocol import TurnToRead
+from pipeline.reading.semantic.features import (
+    Span,
+    pair_features,
+    said_last,
+    span_features,
+    spans,
+    turn_features,
+)
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
+
+LONGEST_TURN, LONGEST_BEFORE, LONGEST_ANSWER = 900, 200, 80  # characters; of turns the last ones
+MOST_TOKENS, MOST_OF_A_FACT = 224, 64
+MOST_SENTENCES = 8
+
+
+@dataclass
+class PreparedTurn:
+    """`ids`, `types`: the other party's last turn and the turn itself; `own`: 1.0 at the turn's own tokens.
+
+    `beside`: the texts that are laid beside it: the question's last sentence, in a partner's turn the answer, and the
+    facts. `sentences`: of the turn, the whole first.
+    """
+
+    turn: TurnToRead
+    ids: list[int]
+    types: list[int]
+    own: list[float]
+    beside: list[str]
+    sentences: list[str]
+    features: list[float]
+    pair_features: list[list[float]]
+    spans: list[tuple[Span, int, int]]  # with the first and the last token
+    span_features: list[list[float]]
+    kept: dict[str, list] = field(default_factory=dict)  # what the frozen encoder says of it, once it was asked
+
+    @property
+    def before_facts(self) -> int:
+        """How many of `beside` are no facts."""
+        return len(self.beside) - len(self.turn.facts)
+
+
+def prepare(turn: TurnToRead, tokenizer: PreTrainedTokenizerBase) -> PreparedTurn:
+    """Turns longer than the network takes lose their beginning, where answers seldom stand."""
+    other = said_last(turn, "partner" if turn.party == "student" else "student")[-LONGEST_BEFORE:]
+    text = turn.text[-LONGEST_TURN:]
+    shift = len(turn.text) - len(text)
+    tokens = tokenizer(
+        f"{turn.party}: {other}", text, truncation="longest_first", max_length=MOST_TOKENS, return_offsets_mapping=True
+    )
+    whose, places = tokens.sequence_ids(), tokens["offset_mapping"]
+    of_turn = [(i, start + shift, end + shift) for i, (who, (start, end)) in enumerate(zip(whose, places, strict=True))
+               if who == 1]  # fmt: skip
+    placed = []
+    for span in spans(turn):
+        covered = [i for i, start, end in of_turn if start < span.end and end > span.start]
+        if covered:
+            placed.append((span, covered[0], covered[-1]))
+    answer = [f"answer: {turn.answer[:LONGEST_ANSWER]}"] if turn.party == "partner" else []
+    return PreparedTurn(
+        turn=turn,
+        ids=tokens["input_ids"],
+        types=tokens["token_type_ids"],
+        own=[float(who == 1) for who in whose],
+        beside=[_goal(turn.question), *answer, *(fact.text for fact in turn.facts)],
+        sentences=[text, *_sentences(text)],
+        features=turn_features(turn),
+        pair_features=[pair_features(turn, fact) for fact in turn.facts],
+        spans=placed,
+        span_features=[span_features(turn, span) for span, _, _ in placed],
+    )
+
+
+def _goal(question: str) -> str:
+    """What is asked: the last sentence with a question mark, else the last one."""
+    parts = re.split(r"(?<=[.!?])\s+", question.strip())
+    return next((part for part in reversed(parts) if "?" in part), parts[-1])
+
+
+def _sentences(text: str) -> list[str]:
+    parts = [part for part in re.split(r"(?<=[.!?])\s+|\n+", text) if len(part.split()) > 1]
+    return parts[:MOST_SENTENCES] or [text]
