@@ -6,6 +6,8 @@ SHIPPED = {
     "maieutic.data": "data",
     "maieutic.data.base": "data/base",
     "maieutic.data.reading": "data/reading",
+    "maieutic.data.readers.semantic": "data/readers/semantic",
+    "maieutic.data.readers.cross_encoder": "data/readers/cross_encoder",
     "maieutic.configs": "configs",
 }
 CODE = ("maieutic*", "pipeline*", "training*", "evals*")

@@ -12,7 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from peft import LoraConfig, get_peft_model
@@ -57,12 +57,12 @@ class ReadingNetwork(nn.Module):
         super().__init__()
         self.lower, self.similar = lower, similar
         self.tokenizer = AutoTokenizer.from_pretrained(encoder)
-        self.frozen = AutoModel.from_pretrained(encoder).eval().requires_grad_(False)
+        self.frozen: Any = AutoModel.from_pretrained(encoder).eval().requires_grad_(False)
         adapted = LoraConfig(
             r=rank, lora_alpha=2 * rank, lora_dropout=0.05, target_modules=["query", "key", "value", "dense"]
         )
         self.tuned = get_peft_model(copy.deepcopy(self.frozen), adapted)
-        self.merged: nn.Module | None = None
+        self.merged: Any = None
         of_pair, of_question = SIMILARITIES[similar]
         self.segment = nn.Parameter(torch.zeros(4, WIDTH))  # turn, question, answer, fact
         self.rivalry = nn.Parameter(torch.tensor(0.3))
@@ -148,7 +148,7 @@ class ReadingNetwork(nn.Module):
         ids = pad_sequence([torch.tensor(turn.ids) for turn in turns], batch_first=True)
         types = pad_sequence([torch.tensor(turn.types) for turn in turns], batch_first=True)
         mask = pad_sequence([torch.ones(len(turn.ids)) for turn in turns], batch_first=True)
-        tuned = self.tuned.get_base_model() if self.merged is None else self.merged
+        tuned: Any = self.tuned.get_base_model() if self.merged is None else self.merged
         apart = self._layers(tuned, tuned.embeddings(input_ids=ids, token_type_ids=types), mask, 0, self.lower)
         joined, places = [], []
         for i, turn in enumerate(turns):
@@ -163,7 +163,7 @@ class ReadingNetwork(nn.Module):
         mask = pad_sequence([torch.ones(len(states)) for states in joined], batch_first=True)
         return self._layers(tuned, pad_sequence(joined, batch_first=True), mask, self.lower, LAYERS), places
 
-    def _layers(self, model: nn.Module, states: Tensor, mask: Tensor, start: int, end: int) -> Tensor:
+    def _layers(self, model: Any, states: Tensor, mask: Tensor, start: int, end: int) -> Tensor:
         unseen = (1 - mask[:, None, None, :]) * torch.finfo(torch.bfloat16).min
         with torch.autocast("cpu", torch.bfloat16):
             for layer in model.encoder.layer[start:end]:
