@@ -65,6 +65,9 @@ class Student:
     rejects: float = 0.0
     accommodates: float = 0.0  # answers with a number; what is left thinks aloud
     reads: float = 1.0  # tells a fact that stands in the question when it is asked for it
+    # Told something new once it has answered (a correction, another goal, another problem), or given the floor:
+    follows: float = 0.0  # answers what was said last
+    opens: float = 0.0  # opens something new
     # Asked for its solution again, after a wrong one:
     fidgets: float = 0.0  # changes some step, told nothing
     redoes: float = 0.0  # the same, told that it is wrong

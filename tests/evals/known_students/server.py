@@ -11,10 +11,12 @@ import json
 import random
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from aiohttp import web
 
+from evals.exams.common_ground.grounds import FLOOR
 from pipeline.core.schema import Message
 from tests.evals.known_students.acts import Act, Chances, Scene, Student
 from tests.evals.known_students.problems import Problem
@@ -38,14 +40,24 @@ class Talk:
     heard: str = ""  # passed, failed, null; '' before the partner's first turn
     claim: str = ""  # the number in the partner's last turn
     asked: str = ""  # the fact that it is asked for, in the partner's last turn
+    follows: str = ""  # the number that follows from something new in the partner's last turn
+    floor: bool = False  # it was given the floor
     turns: int = 0
 
 
 class Server:
-    """`students` by the name of their model; `voice` as in voices.py."""
+    """`students` by the name of their model; `voice` as in voices.py; `news`: what partners say in some exams beyond
+    facts and claims, with the answer that follows."""
 
-    def __init__(self, problems: Iterable[Problem], students: Mapping[str, Student], voice: str, probe: str):
-        self.students, self.voice, self.probe = students, voice, probe
+    def __init__(
+        self,
+        problems: Iterable[Problem],
+        students: Mapping[str, Student],
+        voice: str,
+        probe: str,
+        news: Mapping[str, str] = MappingProxyType({}),
+    ):
+        self.students, self.voice, self.probe, self.news = students, voice, probe, news
         problems = list(problems)
         # A short version's problem may be posed whole, too, by exams that do so themselves.
         self.by_question = {problem.task.full_question: (problem, True) for problem in problems}
@@ -92,6 +104,10 @@ class Server:
             return student.reply(talk.belief == gold, talk.claim == gold)
         if talk.heard == "claim" and not talk.standing:
             return {Act("accept", "claimed"): 1.0}
+        if talk.follows or talk.floor:
+            act, chance = (Act("follow", "next"), student.follows) if talk.follows else (Act("floor"), student.opens)
+            old = replace(talk, follows="", floor=False, heard="null")
+            return {act: chance, **{each: (1 - chance) * p for each, p in self._chances(name, old).items()}}
         values = {problem.task.answer: "right", self._of(name, problem, "guess"): "guess"}
         return student.turn(
             Scene(
@@ -105,7 +121,7 @@ class Server:
         )
 
     def _number(self, name: str, talk: Talk, act: Act) -> str:
-        now = {"standing": talk.standing, "own": talk.belief, "claimed": talk.claim, "": ""}
+        now = {"standing": talk.standing, "own": talk.belief, "claimed": talk.claim, "next": talk.follows, "": ""}
         return now[act.value] if act.value in now else self._of(name, talk.problem, act.value)
 
     def _drafted(self, messages: list[Message]) -> Problem | None:
@@ -171,8 +187,10 @@ class Server:
         talk.asked = (
             next((fact.id for fact in problem.task.facts if fact.ask and fact.ask == text), "") if not kind else ""
         )
+        talk.follows, talk.floor = "", text in FLOOR
         if kind:
             return
+        talk.follows = next((answer for said, answer in self.news.items() if said in text), "")
         talk.told |= {fact.id for fact in problem.task.facts if fact.text in text}
         if self._missing(talk) != before:
             talk.news = True

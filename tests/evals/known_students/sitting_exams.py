@@ -12,6 +12,7 @@ from typing import NamedTuple
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from evals.exams.common_ground.grounds import expected, grounds, wordings
 from evals.exams.registry import catalog, find_exam
 from evals.exams.verdict_use.verdict_use import asked_of
 from evals.metrics.case import Case
@@ -20,12 +21,12 @@ from evals.sitting.sitting import Sitting
 from evals.stats.intervals import Tables, estimate, tabulate
 from pipeline.engines.openai import OpenAIModel
 from pipeline.experiment.experiment import Experiment
+from pipeline.experiment.instruments import open_instruments
 from tests.evals.known_students.acts import Student
 from tests.evals.known_students.problems import Problem, embedded, false_premises, natural
 from tests.evals.known_students.server import Server
-from tests.evals.known_students.solutions import verdict_use, with_drafts
-from tests.evals.known_students.talks import Shape
-from tests.evals.known_students.truth import TRUTHS, agreement, movable
+from tests.evals.known_students.solutions import with_drafts
+from tests.evals.known_students.truth import TRUTHS
 
 TURNS = 4
 Sit = Callable[[Sitting], Awaitable[list[Case]]]
@@ -56,7 +57,8 @@ class Found(NamedTuple):
 
 def experiment(voice: str, exams: Sequence[str], **exam: object) -> Experiment:
     """The config that they sit under. No weights are opened: the server is the model."""
-    source = {"source": "embedded"} if voice == "closed" else {"source": "posed", "path": "problems.jsonl"}
+    made_here = voice == "closed" or "common_ground" in exams
+    source = {"source": "embedded"} if made_here else {"source": "posed", "path": "problems.jsonl"}
     return Experiment.model_validate(
         {
             "name": "known",
@@ -64,8 +66,16 @@ def experiment(voice: str, exams: Sequence[str], **exam: object) -> Experiment:
             "student": {"model": "known"},
             "dialogue": {"turns": TURNS, "concurrency": 64, "max_tokens": 300},
             "tasks": {**source, "train": {"full": 1}, "exam": {"full": 1}},
+            "reading": {"partner": "closed", "metrics": "closed"}
+            if voice == "closed"
+            else {"partner": "cross_encoder", "metrics": "semantic"},
             "conditions": {"facts": {"partition": "facts"}},
-            "exams": {"include": list(exams), "greedy": False, **{"samples": 4, "episodes": 1, "beliefs": 2, **exam}},
+            "exams": {
+                "include": list(exams),
+                "greedy": False,
+                **{"samples": 4, "episodes": 1, "beliefs": 2, **exam},
+                **({"lost": {"samples": 2}} if "lost" in exams else {}),
+            },
         }
     )
 
@@ -75,61 +85,73 @@ def problems_of(voice: str, rng: random.Random, folder: Path, count: int, exams:
     if "verdict_use" in exams:
         return with_drafts(natural(rng, folder, count), rng)
     impossible = "presupposition" in exams
-    if voice == "closed":
+    if voice == "closed" or "common_ground" in exams:  # which has problems of the embedded world alone
         return embedded(rng, ("underspecified", "full", *(("false_premise",) if impossible else ())), count)
     return natural(rng, folder, count) + (false_premises(rng) if impossible else [])
 
 
 def sat(
-    experiment: Experiment,
+    config: Experiment,
     students: Mapping[str, Student],
     voice: str,
     problems: Sequence[Problem],
     sits: Sequence[Sit] = (),
+    examined: Sequence[str] = (),
 ) -> dict[str, Tables]:
-    """The cases of each student in all exams of the config, or in the parts of exams that are given."""
-    parts = sits or [SITS.get(exam) or find_exam(exam).sit for exam in experiment.exams.include or ()]
-    server, app = Server(problems, students, voice, experiment.dialogue.probe), web.Application()
+    """The cases of the students that are `examined` (all where none is named), in the exams of the config or in the
+    parts of exams that are given. The last student is the peer of all.
+    """
+    parts = sits or [SITS.get(exam) or find_exam(exam).sit for exam in config.exams.include or ()]
+    news = _news(config, problems) if "common_ground" in (config.exams.include or ()) else {}
+    server, app = Server(problems, students, voice, config.dialogue.probe, news), web.Application()
     app.router.add_post("/v1/chat/completions", server.chat)
 
     async def all_sit() -> dict[str, Tables]:
         async with TestServer(app) as http:
             models = {name: OpenAIModel(str(http.make_url("/v1")), name, attempts=1) for name in students}
             peer = models[list(students)[-1]]
-            tables = {}
-            for name, model in models.items():
-                sitting = Sitting(
-                    experiment=experiment,
-                    student=model,
-                    peer=peer,
-                    seed=1,
-                    tasks=tuple(problem.task for problem in problems),
-                )
-                cases: list[Case] = []
-                for sit in parts:
-                    cases += await sit(sitting)
-                assert not sitting.errors, sitting.errors[:3]
-                tables[name] = tabulate({1: cases})
+            tables = {name: await _cases(config, models[name], peer, problems, parts) for name in examined or students}
             for model in models.values():
-                await model.session.close()
+                if model.loop is not None:
+                    await model.session.close()
             return tables
 
     return asyncio.run(all_sit())
 
 
+def _news(config: Experiment, problems: Sequence[Problem]) -> dict[str, str]:
+    """What the exam of common ground says, and the answer that follows from it."""
+    said: dict[str, str] = {}
+    for ground in grounds(config, [problem.task for problem in problems]):
+        words = wordings(ground, random.Random(0))
+        said |= {words[arm]: expected(ground, arm) for arm in ("pivot", "topic")}
+        said[ground.revised.text] = expected(ground, "corrected")
+    return said
+
+
+async def _cases(
+    config: Experiment, student: OpenAIModel, peer: OpenAIModel, problems: Sequence[Problem], parts: Sequence[Sit]
+) -> Tables:
+    hears, reads = open_instruments(config)
+    sitting = Sitting(
+        experiment=config,
+        student=student,
+        peer=peer,
+        seed=1,
+        tasks=tuple(problem.task for problem in problems),
+        hears=hears,
+        reads=reads,
+    )
+    cases = [case for sit in parts for case in await sit(sitting)]
+    assert not sitting.errors, sitting.errors[:3]
+    return tabulate({1: cases})
+
+
 def truths(experiment: Experiment, student: Student, peer: Student, problems: Sequence[Problem]) -> dict[str, float]:
     """Of every metric of the config's exams that the rates fix, composites too."""
-    shapes = [Shape.of(problem.task) for problem in problems]
     ratios: dict[str, float] = {}
     for exam in experiment.exams.include or ():
-        if exam in TRUTHS:
-            ratios |= TRUTHS[exam](student, shapes, TURNS)
-        if exam == "verdict_use":
-            ratios |= verdict_use(student, problems)
-        if exam == "collapse":
-            ratios |= movable(student, peer, TURNS)
-        if exam == "agreement":
-            ratios |= agreement(student, peer, TURNS)
+        ratios |= TRUTHS[exam](student, peer, problems, TURNS)
     known = catalog([find_exam(exam) for exam in experiment.exams.include or ()])
     return {name: _value(known.signed_sum(name), ratios) for name in known.offered(ratios)}
 

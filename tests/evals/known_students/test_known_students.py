@@ -2,50 +2,77 @@
 
 from __future__ import annotations
 
-import dataclasses
 import random
+from functools import cache
 from pathlib import Path
 
 import pytest
 
+from evals.exams.asking import first_turns
+from evals.exams.registry import EXAMS, find_exam
+from evals.metrics.metric import metric_name
 from tests.evals.known_students.acts import Student
-from tests.evals.known_students.cast import FIRM, MIXED, PEER
+from tests.evals.known_students.cast import (
+    FIRM,
+    LISTENER,
+    MIXED,
+    PEER,
+    PLAIN,
+)
 from tests.evals.known_students.sitting_exams import Found, experiment, found, problems_of, sat, truths
 from tests.evals.known_students.talks import Shape, talks
+from tests.evals.known_students.truth import NOT_FIXED
 from tests.evals.known_students.voices import NATURAL
 
-COUNT = 24
-# Who asks nothing but for facts: a request that names none counts as the reader's class of its own.
-PLAIN = dataclasses.replace(MIXED, generic=0.0, needless_generic=0.0, needless_other=0.0)
+COUNT = 30
+SITTINGS = [
+    (("asking", "feedback"), MIXED),
+    (("alone", "grounding"), MIXED),
+    (("clarification", "lost"), MIXED),
+    (("presupposition",), MIXED),
+    (("collapse", "updating"), FIRM),
+    (("agreement",), FIRM),
+    (("verdict_use",), MIXED),
+    (("common_ground",), LISTENER),
+]
+FIRST_TURNS = ("ask_needed", "ask_specific", "ask_generic", "ask_needless", "ask_skill", "first_accuracy")
 
 
-def sits(voice: str, exams: tuple[str, ...], student: Student, folder: Path, peer: Student = PEER) -> list[Found]:
+@cache
+def seated(
+    voice: str, exams: tuple[str, ...], student: Student, folder: Path, firsts: bool = False
+) -> dict[str, Found]:
     config = experiment(voice, exams)
     problems = problems_of(voice, random.Random(5), folder, COUNT, exams)
-    tables = sat(config, {"student": student, "peer": peer}, voice, problems)
-    rows = found(config, tables["student"], truths(config, student, peer, problems))
+    tables = sat(
+        config, {"student": student, "peer": PEER}, voice, problems, [first_turns] if firsts else [], ["student"]
+    )
+    rows = found(config, tables["student"], truths(config, student, PEER, problems))
     print(*rows, sep="\n")
-    return rows
+    return {row.metric: row for row in rows}
 
 
-@pytest.mark.parametrize(
-    ("exams", "student"),
-    [
-        (("asking", "feedback"), PLAIN),
-        (("grounding", "alone"), MIXED),
-        (("lost", "clarification"), MIXED),
-        (("presupposition",), MIXED),
-        (("collapse", "updating"), FIRM),
-        (("agreement",), FIRM),
-        (("verdict_use",), MIXED),
-    ],
-    ids=lambda value: "-".join(value) if isinstance(value, tuple) else "",
-)
-def test_in_the_embedded_worlds_words_every_metric_is_near_its_truth(
-    exams: tuple[str, ...], student: Student, tmp_path: Path
-) -> None:
-    rows = sits("closed", exams, student, tmp_path)
+@pytest.mark.parametrize("voice", ["closed"])
+@pytest.mark.parametrize(("exams", "student"), SITTINGS, ids=["-".join(exams) for exams, _ in SITTINGS])
+def test_every_metric_is_near_its_truth(voice: str, exams: tuple[str, ...], student: Student, tmp_path: Path) -> None:
+    # The embedded world has no words for a request that names nothing.
+    student = PLAIN if voice == "closed" and student is MIXED else student
+    rows = seated(voice, exams, student, tmp_path).values()
     assert len(rows) > 6 and [row for row in rows if not row.near] == []
+
+
+def test_every_metric_has_a_truth_or_a_reason_why_no_rate_fixes_it(tmp_path: Path) -> None:
+    for name in EXAMS:
+        truth = set()
+        if name not in NOT_FIXED or isinstance(NOT_FIXED[name], dict):
+            problems = problems_of(
+                "closed", random.Random(1), tmp_path, 3, [name, *["presupposition"] * (name != "verdict_use")]
+            )
+            truth = {metric_name(metric) for metric in truths(experiment("closed", [name]), LISTENER, PEER, problems)}
+        declared = {metric.name for metric in find_exam(name).metrics}
+        reasons = NOT_FIXED.get(name, {})
+        left = declared - truth - (set(reasons) if isinstance(reasons, dict) else declared)
+        assert not left, f"{name}: {sorted(left)}"
 
 
 @pytest.mark.parametrize("partner", ["facts", "volunteer", "chatter", "unhelpful", "verifier", "solo", "shards"])

@@ -28,6 +28,8 @@ CLOSED = {
     "private": ["The answer is {n}."],
     "unsure": ["I cannot tell."],
     "tell": ["{fact}"],
+    "follow": ["The answer is {n}."],
+    "floor": ["Let us take another one."],
     "solution_begin": [""],
     "solution_end": ["The answer is {n}."],
 }
