@@ -13,6 +13,7 @@ an `ask_skill` of 0.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Sequence
 
 from evals.metrics.case import Case, Hits, tally
@@ -24,6 +25,7 @@ from evals.sitting.false_premise import rejects
 from evals.sitting.sitting import ExamEpisode, Sitting
 from pipeline.core.readings import StudentReading
 from pipeline.core.schema import Task, Turn
+from pipeline.engines.model import Completion
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import view
 from pipeline.reading.stored import is_right, partner_reading, student_reading
@@ -215,8 +217,8 @@ async def first_turns(sitting: Sitting) -> list[Case]:
 
     async def of_task(task: Task, scope: str) -> tuple[Hits, Hits]:
         messages = view(task, OPENING, [], "student", system)
-        drawn = await sitting.turns(task, await sitting.sample(messages, exams.samples, task.id, "first"))
-        best = await sitting.turns(task, [await sitting.greedy(messages)] if exams.greedy else [])
+        drawn = await _said(sitting, task, await sitting.sample(messages, exams.samples, task.id, "first"))
+        best = await _said(sitting, task, [await sitting.greedy(messages)] if exams.greedy else [])
         return (
             [hit for turn in drawn for hit in first_turn(task, turn, scope)],
             [hit for turn in best for hit in first_turn(task, turn, scope)],
@@ -227,6 +229,15 @@ async def first_turns(sitting: Sitting) -> list[Case]:
     results = await sitting.all(work)
     sampled = [hit for hits, _ in results for hit in hits]
     return tally("asking", sampled) + tally("asking", [hit for _, hits in results for hit in hits], greedy=True)
+
+
+async def _said(sitting: Sitting, task: Task, answers: Sequence[Completion]) -> list[Turn]:
+    """First turns as they are read: where the premise is false as a reply to who asks, with whom one can disagree."""
+    turns = await sitting.turns(task, answers)
+    if task.specification != "false_premise":
+        return turns
+    does = await asyncio.gather(*(sitting.answer(task, turn.text, asked=task.question) for turn in turns))
+    return [turn.model_copy(update={"reading": each}) for turn, each in zip(turns, does, strict=True)]
 
 
 def _scope(experiment: Experiment, task: Task) -> str:
