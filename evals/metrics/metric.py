@@ -35,8 +35,10 @@ EVERYWHERE, HIDDEN = Shown(), Shown(behaviour=())
 class Metric:
     """`definition` says what is counted / over what, `unit` what a value is (a share of 1 where nothing is said).
 
-    `parts` are the ratios that a composite is the signed sum of, with their weights. `reader` is None where no label
-    makes the metric. `scopes`: where another exam has a metric of this name, the scopes in which it is this exam's.
+    `parts` are the ratios that a composite is the signed sum of, with their weights. `of_mix` weighs each by its share
+    of all their draws, too, as where each is of another kind of task: how many there are of a kind is the config's
+    choice and no chance, so intervals are over tasks within their kind. `reader` is None where no label makes the
+    metric. `scopes`: where another exam has a metric of this name, the scopes in which it is this exam's.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Metric:
     unit: str = "share"
     reader: Reader | None = None
     parts: Mapping[str, float] = field(default_factory=dict)
+    of_mix: bool = False
     shown: Shown = EVERYWHERE
     scopes: tuple[str, ...] = ()
 
@@ -60,10 +63,14 @@ def difference(name: str, more: str, less: str, definition: str = "", **common: 
 
 
 class SignedSum(NamedTuple):
-    """A metric in one scope as statistics see it: ratios by name, with their weights. A ratio is its own sum."""
+    """A metric in one scope as statistics see it: ratios by name, with their weights. A ratio is its own sum.
+
+    `of_mix`: a weight is multiplied by the ratio's share of all draws.
+    """
 
     name: str
     weights: Mapping[str, float]
+    of_mix: bool = False
 
 
 def ratio(name: str) -> SignedSum:
@@ -74,10 +81,10 @@ def ratio(name: str) -> SignedSum:
 def signed_sum(metrics: Iterable[Metric], name: str) -> SignedSum:
     """What a metric, with its scope, is the sum of. One over fixed scopes or positions has no scopes of its own."""
     own, at, scope = name.partition("@")
-    parts = next((metric.parts for metric in metrics if metric.name == own and metric.parts), {})
-    if not parts or (at and any("@" in part or "/" in part for part in parts)):
+    sum_of = next((metric for metric in metrics if metric.name == own and metric.parts), None)
+    if sum_of is None or (at and any("@" in part or "/" in part for part in sum_of.parts)):
         return ratio(name)
-    return SignedSum(name, {part + at + scope: float(weight) for part, weight in parts.items()})
+    return SignedSum(name, {part + at + scope: float(w) for part, w in sum_of.parts.items()}, sum_of.of_mix)
 
 
 def metric_name(name: str) -> str:

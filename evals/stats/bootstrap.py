@@ -32,10 +32,17 @@ def cluster_bootstrap(*clusters: int, resamples: int = RESAMPLES, seed: int = 0)
     return weights.reshape(resamples, *clusters)
 
 
-def case_bootstrap(cases: int, resamples: int = RESAMPLES, seed: int = 0) -> Array:
+def case_bootstrap(kinds: Array, resamples: int = RESAMPLES, seed: int = 0) -> Array:
     """Which cases, each a cluster of its own, stand in each resample: [resamples, cases], for figures that are no
-    function of sums, such as those of ranks."""
-    return np.random.default_rng(seed).integers(cases, size=(resamples, cases))
+    function of sums, such as those of ranks.
+
+    `kinds` [cases] says of which kind each is; how many there are of a kind is fixed, so each kind is drawn on its own.
+    """
+    rng, drawn = np.random.default_rng(seed), np.zeros((resamples, len(kinds)), dtype=int)
+    for kind in np.unique(kinds):
+        places = np.flatnonzero(kinds == kind)
+        drawn[:, places] = places[rng.integers(len(places), size=(resamples, len(places)))]
+    return drawn
 
 
 def percentiles(figures: Array) -> tuple[float, float]:

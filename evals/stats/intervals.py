@@ -86,6 +86,9 @@ def on_grid(
                 hits[row[seed], column[task]] = h
                 n[row[seed], column[task]] = count
         ratios.append(WeightedRatio(weight, hits, n))
+    draws = sum(ratio.n.sum() for ratio in ratios)
+    if total.of_mix and draws:
+        return [ratio._replace(weight=ratio.weight * float(ratio.n.sum() / draws)) for ratio in ratios]
     return ratios
 
 

@@ -7,9 +7,10 @@ An item is a task, or a request of a file; its rate is the share of its draws th
 - net value at a price c: (sum of the rates of items with a need - c * sum of the others' rates) / items. One needed
   question brings 1, a needless one costs c (net benefit: Vickers and Elkin 2006, whose odds are c). Beside it who
   always asks, share needed - c * share needless; who never does is at 0. All depend on the exam's mix.
-Intervals are percentiles of 2,000 resamples of items: they hold for these students, and do not cover how another seed's
-would differ. Where all draws are equal (who always asks, who never does, an AUC of 0 or 1) they say nothing of how
-unsure the figure is, and the interval is NaN. NaN too where the items of one kind are none.
+Intervals are percentiles of 2,000 resamples of items, of those with and without a need each on their own, since the mix
+is the config's. They hold for these students, and do not cover how another seed's would differ. Where all draws are
+equal (who always asks, who never does, an AUC of 0 or 1) they say nothing of how unsure the figure is, and the interval
+is NaN. NaN too where the items of one kind are none.
 
     maieutic eval CONFIG      # with clarification in exams.include
 """
@@ -173,7 +174,7 @@ def net_value(items: Items, price: float) -> float:
 
 def _bootstrap(items: Items, statistic: Callable[[Items], float]) -> Rate:
     n = len(items.need)
-    draws = np.array([statistic(items.take(chosen)) for chosen in case_bootstrap(n)])
+    draws = np.array([statistic(items.take(chosen)) for chosen in case_bootstrap(items.needed)])
     if np.isnan(draws).all() or np.nanmax(draws) - np.nanmin(draws) <= EQUAL:
         # An interval of no width would say that a few items are certain.
         return Rate(statistic(items), math.nan, math.nan, n)

@@ -15,12 +15,13 @@ says that more has to be known, or repeats the request. Who answers and closes w
 ask. The list of such wordings is ours, and nobody has measured it against people: who gives a reason for its question
 in other words is missed.
 - asks@needN = draws that ask / draws on items of need N.
+- asks_where_needed, asks_where_needless = draws that ask / draws on items where something, where nothing is needed.
 - ask_due = draws that ask and need is above none / all draws; ask_undue = that ask and need is none / all draws.
 - ask_value = ask_due - ask_undue: the net benefit of asking where a needless question costs as much as a needed one
   brings (Vickers and Elkin 2006, decision curves: hits - price x false alarms, over all cases). For other prices, for
   who always and who never asks, and for AUC and slope of asking against need: asking_against_need.py in this folder.
-Both depend on how many items of either kind the exam has, which is the config's choice; asks@needN does not.
-NaN where a level has no items.
+The last three depend on how many items of either kind the exam has. That is the config's choice and no chance, so
+intervals are over items within their kind. NaN where a level, or a kind, has no items.
 
 `@requests`: a file of requests with people's need, for real models, one message each; the embedded base does not know
 their words and is not asked. exams.clarification names JSON Lines of {request, need}, and the need up to which nothing
@@ -39,7 +40,7 @@ from typing import Any, NamedTuple
 
 from evals.exams.clarification.asking_against_need import FILE, NAME, Options, Requests, level, need_of_students
 from evals.metrics.case import Case, Hits, tally
-from evals.metrics.metric import alike, difference
+from evals.metrics.metric import Metric, alike
 from evals.metrics.reader import Reader
 from evals.sitting.exam import Exam, Reference, options
 from evals.sitting.exam_partners import OPENING
@@ -82,21 +83,36 @@ _OFFER = re.compile(
 KEY = "exams.clarification.path"
 LEVELS = (0, 1, 2)  # of embedded tasks; 2: two or more
 READER = Reader(("asks_any_withheld", "generic_request", "other_question", "attempt"), ("question",))
+NEEDED, NEEDLESS = "asks_where_needed", "asks_where_needless"
 METRICS = (
     *alike(
         {
             "asks": "asks in its first turn (@needN: by need; of a file @needN/requests) / draws on requests of that "
             "need",
-            "ask_due": "asks where something is needed / draws on all requests",
-            "ask_undue": "asks where nothing is needed / draws on all requests",
+            NEEDED: "asks in its first turn / draws on requests where something is needed",
+            NEEDLESS: "asks in its first turn / draws on requests where nothing is needed",
         },
         reader=READER,
     ),
-    difference(
-        "ask_value",
+    Metric(
         "ask_due",
+        "asks where something is needed / draws on all requests",
+        parts={NEEDED: 1, NEEDLESS: 0},
+        of_mix=True,
+        reader=READER,
+    ),
+    Metric(
         "ask_undue",
+        "asks where nothing is needed / draws on all requests",
+        parts={NEEDED: 0, NEEDLESS: 1},
+        of_mix=True,
+        reader=READER,
+    ),
+    Metric(
+        "ask_value",
         "ask_due - ask_undue: net benefit where a needless question costs what a needed one brings",
+        parts={NEEDED: 1, NEEDLESS: -1},
+        of_mix=True,
         reader=READER,
     ),
 )
@@ -174,8 +190,7 @@ def of_item(id: str, need: float, needed: bool, asks: list[bool], scope: str = "
     hits: Hits = []
     for yes in asks:
         hits.append((id, level(need, scope), float(yes)))
-        hits.append((id, f"ask_due{scope}", float(yes and needed)))
-        hits.append((id, f"ask_undue{scope}", float(yes and not needed)))
+        hits.append((id, (NEEDED if needed else NEEDLESS) + scope, float(yes)))
     return hits
 
 
@@ -215,10 +230,10 @@ async def _reference(experiment: Experiment) -> list[Reference]:
 
 
 def _ratios(experiment: Experiment, understands: bool) -> set[str]:
-    named = {"ask_due", "ask_undue", *map(level, LEVELS)}
+    named = {NEEDED, NEEDLESS, *map(level, LEVELS)}
     settings = options(experiment, Options).clarification
     if settings is not None and understands:
-        named |= {f"ask_due{FILE}", f"ask_undue{FILE}"}
+        named |= {NEEDED + FILE, NEEDLESS + FILE}
         named |= {level(item.need, FILE) for item in read_requests(settings)[0]}
     return named
 

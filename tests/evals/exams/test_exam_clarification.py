@@ -25,10 +25,11 @@ from evals.exams.clarification.asking_against_need import (
 )
 from evals.exams.clarification.clarification import EXAM, asks_instead, clarification, of_item, request
 from evals.metrics.case import tally
+from evals.metrics.metric import signed_sum
 from evals.report.summary import clean
 from evals.sitting.examined_run import Run
 from evals.sitting.sitting import Sitting
-from evals.stats.intervals import tabulate
+from evals.stats.intervals import Tables, estimate, tabulate
 from evals.stats.number_format import interval, number
 from pipeline.core.errors import ConfigError
 from pipeline.engines.model import Completion
@@ -123,11 +124,41 @@ def test_needs_are_missing_facts_and_false_premises_are_left_out(tmp_path):
 
 def test_value_at_price_one_is_asking_where_it_is_due_less_where_it_is_not():
     hits = of_item("a", 2, True, [True, True]) + of_item("b", 0, False, [True, False])
-    value = {m: sum(h for _, of, h in hits if of == m) / 4 for m in ("ask_due", "ask_undue")}
+    tables = tabulate({1: tally("clarification", hits)})
+    value = {name: estimate(tables, signed_sum(EXAM.metrics, name)).value for name in ("ask_due", "ask_undue")}
     assert value == {"ask_due": 0.5, "ask_undue": 0.25}
-    assert weights(EXAM, "ask_value@requests") == {"ask_due@requests": 1, "ask_undue@requests": -1}
+    assert estimate(tables, signed_sum(EXAM.metrics, "ask_value")).value == 0.25
+    assert weights(EXAM, "ask_value@requests") == {
+        "asks_where_needed@requests": 1, "asks_where_needless@requests": -1}  # fmt: skip
     items = Items(np.array([2.0, 0.0]), np.array([1.0, 0.5]), np.array([True, False]))
     assert [net_value(items, price) for price in (0, 1, 2, 4)] == [0.5, 0.25, 0, -0.5]
+
+
+def test_the_mix_of_tasks_is_the_configs_and_widens_no_interval():
+    def hits(full: int, lacking: int) -> Tables:
+        drawn = [of_item(f"f{i}", 0, False, [i % 2 == 0] * 4) for i in range(full)]
+        drawn += [of_item(f"u{i}", 1, True, [i % 8 > 0] * 4) for i in range(lacking)]
+        return tabulate({1: tally("clarification", [hit for item in drawn for hit in item])})
+
+    tables = hits(40, 40)
+    widths = {
+        name: (rate := estimate(tables, signed_sum(EXAM.metrics, name))).high - rate.low
+        for name in ("ask_due", "asks_where_needed")
+    }
+    assert widths["ask_due"] == pytest.approx(0.5 * widths["asks_where_needed"], rel=0.03)
+    assert estimate(hits(10, 70), signed_sum(EXAM.metrics, "ask_due")).high <= 70 / 80
+
+
+def test_intervals_hold_the_value_at_the_exams_mix_as_often_as_they_say():
+    rng, held = np.random.default_rng(2), {"ask_due": 0, "ask_value": 0}
+    for _ in range(300):
+        rates = [(0, rng.beta(1, 4)) for _ in range(50)] + [(1, rng.beta(4, 1)) for _ in range(70)]
+        drawn = [of_item(str(i), n, n > 0, list(rng.random(8) < p)) for i, (n, p) in enumerate(rates)]
+        tables = tabulate({1: tally("clarification", [hit for item in drawn for hit in item])})
+        for name, truth in (("ask_due", 0.8 * 70 / 120), ("ask_value", (0.8 * 70 - 0.2 * 50) / 120)):
+            rate = estimate(tables, signed_sum(EXAM.metrics, name))
+            held[name] += rate.low <= truth <= rate.high
+    assert all(0.92 <= count / 300 <= 0.98 for count in held.values()), held
 
 
 def test_slope_and_area_are_those_of_a_trace_that_one_can_check_by_eye():
@@ -211,7 +242,7 @@ def test_the_embedded_base_is_not_asked_about_the_world_and_says_so(tmp_path, ca
     assert "need a real model" in capsys.readouterr().out
     cases = sit(experiment(tmp_path, path), ScriptedModel(("Which one?",)), [])
     assert {case.metric: case.hits / case.n for case in cases} == {
-        "asks@need3/requests": 1, "ask_due@requests": 1, "ask_undue@requests": 0}  # fmt: skip
+        "asks@need3/requests": 1, "asks_where_needed@requests": 1}  # fmt: skip
     assert {case.metric for case in cases} <= ratios(EXAM, experiment(tmp_path, path))
 
 

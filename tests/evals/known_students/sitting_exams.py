@@ -157,6 +157,8 @@ def truths(experiment: Experiment, student: Student, peer: Student, problems: Se
 
 
 def _value(total: SignedSum, ratios: Mapping[str, float]) -> float:
+    if total.of_mix:
+        return ratios[total.name]
     return sum(weight * ratios[part] for part, weight in total.weights.items())
 
 

@@ -165,4 +165,6 @@ def clarification(student: Student, shapes: Iterable[Shape]) -> dict[str, float]
             sums.note(f"asks@need{min(shape.missing, 2)}", weight, asks)
             sums.note("ask_due", weight, asks and bool(shape.missing))
             sums.note("ask_undue", weight, asks and not shape.missing)
+            sums.note("ask_value", weight, asks * (1 if shape.missing else -1))
+            sums.note(f"asks_where_{'needed' if shape.missing else 'needless'}", weight, asks)
     return sums.values()

@@ -27,9 +27,15 @@ def test_without_clusters_there_is_no_resample():
 
 
 def test_cases_are_drawn_with_replacement():
-    drawn = case_bootstrap(6, resamples=40)
+    drawn = case_bootstrap(np.zeros(6), resamples=40)
     assert drawn.shape == (40, 6) and set(drawn.ravel()) == set(range(6))
     assert any(len(set(resample)) < 6 for resample in drawn)
+
+
+def test_every_resample_has_as_many_cases_of_each_kind_as_there_are():
+    kinds = np.array([True, False, True, False, False])
+    drawn = case_bootstrap(kinds, resamples=40)
+    assert (kinds[drawn] == kinds).all() and set(drawn.ravel()) == set(range(5))
 
 
 def test_percentiles_leave_out_resamples_without_a_figure():
