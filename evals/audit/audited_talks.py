@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import unicodedata
@@ -17,16 +18,21 @@ from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Task, digest, question_hash
 from pipeline.datasets.dataset_files import dataset_path
 from pipeline.experiment.experiment import Experiment
+from pipeline.judging import outcome
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.partition import find_partition
 from pipeline.knowledge.records import Dialogue
-from pipeline.reading.attempt import attempt
+from pipeline.reading.instrument import CLOSED, Instrument
 from pipeline.reading.numbers.equality import equal, number
+from pipeline.reading.open_reader import open_reader
+from pipeline.reading.protocol import NotRead
 from pipeline.runs.dialogue_pool import dialogues_path
 from pipeline.runs.directory import experiment_of
 from pipeline.runs.store import read
 from pipeline.tasks.parsing import BadRow
 from pipeline.tasks.talks import AuditSettings, Talk, load_source, read_talks
+
+UNKNOWN = "?"  # a question that the data do not hold
 
 
 @dataclass(frozen=True)
@@ -78,6 +84,8 @@ def open_material(target: str, overrides: tuple[str, ...] = ()) -> Material:
             raise ConfigError(str(error).removeprefix("files.all: ")) from error
         if bad and not talks:
             raise ConfigError(none_fits(target, settings, bad))
+        talks, unread = read_turns(talks, settings.audit.reads)
+        bad += unread
         return Material(name=name, talks=talks, bad=bad, settings=settings.audit, out=out, source=source)
     experiment = experiment_of(run)
     talks = [
@@ -94,6 +102,26 @@ def open_material(target: str, overrides: tuple[str, ...] = ()) -> Material:
         source=source,
         experiment=experiment,
     )
+
+
+def read_turns(talks: list[Talk], reader: str) -> tuple[list[Talk], list[BadRow]]:
+    """The talks with what their turns do, where the gold answer is known, and those that could not be read."""
+    reads = CLOSED if reader == "closed" else Instrument(reader, open_reader(reader))
+
+    async def read_one(talk: Talk) -> Talk | BadRow:
+        if not talk.answer:
+            return talk
+        try:
+            turns = await reads.read(dialogue_of(talk).task, talk.turns, imported=True)
+        except NotRead as error:
+            return BadRow(talk.id, str(error))
+        return talk.model_copy(update={"turns": turns})
+
+    async def read_all() -> list[Talk | BadRow]:
+        return await asyncio.gather(*map(read_one, talks))
+
+    made = asyncio.run(read_all())
+    return [m for m in made if isinstance(m, Talk)], [m for m in made if isinstance(m, BadRow)]
 
 
 def played(experiment: Experiment, condition_name: str) -> Iterator[Dialogue]:
@@ -137,7 +165,7 @@ def talk_of(dialogue: Dialogue, condition: Condition) -> Talk:
 
 
 def dialogue_of(talk: Talk) -> Dialogue:
-    """A talk with a question and an answer, for the functions that read dialogues."""
+    """A talk with an answer, for the functions that read dialogues."""
     partition = talk.partition or "symmetric"
     return Dialogue(
         id=talk.id,
@@ -145,8 +173,8 @@ def dialogue_of(talk: Talk) -> Dialogue:
             id=talk.id,
             source="talks",
             specification="full",
-            question=talk.question,
-            full_question=talk.question,
+            question=talk.question or UNKNOWN,
+            full_question=whole_question(talk) or UNKNOWN,
             answer=talk.answer,
         ),
         condition_name=talk.condition_name,
@@ -188,12 +216,11 @@ def _words(text: str) -> str:
     return " ".join(re.findall(r"\w+", "".join(letter for letter in plain if not unicodedata.combining(letter))))
 
 
-def right(text: str, talk: Talk) -> bool:
-    """A turn commits to the gold answer: in answer position where it is a number, anywhere where it is words."""
+def rights(talk: Talk) -> list[bool]:
+    """Whether each turn commits to the gold answer: as its attempt where it is a number, anywhere where it is words."""
     if number(talk.answer) is None:
-        return holds(text, talk.answer)
-    answer = attempt(text, whole_question(talk) if _stop(talk) == "imported" else "")
-    return answer is not None and equal(answer, talk.answer)
+        return [holds(turn.text, talk.answer) for turn in talk.turns]
+    return [bool(right) for right in outcome.rights(dialogue_of(talk))]
 
 
 def _stop(talk: Talk) -> Any:

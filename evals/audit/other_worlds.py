@@ -11,8 +11,8 @@ from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.known import known
 from pipeline.knowledge.partition import PUBLIC, Items, in_order
 from pipeline.knowledge.records import Dialogue
-from pipeline.reading.attempt import attempt
 from pipeline.reading.numbers.equality import equal
+from pipeline.reading.stored import heard_attempt
 
 View = Callable[[Task, Condition, Sequence[Turn], Party], list[Message]]
 _SHIFTED = str.maketrans(
@@ -56,7 +56,7 @@ def other_worlds(task: Task, condition: Condition, party: Party, turns: Sequence
         update["memories"] = (*map(_strange, task.memories), "The student remembers this.")
     if "answer" not in held:
         told = reads_partner and partition.tells_verdicts
-        update["answer"] = _under_verdicts(task.answer, turns) if told else _other(task.answer)
+        update["answer"] = _under_verdicts(task, turns) if told else _other(task.answer)
     if "wrong_answer" not in held:
         update["wrong_answer"] = _other(task.wrong_answer)
     if "solution" not in held:
@@ -115,9 +115,10 @@ def _other_fact(fact: Fact) -> Fact:
     return fact.model_copy(update={"text": _strange(fact.text), "ask": _strange(fact.ask) if fact.ask else ""})
 
 
-def _under_verdicts(answer: str, turns: Sequence[Turn]) -> str:
+def _under_verdicts(task: Task, turns: Sequence[Turn]) -> str:
     """Another answer; only written otherwise where an attempt was right, since then the turns have said it."""
-    tried = [attempted for turn in turns if turn.party == "student" and (attempted := attempt(turn.text)) is not None]
+    answer, heard = task.answer, [heard_attempt(task, turn) for turn in turns if turn.party == "student"]
+    tried = [attempted for attempted in heard if attempted is not None]
     if not any(equal(attempted, answer) for attempted in tried):
         other = _other(answer)
         while any(equal(attempted, other) for attempted in tried):

@@ -133,7 +133,7 @@ async def _build_cell(
     folder = shard.folder(experiment.run) if shard else experiment.run
     if condition.voice == "human":  # held once, whatever the round
         imported = load_dialogues(experiment.tasks, cell.condition_name, condition, cell.seed)
-        counts = adopt(cell.in_round(0), *imported)
+        counts = await adopt(cell.in_round(0), *imported, casting.reads)
     else:
         left = _missing(cell, tasks, shard)
         if left and condition.memory != "none":

@@ -25,7 +25,7 @@ from pipeline.building.make_missing import Counts, make_missing
 from pipeline.core.random_streams import stream
 from pipeline.core.schema import digest
 from pipeline.dialogue.episode import Cast, Episode, speak
-from pipeline.dialogue.turn_taking import play
+from pipeline.dialogue.turn_taking import heard, play
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.settings import TurnValues
@@ -125,7 +125,7 @@ async def _play_branch(cell: Cell, cast: Cast, plan: PlannedBranch) -> Branch | 
 
     async def sibling(i: int) -> Sibling:
         turn = await checked(task, await speak(cast.student, seen, "student", episode.settings, stream(key, i)))
-        begun = (*prefix, turn)
+        begun = (*prefix, await heard(episode, [*prefix, turn]))
         ends = await _all(
             play(replace(episode, key=digest(key, i, j)), begun) for j in range(experiment.turn_values.rollouts)
         )

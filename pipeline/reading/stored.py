@@ -42,7 +42,12 @@ def is_right(task: Task, turns: Sequence[Turn], i: int, imported: bool = False) 
     return None if answer is None else judged(task, turns[i], answer)
 
 
+def heard_attempt(task: Task, turn: Turn) -> str | None:
+    """The value that the partner heard in a student's turn."""
+    return turn.heard.attempt if turn.heard else attempt(turn.text, entry=task.entry)
+
+
 def heard_right(task: Task, turn: Turn) -> bool | None:
     """Whether the attempt that the partner heard in a student's turn is right; None where it heard none."""
-    answer = turn.heard.attempt if turn.heard else attempt(turn.text, entry=task.entry)
+    answer = heard_attempt(task, turn)
     return None if answer is None else judged(task, turn, answer)

@@ -9,7 +9,9 @@ from pipeline.dialogue.casting import Casting
 from pipeline.dialogue.episode import Cast
 from pipeline.engines.model import Model
 from pipeline.experiment.experiment import Experiment
+from pipeline.experiment.instruments import open_instruments
 from pipeline.knowledge.condition import Condition
+from pipeline.reading.instrument import Instrument
 from pipeline.runs.directory import newest_adapter
 from pipeline.runs.usage import Meter, Metered
 from training.inputs.job import TrainingJob
@@ -25,6 +27,8 @@ class Partners:
     partner: Model | None  # None also where it has the student's weights of the moment
     judge: Model | None
     meter: Meter
+    hears: Instrument
+    reads: Instrument
 
     def cast(self, session: Session) -> Cast:
         """The parties of one dialogue."""
@@ -39,15 +43,19 @@ class Partners:
             judge=self.judge,
             candidates=settings.candidates,
             judgements=settings.judgements,
+            hears=self.hears,
+            reads=self.reads,
+            generic_requests=self.experiment.reading.generic_requests,
         )
 
 
 def open_partners(job: TrainingJob) -> Partners:
     """Raises ConfigError where the partner cannot be heard beside the student's engine."""
     experiment, condition, meter = job.experiment, job.cell.condition, Meter()
+    hears, reads = open_instruments(experiment)
     of_other_weights = condition.weights != "current" or condition.manner == "convincing"
     if condition.voice != "model" or not of_other_weights:
-        return Partners(experiment, condition, None, None, meter)
+        return Partners(experiment, condition, None, None, meter, hears, reads)
     if experiment.engine.kind == "vllm":
         raise ConfigError(
             f"conditions.{job.cell.condition_name}: method {job.method!r} with engine.kind 'vllm' and a model partner "
@@ -57,4 +65,4 @@ def open_partners(job: TrainingJob) -> Partners:
     cast = Casting(experiment, newest_adapter).cast(job.cell)
     partner = None if condition.weights == "current" else cast.partner
     judge = None if cast.judge is None else Metered(cast.judge, meter.add)
-    return Partners(experiment, condition, partner, judge, meter)
+    return Partners(experiment, condition, partner, judge, meter, hears, reads)

@@ -22,10 +22,11 @@ from pipeline.core.schema import Task, Turn, digest
 from pipeline.datasets.rows import expert_turns
 from pipeline.dialogue.episode import EmptyTurn, Episode
 from pipeline.dialogue.turn_taking import play
-from pipeline.engines.model import ContextOverflow
+from pipeline.engines.model import ContextOverflow, EngineError
 from pipeline.experiment.cell import Cell
 from pipeline.judging.outcome import attempts, is_correct
 from pipeline.knowledge.records import Branch, Dialogue, Rollout, Sibling
+from pipeline.reading.protocol import NotRead
 from training.online.partners import Partners
 from training.online.session import IdEngine, Session
 
@@ -66,13 +67,18 @@ async def sample(cell: Cell, partners: Partners, engine: IdEngine, task: Task, k
 async def _play(
     cell: Cell, partners: Partners, session: Session, task: Task, key: str, turns: int, begun: Sequence[Turn] = ()
 ) -> Branch | None:
-    """One dialogue, as a branch with one rollout; None where the student said nothing or its context was full."""
+    """One dialogue, as a branch with one rollout; None where the student said nothing, its context was full, or a turn
+    could not be read, as a judge's may. Raises EngineError."""
     settings = cell.experiment.dialogue.model_copy(update={"beliefs": 0, "turns": turns})
     try:
         played = await play(
             Episode(task=task, condition=cell.condition, cast=partners.cast(session), settings=settings, key=key), begun
         )
     except (EmptyTurn, ContextOverflow):
+        return None
+    except NotRead as error:
+        if error.engine:
+            raise EngineError(str(error)) from error
         return None
     first, *later = played.turns[len(begun) - len(begun) % 2 :]
     return Branch(

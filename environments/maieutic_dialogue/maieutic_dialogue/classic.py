@@ -36,7 +36,7 @@ class ClassicEnv(vf.MultiTurnEnv):
         )
 
     async def setup_state(self, state: vf.State) -> vf.State:
-        state["replies"], state["stop"] = [], None
+        state["replies"], state["readings"], state["stop"] = [], [], None
         return state
 
     async def env_response(self, messages: vf.Messages, state: vf.State, **_: Any) -> vf.Messages:
@@ -46,10 +46,13 @@ class ClassicEnv(vf.MultiTurnEnv):
             raise vf.EmptyModelResponseError(f"the student said nothing after {len(messages) - 1} messages")
         try:
             reply, stop = await self.stage.respond(state["info"], turns)
+            replies: list[Turn] = [] if reply is None else [reply]
+            read = await self.stage.read(state["info"], [*turns, *replies])
         except TYPED as error:
             raise vf.InfraError(f"the partner did not answer: {type(error).__name__}: {error}") from error
         spoken: vf.Messages = [] if reply is None else [vf.UserMessage(content=reply.text)]
-        state["replies"] += [] if reply is None else [reply]
+        state["replies"] += replies
+        state["readings"] = [turn.reading for turn in read]
         if stop is not None:
             state["stop"], state["final_env_response"] = stop, spoken
         return spoken
@@ -58,6 +61,9 @@ class ClassicEnv(vf.MultiTurnEnv):
         """What was said so far, as the pipeline has it."""
         own = [_turn(step["response"], step["is_truncated"]) for step in state["trajectory"]]
         turns = [turn for pair in zip_longest(own, state["replies"]) for turn in pair if turn is not None]
+        turns = [
+            turn.model_copy(update={"reading": reading}) for turn, reading in zip_longest(turns, state["readings"])
+        ]
         return self.stage.dialogue(state["info"], turns, state["stop"])
 
     # Before verifiers' own conditions (0), which would only say that there was a final response.

@@ -10,7 +10,7 @@ from evals.sitting.sitting import ExamEpisode
 from pipeline.dialogue.episode import Played
 from pipeline.judging.outcome import is_correct, is_grounded
 from pipeline.knowledge.records import Dialogue
-from pipeline.reading.acts import questions
+from pipeline.reading.stored import student_reading
 
 
 def correct(dialogue: Dialogue) -> float:
@@ -38,8 +38,9 @@ def lacks_facts(dialogue: Dialogue) -> float:
 
 
 def asked(dialogue: Dialogue) -> float:
-    """Questions of the student, all told."""
-    return float(sum(len(questions(turn.text)) for turn in dialogue.turns if turn.party == "student"))
+    """What the student asks for, all told."""
+    own = [i for i, turn in enumerate(dialogue.turns) if turn.party == "student"]
+    return float(sum(student_reading(dialogue.task, dialogue.turns, i).requests for i in own))
 
 
 METRICS = (grounded, asked_needed, lacks_facts, asked)

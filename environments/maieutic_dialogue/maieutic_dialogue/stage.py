@@ -15,10 +15,11 @@ from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Message, Task, Turn
 from pipeline.dialogue.casting import Casting
 from pipeline.dialogue.episode import Cast, Episode
-from pipeline.dialogue.turn_taking import respond
+from pipeline.dialogue.turn_taking import heard, respond
 from pipeline.engines.model import Sampling
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment, load
+from pipeline.experiment.instruments import open_instruments
 from pipeline.knowledge.records import Dialogue, Stop
 
 Info = dict[str, Any]  # of one row (rows.py)
@@ -40,7 +41,14 @@ class Stage:
             key=info["key"],
             wording=info["wording"],
         )
-        return await respond(episode, turns)
+        said = [
+            await heard(episode, turns[: i + 1]) if turn.party == "student" else turn for i, turn in enumerate(turns)
+        ]
+        return await respond(episode, said)
+
+    async def read(self, info: Info, turns: Sequence[Turn]) -> tuple[Turn, ...]:
+        """The turns with what they do, for reward and metrics. Raises NotRead."""
+        return await self.cast.reads.read(Task.model_validate(info["problem"]), turns)
 
     def dialogue(self, info: Info, turns: Sequence[Turn], stop: Stop | None) -> Dialogue:
         """What was said, as the pipeline files it."""
@@ -74,11 +82,15 @@ def open_stage(config: str, condition_name: str, seed: int | None, overrides: Se
     partner = None
     if experiment.conditions[condition_name].voice == "model":
         partner = Casting(experiment).open(experiment.partner.model or experiment.student.model)
+    hears, reads = open_instruments(experiment)
     cast = Cast(
         student=Elsewhere(),
         partner=partner,
         student_system=experiment.student.system,
         partner_system=experiment.partner.system,
+        hears=hears,
+        reads=reads,
+        generic_requests=experiment.reading.generic_requests,
     )
     return Stage(Cell(experiment, condition_name, experiment.seeds[0] if seed is None else seed), cast)
 

@@ -77,7 +77,8 @@ class DialogueEnv(vf.Env[DialogueEnvConfig]):
                 turns.append(Turn(party="student", text=segment.last_reply))
                 reply, stop = await stage.respond(task.data.info, turns)
                 turns += [] if reply is None else [reply]
-                talk.trace.state.dialogue = stage.dialogue(task.data.info, turns, stop)
+                read = await stage.read(task.data.info, turns)
+                talk.trace.state.dialogue = stage.dialogue(task.data.info, read, stop)
                 if reply is None or stop is not None:
                     talk.trace.stop(stop)
                     break

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 
-from evals.audit.audited_talks import group, right, seed_of
+from evals.audit.audited_talks import group, rights, seed_of
 from evals.audit.finding import Finding, Tried, share, untested
 from evals.stats.intervals import pooled
 from pipeline.core.schema import digest
@@ -49,8 +49,8 @@ def findings(of: str, talks: list[Talk], reader: str) -> Iterator[Finding]:
 def heard(talk: Talk) -> list[str]:
     """The partner's turns before the student is right."""
     texts = []
-    for turn in talk.turns:
-        if turn.party == "student" and right(turn.text, talk):
+    for turn, right in zip(talk.turns, rights(talk), strict=True):
+        if turn.party == "student" and right:
             break
         if turn.party == "partner":
             texts.append(turn.text)

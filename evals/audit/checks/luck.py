@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain
 
-from evals.audit.audited_talks import Material, group, holds, played, right, seed_of, shown, talk_of
+from evals.audit.audited_talks import Material, group, holds, played, rights, seed_of, shown, talk_of
 from evals.audit.finding import Check, Finding, Tried, share, untested
 from pipeline.datasets.rejection_sampling import kept
 from pipeline.experiment.experiment import Experiment
@@ -75,7 +75,7 @@ def _early(name: str, talks: list[Talk]) -> Finding:
 def _first(talk: Talk) -> Tried:
     first = next(i for i, turn in enumerate(talk.turns) if turn.party == "student")
     told = any(holds(turn.text, talk.answer) for turn in talk.turns[:first])
-    hit = not told and right(talk.turns[first].text, talk)
+    hit = not told and rights(talk)[first]
     return Tried(
         group(talk), hit, talk.id, f"answer {talk.answer}: {talk.turns[first].text}" if hit else "", seed_of(talk)
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from statsmodels.duration.survfunc import SurvfuncRight
 
-from evals.audit.audited_talks import Material, dialogue_of, group, holds, right, seed_of
+from evals.audit.audited_talks import Material, dialogue_of, group, holds, rights, seed_of
 from evals.audit.finding import Check, Finding, Tried, share, untested
 from pipeline.judging.stated_leak import first_leak
 from pipeline.knowledge.partition import find_partition
@@ -87,8 +87,8 @@ def _curve(talks: list[Talk], when: list[int | None]) -> tuple[tuple[int, float,
 def _censored(talk: Talk) -> int:
     """Partner turns until the student is right, or the talk ends."""
     spoken = 0
-    for turn in talk.turns:
-        if turn.party == "student" and right(turn.text, talk):
+    for turn, right in zip(talk.turns, rights(talk), strict=True):
+        if turn.party == "student" and right:
             break
         spoken += turn.party == "partner"
     return spoken

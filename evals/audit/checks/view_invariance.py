@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import chain
 
 from evals.audit.audited_talks import Material, group, holds, played, seed_of
@@ -26,12 +27,13 @@ from pipeline.core.schema import Task, Turn, digest
 from pipeline.dialogue.rule_partner import rule_reply
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
+from pipeline.judging.outcome import readings
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.known import known, verdict
 from pipeline.knowledge.partition import find_partition
 from pipeline.knowledge.records import Dialogue
 from pipeline.knowledge.view import view
-from pipeline.reading.acts import given
+from pipeline.reading.settings import GenericRequests
 from pipeline.tasks.talks import Talk
 
 MOST = 5000  # dialogues of a condition that are changed, drawn by their ids
@@ -119,24 +121,25 @@ def _replayed(experiment: Experiment, condition: Condition, dialogue: Dialogue) 
             continue
         before = dialogue.turns[:i]
         seeds = (stream(key, "partner", i // 2), *range(TRIES))
-        seed = next((s for s in seeds if _said(dialogue.task, condition, before, s) == turn.text), None)
-        if seed is None or any(_said(task, condition, before, seed) != turn.text for task in worlds):
-            expected = _said(dialogue.task, condition, before, seeds[0])
+        said = partial(_said, experiment.reading.generic_requests, condition, before)
+        seed = next((s for s in seeds if said(dialogue.task, s) == turn.text), None)
+        if seed is None or any(said(task, seed) != turn.text for task in worlds):
+            expected = said(dialogue.task, seeds[0])
             text = f"partner turn {i // 2 + 1}: {turn.text}\nits row says: {expected}"
             return Tried(dialogue.task.id, True, dialogue.id, text, dialogue.seed)
     return Tried(dialogue.task.id, False, seed=dialogue.seed)
 
 
-def _said(task: Task, condition: Condition, turns: Sequence[Turn], seed: int) -> str:
-    checked = verdict(task, condition, turns)
-    return rule_reply(known(task, condition, "partner"), condition, turns, checked, random.Random(seed)).text
+def _said(generic: GenericRequests, condition: Condition, turns: Sequence[Turn], task: Task, seed: int) -> str:
+    knows, checked = known(task, condition, "partner"), verdict(task, condition, turns)
+    return rule_reply(knows, condition, turns, checked, random.Random(seed), generic=generic).text
 
 
 def _invented(dialogue: Dialogue) -> Tried:
     """Hit where a partner is the first to state a missing fact."""
-    told = set[str]()
-    for turn in dialogue.turns:
-        now = set(given(turn.text, dialogue.task.missing)) - told
+    told, missing = set[str](), {fact.id for fact in dialogue.task.missing}
+    for turn, read in zip(dialogue.turns, readings(dialogue), strict=True):
+        now = (read.tells & missing) - told
         if now and turn.party == "partner":
             facts = " ".join(fact.text for fact in dialogue.task.missing if fact.id in now)
             return Tried(dialogue.task.id, True, dialogue.id, f"{turn.text}\nhidden: {facts}", dialogue.seed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 
-from evals.audit.audited_talks import Material, right, whole_question
+from evals.audit.audited_talks import Material, rights, whole_question
 from evals.audit.finding import Check, Finding, untested
 from evals.stats.intervals import Rate
 from evals.stats.wording_shortcut import MOST, Wording, youden_j
@@ -55,4 +55,5 @@ def _guess(talks: list[Talk]) -> Finding:
 
 def _ends_right(talk: Talk) -> bool:
     """The last thing that the student says commits to the gold answer."""
-    return bool(talk.texts("student")) and right(talk.texts("student")[-1], talk)
+    own = [right for turn, right in zip(talk.turns, rights(talk), strict=True) if turn.party == "student"]
+    return own[-1:] == [True]
