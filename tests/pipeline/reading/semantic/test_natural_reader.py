@@ -1,0 +1,125 @@
+"""The readers of natural language that ship."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evals.readers.turns.score_readings import score_readings
+from evals.readers.turns.turns_file import LabelledRow, read_turns
+from pipeline.core.errors import ConfigError
+from pipeline.core.readings import PartnerReading, StudentReading
+from pipeline.core.schema import Fact, Turn
+from pipeline.reading.open_reader import open_reader
+from pipeline.reading.protocol import TurnToRead
+from pipeline.reading.semantic.natural_reader import NaturalReader, shipped_reader
+
+NAMES = ("semantic", "cross_encoder")
+ROWS = read_turns(Path(__file__).parents[4] / "data" / "reading" / "test.jsonl")
+FACTS = (
+    Fact(id="crates", text="There are 5 crates in the cellar.", public=False),
+    Fact(id="price", text="A pen costs 2 dollars.", public=False),
+    Fact(id="pens", text="Each crate holds 7 pens."),
+)
+TOLERANCE = 0.05  # of a share: sums in half precision depend on what a batch is padded to
+
+
+def turn(text: str, party: str = "student", *before: str) -> TurnToRead:
+    said = tuple(Turn(party="student" if i % 2 == 0 else "partner", text=each) for i, each in enumerate(before))
+    return TurnToRead(
+        party=party,  # type: ignore[arg-type]
+        text=text,
+        question="Each crate holds 7 pens. How many pens are in the cellar?",
+        facts=FACTS,
+        before=said,
+        answer="35",
+    )
+
+
+def student(name: str, read: TurnToRead) -> StudentReading:
+    [reading] = asyncio.run(open_reader(name).student([read]))
+    assert isinstance(reading, StudentReading)
+    return reading
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("text", ["How many crates are in the cellar?", "I need to know the number of crates."])
+def test_a_plain_question_for_a_fact_asks_for_it_alone(name: str, text: str):
+    assert student(name, turn(text)).asks == {"crates"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("text", ["The answer is 35.", "5 * 7 = 35, so there are **35** pens."])
+def test_a_plain_answer_is_read_with_its_value(name: str, text: str):
+    assert student(name, turn(text)).attempt == "35"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_fact_that_a_partner_says_word_for_word_is_told(name: str):
+    text = "I know this: There are 5 crates in the cellar."
+    [reading] = asyncio.run(open_reader(name).partner([turn(text, "partner", "How many crates?")]))
+    assert isinstance(reading, PartnerReading) and "crates" in reading.tells and "price" not in reading.tells
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_turn_is_read_the_same_whatever_is_read_beside_it(name: str):
+    reader = shipped_reader(name)
+    some = [row.turn for row in ROWS if row.kind == "student"][:40]
+    alone = [reader.scores([each])[0] for each in some[:5]]
+    for one, among in zip(alone, reader.scores(some), strict=False):
+        assert one["done"] == pytest.approx(among["done"], abs=TOLERANCE)
+        assert one["asks"] == pytest.approx(among["asks"], abs=TOLERANCE)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_students_turn_is_read_blind_to_the_gold_answer(name: str):
+    some = [row.turn for row in ROWS if row.kind == "student" and row.turn.numeric][:20]
+    others = [replace(each, answer="98765") for each in some]
+    assert asyncio.run(open_reader(name).student(some)) == asyncio.run(open_reader(name).student(others))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_loop_goes_on_while_turns_are_read(name: str):
+    some = [row.turn for row in ROWS if row.kind == "student"][:30]
+
+    async def read() -> int:
+        reading, passed = asyncio.create_task(open_reader(name).student(some)), 0
+        while not reading.done():
+            await asyncio.sleep(0)
+            passed += 1
+        return passed
+
+    assert asyncio.run(read()) > 10
+
+
+def test_a_reader_of_another_version_is_refused(tmp_path: Path):
+    folder = Path(__file__).parents[4] / "data" / "readers" / "semantic"
+    (tmp_path / "reader.json").write_text((folder / "reader.json").read_text())
+    from safetensors.torch import load_file, save_file
+
+    weights = load_file(folder / "weights.safetensors")
+    save_file({name: weights[name] for name in list(weights)[1:]}, tmp_path / "weights.safetensors")
+    with pytest.raises(ConfigError, match="another version"):
+        NaturalReader(tmp_path)
+
+
+# Below what was reached when the weights were made (docs/reading.md), by about an interval: what breaks shows here.
+LEAST = {"asks_withheld": 0.55, "asks_any_withheld": 0.62, "attempt": 0.8, "stance": 0.65, "done": 0.7, "tells": 0.5,
+         "feedback": 0.75, "says_missing": 0.6, "generic_request": 0.6}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_labelled_turns_are_read_about_as_well_as_the_page_says(name: str):
+    reader = open_reader(name)
+
+    async def read(rows: list[LabelledRow]) -> list:
+        students = iter(await reader.student([row.turn for row in rows if row.kind == "student"]))
+        partners = iter(await reader.partner([row.turn for row in rows if row.kind == "partner"]))
+        return [next(students if row.kind == "student" else partners) for row in rows]
+
+    scores = score_readings(ROWS, asyncio.run(read(ROWS)))
+    assert not {name: scores[name].f1 for name, least in LEAST.items() if scores[name].f1 < least}
