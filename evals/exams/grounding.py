@@ -6,7 +6,8 @@ more grounding.
 `repair@garbled` is P(repair | the partner's turn made no sense).
 
 What a turn asks for, commits to, agrees with and says again is read by the metrics' instrument; taking note of what was
-said, and mending it, by the labeller of acts (`acts` of a config). A turn without a label of the latter has no case.
+said, and mending it, by the labeller of acts (`acts` of a config), as is a hedge where no answer is hedged. A turn
+without a label of the latter has no case.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ METRICS = (
     _act("attempt", "commits to an answer", Reader(("attempt",))),
     _act("agree", "agrees with the partner's last turn", Reader(("stance",))),
     _act("disagree", "disagrees with the partner's last turn", Reader(("stance",))),
-    _act("hedge", "commits to an answer, and says that it is unsure of it", Reader(("tentative", "attempt"))),
+    _act("hedge", "says that it is unsure", Reader(("tentative", "attempt"), ("hedge",))),
     _act("refuse", "says that something is missing", Reader(("says_missing",))),
 )
 
@@ -95,9 +96,10 @@ async def grounding(sitting: Sitting, episodes: Iterable[ExamEpisode]) -> list[C
 
 
 def together(read: frozenset[str], labelled: frozenset[str]) -> frozenset[str]:
-    """All acts of a turn. One that mends what was said asks nothing else."""
+    """All acts of a turn. One that mends what was said asks nothing else; without an answer a hedge shows in words."""
     mends = {"other_question"} if "repair" in labelled else set()
-    return (read - mends) | (labelled & LABELLED)
+    more = LABELLED if "attempt" in read else LABELLED | {"hedge"}
+    return (read - mends) | (labelled & more)
 
 
 async def _of_episode(sitting: Sitting, episode: ExamEpisode) -> list[Seen]:

@@ -16,7 +16,7 @@ from evals.exams.lost.unreliability import lost_tables
 from evals.metrics.catalog import Catalog
 from evals.report.methods import method_of
 from evals.report.report_page import always_shown, experiments, metrics_of, p_value, selecting, standing
-from evals.report.summary_types import Summary
+from evals.report.summary_types import ReaderUse, Summary
 from evals.report.transfer import transfer_table
 from evals.report.validity import REFUSED, is_measured
 from evals.stats.number_format import interval, number
@@ -39,10 +39,17 @@ def table(summary: Summary) -> RenderableType:
 def _read_by(summary: Summary) -> list[str]:
     """Who read the turns, a line for each run that differs."""
     lines = [
-        f"Turns were read by {use.metrics}; rule partners understood by {use.partner}; acts are labelled by {use.acts}."
+        f"Turns were read by {use.metrics} ({_standing(use)}); rule partners understood by {use.partner}; acts are "
+        f"labelled by {use.acts}."
         for use in summary.readers
     ]
     return [escape(line) for line in dict.fromkeys(lines)]
+
+
+def _standing(use: ReaderUse) -> str:
+    if use.planted:
+        return "exact: planted wordings"
+    return "measured on natural turns" if use.figures[use.metrics] else REFUSED
 
 
 def _contrasts(page: Json) -> Table:

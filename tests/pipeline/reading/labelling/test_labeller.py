@@ -191,7 +191,7 @@ def label(turns):
     return [Unlabelled("empty") if not turn.text else {"question"} if "?" in turn.text else set() for turn in turns]
 
 def mends(turns):
-    return [{"hedge", "repair"} for turn in turns]
+    return [{"disagree", "repair"} for turn in turns]
 
 def short(turns):
     return [set()]
@@ -242,5 +242,5 @@ def test_a_labeller_outside_the_repository_reads_the_acts_that_no_instrument_doe
     path = asyncio.run(examine(Cell(made, "base", 1), None, ScriptedModel(), ScriptedModel(), *exam_tasks(made)))
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     rates = {row["metric"].partition("/")[0]: row["hits"] / row["n"] for row in rows}
-    assert rates["repair"] == 1 and rates["hedge"] == rates["acknowledge"] == rates["other_question"] == 0
+    assert rates["repair"] == 1 and rates["disagree"] == rates["acknowledge"] == rates["other_question"] == 0
     assert any(row["metric"] == "unlabelled" for row in rows)
