@@ -123,7 +123,13 @@ def eval_(
     ] = None,
     overrides: Overrides = None,
     unsafe: Unsafe = False,
-    reader: Annotated[str, typer.Option(help="Of eval reading: closed, or your own as file.py:NAME.")] = "closed",
+    reader: Annotated[
+        str,
+        typer.Option(
+            help="Of eval reading: semantic, cross_encoder, closed, judge (with --set model=NAME, and engine.KEY of a "
+            "config), or your own as file.py:NAME."
+        ),
+    ] = "semantic",
     into: Annotated[Path | None, typer.Option("--json", help="Of eval reading: write the figures there.")] = None,
 ) -> None:
     """Examine the untrained base and every trained student. `eval labels CONFIG` measures who labels turns, and
@@ -138,7 +144,7 @@ def eval_(
             case "reading", [_, *_] as turns:
                 from evals.readers.turns.measure_readings import measure_readings
 
-                _open_next(*measure_readings(turns, reader, into))
+                _open_next(*measure_readings(turns, reader, into, tuple(overrides or ())))
             case name, [] if name != "reading":
                 experiment = _load(config, overrides)
                 _open_next(api.examine(experiment), f"after `maieutic compare {experiment.run}` its report.html")

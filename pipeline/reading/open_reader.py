@@ -30,7 +30,9 @@ def open_reader(name: str, model: str = "", engine: Engine = Engine()) -> Reader
         return shipped_reader(name)
     if name == "judge":
         if not model:
-            raise ConfigError("a judge of turns needs a model: reading.model, or --model")
+            raise ConfigError(
+                "a judge of turns needs a model: reading.model of a config, --set model=NAME of eval reading"
+            )
         return JudgeReader(open_model(engine, model))
     raise ConfigError(
         f"{name!r} is no reader of turns. Known: {', '.join(READERS)}, or one of your own as file.py:NAME"

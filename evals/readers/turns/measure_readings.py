@@ -1,6 +1,7 @@
 """How well a reader reads turns of the format of `evals.readers.turns.turns_file`, class by class.
 
 maieutic eval reading data/reading/test.jsonl --reader semantic --json figures.json
+maieutic eval reading data/reading/test.jsonl --reader judge --set model=Qwen/Qwen3-4B --set engine.kind=vllm
 """
 
 from __future__ import annotations
@@ -16,18 +17,30 @@ from rich.table import Table
 from evals.readers.turns.score_readings import ClassScore, score_readings
 from evals.readers.turns.turns_file import LabelledRow, read_turns
 from evals.stats.number_format import interval, number
+from pipeline.core.config_reading import Section, made_of
 from pipeline.core.files import write_whole
 from pipeline.core.readings import PartnerReading, StudentReading
 from pipeline.core.schema import Json
+from pipeline.engines.settings import Engine
 from pipeline.reading.open_reader import open_reader
 from pipeline.reading.protocol import Reader, Unread
 from pipeline.runs.progress import console, say
 
 
-def measure_readings(files: Sequence[Path], reader: str, into: Path | None) -> list[Path]:
+class JudgeSettings(Section):
+    """Of a judge: its model, and the engine through which it is asked."""
+
+    model: str = ""
+    engine: Engine = Engine()
+
+
+def measure_readings(
+    files: Sequence[Path], reader: str, into: Path | None, overrides: tuple[str, ...] = ()
+) -> list[Path]:
     """Read all turns of the files, print the table, and write it as JSON where `into` is named. Raises ConfigError."""
     rows = [row for file in files for row in read_turns(file)]
-    readings = asyncio.run(read_rows(open_reader(reader), rows))
+    judge = made_of(JudgeSettings, Path("eval reading"), {}, overrides)
+    readings = asyncio.run(read_rows(open_reader(reader, judge.model, judge.engine), rows))
     scores = score_readings(rows, readings)
     console.print(table(reader, scores, len(rows)))
     unread = [reading for reading in readings if isinstance(reading, Unread)]
