@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import NamedTuple
 
 from aiohttp import web
 
@@ -25,6 +26,14 @@ from tests.evals.known_students.voices import worded
 
 CLAIM = re.compile(r"\bthe answer is (-?\w+)\.", re.I)  # of the exams' rule partners
 OPENED = re.compile(r"\nWork it out with your \w+\.")
+
+
+class Utterance(NamedTuple):
+    """What a text did, where a student said it."""
+
+    kind: str  # of act
+    number: str = ""
+    fact: str = ""  # asked for, or told
 
 
 @dataclass
@@ -62,7 +71,7 @@ class Server:
         # A short version's problem may be posed whole, too, by exams that do so themselves.
         self.by_question = {problem.task.full_question: (problem, True) for problem in problems}
         self.by_question |= {problem.task.question: (problem, False) for problem in problems}
-        self.said: dict[tuple[str, str], tuple[str, str]] = {}  # by problem and text: the act's kind and number
+        self.said: dict[tuple[str, str], Utterance] = {}  # by problem and text
         self.answers = 0
 
     async def chat(self, request: web.Request) -> web.Response:
@@ -77,7 +86,9 @@ class Server:
         student = self.students[name]
         if drafted := self._drafted(messages):
             rng = random.Random(f"{name} {drafted.task.id} {seed}")
-            return again(student, self.voice, drafted, messages[-1]["content"], rng)
+            text, number = again(student, self.voice, drafted, messages[-1]["content"], rng)
+            self.said[drafted.name, text] = Utterance("solution", number)
+            return text
         talk, private = self._read(name, messages)
         problem, rng = talk.problem, random.Random(f"{name} {seed}")
         if private:
@@ -94,7 +105,7 @@ class Server:
             fact = rng.choice(known) if act.public else self._missing(talk)[0]
         spoken = act._replace(kind="reject") if number == "impossible" else act
         text = worded(self.voice, spoken, problem, rng, number=number, claim=talk.claim, fact=fact)
-        self.said[problem.name, text] = act.kind, number
+        self.said[problem.name, text] = Utterance(spoken.kind, number, fact)
         return text
 
     def _chances(self, name: str, talk: Talk) -> Chances:
@@ -132,16 +143,22 @@ class Server:
     def _private(self, name: str, talk: Talk, rng: random.Random) -> str:
         student, belief, problem = self.students[name], talk.belief, talk.problem
         if not belief:
-            return worded(self.voice, Act("unsure"), problem, rng)
+            return self._off(problem, "unsure", rng)
         right = belief == problem.task.answer
         moves = {"null": student.wavers if right else student.recovers, "passed": student.doubts if right else 0.0}
         if random.Random(f"{name} {problem.name} {talk.text}").random() < moves.get(talk.heard, 0.0):
             belief = self._of(name, problem, "wrong" if right else "right")
-        return worded(self.voice, Act("private"), problem, rng, number=belief)
+        return self._off(problem, "private", rng, number=belief)
+
+    def _off(self, problem: Problem, kind: str, rng: random.Random, number: str = "", fact: str = "") -> str:
+        """Said off the transcript, or from the partner's seat."""
+        text = worded(self.voice, Act(kind), problem, rng, number=number, fact=fact)
+        self.said.setdefault((problem.name, text), Utterance(kind, number, fact))
+        return text
 
     def _tells(self, name: str, talk: Talk, rng: random.Random) -> str:
         knows = random.Random(f"{name} {talk.problem.name} {talk.asked}").random() < self.students[name].reads
-        return worded(self.voice, Act("tell" if knows else "unsure"), talk.problem, rng, fact=talk.asked)
+        return self._off(talk.problem, "tell" if knows else "unsure", rng, fact=talk.asked)
 
     def _read(self, name: str, messages: list[Message]) -> tuple[Talk, bool]:
         """The talk so far, and whether an answer off the transcript is asked for."""
@@ -164,7 +181,7 @@ class Server:
 
     def _spoke(self, name: str, talk: Talk, text: str) -> None:
         """A turn of the student's own."""
-        kind, number = self.said[talk.problem.name, text]
+        kind, number, _ = self.said[talk.problem.name, text]
         talk.turns += 1
         talk.text += f"\n{text}"
         if kind == "accept":
@@ -182,7 +199,7 @@ class Server:
         talk.text += f"\n{text}"
         problem = talk.problem
         before = self._missing(talk)
-        kind, number = self.said.get((problem.name, text), ("", ""))
+        kind, number, _ = self.said.get((problem.name, text), Utterance(""))
         talk.claim, talk.heard = number, "claim" if number else "" if kind else "null"
         talk.asked = (
             next((fact.id for fact in problem.task.facts if fact.ask and fact.ask == text), "") if not kind else ""

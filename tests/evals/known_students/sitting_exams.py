@@ -22,7 +22,9 @@ from evals.stats.intervals import Tables, estimate, tabulate
 from pipeline.engines.openai import OpenAIModel
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.instruments import open_instruments
+from pipeline.reading.instrument import Instrument
 from tests.evals.known_students.acts import Student
+from tests.evals.known_students.knowing_reader import KnowingReader
 from tests.evals.known_students.problems import Problem, embedded, false_premises, natural
 from tests.evals.known_students.server import Server
 from tests.evals.known_students.solutions import with_drafts
@@ -97,9 +99,10 @@ def sat(
     problems: Sequence[Problem],
     sits: Sequence[Sit] = (),
     examined: Sequence[str] = (),
+    knowing: bool = False,
 ) -> dict[str, Tables]:
     """The cases of the students that are `examined` (all where none is named), in the exams of the config or in the
-    parts of exams that are given. The last student is the peer of all.
+    parts of exams that are given. The last student is the peer of all. `knowing`: read by who errs in nothing.
     """
     parts = sits or [SITS.get(exam) or find_exam(exam).sit for exam in config.exams.include or ()]
     news = _news(config, problems) if "common_ground" in (config.exams.include or ()) else {}
@@ -110,7 +113,9 @@ def sat(
         async with TestServer(app) as http:
             models = {name: OpenAIModel(str(http.make_url("/v1")), name, attempts=1) for name in students}
             peer = models[list(students)[-1]]
-            tables = {name: await _cases(config, models[name], peer, problems, parts) for name in examined or students}
+            read_by = _instruments(config, server if knowing else None)
+            named = examined or students
+            tables = {name: await _cases(config, models[name], peer, problems, parts, read_by) for name in named}
             for model in models.values():
                 if model.loop is not None:
                     await model.session.close()
@@ -129,10 +134,21 @@ def _news(config: Experiment, problems: Sequence[Problem]) -> dict[str, str]:
     return said
 
 
+def _instruments(config: Experiment, server: Server | None) -> tuple[Instrument, Instrument]:
+    if server is None:
+        return open_instruments(config)
+    return Instrument("knowing", KnowingReader(server)), Instrument("knowing", KnowingReader(server))
+
+
 async def _cases(
-    config: Experiment, student: OpenAIModel, peer: OpenAIModel, problems: Sequence[Problem], parts: Sequence[Sit]
+    config: Experiment,
+    student: OpenAIModel,
+    peer: OpenAIModel,
+    problems: Sequence[Problem],
+    parts: Sequence[Sit],
+    read_by: tuple[Instrument, Instrument],
 ) -> Tables:
-    hears, reads = open_instruments(config)
+    hears, reads = read_by
     sitting = Sitting(
         experiment=config,
         student=student,

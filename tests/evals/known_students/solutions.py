@@ -43,8 +43,8 @@ def other_number(text: str, rng: random.Random) -> str:
     return re.sub(r"\d+", lambda match: str(int(match[0]) + rng.randint(100, 900)), text, count=1)
 
 
-def again(student: Student, voice: str, problem: Problem, told: str, rng: random.Random) -> str:
-    """Its whole solution again, changed or not."""
+def again(student: Student, voice: str, problem: Problem, told: str, rng: random.Random) -> tuple[str, str]:
+    """Its whole solution again, changed or not, and the answer in it."""
     task, draft = problem.task, problem.task.draft
     assert draft is not None
     steps, answer = list(draft.steps), draft.answer
@@ -64,7 +64,7 @@ def again(student: Student, voice: str, problem: Problem, told: str, rng: random
     head = rng.choice(HEADS[voice])
     begin, end = (worded(voice, Act(kind), problem, rng, number=answer) for kind in ("solution_begin", "solution_end"))
     lines = [begin, *(head.format(i) + step for i, step in enumerate(steps, start=1)), end]
-    return "\n".join(filter(None, lines))
+    return "\n".join(filter(None, lines)), answer
 
 
 def _changed(steps: Sequence[str], at: int | None, rng: random.Random) -> list[str]:

@@ -1,0 +1,60 @@
+"""A reader that errs in nothing: it asks the server what its students meant. What is off with it, an exam miscounts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from pipeline.core.readings import PartnerReading, StudentReading
+from pipeline.reading.protocol import TurnToRead
+from tests.evals.known_students.server import CLAIM, Server, Utterance
+
+COMMITS = ("attempt", "tentative", "again", "revise", "accept", "hold", "follow", "private", "solution")
+
+
+class KnowingReader:
+    """Of the students of one server."""
+
+    def __init__(self, server: Server):
+        self.server = server
+
+    async def student(self, turns: Sequence[TurnToRead]) -> list[StudentReading]:
+        return [self._student(turn) for turn in turns]
+
+    async def partner(self, turns: Sequence[TurnToRead]) -> list[PartnerReading]:
+        return [self._partner(turn) for turn in turns]
+
+    def _said(self, turn: TurnToRead) -> Utterance | None:
+        said = self.server.said
+        if turn.question in self.server.by_question:
+            return said.get((self.server.by_question[turn.question][0].name, turn.text))
+        # The exam has changed the subject: the talk says which problem it began with.
+        own = [turn.text, *(each.text for each in turn.before if each.party == "student")]
+        names = [name for name, text in said if text == turn.text and all((name, each) in said for each in own)]
+        return said[names[0], turn.text] if names else None
+
+    def _student(self, turn: TurnToRead) -> StudentReading:
+        said = self._said(turn)
+        if said is None:  # a wrong solution that an exam has it say
+            return StudentReading()
+        kind = said.kind
+        return StudentReading(
+            asks=frozenset({said.fact} if kind == "ask" else ()),
+            generic_request=kind == "generic",
+            other_question=kind in ("other", "floor"),
+            attempt=said.number if kind in COMMITS else None,
+            tentative=kind == "tentative",
+            done=kind == "done",
+            stance="agrees" if kind == "accept" else "disagrees" if kind in ("hold", "object", "reject") else "none",
+        )
+
+    def _partner(self, turn: TurnToRead) -> PartnerReading:
+        said, checked, claim = self._said(turn), re.search(r"check (passed|failed)", turn.text), CLAIM.search(turn.text)
+        if said is not None:
+            told = {said.fact} if said.kind == "tell" else set()
+            return PartnerReading(attempt=said.number if said.kind in COMMITS else None, tells=frozenset(told))
+        return PartnerReading(
+            tells=frozenset(fact.id for fact in turn.facts if fact.text in turn.text),
+            attempt=claim[1] if claim else None,
+            feedback={"passed": "right", "failed": "wrong"}[checked[1]] if checked else "none",  # type: ignore[arg-type]
+        )
