@@ -26,12 +26,11 @@ class KnowingReader:
 
     def _said(self, turn: TurnToRead) -> Utterance | None:
         said = self.server.said
-        if turn.question in self.server.by_question:
-            return said.get((self.server.by_question[turn.question][0].name, turn.text))
-        # The exam has changed the subject: the talk says which problem it began with.
         own = [turn.text, *(each.text for each in turn.before if each.party == "student")]
-        names = [name for name, text in said if text == turn.text and all((name, each) in said for each in own)]
-        return said[names[0], turn.text] if names else None
+        posed = [self.server.by_question[turn.question][0].name] if turn.question in self.server.by_question else []
+        # Where an exam has changed the subject, the talk itself says which problem it began with.
+        names = (*posed, *(name for name, text in said if text == turn.text))
+        return next((said[name, turn.text] for name in names if all((name, each) in said for each in own)), None)
 
     def _student(self, turn: TurnToRead) -> StudentReading:
         said = self._said(turn)

@@ -72,6 +72,9 @@ class Server:
         self.by_question = {problem.task.full_question: (problem, True) for problem in problems}
         self.by_question |= {problem.task.question: (problem, False) for problem in problems}
         self.said: dict[tuple[str, str], Utterance] = {}  # by problem and text
+        for problem in problems:
+            if draft := problem.task.draft:
+                self.said[problem.name, draft.text] = Utterance("solution", draft.answer)
         self.answers = 0
 
     async def chat(self, request: web.Request) -> web.Response:

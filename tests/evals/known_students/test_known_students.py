@@ -40,13 +40,12 @@ FIRST_TURNS = ("ask_needed", "ask_specific", "ask_generic", "ask_needless", "ask
 
 @cache
 def seated(
-    voice: str, exams: tuple[str, ...], student: Student, folder: Path, firsts: bool = False
+    voice: str, exams: tuple[str, ...], student: Student, folder: Path, firsts: bool = False, knowing: bool = False
 ) -> dict[str, Found]:
     config = experiment(voice, exams)
     problems = problems_of(voice, random.Random(5), folder, COUNT, exams)
-    tables = sat(
-        config, {"student": student, "peer": PEER}, voice, problems, [first_turns] if firsts else [], ["student"]
-    )
+    parts = [first_turns] if firsts else []
+    tables = sat(config, {"student": student, "peer": PEER}, voice, problems, parts, ["student"], knowing)
     rows = found(config, tables["student"], truths(config, student, PEER, problems))
     print(*rows, sep="\n")
     return {row.metric: row for row in rows}
@@ -58,6 +57,14 @@ def test_every_metric_is_near_its_truth(voice: str, exams: tuple[str, ...], stud
     # The embedded world has no words for a request that names nothing.
     student = PLAIN if voice == "closed" and student is MIXED else student
     rows = seated(voice, exams, student, tmp_path).values()
+    assert len(rows) > 6 and [row for row in rows if not row.near] == []
+
+
+@pytest.mark.parametrize(("exams", "student"), SITTINGS, ids=["-".join(exams) for exams, _ in SITTINGS])
+def test_a_reader_that_errs_in_nothing_finds_the_truth_in_natural_words(
+    exams: tuple[str, ...], student: Student, tmp_path: Path
+) -> None:
+    rows = seated("natural", exams, student, tmp_path, knowing=True).values()
     assert len(rows) > 6 and [row for row in rows if not row.near] == []
 
 
