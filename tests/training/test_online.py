@@ -49,6 +49,7 @@ def experiment(model: Path, out: Path, method: str = "grpo", **sections: Any) ->
             "student": {"model": str(model)},
             "tasks": {"train": {"full": 2, "underspecified": 4}},
             "dialogue": {"turns": 3, "max_tokens": 24},
+            "reading": {"partner": "closed", "metrics": "closed"},
             "turn_values": {"siblings": 2, "rollouts": 2},
             "training": {"rank": 4, "learning_rate": 1e-2, "grpo": {"group": 4, "tasks_per_step": 2}},
         }

@@ -128,14 +128,14 @@ def student_reading(turn: TurnToRead, scores: Scores, least: dict[str, float]) -
         attempt=attempt,
         tentative=attempt is not None and scores["tentative"] > least["tentative"],
         done=scores["done"] > least["done"],
+        tells=_word_for_word(turn),
         stance=stance,
     )
 
 
 def partner_reading(turn: TurnToRead, scores: Scores, least: dict[str, float]) -> PartnerReading:
     """What scores above their thresholds say. A fact that stands there word for word is told."""
-    told = {fact.id for fact in turn.facts if fact.text.rstrip(".") in turn.text}
-    told |= {id for id, share in scores["tells"].items() if share > least["tells"]}
+    told = _word_for_word(turn) | {id for id, share in scores["tells"].items() if share > least["tells"]}
     wrong = {id for id, share in scores["tells_wrong"].items() if share > least["tells_wrong"]}
     right, stated = _over(scores, least, "right", "wrong"), _over(scores, least, "stated", "derivable")
     feedback: Feedback = "none" if right is None else "right" if right else "wrong"
@@ -148,6 +148,10 @@ def partner_reading(turn: TurnToRead, scores: Scores, least: dict[str, float]) -
         refuses=scores["refuses"] > least["refuses"],
         off_role=scores["off_role"] > least["off_role"],
     )
+
+
+def _word_for_word(turn: TurnToRead) -> frozenset[str]:
+    return frozenset(fact.id for fact in turn.facts if fact.text.rstrip(".") in turn.text)
 
 
 def _over(scores: Scores, least: dict[str, float], a: str, b: str) -> bool | None:
