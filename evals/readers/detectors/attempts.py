@@ -28,24 +28,37 @@ from pipeline.tasks import mathdial
 from pipeline.tasks.parsing import BadRow, RowError, json_lines, parse, text_of
 from pipeline.tasks.settings import Tasks
 
+MATHDIAL = "mathdial/dialogues.jsonl"
 TOLD = {"solved": "Yes", "revealed": "Yes, but I had to reveal the answer", "failed": "No"}
 
 
 def measure(data: Path, seed: int = 0) -> Json:
     """Figures on MathDial and StepVerify. Raises ConfigError where MathDial's file is not there."""
-    path = data / "mathdial" / "dialogues.jsonl"
-    settings, condition = Tasks(source="mathdial", path=str(path)), Condition(partition="key", voice="human")
-    dialogues, bad = mathdial.read_dialogues(settings, "human", condition, 1)
-    written = {"mathdial": parse(json_lines(path, "MAIEUTIC_DATA"), _mathdial_solution)}
-    if (steps := data / "stepverify" / "stepverify_half.json").exists():
-        written["stepverify"] = parse(_items(steps), _stepverify_solution)
+    dialogues, bad = dialogues_of(data)
     return {
         "dialogues": len(dialogues),
         "bad_rows": len(bad),
         "turns": _turns(dialogues),
         "teachers": {name: _teachers(dialogues, word, seed) for name, word in TOLD.items()},
-        "written": {name: _written(*read, seed) for name, read in written.items()},
+        "written": {name: _written(*read, seed) for name, read in written_of(data).items()},
     }
+
+
+def dialogues_of(data: Path) -> tuple[list[Dialogue], list[BadRow]]:
+    """MathDial's. Raises ConfigError where the file is not there."""
+    settings, condition = (
+        Tasks(source="mathdial", path=str(data / MATHDIAL)),
+        Condition(partition="key", voice="human"),
+    )
+    return mathdial.read_dialogues(settings, "human", condition, 1)
+
+
+def written_of(data: Path) -> dict[str, tuple[list[Solution | None], list[BadRow]]]:
+    """The written solutions by corpus, each without its last line; of StepVerify where its file is there."""
+    written = {"mathdial": parse(json_lines(data / MATHDIAL, "MAIEUTIC_DATA"), _mathdial_solution)}
+    if (steps := data / "stepverify" / "stepverify_half.json").exists():
+        written["stepverify"] = parse(_items(steps), _stepverify_solution)
+    return written
 
 
 def _turns(dialogues: Iterable[Dialogue]) -> Json:

@@ -34,8 +34,9 @@ class PageSection(NamedTuple):
     svg: str = ""
 
 
-def sections(attempts: Json, leaks: Json, reader: Json | None = None) -> list[PageSection]:
-    """The measures as sections, what decides first; `reader` is that of a frozen reader, where one was asked."""
+def sections(attempts: Json, leaks: Json, reader: Json | None = None, reads: Json | None = None) -> list[PageSection]:
+    """The measures as sections, what decides first; `reader` is that of a frozen reader, and `reads` of a reader of
+    turns, where one was asked."""
     decided = leaks["figures"]["leak"]["with gold"]["test"]
     points = {name: figures for name, figures in decided["detectors"].items() if name != "fitted"}
     plot = precision_recall({"fitted": leaks["curves"]["fitted"]}, points, NAMES)
@@ -61,6 +62,7 @@ def sections(attempts: Json, leaks: Json, reader: Json | None = None) -> list[Pa
         _teachers(attempts),
         _written(attempts),
         *([_reader(reader)] if reader else []),
+        *([_reads(reads)] if reads else []),
     ]
 
 
@@ -144,6 +146,24 @@ def _reader(reader: Json) -> PageSection:
         rows.append((what, show(figure) if figure else reader["needs"], str(figure["n"]) if figure else "–"))
     how = f"{reader['model']}, {reader['samples']} samples a reading: its accuracy with the reply, minus without it."
     return PageSection("Functional leak with a frozen reader", how, ("figure", "mean", "n"), rows)
+
+
+def _reads(reads: Json) -> PageSection:
+    rows = []
+    for name, figures in reads["teachers"].items():
+        rows.append((f"MathDial, {name}", "last attempt right", figures["right"]))
+        rows.append((f"MathDial, {name}", "a stated leak is found", figures["leak_stated"]))
+    for name, figures in reads["written"].items():
+        rows.append((f"{name}, solutions cut", "an attempt is found (recall)", figures["found"]))
+        rows.append((f"{name}, solutions cut", "it is the number of the cut line (precision)", figures["precision"]))
+    leaks = reads["leaks"]["detectors"]["read"]
+    rows += [("MRBench, test half", f"leaks: {key}", leaks[key]) for key in ("precision", "recall", "f1")]
+    return PageSection(
+        f"Answers and leaks as {reads['reader']} reads them",
+        "The same dialogues, solutions and replies as above.",
+        ("corpus", "figure", "share", "n"),
+        [(where, what, show(figure), str(figure["n"])) for where, what, figure in rows],
+    )
 
 
 def show(figure: Json | None, sign: bool = False) -> str:

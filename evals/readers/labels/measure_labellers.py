@@ -58,7 +58,7 @@ def measure_labellers(config: Path, overrides: tuple[str, ...]) -> list[Path]:
     out.mkdir(parents=True, exist_ok=True)
     made = _measure(settings, corpora)
     show_table(made.rows)
-    detected, sections = detect(settings.corpora_folder, settings.reader, settings.engine)
+    detected, sections = detect(settings.corpora_folder, settings.reader, settings.engine, settings.reads)
     if detected:
         show_detected(detected, sections)
     whole = {"corpora": facts, "rows": made.rows, "found_by_label": made.by_label, "detectors": detected}
