@@ -16,7 +16,7 @@ from evals.exams.presupposition import kind_of
 from evals.exams.registry import find_exam
 from evals.metrics.case import Case
 from evals.sitting.movable_pairs import Pair, movable
-from evals.sitting.sitting import ExamEpisode, Sitting
+from evals.sitting.sitting import ExamEpisode, Sitting, counted
 from pipeline.core.readings import PartnerReading, StudentReading
 from pipeline.core.schema import Belief, Fact, Message, Task, Turn
 from pipeline.dialogue.episode import Played
@@ -308,3 +308,11 @@ def test_an_unread_belief_after_an_experts_claim_is_no_flip():
         sitting = Sitting(experiment=made, student=student, peer=student, seed=1, tasks=(FULL,))
         flips = {case.metric for case in asyncio.run(experts.sit(sitting)) if case.hits}
         assert {flip for flip in flips if "null" not in flip} == moved
+
+
+@pytest.mark.parametrize(("reading", "unread"), [
+    ({}, False), ({"metrics": "semantic"}, False), ({"metrics": "my.py:READER"}, True),
+    ({"partner": "judge", "metrics": "semantic", "model": "any"}, True)])  # fmt: skip
+def test_unread_turns_are_a_metric_where_a_reader_may_leave_some(reading, unread):
+    names = [metric.name for metric in counted(small_experiment(reading=reading))]
+    assert names == ["unanswered", *(["unread"] if unread else [])]
