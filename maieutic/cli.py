@@ -172,7 +172,7 @@ def compare(
                 "compare: name run directories, or a config to plan with --plan CONFIG (and --set of it)."
             )
         if plan is not None:
-            from evals.report.power import plan as planned
+            from evals.report.planning.power import plan as planned
             from pipeline.runs.progress import console
 
             console.print(planned(_load(plan, overrides)))

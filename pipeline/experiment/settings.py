@@ -131,7 +131,7 @@ class Compare(Section):
     exploratory: tuple[Contrast, ...] = ()  # of no family: shown with an interval, without a corrected p
     # The columns of the transfer matrix (evals/report/transfer.py): what students are examined on, and by which metric.
     transfer: dict[str, str] = {}
-    # What `maieutic compare --plan CONFIG` reckons with (evals/report/power.py):
+    # What `maieutic compare --plan CONFIG` reckons with (evals/report/planning/power.py):
     difference: float = Field(default=0.1, gt=0)  # the smallest difference on the primary contrast that matters
     pilot: str = ""  # an examined run whose spread is planned with; empty: this config's own, where it has results
     tokens_per_second: float = Field(default=0.0, ge=0)  # that the engine samples, for the hours; 0: not known

@@ -12,7 +12,7 @@ from rich.console import Console
 from evals.examining.answers_asked import most_answers
 from evals.examining.exam_checks import check_exams, measured
 from evals.examining.examine import examine_all
-from evals.report.power import plan
+from evals.report.planning.power import plan
 from evals.report.report_page import write
 from evals.report.summary import summarize
 from evals.report.terminal_tables import table

@@ -15,8 +15,8 @@ from rich.console import Console
 from evals.exams.registry import catalog_of
 from evals.metrics.case import Case
 from evals.metrics.metric import ratio
-from evals.report.power import SEED_SD, TASK_SD, Components, PlanError, components, designs, plan, power
-from evals.report.price import Price, price
+from evals.report.planning.power import SEED_SD, TASK_SD, Components, PlanError, components, designs, plan, power
+from evals.report.planning.price import Price, price
 from evals.report.report_page import write
 from evals.report.summary import summarize
 from evals.stats.contrasts import contrast, detectable
@@ -39,7 +39,7 @@ def of(run, **compare) -> Experiment:
 
 @pytest.fixture
 def few_designs(monkeypatch):
-    monkeypatch.setattr("evals.report.power.SEEDS", (2, 3))
+    monkeypatch.setattr("evals.report.planning.power.SEEDS", (2, 3))
 
 
 def printed(experiment: Experiment) -> str:

@@ -23,7 +23,7 @@ from scipy.stats import t as student_t
 from evals.exams.asking import FIRST_TURN
 from evals.exams.registry import catalog_of
 from evals.metrics.metric import SignedSum
-from evals.report.price import Price, exam_size, price
+from evals.report.planning.price import Price, exam_size, price
 from evals.stats.contrasts import detectable, sides
 from evals.stats.intervals import Squares, squares
 from evals.stats.stored_cases import results
