@@ -352,3 +352,31 @@ def test_a_prompt_that_does_not_fit_trains_nothing_and_stops_nothing(embedded, t
     found = ready.trainer.rollout_func([example["prompt"] for example in batch], ready.trainer)
     assert found["reward"] == [0.0] * 8 and found["env_mask"] == [[0]] * 8
     ready.trainer._generate_and_score_completions(batch)
+
+
+OWN_READERS = """
+from pipeline.core.readings import PartnerReading, StudentReading
+from pipeline.reading.protocol import Unread
+
+class Reads:
+    def __init__(self, answer): self.answer = answer
+    async def student(self, turns): return [self.read(turn.text) for turn in turns]
+    async def partner(self, turns): return [PartnerReading() for turn in turns]
+    def read(self, text):
+        if "mumbles" in text:
+            return Unread("no", engine="down" in text)
+        return StudentReading(attempt=self.answer if "so it is" in text else None, done=True)
+
+PARTNER, METRICS = Reads("0"), Reads({answer!r})
+"""
+
+
+def test_what_is_rewarded_is_what_the_metrics_reader_read(embedded, tmp_path, task):
+    (tmp_path / "own.py").write_text(OWN_READERS.replace("{answer!r}", repr(task.answer)))
+    own = {"partner": f"{tmp_path}/own.py:PARTNER", "metrics": f"{tmp_path}/own.py:METRICS"}
+    made = experiment(embedded, tmp_path, reading=own)
+    assert play(made, task, "so it is").reward == 1
+    assert play(made, task, f"The answer is {task.answer}.").reward == 0
+    assert play(made, task, "mumbles").reward == 0
+    with pytest.raises(EngineError, match="no"):
+        play(made, task, "mumbles down")

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from evals.audit.alike_questions import alike, read_question
 from evals.audit.audit import examine
-from evals.audit.audited_talks import holds, open_material
+from evals.audit.audited_talks import holds, open_material, rights
 from evals.audit.checks import functional_leak_share
 from evals.audit.checks.stated_leak_by_turn import leaks_at
 from evals.audit.finding import Check, Tried, share
@@ -371,3 +371,25 @@ def test_the_command_writes_one_page_twice_the_same_and_its_status_says_so(
     (tmp_path / "talks.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows))
     assert CliRunner().invoke(app, arguments).exit_code == 1
     assert CliRunner().invoke(app, ["audit", "nowhere.jsonl"]).exit_code == 2
+
+
+def test_the_turns_of_other_peoples_data_are_read_by_the_reader_that_is_named(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(
+        "from pipeline.core.readings import PartnerReading, StudentReading\n"
+        "from pipeline.reading.protocol import Unread\n"
+        "class Reads:\n"
+        "    async def student(self, turns): return [\n"
+        "        Unread('no') if 'mumbles' in turn.text else StudentReading(attempt=turn.answer) for turn in turns]\n"
+        "    async def partner(self, turns): return [PartnerReading() for turn in turns]\n"
+        "READER = Reads()\n"
+    )
+    rows = [row(1), row(2), row(3)]
+    say(rows[0], 1, "Fifty, I think.")
+    say(rows[1], 1, "mumbles")
+    path = tmp_path / "talks.jsonl"
+    path.write_text("".join(json.dumps(one) + "\n" for one in rows))
+    named = tuple(f'{key}="{value}"' for key, value in DESCRIPTION.items())
+    material = open_material(str(path), (*named, f"audit.reads={tmp_path}/own.py:READER"))
+    assert [len(material.talks), len(material.bad)] == [2, 1]
+    assert rights(material.talks[0]) == [False, True, False, True]
+    assert rights(open_material(str(path), named).talks[0]) == [False, False, False, True]

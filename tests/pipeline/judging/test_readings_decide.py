@@ -75,7 +75,7 @@ def test_an_answer_is_grounded_by_the_facts_that_were_read_as_told():
     assert not is_grounded(talk(RIGHT, GIVE))
 
 
-def test_a_leak_is_a_turn_that_was_read_to_reveal_the_answer_before_the_student_had_it():
+def test_a_leak_is_a_turn_that_was_read_to_reveal_the_answer_too_soon():
     reveals = PartnerReading(reveals="stated")
     assert first_leak(talk(ASK, GIVE, ASK, reveals)) == 1
     assert first_leak(talk(ASK, PartnerReading(attempt="50"))) == 0

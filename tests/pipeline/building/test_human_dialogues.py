@@ -1,0 +1,59 @@
+"""Dialogues that people held are stored with what their turns do, by the reader of the metrics."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from pipeline.building.human_dialogues import adopt
+from pipeline.core.readings import PartnerReading, StudentReading
+from pipeline.core.schema import Turn
+from pipeline.experiment.cell import Cell
+from pipeline.judging.outcome import final_answer, is_correct
+from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.records import Dialogue, Failure
+from pipeline.reading.instrument import CLOSED, Instrument
+from pipeline.reading.protocol import Unread
+from pipeline.runs.dialogue_pool import dialogues_path
+from pipeline.runs.store import read
+from tests.builders import small_experiment
+
+
+class Reads:
+    """Reads people's talk: an answer is what stands behind a colon; a mumble is none, and cannot be read."""
+
+    async def student(self, turns):
+        assert all(turn.imported for turn in turns)
+        return [
+            Unread("mumbled") if turn.text == "mumbles" else StudentReading(attempt=turn.text.partition(":")[2] or None)
+            for turn in turns
+        ]
+
+    async def partner(self, turns):
+        return [PartnerReading() for _ in turns]
+
+
+def held(task, id, *lines):
+    condition = Condition(partition="key", voice="human")
+    turns = tuple(Turn(party=("partner", "student")[i % 2], text=text) for i, text in enumerate(lines))
+    return Dialogue(id=id, task=task, condition_name="facts", condition=condition, seed=1, turns=turns, stop="imported")
+
+
+def test_turns_of_people_are_stored_as_the_metrics_reader_read_them(full, tmp_path: Path):
+    cell, task = Cell(small_experiment(tmp_path), "facts", 1), full[0]
+    talks = [held(task, "a", "Go on.", f"mine:{task.answer}"), held(task, "b", "Go on.", "mumbles")]
+    counts = asyncio.run(adopt(cell, talks, [], Instrument("own", Reads())))
+    assert (counts.made, counts.failed, counts.skipped) == (1, 1, 0)
+    [stored] = read(dialogues_path(tmp_path, "facts"), Dialogue)
+    assert stored.turns[1].reading == StudentReading(attempt=task.answer)
+    assert is_correct(stored) and final_answer(talks[0]) is None
+    [failure] = read(tmp_path / "failures.jsonl", Failure)
+    assert (failure.id, failure.kind, failure.message) == ("b", "not_read", "mumbled")
+    again = asyncio.run(adopt(cell, talks, [], Instrument("own", Reads())))
+    assert (again.made, again.failed, again.skipped) == (0, 0, 2)
+
+
+def test_the_closed_reader_leaves_them_as_they_are(full, tmp_path: Path):
+    talk = held(full[0], "a", "Go on.", "So it is 3.")
+    asyncio.run(adopt(Cell(small_experiment(tmp_path), "facts", 1), [talk], [], CLOSED))
+    assert list(read(dialogues_path(tmp_path, "facts"), Dialogue)) == [talk]
