@@ -77,12 +77,17 @@ def _decided(page: Json, metrics: Catalog, runs: Sequence[Experiment]) -> Table 
     conditions = {name: c for name, c in page["conditions"].items() if c["metrics"].keys() & set(deciding)}
     if not conditions:
         return None
-    shares = Table(title="Behaviour per condition (at the sampling temperature)", title_justify="left")
+    shares = Table(
+        title="Behaviour per condition (at the sampling temperature)",
+        title_justify="left",
+        caption=f"* {REFUSED}" if refused else None,
+        caption_justify="left",
+    )
     methods, selected = page["methods_differ"], selecting(page)
     for column in ("condition", *(["method"] if methods else [])):
         shares.add_column(column, no_wrap=True)
     for column in (*deciding, f"predicted {ASK_NEEDED.name}"):
-        mark = f"\n({REFUSED})" if column in refused else ""
+        mark = "\n*" if column in refused else ""
         shares.add_column(column.replace("_", "_\n") + mark, justify="right")  # on a narrow screen names need two lines
     for name, condition in conditions.items():
         rates = [condition["metrics"].get(metric) for metric in deciding]
