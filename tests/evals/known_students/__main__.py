@@ -22,13 +22,23 @@ def main() -> None:
     parser.add_argument("--exams", default="asking,clarification", help="names, with commas between")
     parser.add_argument("--sets", type=int, default=50, help="task sets")
     parser.add_argument("--problems", type=int, default=20, help="in a set, each short and whole")
+    parser.add_argument("--knowing", action="store_true", help="read by a reader that errs in nothing")
     options = parser.parse_args()
     student = STUDENTS[options.student]
     if "agreement" in options.exams:
         student = dataclasses.replace(student, needless_ask=0.0, needless_generic=0.0, needless_other=0.0)
     exams = options.exams.split(",")
     with tempfile.TemporaryDirectory() as folder:
-        rows = covered(options.voice, exams, student, PEER, options.sets, options.problems, Path(folder))
+        rows = covered(
+            options.voice,
+            exams,
+            student,
+            PEER,
+            options.sets,
+            options.problems,
+            Path(folder),
+            knowing=options.knowing,
+        )
     print(table(rows))
 
 

@@ -40,6 +40,7 @@ def covered(
     folder: Path,
     contrasts: Sequence[str] = (),
     sits: Sequence[Sit] = (),
+    knowing: bool = False,
     **exam: object,
 ) -> list[Coverage]:
     """Every metric of the exams that the student's rates fix, and the difference of student and peer in `contrasts`."""
@@ -48,7 +49,13 @@ def covered(
     for i in range(sets):
         asked = problems_of(voice, random.Random(f"set {i}"), folder, problems, exams)
         students = {f"student {i}": student, f"peer {i}": peer}  # whoever can solve what is drawn by name
-        tables = dict(zip(("a", "b"), sat(config, students, voice, asked, sits).values(), strict=True))
+        tables = dict(
+            zip(
+                ("a", "b")[: 1 + bool(contrasts)],
+                sat(config, students, voice, asked, sits, () if contrasts else list(students)[:1], knowing).values(),
+                strict=True,
+            )
+        )
         mine, theirs = (truths(config, one, peer, asked) for one in (student, peer))
         for row in found(config, tables["a"], mine):
             rows[row.metric].append(row)
