@@ -49,13 +49,9 @@ def covered(
     for i in range(sets):
         asked = problems_of(voice, random.Random(f"set {i}"), folder, problems, exams)
         students = {f"student {i}": student, f"peer {i}": peer}  # whoever can solve what is drawn by name
-        tables = dict(
-            zip(
-                ("a", "b")[: 1 + bool(contrasts)],
-                sat(config, students, voice, asked, sits, () if contrasts else list(students)[:1], knowing).values(),
-                strict=True,
-            )
-        )
+        examined = list(students)[: 1 + bool(contrasts)]
+        cases = sat(config, students, voice, asked, sits, examined, knowing).values()
+        tables = dict(zip("ab", cases, strict=False))
         mine, theirs = (truths(config, one, peer, asked) for one in (student, peer))
         for row in found(config, tables["a"], mine):
             rows[row.metric].append(row)

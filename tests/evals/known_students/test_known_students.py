@@ -12,13 +12,8 @@ from evals.exams.asking import first_turns
 from evals.exams.registry import EXAMS, find_exam
 from evals.metrics.metric import metric_name
 from tests.evals.known_students.acts import Student
-from tests.evals.known_students.cast import (
-    FIRM,
-    LISTENER,
-    MIXED,
-    PEER,
-    PLAIN,
-)
+from tests.evals.known_students.cast import FIRM, LISTENER, MIXED, NEAR_BOTH, NEAR_GREEDY, NEAR_THE_BOUNDS, PEER, PLAIN
+from tests.evals.known_students.coverage import covered, table
 from tests.evals.known_students.sitting_exams import Found, experiment, found, problems_of, sat, truths
 from tests.evals.known_students.talks import Shape, talks
 from tests.evals.known_students.truth import NOT_FIXED
@@ -66,6 +61,36 @@ def test_a_reader_that_errs_in_nothing_finds_the_truth_in_natural_words(
 ) -> None:
     rows = seated("natural", exams, student, tmp_path, knowing=True).values()
     assert len(rows) > 6 and [row for row in rows if not row.near] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("student", "peer"),
+    [(MIXED, NEAR_THE_BOUNDS), (NEAR_GREEDY, NEAR_BOTH)],
+    ids=["samples that differ", "samples alike"],
+)
+@pytest.mark.parametrize("knowing", [True], ids=["nothing misread"])
+def test_intervals_hold_the_truth_as_often_as_they_say(
+    student: Student, peer: Student, knowing: bool, tmp_path: Path
+) -> None:
+    contrasts = ("ask_needed", "ask_skill", "first_accuracy")
+    rows = covered(
+        "natural",
+        ("asking",),
+        student,
+        peer,
+        sets=50,
+        problems=20,
+        folder=tmp_path,
+        contrasts=contrasts,
+        sits=(first_turns,),
+        knowing=knowing,
+    )
+    print(table(rows))
+    named = (*FIRST_TURNS, *(f"{metric}: a - b" for metric in contrasts))
+    counted = [row for row in rows if row.metric in named]
+    held, intervals = sum(row.held for row in counted), sum(row.sets for row in counted)
+    assert intervals >= 400 and held >= 0.93 * intervals
 
 
 def test_every_metric_has_a_truth_or_a_reason_why_no_rate_fixes_it(tmp_path: Path) -> None:

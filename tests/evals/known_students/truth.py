@@ -49,9 +49,7 @@ NOT_FIXED: dict[str, str | dict[str, str]] = {
     "asking": {"duplicates": "known students ask for nothing twice"},
     "common_ground": {"ground_said": WORDING},
     "grounding": {
-        "other_question": WORDING,
         "acknowledge": WORDING,
-        "follow_up": WORDING,
         "repair": "no rate says what a student does after a turn that makes no sense",
         "restate": WORDING,
         "agree": WORDING,

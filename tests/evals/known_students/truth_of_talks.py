@@ -101,7 +101,11 @@ def grounding(student: Student, shapes: Iterable[Shape], turns: int) -> dict[str
     for shape in shapes:
         for weight, talk in talks(student, shape, "facts", turns):
             for position, said in zip(POSITIONS, talk, strict=False):
+                earlier = {each.act.kind for each in talk[: position - 1]}
                 sums.note(f"clarify/{position}", weight, said.act.kind == "ask")
+                sums.note(f"other_question/{position}", weight, said.act.kind in ("generic", "other"))
+                # Whoever asked for a fact before was told it.
+                sums.note(f"follow_up/{position}", weight, said.act.kind == "ask" and "ask" in earlier)
                 sums.note(f"attempt/{position}", weight, bool(said.named))
     return sums.values()
 
