@@ -8,7 +8,7 @@ from evals.metrics.catalog import Catalog
 from evals.report.validity import REFUSED, is_measured, planted
 from pipeline.core.schema import Json
 from pipeline.experiment.experiment import Experiment
-from pipeline.reading.figures import figures_of
+from pipeline.reading.reader_figures import figures_of
 
 
 def reader_use(experiment: Experiment) -> Json:

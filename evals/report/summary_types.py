@@ -19,7 +19,7 @@ from evals.exams.lost.unreliability import LostBlock
 from evals.exams.private.mention_curves import Mentions
 from evals.stats.parts import Figure, Number, Part
 from pipeline.knowledge.condition import Condition
-from pipeline.reading.figures import ClassFigure
+from pipeline.reading.reader_figures import ClassFigure
 
 
 class Measured(Figure):

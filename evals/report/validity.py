@@ -1,8 +1,8 @@
 """Who labels the turns behind a metric, and how well: what stands beside its rate, and whether it may be a headline.
 
 Two readers make labels. The metrics' instrument (`reading.metrics` of a config) reads what turns ask for, commit to and
-tell; its figures are of natural turns with labels (pipeline/reading/figures.py). In the embedded world the wordings are
-planted, and the closed reader fits them. The labeller of acts reads what no instrument does
+tell; its figures are of natural turns with labels (pipeline/reading/reader_figures.py). In the embedded world the
+wordings are planted, and the closed reader fits them. The labeller of acts reads what no instrument does
 (evals/report/against_people.py).
 
 A rate whose reader was never measured, a judge or one's own without figures, is marked and is no headline.
@@ -16,7 +16,7 @@ from evals.metrics.metric import Metric
 from evals.report.against_people import LEAKS, labelled_by, people_in_full, people_shortly
 from pipeline.core.schema import Json
 from pipeline.experiment.experiment import Experiment
-from pipeline.reading.figures import ClassFigure, figures_of
+from pipeline.reading.reader_figures import ClassFigure, figures_of
 
 REFUSED = "not measured: no headline"
 

@@ -12,8 +12,8 @@ from pipeline.core.errors import ConfigError
 from pipeline.core.plugins import is_address
 from pipeline.engines.weights import EMBEDDED, is_embedded_base, weights_at
 from pipeline.experiment.experiment import Experiment
-from pipeline.reading.figures import read_figures
 from pipeline.reading.labelling.labeller import Own
+from pipeline.reading.reader_figures import read_figures
 
 OLD_BASE = Path("data/base")  # how configs of earlier versions named the base that ships
 

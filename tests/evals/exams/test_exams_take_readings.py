@@ -290,7 +290,7 @@ def test_who_asks_against_need_is_who_asks_in_place_of_an_answer_by_its_reading(
     assert {rates["asks@need0"], rates["asks@need1"]} == {asks}
 
 
-def test_turns_from_before_that_cannot_be_read_again_are_counted_and_the_student_is_not_blamed():
+def test_turns_that_cannot_be_read_again_are_counted_and_no_fault_of_the_student():
     class Forgets(Labels):
         async def partner(self, turns: Sequence[TurnToRead]) -> list[PartnerReading | Unread]:
             read = await super().partner(turns)

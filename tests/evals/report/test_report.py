@@ -95,7 +95,7 @@ READER = Closed()
 """
 
 
-def test_without_figures_of_its_reader_a_contrast_is_marked_and_no_headline_and_with_them_it_is_one(tmp_path):
+def test_a_contrast_is_a_headline_where_its_reader_was_measured_and_else_marked(tmp_path):
     made, own = made_run(tmp_path / "made"), tmp_path / "own.py"
     own.write_text(READER)
     config = (made / "config.yaml").read_text()

@@ -19,7 +19,7 @@ from evals.report.validity import REFUSED, is_measured
 from pipeline.core.errors import ConfigError
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.preflight import preflight
-from pipeline.reading import figures
+from pipeline.reading import reader_figures
 from pipeline.reading.acts import ACTS
 from pipeline.reading.labelling.judge import prompt_hash
 from pipeline.reading.settings import MEASURED
@@ -81,7 +81,7 @@ def test_beside_a_metric_that_a_label_makes_stands_a_figure_or_not_measured(metr
     assert "n " in found["full"] or "not measured" in found["full"]
 
 
-def test_planted_wordings_are_exact_and_natural_ones_have_the_figures_of_their_reader(tmp_path):
+def test_planted_wordings_are_exact_and_natural_ones_have_their_readers_figures(tmp_path):
     assert beside("ask_needed")["short"] == "closed: exact, planted wordings"
     assert "asks_withheld by closed on natural turns, n 171" in beside("ask_needed")["full"]
     run = read_by(OWN, tmp_path / "f.json", asks_withheld=FIGURE, generic_request=FIGURE, attempt=FIGURE)
@@ -105,13 +105,13 @@ def test_a_reader_without_figures_of_a_class_makes_no_headline(tmp_path):
 def test_a_judge_has_no_figures_that_ship_since_they_are_of_its_model(tmp_path, monkeypatch):
     shipped = tmp_path / "figures.json"
     shipped.write_text(json.dumps({name: {"attempt": FIGURE} for name in ("closed", "judge", "semantic")}))
-    monkeypatch.setattr(figures, "SHIPPED", shipped)
-    assert set(figures.figures_of("semantic")) == {"attempt"} and figures.figures_of("judge") == {}
-    assert figures.figures_of("judge", str(shipped)).keys() == {"attempt"}
+    monkeypatch.setattr(reader_figures, "SHIPPED", shipped)
+    assert set(reader_figures.figures_of("semantic")) == {"attempt"} and reader_figures.figures_of("judge") == {}
+    assert reader_figures.figures_of("judge", str(shipped)).keys() == {"attempt"}
 
 
 def test_the_figures_that_ship_are_of_readers_that_ship_and_of_every_class():
-    shipped = figures.read_figures(figures.SHIPPED)
+    shipped = reader_figures.read_figures(reader_figures.SHIPPED)
     assert "closed" in shipped and set(shipped) <= {*MEASURED, "judge"}
     for classes in shipped.values():
         assert set(classes) == {*STUDENT, *PARTNER}
