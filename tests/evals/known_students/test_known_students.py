@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -11,8 +10,21 @@ import pytest
 from evals.exams.asking import first_turns
 from evals.exams.registry import EXAMS, find_exam
 from evals.metrics.metric import metric_name
+from pipeline.core.resources import shipped
 from tests.evals.known_students.acts import Student
-from tests.evals.known_students.cast import FIRM, LISTENER, MIXED, NEAR_BOTH, NEAR_GREEDY, NEAR_THE_BOUNDS, PEER, PLAIN
+from tests.evals.known_students.cast import (
+    ALWAYS_GENERIC,
+    FIRM,
+    GENERIC,
+    LISTENER,
+    MIXED,
+    NEAR_BOTH,
+    NEAR_GREEDY,
+    NEAR_THE_BOUNDS,
+    PEER,
+    PERFECT,
+    PLAIN,
+)
 from tests.evals.known_students.coverage import covered, table
 from tests.evals.known_students.sitting_exams import Found, experiment, found, problems_of, sat, truths
 from tests.evals.known_students.talks import Shape, talks
@@ -20,6 +32,10 @@ from tests.evals.known_students.truth import NOT_FIXED
 from tests.evals.known_students.voices import NATURAL
 
 COUNT = 30
+# Natural words are read by the readers that ship, whose weights are files of their own.
+as_shipped = pytest.mark.skipif(
+    not shipped("data", "readers", "semantic", "reader.json").is_file(), reason="data/readers has no natural readers"
+)
 SITTINGS = [
     (("asking", "feedback"), MIXED),
     (("alone", "grounding"), MIXED),
@@ -33,7 +49,6 @@ SITTINGS = [
 FIRST_TURNS = ("ask_needed", "ask_specific", "ask_generic", "ask_needless", "ask_skill", "first_accuracy")
 
 
-@cache
 def seated(
     voice: str, exams: tuple[str, ...], student: Student, folder: Path, firsts: bool = False, knowing: bool = False
 ) -> dict[str, Found]:
@@ -46,7 +61,7 @@ def seated(
     return {row.metric: row for row in rows}
 
 
-@pytest.mark.parametrize("voice", ["closed"])
+@pytest.mark.parametrize("voice", ["closed", pytest.param("natural", marks=as_shipped)])
 @pytest.mark.parametrize(("exams", "student"), SITTINGS, ids=["-".join(exams) for exams, _ in SITTINGS])
 def test_every_metric_is_near_its_truth(voice: str, exams: tuple[str, ...], student: Student, tmp_path: Path) -> None:
     # The embedded world has no words for a request that names nothing.
@@ -63,13 +78,40 @@ def test_a_reader_that_errs_in_nothing_finds_the_truth_in_natural_words(
     assert len(rows) > 6 and [row for row in rows if not row.near] == []
 
 
+@as_shipped
+def test_the_perfect_natural_asker_has_the_whole_skill(tmp_path: Path) -> None:
+    assert seated("natural", ("asking",), PERFECT, tmp_path, True)["ask_skill"].value > 0.9
+
+
+@as_shipped
+def test_who_asks_in_general_terms_names_nothing(tmp_path: Path) -> None:
+    rows = seated("natural", ("asking",), GENERIC, tmp_path, True)
+    assert rows["ask_generic"].value > 0.85 and rows["ask_specific"].value < 0.1
+    assert rows["ask_skill"].near and rows["ask_needless"].near
+
+
+@as_shipped
+def test_who_always_asks_in_general_terms_has_no_skill(tmp_path: Path) -> None:
+    skill = seated("natural", ("asking",), ALWAYS_GENERIC, tmp_path, True)["ask_skill"]
+    assert skill.truth == 0 and skill.covered
+
+
+@as_shipped
+@pytest.mark.parametrize("student", [NEAR_THE_BOUNDS, NEAR_GREEDY, NEAR_BOTH], ids=["bounds", "greedy", "both"])
+def test_a_student_near_its_bounds_or_without_chance_is_measured(student: Student, tmp_path: Path) -> None:
+    rows = seated("natural", ("asking",), student, tmp_path, True)
+    assert [rows[metric] for metric in FIRST_TURNS if not rows[metric].near] == []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("student", "peer"),
     [(MIXED, NEAR_THE_BOUNDS), (NEAR_GREEDY, NEAR_BOTH)],
     ids=["samples that differ", "samples alike"],
 )
-@pytest.mark.parametrize("knowing", [True], ids=["nothing misread"])
+@pytest.mark.parametrize(
+    "knowing", [True, pytest.param(False, marks=as_shipped)], ids=["nothing misread", "as shipped"]
+)
 def test_intervals_hold_the_truth_as_often_as_they_say(
     student: Student, peer: Student, knowing: bool, tmp_path: Path
 ) -> None:
