@@ -56,7 +56,9 @@ from pipeline.experiment.instruments import open_instruments
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue
 from pipeline.knowledge.view import view
+from pipeline.reading.instrument import CLOSED, Instrument
 from pipeline.reading.numbers.equality import equal
+from pipeline.reading.open_reader import open_reader
 from pipeline.reading.protocol import measured
 from pipeline.reading.stated_answer import mentions
 from pipeline.reading.stored import is_right, partner_reading
@@ -255,7 +257,7 @@ async def reference(experiment: Experiment) -> list[Reference]:
     dialogues, bad = _tutored(source)
     if bad:
         say(f"tutoring: {len(bad)} rows could not be read; the first, {bad[0].where}: {bad[0].message}")
-    _, reads = open_instruments(experiment)
+    reads = _reads_people(experiment)
     items = [_item(dialogue) for dialogue in dialogues]
     read = [reads.read(item.posed, d.turns, imported=True) for item, d in zip(items, dialogues, strict=True)]
     talks = list(zip(items, await asyncio.gather(*read), strict=True))
@@ -272,6 +274,12 @@ async def reference(experiment: Experiment) -> list[Reference]:
         *references(bare, NAIVE, METRICS, [name for name in names if "reached" not in name]),
         *references(tally("tutoring", report), REPORTED, METRICS, ["tutor_success", "tutor_telling"]),
     ]
+
+
+def _reads_people(experiment: Experiment) -> Instrument:
+    """The metrics' reader; where that knows the embedded world alone, the one that reads natural text."""
+    _, reads = open_instruments(experiment)
+    return Instrument("semantic", open_reader("semantic")) if reads is CLOSED else reads
 
 
 def _answers(experiment: Experiment, tasks: list[Task]) -> int:

@@ -45,7 +45,8 @@ def measured(task: Task, turns: Sequence[Turn], i: int, imported: bool = False) 
         before=tuple(turns[:i]),
         answer=task.answer,
         entry=task.entry,
-        numeric=number(task.answer) is not None,
+        # Where the premise is false the question asks for a number, too, and nothing may show that none is right.
+        numeric=number(task.answer) is not None or task.specification == "false_premise",
         imported=imported,
     )
 

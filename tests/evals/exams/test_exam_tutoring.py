@@ -192,7 +192,11 @@ def test_human_teachers_are_counted_as_a_student_would_be(tmp_path, capsys):
     told = (4, "Teacher: (telling)The answer is 17.", "Lou: So there are 17 figs.")
     came = (6, "Teacher: (probing)How many are in the bags?", "Lou: 18 figs, so there are 23 figs.")
     source = {"path": write(tmp_path / "talks.jsonl", told, came)}
-    rows = asyncio.run(tutoring.reference(experiment(tutoring=source)))
+    # People's talk is not read with the embedded world's reader, unless somebody names it for that.
+    (tmp_path / "mine.py").write_text("from pipeline.reading.closed import Closed\n\nREADER = Closed()\n")
+    named = experiment(tutoring=source)
+    reading = named.reading.model_copy(update={"metrics": f"{tmp_path / 'mine.py'}:READER"})
+    rows = asyncio.run(tutoring.reference(named.model_copy(update={"reading": reading})))
     found = {(row.who, row.metric): (row.value, row.n) for row in rows}
     assert found[tutoring.TEACHERS, "tutor_success_turn1"] == (1.0, 2)
     assert found[tutoring.TEACHERS, "tutor_telling_turn1"] == (0.5, 2)
