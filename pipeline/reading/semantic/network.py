@@ -165,7 +165,9 @@ class ReadingNetwork(nn.Module):
 
     def _layers(self, model: Any, states: Tensor, mask: Tensor, start: int, end: int) -> Tensor:
         unseen = (1 - mask[:, None, None, :]) * torch.finfo(torch.bfloat16).min
-        with torch.autocast("cpu", torch.bfloat16):
+        half = self.merged is not None
+        states = states.to(torch.bfloat16) if half else states
+        with torch.autocast("cpu", torch.bfloat16, enabled=not half):
             for layer in model.encoder.layer[start:end]:
                 after = layer(states, attention_mask=unseen.to(states.dtype))
                 states = after[0] if isinstance(after, tuple) else after
@@ -188,7 +190,7 @@ class ReadingNetwork(nn.Module):
         return [self.kept[text] for text in texts]
 
     def _words(self, ids: Tensor) -> Tensor:
-        return nn.functional.normalize(self.frozen.embeddings.word_embeddings.weight[ids], dim=-1)
+        return nn.functional.normalize(self.frozen.embeddings.word_embeddings.weight[ids].float(), dim=-1)
 
     @torch.no_grad()
     def embed(self, texts: Sequence[str]) -> Tensor:
