@@ -106,6 +106,8 @@ def open_material(target: str, overrides: tuple[str, ...] = ()) -> Material:
 
 def read_turns(talks: list[Talk], reader: str) -> tuple[list[Talk], list[BadRow]]:
     """The talks with what their turns do, where the gold answer is known, and those that could not be read."""
+    if not any(talk.answer for talk in talks):
+        return talks, []
     reads = CLOSED if reader == "closed" else Instrument(reader, open_reader(reader))
 
     async def read_one(talk: Talk) -> Talk | BadRow:

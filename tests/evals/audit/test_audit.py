@@ -152,7 +152,7 @@ PLANTED: list[tuple[Callable[[list[Row]], None], set[str]]] = [
 
 def audited(tmp_path: Path, rows: list[Row], embeds: bool = False, **audit: Any) -> dict[str, Check]:
     """The checks by name. Embedding takes seconds: without `embeds` by a model that finds no near-duplicate."""
-    audit |= {} if embeds else {"embedder": small_embedder(), "near": 1}
+    audit |= {"reads": "closed"} | ({} if embeds else {"embedder": small_embedder(), "near": 1})
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows))
     source = tmp_path / "audit_made.yaml"
     source.write_text(json.dumps({"files": {"all": str(tmp_path / "rows.jsonl")}, **DESCRIPTION, "audit": audit}))
@@ -295,7 +295,7 @@ def test_two_conditions_of_different_size_are_out_of_balance(tmp_path: Path) -> 
     (tmp_path / "rows.jsonl").write_text(
         "".join(json.dumps(one | {"arm": "a" if i % 3 else "b"}) + "\n" for i, one in enumerate(rows))
     )
-    checks = examine(open_material(str(tmp_path / "rows.jsonl"), ('condition_name="{arm}"',)))
+    checks = examine(open_material(str(tmp_path / "rows.jsonl"), ('condition_name="{arm}"', "audit.reads=closed")))
     (balance,) = [check for check in checks if check.name == "balance"]
     tokens = balance.findings[0]
     assert tokens.verdict == "fail" and tokens.rate is not None and tokens.rate.value == pytest.approx(1, abs=0.1)
@@ -358,6 +358,7 @@ def test_the_command_writes_one_page_twice_the_same_and_its_status_says_so(
         "audit",
         "talks.jsonl",
         f"--set=audit.embedder={small_embedder()}",
+        "--set=audit.reads=closed",
         *(f'--set={key}="{value}"' for key, value in DESCRIPTION.items()),
     ]
     result = CliRunner().invoke(app, arguments)
@@ -392,4 +393,4 @@ def test_the_turns_of_other_peoples_data_are_read_by_the_reader_that_is_named(tm
     material = open_material(str(path), (*named, f"audit.reads={tmp_path}/own.py:READER"))
     assert [len(material.talks), len(material.bad)] == [2, 1]
     assert rights(material.talks[0]) == [False, True, False, True]
-    assert rights(open_material(str(path), named).talks[0]) == [False, False, False, True]
+    assert rights(open_material(str(path), (*named, "audit.reads=closed")).talks[0]) == [False, False, False, True]

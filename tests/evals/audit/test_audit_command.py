@@ -30,7 +30,7 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
 
     def audit(target: str, *sets: str) -> tuple[int, str]:
         """Status, and all that was printed in one line."""
-        changes = [f"--set={one}" for one in (f"audit.embedder={embedder}", *sets)]
+        changes = [f"--set={one}" for one in (f"audit.embedder={embedder}", "audit.reads=closed", *sets)]
         result = CliRunner().invoke(app, ["audit", target, *changes])
         assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
         return result.exit_code, " ".join(result.output.split())
