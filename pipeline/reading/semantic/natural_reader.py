@@ -87,7 +87,7 @@ def is_learned(name: str) -> bool:
 @torch.inference_mode()
 def scores(network: ReadingNetwork, turns: Sequence[PreparedTurn]) -> list[Scores]:
     """Shares of prepared turns of one party; the longest are read last, so that a batch has turns of one length."""
-    order = sorted(range(len(turns)), key=lambda i: len(turns[i].ids))
+    order = sorted(range(len(turns)), key=lambda i: turns[i].length)
     by_turn: dict[int, Scores] = {}
     for start in range(0, len(order), 16):
         chosen = order[start : start + 16]

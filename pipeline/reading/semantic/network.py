@@ -99,6 +99,10 @@ class ReadingNetwork(nn.Module):
         numbers = torch.tensor([turn.features for turn in turns])
         seen = [of_turn[:, 0], mean, most, goal, numbers]
         if self.similar:
+            # At once, since what each turn asks for alone would be many small batches.
+            self.embed(
+                [text for turn in turns if not turn.kept for text in (turn.beside[0], *turn.sentences, *turn.facts)]
+            )
             kept = [self._similarities(turn) for turn in turns]
             seen.append(torch.tensor([of_question for of_question, _ in kept]))
             of_pairs = [row for _, rows in kept for row in rows]
@@ -145,6 +149,7 @@ class ReadingNetwork(nn.Module):
 
     def _together(self, turns: Sequence[PreparedTurn]) -> tuple[Tensor, list[list[tuple[int, int]]]]:
         """The last states of each turn and what is laid beside it, and where each text beside it stands."""
+        self._frozen([text for turn in turns for text in turn.beside])
         ids = pad_sequence([torch.tensor(turn.ids) for turn in turns], batch_first=True)
         types = pad_sequence([torch.tensor(turn.types) for turn in turns], batch_first=True)
         mask = pad_sequence([torch.ones(len(turn.ids)) for turn in turns], batch_first=True)
@@ -204,14 +209,14 @@ class ReadingNetwork(nn.Module):
             states = self._layers(self.frozen, self.frozen.embeddings(input_ids=batch["input_ids"]), mask, 0, LAYERS)
             means = (states * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
             self.embedded.update(zip(new, nn.functional.normalize(means, dim=-1), strict=True))
-        return torch.stack([self.embedded[text] for text in texts])
+        return torch.stack([self.embedded[text] for text in texts]) if texts else torch.zeros(0, WIDTH)
 
     @torch.no_grad()
     def _similarities(self, prepared: PreparedTurn) -> tuple[list[float], list[list[float]]]:
         """Of the turn with the question's goal, and with each fact: cosines of sentences and of words, and how far
         each lies before its best rival."""
         if not prepared.kept:
-            facts = [fact.text for fact in prepared.turn.facts]
+            facts = prepared.facts
             goal, *of_facts = self._frozen([prepared.beside[0], *facts])
             words = self._words(
                 torch.tensor([id for id, own in zip(prepared.ids, prepared.own, strict=True) if own]).long()

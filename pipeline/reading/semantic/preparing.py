@@ -45,6 +45,15 @@ class PreparedTurn:
     kept: dict[str, list] = field(default_factory=dict)  # what the frozen encoder says of it, once it was asked
 
     @property
+    def facts(self) -> list[str]:
+        return self.beside[self.before_facts :]
+
+    @property
+    def length(self) -> int:
+        """About how many tokens it takes, with what lies beside it."""
+        return len(self.ids) + sum(map(len, self.beside)) // 4
+
+    @property
     def before_facts(self) -> int:
         """How many of `beside` are no facts."""
         return len(self.beside) - len(self.turn.facts)
