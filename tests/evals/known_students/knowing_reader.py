@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from pipeline.core.readings import PartnerReading, StudentReading
 from pipeline.reading.protocol import TurnToRead
-from tests.evals.known_students.server import CLAIM, Server, Utterance
+from tests.evals.known_students.ledger import CLAIM, Ledger, Utterance
 
 COMMITS = ("attempt", "tentative", "again", "revise", "accept", "hold", "follow", "private", "solution")
 
@@ -15,8 +15,8 @@ COMMITS = ("attempt", "tentative", "again", "revise", "accept", "hold", "follow"
 class KnowingReader:
     """Of the students of one server."""
 
-    def __init__(self, server: Server):
-        self.server = server
+    def __init__(self, ledger: Ledger):
+        self.ledger = ledger
 
     async def student(self, turns: Sequence[TurnToRead]) -> list[StudentReading]:
         return [self._student(turn) for turn in turns]
@@ -25,9 +25,9 @@ class KnowingReader:
         return [self._partner(turn) for turn in turns]
 
     def _said(self, turn: TurnToRead) -> Utterance | None:
-        said = self.server.said
+        said = self.ledger.said
         own = [turn.text, *(each.text for each in turn.before if each.party == "student")]
-        posed = [self.server.by_question[turn.question][0].name] if turn.question in self.server.by_question else []
+        posed = [self.ledger.by_question[turn.question][0].name] if turn.question in self.ledger.by_question else []
         # Where an exam has changed the subject, the talk itself says which problem it began with.
         names = (*posed, *(name for name, text in said if text == turn.text))
         return next((said[name, turn.text] for name in names if all((name, each) in said for each in own)), None)

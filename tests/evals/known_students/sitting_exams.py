@@ -137,7 +137,7 @@ def _news(config: Experiment, problems: Sequence[Problem]) -> dict[str, str]:
 def _instruments(config: Experiment, server: Server | None) -> tuple[Instrument, Instrument]:
     if server is None:
         return open_instruments(config)
-    return Instrument("knowing", KnowingReader(server)), Instrument("knowing", KnowingReader(server))
+    return Instrument("knowing", KnowingReader(server.ledger)), Instrument("knowing", KnowingReader(server.ledger))
 
 
 async def _cases(
