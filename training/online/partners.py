@@ -55,7 +55,9 @@ def open_partners(job: TrainingJob) -> Partners:
     hears, reads = open_instruments(experiment)
     of_other_weights = condition.weights != "current" or condition.manner == "convincing"
     if condition.voice != "model" or not of_other_weights:
-        return Partners(experiment, condition, None, None, meter, hears, reads)
+        return Partners(
+            experiment=experiment, condition=condition, partner=None, judge=None, meter=meter, hears=hears, reads=reads
+        )
     if experiment.engine.kind == "vllm":
         raise ConfigError(
             f"conditions.{job.cell.condition_name}: method {job.method!r} with engine.kind 'vllm' and a model partner "
@@ -65,4 +67,6 @@ def open_partners(job: TrainingJob) -> Partners:
     cast = Casting(experiment, newest_adapter).cast(job.cell)
     partner = None if condition.weights == "current" else cast.partner
     judge = None if cast.judge is None else Metered(cast.judge, meter.add)
-    return Partners(experiment, condition, partner, judge, meter, hears, reads)
+    return Partners(
+        experiment=experiment, condition=condition, partner=partner, judge=judge, meter=meter, hears=hears, reads=reads
+    )

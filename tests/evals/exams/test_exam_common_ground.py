@@ -142,7 +142,7 @@ def test_a_revision_need_not_be_right_and_silence_is_none(experiment):
     ("Maybe we could do one on percentages.", True), ("I would be interested in a harder problem.", True),
     ("Let me propose a new problem about pens.", True), ("Do you have pets?", True)])  # fmt: skip
 def test_the_floor_is_taken_by_a_proposal_or_a_question_and_not_by_politeness(text, expected):
-    assert took_floor(text, student_turn(TurnToRead("student", text, ""))) == expected
+    assert took_floor(text, student_turn(TurnToRead(party="student", text=text, question=""))) == expected
 
 
 def test_the_embedded_base_is_asked_only_what_it_understands(tmp_path):
