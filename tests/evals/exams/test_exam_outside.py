@@ -32,7 +32,7 @@ class Options(Section):
     greeting: str = "Hello."
 
 METRICS = (
-    Metric("greets", "says something when greeted / greetings", reader=Reader((), "greetings: not measured")),
+    Metric("greets", "says something when greeted / greetings", reader=Reader(unmeasured="greetings: not measured")),
     Metric("words", "words of what it says / greetings", unit="words"),
     Metric("greets_net", "greets@greeted - greets@silent", parts={"greets@greeted": 1, "greets@silent": -1}),
 )

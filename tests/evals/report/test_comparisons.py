@@ -14,6 +14,7 @@ from maieutic.cli import app
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Json
 from pipeline.experiment.experiment import load
+from pipeline.runs.progress import console
 from tests.evals.made_run import CONDITIONS, made_run
 
 FACTS = {"metric": "harmful_flip", "a": "facts", "b": "volunteer"}
@@ -58,14 +59,15 @@ def test_what_was_not_measured_counts_in_its_family_as_a_test(tmp_path):
     assert after["harmful_flip"]["p_holm"] == before["harmful_flip"] > after["harmful_flip"]["p"]
 
 
-def test_a_contrast_of_no_family_is_exploratory_and_has_no_corrected_p(tmp_path):
+def test_a_contrast_of_no_family_is_exploratory_and_has_no_corrected_p(tmp_path, monkeypatch):
     run = compares(
         made_run(tmp_path / "made"), {"primary": PRIMARY, "families": {"x": [BLIND]}, "exploratory": [FACTS]}
     )
     primary, named, looked = rows(run)
     assert (primary["p_holm"], looked["p_holm"], looked["family"]) == (None, None, None)
     assert named["p_holm"] == pytest.approx(named["p"])  # what is merely looked at does not weigh on a family
-    shown = CliRunner().invoke(app, ["compare", str(run)], env={"COLUMNS": "160"})
+    monkeypatch.setattr(console, "width", 160)
+    shown = CliRunner().invoke(app, ["compare", str(run)])
     line = next(line for line in shown.output.splitlines() if "(exploratory)" in line)
     assert shown.exit_code == 0 and line.rstrip("│ ").endswith("–")
     assert "| exploratory | – |" in (run / "report.md").read_text()
@@ -110,7 +112,7 @@ def test_another_run_beside_it_changes_no_p_of_a_family(tmp_path):
     assert all(row["family"] is None for row in both if row["a"].startswith("two/") and row["b"].startswith("one/"))
 
 
-def test_two_runs_that_name_no_contrast_are_compared_and_it_is_called_exploratory(tmp_path):
+def test_two_runs_that_name_no_contrast_are_compared_and_it_is_called_exploratory(tmp_path, monkeypatch):
     runs = [compares(made_run(tmp_path / name, rates={"facts": r}), None) for name, r in (("low", 0.2), ("high", 0.8))]
     summary = summarize(runs).plain()
     of_facts = {row["metric"]: row for row in summary["comparisons"] if pair(row) == ("high/facts", "low/facts")}
@@ -121,7 +123,8 @@ def test_two_runs_that_name_no_contrast_are_compared_and_it_is_called_explorator
     }
     assert not any(row["primary"] or row["family"] for row in summary["comparisons"])
     assert "exploratory" in summary["headline"] and "compare.primary" in summary["headline"]
-    shown = CliRunner().invoke(app, ["compare", *map(str, runs)], env={"COLUMNS": "160"})
+    monkeypatch.setattr(console, "width", 160)
+    shown = CliRunner().invoke(app, ["compare", *map(str, runs)])
     assert shown.output.count("(exploratory)") == len(summary["comparisons"])
 
 
