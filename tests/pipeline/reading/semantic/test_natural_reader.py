@@ -108,7 +108,7 @@ def test_a_reader_of_another_version_is_refused(tmp_path: Path):
 
 
 # Below what was reached when the weights were made (docs/reading.md), by about an interval: what breaks shows here.
-LEAST = {"asks_withheld": 0.45, "asks_any_withheld": 0.55, "attempt": 0.75, "stance": 0.6, "done": 0.6, "tells": 0.45,
+LEAST = {"asks_withheld": 0.45, "asks_any_withheld": 0.55, "attempt": 0.75, "stance": 0.5, "done": 0.6, "tells": 0.45,
          "feedback": 0.7, "says_missing": 0.55, "generic_request": 0.5}  # fmt: skip
 
 
