@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -35,7 +36,7 @@ class NaturalReader:
     def __init__(self, folder: Path):
         """`folder`: weights.safetensors and reader.json. Raises ConfigError where one is missing."""
         self.thresholds, self.network = _load(folder)
-        self.lock = asyncio.Lock()
+        self.lock = threading.Lock()  # both parties' turns may be read at once, by one network and one tokenizer
 
     async def student(self, turns: Sequence[TurnToRead]) -> list[StudentReading | Unread]:
         scores = await asyncio.to_thread(self.scores, turns)
@@ -53,7 +54,8 @@ class NaturalReader:
 
     def scores(self, turns: Sequence[TurnToRead]) -> list[Scores]:
         """Of turns of one party, in their order."""
-        return scores(self.network, [prepare(turn, self.network.tokenizer) for turn in turns])
+        with self.lock:
+            return scores(self.network, [prepare(turn, self.network.tokenizer) for turn in turns])
 
 
 @lru_cache(maxsize=2)

@@ -96,6 +96,19 @@ def test_the_loop_goes_on_while_turns_are_read(name: str):
     assert asyncio.run(read()) > 10
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_turns_of_both_parties_are_read_at_once(name: str):
+    students = [row.turn for row in ROWS if row.kind == "student"][:24]
+    partners = [row.turn for row in ROWS if row.kind == "partner"][:24]
+
+    async def read() -> list:
+        reader = open_reader(name)
+        halves = [(students[i : i + 6], partners[i : i + 6]) for i in range(0, 24, 6)]
+        return await asyncio.gather(*(work for s, p in halves for work in (reader.student(s), reader.partner(p))))
+
+    assert sum(map(len, asyncio.run(read()))) == 48
+
+
 def test_a_reader_of_another_version_is_refused(tmp_path: Path):
     folder = Path(__file__).parents[4] / "data" / "readers" / "semantic"
     (tmp_path / "reader.json").write_text((folder / "reader.json").read_text())
