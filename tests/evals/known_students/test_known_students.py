@@ -51,6 +51,17 @@ SITTINGS = [
 ]
 FIRST_TURNS = ("ask_needed", "ask_specific", "ask_generic", "ask_needless", "ask_skill", "first_accuracy")
 
+MISREAD = (("asking", "feedback"), ("presupposition",))
+CASES = [pytest.param("closed", *each, id="-".join((*each[0], "closed"))) for each in SITTINGS] + [
+    pytest.param(
+        "natural",
+        *each,
+        id="-".join((*each[0], "natural")),
+        marks=[as_shipped, pytest.mark.slow, *([misread] if each[0] in MISREAD else [])],
+    )
+    for each in SITTINGS
+]
+
 
 def seated(
     voice: str, exams: tuple[str, ...], student: Student, folder: Path, firsts: bool = False, knowing: bool = False
@@ -64,8 +75,7 @@ def seated(
     return {row.metric: row for row in rows}
 
 
-@pytest.mark.parametrize("voice", ["closed", pytest.param("natural", marks=[as_shipped, misread, pytest.mark.slow])])
-@pytest.mark.parametrize(("exams", "student"), SITTINGS, ids=["-".join(exams) for exams, _ in SITTINGS])
+@pytest.mark.parametrize(("voice", "exams", "student"), CASES)
 def test_every_metric_is_near_its_truth(voice: str, exams: tuple[str, ...], student: Student, tmp_path: Path) -> None:
     # The embedded world has no words for a request that names nothing.
     student = PLAIN if voice == "closed" and student is MIXED else student
