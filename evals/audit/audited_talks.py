@@ -6,7 +6,6 @@ import asyncio
 import os
 import re
 import unicodedata
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,9 +25,8 @@ from pipeline.reading.instrument import CLOSED, Instrument
 from pipeline.reading.numbers.equality import equal, number
 from pipeline.reading.open_reader import open_reader
 from pipeline.reading.protocol import NotRead
-from pipeline.runs.dialogue_pool import dialogues_path
+from pipeline.runs.dialogue_pool import own_dialogues
 from pipeline.runs.directory import experiment_of
-from pipeline.runs.store import read
 from pipeline.tasks.parsing import BadRow
 from pipeline.tasks.talks import AuditSettings, Talk, load_source, read_talks
 
@@ -91,7 +89,7 @@ def open_material(target: str, overrides: tuple[str, ...] = ()) -> Material:
     talks = [
         talk_of(dialogue, condition)
         for name, condition in experiment.conditions.items()
-        for dialogue in played(experiment, name)
+        for dialogue in own_dialogues(experiment, name)
     ]
     return Material(
         name=experiment.name,
@@ -124,11 +122,6 @@ def read_turns(talks: list[Talk], reader: str) -> tuple[list[Talk], list[BadRow]
 
     made = asyncio.run(read_all())
     return [m for m in made if isinstance(m, Talk)], [m for m in made if isinstance(m, BadRow)]
-
-
-def played(experiment: Experiment, condition_name: str) -> Iterator[Dialogue]:
-    """A condition's own dialogues; none where it learns from another's, or plays while it learns."""
-    return read(dialogues_path(experiment.run, condition_name), Dialogue)
 
 
 def trained(experiment: Experiment, condition_name: str) -> set[str] | None:

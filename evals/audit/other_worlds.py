@@ -12,7 +12,7 @@ from pipeline.knowledge.known import known
 from pipeline.knowledge.partition import PUBLIC, Items, in_order
 from pipeline.knowledge.records import Dialogue
 from pipeline.reading.numbers.equality import equal
-from pipeline.reading.stored import heard_attempt
+from pipeline.reading.stored import heard_turn
 
 View = Callable[[Task, Condition, Sequence[Turn], Party], list[Message]]
 _SHIFTED = str.maketrans(
@@ -117,7 +117,7 @@ def _other_fact(fact: Fact) -> Fact:
 
 def _under_verdicts(task: Task, turns: Sequence[Turn]) -> str:
     """Another answer; only written otherwise where an attempt was right, since then the turns have said it."""
-    answer, heard = task.answer, [heard_attempt(task, turn) for turn in turns if turn.party == "student"]
+    answer, heard = task.answer, [heard_turn(task, turn).attempt for turn in turns if turn.party == "student"]
     tried = [attempted for attempted in heard if attempted is not None]
     if not any(equal(attempted, answer) for attempted in tried):
         other = _other(answer)

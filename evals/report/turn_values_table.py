@@ -22,8 +22,7 @@ from pipeline.experiment.experiment import Experiment
 from pipeline.judging.moves import MOVES, move
 from pipeline.knowledge.records import Branch, Sibling
 from pipeline.reading.stored import student_reading
-from pipeline.runs.dialogue_pool import branches_path
-from pipeline.runs.store import read
+from pipeline.runs.dialogue_pool import branches_of
 
 Place = tuple[str, int, str]  # specification, student turn (0 is the first), and move; "ask FACT" is a move too
 
@@ -105,7 +104,7 @@ def values(experiment: Experiment, condition_name: str) -> Json | None:
     training on the successful siblings alone would lead to. `advantages` has the advantage of those same moves.
     """
     sums = BranchSums()
-    for branch in read(branches_path(experiment.run, condition_name), Branch):
+    for branch in branches_of(experiment, condition_name):
         sums.add(branch, experiment)
     if not sums.branches:
         return None

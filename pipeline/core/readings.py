@@ -59,3 +59,4 @@ class PartnerReading(Reading):
     refuses: bool = False  # declines to give what was asked
     off_role: bool = False  # speaks as somebody else than the partner
     attempt: str | None = None  # the value that it puts forward itself, as a student would
+    done: bool = False  # says that the work is over, as a student would

@@ -9,18 +9,22 @@ from pipeline.core.schema import Party, Turn
 from pipeline.dialogue.episode import Episode, Played, UnparsedScript
 from pipeline.engines.model import Model, Sampling
 from pipeline.knowledge.view import script_view
-from pipeline.reading.acts import done
+from pipeline.reading.stored import reading
 
 
 async def play_script(episode: Episode) -> Played:
-    """What the writer wrote, up to the turn cap. Raises UnparsedScript."""
+    """What the writer wrote, up to the turn cap. Raises UnparsedScript, NotRead.
+
+    Nobody hears anybody in it: what its last turn does is what the reader of the metrics says.
+    """
     settings, writer = episode.settings, episode.partner
     written = await writer.complete(
         script_view(episode.task, episode.condition, episode.cast.partner_system),
         Sampling(settings.max_tokens * settings.turns * 2, settings.temperature, stream(episode.key, "script")),
     )
-    turns = script_turns(written.text, writer)[: 2 * settings.turns - 1]
-    return Played(turns, "student_done" if done(turns[-1].text) else "turn_cap", before={}, after={})
+    turns = await episode.cast.reads.read(episode.task, script_turns(written.text, writer)[: 2 * settings.turns - 1])
+    ended = reading(episode.task, turns, len(turns) - 1).done
+    return Played(turns, "student_done" if ended else "turn_cap", before={}, after={})
 
 
 def script_turns(text: str, writer: Model) -> tuple[Turn, ...]:

@@ -20,9 +20,9 @@ from pipeline.dialogue.script import play_script
 from pipeline.engines.model import Model
 from pipeline.knowledge.known import compared, hearing, known, printed
 from pipeline.knowledge.records import Stop
-from pipeline.reading.acts import done
+from pipeline.reading.closed import partner_turn
 from pipeline.reading.instrument import CLOSED
-from pipeline.reading.stored import heard_right
+from pipeline.reading.stored import heard_right, heard_turn
 from pipeline.sandbox.checks import checked
 
 
@@ -34,7 +34,7 @@ async def play(episode: Episode, begun: Sequence[Turn] = ()) -> Played:
     task, condition, settings, key = episode.task, episode.condition, episode.settings, episode.key
     if condition.row.one_writer:
         return await play_script(episode)
-    turns, primed = list(begun), list[int]()
+    turns, primed = await _heard_before(episode, begun), list[int]()
     before = await _beliefs(episode, turns)
     stop: Stop | None = None
     for i in range(len(turns) // 2, settings.turns):
@@ -70,14 +70,14 @@ async def respond(episode: Episode, turns: Sequence[Turn]) -> tuple[Turn | None,
     i = len(turns) // 2
     if turns[-1].heard is None:
         turns = [*turns[:-1], await heard(episode, turns)]
-    leaves = is_done(turns[-1])
+    leaves = heard_turn(episode.task, turns[-1]).done
     if leaves and not gets_verdict(episode, turns):
         return None, "student_done"
     if i + 1 >= episode.settings.turns:
         return None, "turn_cap"
     if episode.condition.voice == "model":
         turn = await _spoken(episode, turns, i)
-        finished = done(turn.text)
+        finished = await _ends(episode, [*turns, turn])
     else:
         turn, finished = _ruled(episode, turns, i)
     stop: Stop | None = "partner_done" if finished else "student_done" if leaves else None
@@ -92,9 +92,23 @@ async def heard(episode: Episode, turns: Sequence[Turn]) -> Turn:
     return turns[-1].model_copy(update={"heard": heard})
 
 
-def is_done(turn: Turn) -> bool:
-    """Whether the student's turn was heard to end the talk."""
-    return turn.heard.done if turn.heard else done(turn.text)
+async def _heard_before(episode: Episode, begun: Sequence[Turn]) -> list[Turn]:
+    """The turns that an episode begins with; an expert's steps (grpo_step) nobody has heard yet."""
+    return [
+        await heard(episode, begun[: i + 1]) if turn.party == "student" and turn.heard is None else turn
+        for i, turn in enumerate(begun)
+    ]
+
+
+async def _ends(episode: Episode, turns: Sequence[Turn]) -> bool:
+    """Whether the last of the turns, a model partner's, says that the talk is over. Raises NotRead.
+
+    The reader knows what the student knows: it can see the stop.
+    """
+    turn = hearing(episode.task, episode.condition, turns, len(turns) - 1)
+    if episode.cast.hears is CLOSED:
+        return partner_turn(turn).done
+    return (await episode.cast.hears.partner(turn)).done
 
 
 def gets_verdict(episode: Episode, turns: Sequence[Turn]) -> bool:

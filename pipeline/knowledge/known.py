@@ -89,10 +89,10 @@ def printed(task: Task, condition: Condition, turns: Sequence[Turn]) -> str:
 
 
 def hearing(task: Task, condition: Condition, turns: Sequence[Turn], i: int) -> TurnToRead:
-    """The student's turn number `i` as its partner reads it, which knows no more than its row."""
-    knows = known(task, condition, "partner")
+    """The turn number `i` as the other party reads it, which knows no more than its row."""
+    knows = known(task, condition, "partner" if turns[i].party == "student" else "student")
     return TurnToRead(
-        party="student",
+        party=turns[i].party,
         text=turns[i].text,
         question=knows.question,
         facts=knows.facts,

@@ -60,6 +60,7 @@ def partner_turn(turn: TurnToRead) -> PartnerReading:
         refuses="refuse" in acts(turn.text, ()),
         off_role=off_role(turn.text),
         attempt=_attempt(turn),
+        done=done(turn.text),
     )
 
 

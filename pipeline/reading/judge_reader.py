@@ -54,6 +54,7 @@ class PartnerLabels(BaseModel):
     refuses: bool = Field(description="it declines to give what was asked; not knowing is no refusal")
     off_role: bool = Field(description="it speaks for the student, as an AI, or of something else")
     attempt: str | None = Field(description="the answer that it puts forward itself; null where there is none")
+    done: bool = Field(description="it says that the work or the talk is over")
 
 
 L = TypeVar("L", StudentLabels, PartnerLabels)

@@ -5,17 +5,19 @@ Methods of learning are compared on one pool: a condition that `learns_from` ano
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from pipeline.core.schema import Party
+from pipeline.core.schema import Party, Turn
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import ONLINE
 from pipeline.knowledge.records import Branch, Dialogue
-from pipeline.runs.store import placed, read
+from pipeline.runs.store import StoreError, placed, read
+
+Talk = TypeVar("Talk", Dialogue, Branch)
 
 
 class Place(NamedTuple):
@@ -31,6 +33,7 @@ class Pool:
 
     def __init__(self, experiment: Experiment, condition_name: str):
         source = experiment.conditions[condition_name].learns_from or condition_name
+        self.experiment = experiment
         self.own = dialogues_path(experiment.run, source)
         self.branches = branches_path(experiment.run, source)
 
@@ -38,10 +41,10 @@ class Pool:
         yield from (dialogue for _, dialogue in self.placed())
 
     def placed(self) -> Iterator[tuple[Place, Dialogue]]:
-        """All dialogues, each with its place."""
-        for offset, dialogue in placed(self.own, Dialogue):
+        """All dialogues, each with its place. Raises StoreError as `as_read` does."""
+        for offset, dialogue in as_read(self.experiment, placed(self.own, Dialogue)):
             yield Place(offset), dialogue
-        for offset, branch in placed(self.branches, Branch):
+        for offset, branch in as_read(self.experiment, placed(self.branches, Branch)):
             for i in range(len(branch.siblings)):
                 for j, dialogue in enumerate(branch.dialogues(i)):
                     yield Place(offset, i, j), dialogue
@@ -70,9 +73,57 @@ def dialogues_path(run: Path, condition_name: str) -> Path:
     return run / "dialogues" / f"{condition_name}.jsonl"
 
 
+def own_dialogues(experiment: Experiment, condition_name: str) -> Iterator[Dialogue]:
+    """A condition's own dialogues; none where it learns from another's, or plays while it learns."""
+    stored = placed(dialogues_path(experiment.run, condition_name), Dialogue)
+    return (dialogue for _, dialogue in as_read(experiment, stored))
+
+
 def dialogues_of(cell: Cell) -> Iterator[Dialogue]:
     """The stored dialogues of one cell."""
-    return filter(cell.holds, read(dialogues_path(cell.experiment.run, cell.condition_name), Dialogue))
+    return filter(cell.holds, own_dialogues(cell.experiment, cell.condition_name))
+
+
+def branches_of(experiment: Experiment, condition_name: str) -> Iterator[Branch]:
+    """The stored branches of a condition's own dialogues."""
+    return (branch for _, branch in as_read(experiment, placed(branches_path(experiment.run, condition_name), Branch)))
+
+
+def as_read(experiment: Experiment, stored: Iterable[tuple[int, Talk]]) -> Iterator[tuple[int, Talk]]:
+    """The same, where each turn has been read by the config's readers. Raises StoreError with the one that was not.
+
+    The closed readers' readings are not stored (pipeline/reading/stored.py): they are of the embedded world's language
+    alone, and no turn of another is left to them.
+    """
+    readers = experiment.readers
+    for offset, talk in stored:
+        if reader := _not_asked(readers, talk):
+            kind = "dialogues" if isinstance(talk, Dialogue) else "branches"
+            raise StoreError(
+                f"{experiment.run}/{kind}/{talk.condition_name}.jsonl: {talk.id!r} has turns that were stored without "
+                f"a reading. The config's {reader!r} reads each turn when it is stored, and the closed reader knows no "
+                "such text. Move the file away: `maieutic build` makes its records again, and reads them"
+            )
+        yield offset, talk
+
+
+def _not_asked(readers: tuple[str, str], talk: Dialogue | Branch) -> str:
+    """Which of the config's two readers has left a turn unread; '' where neither has."""
+    (hears, reads), turns = readers, _turns(talk)
+    if reads != "closed" and any(turn.reading is None for turn in turns):
+        return reads
+    spoken = talk.condition.voice != "human" and not talk.condition.row.one_writer  # else no partner hears
+    if hears != "closed" and spoken and any(turn.party == "student" and turn.heard is None for turn in turns):
+        return hears
+    return ""
+
+
+def _turns(talk: Dialogue | Branch) -> tuple[Turn, ...]:
+    """All that are stored with it."""
+    if isinstance(talk, Dialogue):
+        return talk.turns
+    later = (turn for sibling in talk.siblings for rollout in sibling.rollouts for turn in rollout.turns)
+    return (*talk.prefix, *(sibling.turn for sibling in talk.siblings), *later)
 
 
 def branches_path(run: Path, condition_name: str) -> Path:

@@ -18,7 +18,7 @@ from typing import Any
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import ExampleCall, ProgramCheck, Task, Tests, Turn, digest
 from pipeline.engines.model import EngineError
-from pipeline.reading.attempt import attempt
+from pipeline.reading.programs import program
 from pipeline.sandbox import container
 
 MOST_KEPT = 100_000  # verdicts
@@ -89,7 +89,7 @@ async def checked(task: Task, turn: Turn) -> Turn:
     """The turn, with what the tests say of its program where it holds one and the task asks for one."""
     if task.tests is None:
         return turn
-    code = attempt(turn.text, entry=task.entry)
+    code = program(turn.text, task.entry)
     return turn if code is None else turn.model_copy(update={"check": await CHECKER.check(task, code)})
 
 

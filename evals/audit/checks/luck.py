@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain
 
-from evals.audit.audited_talks import Material, group, holds, played, rights, seed_of, shown, talk_of
+from evals.audit.audited_talks import Material, group, holds, rights, seed_of, shown, talk_of
 from evals.audit.finding import Check, Finding, Tried, share, untested
 from pipeline.datasets.rejection_sampling import kept
 from pipeline.experiment.experiment import Experiment
 from pipeline.judging.outcome import is_correct, is_grounded
 from pipeline.knowledge.records import Dialogue
+from pipeline.runs.dialogue_pool import own_dialogues
 from pipeline.tasks.talks import Talk
 
 MOST = 0.05
@@ -38,7 +39,7 @@ def check(material: Material) -> Check:
 
 def _lucky(experiment: Experiment, condition_name: str) -> Iterator[Finding]:
     condition = experiment.conditions[condition_name]
-    selected = [dialogue for dialogue in played(experiment, condition_name) if kept(dialogue, condition)]
+    selected = [dialogue for dialogue in own_dialogues(experiment, condition_name) if kept(dialogue, condition)]
     if condition.learns_from:
         yield untested(condition_name, f"its dialogues are those of {condition.learns_from}")
         return

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections import Counter
 
-from evals.audit.audited_talks import Material, dialogue_of, played
+from evals.audit.audited_talks import Material, dialogue_of
 from evals.audit.finding import Check, Finding, Tried, share, untested
 from pipeline.core.schema import question_hash
 from pipeline.experiment.experiment import Experiment
 from pipeline.judging.violations import violations
 from pipeline.knowledge.records import Dialogue
 from pipeline.reading.numbers.equality import number
+from pipeline.runs.dialogue_pool import own_dialogues
 from pipeline.tasks.talks import Talk
 
 MOST = 0.05
@@ -38,7 +39,7 @@ def check(material: Material) -> Check:
 
 
 def _of_condition(experiment: Experiment, condition_name: str) -> Finding:
-    condition, dialogues = experiment.conditions[condition_name], list(played(experiment, condition_name))
+    condition, dialogues = experiment.conditions[condition_name], list(own_dialogues(experiment, condition_name))
     if condition.row.partner is None:
         return untested(condition_name, "there is no partner")
     bar = None if condition.manner == "erring" else 0 if condition.voice == "rule" else MOST

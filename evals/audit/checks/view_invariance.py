@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import chain
 
-from evals.audit.audited_talks import Material, group, holds, played, seed_of
+from evals.audit.audited_talks import Material, group, holds, seed_of
 from evals.audit.checks import functional_leak_share, stated_leak_by_turn
 from evals.audit.finding import Check, Finding, Tried, share, untested
 from evals.audit.other_worlds import other_worlds, view_changed
@@ -34,6 +34,7 @@ from pipeline.knowledge.partition import find_partition
 from pipeline.knowledge.records import Dialogue
 from pipeline.knowledge.view import view
 from pipeline.reading.settings import GenericRequests
+from pipeline.runs.dialogue_pool import own_dialogues
 from pipeline.tasks.talks import Talk
 
 MOST = 5000  # dialogues of a condition that are changed, drawn by their ids
@@ -61,7 +62,7 @@ def check(material: Material) -> Check:
 
 def _changed(material: Material, experiment: Experiment, condition_name: str) -> Iterator[Finding]:
     """The findings of one condition of a run."""
-    condition, dialogues = experiment.conditions[condition_name], list(played(experiment, condition_name))
+    condition, dialogues = experiment.conditions[condition_name], list(own_dialogues(experiment, condition_name))
     sample = sorted(dialogues, key=lambda dialogue: digest(dialogue.id))[:MOST]
     if not sample:
         yield untested(

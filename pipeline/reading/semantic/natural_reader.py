@@ -43,13 +43,13 @@ class NaturalReader:
         return [student_reading(turn, each, self.thresholds) for turn, each in zip(turns, scores, strict=True)]
 
     async def partner(self, turns: Sequence[TurnToRead]) -> list[PartnerReading | Unread]:
-        """A partner may solve the problem, too: its attempt is read as if a student had said it."""
+        """A partner may solve the problem, and end the talk, too: both are read as if a student had said it."""
         scores = await asyncio.to_thread(self.scores, turns)
         own = await self.student([_as_student(turn) for turn in turns])
-        attempts = [reading.attempt if isinstance(reading, StudentReading) else None for reading in own]
+        more = [{"attempt": r.attempt, "done": r.done} if isinstance(r, StudentReading) else {} for r in own]
         return [
-            partner_reading(turn, each, self.thresholds).model_copy(update={"attempt": attempt})
-            for turn, each, attempt in zip(turns, scores, attempts, strict=True)
+            partner_reading(turn, each, self.thresholds).model_copy(update=as_student)
+            for turn, each, as_student in zip(turns, scores, more, strict=True)
         ]
 
     def scores(self, turns: Sequence[TurnToRead]) -> list[Scores]:

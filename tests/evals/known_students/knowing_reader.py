@@ -51,7 +51,8 @@ class KnowingReader:
         said, checked, claim = self._said(turn), re.search(r"check (passed|failed)", turn.text), CLAIM.search(turn.text)
         if said is not None:
             told = {said.fact} if said.kind == "tell" else set()
-            return PartnerReading(attempt=said.number if said.kind in COMMITS else None, tells=frozenset(told))
+            own = said.number if said.kind in COMMITS else None
+            return PartnerReading(attempt=own, tells=frozenset(told), done=said.kind == "done")
         return PartnerReading(
             tells=frozenset(fact.id for fact in turn.facts if fact.text in turn.text),
             attempt=claim[1] if claim else None,

@@ -34,22 +34,31 @@ class Cipher:
         return [self.words.get(turn.text, StudentReading()) for turn in turns]
 
     async def partner(self, turns: Sequence[TurnToRead]) -> list[PartnerReading]:
-        return [PartnerReading() for _ in turns]
+        self.seen += turns
+        return [PartnerReading(done=self.words.get(turn.text, StudentReading()).done) for turn in turns]
 
 
 def played(
-    condition: Condition, *lines: str, hears: Cipher, reads: Cipher | None = None, generic: str = "ask_back"
+    condition: Condition,
+    *lines: str,
+    hears: Cipher,
+    reads: Cipher | None = None,
+    generic: str = "ask_back",
+    partner: str = "",
+    begun: Sequence[Turn] = (),
 ) -> Played:
     cast = Cast(
         Parrot(*lines),
+        Parrot(partner),
         hears=Instrument("hears", hears),
         reads=Instrument("reads", reads or Cipher()),
         generic_requests=generic,  # type: ignore[arg-type]
     )
     settings = DialogueSettings(turns=3)
-    return asyncio.run(play(Episode(task=TASK, condition=condition, cast=cast, settings=settings, key="k")))
+    return asyncio.run(play(Episode(task=TASK, condition=condition, cast=cast, settings=settings, key="k"), begun))
 
 
+LEAVES = Cipher(xyz=StudentReading(done=True))
 ASKS = StudentReading(asks=frozenset({FACT.id}))
 
 
@@ -79,6 +88,34 @@ def test_who_answers_and_is_done_still_gets_a_verdict_where_there_is_one(partiti
 def test_who_is_done_without_an_answer_is_not_held_back():
     talk = played(Condition(partition="verifier"), "xyz", hears=Cipher(xyz=StudentReading(done=True)))
     assert (len(talk.turns), talk.stop) == (1, "student_done")
+
+
+@pytest.mark.parametrize(("says", "stop", "turns"), [("xyz", "partner_done", 2), ("I am done.", "turn_cap", 5)])
+def test_a_model_partner_ends_the_talk_in_words_that_are_heard_to_end_it(says: str, stop: str, turns: int):
+    talk = played(Condition(partition="facts", voice="model"), "Well.", hears=LEAVES, partner=says)
+    assert (talk.stop, len(talk.turns)) == (stop, turns)
+
+
+def test_whether_a_partner_is_done_is_read_with_what_the_student_knows():
+    hears, knows_all = Cipher(), Condition(partition="key", voice="model")
+    played(knows_all, "Well.", hears=hears, partner="Hm.")
+    theirs = [turn for turn in hears.seen if turn.party == "partner"]
+    assert theirs and all(turn.answer == "" and turn.facts == tuple(f for f in TASK.facts if f.public)
+                          for turn in theirs)  # fmt: skip
+
+
+@pytest.mark.parametrize(("last", "stop"), [("xyz", "student_done"), ("I am done.", "turn_cap")])
+def test_a_script_is_read_like_what_was_played_and_its_end_too(last: str, stop: str):
+    script = f"Student: Hi.\nPartner: Yes?\nStudent: {last}"
+    talk = played(Condition(partition="script", voice="model"), "-", hears=Cipher(), reads=LEAVES, partner=script)
+    assert talk.stop == stop and all(turn.reading is not None for turn in talk.turns)
+
+
+def test_turns_that_a_dialogue_begins_with_are_heard_where_nobody_has_heard_them():
+    begun = [Turn(party="student", text="A step."), Turn(party="partner", text="Go on.")]
+    talk = played(FACTS, "xyz", hears=Cipher(), begun=begun)
+    assert [turn.text for turn in talk.turns[:2]] == ["A step.", "Go on."]
+    assert all(turn.heard == StudentReading() for turn in talk.turns if turn.party == "student")
 
 
 def test_a_partner_hears_with_what_its_row_holds_alone():

@@ -53,8 +53,8 @@ def test_json_by_the_schema_is_a_reading_also_behind_thoughts():
     assert read(ASKS) == StudentReading(asks=frozenset({"f1"}))
     assert read("It asks for the crates, so {that}.\n" + ASKS) == StudentReading(asks=frozenset({"f1"}))
     told = '{"tells": ["f1"], "tells_wrong": [], "reveals": "derivable", "feedback": "none", "refuses": false, '
-    told += '"off_role": false, "attempt": null}'
-    assert read(told, "partner") == PartnerReading(tells=frozenset({"f1"}), reveals="derivable")
+    told += '"off_role": false, "attempt": null, "done": true}'
+    assert read(told, "partner") == PartnerReading(tells=frozenset({"f1"}), reveals="derivable", done=True)
 
 
 @pytest.mark.parametrize(
