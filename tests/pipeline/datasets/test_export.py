@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.core.errors import RunError
+from pipeline.core.readings import StudentReading
 from pipeline.core.schema import Task, Turn
 from pipeline.datasets import export as module
 from pipeline.datasets.dataset_files import read_rows
@@ -58,6 +59,12 @@ def dialogue(task: Task, *lines: str, condition_name: str = "facts", seed: int =
         stop="turn_cap",
         condition=CONDITIONS[condition_name],
     )
+
+
+def read_once(task: Task) -> Dialogue:
+    """One turn, read and heard as natural text is."""
+    turn = Turn(party="student", text="Hm.", heard=StudentReading(), reading=StudentReading())
+    return dialogue(task, condition_name="key").model_copy(update={"turns": (turn,)})
 
 
 def solved(task: Task, **fields: Any) -> Dialogue:
@@ -226,7 +233,7 @@ def test_a_card_carries_the_licence_of_its_source(underspecified, tmp_path, sour
         conditions={"key": human},
         tasks={"source": source, "path": "/home/someone/problems.jsonl"},
     )
-    exported(made, "key", [dialogue(underspecified[0], "Hm.", condition_name="key")])
+    exported(made, "key", [read_once(underspecified[0])])
     card = DatasetCard.load(tmp_path / "datasets/key/README.md")
     assert card.data.license == licence
     assert "/home/someone" not in card.text and "problems.jsonl" in card.text
@@ -242,7 +249,7 @@ def test_only_mathdials_dialogues_are_said_to_have_its_limits(underspecified, tm
     tasks = {"source": named, "path": "talks.jsonl"}
     human = Condition(partition="key", voice="human")
     made = Experiment(name="x", out=str(tmp_path), conditions={"key": human}, tasks=tasks)
-    exported(made, "key", [dialogue(underspecified[0], "Hm.", condition_name="key")])
+    exported(made, "key", [read_once(underspecified[0])])
     card = (tmp_path / "datasets/key/README.md").read_text()
     assert ("plays a confused pupil" in card) == ("nobody says and no view shows" in card) == (source == "mathdial")
 
