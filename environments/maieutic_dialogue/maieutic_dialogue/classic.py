@@ -26,7 +26,7 @@ class ClassicEnv(vf.MultiTurnEnv):
         rubric = vf.Rubric([metrics.correct])
         for metric in metrics.METRICS:
             rubric.add_metric(metric)
-        rubric.add_score_object_provider(lambda state: {"dialogue": self.dialogue(state)})
+        rubric.add_score_object_provider(lambda state: {"dialogue": self.read(state)})
         settings = stage.cell.experiment.dialogue
         super().__init__(
             dataset=partial(_dataset, stage, "train"),
@@ -65,6 +65,11 @@ class ClassicEnv(vf.MultiTurnEnv):
             turn.model_copy(update={"reading": reading}) for turn, reading in zip_longest(turns, state["readings"])
         ]
         return self.stage.dialogue(state["info"], turns, state["stop"])
+
+    def read(self, state: vf.State) -> Dialogue:
+        """The same without a last turn that was not read, since verifiers ended the rollout with it."""
+        whole = self.dialogue(state)
+        return whole.model_copy(update={"turns": whole.turns[: len(state["readings"])]})
 
     # Before verifiers' own conditions (0), which would only say that there was a final response.
     @vf.stop(priority=10)
