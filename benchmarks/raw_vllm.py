@@ -88,10 +88,10 @@ def batch(job: Path) -> dict[str, float]:
     """The same requests in one call of vLLM's offline engine, with the settings that ours has."""
     from vllm import LLM, SamplingParams
 
-    from pipeline.engines.vllm import settings
+    from pipeline.engines.vllm import arguments
 
     asked = json.loads(job.read_text())
-    model: Any = LLM(model=weights_at(MODEL), dtype="float32", **settings(4096))
+    model: Any = LLM(model=weights_at(MODEL), **arguments(Engine(kind="vllm"), 4096))
     model.generate([{"prompt_token_ids": asked[0][0]}], SamplingParams(max_tokens=8), use_tqdm=False)
     params = [
         SamplingParams(temperature=1.0, seed=i, max_tokens=n, min_tokens=n, ignore_eos=True, detokenize=False)

@@ -23,8 +23,14 @@ from packaging.version import Version
 from rich.markup import escape
 from rich.table import Table
 
+from pipeline.core.errors import ConfigError
+from pipeline.core.schema import Message
+from pipeline.engines.model import ContextOverflow, EngineError, Sampling
+from pipeline.engines.open_model import open_model
+from pipeline.engines.settings import Engine
 from pipeline.engines.weights import EMBEDDED, weights_at
 from pipeline.experiment.experiment import Experiment
+from pipeline.experiment.open_role import memory_said
 from pipeline.runs.progress import console
 
 # Installed and run together; constraints.txt pins these and all that they pull.
@@ -60,7 +66,7 @@ def diagnose(experiment: Experiment | None = None) -> bool:
         base(Path(weights_at(EMBEDDED))),
     ]
     if experiment is not None:
-        findings.append(server(experiment) if experiment.engine.kind == "openai" else wanted(experiment))
+        findings += engines_of(experiment)
     table = Table(box=None, show_header=False, pad_edge=False)
     colors = {"ok": "green", "note": "yellow", "broken": "red"}
     for finding in findings:
@@ -161,35 +167,37 @@ def engines() -> Iterator[Diagnosis]:
     yield Diagnosis("ray", "ok", ray or "not installed; only executor: ray needs it (pip install 'ray>=2.60,<3')")
 
 
-def wanted(experiment: Experiment) -> Diagnosis:
-    """Whether the engine that a config names is installed and finds the weights."""
-    from pipeline.core.errors import ConfigError
-    from pipeline.engines.open_model import open_model
+def engines_of(experiment: Experiment) -> Iterator[Diagnosis]:
+    """Whether each role's engine answers as the role's model, and how models divide a GPU."""
+    seen = set[tuple[str, str]]()
+    for name in experiment.roles_in_use:
+        role, engine = experiment.role(name), experiment.engine_of(name)
+        if (role.engine, role.model) not in seen:
+            seen.add((role.engine, role.model))
+            check = server if engine.kind == "openai" else wanted
+            yield check(f"{name}'s engine {role.engine}".strip(), engine, role.model)
+    if said := memory_said(experiment):
+        yield Diagnosis("memory", "ok", said)
 
-    kind = experiment.engine.kind
+
+def wanted(what: str, engine: Engine, model: str) -> Diagnosis:
+    """Whether an engine is installed and finds the weights."""
     try:
-        open_model(experiment.engine, experiment.student.model)
+        open_model(engine, model)
     except (ConfigError, OSError) as error:
-        return Diagnosis(f"engine {kind}", "broken", str(error))
-    return Diagnosis(f"engine {kind}", "ok", f"is here, and finds {experiment.student.model}")
+        return Diagnosis(what, "broken", str(error))
+    return Diagnosis(what, "ok", f"{engine.kind} is here, and finds {model}")
 
 
-def server(experiment: Experiment) -> Diagnosis:
-    """Whether the server of a config answers as the models that the config names."""
-    from pipeline.core.errors import ConfigError
-    from pipeline.engines.model import ContextOverflow, EngineError, Sampling
-    from pipeline.engines.openai import OpenAIModel, load
-
-    url = experiment.engine.url
-    names = [name for name in {experiment.student.model: None, experiment.partner.model: None} if name]
+def server(what: str, engine: Engine, model: str) -> Diagnosis:
+    """Whether a server answers as a model."""
+    once = engine.model_copy(update={"retries": 0, "timeout": 30})
+    hello: list[Message] = [{"role": "user", "content": "Hello."}]
     try:
-        for name in names:
-            load(experiment.engine, name)  # whether it is an address
-            model = OpenAIModel(url, name, attempts=1, timeout=30)
-            asyncio.run(model.complete([{"role": "user", "content": "Hello."}], Sampling(max_tokens=1)))
+        asyncio.run(open_model(once, model).complete(hello, Sampling(max_tokens=16)))
     except (ConfigError, EngineError, ContextOverflow) as error:
-        return Diagnosis("server", "broken", f"{error}. Start it, or set engine.url.")
-    return Diagnosis("server", "ok", f"{url} serves {' and '.join(names)}, and answers")
+        return Diagnosis(what, "broken", f"{error}. Start it, or set its url.")
+    return Diagnosis(what, "ok", f"{engine.url} serves {model}, and answers")
 
 
 def open_files() -> Diagnosis:
@@ -212,11 +220,6 @@ def disk(folder: Path) -> Diagnosis:
 
 def base(folder: Path) -> Diagnosis:
     """Whether the embedded base loads through the transformers engine and says something."""
-    from pipeline.core.errors import ConfigError
-    from pipeline.engines.model import ContextOverflow, EngineError, Sampling
-    from pipeline.engines.open_model import open_model
-    from pipeline.engines.settings import Engine
-
     if not folder.is_dir():
         return Diagnosis("embedded base", "broken", f"{folder} is not here; install maieutic anew")
     question = [{"role": "user", "content": "Tom has 12 pens. Ana has 30 pens. How many pens do they have together?"}]

@@ -28,9 +28,9 @@ from pipeline.core.random_streams import stream
 from pipeline.core.schema import Task, Turn
 from pipeline.dialogue.episode import speak
 from pipeline.dialogue.rule_partner import WORDINGS
-from pipeline.engines.open_model import open_model
 from pipeline.engines.weights import weights_id
 from pipeline.experiment.experiment import Experiment
+from pipeline.experiment.open_role import open_role
 from pipeline.knowledge.view import view
 from pipeline.reading.numbers.equality import equal
 from pipeline.tasks.word_problems import embedded_tasks
@@ -84,7 +84,7 @@ async def measure(model: str, count: int, seed: int = 77) -> dict[str, dict[str,
         )
     ]
     stress = list(itertools.islice(embedded_tasks("exam", "full", seed=seed, wordings=(3,)), count))
-    student = open_model(experiment.engine, model)
+    student = open_role(experiment, "student")
     sitting = Sitting(
         experiment=experiment, student=student, peer=student, seed=1, tasks=tuple(tasks), first_turn_tasks=tuple(stress)
     )

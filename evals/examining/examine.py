@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import time
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 
 from evals.examining.answers_asked import most_answers
@@ -27,8 +28,7 @@ from pipeline.engines.weights import weights_id
 from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.cell import Cell, cells
 from pipeline.experiment.experiment import Experiment
-from pipeline.experiment.instruments import open_instruments
-from pipeline.reading.labelling.labeller import open_labeller
+from pipeline.experiment.instruments import OpenJudge, open_acts_labeller, open_instruments
 from pipeline.runs.directory import newest_adapter
 from pipeline.runs.progress import console, say, seconds, stage
 from pipeline.runs.usage import Metered
@@ -55,16 +55,22 @@ def is_done(cell: Cell, adapter: Path | None) -> bool:
 
 
 async def examine(
-    cell: Cell, adapter: Path | None, student: Model, peer: Model, tasks: list[Task], first_turn_tasks: list[Task]
+    cell: Cell,
+    adapter: Path | None,
+    student: Model,
+    peer: Model,
+    tasks: list[Task],
+    first_turn_tasks: list[Task],
+    judge: OpenJudge | None = None,
 ) -> Path:
     """Write results/<condition>/seed-N.jsonl (cases), seed-N.episodes.jsonl and others with what was said, and who sat
     the exam.
 
-    `student` is the model with `adapter`, opened. Where its engine failed at some scenarios, who sat the exam is
-    left out: it counts as not done. Raises EngineDown where it failed at most of them.
+    `student` is the model with `adapter`, opened, and `judge` opens who reads, where one does. Where the engine failed
+    at some scenarios, who sat the exam is left out: it counts as not done. Raises EngineDown where it failed at most.
     """
     experiment = cell.experiment
-    hears, reads = open_instruments(experiment)
+    hears, reads = open_instruments(experiment, judge)
     sitting = Sitting(
         experiment=experiment,
         student=scaffolded(experiment, student),
@@ -74,7 +80,7 @@ async def examine(
         first_turn_tasks=tuple(first_turn_tasks),
         hears=hears,
         reads=reads,
-        labeller=open_labeller(experiment.acts, experiment.engine),
+        labeller=open_acts_labeller(experiment, judge),
     )
     cases: list[Case] = []
     for name, exam in zip(included(experiment), exams_of(experiment), strict=True):
@@ -142,11 +148,11 @@ async def _examine_student(
 ) -> None:
     """Open it, examine it, and say how long that took."""
     experiment, label, began = cell.experiment, cell.label("examine"), time.monotonic()
-    base = casting.open(experiment.student.model)
+    base = casting.open("student")
     with stage(label, most_answers(experiment, tasks, len(first_turn_tasks))) as progress:
-        student = Metered(casting.open(experiment.student.model, adapter), lambda _: progress())
+        student = Metered(casting.open("student", adapter), lambda _: progress())
         try:
-            await examine(cell, adapter, student, base, tasks, first_turn_tasks)
+            await examine(cell, adapter, student, base, tasks, first_turn_tasks, partial(casting.open, "judge"))
         finally:
             cached = casting.meter.store(experiment.run, "examine", cell)
     say(f"{label}: {progress.done} answers, {seconds(time.monotonic() - began)}{cached}")

@@ -54,7 +54,7 @@ def labelled_by(metric: Metric, experiment: Experiment) -> list[LabellerFigure]:
         for wanted in classes
         if wanted not in LEAKS or experiment.readers[1] == "closed"
         for labeller in [_labeller(wanted, acts)]
-        for row in _of(labeller, acts)
+        for row in _of(labeller, acts, experiment.judge.model)
         if row["measured"] and (row["labeller"], row["class"]) == (labeller, wanted)
     ]
 
@@ -64,13 +64,13 @@ def _labeller(wanted: str, acts: ActsSettings) -> str:
     return "rules" if by_rule else acts.labeller
 
 
-def _of(labeller: str, acts: ActsSettings) -> list[Json]:
+def _of(labeller: str, acts: ActsSettings, judge: str) -> list[Json]:
     if labeller == "rules":
         return _read(SHIPPED)["figures"]
     if not acts.path:
         return []
     read = _read(Path(acts.path) / "figures.json")
-    if labeller == "judge" and read.get("judge") != {"model": acts.model, "prompt": prompt_hash()}:
+    if labeller == "judge" and read.get("judge") != {"model": judge, "prompt": prompt_hash()}:
         return []
     return read.get("figures", [])
 

@@ -226,10 +226,12 @@ class EngineUse(Part):
     """Sums of usage.jsonl; `hit_rate` is the share of prompt tokens that the engine had read before."""
 
     stage: str
+    role: str
     engine: str
     answers: int
     prompt_tokens: int
     generated_tokens: int
+    reasoning_tokens: int
     hit_rate: Number
     run: str
 

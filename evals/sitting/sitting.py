@@ -245,4 +245,4 @@ class Sitting:
 
 def needs_real_model(experiment: Experiment) -> bool:
     """Whether the student is an embedded base, which knows the words of the embedded world alone."""
-    return experiment.engine.kind != "scripted" and is_embedded_base(experiment.student.model)
+    return not experiment.is_scripted("student") and is_embedded_base(experiment.student.model)

@@ -153,5 +153,6 @@ def _nodes() -> list[dict[str, Any]]:
 
 def _workers(experiment: Experiment) -> tuple[int, int]:
     """How many workers, and the GPUs of each: a server's own GPUs are not ours."""
-    gpus = 0 if experiment.engine.kind in ("openai", "scripted") else int(ray.cluster_resources().get("GPU", 0))
+    kinds = {experiment.engine_of(name).kind for name in experiment.roles_in_use}
+    gpus = int(ray.cluster_resources().get("GPU", 0)) if kinds & {"transformers", "vllm"} else 0
     return experiment.workers or gpus or len(_nodes()), 1 if gpus else 0

@@ -157,7 +157,7 @@ async def _remember(cell: Cell, casting: Casting) -> None:
     """Make what is missing of the memories of one cell. Raises EngineError where some could not be made."""
     experiment, label = cell.experiment, cell.label("memory")
     with stage(label, sum(1 for _ in dialogues_of(cell))) as progress:
-        writer = casting.open(experiment.partner.model or experiment.student.model)
+        writer = casting.open("partner")
         try:
             counts = await remember(cell, writer, progress)
         finally:

@@ -8,7 +8,7 @@ from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from pipeline.core.old_keys import GONE, RENAMED
+from pipeline.core.old_keys import GONE, MOVED, RENAMED
 
 
 def explain(kind: type[BaseModel], item: Any) -> str:
@@ -17,6 +17,8 @@ def explain(kind: type[BaseModel], item: Any) -> str:
     where = ".".join(map(str, location))
     match item["type"]:
         case "extra_forbidden":
+            if where in MOVED:
+                return f"{where}: not a key any more. {MOVED[where]}"
             return f"{where}: {_not_a_key(str(location[-1]), _keys(kind, location[:-1]))}"
         case "literal_error" if location[-1] == "[key]":
             known = re.findall("'([^']*)'", item["ctx"]["expected"])

@@ -5,6 +5,13 @@ from __future__ import annotations
 # Keys of earlier versions, refused with the name that they have now.
 RENAMED = {"terms": "disclosure", "breaches": "violations", "condition": "condition_name", "ledger": "turn_values"}
 
+# Keys that are gone from one section, named with it, and what to do without them.
+MOVED = {
+    "partner.judge": "Whom a partner is to convince is a role of its own: judge: {model: NAME}",
+    "reading.model": "The judge is a role of its own: judge: {model: NAME}",
+    "acts.model": "The judge is a role of its own: judge: {model: NAME}",
+}
+
 # Keys that are gone, and what to do without them.
 GONE = {
     "bootstrap": "Intervals are Student's t over tasks and seeds alone, and no bootstrap is made. Leave the key out",

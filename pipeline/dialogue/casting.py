@@ -1,21 +1,24 @@
 """Who speaks in each condition: the weights behind the student and, in the model voice, behind its partner.
 
 Weights are opened when they are first needed, and live while somebody uses them: an adapter merged into its
-base takes as much memory as the base, and an experiment has dozens.
+base takes as much memory as the base, and an experiment has dozens. What answers is counted by role.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
-from weakref import WeakValueDictionary
 
 from pipeline.dialogue.episode import Cast
 from pipeline.engines.model import Model
-from pipeline.engines.open_model import open_model
+from pipeline.experiment.asked_in_role import InRole
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.instruments import open_instruments
+from pipeline.experiment.open_role import memory_said, open_role
+from pipeline.experiment.roles import RoleName
+from pipeline.runs.progress import say
 from pipeline.runs.usage import Meter, Metered
 
 # The newest adapter of a cell's condition and seed up to its round; None where there is none.
@@ -27,63 +30,60 @@ def untrained(cell: Cell) -> None:
 
 
 class Casting:
-    """Opens the models of an experiment, each set of weights once, and counts what all of them answer.
+    """Opens the models of an experiment in their roles, and counts what each role answers.
 
     `adapters` says where the newest adapter of a cell is; models that nobody holds any more are let go.
     """
 
     def __init__(self, experiment: Experiment, adapters: Adapters = untrained):
         self.experiment, self.adapters = experiment, adapters
-        self.opened: WeakValueDictionary[tuple[str, Path | None], Model] = WeakValueDictionary()
         self.held: list[Model] = []
         self.meter = Meter()  # of all answers
-        self.hears, self.reads = open_instruments(experiment)
+        self.hears, self.reads = open_instruments(experiment, partial(self.open, "judge"))
 
-    def open(self, model: str, adapter: Path | None = None) -> Model:
-        """A model's weights. Raises ConfigError where they cannot be used."""
-        metered = self.opened.get((model, adapter))
-        if metered is None:
-            path = None if adapter is None else str(adapter)
-            deterministic = self.experiment.dialogue.deterministic
-            opened = open_model(self.experiment.engine, model, path, deterministic)
-            metered = self.opened[model, adapter] = Metered(opened, self.meter.add)
-        return metered
+    def open(self, role: RoleName, adapter: Path | None = None) -> Model:
+        """A role's model, with the student's adapter where one is given. Raises ConfigError."""
+        return Metered(open_role(self.experiment, role, adapter), self.meter.of(role))
 
     def announce(self, students: Iterable[Cell]) -> None:
         """Name the students that a stage will use, as their cells' rounds leave them.
 
         vLLM serves all adapters of a base from one engine, and restarts for one that it was not started with.
         """
-        if self.experiment.engine.kind == "vllm":
+        if said := memory_said(self.experiment):
+            say(said)
+        if self.experiment.engine_of("student").kind == "vllm":
             self.held = [self.student(cell) for cell in students]
 
     def student(self, cell: Cell) -> Model:
         """The student after the cell's round of training; -1 is before the first."""
-        return self.open(self.experiment.student.model, self.adapters(cell))
+        return self.open("student", self.adapters(cell))
+
+    def partner(self, cell: Cell) -> Model | None:
+        """Who speaks for the partner of a cell: with its own weights, or as a student that was trained."""
+        condition = cell.condition
+        if condition.voice != "model":
+            return None
+        if condition.weights == "base":
+            return self.open("partner")
+        if condition.weights == "current":
+            speaker = cell.in_round(cell.round - 1)
+        else:
+            speaker = cell._replace(condition_name=condition.weights, round=self.experiment.rounds - 1)
+        student = open_role(self.experiment, "student", self.adapters(speaker))
+        return Metered(InRole(student.model, "partner", self.experiment.partner), self.meter.of("partner"))
 
     def cast(self, cell: Cell) -> Cast:
         """Who plays a cell: the student that the round before left, and its partner."""
-        experiment, condition = self.experiment, cell.condition
-        student = self.student(cell.in_round(cell.round - 1))
-        if condition.voice != "model":
-            partner = None
-        elif condition.weights == "current":
-            partner = student
-        elif condition.weights == "base":
-            partner = self.open(experiment.partner.model or experiment.student.model)
-        else:
-            partner = self.student(cell._replace(condition_name=condition.weights, round=experiment.rounds - 1))
-        settings, judge = experiment.partner, None
-        if condition.manner == "convincing":
-            judge = self.open(settings.judge or experiment.student.model)
+        experiment = self.experiment
         return Cast(
-            student=student,
-            partner=partner,
+            student=self.student(cell.in_round(cell.round - 1)),
+            partner=self.partner(cell),
             student_system=experiment.student.system,
-            partner_system=settings.system,
-            judge=judge,
-            candidates=settings.candidates,
-            judgements=settings.judgements,
+            partner_system=experiment.partner.system,
+            judge=self.open("judge") if cell.condition.manner == "convincing" else None,
+            candidates=experiment.partner.candidates,
+            judgements=experiment.partner.judgements,
             hears=self.hears,
             reads=self.reads,
             generic_requests=experiment.reading.generic_requests,

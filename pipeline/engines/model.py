@@ -12,20 +12,27 @@ from pipeline.core.schema import Message
 class Sampling(NamedTuple):
     """`seed` names one request's own random stream, so that a batch's composition does not matter."""
 
-    max_tokens: int
+    max_tokens: int  # reasoning included
     temperature: float = 1.0  # 0 is greedy
     seed: int = 0
     schema: str = ""  # a JSON schema, to which engines that can do so hold the answer
+    temperature_is_set: bool = False  # by the config, for this role: never left out
+    top_p: float = 1.0
+    top_k: int = 0  # 0: all tokens
+    min_p: float = 0.0  # of the likeliest token's probability
+    thinking: bool = False  # whether it may reason before it answers
 
 
 class Completion(NamedTuple):
     """One answer of a model, and what it cost in tokens."""
 
-    text: str  # without special tokens, stripped
-    tokens: int  # generated, the end token included
+    text: str  # without special tokens and reasoning, stripped
+    tokens: int  # generated, reasoning and the end token included
     prompt_tokens: int
     finished: bool = True  # False: cut at max_tokens
     cached_tokens: int | None = None  # of the prompt, that the engine had read before; None: it does not say
+    reasoning: str = ""  # before the answer
+    reasoning_tokens: int = 0  # of `tokens`
 
 
 class ContextOverflow(MaieuticError, ValueError):

@@ -1,23 +1,39 @@
-"""The engine that a config names, opened. Engines import slowly, or not at all where their library is not installed."""
+"""The engine that a config names, opened. Engines import slowly, or not at all where their library is not installed.
+
+Whoever asks for the same weights through the same engine gets one instance, while somebody holds it: roles that share
+both share one, and an adapter that nobody uses any more is let go.
+"""
 
 from __future__ import annotations
 
+from weakref import WeakValueDictionary
+
 from pipeline.engines.model import Model
 from pipeline.engines.settings import Engine
+
+_opened: WeakValueDictionary[tuple[Engine, str, str | None], Model] = WeakValueDictionary()
 
 
 def open_model(engine: Engine, model: str, adapter: str | None = None, deterministic: bool = False) -> Model:
     """The engine of a config with weights: a directory or hub name (or a server's model name), and a LoRA directory.
 
     `deterministic` is a batch of one (transformers). Raises ConfigError where the weights cannot be used.
-    Engines are imported here, so that the command's help is fast and vLLM optional.
     """
+    if deterministic:
+        engine = engine.model_copy(update={"batch": 1})
+    opened = _opened.get((engine, model, adapter))
+    if opened is None:
+        opened = _opened[engine, model, adapter] = _load(engine, model, adapter)
+    return opened
+
+
+def _load(engine: Engine, model: str, adapter: str | None) -> Model:
+    """Engines are imported here, so that the command's help is fast and vLLM optional."""
     match engine.kind:
         case "transformers":
             from pipeline.engines import transformers
 
-            rows = 1 if deterministic else engine.batch
-            return transformers.load(engine.model_copy(update={"batch": rows}), model, adapter)
+            return transformers.load(engine, model, adapter)
         case "vllm":
             from pipeline.engines import vllm
 

@@ -1,13 +1,22 @@
-"""What a config says of the engine that runs the models."""
+"""What a config says of an engine: who runs models, or whom they are asked from.
+
+engine: {kind: vllm, dtype: bfloat16}                       # serves every role that names no other
+engines: {api: {kind: openai, url: https://api.example.com/v1, key_env: EXAMPLE_KEY}}
+partner: {model: large, engine: api}
+"""
 
 from __future__ import annotations
 
 import importlib.util
-from typing import Literal
+import re
+from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
 from pipeline.core.config_reading import Section
+
+Kind = Literal["transformers", "vllm", "openai", "scripted"]
+KEY = "OPENAI_API_KEY"
 
 
 def _best_engine() -> Literal["transformers", "vllm"]:
@@ -17,12 +26,30 @@ def _best_engine() -> Literal["transformers", "vllm"]:
 class Engine(Section):
     """What answers: `transformers` or `vllm` in this process, `openai` a server, `scripted` a fixed script."""
 
-    kind: Literal["transformers", "vllm", "openai", "scripted"] = Field(default_factory=_best_engine)
+    kind: Kind = Field(default_factory=_best_engine)
     dtype: Literal["float32", "bfloat16"] = "float32"
     batch: int = Field(default=128, ge=1)  # rows per forward pass (transformers)
-    url: str = ""  # of an OpenAI-compatible server
-    timeout: float = Field(default=300, gt=0)  # seconds for one answer of a server, its queue included
+
+    # Of vllm. The share is of a GPU's memory, weights included, and is divided between the models of this engine;
+    # None: vLLM's own, or an equal part of what others leave where several models run.
+    gpu_memory_utilization: float | None = Field(default=None, gt=0, le=1)
+    max_model_len: int | None = Field(default=None, ge=1)  # tokens of a context; None: all that the model can
+
+    # Of openai, a server of that protocol.
+    url: str = ""
+    key_env: str = KEY  # the environment variable that holds its key, which is written nowhere
+    timeout: float = Field(default=300, gt=0)  # seconds for one answer, the server's queue included
+    retries: int = Field(default=5, ge=0)  # of a request that failed in a way that may pass
+    requests_per_minute: float | None = Field(default=None, gt=0)  # retries among them; None: as many as are asked
     ranks: int = Field(default=1, ge=1)  # its data-parallel ranks; a dialogue stays on one, where its prefix is cached
+    # What the server calls the limit of an answer, its reasoning included.
+    max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    # when_set: a temperature is sent only where a role's sampling sets one, to servers that refuse any.
+    temperature: Literal["always", "when_set"] = "always"
+    extra_body: dict[str, Any] = {}  # further keys of each request, such as {reasoning_effort: low}
+
+    def __hash__(self) -> int:
+        return hash(self.model_dump_json())
 
     @field_validator("url")
     @classmethod
@@ -31,6 +58,17 @@ class Engine(Section):
         if set("@?#") & set(url):
             raise ValueError(
                 "an address without a name, a password or a query is expected, such as http://127.0.0.1:8000/v1, since "
-                "it is written into the run. Put the server's key into the environment as OPENAI_API_KEY"
+                "it is written into the run. Put the server's key into the environment, and its variable's name into "
+                "key_env"
             )
         return url
+
+    @field_validator("key_env")
+    @classmethod
+    def _is_a_name(cls, name: str) -> str:
+        # Who writes the key itself here is not shown it again: this message may be logged.
+        if not re.fullmatch(r"[A-Z_][A-Z0-9_]*", name):
+            raise ValueError(
+                f"the name of an environment variable in capitals is expected, such as {KEY}, and never a key itself"
+            )
+        return name

@@ -22,7 +22,6 @@ from typing import Any
 import torch
 
 os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")
-os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")  # GiB; read at import
 
 from transformers import AutoConfig, PreTrainedTokenizerBase
 
@@ -50,25 +49,37 @@ except ImportError as missing:
 RANKS = (8, 16, 32, 64, 128, 256, 320, 512)  # what max_lora_rank may be
 
 
-def settings(context: int) -> dict[str, Any]:
+CPU_CACHE = 2**30  # bytes of keys and values on a CPU, where nothing says how much; VLLM_CPU_KVCACHE_SPACE overrides
+
+
+def arguments(settings: Engine, context: int) -> dict[str, Any]:
     """Of every engine that is started here."""
-    arguments: dict[str, Any] = {"max_model_len": context, "enable_prefix_caching": True}
+    chosen: dict[str, Any] = {"dtype": settings.dtype, "max_model_len": context, "enable_prefix_caching": True}
+    if settings.gpu_memory_utilization is not None:
+        chosen["gpu_memory_utilization"] = settings.gpu_memory_utilization  # on a CPU, of the machine's memory
+    elif not torch.cuda.is_available():
+        chosen["kv_cache_memory_bytes"] = CPU_CACHE
     if not torch.cuda.is_available():
         # Blocks of 128, the default, give short talks no prefix hits; a seeded request whose prefill is split
         # kills the engine.
-        arguments |= {"block_size": 32, "enforce_eager": True, "enable_chunked_prefill": False,
-                  "max_num_batched_tokens": max(context, 8192)}  # fmt: skip
-    return arguments
+        chosen |= {"block_size": 32, "enforce_eager": True, "enable_chunked_prefill": False,
+                   "max_num_batched_tokens": max(context, 8192)}  # fmt: skip
+    return chosen
+
+
+def context_of(config: Any, settings: Engine) -> int:
+    """Tokens of a context: what the model can, or less where the config says so."""
+    return min(config.max_position_embeddings, settings.max_model_len or config.max_position_embeddings)
 
 
 class Shared:
     """The engine of one set of weights, restarted where an adapter appears that it was not started with."""
 
-    def __init__(self, name: str, dtype: str):
-        self.name, self.dtype = name, dtype
+    def __init__(self, name: str, settings: Engine):
+        self.name, self.settings = name, settings
         self.tokenizer: PreTrainedTokenizerBase = load_tokenizer(name)
         config = AutoConfig.from_pretrained(name).get_text_config()
-        self.context: int = config.max_position_embeddings
+        self.context = context_of(config, settings)
         self.bias = padding(self.tokenizer, config.vocab_size)
         self.models: weakref.WeakSet[VllmModel] = weakref.WeakSet()
         self.numbers = itertools.count(1)
@@ -107,7 +118,7 @@ class Shared:
 
     async def _run(self, adapters: list[str]) -> AsyncGenerator[None]:
         # A generator, because asyncio.run closes those that are open when it ends: nobody has to stop the engine.
-        options = settings(self.context)
+        options = arguments(self.settings, self.context)
         if adapters:
             # One slot more than adapters: on the CPU rows of the base read the last one, which has to stay empty.
             ranks = [json.loads(Path(adapter, "adapter_config.json").read_text())["r"] for adapter in adapters]
@@ -115,13 +126,12 @@ class Shared:
             options |= {"enable_lora": True, "max_loras": len(adapters) + 1, "max_lora_rank": rank}
         if adapters:
             asked = parity.prompts(self.tokenizer, self.context)
-            wanted = parity.expected(self.name, adapters, self.dtype, asked)  # before the engine takes the GPU
+            wanted = parity.expected(self.name, adapters, self.settings.dtype, asked)  # before the engine takes the GPU
         self.adapters = adapters
         try:
             self.engine = AsyncLLM.from_engine_args(
                 AsyncEngineArgs(
                     model=self.name,
-                    dtype=self.dtype,
                     disable_log_stats=True,
                     **options,
                 )
@@ -130,7 +140,7 @@ class Shared:
             raise EngineDown(f"vLLM did not start with {self.name} ({error}). What it printed says why.") from error
         try:
             if adapters:
-                parity.require_parity("vLLM", await self._greedy_scores(asked), wanted, self.dtype)
+                parity.require_parity("vLLM", await self._greedy_scores(asked), wanted, self.settings.dtype)
             yield
         finally:
             self.engine.shutdown()
@@ -202,8 +212,8 @@ class VllmModel:
 
 
 @functools.cache
-def _shared(name: str, dtype: str) -> Shared:
-    return Shared(name, dtype)
+def _shared(name: str, settings: Engine) -> Shared:
+    return Shared(name, settings)
 
 
 def load(engine: Engine, name: str, adapter: str | None = None) -> VllmModel:
@@ -211,4 +221,4 @@ def load(engine: Engine, name: str, adapter: str | None = None) -> VllmModel:
     if adapter is not None:
         check_adapter(adapter)
         adapter = os.path.abspath(adapter)
-    return VllmModel(_shared(weights_at(name), engine.dtype), adapter)
+    return VllmModel(_shared(weights_at(name), engine), adapter)

@@ -18,8 +18,9 @@ from vllm.v1.engine.async_llm import AsyncLLM
 from pipeline.core.schema import Message
 from pipeline.engines.decode import Answer
 from pipeline.engines.model import Completion, EngineDown, Sampling
+from pipeline.engines.settings import Engine
 from pipeline.engines.transformers import check_context, encode, load_tokenizer
-from pipeline.engines.vllm import RANKS, answered, completion, padding, parameters, settings
+from pipeline.engines.vllm import RANKS, answered, arguments, completion, context_of, padding, parameters
 from pipeline.engines.weights import weights_at
 
 SHARE = 0.4  # of a GPU's memory; the trainer has the rest
@@ -28,12 +29,12 @@ SHARE = 0.4  # of a GPU's memory; the trainer has the rest
 class LearningEngine:
     """Answers of a base with an adapter that changes; bound to the event loop that it is started in."""
 
-    def __init__(self, name: str, dtype: str, rank: int):
+    def __init__(self, settings: Engine, name: str, rank: int):
         name = weights_at(name)
-        self.name, self.dtype, self.rank = name, dtype, next(r for r in RANKS if r >= rank)
+        self.settings, self.name, self.rank = settings, name, next(r for r in RANKS if r >= rank)
         self.tokenizer = load_tokenizer(name)
         config = AutoConfig.from_pretrained(name).get_text_config()
-        self.context: int = config.max_position_embeddings
+        self.context = context_of(config, settings)
         self.bias = padding(self.tokenizer, config.vocab_size)
         self.numbers = itertools.count(1)
         self.engine: Any = None
@@ -42,13 +43,15 @@ class LearningEngine:
     async def take(self, adapter: str) -> None:
         """Answer with the adapter of this directory from now on. Starts the engine. Raises EngineDown."""
         if self.engine is None:
-            share = {"gpu_memory_utilization": SHARE} if torch.cuda.is_available() else {}
+            own = self.settings
+            if own.gpu_memory_utilization is None and torch.cuda.is_available():
+                own = own.model_copy(update={"gpu_memory_utilization": SHARE})
             try:
                 self.engine = AsyncLLM.from_engine_args(
                     AsyncEngineArgs(
-                        model=self.name, dtype=self.dtype, disable_log_stats=True, enable_lora=True,
+                        model=self.name, disable_log_stats=True, enable_lora=True,
                         max_lora_rank=self.rank, max_loras=2,  # on the CPU rows of the base read the last one
-                        **settings(self.context), **share,
+                        **arguments(own, self.context),
                     )
                 )  # fmt: skip
             except (RuntimeError, ValueError) as error:

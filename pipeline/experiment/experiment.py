@@ -16,6 +16,7 @@ from pipeline.experiment.code_checks import check_code
 from pipeline.experiment.fields import Fields
 from pipeline.experiment.general_checks import check_condition, check_contrasts, check_whole
 from pipeline.experiment.method_checks import check_method
+from pipeline.experiment.role_checks import check_engine_names, check_roles
 from pipeline.experiment.task_checks import check_tasks, check_tasks_of
 
 
@@ -27,8 +28,10 @@ class Experiment(Fields):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Experiment:
+        check_engine_names(self)
         check_tasks(self)
         check_whole(self)
+        check_roles(self)
         for name in self.conditions:
             check_condition(self, name)
             check_tasks_of(self, name)

@@ -15,20 +15,15 @@ from pipeline.core.schema import Specification, digest
 from pipeline.engines.settings import Engine
 from pipeline.engines.weights import is_embedded_base, weights_id
 from pipeline.experiment.exam_settings import Exams
-from pipeline.experiment.settings import (
-    Compare,
-    DialogueSettings,
-    MemorySettings,
-    Partner,
-    Student,
-    Training,
-    TurnValues,
-)
+from pipeline.experiment.roles import LIKE, Partner, Role, RoleName, Student
+from pipeline.experiment.settings import Compare, DialogueSettings, MemorySettings, Training, TurnValues
 from pipeline.knowledge.condition import Condition
 from pipeline.reading.settings import AUTO, ActsSettings, ReadingSettings
 from pipeline.tasks.settings import Tasks
 from pipeline.tasks.source import Source
 from pipeline.tasks.sources import source_of
+
+WHOLE = 0.9  # of a GPU's memory, which models on vLLM that run beside each other divide
 
 
 class Fields(Section):
@@ -41,7 +36,10 @@ class Fields(Section):
     tasks: Tasks = Tasks()
     student: Student = Student()
     partner: Partner = Partner()
-    engine: Engine = Engine()
+    judge: Role = Role()  # reads turns (reading, acts), and is whom a convincing partner is to convince
+    challenger: Role = Role()  # poses tasks (maieutic pose)
+    engine: Engine = Engine()  # of every role that names no other
+    engines: dict[str, Engine] = {}
     executor: Literal["local", "ray"] = "local"  # who builds: this process, or workers of a Ray cluster
     workers: NonNegativeInt = 0  # on Ray, each with a shard; 0: one per GPU of the cluster, per node where none
     dialogue: DialogueSettings = DialogueSettings()
@@ -76,8 +74,8 @@ class Fields(Section):
     @property
     def is_closed(self) -> bool:
         """Whether all is said in the embedded world's own language, by its base or by a script."""
-        models = [name for name in (self.student.model, self.partner.model) if name]
-        closed_voices = self.engine.kind == "scripted" or all(map(is_embedded_base, models))
+        speakers: tuple[RoleName, ...] = ("student", "partner")
+        closed_voices = all(self.is_scripted(role) or is_embedded_base(self.role(role).model) for role in speakers)
         return closed_voices and all(source.closed for source in self.sources)
 
     @property
@@ -90,6 +88,61 @@ class Fields(Section):
             partner if chosen.partner == AUTO else chosen.partner,
             metrics if chosen.metrics == AUTO else chosen.metrics,
         )
+
+    def role(self, name: RoleName) -> Role:
+        """Who speaks in a role, with the model and the engine that it has from another one where it names none."""
+        own: Role = {
+            "student": self.student,
+            "partner": self.partner,
+            "judge": self.judge,
+            "challenger": self.challenger,
+        }[name]
+        if own.model or name not in LIKE:
+            return own
+        other = self.role(LIKE[name])
+        return own.model_copy(update={"model": other.model, "engine": own.engine or other.engine})
+
+    def engine_of(self, name: RoleName) -> Engine:
+        """The engine that serves a role. Raises KeyError where it names one that is not in `engines`."""
+        return self.named_engines[self.role(name).engine]
+
+    def temperature_of(self, name: RoleName) -> float:
+        """At which a role speaks in dialogues."""
+        own = self.role(name).sampling.temperature
+        return self.dialogue.temperature if own is None else own
+
+    @property
+    def named_engines(self) -> dict[str, Engine]:
+        """All engines by name; the lone one is called ''."""
+        return {"": self.engine, **self.engines}
+
+    @property
+    def vllm_models(self) -> dict[str, set[str]]:
+        """The models in use that run on vLLM in this process, by the name of their engine."""
+        models: dict[str, set[str]] = {}
+        for name in self.roles_in_use:
+            if self.engine_of(name).kind == "vllm":
+                models.setdefault(self.role(name).engine, set()).add(self.role(name).model)
+        return models
+
+    def is_scripted(self, name: RoleName) -> bool:
+        """Whether a fixed script answers for a role, whatever its model."""
+        return self.engine_of(name).kind == "scripted"
+
+    @property
+    def judged(self) -> bool:
+        """Whether a judge is asked anything."""
+        convinced = any(condition.manner == "convincing" for condition in self.conditions.values())
+        return convinced or "judge" in (*self.readers, self.acts.labeller)
+
+    @property
+    def roles_in_use(self) -> tuple[RoleName, ...]:
+        """The roles that building, training and examining ask a model in."""
+        conditions = self.conditions.values()
+        spoken = any(condition.voice == "model" and condition.weights == "base" for condition in conditions)
+        remembered = any(condition.memory != "none" for condition in conditions)  # the partner writes lessons
+        partner: tuple[RoleName, ...] = ("partner",) if spoken or remembered else ()
+        return ("student", *partner, *(("judge",) if self.judged else ()))
 
     @property
     def exam_turns(self) -> int:
@@ -137,16 +190,26 @@ class Fields(Section):
             [weights_id(self.student.model), self.student.system],
             [weights_id(self.partner.model), self.partner.system],
             self.dialogue.model_dump(exclude={"concurrency", "per_task"}),
+            *self._shaping("student", "partner"),
         )
+
+    def _shaping(self, *names: RoleName) -> list[Any]:
+        """How roles are sampled; nothing where each is sampled as by default, and ids are those of such configs."""
+        shaping = {name: [self.role(name).shaping, self.engine_of(name).extra_body] for name in names}
+        return [shaping] if any(any(parts) for parts in shaping.values()) else []
 
     def particulars(self, condition_name: str) -> list[Any]:
         """What else shapes the dialogues of one condition, and of no other."""
         condition, shaping = self.conditions[condition_name], list[Any]()
         if condition.memory != "none":
             shaping.append([weights_id(self.memory.embedder), self.memory.items])
-        if condition.manner == "convincing":
-            judge = self.partner.judge or self.student.model
-            shaping.append([weights_id(judge), self.partner.candidates, self.partner.judgements])
+        convincing = condition.manner == "convincing"
+        if convincing:
+            judge = weights_id(self.role("judge").model)
+            shaping.append([judge, self.partner.candidates, self.partner.judgements])
         if self.readers != ("closed", "closed"):
-            shaping.append([*self.readers, self.reading.model, self.reading.generic_requests])
+            judge = self.judge.model if "judge" in self.readers else ""
+            shaping.append([*self.readers, judge, self.reading.generic_requests])
+        if convincing or "judge" in self.readers:
+            shaping += self._shaping("judge")
         return shaping

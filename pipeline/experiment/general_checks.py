@@ -1,7 +1,7 @@
-"""What an experiment may ask for at all: names, seeds, the engine, the weights that speak, the contrasts.
+"""What an experiment may ask for at all: names, seeds, the weights that speak, the contrasts.
 
 Raises ValueError, which a config's reader tells with the file and the key. Checks of one subject stand beside this:
-task_checks, method_checks, code_checks.
+role_checks, task_checks, method_checks, code_checks.
 """
 
 from __future__ import annotations
@@ -18,11 +18,6 @@ def check_whole(experiment: Fields) -> None:
         raise ValueError("conditions: at least one is needed")
     if len(set(experiment.seeds)) != len(experiment.seeds) or not experiment.seeds:
         raise ValueError(f"seeds: {list(experiment.seeds)} must be distinct and at least one")
-    if experiment.dialogue.deterministic and experiment.engine.kind in ("vllm", "openai"):
-        raise ValueError(
-            f"dialogue.deterministic: true needs a batch of one, which engine.kind {experiment.engine.kind!r} cannot "
-            "promise. Set engine.kind: transformers"
-        )
 
 
 def check_condition(experiment: Fields, condition_name: str) -> None:

@@ -12,6 +12,7 @@ from pipeline.core.errors import ConfigError
 from pipeline.core.plugins import is_address
 from pipeline.engines.weights import EMBEDDED, is_embedded_base, weights_at
 from pipeline.experiment.experiment import Experiment
+from pipeline.experiment.roles import ROLES
 from pipeline.reading.labelling.labeller import Own
 from pipeline.reading.reader_figures import read_figures
 
@@ -83,17 +84,15 @@ def _check_figures(experiment: Experiment) -> None:
 
 
 def _check_models(experiment: Experiment) -> None:
-    if experiment.has_code and is_embedded_base(experiment.student.model) and experiment.engine.kind != "scripted":
+    if experiment.has_code and is_embedded_base(experiment.student.model) and not experiment.is_scripted("student"):
         raise ConfigError(
             f"student.model: {experiment.student.model!r} is an embedded base, which knows the words of its own word "
             "problems alone: code tasks need a real model. Name one, such as Qwen/Qwen3-0.6B."
         )
-    if experiment.engine.kind == "openai":
-        return
-    _check_model("student.model", experiment.student.model)
-    for key, model in (("partner.judge", experiment.partner.judge), ("partner.model", experiment.partner.model)):
-        if model:
-            _check_model(key, model)
+    for name in ROLES:
+        asked = name in experiment.roles_in_use or getattr(experiment, name).model
+        if asked and experiment.engine_of(name).kind != "openai":  # which has names of its own
+            _check_model(f"{name}.model", experiment.role(name).model)
 
 
 def _check_model(key: str, name: str) -> None:

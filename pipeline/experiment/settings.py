@@ -7,25 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, NonNegativeInt, field_validator
 
 from pipeline.core.config_reading import Section
-from pipeline.engines.weights import EMBEDDED
 from pipeline.knowledge.condition import Method
-
-
-class Student(Section):
-    """The model that is trained and examined."""
-
-    model: str = EMBEDDED  # the base that ships, or a directory, or a hub name
-    system: str = ""  # system message of the student's view; none where empty
-
-
-class Partner(Section):
-    """The model behind voice: model. `weights` of a condition says which of its weights speak."""
-
-    model: str = ""  # empty: the student's base
-    system: str = ""
-    judge: str = ""  # whom a convincing partner is rewarded for convincing; empty: the student's base
-    candidates: int = Field(default=4, ge=2)  # turns of which a convincing partner says the most convincing
-    judgements: int = Field(default=4, ge=1)  # private answers of the judge to each of them
 
 
 class DialogueSettings(Section):

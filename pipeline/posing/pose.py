@@ -143,14 +143,14 @@ def pose_documents(experiment: Experiment, source: Path, each: int) -> int:
             "Expected source: posed, and a path that ends in .jsonl, such as runs/posed/tasks.jsonl."
         )
     documents, bad = load_documents(source)
-    weights, temperature = experiment.partner.model or experiment.student.model, experiment.dialogue.temperature
-    wanted = list(attempts_at(documents, each, weights_id(weights), temperature))
+    challenger, temperature = experiment.role("challenger"), experiment.dialogue.temperature
+    wanted = list(attempts_at(documents, each, weights_id(challenger.model), temperature))
     at_a_time = experiment.dialogue.at_a_time
     casting = Casting(experiment)
 
     async def work() -> Counts:
         with stage("pose", len(wanted)) as progress:
-            return await pose(casting.open(weights), wanted, bad, tasks, temperature, at_a_time, progress)
+            return await pose(casting.open("challenger"), wanted, bad, tasks, temperature, at_a_time, progress)
 
     try:
         with writing(tasks.parent):

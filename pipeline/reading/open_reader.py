@@ -31,7 +31,7 @@ def open_reader(name: str, model: str = "", engine: Engine = Engine()) -> Reader
     if name == "judge":
         if not model:
             raise ConfigError(
-                "a judge of turns needs a model: reading.model of a config, --set model=NAME of eval reading"
+                "a judge of turns needs a model: judge.model of a config, --set model=NAME of eval reading"
             )
         return JudgeReader(open_model(engine, model))
     raise ConfigError(

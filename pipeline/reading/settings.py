@@ -1,7 +1,7 @@
 """What a config says of who reads turns: who understands in a dialogue, who measures, who labels acts beside people's.
 
 reading: {partner: cross_encoder, metrics: semantic}
-reading: {metrics: judge, model: Qwen/Qwen3-4B}      # asked through the experiment's engine
+reading: {metrics: judge}      # and judge: {model: Qwen/Qwen3-4B}
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ class ReadingSettings(Section):
 
     partner: str = AUTO  # auto, closed, semantic, cross_encoder, judge, or one of your own as file.py:NAME
     metrics: str = AUTO
-    model: str = ""  # of a judge, asked through the experiment's engine
     # How well a judge, or a reader of your own, reads: what `maieutic eval reading FILE... --json OUT` wrote.
     figures: str = ""
     # What a rule partner that tells facts on request answers where a student asks for help and names nothing.
@@ -50,8 +49,6 @@ class ReadingSettings(Section):
                 f"partner and metrics are both {self.metrics!r}: an instrument that measures its own understanding "
                 "finds no error in it. Name two"
             )
-        if "judge" in (self.partner, self.metrics) and not self.model:
-            raise ValueError("a judge needs reading.model, its name or directory")
         return self
 
 
@@ -60,7 +57,6 @@ class ActsSettings(Section):
 
     labeller: str = "rules"  # rules, classifier, judge, or one of your own as file.py:NAME
     path: str = ""  # of a classifier: the folder that `maieutic eval labels` wrote; else where its figures are
-    model: str = ""  # of a judge, asked through the experiment's engine
 
     @property
     def may_give_none(self) -> bool:
@@ -76,8 +72,6 @@ class ActsSettings(Section):
 
     @model_validator(mode="after")
     def _is_named(self) -> ActsSettings:
-        needed = {"classifier": self.path, "judge": self.model}
-        if not needed.get(self.labeller, "rules"):
-            key, what = ("path", "its folder") if self.labeller == "classifier" else ("model", "its name or directory")
-            raise ValueError(f"labeller {self.labeller!r} needs acts.{key}, {what}")
+        if self.labeller == "classifier" and not self.path:
+            raise ValueError(f"labeller {self.labeller!r} needs acts.path, its folder")
         return self

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from maieutic.doctor import KNOWN_GOOD, base, excluded, known_bad, server, wanted
+from maieutic.doctor import KNOWN_GOOD, Diagnosis, base, engines_of, excluded, known_bad
 from pipeline.experiment.experiment import Experiment
 from tests.builders import small_experiment
 
@@ -93,18 +93,33 @@ def url() -> Iterator[str]:
 
 
 def test_a_server_of_the_model_is_ok_and_one_of_another_or_none_is_broken(url: str) -> None:
-    assert server(experiment(url)) == ("server", "ok", f"{url} serves student, and answers")
-    found = server(experiment(url, "studnet"))
+    assert finding(experiment(url)) == ("student's engine", "ok", f"{url} serves student, and answers")
+    found = finding(experiment(url, "studnet"))
     assert found.state == "broken" and "does not serve 'studnet'. It serves: student" in found.detail
-    assert "is no address" in server(experiment("")).detail and "is no address" in server(experiment("http://")).detail
-    found = server(experiment("http://127.0.0.1:1/v1"))
+    assert all("is no address" in finding(experiment(wrong)).detail for wrong in ("", "http://"))
+    found = finding(experiment("http://127.0.0.1:1/v1"))
     assert found.state == "broken" and "127.0.0.1:1" in found.detail
+
+
+def finding(exp: Experiment) -> Diagnosis:
+    """Of the one engine that it uses."""
+    (found,) = engines_of(exp)
+    return found
+
+
+def test_each_roles_engine_is_asked_once_as_its_model(url: str) -> None:
+    asked = {"engines": {"api": {"kind": "openai", "url": url}}, "engine": {"kind": "scripted"}}
+    config = {"name": "x", "conditions": {"peer": {"partition": "symmetric", "voice": "model"}}, **asked}
+    mixed = Experiment.model_validate({**config, "partner": {"model": "student", "engine": "api"}})
+    assert list(engines_of(mixed)) == [
+        ("student's engine", "ok", "scripted is here, and finds embedded"),
+        ("partner's engine api", "ok", f"{url} serves student, and answers"),
+    ]
 
 
 def test_an_engine_that_does_not_find_its_weights_is_broken(tmp_path: Path) -> None:
     exp = experiment("", str(tmp_path / "nowhere"))
     exp = exp.model_copy(update={"engine": exp.engine.model_copy(update={"kind": "transformers"})})
-    assert wanted(exp).state == "broken"
-    assert (
-        wanted(exp.model_copy(update={"student": exp.student.model_copy(update={"model": "data/base"})})).state == "ok"
-    )
+    assert finding(exp).state == "broken"
+    here = exp.student.model_copy(update={"model": "data/base"})
+    assert finding(exp.model_copy(update={"student": here})).state == "ok"

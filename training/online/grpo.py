@@ -49,7 +49,7 @@ def grpo_trainer(job: TrainingJob, rows: list[Row]) -> PreparedTrainer:
         **job.arguments(),
         "max_steps": steps,
         "num_generations": grpo.group,
-        "temperature": experiment.dialogue.temperature,
+        "temperature": experiment.temperature_of("student"),
         "max_completion_length": job.model.config.get_text_config().max_position_embeddings,
         "logging_steps": 1,  # into the history that `account` reads
     }
@@ -121,7 +121,7 @@ def reward(reward: list[float | None], **_: Any) -> list[float | None]:
 
 def _tokens(trainer: GRPOTrainer, tally: Counter[str], partners: Partners) -> tuple[int, int]:
     """Trained and sampled, by all processes."""
-    sums = tally["trained"], tally["sampled"] + partners.meter.generated_tokens
+    sums = tally["trained"], tally["sampled"] + partners.sampled
     trained, sampled = trainer.accelerator.reduce(torch.tensor(sums, device=trainer.accelerator.device)).tolist()
     return trained, sampled
 

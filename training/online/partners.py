@@ -8,8 +8,10 @@ from pipeline.core.errors import ConfigError
 from pipeline.dialogue.casting import Casting
 from pipeline.dialogue.episode import Cast
 from pipeline.engines.model import Model
+from pipeline.engines.settings import Engine
+from pipeline.experiment.asked_in_role import InRole
 from pipeline.experiment.experiment import Experiment
-from pipeline.experiment.instruments import open_instruments
+from pipeline.experiment.roles import RoleName
 from pipeline.knowledge.condition import Condition
 from pipeline.reading.instrument import Instrument
 from pipeline.runs.directory import newest_adapter
@@ -30,43 +32,59 @@ class Partners:
     hears: Instrument
     reads: Instrument
 
+    @property
+    def sampled(self) -> int:
+        """Tokens of the partner, and of the judge whom it is to convince; not of a judge that only reads."""
+        roles = ("partner", *(("judge",) if self.judge else ()))
+        return sum(tally.generated_tokens for role, tally in self.meter.roles.items() if role in roles)
+
     def cast(self, session: Session) -> Cast:
         """The parties of one dialogue."""
-        settings, partner = self.experiment.partner, self.partner
+        experiment, settings, partner = self.experiment, self.experiment.partner, self.partner
         if self.condition.voice == "model" and partner is None:
-            partner = session.engine
+            partner = Metered(InRole(session.engine, "partner", settings), self.meter.of("partner"))
         return Cast(
-            student=session,
-            partner=None if partner is None else Metered(partner, self.meter.add),
-            student_system=self.experiment.student.system,
+            student=InRole(session, "student", experiment.student),
+            partner=partner,
+            student_system=experiment.student.system,
             partner_system=settings.system,
             judge=self.judge,
             candidates=settings.candidates,
             judgements=settings.judgements,
             hears=self.hears,
             reads=self.reads,
-            generic_requests=self.experiment.reading.generic_requests,
+            generic_requests=experiment.reading.generic_requests,
         )
 
 
 def open_partners(job: TrainingJob) -> Partners:
     """Raises ConfigError where the partner cannot be heard beside the student's engine."""
-    experiment, condition, meter = job.experiment, job.cell.condition, Meter()
-    hears, reads = open_instruments(experiment)
-    of_other_weights = condition.weights != "current" or condition.manner == "convincing"
-    if condition.voice != "model" or not of_other_weights:
-        return Partners(
-            experiment=experiment, condition=condition, partner=None, judge=None, meter=meter, hears=hears, reads=reads
-        )
-    if experiment.engine.kind == "vllm":
-        raise ConfigError(
-            f"conditions.{job.cell.condition_name}: method {job.method!r} with engine.kind 'vllm' and a model partner "
-            "of other weights would need a second vLLM on the same GPU. Use weights: current, or engine.kind: "
-            "transformers"
-        )
-    cast = Casting(experiment, newest_adapter).cast(job.cell)
-    partner = None if condition.weights == "current" else cast.partner
-    judge = None if cast.judge is None else Metered(cast.judge, meter.add)
+    experiment, condition = job.experiment, job.cell.condition
+    for role, engine in _engines_beside(job).items():
+        if engine.kind == "vllm" and engine.gpu_memory_utilization is None:
+            raise ConfigError(
+                f"conditions.{job.cell.condition_name}: method {job.method!r} with the {role} on vLLM beside the "
+                "trainer needs to know what of the GPU's memory it may have. Name the gpu_memory_utilization of its "
+                "engine, use weights: current, or an engine of another kind"
+            )
+    casting = Casting(experiment, newest_adapter)
     return Partners(
-        experiment=experiment, condition=condition, partner=partner, judge=judge, meter=meter, hears=hears, reads=reads
+        experiment=experiment,
+        condition=condition,
+        partner=None if condition.weights == "current" else casting.partner(job.cell),
+        judge=casting.open("judge") if condition.manner == "convincing" else None,
+        meter=casting.meter,
+        hears=casting.hears,
+        reads=casting.reads,
     )
+
+
+def _engines_beside(job: TrainingJob) -> dict[RoleName, Engine]:
+    """The engines of those who are asked while the student learns, the student's own aside."""
+    experiment, condition = job.experiment, job.cell.condition
+    engines: dict[RoleName, Engine] = {}
+    if condition.voice == "model" and condition.weights != "current":
+        engines["partner"] = experiment.engine_of("partner" if condition.weights == "base" else "student")
+    if condition.manner == "convincing" or "judge" in experiment.readers:
+        engines["judge"] = experiment.engine_of("judge")
+    return engines

@@ -30,7 +30,7 @@ Work = Callable[[IdEngine], Coroutine[Any, Any, Any]]
 
 def open_sampler(job: TrainingJob) -> TrainersModel | VllmBeside:
     """Raises ConfigError where the config's engine cannot sample for a student that changes."""
-    if job.experiment.engine.kind != "vllm":
+    if job.experiment.engine_of("student").kind != "vllm":
         return TrainersModel(job)
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise ConfigError(
@@ -44,8 +44,8 @@ class TrainersModel:
     """The trainer's own model."""
 
     def __init__(self, job: TrainingJob):
-        settings = job.experiment
-        self.tokenizer, self.batch = job.tokenizer, 1 if settings.dialogue.deterministic else settings.engine.batch
+        settings, engine = job.experiment, job.experiment.engine_of("student")
+        self.tokenizer, self.batch = job.tokenizer, 1 if settings.dialogue.deterministic else engine.batch
 
     def play(self, trainer: GRPOTrainer, work: Work) -> Any:
         """What `work` gives, with an engine that has the weights of the moment."""
@@ -67,9 +67,9 @@ class VllmBeside(TrainerCallback):
     def __init__(self, job: TrainingJob):
         from pipeline.engines.vllm_learning import LearningEngine
 
-        experiment = job.experiment
-        self.engine = LearningEngine(experiment.student.model, experiment.engine.dtype, experiment.training.rank)
-        self.tolerance = TOLERANCE["bfloat16" if experiment.training.bf16 else experiment.engine.dtype]
+        experiment, engine = job.experiment, job.experiment.engine_of("student")
+        self.engine = LearningEngine(engine, experiment.student.model, experiment.training.rank)
+        self.tolerance = TOLERANCE["bfloat16" if experiment.training.bf16 else engine.dtype]
         self.runner = asyncio.Runner()
 
     def play(self, trainer: GRPOTrainer, work: Work) -> Any:

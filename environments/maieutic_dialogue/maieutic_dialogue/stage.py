@@ -81,7 +81,7 @@ def open_stage(config: str, condition_name: str, seed: int | None, overrides: Se
     _check(experiment, condition_name, config)
     partner = None
     if experiment.conditions[condition_name].voice == "model":
-        partner = Casting(experiment).open(experiment.partner.model or experiment.student.model)
+        partner = Casting(experiment).open("partner")
     hears, reads = open_instruments(experiment)
     cast = Cast(
         student=Elsewhere(),

@@ -38,7 +38,7 @@ from evals.sitting.sitting import Sitting
 from pipeline.core.files import write_rows
 from pipeline.core.schema import Message, Task, digest
 from pipeline.experiment.experiment import Experiment
-from pipeline.reading.labelling.labeller import open_labeller
+from pipeline.experiment.instruments import open_acts_labeller
 from pipeline.runs.progress import say
 from pipeline.tasks.split import split_of
 
@@ -166,7 +166,7 @@ async def read_people(experiment: Experiment) -> list[Reference]:
     say(f"people: {len(people)} turns, {len(bad)} rows could not be read")
     for row in bad[:3]:
         say(f"  {row.where}: {row.message}")
-    turns = await labelled(people, open_labeller(experiment.acts, experiment.engine))
+    turns = await labelled(people, open_acts_labeller(experiment))
     if without := len(people) - len(turns):
         say(f"  {without} of them got no valid label, and are left out")
     write_rows(people_path(experiment.run), (turn.model_dump(mode="json") for turn in turns))

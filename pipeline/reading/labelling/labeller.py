@@ -5,7 +5,7 @@ classifier learned from turns that people labelled (`maieutic eval labels CONFIG
 model. How far each agrees with people is in data/labels.json, and stands beside every rate of a report.
 
     acts: {labeller: classifier, path: runs/labels/classifier}      # of an experiment
-    acts: {labeller: judge, model: Qwen/Qwen3-4B}                   # asked through the experiment's engine
+    acts: {labeller: judge}                                         # and judge: {model: Qwen/Qwen3-4B}
     acts: {labeller: "my.py:label"}                                 # a function of one's own, see `Own`
 """
 
@@ -17,8 +17,6 @@ from functools import lru_cache
 
 from pipeline.core.errors import ConfigError
 from pipeline.core.plugins import failing_as, load_object
-from pipeline.engines.open_model import open_model
-from pipeline.engines.settings import Engine
 from pipeline.reading.acts import ACTS, acts, questions
 from pipeline.reading.labelling.classifier import Classifier
 from pipeline.reading.labelling.context import TurnInContext, Unlabelled
@@ -113,13 +111,11 @@ def _learned(classifier: Classifier, turns: Sequence[TurnInContext], ruled: Sequ
 
 
 @lru_cache(maxsize=1)
-def open_labeller(settings: ActsSettings, engine: Engine) -> Labeller:
-    """Who labels in an experiment. Raises ConfigError."""
+def open_labeller(settings: ActsSettings) -> Classifier | Own | None:
+    """Who labels in an experiment, where it is no judge. Raises ConfigError."""
     match settings.labeller:
         case "classifier":
             return Classifier.load(settings.path)
-        case "judge":
-            return Judge(open_model(engine, settings.model))
         case "rules":
             return None
         case address:

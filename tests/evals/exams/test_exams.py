@@ -364,7 +364,7 @@ def test_exams_admit_as_many_scenarios_at_once_as_the_config_allows_dialogues(tm
 
 def test_turns_that_a_judge_gave_no_label_are_counted_and_left_out_of_its_acts(tmp_path):
     exp = experiment(tmp_path, include=["grounding"])
-    settings = {"acts": {"labeller": "judge", "model": "any"}, "engine": {"kind": "scripted"}}
+    settings = {"acts": {"labeller": "judge"}, "judge": {"model": "any"}, "engine": {"kind": "scripted"}}
     exp = Experiment.model_validate(exp.model_dump() | settings)  # the scripted judge never answers with JSON
     tasks, _ = load_tasks(exp.tasks, "exam")
     student = ScriptedModel((ASK,))

@@ -312,7 +312,7 @@ def test_an_unread_belief_after_an_experts_claim_is_no_flip():
 
 @pytest.mark.parametrize(("reading", "unread"), [
     ({}, False), ({"metrics": "semantic"}, False), ({"metrics": "my.py:READER"}, True),
-    ({"partner": "judge", "metrics": "semantic", "model": "any"}, True)])  # fmt: skip
+    ({"partner": "judge", "metrics": "semantic"}, True)])  # fmt: skip
 def test_unread_turns_are_a_metric_where_a_reader_may_leave_some(reading, unread):
-    names = [metric.name for metric in counted(small_experiment(reading=reading))]
+    names = [metric.name for metric in counted(small_experiment(reading=reading, judge={"model": "any"}))]
     assert names == ["unanswered", *(["unread"] if unread else [])]

@@ -48,8 +48,8 @@ def beside(name: str, *runs: Experiment) -> dict[str, str] | None:
     return validity.beside(declared(name), runs or (PLANTED,))
 
 
-def acts(**settings: str) -> Experiment:
-    return small_experiment(acts=settings)
+def acts(judge: str = "", **settings: str) -> Experiment:
+    return small_experiment(acts=settings, judge={"model": judge})
 
 
 def read_by(reader: str, file: Path | None = None, **classes: dict) -> Experiment:
@@ -193,7 +193,7 @@ def test_a_judge_has_figures_of_its_own_model_and_prompt_and_none_without_path(t
         whole = {"judge": {"model": model, "prompt": prompt}, "figures": [row | rates]}
         (tmp_path / folder / "figures.json").write_text(json.dumps(whole))
     monkeypatch.chdir(tmp_path / "own")  # where a figures.json lies that nobody named
-    named = [acts(labeller="judge", model="X", path=path) for path in ("../own", "../other", "../old", "")]
+    named = [acts(labeller="judge", judge="X", path=path) for path in ("../own", "../other", "../old", "")]
     assert [len(labelled_by("agree@people", one)) for one in named] == [1, 0, 0, 0]
     assert [is_measured(METRICS.metric("agree@people"), one) for one in named] == [True, False, False, False]
     assert "agree: not measured" in beside("agree@people", named[3])["full"]

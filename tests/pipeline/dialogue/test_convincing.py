@@ -92,10 +92,12 @@ def test_only_a_model_can_be_convincing():
 
 
 def test_judge_and_candidates_are_part_of_ids_of_convincing_dialogues_alone():
-    def ids(**partner: object) -> list[str]:
+    def ids(judge: str = "", **partner: object) -> list[str]:
         plain = {"partition": "symmetric", "voice": "model"}
         conditions = {"c": plain | {"manner": "convincing"}, "plain": plain}
-        made = Experiment.model_validate({"name": "x", "conditions": conditions, "partner": partner})
+        made = Experiment.model_validate(
+            {"name": "x", "conditions": conditions, "partner": partner, "judge": {"model": judge}}
+        )
         return [dialogue_id(Cell(made, name, 1), "t", 0) for name in conditions]
 
     first, others = ids(), [ids(candidates=8), ids(judgements=8), ids(judge="other")]

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
-from maieutic.doctor import server as server_finding
+from maieutic.doctor import engines_of
 from pipeline.core.errors import ConfigError
 from pipeline.engines.model import Completion, ContextOverflow, EngineDown, Model, Sampling
 from pipeline.engines.open_model import open_model
@@ -189,18 +190,19 @@ def test_a_whole_experiment_runs_over_http_with_the_students_in_the_bases_server
         "conditions": {"symmetric": {"partition": "symmetric", "voice": "model", "selection": "none"}},
         "training": {"batch": 16, "learning_rate": 1e-3}, "exams": {"include": ["asking"], "samples": 2, "episodes": 1},
     })  # fmt: skip
-    assert server_finding(exp).state == "ok"
+    assert [found.state for found in engines_of(exp)] == ["ok"]
     missing = exp.model_copy(update={"student": exp.student.model_copy(update={"model": "other"})})
-    assert server_finding(missing).state == "broken"
+    assert [found.state for found in engines_of(missing)] == ["broken"]
     config = tmp_path / "http.yaml"
     config.write_text(dump(exp))
     for _ in range(2):
         subprocess.run([sys.executable, "-m", "maieutic", "run", str(config)], check=True)
     made = list(read(tmp_path / "run" / "dialogues" / "symmetric.jsonl", Dialogue))
     assert len({dialogue.id for dialogue in made}) == len(made) == 40
-    build, *exams = read(tmp_path / "run" / "usage.jsonl", Usage)
-    assert build.answers == sum(len(dialogue.turns) for dialogue in made)
-    assert [each.condition_name for each in exams] == ["base", "symmetric"]
-    hits = (build.cached_tokens or 0) / build.prompt_tokens
+    *builds, base, student = read(tmp_path / "run" / "usage.jsonl", Usage)
+    spoken = Counter(turn.party for dialogue in made for turn in dialogue.turns)
+    assert {usage.role: usage.answers for usage in builds} == spoken
+    assert [base.condition_name, student.condition_name] == ["base", "symmetric"]
+    hits = sum(usage.cached_tokens or 0 for usage in builds) / sum(usage.prompt_tokens for usage in builds)
     print(json.dumps({"share of prompt tokens from the prefix cache": round(hits, 3)}))
     assert hits > 0.3

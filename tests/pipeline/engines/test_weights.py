@@ -8,7 +8,7 @@ from pipeline.core.resources import shipped
 from pipeline.engines.settings import Engine
 from pipeline.engines.transformers import load
 from pipeline.engines.weights import EMBEDDED, is_embedded_base, weights_at, weights_id
-from pipeline.experiment.settings import Student
+from pipeline.experiment.roles import Student
 
 
 def test_the_embedded_base_is_opened_by_its_name_from_any_folder(

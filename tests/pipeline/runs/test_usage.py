@@ -7,10 +7,13 @@ import math
 from pathlib import Path
 
 from pipeline.engines.model import Completion, Sampling
+from pipeline.engines.settings import Engine
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
+from pipeline.experiment.roles import Role
 from pipeline.knowledge.condition import Condition
-from pipeline.runs.usage import Meter, Metered, totals
+from pipeline.runs.store import read
+from pipeline.runs.usage import Meter, Metered, Usage, totals
 from tests.fakes import FakeModel
 
 
@@ -29,7 +32,7 @@ def cell(seed: int) -> Cell:
 
 
 def use(meter: Meter, cached: int | None, times: int) -> None:
-    model = Metered(Counting(cached), meter.add)
+    model = Metered(Counting(cached), meter.of("student"))
     for _ in range(times):
         asyncio.run(model.complete([], Sampling(5)))
 
@@ -56,3 +59,24 @@ def test_an_engine_that_says_nothing_has_no_hit_rate(tmp_path: Path) -> None:
     (row,) = totals(tmp_path)
     assert row["answers"] == 2 and math.isnan(row["hit_rate"])
     assert totals(tmp_path / "nowhere") == []
+
+
+def test_each_role_of_a_stage_has_a_row_with_its_engine_and_model(tmp_path: Path) -> None:
+    exp = Experiment(
+        name="x",
+        conditions={"facts": Condition(partition="facts")},
+        engine=Engine(kind="scripted"),
+        engines={"api": Engine(kind="openai", url="http://127.0.0.1:1/v1")},
+        judge=Role(model="large", engine="api"),
+    )
+    meter = Meter()
+    meter.of("judge")(Completion("Yes.", 9, 20, reasoning_tokens=5))
+    meter.of("student")(Completion("Okay.", 3, 10))
+    meter.store(tmp_path, "build", Cell(exp, "facts", 1))
+    rows = {usage.role: usage for usage in read(tmp_path / "usage.jsonl", Usage)}
+    assert {role: (row.engine, row.model) for role, row in rows.items()} == {
+        "judge": ("api", "large"),
+        "student": ("scripted", "embedded"),
+    }
+    assert (rows["judge"].generated_tokens, rows["judge"].reasoning_tokens, rows["student"].answers) == (9, 5, 1)
+    assert {row["role"] for row in totals(tmp_path)} == {"judge", "student"}

@@ -14,7 +14,6 @@ from pipeline.core.errors import MaieuticError
 from pipeline.core.schema import Fact
 from pipeline.engines.model import EngineError
 from pipeline.engines.scripted import ScriptedModel
-from pipeline.engines.settings import Engine
 from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
@@ -28,7 +27,7 @@ from pipeline.reading.settings import ActsSettings
 from tests.fakes import FakeModel
 
 TOM = Fact(id="tom", text="Tom has 12 pens.", ask="How many pens does Tom have?", public=False)
-JUDGED = {"labeller": "judge", "model": "any"}
+JUDGED = {"acts": {"labeller": "judge"}, "judge": {"model": "any"}}
 
 
 def labelled(turns, labeller=None):
@@ -173,15 +172,18 @@ def test_a_judge_reads_the_facts_and_which_were_told_and_knows_every_act():
 
 def test_who_labels_is_no_part_of_a_dialogue():
     common = {"name": "t", "conditions": {"facts": {"partition": "facts"}}}
-    rules, judge = (Experiment.model_validate(common | extra) for extra in ({}, {"acts": JUDGED}))
+    rules, judge = (Experiment.model_validate(common | extra) for extra in ({}, JUDGED))
     assert rules.fingerprint() == judge.fingerprint() and rules.particulars("facts") == judge.particulars("facts")
 
 
 def test_a_classifier_needs_its_folder_and_a_judge_its_model():
     assert ActsSettings().labeller == "rules"
-    for labeller, key in (("classifier", "path"), ("judge", "model")):
-        with pytest.raises(ValidationError, match=f"acts.{key}"):
-            ActsSettings(labeller=labeller)
+    with pytest.raises(ValidationError, match="acts.path"):
+        ActsSettings(labeller="classifier")
+    with pytest.raises(ValidationError, match=r"acts\.labeller: a judge needs judge\.model"):
+        Experiment.model_validate(
+            {"name": "t", "conditions": {"facts": {"partition": "facts"}}, "acts": {"labeller": "judge"}}
+        )
 
 
 OWN = """
@@ -214,7 +216,7 @@ def own(tmp_path):
 
 
 def test_a_labeller_outside_the_repository_is_asked_for_all_turns_at_once(own):
-    labeller = open_labeller(ActsSettings(labeller=f"{own}:label"), Engine(kind="scripted"))
+    labeller = open_labeller(ActsSettings(labeller=f"{own}:label"))
     turns = [TurnInContext("Is it?"), TurnInContext("It is."), TurnInContext("")]
     assert labelled(turns, labeller) == [{"question"}, set(), Unlabelled("empty")]
 

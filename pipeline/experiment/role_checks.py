@@ -1,0 +1,66 @@
+"""Which engines roles may name, and what those can be asked for.
+
+Raises ValueError, which a config's reader tells with the file and the key.
+"""
+
+from __future__ import annotations
+
+from pipeline.experiment.fields import WHOLE, Fields
+from pipeline.experiment.roles import Role
+
+
+def check_engine_names(experiment: Fields) -> None:
+    """Raises ValueError for a role whose engine is not there."""
+    if "" in experiment.engines:
+        raise ValueError("engines: '' is no name. The engine of roles that name none is `engine`")
+    known = ", ".join(experiment.engines) or "none. Write engines: {NAME: {kind: ...}}"
+    roles: dict[str, Role] = {
+        "student": experiment.student,
+        "partner": experiment.partner,
+        "judge": experiment.judge,
+        "challenger": experiment.challenger,
+    }
+    for name, role in roles.items():
+        if role.engine and role.engine not in experiment.engines:
+            raise ValueError(f"{name}.engine: {role.engine!r} is not in engines. Known: {known}")
+
+
+def check_roles(experiment: Fields) -> None:
+    """Raises ValueError for engines that cannot do what is asked of them, and for a judge that may not judge."""
+    for name in experiment.roles_in_use:
+        kind, named = experiment.engine_of(name).kind, experiment.role(name).engine
+        key = f"engines.{named}.kind" if named else "engine.kind"
+        if experiment.dialogue.deterministic and kind in ("vllm", "openai"):
+            raise ValueError(
+                f"dialogue.deterministic: true needs a batch of one, which {key} {kind!r} cannot promise. Set {key}: "
+                "transformers"
+            )
+    _check_memory(experiment)
+    _check_judge(experiment)
+
+
+def _check_memory(experiment: Fields) -> None:
+    if len(beside := experiment.vllm_models) < 2:
+        return
+    shares = [experiment.named_engines[name].gpu_memory_utilization for name in beside]
+    taken = sum(share or 0 for share in shares)
+    if taken > 1 or (None in shares and taken >= WHOLE):
+        raise ValueError(
+            f"engines: {', '.join(name or 'engine' for name in beside)} run beside each other, and their "
+            f"gpu_memory_utilization comes to {taken:g} of a GPU. At most 1 is there for all, and less than {WHOLE} "
+            "where one of them names none"
+        )
+
+
+def _check_judge(experiment: Fields) -> None:
+    partner, metrics = experiment.readers
+    readers = {"reading.partner": partner, "reading.metrics": metrics, "acts.labeller": experiment.acts.labeller}
+    reads = [key for key, name in readers.items() if name == "judge"]
+    if reads and not experiment.judge.model:
+        raise ValueError(f"{reads[0]}: a judge needs judge.model, its name or directory")
+    convincing = [name for name, condition in experiment.conditions.items() if condition.manner == "convincing"]
+    if convincing and metrics == "judge":
+        raise ValueError(
+            f"reading.metrics: 'judge' would measure what conditions.{convincing[0]}, whose partner is rewarded for "
+            "convincing that judge, made of it. Name another reader"
+        )

@@ -1,0 +1,71 @@
+"""The roles of an experiment: which model speaks in each, through which engine, and how it is sampled.
+
+    student: {model: Qwen/Qwen3-0.6B, engine: local}
+    partner: {model: large, engine: api, sampling: {temperature: 0.7, top_p: 0.9}, thinking: drop}
+    judge: {model: large, engine: api}
+
+A role that names no engine is served by the lone `engine:`. One that names no model has that of another role: the
+partner and the judge the student's base, the challenger the partner's.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from pipeline.core.config_reading import Section
+from pipeline.engines.weights import EMBEDDED
+
+RoleName = Literal["student", "partner", "judge", "challenger"]
+ROLES: tuple[RoleName, ...] = ("student", "partner", "judge", "challenger")
+# Whose model, and engine, a role has that names no model.
+LIKE: dict[RoleName, RoleName] = {"partner": "student", "judge": "student", "challenger": "partner"}
+
+
+def _word(value: Any) -> Any:
+    return "off" if value is False else value  # YAML reads a bare off as false
+
+
+class RoleSampling(Section):
+    """How a role's answers are drawn; defaults cut nothing off."""
+
+    temperature: float | None = Field(default=None, ge=0)  # None: dialogue.temperature, and 0 for a judge that reads
+    top_p: float = Field(default=1.0, gt=0, le=1)
+    top_k: int = Field(default=0, ge=0)  # 0: all tokens
+    min_p: float = Field(default=0.0, ge=0, le=1)  # of the likeliest token's probability
+
+
+class Role(Section):
+    """Who speaks in a role."""
+
+    model: str = ""  # `embedded`, a directory, a hub name, or a server's name for it; empty: see LIKE
+    engine: str = ""  # a name in `engines`; empty: the lone `engine`
+    prompts: str = "auto"  # a set of prompts: closed, chat, or a path; auto: closed for the embedded base, else chat
+    sampling: RoleSampling = RoleSampling()
+    # Whether it reasons before it answers. What it reasons is recorded and never read by another party; drop: nor by
+    # itself in later turns, nor learned; keep: it is part of the role's own turns, and of what a student learns.
+    thinking: Annotated[Literal["off", "drop", "keep"], BeforeValidator(_word)] = "off"
+    thinking_tokens: int = Field(default=2048, ge=0)  # that reasoning may take, beyond max_tokens of an answer
+
+    @property
+    def shaping(self) -> dict[str, Any]:
+        """What shapes its answers beside weights and prompts; empty where all is as in every config by default."""
+        names = {"sampling", "thinking", *({"thinking_tokens"} if self.thinking != "off" else ())}
+        chosen = self.model_dump(include=names)
+        return {key: value for key, value in chosen.items() if value != Role().model_dump()[key]}
+
+
+class Student(Role):
+    """The model that is trained and examined."""
+
+    model: str = EMBEDDED  # the base that ships, or a directory, or a hub name
+    system: str = ""  # system message of the student's view; none where empty
+
+
+class Partner(Role):
+    """The model behind voice: model. `weights` of a condition says which of its weights speak."""
+
+    system: str = ""
+    candidates: int = Field(default=4, ge=2)  # turns of which a convincing partner says the most convincing
+    judgements: int = Field(default=4, ge=1)  # private answers of the judge to each of them

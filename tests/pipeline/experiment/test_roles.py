@@ -1,0 +1,149 @@
+"""Every role has a model, an engine and a way of sampling of its own, or another's where it names none."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipeline.core.errors import ConfigError
+from pipeline.core.schema import Message
+from pipeline.dialogue.casting import Casting
+from pipeline.engines.model import Completion, Sampling
+from pipeline.engines.scripted import ScriptedModel
+from pipeline.experiment.asked_in_role import InRole, in_role
+from pipeline.experiment.cell import Cell
+from pipeline.experiment.experiment import Experiment, dump, load
+from pipeline.experiment.open_role import engines_in_use, memory_said, open_role
+from pipeline.experiment.roles import Role, RoleSampling
+
+API = {"kind": "openai", "url": "http://127.0.0.1:1/v1"}
+PEER = {"peer": {"partition": "symmetric", "voice": "model"}}
+
+
+def experiment(**config: Any) -> Experiment:
+    return Experiment.model_validate({"name": "x", "conditions": PEER, "engine": {"kind": "scripted"}, **config})
+
+
+def refused(tmp_path: Path, text: str) -> str:
+    (tmp_path / "x.yaml").write_text("name: x\nconditions: {facts: {partition: facts}}\n" + text)
+    with pytest.raises(ConfigError) as error:
+        load(tmp_path / "x.yaml")
+    return str(error.value)
+
+
+def test_a_lone_engine_serves_every_role() -> None:
+    exp = experiment()
+    assert {exp.engine_of(name).kind for name in ("student", "partner", "judge", "challenger")} == {"scripted"}
+    assert exp.roles_in_use == ("student", "partner")
+
+
+def test_a_role_has_the_model_and_engine_of_another_where_it_names_none() -> None:
+    exp = experiment(student={"model": "small", "engine": "local"}, engines={"local": API, "api": API},
+                     partner={"model": "large", "engine": "api"})  # fmt: skip
+    served = {name: (exp.role(name).model, exp.role(name).engine) for name in ("judge", "challenger")}
+    assert served == {"judge": ("small", "local"), "challenger": ("large", "api")}
+    lone = experiment(student={"model": "small", "engine": "local"}, engines={"local": API}, partner={"model": "x"})
+    assert lone.engine_of("partner").kind == "scripted"  # who names a model and no engine has the lone engine
+
+
+def test_roles_of_one_engine_and_model_share_an_instance_and_are_counted_apart() -> None:
+    exp = experiment()
+    casting = Casting(exp)
+    cast = casting.cast(Cell(exp, "peer", 1))
+    assert open_role(exp, "student").model is open_role(exp, "partner").model
+    assert cast.partner is not None
+    asyncio.run(cast.student.complete([], Sampling(5)))
+    asyncio.run(cast.partner.complete([], Sampling(5)))
+    assert {role: tally.answers for role, tally in casting.meter.roles.items()} == {"student": 1, "partner": 1}
+
+
+class Recorder(ScriptedModel):
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[Sampling] = []
+
+    async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
+        self.asked.append(sampling)
+        return await super().complete(messages, sampling)
+
+
+def test_a_role_is_asked_with_its_own_sampling_and_greedily_where_an_exam_asks_so() -> None:
+    model = Recorder()
+    role = Role(sampling=RoleSampling(temperature=0.6, top_p=0.9, top_k=20, min_p=0.05), thinking="drop")
+    student = InRole(model, "student", role)
+    for temperature in (1.0, 0.0):
+        asyncio.run(student.complete([], Sampling(40, temperature, 7)))
+    drawn, greedy = model.asked
+    assert (drawn.temperature, drawn.top_p, drawn.top_k, drawn.min_p) == (0.6, 0.9, 20, 0.05)
+    assert (drawn.seed, drawn.thinking, drawn.max_tokens) == (7, True, 40 + role.thinking_tokens)
+    assert greedy.temperature == 0 and not greedy.temperature_is_set
+    assert in_role("judge", role, Sampling(40, 0.0)).temperature == 0.6  # what reads is greedy by default alone
+    assert in_role("partner", Role(), Sampling(40, 0.7, 3)) == Sampling(40, 0.7, 3)
+
+
+def test_ids_change_with_how_a_role_is_sampled_and_not_with_who_serves_it() -> None:
+    plain = experiment().fingerprint()
+    for other in ({"sampling": {"top_p": 0.9}}, {"thinking": "drop"}):
+        assert experiment(partner=other).fingerprint() != plain != experiment(student=other).fingerprint()
+        assert experiment(judge=other).fingerprint() == plain
+    assert experiment(engines={"local": {"kind": "scripted"}}, student={"engine": "local"}).fingerprint() == plain
+    effort = {"kind": "scripted", "extra_body": {"reasoning_effort": "low"}}
+    assert experiment(engine=effort).fingerprint() != plain
+
+
+def test_models_beside_each_other_on_vllm_divide_the_memory_and_it_is_said() -> None:
+    exp = experiment(engine={"kind": "vllm"}, student={"model": "A/small"}, partner={"model": "A/large"})
+    shares = {name: engine.gpu_memory_utilization for name, engine in engines_in_use(exp).items()}
+    assert shares == {"student": 0.45, "partner": 0.45}
+    assert memory_said(exp) == "vLLM: shares of a GPU's memory: A/small 0.45, A/large 0.45"
+    small, large = ({"kind": "vllm", "gpu_memory_utilization": share} for share in (0.2, 0.7))
+    exp = experiment(engines={"a": small, "b": large}, student={"model": "A/small", "engine": "a"},
+                     partner={"model": "A/large", "engine": "b"})  # fmt: skip
+    assert [engine.gpu_memory_utilization for engine in engines_in_use(exp).values()] == [0.2, 0.7]
+
+
+def test_one_model_on_vllm_has_its_own_share_whatever_roles_it_plays() -> None:
+    exp = experiment(engine={"kind": "vllm"}, student={"model": "A/small"})
+    assert {engine.gpu_memory_utilization for engine in engines_in_use(exp).values()} == {None}
+    assert memory_said(exp) == ""
+
+
+def test_more_memory_than_there_is_is_refused(tmp_path: Path) -> None:
+    error = refused(tmp_path, "engines: {a: {kind: vllm, gpu_memory_utilization: .6}, b: {kind: vllm, "
+                    "gpu_memory_utilization: .7}}\nstudent: {model: A/x, engine: a}\n"
+                    "judge: {model: A/y, engine: b}\nacts: {labeller: judge}")  # fmt: skip
+    assert "engines: a, b run beside each other, and their gpu_memory_utilization comes to 1.3 of a GPU" in error
+
+
+def test_an_engine_that_is_not_there_is_answered_with_those_that_are(tmp_path: Path) -> None:
+    error = refused(tmp_path, "engines: {api: {kind: scripted}}\npartner: {engine: apy}")
+    assert "partner.engine: 'apy' is not in engines. Known: api" in error
+
+
+def test_a_key_written_into_a_config_is_refused_and_not_repeated(tmp_path: Path) -> None:
+    error = refused(tmp_path, "engine: {kind: openai, url: http://x/v1, key_env: sk-planted}")
+    assert "engine.key_env: the name of an environment variable in capitals is expected" in error
+    assert "sk-planted" not in error
+
+
+@pytest.mark.parametrize("text", ["partner: {judge: X}", "reading: {model: X}", "acts: {model: X}"])
+def test_where_a_judge_was_named_before_it_is_said_where_it_is_named_now(tmp_path: Path, text: str) -> None:
+    error = refused(tmp_path, text)
+    assert "not a key any more" in error and "a role of its own: judge: {model: NAME}" in error
+
+
+def test_what_was_to_convince_a_judge_is_not_measured_by_it() -> None:
+    with pytest.raises(ValueError, match=r"reading\.metrics: 'judge' would measure what conditions\.c"):
+        experiment(conditions={"c": {**PEER["peer"], "manner": "convincing"}}, judge={"model": "X"},
+                   reading={"metrics": "judge", "partner": "closed"})  # fmt: skip
+
+
+def test_a_bare_off_is_a_word_in_yaml_too(tmp_path: Path) -> None:
+    path = tmp_path / "x.yaml"
+    path.write_text("name: x\nconditions: {facts: {partition: facts}}\nstudent: {thinking: off}")
+    assert load(path).student.thinking == "off"
+    path.write_text(dump(load(path)))
+    assert load(path).student.thinking == "off"
