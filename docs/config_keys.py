@@ -80,9 +80,12 @@ def _rows(kind: type[BaseModel]) -> list[str]:
 
 
 def _notes(kind: type[BaseModel]) -> dict[str, str]:
-    """What the comments above a key and behind it say."""
-    source = inspect.getsource(kind)
-    lines, notes = source.splitlines(), dict[str, str]()
+    """What the comments above a key and behind it say, in the section or in the one that it extends."""
+    inherited = [base for base in kind.__bases__ if issubclass(base, BaseModel) and base.model_fields]
+    source, notes = inspect.getsource(kind), dict[str, str]()
+    for base in inherited:
+        notes |= _notes(base)
+    lines = source.splitlines()
     [tree] = ast.parse(source).body
     for node in ast.walk(tree):
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):

@@ -39,7 +39,7 @@ class RoleSampling(Section):
 class Role(Section):
     """Who speaks in a role."""
 
-    model: str = ""  # `embedded`, a directory, a hub name, or a server's name for it; empty: see LIKE
+    model: str = ""  # `embedded`, a directory, a hub name, or a server's name for it; empty: another role's
     engine: str = ""  # a name in `engines`; empty: the lone `engine`
     prompts: str = "auto"  # a set of prompts: closed, chat, or a path; auto: closed for the embedded base, else chat
     sampling: RoleSampling = RoleSampling()
