@@ -12,12 +12,12 @@ import yaml
 from pydantic import model_validator
 
 from pipeline.core.config_reading import read_as
-from pipeline.experiment.code_checks import check_code
+from pipeline.experiment.checks.code_checks import check_code
+from pipeline.experiment.checks.general_checks import check_condition, check_contrasts, check_whole
+from pipeline.experiment.checks.method_checks import check_method
+from pipeline.experiment.checks.role_checks import check_engine_names, check_roles
+from pipeline.experiment.checks.task_checks import check_tasks, check_tasks_of
 from pipeline.experiment.fields import Fields
-from pipeline.experiment.general_checks import check_condition, check_contrasts, check_whole
-from pipeline.experiment.method_checks import check_method
-from pipeline.experiment.role_checks import check_engine_names, check_roles
-from pipeline.experiment.task_checks import check_tasks, check_tasks_of
 
 
 class Experiment(Fields):

@@ -20,7 +20,7 @@ from pipeline.tasks.code.generated import code_tasks
 TASKS = list(itertools.islice(code_tasks("train", "underspecified"), 12)) + list(
     itertools.islice(code_tasks("train", "full"), 12)
 )
-# Those that code tasks can be played in (pipeline.experiment.method_checks.check_code).
+# Those that code tasks can be played in (pipeline.experiment.checks.method_checks.check_code).
 ROWS = [
     Condition(partition=name)
     for name, row in PARTITIONS.items()

@@ -178,7 +178,7 @@ def test_who_labels_is_no_part_of_a_dialogue():
 
 def test_a_classifier_needs_its_folder_and_a_judge_its_model():
     assert ActsSettings().labeller == "rules"
-    with pytest.raises(ValidationError, match="acts.path"):
+    with pytest.raises(ValidationError, match=r"acts\.path"):
         ActsSettings(labeller="classifier")
     with pytest.raises(ValidationError, match=r"acts\.labeller: a judge needs judge\.model"):
         Experiment.model_validate(
