@@ -23,6 +23,7 @@ from benchmarks.server import serving
 from pipeline.building.build import build
 from pipeline.dialogue.episode import Cast
 from pipeline.engines.openai import OpenAIModel
+from pipeline.engines.settings import Engine
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.tasks.loading import load_tasks
@@ -45,7 +46,7 @@ def measure(url: str, concurrency: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         setting = experiment(folder, WAVES * concurrency, concurrency)
         tasks, _ = load_tasks(setting.tasks, "train")
-        model = OpenAIModel(url, "any")
+        model = OpenAIModel(Engine(kind="openai", url=url), "any")
         began, cpu = time.perf_counter(), time.process_time()
         counts = asyncio.run(build(Cell(setting, "facts", 1), tasks, [], Cast(model), lambda: None))
         wall, cpu = time.perf_counter() - began, time.process_time() - cpu

@@ -13,6 +13,7 @@ from benchmarks import server_limit
 from pipeline.building.build import build
 from pipeline.dialogue.episode import Cast
 from pipeline.engines.openai import OpenAIModel
+from pipeline.engines.settings import Engine
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.records import Dialogue
@@ -26,7 +27,15 @@ def ready(url: str, concurrency: int, openings: list[str], lines: list[str]) -> 
     tasks, _ = load_tasks(experiment.tasks, "train")
 
     def play() -> Iterator[Messages]:
-        asyncio.run(build(Cell(experiment, "facts", 1), tasks, [], Cast(OpenAIModel(url, "any")), lambda: None))
+        asyncio.run(
+            build(
+                Cell(experiment, "facts", 1),
+                tasks,
+                [],
+                Cast(OpenAIModel(Engine(kind="openai", url=url), "any")),
+                lambda: None,
+            )
+        )
         return stored(experiment)
 
     return play

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pipeline.core.errors import MaieuticError
 from pipeline.core.schema import digest
-from pipeline.dialogue.episode import EmptyTurn, UnparsedScript
+from pipeline.dialogue.episode import EmptyTurn, OnlyReasoning, UnparsedScript
 from pipeline.engines.model import ContextOverflow, EngineDown, EngineError
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
@@ -30,6 +30,7 @@ KIND_OF: dict[type[Exception], FailureKind] = {
     ContextOverflow: "context_overflow",
     EngineError: "engine_error",
     EmptyTurn: "empty_turn",
+    OnlyReasoning: "only_reasoning",
     UnparsedScript: "unparsed_script",
     NoWrongAnswer: "no_wrong_answer",
     NotRead: "not_read",

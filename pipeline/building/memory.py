@@ -20,7 +20,7 @@ import numpy as np
 from pipeline.building.failures import TYPED, failure_of, forget_engine_errors
 from pipeline.building.make_missing import Counts, make_missing
 from pipeline.core.random_streams import stream
-from pipeline.core.schema import Task, digest, question_hash
+from pipeline.core.schema import Task, aloud, digest, question_hash
 from pipeline.dialogue.episode import EmptyTurn
 from pipeline.engines.model import Model, Sampling
 from pipeline.experiment.cell import Cell
@@ -82,6 +82,7 @@ async def _memory(cell: Cell, writer: Model, dialogue: Dialogue) -> Memory | Fai
 
 async def _lesson(experiment: Experiment, dialogue: Dialogue, writer: Model) -> tuple[str, int]:
     """One line from the student's own view, and the tokens that were generated for it. Raises EmptyTurn."""
+    dialogue = dialogue.model_copy(update={"turns": aloud(dialogue.turns)})  # the writer is another model
     seen = view(dialogue.task, dialogue.condition, dialogue.turns, "student", experiment.student.system)
     sampling = Sampling(experiment.dialogue.max_tokens, 0.0, stream(dialogue.id, "lesson"))
     written = await writer.complete(probe(seen, REFLECT), sampling)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Iterable
 from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -161,6 +162,9 @@ class Turn(Record):
     tokens: int = 0  # generated for this turn
     prompt_tokens: int = 0
     finished: bool = True  # False: cut at max_tokens
+    # Before it spoke, which no other party and no reader reads; where it is kept the party itself does, and learns it.
+    reasoning: str = Field(default="", exclude_if=lambda reasoning: not reasoning)
+    keeps_reasoning: bool = Field(default=False, exclude_if=lambda keeps: not keeps)
     # Of the program that it holds, in a code task; left out of what is stored where it holds none.
     check: ProgramCheck | None = Field(default=None, exclude_if=lambda check: check is None)
     # How the partner understood a student's turn, and what the turn does by the reader of the metrics: two readers.
@@ -169,6 +173,16 @@ class Turn(Record):
     reading: StudentReading | PartnerReading | None = Field(
         default=None, discriminator="party", exclude_if=lambda reading: reading is None
     )
+
+    @property
+    def own_text(self) -> str:
+        """As the party itself reads and learns it: with its reasoning, in the usual tags, where that is kept."""
+        return f"<think>\n{self.reasoning}\n</think>\n\n{self.text}" if self.keeps_reasoning else self.text
+
+
+def aloud(turns: Iterable[Turn]) -> tuple[Turn, ...]:
+    """The turns without what was reasoned before them: what anybody else may read of them."""
+    return tuple(turn.model_copy(update={"reasoning": "", "keeps_reasoning": False}) for turn in turns)
 
 
 class Belief(Record):

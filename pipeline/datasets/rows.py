@@ -12,7 +12,7 @@ from typing import Any
 
 from pipeline.building.dialogue_keys import dialogue_id
 from pipeline.building.turn_values import answer_value, turn_value
-from pipeline.core.schema import Task, Turn
+from pipeline.core.schema import Task, Turn, aloud
 from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
@@ -66,6 +66,7 @@ def monologue(experiment: Experiment, dialogue: Dialogue) -> Row | None:
     """
     if not all(turn.finished for turn in dialogue.turns if turn.party == "student"):
         return None
+    dialogue = dialogue.model_copy(update={"turns": aloud(dialogue.turns)})  # thoughts before one answer, not in it
     condition = dialogue.condition
     messages = view(dialogue.task, condition, dialogue.turns, "student", experiment.student.system)
     texts = {role: " ".join(m["content"] for m in messages if m["role"] == role) for role in ("user", "assistant")}
@@ -131,7 +132,7 @@ def pairs(experiment: Experiment, branch: Branch, by_answer: bool) -> list[Row]:
     rows: dict[tuple[str, str], Row] = {}
     for better, worse in itertools.permutations(values, 2):
         margin = values[better] - values[worse]
-        texts = branch.siblings[better].turn.text, branch.siblings[worse].turn.text
+        texts = branch.siblings[better].turn.own_text, branch.siblings[worse].turn.own_text
         if margin >= experiment.training.gap and texts[0] != texts[1]:
             chosen, rejected = ([{"role": "assistant", "content": text}] for text in texts)
             row = {**_whence(branch), "id": f"{branch.id}-{better}-{worse}", "prompt": prompt}

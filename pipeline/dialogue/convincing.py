@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pipeline.core.random_streams import stream
-from pipeline.core.schema import Turn, digest
+from pipeline.core.schema import Turn, aloud, digest
 from pipeline.dialogue.beliefs import ask_privately, belief_of, private_answer
 from pipeline.dialogue.episode import Episode, speak
 from pipeline.engines.model import Completion
@@ -32,7 +32,7 @@ async def most_convincing(episode: Episode, turns: Sequence[Turn], key: str) -> 
         claim = (await belief_of(private, episode.task, cast.hears)).answer
     convinced = []
     for n, candidate in enumerate(candidates):
-        heard = episode.seen_by("student", [*turns, candidate])
+        heard = episode.seen_by("student", aloud([*turns, candidate]))
         judged = await ask_privately(cast.judge, heard, settings, cast.judgements, digest(key, "judge", n))
         answers = [await private_answer(answer.text, episode.task, cast.hears) for answer in judged]
         convinced.append(sum(bool(claim) and equal(answer or "", claim) for answer in answers))

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NoReturn
 
 from pipeline.core.errors import MaieuticError
 from pipeline.core.schema import Belief, Message, Party, Task, Turn
-from pipeline.engines.model import Model, Sampling
+from pipeline.engines.model import Completion, Model, Sampling
 from pipeline.experiment.settings import DialogueSettings
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Stop
@@ -22,6 +23,10 @@ from pipeline.reading.settings import GenericRequests
 
 class EmptyTurn(MaieuticError, ValueError):
     """A model said nothing."""
+
+
+class OnlyReasoning(EmptyTurn):
+    """A model reasoned, and said nothing."""
 
 
 class UnparsedScript(MaieuticError, ValueError):
@@ -79,14 +84,26 @@ class Played:
 
 
 async def speak(model: Model, messages: list[Message], party: Party, settings: DialogueSettings, seed: int) -> Turn:
-    """One turn of a model. Raises EmptyTurn where it says nothing."""
+    """One turn of a model. Raises EmptyTurn where it says nothing, OnlyReasoning where it reasoned and said nothing."""
     answer = await model.complete(messages, Sampling(settings.max_tokens, settings.temperature, seed))
     if not answer.text.strip():
-        raise EmptyTurn(f"the {party} said nothing after {len(messages)} messages")
+        silent(answer, party)
     return Turn(
         party=party,
         text=answer.text,
         tokens=answer.tokens,
         prompt_tokens=answer.prompt_tokens,
         finished=answer.finished,
+        reasoning=answer.reasoning,
+        keeps_reasoning=answer.keeps_reasoning and bool(answer.reasoning),
     )
+
+
+def silent(answer: Completion, who: str) -> NoReturn:
+    """Raises EmptyTurn for an answer without words, OnlyReasoning where it has a thought."""
+    if answer.reasoning:
+        raise OnlyReasoning(
+            f"the {who} reasoned for {answer.reasoning_tokens} tokens and said nothing"
+            f"{'' if answer.finished else ': it was cut, raise its thinking_tokens'}"
+        )
+    raise EmptyTurn(f"the {who} said nothing after a prompt of {answer.prompt_tokens} tokens")

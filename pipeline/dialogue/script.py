@@ -6,7 +6,7 @@ import re
 
 from pipeline.core.random_streams import stream
 from pipeline.core.schema import Party, Turn
-from pipeline.dialogue.episode import Episode, Played, UnparsedScript
+from pipeline.dialogue.episode import Episode, Played, UnparsedScript, silent
 from pipeline.engines.model import Model, Sampling
 from pipeline.knowledge.view import script_view
 from pipeline.reading.stored import reading
@@ -22,6 +22,8 @@ async def play_script(episode: Episode) -> Played:
         script_view(episode.task, episode.condition, episode.cast.partner_system),
         Sampling(settings.max_tokens * settings.turns * 2, settings.temperature, stream(episode.key, "script")),
     )
+    if not written.text.strip():
+        silent(written, "writer of both sides")
     turns = await episode.cast.reads.read(episode.task, script_turns(written.text, writer)[: 2 * settings.turns - 1])
     ended = reading(episode.task, turns, len(turns) - 1).done
     return Played(turns, "student_done" if ended else "turn_cap", before={}, after={})

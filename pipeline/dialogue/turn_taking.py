@@ -10,7 +10,7 @@ import random
 from collections.abc import Sequence
 
 from pipeline.core.random_streams import stream
-from pipeline.core.schema import Belief, Party, Turn, digest
+from pipeline.core.schema import Belief, Party, Turn, aloud, digest
 from pipeline.dialogue.beliefs import believe
 from pipeline.dialogue.convincing import most_convincing
 from pipeline.dialogue.episode import Episode, Played, speak
@@ -44,6 +44,7 @@ async def play(episode: Episode, begun: Sequence[Turn] = ()) -> Played:
             turns.append(await checked(task, turn))
             turns[-1] = await heard(episode, turns)
             if is_primed(task, condition, turns[-1], i, stream(key, "prime", i)):
+                turns[-1:] = aloud(turns[-1:])  # what it reasoned led to another turn
                 turns[-1] = await question_instead(episode, turns, stream(key, "question", i))
                 turns[-1] = await heard(episode, turns)
                 primed.append(i)

@@ -111,13 +111,14 @@ def generate(
     logits, mask, position = logits[index], mask[index], position[index, -1:]
     uniforms = torch.stack([stream(request.sampling.seed, steps) for request in requests]).to(device)
     heat = torch.tensor([request.sampling.temperature for request in requests], dtype=torch.float64, device=device)
+    cuts = Cuts.of([request.sampling for request in requests], device)
     limits, stop = limits.to(device), torch.tensor(sorted(ends), device=device)
     out = torch.full((len(requests), steps), -1, device=device)
     pasts = [Past()] * len(requests)
     rows = torch.arange(len(requests), device=device)  # of `out`, for each row still in the batch
     done = torch.zeros(len(requests), dtype=torch.bool, device=device)
     for step in range(steps):
-        token = draw(logits[:, :vocabulary], uniforms[rows, step], heat[rows])
+        token = draw(logits[:, :vocabulary], uniforms[rows, step], heat[rows], cuts and cuts.rows(rows))
         out[rows, step] = torch.where(done, -1, token)
         ending = ~done & (torch.isin(token, stop) | (limits[rows] == step + 1))
         done |= ending
@@ -168,13 +169,48 @@ def _size(past: Past) -> int:
     return sum(part.nbytes for pair in past.layers for part in pair)
 
 
-def draw(logits: torch.Tensor, uniforms: torch.Tensor, heat: torch.Tensor) -> torch.Tensor:
+class Cuts(NamedTuple):
+    """Which unlikely tokens each row never draws; all [rows]."""
+
+    top_p: torch.Tensor
+    top_k: torch.Tensor  # 0: all tokens
+    min_p: torch.Tensor
+
+    @staticmethod
+    def of(samplings: list[Sampling], device: torch.device) -> Cuts | None:
+        """None where no request cuts anything off."""
+        if all((each.top_p, each.top_k, each.min_p) == (1.0, 0, 0.0) for each in samplings):
+            return None
+        return Cuts(
+            torch.tensor([each.top_p for each in samplings], dtype=torch.float64, device=device),
+            torch.tensor([each.top_k for each in samplings], device=device),
+            torch.tensor([each.min_p for each in samplings], dtype=torch.float64, device=device),
+        )
+
+    def rows(self, rows: torch.Tensor) -> Cuts:
+        return Cuts(self.top_p[rows], self.top_k[rows], self.min_p[rows])
+
+    def keep(self, shares: torch.Tensor) -> torch.Tensor:
+        """The shares [rows, vocabulary] with 0 in place of those that are cut off, in vLLM's order: the likeliest
+        top_k, of these the fewest that have top_p of their sum, and of all those with min_p of the likeliest."""
+        ordered, order = shares.sort(dim=-1, descending=True, stable=True)
+        rank = torch.arange(shares.shape[1], device=shares.device)
+        limit = torch.where(self.top_k > 0, self.top_k, shares.shape[1])
+        ordered = torch.where(rank < limit[:, None], ordered, 0.0)
+        before = ordered.cumsum(-1) - ordered
+        ordered = torch.where(before < self.top_p[:, None] * ordered.sum(-1, keepdim=True), ordered, 0.0)
+        ordered = torch.where(ordered >= self.min_p[:, None] * ordered[:, :1], ordered, 0.0)
+        return torch.zeros_like(shares).scatter(-1, order, ordered)
+
+
+def draw(logits: torch.Tensor, uniforms: torch.Tensor, heat: torch.Tensor, cuts: Cuts | None = None) -> torch.Tensor:
     """One token a row by inverse CDF in float64: the first whose cumulative share exceeds the row's uniform.
     `logits` [rows, vocabulary]; `uniforms` and the temperatures `heat` [rows]; temperature 0 is argmax."""
     greedy = logits.argmax(-1)
     if not heat.any():
         return greedy
-    shares = torch.softmax(logits.double() / torch.where(heat > 0, heat, 1.0)[:, None], -1).cumsum(-1)
+    shares = torch.softmax(logits.double() / torch.where(heat > 0, heat, 1.0)[:, None], -1)
+    shares = (shares if cuts is None else cuts.keep(shares)).cumsum(-1)
     drawn = torch.searchsorted(shares, (uniforms * shares[:, -1])[:, None], right=True)[:, 0]
     return torch.where(heat > 0, drawn.clamp(max=logits.shape[1] - 1), greedy)
 

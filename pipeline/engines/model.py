@@ -33,6 +33,7 @@ class Completion(NamedTuple):
     cached_tokens: int | None = None  # of the prompt, that the engine had read before; None: it does not say
     reasoning: str = ""  # before the answer
     reasoning_tokens: int = 0  # of `tokens`
+    keeps_reasoning: bool = False  # it is part of the role's own turn, which the role reads again and learns
 
 
 class ContextOverflow(MaieuticError, ValueError):

@@ -1,8 +1,14 @@
 """Any server that speaks the OpenAI chat protocol: vLLM, SGLang, llama.cpp, a hosted model.
 
 What may pass by itself (429, 5xx, timeouts, broken connections) is retried with jitter, nothing else.
-The key comes from OPENAI_API_KEY alone and stands in no error text. One connection is open per waiting
-request: with dialogue.concurrency 1024 the limit on open files (`ulimit -n`) must be above that.
+The key comes from the environment alone (key_env) and stands in no error text. One connection is open per
+waiting request: with dialogue.concurrency 1024 the limit on open files (`ulimit -n`) must be above that.
+
+    engines: {api: {kind: openai, url: https://api.example.com/v1, key_env: EXAMPLE_KEY, requests_per_minute: 600,
+                    max_tokens_field: max_completion_tokens, temperature: when_set}}
+
+Reasoning is told apart where the server says it beside the answer (reasoning_content, reasoning) and where it
+stands in the answer between tags.
 
 vLLM's server loads our adapters while it runs, so that base and students sit their exams in one engine:
 
@@ -31,6 +37,8 @@ import tenacity
 from pipeline.core.errors import ConfigError, MaieuticError
 from pipeline.core.schema import Message
 from pipeline.engines.model import Completion, ContextOverflow, EngineError, Sampling, check_adapter
+from pipeline.engines.pace import pace_of
+from pipeline.engines.reasoning import Said, parted
 from pipeline.engines.settings import Engine
 from pipeline.engines.weights import weights_id
 
@@ -58,27 +66,18 @@ class NoSchema(MaieuticError):
 
 
 class OpenAIModel:
-    """One model name on one server, or an adapter's directory on it. `pause` and `timeout` in seconds."""
+    """One model name on one server, or an adapter's directory on it. `pause` in seconds, before the first retry."""
 
-    def __init__(
-        self,
-        url: str,
-        model: str,
-        ranks: int = 1,
-        attempts: int = 6,
-        pause: float = 0.5,
-        timeout: float = 300,
-        adapter: str | None = None,
-        dtype: str = "float32",
-    ):
-        self.url, self.model, self.ranks, self.timeout = url.rstrip("/"), model, ranks, timeout
-        self.attempts, self.pause, self.adapter, self.dtype = attempts, pause, adapter, dtype
+    def __init__(self, engine: Engine, model: str, adapter: str | None = None, pause: float = 0.5):
+        self.engine, self.url, self.model = engine, engine.url.rstrip("/"), model
+        self.adapter, self.pause, self.attempts = adapter, pause, engine.retries + 1
+        self.pace = pace_of(self.url, engine.key_env, engine.requests_per_minute)
         # Named by content: the server may hold an older one of the same directory.
         self.name = model if adapter is None else f"{Path(adapter).name}-{weights_id(adapter)}"
         self.loading: asyncio.Task[None] | None = None
-        self.key = os.environ.get("OPENAI_API_KEY", "").strip()  # mounted secrets end in a newline
+        self.key = os.environ.get(engine.key_env, "").strip()  # mounted secrets end in a newline
         if not self.key.isprintable():
-            raise ConfigError("OPENAI_API_KEY: it holds control characters, which no header can. Set it anew.")
+            raise ConfigError(f"{engine.key_env}: it holds control characters, which no header can. Set it anew.")
         self.answered = False  # a server that has answered once has the model, and takes the key
         self.takes_schemas = True
         self.loop: asyncio.AbstractEventLoop | None = None
@@ -91,11 +90,7 @@ class OpenAIModel:
             if self.loading is None or (self.loading.done() and self.loading.exception() is not None):
                 self.loading = asyncio.create_task(self._load(self.adapter))
             await self.loading
-        body = {"model": self.name, "messages": messages, "max_tokens": sampling.max_tokens,
-                "temperature": sampling.temperature, "seed": sampling.seed % 2**63}  # fmt: skip
-        if sampling.schema and self.takes_schemas:
-            held = {"name": "answer", "schema": json.loads(sampling.schema), "strict": True}
-            body["response_format"] = {"type": "json_schema", "json_schema": held}
+        body = self._body(messages, sampling)
         try:
             completion = self._read(await self._ask("chat/completions", body, self._rank(messages)))
             self.answered = True
@@ -112,6 +107,23 @@ class OpenAIModel:
                 if served
                 else f"model: {self.url} does not serve {self.name!r}, and lists no models; does engine.url end in /v1?"
             ) from None
+
+    def _body(self, messages: list[Message], sampling: Sampling) -> dict[str, Any]:
+        """A request in the server's dialect. What cuts nothing off is not sent: not every server knows it."""
+        body: dict[str, Any] = {
+            "model": self.name,
+            "messages": messages,
+            self.engine.max_tokens_field: sampling.max_tokens,
+            "seed": sampling.seed % 2**63,
+        }
+        if self.engine.temperature == "always" or sampling.temperature_is_set:
+            body["temperature"] = sampling.temperature
+        cuts = {"top_p": (sampling.top_p, 1.0), "top_k": (sampling.top_k, 0), "min_p": (sampling.min_p, 0.0)}
+        body |= {key: value for key, (value, without) in cuts.items() if value != without}
+        if sampling.schema and self.takes_schemas:
+            held = {"name": "answer", "schema": json.loads(sampling.schema), "strict": True}
+            body["response_format"] = {"type": "json_schema", "json_schema": held}
+        return body | self.engine.extra_body
 
     async def _ask(self, route: str, body: dict[str, Any], headers: dict[str, str] | None = None) -> str:
         try:
@@ -138,6 +150,7 @@ class OpenAIModel:
 
     async def _post(self, route: str, body: dict[str, Any], headers: dict[str, str] | None) -> str:
         session = await self._session()
+        await self.pace.wait()
         try:
             async with session.post(f"{self.url}/{route}", json=body, headers=headers) as response:
                 status, after = response.status, response.headers.get("Retry-After", "")
@@ -165,7 +178,9 @@ class OpenAIModel:
             raise NotThere(refusal)
         if status in (401, 403) and not self.answered:
             held = "was refused" if self.key else "is not set"
-            raise ConfigError(f"engine.url: {self.url} wants a key, and the environment's OPENAI_API_KEY {held}.")
+            raise ConfigError(
+                f"engine.url: {self.url} wants a key, and the environment's {self.engine.key_env} {held}."
+            )
         raise EngineError(f"{self.url}: {refusal}")
 
     async def _load(self, adapter: str) -> None:
@@ -185,11 +200,11 @@ class OpenAIModel:
                     "environment, where it sees this path; or use engine.kind transformers or vllm."
                 ) from None
         asked = parity.prompts(load_tokenizer(self.model), LONG)
-        wanted = await asyncio.to_thread(parity.expected, self.model, [adapter], self.dtype, asked)
+        wanted = await asyncio.to_thread(parity.expected, self.model, [adapter], self.engine.dtype, asked)
         names = {None: self.model, adapter: self.name}
         try:
             scores = await asyncio.gather(*(self._greedy_scores(name, asked) for name in names.values()))
-            parity.require_parity(self.url, dict(zip(names, scores, strict=True)), wanted, self.dtype)
+            parity.require_parity(self.url, dict(zip(names, scores, strict=True)), wanted, self.engine.dtype)
         except (NotThere, ValueError, KeyError, IndexError, TypeError, RecursionError) as error:
             raise ConfigError(
                 f"adapter: what {self.url} does with {adapter!r} cannot be checked ({error!r}): token_ids and logprobs "
@@ -213,24 +228,29 @@ class OpenAIModel:
 
     def _rank(self, messages: list[Message]) -> dict[str, str]:
         """The same for all turns of a dialogue, and for all dialogues that begin alike, which share a prefix."""
-        if self.ranks == 1:
+        if self.engine.ranks == 1:
             return {}
         roles = [message["role"] for message in messages]
         opening = json.dumps(messages[: roles.index("user") + 1]).encode()
-        return {"X-data-parallel-rank": str(zlib.crc32(opening) % self.ranks)}
+        return {"X-data-parallel-rank": str(zlib.crc32(opening) % self.engine.ranks)}
 
     def _read(self, text: str) -> Completion:
         try:
             body = json.loads(text)
             choice, usage = body["choices"][0], body["usage"]
-            # Half an emoji, where an answer was cut, is no text that could be stored.
-            answer = choice["message"]["content"].encode("utf-8", "replace").decode().strip()
-            # Templates whose thinking is switched off by a word in the prompt open their answers with this.
-            answer = re.sub(r"^<think>\s*</think>\s*", "", answer)
-            tokens, prompt = int(usage["completion_tokens"]), int(usage["prompt_tokens"])
-            cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens")
-            return Completion(answer, tokens, prompt, choice["finish_reason"] != "length",
-                              None if cached is None else int(cached))  # fmt: skip
+            said = _said(choice["message"])
+            prompts, generated = (usage.get(f"{kind}_tokens_details") or {} for kind in ("prompt", "completion"))
+            cached, reasoned = prompts.get("cached_tokens"), generated.get("reasoning_tokens")
+            return Completion(
+                text=said.answer,
+                tokens=int(usage["completion_tokens"]),
+                prompt_tokens=int(usage["prompt_tokens"]),
+                finished=choice["finish_reason"] != "length",
+                cached_tokens=None if cached is None else int(cached),
+                reasoning=said.reasoning,
+                # Some servers reason and show nothing of it, others show it and do not count it.
+                reasoning_tokens=self.count_tokens(said.reasoning) if reasoned is None else int(reasoned),
+            )
         except (ValueError, KeyError, IndexError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             expected = "choices[0].message.content, choices[0].finish_reason and usage"
             malformed = f"{error!r} in {text[:300]!r}"
@@ -260,9 +280,22 @@ class OpenAIModel:
         # A generator, because asyncio.run closes those that are open when it ends: nobody has to close the model.
         connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=60)
         headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
-        timeout = aiohttp.ClientTimeout(total=self.timeout)
+        timeout = aiohttp.ClientTimeout(total=self.engine.timeout)
         async with aiohttp.ClientSession(connector=connector, headers=headers, timeout=timeout) as session:
             yield session
+
+
+def _said(message: dict[str, Any]) -> Said:
+    """Reasoning and answer of a message. Half an emoji, where an answer was cut, is no text that could be stored."""
+    beside = message.get("reasoning_content") or message.get("reasoning") or ""
+    if beside and message.get("content") is None:  # it only reasoned
+        return Said(_storable(beside).strip(), "")
+    said = parted(_storable(message["content"]))
+    return said._replace(reasoning="\n".join(part for part in (_storable(beside).strip(), said.reasoning) if part))
+
+
+def _storable(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
 
 
 def _seconds(after: str) -> float:
@@ -282,4 +315,4 @@ def load(engine: Engine, model: str, adapter: str | None = None) -> OpenAIModel:
     if adapter is not None:
         check_adapter(adapter)
         adapter = os.path.abspath(adapter)
-    return OpenAIModel(engine.url, model, engine.ranks, timeout=engine.timeout, adapter=adapter, dtype=engine.dtype)
+    return OpenAIModel(engine, model, adapter)

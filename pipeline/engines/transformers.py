@@ -22,6 +22,7 @@ from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Message
 from pipeline.engines.decode import Answer, Generated, PrefixCache, Request, generate, remembers
 from pipeline.engines.model import Completion, ContextOverflow, EngineError, Sampling, check_adapter
+from pipeline.engines.reasoning import read_ids
 from pipeline.engines.settings import Engine
 from pipeline.engines.weights import EMBEDDED, weights_at
 
@@ -50,7 +51,7 @@ class TransformersModel:
 
     async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
         """Answer one chat. Raises ContextOverflow or EngineError for this request only."""
-        return (await self.complete_ids(encode(self.tokenizer, messages), sampling)).completion
+        return (await self.complete_ids(encode(self.tokenizer, messages, sampling.thinking), sampling)).completion
 
     async def complete_ids(self, prompt: Sequence[int], sampling: Sampling) -> Answer:
         """Answer a prompt of ids, with the ids that were sampled. Raises as `complete` does."""
@@ -109,20 +110,28 @@ class TransformersModel:
             self.memory.keep(request.prompt, rows[i])
             ids = rows[i].ids
             finished = ids[-1] in self.ends
-            text = str(self.tokenizer.decode(ids[:-1] if finished else ids, skip_special_tokens=True)).strip()
-            completion = Completion(text, len(ids), len(request.prompt), finished, request.past.tokens)
+            sampled = read_ids(self.tokenizer, request.prompt, ids[:-1] if finished else ids)
+            completion = Completion(
+                text=sampled.said.answer,
+                tokens=len(ids),
+                prompt_tokens=len(request.prompt),
+                finished=finished,
+                cached_tokens=request.past.tokens,
+                reasoning=sampled.said.reasoning,
+                reasoning_tokens=sampled.reasoning_tokens,
+            )
             request.answer.set_result(Answer(ids, completion))
 
 
-def encode(tokenizer: PreTrainedTokenizerBase, messages: list[Message]) -> list[int]:
+def encode(tokenizer: PreTrainedTokenizerBase, messages: list[Message], thinking: bool = False) -> list[int]:
     """A chat up to and including the generation prompt."""
-    return tokenizer.encode(render(tokenizer, messages), add_special_tokens=False)
+    return tokenizer.encode(render(tokenizer, messages, thinking), add_special_tokens=False)
 
 
-def render(tokenizer: PreTrainedTokenizerBase, messages: list[Message]) -> str:
-    """What `encode` encodes. Templates that think are told not to: turns are short."""
+def render(tokenizer: PreTrainedTokenizerBase, messages: list[Message], thinking: bool = False) -> str:
+    """What `encode` encodes. Templates that know `enable_thinking` are told whether to."""
     return str(
-        tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True, enable_thinking=False)
+        tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True, enable_thinking=thinking)
     )
 
 

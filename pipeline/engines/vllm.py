@@ -29,6 +29,7 @@ from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Message
 from pipeline.engines import parity
 from pipeline.engines.model import Completion, EngineDown, EngineError, Sampling, check_adapter
+from pipeline.engines.reasoning import read_ids
 from pipeline.engines.settings import Engine
 from pipeline.engines.transformers import check_context, encode, load_tokenizer
 from pipeline.engines.weights import weights_at
@@ -162,7 +163,8 @@ def parameters(sampling: Sampling, bias: dict[int, float], **others: Any) -> Any
     if sampling.schema:
         others["structured_outputs"] = StructuredOutputsParams(json=sampling.schema)
     return SamplingParams(
-        temperature=sampling.temperature, seed=sampling.seed % 2**63, max_tokens=sampling.max_tokens,
+        temperature=sampling.temperature, top_p=sampling.top_p, top_k=sampling.top_k, min_p=sampling.min_p,
+        seed=sampling.seed % 2**63, max_tokens=sampling.max_tokens,
         detokenize=False, logit_bias=bias or None, output_kind=RequestOutputKind.FINAL_ONLY, **others,
     )  # fmt: skip
 
@@ -186,10 +188,17 @@ async def answered(request: Coroutine[Any, Any, Any]) -> Any:
 
 def completion(tokenizer: PreTrainedTokenizerBase, prompt: list[int], output: Any) -> Completion:
     """vLLM's output for a prompt, of token ids, as every engine tells it."""
-    sampled = output.outputs[0]
-    text = str(tokenizer.decode(list(sampled.token_ids), skip_special_tokens=True)).strip()
-    finished = sampled.finish_reason != "length"
-    return Completion(text, len(sampled.token_ids), len(prompt), finished, output.num_cached_tokens)
+    answer = output.outputs[0]
+    sampled = read_ids(tokenizer, prompt, answer.token_ids)
+    return Completion(
+        text=sampled.said.answer,
+        tokens=len(answer.token_ids),
+        prompt_tokens=len(prompt),
+        finished=answer.finish_reason != "length",
+        cached_tokens=output.num_cached_tokens,
+        reasoning=sampled.said.reasoning,
+        reasoning_tokens=sampled.reasoning_tokens,
+    )
 
 
 class VllmModel:
@@ -201,7 +210,7 @@ class VllmModel:
 
     async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
         """Answer one chat. Raises ContextOverflow or EngineError for this request only, EngineDown for all."""
-        prompt = encode(self.shared.tokenizer, messages)
+        prompt = encode(self.shared.tokenizer, messages, sampling.thinking)
         check_context(len(prompt), sampling.max_tokens, self.shared.context)
         params = parameters(sampling, self.shared.bias)
         output = await answered(self.shared.generate(prompt, params, self.adapter))

@@ -63,7 +63,7 @@ class LearningEngine:
 
     async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
         """Answer one chat. Raises as `complete_ids` does."""
-        return (await self.complete_ids(encode(self.tokenizer, messages), sampling)).completion
+        return (await self.complete_ids(encode(self.tokenizer, messages, sampling.thinking), sampling)).completion
 
     async def complete_ids(self, prompt: Sequence[int], sampling: Sampling) -> Answer:
         """Answer a prompt of ids, with the ids that were sampled and their log-probabilities.

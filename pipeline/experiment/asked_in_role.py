@@ -18,7 +18,8 @@ class InRole:
     role: Role
 
     async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
-        return await self.model.complete(messages, in_role(self.name, self.role, sampling))
+        answer = await self.model.complete(messages, in_role(self.name, self.role, sampling))
+        return answer._replace(keeps_reasoning=True) if self.role.thinking == "keep" else answer
 
     def count_tokens(self, text: str) -> int:
         return self.model.count_tokens(text)

@@ -19,8 +19,9 @@ Stop = Literal["student_done", "partner_done", "turn_cap", "imported"]
 
 
 FailureKind = Literal[
-    "bad_task", "context_overflow", "engine_error", "empty_turn", "unparsed_script", "no_wrong_answer", "not_read"
-]
+    "bad_task", "context_overflow", "engine_error", "empty_turn", "only_reasoning", "unparsed_script",
+    "no_wrong_answer", "not_read",
+]  # fmt: skip
 
 
 class Dialogue(Record):

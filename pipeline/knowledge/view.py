@@ -33,7 +33,7 @@ def view(task: Task, condition: Condition, turns: Sequence[Turn], party: Party, 
                 tests = printed(task, condition, turns[: i + 1])
                 text += f"\n{check_note(right, tests)}"
         if turn.party == party:
-            messages.append({"role": "assistant", "content": text})
+            messages.append({"role": "assistant", "content": turn.own_text})
         elif messages[-1]["role"] == "user":
             messages[-1] = {"role": "user", "content": messages[-1]["content"] + "\n\n" + text}
         else:

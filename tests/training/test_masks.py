@@ -90,12 +90,7 @@ def test_labels_are_each_student_turn_and_its_end_token_token_by_token(tokenizer
 def test_a_turn_is_trained_after_exactly_the_ids_that_the_engine_reads(tokenizers, name):
     tokenizer, (messages, learn) = tokenizers[name], talk(*TALK, system="Be brief.")
     prompts = [engine.encode(tokenizer, messages[:i]) for i, learned in enumerate(learn) if learned]
-    found = []
-    for sequence in encode(tokenizer, messages, learn, 1024):
-        labels = [IGNORE, *sequence["labels"]]
-        starts = [k for k in range(len(labels) - 1) if labels[k] == IGNORE and labels[k + 1] != IGNORE]
-        found += [sequence["input_ids"][:k] for k in starts]
-    assert found == prompts
+    assert before_labels(encode(tokenizer, messages, learn, 1024)) == prompts
 
 
 @pytest.mark.parametrize("name", ["embedded", "chatml"])
@@ -177,6 +172,51 @@ def test_a_row_that_is_too_long_is_an_error_with_its_id_and_is_never_cut(tokeniz
     assert encode(tokenizers["embedded"], messages, learn, size) == [sequence]
     with pytest.raises(RowTooLong, match=rf"d42: {size} tokens, at most {size - 1}"):
         encode(tokenizers["embedded"], messages, learn, size - 1, "d42")
+
+
+THOUGHT = "Some of 12 are gone."
+THINKING = tuple(f"<think>\n{THOUGHT}\n</think>\n\n{text}" if i % 2 else text for i, text in enumerate(TALK))
+# As that of models that always think (Qwen3-Thinking): the template opens the thought, and history has none.
+OPENING = (
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content.split('</think>')[-1].lstrip() }}<|im_end|>\n"
+    "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n<think>\n{% endif %}"
+)
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_a_kept_thought_is_learned_with_its_turn_after_what_the_engine_reads(tokenizers, name):
+    tokenizer, (messages, learn) = tokenizers[name], talk(*THINKING, system="Be brief.")
+    sequences = encode(tokenizer, messages, learn, 1024, thinking=True)
+    for text, ids in zip(THINKING[1::2], learned_ids(sequences), strict=True):
+        assert ids == [*tokenizer.encode(text, add_special_tokens=False), tokenizer.convert_tokens_to_ids(ENDS[name])]
+    read = [engine.encode(tokenizer, messages[:i], thinking=True) for i, learned in enumerate(learn) if learned]
+    assert before_labels(sequences) == read
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_of_a_thought_that_the_template_opens_only_what_was_sampled_is_learned(tokenizers, kept):
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=tokenizers["chatml"]._tokenizer, eos_token="<|im_end|>")
+    tokenizer.add_special_tokens({"additional_special_tokens": CONTROL})
+    tokenizer.chat_template = OPENING
+    messages, learn = talk(*(THINKING if kept else TALK))
+    sequences = encode(tokenizer, messages, learn, 1024, thinking=kept)
+    said = [tokenizer.decode(ids) for ids in learned_ids(sequences)]
+    texts = [text.removeprefix("<think>\n") for text in (THINKING if kept else TALK)[1::2]]
+    assert said == [f"{text}<|im_end|>" for text in texts]
+    read = [tokenizer.decode(ids) for ids in before_labels(sequences)]
+    closed = "" if kept else "\n</think>\n\n"
+    asked = [engine.render(tokenizer, messages[:i], kept) + closed for i, learned in enumerate(learn) if learned]
+    assert read == asked
+
+
+def before_labels(sequences: list[Encoded]) -> list[list[int]]:
+    """What comes before each stretch of labels, in order."""
+    found = []
+    for sequence in sequences:
+        labels = [IGNORE, *sequence["labels"]]
+        starts = [k for k in range(len(labels) - 1) if labels[k] == IGNORE and labels[k + 1] != IGNORE]
+        found += [sequence["input_ids"][:k] for k in starts]
+    return found
 
 
 def test_a_thought_that_the_template_would_rewrite_is_refused_with_the_reason(tokenizers):

@@ -39,6 +39,11 @@ class TrainingJob(NamedTuple):
         return self.cell.condition.method
 
     @property
+    def keeps_reasoning(self) -> bool:
+        """Whether the student learns what it reasoned before its turns."""
+        return self.experiment.student.thinking == "keep"
+
+    @property
     def max_length(self) -> int:
         """Tokens that a row may have."""
         context = int(self.model.config.get_text_config().max_position_embeddings)

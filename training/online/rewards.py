@@ -41,7 +41,8 @@ class Sample(NamedTuple):
 
 async def sample(cell: Cell, partners: Partners, engine: IdEngine, task: Task, key: str, steps_done: int = 0) -> Sample:
     """Play what the method compares, and reward it; from after so many of the expert's steps. Raises EngineError."""
-    session, method, turns = Session(engine), cell.condition.method, cell.experiment.dialogue.turns
+    learns = cell.experiment.student.thinking == "keep"
+    session, method, turns = Session(engine, learns), cell.condition.method, cell.experiment.dialogue.turns
     if method == "grpo_step":
         begun = expert_turns(task, steps_done)
         step = await _play(cell, partners, session, task, key, steps_done + 1, begun)
@@ -56,7 +57,7 @@ async def sample(cell: Cell, partners: Partners, engine: IdEngine, task: Task, k
     if method == "grpo_next":
         return Sample(session, answer_value(branch, 0), sum(session.own))
     prices, turn = cell.experiment.turn_values, branch.siblings[0].turn
-    others = [Session(engine) for _ in range(prices.rollouts)]
+    others = [Session(engine, learns) for _ in range(prices.rollouts)]
     ends = await asyncio.gather(
         *(_play(cell, partners, other, task, digest(key, j), turns, [turn]) for j, other in enumerate(others))
     )

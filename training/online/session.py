@@ -14,10 +14,8 @@ from transformers import PreTrainedTokenizerBase
 from pipeline.core.schema import Message
 from pipeline.engines.decode import Answer
 from pipeline.engines.model import Completion, Sampling
+from pipeline.engines.reasoning import ANSWER
 from pipeline.engines.transformers import encode, render
-
-# Stands for an answer in a rendered chat, where its own words might be the partner's too. No tokenizer reads it.
-ANSWER = "\ue000answer\ue000"
 
 
 class IdEngine(Protocol):
@@ -34,33 +32,37 @@ class IdEngine(Protocol):
 
 @dataclass
 class Session:
-    """The student of one dialogue. It reads its own turns as the ids that it sampled, whatever their text would
-    be encoded as, and however the chat template would write them once they are history."""
+    """The student of one dialogue. It reads its own turns as the ids that it sampled, reasoning among them, whatever
+    their text would be encoded as, and however the chat template would write them once they are history."""
 
     engine: IdEngine
+    learns_reasoning: bool = False
     prompt: list[int] = field(default_factory=list)  # what it read before its first turn
     ids: list[int] = field(default_factory=list)  # everything from then on, up to its last turn
-    own: list[int] = field(default_factory=list)  # 1 on those that it sampled, 0 on those that it read
-    scores: list[float] = field(default_factory=list)  # log-probabilities of those that it sampled, where they are said
+    # 1 on those that it sampled and learns, 0 on those that it read, and on reasoning that is not to be learned.
+    own: list[int] = field(default_factory=list)
+    scores: list[float] = field(default_factory=list)  # log-probabilities of those that it learns, where they are said
 
     async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
         tokenizer = self.engine.tokenizer
-        read = self._since(messages) if self.prompt else encode(tokenizer, messages)
+        thinking = sampling.thinking
+        read = self._since(messages, thinking) if self.prompt else encode(tokenizer, messages, thinking)
         sampled, completion, scores = await self.engine.complete_ids([*self.prompt, *self.ids, *read], sampling)
-        self.scores += scores or []
+        thought = 0 if self.learns_reasoning else completion.reasoning_tokens
+        self.scores += (scores or [])[thought:]
         if self.prompt:
             self.ids, self.own = self.ids + read, self.own + [0] * len(read)
         else:
             self.prompt = read
-        self.ids, self.own = self.ids + sampled, self.own + [1] * len(sampled)
+        self.ids, self.own = self.ids + sampled, self.own + [0] * thought + [1] * (len(sampled) - thought)
         return completion
 
     def count_tokens(self, text: str) -> int:
         return self.engine.count_tokens(text)
 
-    def _since(self, messages: list[Message]) -> list[int]:
+    def _since(self, messages: list[Message], thinking: bool) -> list[int]:
         """What the chat template writes from the end of the student's last turn to the beginning of its next."""
         *before, _, reply = messages
-        text = render(self.engine.tokenizer, [*before, {"role": "assistant", "content": ANSWER}, reply])
+        text = render(self.engine.tokenizer, [*before, {"role": "assistant", "content": ANSWER}, reply], thinking)
         read = self.engine.tokenizer.encode(text.rpartition(ANSWER)[2], add_special_tokens=False)
         return read[1:] if read[0] == self.ids[-1] else read  # the end of the turn, unless the turn was cut

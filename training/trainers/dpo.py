@@ -56,6 +56,6 @@ def _encode_pair(job: TrainingJob, row: Row) -> dict[str, list[int]]:
 def _last_turn(job: TrainingJob, messages: list[Any], name: str) -> tuple[list[int], list[int]]:
     """Ids before the last message's content, and of that content with its end-of-turn token."""
     learn = [False] * (len(messages) - 1) + [True]
-    (sequence,) = encode(job.tokenizer, messages, learn, job.max_length, name)
+    (sequence,) = encode(job.tokenizer, messages, learn, job.max_length, name, job.keeps_reasoning)
     begin = next(i for i, label in enumerate(sequence["labels"]) if label != IGNORE)
     return sequence["input_ids"][:begin], sequence["input_ids"][begin:]

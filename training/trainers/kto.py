@@ -77,7 +77,7 @@ def kto_trainer(job: TrainingJob, rows: list[Row]) -> PreparedTrainer:
 def _encode_row(job: TrainingJob, row: Row) -> Iterator[dict[str, Any]]:
     messages = [*row["prompt"], *row["completion"]]
     learn = [False] * len(row["prompt"]) + row["learn"]
-    for sequence in encode(job.tokenizer, messages, learn, job.max_length, row["id"]):
+    for sequence in encode(job.tokenizer, messages, learn, job.max_length, row["id"], job.keeps_reasoning):
         begin = next(i for i, label in enumerate(sequence["labels"]) if label != IGNORE)
         yield {
             "prompt_ids": sequence["input_ids"][:begin],

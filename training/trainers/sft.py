@@ -18,7 +18,7 @@ from training.trainers.learned_loss import StudentTrainer
 
 def sft_trainer(job: TrainingJob, rows: list[Row]) -> PreparedTrainer:
     """A trainer on the rows' messages. Raises RowTooLong or TemplateError (training.inputs.masks) naming the row."""
-    encoded = encode_rows(job.tokenizer, rows, job.max_length)
+    encoded = encode_rows(job.tokenizer, rows, job.max_length, job.keeps_reasoning)
     if not encoded:
         raise NothingToTrain(f"{job.cell}: no message of {len(rows)} rows carries loss")
     arguments = SFTConfig(
@@ -38,19 +38,24 @@ def sft_trainer(job: TrainingJob, rows: list[Row]) -> PreparedTrainer:
     return PreparedTrainer(trainer, len(encoded), sum(label != IGNORE for row in encoded for label in row["labels"]))
 
 
-def encode_rows(tokenizer: PreTrainedTokenizerBase, rows: list[Row], max_length: int) -> list[Encoded]:
+def encode_rows(
+    tokenizer: PreTrainedTokenizerBase, rows: list[Row], max_length: int, thinking: bool = False
+) -> list[Encoded]:
     """All sequences of the rows, each row named in errors by its dialogue id."""
     return [
-        sequence for row in rows for sequence in encode(tokenizer, row["messages"], row["learn"], max_length, row["id"])
+        sequence
+        for row in rows
+        for sequence in encode(tokenizer, row["messages"], row["learn"], max_length, row["id"], thinking)
     ]
 
 
 def token_counter(experiment: Experiment) -> Callable[[Row], int]:
     """How many of the student's tokens a row trains, for pipeline.datasets.matching.mark_matched."""
     tokenizer = load_tokenizer(experiment.student.model)
-    limit = experiment.training.max_length
+    limit, keeps = experiment.training.max_length, experiment.student.thinking == "keep"
 
     def count(row: Row) -> int:
-        return sum(label != IGNORE for encoded in encode_rows(tokenizer, [row], limit) for label in encoded["labels"])
+        encoded = encode_rows(tokenizer, [row], limit, keeps)
+        return sum(label != IGNORE for sequence in encoded for label in sequence["labels"])
 
     return count

@@ -99,15 +99,15 @@ def _paired(experiment: Experiment, row: Row, branches: dict[str, Branch]) -> Tr
             view(task, condition, branch.prefix, "student", experiment.student.system)
             for task in other_worlds(branch.task, condition, "student")
         ]
-        siblings = {sibling.turn.text for sibling in branch.siblings if sibling.turn.party == "student"}
+        siblings = {sibling.turn.own_text for sibling in branch.siblings if sibling.turn.party == "student"}
         hit = hit or any(row["prompt"] != shown for shown in views) or not set(texts) <= siblings
     return Tried(row["task_id"], hit, row["id"], "\n".join(texts), row["seed"])
 
 
 def _masked(row: Row, dialogue: Dialogue | None, flat: bool) -> Tried:
     """Hit where a learned message is not, in its place, what the student said, or nothing is learned."""
-    own = [turn.text for turn in dialogue.turns if turn.party == "student"] if dialogue else []
-    own = [" ".join(own)] if flat else own
+    turns = [turn for turn in dialogue.turns if turn.party == "student"] if dialogue else []
+    own = [" ".join(turn.text for turn in turns)] if flat else [turn.own_text for turn in turns]
     replies = [i for i, message in enumerate(row["messages"]) if message["role"] == "assistant"]
     texts = dict(zip(replies, own, strict=False))
     learned = [i for i, learn in enumerate(row["learn"]) if learn]

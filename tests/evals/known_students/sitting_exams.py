@@ -20,6 +20,7 @@ from evals.metrics.metric import SignedSum
 from evals.sitting.sitting import Sitting
 from evals.stats.intervals import Tables, estimate, tabulate
 from pipeline.engines.openai import OpenAIModel
+from pipeline.engines.settings import Engine
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.instruments import open_instruments
 from pipeline.reading.instrument import Instrument
@@ -111,7 +112,8 @@ def sat(
 
     async def all_sit() -> dict[str, Tables]:
         async with TestServer(app) as http:
-            models = {name: OpenAIModel(str(http.make_url("/v1")), name, attempts=1) for name in students}
+            engine = Engine(kind="openai", url=str(http.make_url("/v1")), retries=0)
+            models = {name: OpenAIModel(engine, name) for name in students}
             peer = models[list(students)[-1]]
             read_by = _instruments(config, server if knowing else None)
             named = examined or students

@@ -23,6 +23,7 @@ from pipeline.dialogue.episode import Cast
 from pipeline.engines.model import Sampling
 from pipeline.engines.openai import OpenAIModel
 from pipeline.engines.scripted import ScriptedModel
+from pipeline.engines.settings import Engine
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment, dump
 from pipeline.knowledge.records import Dialogue, Failure
@@ -89,8 +90,9 @@ def test_nothing_is_lost_or_doubled_where_three_requests_in_ten_fail(
         server, app = FaultyServer(share), web.Application()
         app.router.add_post("/v1/chat/completions", server.answer)
         async with TestServer(app) as http:
+            engine = Engine(kind="openai", url=str(http.make_url("/v1")), retries=2, timeout=timeout)
             # Kept until the loop has ended, which closes its connections.
-            models.append(OpenAIModel(str(http.make_url("/v1")), "any", attempts=3, pause=0.001, timeout=timeout))
+            models.append(OpenAIModel(engine, "any", pause=0.001))
             return await build(Cell(exp, "facts", 1), tasks, [], Cast(models[-1]), lambda: None), server.faults
 
     counts, faults = asyncio.run(run(0.3, timeout=0.3))

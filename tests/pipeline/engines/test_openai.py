@@ -105,6 +105,12 @@ def talk(then: Callable[[Server, str], Awaitable[Any]]) -> Any:
     return asyncio.run(run())
 
 
+def opened(
+    url: str = "", name: str = "student", pause: float = 0.001, adapter: str | None = None, **engine: Any
+) -> OpenAIModel:
+    return OpenAIModel(Engine(kind="openai", url=url, **engine), name, adapter, pause)
+
+
 async def ask(model: OpenAIModel, text: str) -> Any:
     (answer,) = await asyncio.gather(
         model.complete([{"role": "user", "content": text}], Sampling(5, 0.5, 2**70 + 1)), return_exceptions=True
@@ -114,7 +120,7 @@ async def ask(model: OpenAIModel, text: str) -> Any:
 
 def say(text: str, name: str = "student", **options: Any) -> tuple[Any, Server]:
     async def then(server: Server, url: str) -> tuple[Any, Server]:
-        return await ask(OpenAIModel(url, name, pause=0.001, **options), text), server
+        return await ask(opened(url, name, **options), text), server
 
     return talk(then)
 
@@ -131,7 +137,7 @@ def test_an_answer_carries_text_and_the_servers_counts_and_the_request_its_sampl
 @pytest.mark.parametrize(("text", "held"), [("fine", [True, True]), ("takes no schema", [True, False, False])])
 def test_an_answer_is_held_to_a_schema_where_the_server_takes_one(text: str, held: list[bool]) -> None:
     async def then(server: Server, url: str) -> list[dict[str, Any]]:
-        model = OpenAIModel(url, "student")
+        model = opened(url)
         for _ in range(2):
             said = await model.complete([{"role": "user", "content": text}], Sampling(5, schema='{"type": "object"}'))
             assert said.text == "The answer is 12."
@@ -153,7 +159,7 @@ def test_a_request_that_hangs_is_given_up_and_tried_again() -> None:
     answer, server = say("hang", timeout=0.1)
     assert isinstance(answer, Completion)
     assert server.asked["hang"] == 2
-    answer, server = say("always hang", timeout=0.05, attempts=2)
+    answer, server = say("always hang", timeout=0.05, retries=1)
     assert isinstance(answer, EngineError) and "TimeoutError" in str(answer)
 
 
@@ -180,12 +186,12 @@ def test_the_key_is_sent_and_stands_in_no_error(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     assert say("fine")[1].headers == ["Bearer sk-secret"]
     for text in ("refused", "echo", "always broken"):
-        answer, _ = say(text, attempts=2)
+        answer, _ = say(text, retries=1)
         assert isinstance(answer, (EngineError, ConfigError)) and "sk-secret" not in str(answer)
 
 
 def test_all_turns_of_a_dialogue_go_to_one_rank_and_dialogues_to_all_of_them() -> None:
-    model = OpenAIModel("http://127.0.0.1:1/v1", "student", ranks=4)
+    model = opened("http://127.0.0.1:1/v1", ranks=4)
     ranks = set()
     for i in range(40):
         talk = [{"role": "system", "content": "Ask."}, {"role": "user", "content": f"Problem {i}"}]
@@ -194,12 +200,12 @@ def test_all_turns_of_a_dialogue_go_to_one_rank_and_dialogues_to_all_of_them() -
         assert model._rank([*talk, *turns]) == {"X-data-parallel-rank": rank}
         ranks.add(rank)
     assert ranks == {"0", "1", "2", "3"}
-    assert OpenAIModel("http://127.0.0.1:1/v1", "student")._rank(talk) == {}
+    assert opened("http://127.0.0.1:1/v1")._rank(talk) == {}
 
 
 def test_more_than_a_hundred_requests_are_open_at_once_over_one_session() -> None:
     async def then(server: Server, url: str) -> tuple[int, int]:
-        model = OpenAIModel(url, "student")
+        model = opened(url)
         answers = await asyncio.gather(*(ask(model, "all at once") for _ in range(150)))
         assert all(isinstance(answer, Completion) for answer in answers)
         return server.most, len(answers)
@@ -208,7 +214,7 @@ def test_more_than_a_hundred_requests_are_open_at_once_over_one_session() -> Non
 
 
 def test_one_model_serves_one_event_loop_after_another() -> None:
-    model = OpenAIModel("", "student", pause=0.001)
+    model = opened()
 
     async def then(server: Server, url: str) -> Any:
         model.url = url
@@ -218,7 +224,7 @@ def test_one_model_serves_one_event_loop_after_another() -> None:
 
 
 def test_a_server_that_is_not_there_is_an_engine_error() -> None:
-    answer = asyncio.run(ask(OpenAIModel("http://127.0.0.1:1/v1", "student", attempts=2, pause=0.001), "fine"))
+    answer = asyncio.run(ask(opened("http://127.0.0.1:1/v1", retries=1), "fine"))
     assert isinstance(answer, EngineError) and "after 2 attempts" in str(answer)
 
 
@@ -233,7 +239,7 @@ def test_the_pause_is_what_the_server_asked_for_and_a_little_more_within_bounds(
     def pause(after: float) -> float:
         state = tenacity.RetryCallState(tenacity.AsyncRetrying(), None, (), {})
         state.set_exception((Passing, Passing("busy", after), None))
-        return OpenAIModel("", "student", pause=0.5)._pause(state)
+        return opened(pause=0.5)._pause(state)
 
     assert all(7 <= pause(7) <= 8 for _ in range(50)) and len({pause(7) for _ in range(50)}) > 1
     assert pause(10**6) == 120
@@ -254,7 +260,7 @@ def test_a_server_that_loads_no_adapters_is_answered_with_how_to_start_one() -> 
 
 def test_cached_tokens_are_the_servers_count_or_unknown() -> None:
     body = choice("x") | {"usage": USAGE | {"prompt_tokens_details": {"cached_tokens": 5}}}
-    model = OpenAIModel("", "student")
+    model = opened()
     assert model._read(json.dumps(body)).cached_tokens == 5
     assert model._read(BODIES["fine"]).cached_tokens is None
     assert (
@@ -264,11 +270,11 @@ def test_cached_tokens_are_the_servers_count_or_unknown() -> None:
 
 def test_an_answer_does_not_begin_with_an_empty_thought() -> None:
     said = json.dumps(choice("<think>\n\n</think>\n\nYes."))
-    assert OpenAIModel("", "student")._read(said).text == "Yes."
+    assert opened()._read(said).text == "Yes."
 
 
 def test_half_an_emoji_is_text_that_can_be_stored() -> None:
-    assert OpenAIModel("", "student")._read(json.dumps(choice("So \ud83d"))).text == "So ?"
+    assert opened()._read(json.dumps(choice("So \ud83d"))).text == "So ?"
 
 
 def test_a_key_that_the_server_says_again_stands_in_no_answer_and_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -284,7 +290,7 @@ def test_a_key_that_the_server_says_again_stands_in_no_answer_and_no_error(monke
 
 @pytest.mark.parametrize("url", ["http://", "http://127.0.0.1:99999/v1"])
 def test_what_is_no_address_is_a_config_error(url: str) -> None:
-    answer = asyncio.run(ask(OpenAIModel(url, "student", attempts=1), "fine"))
+    answer = asyncio.run(ask(opened(url, retries=0), "fine"))
     assert isinstance(answer, ConfigError) and "is no address" in str(answer)
 
 
@@ -303,7 +309,7 @@ def test_a_reply_that_is_not_http_fails_one_request_only() -> None:
         server = await asyncio.start_server(nonsense, "127.0.0.1", 0)
         async with server:
             port = server.sockets[0].getsockname()[1]
-            return await ask(OpenAIModel(f"http://127.0.0.1:{port}", "student", attempts=2, pause=0.001), "fine")
+            return await ask(opened(f"http://127.0.0.1:{port}", retries=1), "fine")
 
     assert isinstance(asyncio.run(run()), EngineError)
 
@@ -324,7 +330,7 @@ def test_a_key_may_end_in_a_newline_and_has_to_fit_into_a_header(
     assert server.headers == ["Bearer sk-secret"]
     monkeypatch.setenv("OPENAI_API_KEY", "sk-\nsecret")
     with pytest.raises(ConfigError, match="OPENAI_API_KEY: it holds control characters"):
-        OpenAIModel("http://127.0.0.1:1/v1", "student")
+        opened("http://127.0.0.1:1/v1")
 
 
 @pytest.mark.parametrize("passing", ["refused", "away"])
@@ -334,7 +340,7 @@ def test_a_server_that_has_answered_once_is_not_given_up_for_one_odd_reply(passi
         app = web.Application()
         app.router.add_post("/v1/chat/completions", server.answer)
         async with TestServer(app) as at:
-            model = OpenAIModel(str(at.make_url("/v1")), "student", attempts=1)
+            model = opened(str(at.make_url("/v1")), retries=0)
             return [await ask(model, text) for text in (passing, "fine", passing)]
 
     first, _, last = asyncio.run(run())
@@ -350,7 +356,7 @@ def test_a_redirect_to_no_address_fails_one_request_only() -> None:
         app = web.Application()
         app.router.add_post("/v1/chat/completions", away)
         async with TestServer(app) as at:
-            return await ask(OpenAIModel(str(at.make_url("/v1")), "student", attempts=1), "fine")
+            return await ask(opened(str(at.make_url("/v1")), retries=0), "fine")
 
     answer = asyncio.run(run())
     assert isinstance(answer, EngineError) and "redirects to no address" in str(answer)

@@ -14,7 +14,7 @@ from scipy.stats import chisquare
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from pipeline.core.errors import ConfigError
-from pipeline.engines.decode import Generated, Past, PrefixCache, Request, draw, generate, stream
+from pipeline.engines.decode import Cuts, Generated, Past, PrefixCache, Request, draw, generate, stream
 from pipeline.engines.model import Completion, ContextOverflow, EngineError, Sampling
 from pipeline.engines.open_model import open_model
 from pipeline.engines.settings import Engine
@@ -232,3 +232,25 @@ def test_the_memory_holds_no_more_than_its_limit_and_drops_what_was_used_longest
     assert memory.longest((2, 5, 0, 7)) == Past()
     assert all(memory.longest((first, 5, 0, 7)) is past for first in (1, 3, 4))
     assert memory.longest((1, 5, 7)) == Past(), "no turn ends there"
+
+
+def test_unlikely_tokens_are_cut_off_as_vllm_cuts_them_off() -> None:
+    shares = torch.tensor([[0.05, 0.4, 0.3, 0.15, 0.1]], dtype=torch.float64)
+
+    def kept(**cut: float) -> list[int]:
+        found = Cuts.of([Sampling(1, **{"top_p": 1.0, "top_k": 0, "min_p": 0.0, **cut})], torch.device("cpu"))
+        return [] if found is None else sorted(found.keep(shares).nonzero()[:, 1].tolist())
+
+    assert kept() == []  # nothing is cut: the draw is untouched
+    assert kept(top_k=2) == [1, 2]
+    assert kept(top_p=0.69) == [1, 2] and kept(top_p=0.71) == [1, 2, 3]
+    assert kept(min_p=0.3) == [1, 2, 3]
+    assert kept(top_k=3, top_p=0.5, min_p=0.9) == [1]
+
+
+def test_a_row_that_cuts_nothing_off_draws_as_it_would_alone(model: TransformersModel) -> None:
+    target = chat("How many?"), Sampling(12, 1.0, seed=5)
+    (alone,) = together(model.complete(*target))
+    beside = together(model.complete(*target), model.complete(chat("x"), Sampling(12, 1.0, 6, top_k=1)))
+    (greedy,) = together(model.complete(chat("x"), Sampling(12, 0.0)))
+    assert beside[0].text == alone.text and beside[1].text == greedy.text
