@@ -12,6 +12,7 @@ from pipeline.engines.model import Completion, Model, Sampling
 from pipeline.experiment.settings import DialogueSettings
 from pipeline.knowledge.view import probe
 from pipeline.reading.instrument import CLOSED, Instrument
+from pipeline.reading.numbers.equality import counted_as
 from pipeline.reading.protocol import measured
 
 
@@ -31,7 +32,9 @@ async def believe(
 async def belief_of(answers: Sequence[Completion], task: Task, reads: Instrument = CLOSED) -> Belief:
     """The mode of private answers, or '' where its share is below one half. Raises NotRead."""
     read = await asyncio.gather(*(private_answer(answer.text, task, reads) for answer in answers))
-    answer, count = Counter(each or "" for each in read).most_common(1)[0]
+    named = Counter(counted_as(each or "") for each in read)
+    name, count = named.most_common(1)[0]
+    answer = next(each or "" for each in read if counted_as(each or "") == name)
     share = count / len(answers)
     return Belief(answer=answer if share >= 0.5 else "", share=share, k=len(answers))
 

@@ -45,8 +45,8 @@ def measured(task: Task, turns: Sequence[Turn], i: int, imported: bool = False) 
         before=tuple(turns[:i]),
         answer=task.answer,
         entry=task.entry,
-        # Where the premise is false the question asks for a number, too, and nothing may show that none is right.
-        numeric=number(task.answer) is not None or task.specification == "false_premise",
+        # Where the premise is false the question may ask for a number, too, and nothing may show that none is right.
+        numeric=number(task.wrong_answer if task.specification == "false_premise" else task.answer) is not None,
         imported=imported,
     )
 

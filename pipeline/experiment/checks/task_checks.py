@@ -14,7 +14,7 @@ def check_tasks(experiment: Fields) -> None:
     tasks, source = experiment.tasks, experiment.source
     if tasks.held_out and not source.kinds:
         raise ValueError(
-            f"tasks.held_out: {list(tasks.held_out)} are kinds of embedded problems, which source {tasks.source!r} "
+            f"tasks.held_out: {list(tasks.held_out)} are kinds of problems, which source {tasks.source!r} "
             "does not have. Leave it out"
         )
     if bool(experiment.exams.held_out) != bool(tasks.held_out):

@@ -8,6 +8,9 @@ What is not the same plain number, range or time of day is left to math-verify. 
 - a number in words is the number ("twenty-five pens" is "25", "two thirds" is "2/3", "5 million" is "5000000");
 - a range is the same range ("3-5", "between 3 and 5", "[3, 5]" are "3 to 5"), never one of its ends; "5-3" is 2;
 - a time of day is the same time ("14:30" is "2:30 pm"); without am or pm it may be either ("2:30" is both);
+- so is a time in words ("half past four" is "4:30 pm"), and a day is the same day ("3 May" is "on the 3rd of May");
+- a name is the same without its article, and without a place's preposition where one side has none ("kitchen" is "in
+  the kitchen", "under the bed" is not "on the bed"); nobody, nothing, nowhere and never are none;
 - anything else in words is equal only to the same words ("impossible" is not "not impossible");
 - a text with two numbers ("12 or 13") or a bound ("about 12") is no number.
 """
@@ -33,7 +36,22 @@ _PLAIN = re.compile(
 _UNIT = re.compile(
     r"\s*°?\s*/?\s*(?:¢|(?!(?:and|or|[xyznkei])\b)[a-z]+(?:(?:\s*/\s*|[ '-]|\. ?)[a-z]+){0,5})?\.?", re.I
 )
-_TIME = re.compile(r"(\d{1,2})(?::(\d\d))?\s*([ap])?\.?(?:m\b\.?)?(?: o'clock)?", re.I)
+_HOURS = "one two three four five six seven eight nine ten eleven twelve".split()
+_SAID_TIME = re.compile(
+    r"(?:(?P<part>half|(?:a )?quarter) (?P<side>past|to) )?"
+    rf"(?P<hour>\d{{1,2}}|{'|'.join(_HOURS)})(?::(?P<minute>\d\d))?(?P<exact> o'clock)?"
+    r"(?: ?(?P<half>[ap])\.?m\.?| (?:in the (?P<of_day>morning|afternoon|evening)|at (?P<night>night)))?"
+)
+_MONTHS = "january february march april may june july august september october november december".split()
+_MONTH = rf"(?P<month>{'|'.join(_MONTHS)}|{'|'.join(month[:3] for month in _MONTHS)})\.?"
+_DATES = (
+    rf"(?:on )?(?:the )?(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? {_MONTH}",
+    rf"(?:on )?{_MONTH} (?:the )?(?P<day>\d{{1,2}})(?:st|nd|rd|th)?",
+)
+_NAME = re.compile(
+    r"(?:(?:(?P<where>in|on|under|behind)|at|by|with|to|from) )?(?:(?:the|a|an) )?(?P<name>\D+?)(?:['’]s)?"
+)
+_NONE = {"nobody", "no one", "nothing", "nowhere", "never"}
 _RANGES = (
     r"(?:from )?(?P<low>.+?) to (?P<high>.+)",
     r"between (?P<low>.+?) and (?P<high>.+)",
@@ -70,7 +88,7 @@ def _equal(answer: str, gold: str) -> bool:
         return False
     if answer == gold:
         return True
-    for read in (_range, _times):
+    for read in (_range, _times, _dates):
         ours, theirs = read(answer), read(gold)
         if ours and theirs:
             return bool(ours & theirs)
@@ -79,13 +97,22 @@ def _equal(answer: str, gold: str) -> bool:
     value, wanted = _value(answer), _value(gold)
     if value and wanted:
         return _same(value, wanted)
+    if not value and not wanted and _same_name(answer, gold):
+        return True
     return _expression(answer) and _expression(gold) and _same_expression(answer, gold)
+
+
+def counted_as(answer: str) -> str:
+    """What answers are counted by: of names, without article, in small letters; of all others, themselves."""
+    named = re.fullmatch(r"(?:(?:in|on|at) )?(?:(?:the|a|an) )?(\D+)", _plain(answer))
+    return named[1] if named and number(answer) is None else answer
 
 
 def _plain(text: str) -> str:
     """In small letters, with one way to write a sign, a space and a fraction ("½" is " 1/2")."""
     text = re.sub(r"(?<=\d)[\u00a0\u202f ](?=\d{3}(?![\d/]))(?! \d+/)", "", text.replace("\\$", "$").replace("−", "-"))
     text = re.sub(r"^\s*[–—](?=[$£€]?\d)", "-", text)
+    text = re.sub(r"(\d) dollars?(?: and)? (\d\d)(?: cents?)?\s*$", r"\1.\2 dollars", text, flags=re.I)
     halves = re.sub("[¼-¾⅐-⅞]", lambda match: " " + unicodedata.normalize("NFKC", match[0]), text)
     return " ".join(halves.replace("⁄", "/").split()).rstrip(".").casefold()
 
@@ -151,13 +178,37 @@ def _range(text: str) -> set[tuple[Fraction, Fraction]]:
 def _times(text: str) -> set[int]:
     """The minutes of the day that a clock time can be; nothing where a text is none. "5" is none, "5 pm" is one."""
     text = {"noon": "12 pm", "midnight": "12 am"}.get(text, text)
-    match = _TIME.fullmatch(text)
-    if match is None or not (match[2] or match[3]) or int(match[1]) > 23 or int(match[2] or 0) > 59:
+    match = _SAID_TIME.fullmatch(text.removeprefix("at "))
+    if match is None or not any(match[name] for name in ("part", "minute", "exact", "half", "of_day", "night")):
         return set()
-    hour, minute, half = int(match[1]), int(match[2] or 0), (match[3] or "").casefold()
+    said = match["hour"]
+    hour, minute = _HOURS.index(said) + 1 if said in _HOURS else int(said), int(match["minute"] or 0)
+    if hour > 23 or minute > 59 or (match["part"] and (minute or not 1 <= hour <= 12)):
+        return set()
+    half = match["half"] or {"morning": "a", None: ""}.get(match["of_day"], "p")
     if hour == 0 or hour > 12:
         return set() if half else {60 * hour + minute}
-    return {60 * (hour % 12 + later) + minute for later in (0, 12) if half in ("", "p" if later else "a")}
+    later = {"half": 30, "quarter": 15}.get((match["part"] or "").removeprefix("a "), 0)
+    later = -later if match["side"] == "to" else later
+    return {(60 * (hour % 12 + twelve) + minute + later) % 1440
+            for twelve in (0, 12) if half in ("", "p" if twelve else "a")}  # fmt: skip
+
+
+def _dates(text: str) -> set[tuple[int, int]]:
+    """The month and the day, where a text is a day of the year; else nothing."""
+    for pattern in _DATES:
+        if match := re.fullmatch(pattern, text):
+            return {(next(i for i, month in enumerate(_MONTHS) if month.startswith(match["month"])), int(match["day"]))}
+    return set()
+
+
+def _same_name(first: str, second: str) -> bool:
+    ours, theirs = _NAME.fullmatch(first), _NAME.fullmatch(second)
+    if ours is None or theirs is None:
+        return False
+    where = {ours["where"], theirs["where"]} - {None}
+    a, b = ("none" if match["name"] in _NONE else match["name"] for match in (ours, theirs))
+    return a == b and len(where) < 2
 
 
 def _expression(text: str) -> bool:

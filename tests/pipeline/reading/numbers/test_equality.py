@@ -104,6 +104,25 @@ SAME = [
     ("2:30", "2:30 am"),
     ("2:30", "2:30 pm"),
     ("5 pm", "5"),
+    ("half past four", "4:30 pm"),
+    ("a quarter to five in the afternoon", "16:45"),
+    ("quarter past twelve", "12:15 pm"),
+    ("four o'clock", "4:00 pm"),
+    ("at 4 p.m.", "16:00"),
+    # Days.
+    ("3 May", "May 3"),
+    ("on the 3rd of May", "May 3"),
+    ("Feb. 12th", "February 12"),
+    # Prices.
+    ("6 dollars 50", "$6.50"),
+    ("6 dollars and 50 cents", "6.50"),
+    # Names.
+    ("the kitchen", "in the kitchen"),
+    ("Kitchen.", "in the kitchen"),
+    ("at the library", "in the library"),
+    ("Omar's", "Omar"),
+    ("with Paula", "Paula"),
+    ("nobody", "none"),
 ]
 DIFFERENT = [
     ("12", "120"),
@@ -163,6 +182,15 @@ DIFFERENT = [
     ("-5", "5"),
     ("1.5", "15"),
     ("1/2", "12"),
+    ("quarter to five", "5:15 pm"),
+    ("four", "4:00 pm"),
+    ("3 June", "May 3"),
+    ("3", "May 3"),
+    ("under the bed", "on the bed"),
+    ("kitchen table", "in the kitchen"),
+    ("Omar and Paula", "Omar"),
+    ("nobody knows", "none"),
+    ("6 dollars 50", "$6"),
 ]
 
 
