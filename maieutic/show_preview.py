@@ -90,19 +90,19 @@ def _print(experiment: Experiment, condition_name: str, record: Dialogue | Failu
     task = record.task
     say(f"task {task.id}, {task.specification}, gold answer {task.answer}; ended by {record.stop}")
     if condition.row.one_writer:
-        _print_view("the one writer", script_view(task, condition, experiment.partner.system))
+        _print_view("the one writer", script_view(task, condition, experiment.prompts("partner")))
         for turn in record.turns:
             say(f"  {turn.party}: {turn.text}")
         return
     if condition.memory != "none":
         say(f"Above the question it will read what it remembers of {condition.remembers}; nothing is remembered yet.")
-    _print_view("the student", view(task, condition, record.turns, "student", experiment.student.system))
+    _print_view("the student", view(task, condition, record.turns, "student", experiment.prompts("student")))
     if condition.row.partner is None:
         say("There is no partner: what answers is content-free.")
     elif condition.voice == "human":
         say("The partner is a person, who read no prompt of ours.")
     else:
-        _print_view("the partner", view(task, condition, record.turns, "partner", experiment.partner.system))
+        _print_view("the partner", view(task, condition, record.turns, "partner", experiment.prompts("partner")))
 
 
 def _print_view(who: str, messages: list[Message]) -> None:

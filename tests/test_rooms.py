@@ -14,9 +14,9 @@ ROOT = Path(__file__).parents[1]
 # A room imports the rooms before it, and no later one. A folder inside a room may have a place of its own, and the
 # room's stands for the rest of it.
 ROOMS = (
-    "pipeline.core", "pipeline.engines", "pipeline.reading", "pipeline.knowledge", "pipeline.judging",
-    "pipeline.sandbox", "pipeline.tasks", "pipeline.experiment", "pipeline.runs", "pipeline.dialogue",
-    "pipeline.building", "pipeline.datasets", "pipeline.posing", "pipeline.society",
+    "pipeline.core", "pipeline.prompts", "pipeline.engines", "pipeline.reading", "pipeline.knowledge",
+    "pipeline.judging", "pipeline.sandbox", "pipeline.tasks", "pipeline.experiment", "pipeline.runs",
+    "pipeline.dialogue", "pipeline.building", "pipeline.datasets", "pipeline.posing", "pipeline.society",
     "training.embedded", "training.inputs", "training.trainers", "training.online", "training",
     "evals.metrics", "evals.stats", "evals.sitting", "evals.exams", "evals.examining", "evals.report", "evals.audit",
     "evals.readers", "evals.readers.detectors", "evals.readers.labels", "evals.society",

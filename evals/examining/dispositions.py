@@ -56,7 +56,7 @@ async def told(sitting: Sitting) -> list[Case]:
         for i, fact in enumerate(task.missing):
             tell = WORDINGS["exam"]["tell"][i % len(WORDINGS["exam"]["tell"])].format(fact.text)
             turns += [Turn(party="student", text=fact.ask), Turn(party="partner", text=tell)]
-        messages = view(task, OPENING, turns, "student", sitting.system)
+        messages = view(task, OPENING, turns, "student", sitting.prompts)
         seed = stream(sitting.key(task.id, "told"))
         turn = await speak(sitting.student, messages, "student", sitting.settings, seed)
         answer = (await sitting.last(task, [*turns, turn])).attempt

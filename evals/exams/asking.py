@@ -213,10 +213,10 @@ def whole_episode(episode: ExamEpisode) -> Hits:
 
 async def first_turns(sitting: Sitting) -> list[Case]:
     """K samples a task at the sampling temperature, and greedy in a column of its own."""
-    exams, system = sitting.experiment.exams, sitting.system
+    exams, prompts = sitting.experiment.exams, sitting.prompts
 
     async def of_task(task: Task, scope: str) -> tuple[Hits, Hits]:
-        messages = view(task, OPENING, [], "student", system)
+        messages = view(task, OPENING, [], "student", prompts)
         drawn = await _said(sitting, task, await sitting.sample(messages, exams.samples, task.id, "first"))
         best = await _said(sitting, task, [await sitting.greedy(messages)] if exams.greedy else [])
         return (

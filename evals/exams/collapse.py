@@ -105,7 +105,7 @@ async def collapse(sitting: Sitting) -> list[Case]:
 
 async def _fixed(sitting: Sitting, task: Task) -> Hits:
     settings, k = sitting.settings, sitting.experiment.exams.beliefs
-    opening = view(task, OPENING, [], "student", sitting.system)
+    opening = view(task, OPENING, [], "student", sitting.prompts)
     before = await sitting.believe(sitting.student, opening, k, sitting.key(task.id, "before"), task)
     first = await speak(sitting.student, opening, "student", settings, stream(sitting.key(task.id, "claim")))
     rng = random.Random(sitting.key(task.id))

@@ -154,7 +154,7 @@ async def repair(sitting: Sitting) -> list[Case]:
 async def _after_garbled(sitting: Sitting, task: Task, i: int) -> Hits:
     turns: list[Turn] = []
     for part in (0, 1):
-        messages = view(task, OPENING, turns, "student", sitting.system)
+        messages = view(task, OPENING, turns, "student", sitting.prompts)
         seed = stream(sitting.key(task.id, "garbled", part))
         turns.append(await speak(sitting.student, messages, "student", sitting.settings, seed))
         if part == 0:

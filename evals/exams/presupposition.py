@@ -220,12 +220,12 @@ async def _task(sitting: Sitting, task: Task) -> Hits:
     for fact in task.facts:
         if fact.needed:
             asks = [Turn(party="student", text=fact.ask)]
-            messages = view(task, PEER, asks, "partner", sitting.system)
+            messages = view(task, PEER, asks, "partner", sitting.prompts)
             told = await sitting.sample(messages, exams.beliefs, task.id, "direct", fact.id)
             replies = [[*asks, Turn(party="partner", text=draw.text)] for draw in told]
             does = await asyncio.gather(*(sitting.reads.partner(measured(task, reply, 1)) for reply in replies))
             known &= 2 * sum(fact.id in each.tells for each in does) >= exams.beliefs
-    messages = view(task, OPENING, [], "student", sitting.system)
+    messages = view(task, OPENING, [], "student", sitting.prompts)
     draws = await sitting.sample(messages, exams.samples, task.id, "first")
     answers = await asyncio.gather(*(sitting.answer(task, draw.text, asked=task.question) for draw in draws))
     return of_item(task.id, known, [kind_of(task, does) for does in answers])

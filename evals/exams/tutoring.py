@@ -159,10 +159,10 @@ async def _episode(sitting: Sitting, item: TutoredProblem, sample: int) -> tuple
     turns = [Turn(party="student", text=item.wrong or task.missing[0].ask)]
     heard: list[PartnerReading] = []
     for i in range(settings.turns):
-        reads = view(task, SEAT, turns, "partner", sitting.experiment.partner.system)
+        reads = view(task, SEAT, turns, "partner", sitting.experiment.prompts("partner"))
         turns.append(await speak(sitting.student, reads, "partner", settings, stream(key, "tutor", i)))
         if item.wrong:
-            reads = view(task, SEAT, turns, "student", sitting.system)
+            reads = view(task, SEAT, turns, "student", sitting.prompts)
             turns.append(await speak(sitting.peer, reads, "student", settings, stream(key, "pupil", i)))
         else:
             # The student by rule understands with the instrument of partners by rule, and knows no answer.

@@ -271,9 +271,9 @@ def _pick(experiment: Experiment, dialogues: Iterable[Dialogue]) -> list[Dialogu
 
 def _sample(experiment: Experiment, shown: str, dialogue: Dialogue) -> Json:
     condition, task = experiment.conditions[dialogue.condition_name], dialogue.task
-    views = {"student": view(task, condition, dialogue.turns, "student", experiment.student.system)}
+    views = {"student": view(task, condition, dialogue.turns, "student", experiment.prompts("student"))}
     if condition.row.partner is not None:
-        views["partner"] = view(task, condition, dialogue.turns, "partner", experiment.partner.system)
+        views["partner"] = view(task, condition, dialogue.turns, "partner", experiment.prompts("partner"))
     return {
         "condition": shown,
         "task": task,

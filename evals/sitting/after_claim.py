@@ -16,9 +16,9 @@ async def after_claim(
 ) -> tuple[StudentReading, Belief]:
     """What the reply does, and the belief after it. The keys name the random streams of both. Raises NotRead."""
     turns = [first, Turn(party="partner", text=claim)]
-    messages = view(task, OPENING, turns, "student", sitting.system)
+    messages = view(task, OPENING, turns, "student", sitting.prompts)
     reply = await speak(sitting.student, messages, "student", sitting.settings, stream(reply_key))
-    messages = view(task, OPENING, [*turns, reply], "student", sitting.system)
+    messages = view(task, OPENING, [*turns, reply], "student", sitting.prompts)
     k = sitting.experiment.exams.beliefs
     belief = await sitting.believe(sitting.student, messages, k, belief_key, task)
     return await sitting.last(task, [*turns, reply]), belief

@@ -19,6 +19,7 @@ from pipeline.dialogue.turn_taking import play
 from pipeline.engines.model import Model
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.view import view
+from pipeline.prompts.prompts import Prompts
 from pipeline.reading.numbers.equality import equal
 
 PEER = Condition(partition="symmetric", voice="model")
@@ -72,7 +73,7 @@ async def talk(sitting: Sitting, task: Task, partner: Model, *key: object) -> Pa
     """Play one talk of the student with `partner`."""
     k = sitting.experiment.exams.beliefs
     settings = sitting.settings.model_copy(update={"beliefs": k})
-    theirs = sitting.experiment.partner.system
+    theirs = sitting.experiment.prompts("partner")
     played = await play(
         Episode(
             task=task,
@@ -85,10 +86,13 @@ async def talk(sitting: Sitting, task: Task, partner: Model, *key: object) -> Pa
     mine, yours = played.after["student"], played.after["partner"]
     if played.stop != "turn_cap" or not apart(mine, yours):
         return Pair(task, played, {})
-    seats: list[tuple[Party, Model, str]] = [("student", sitting.student, sitting.system), ("partner", partner, theirs)]
+    seats: list[tuple[Party, Model, Prompts]] = [
+        ("student", sitting.student, sitting.prompts),
+        ("partner", partner, theirs),
+    ]
     earlier: dict[Party, Belief] = {}
-    for party, model, system in seats:
-        messages = view(task, PEER, played.turns[:-2], party, system)
+    for party, model, prompts in seats:
+        messages = view(task, PEER, played.turns[:-2], party, prompts)
         earlier[party] = await sitting.believe(model, messages, k, sitting.key(*key, party, "earlier"), task)
     return Pair(task, played, earlier)
 

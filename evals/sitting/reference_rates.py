@@ -20,8 +20,14 @@ def seated(experiment: Experiment, student: Model, tasks: Iterable[Task] = (), u
 
     `understands`: it is asked all that a real model is, though the config's student be an embedded base.
     """
+    scripts_read = {"prompts": "closed"}  # whatever models are told in this config
     return Sitting(
-        experiment=experiment,
+        experiment=experiment.model_copy(
+            update={
+                "student": experiment.student.model_copy(update=scripts_read),
+                "partner": experiment.partner.model_copy(update=scripts_read),
+            }
+        ),
         student=student,
         peer=student,
         seed=experiment.seeds[0],

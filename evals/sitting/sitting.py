@@ -23,7 +23,9 @@ from pipeline.engines.model import Completion, ContextOverflow, EngineError, Mod
 from pipeline.engines.weights import is_embedded_base
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.settings import DialogueSettings
+from pipeline.knowledge.briefing import student_system
 from pipeline.knowledge.condition import Condition
+from pipeline.prompts.prompts import Prompts
 from pipeline.reading.instrument import CLOSED, Instrument
 from pipeline.reading.labelling.context import TurnInContext, Unlabelled
 from pipeline.reading.labelling.labeller import Labeller, label
@@ -98,8 +100,14 @@ class Sitting:
         return self.experiment.dialogue.model_copy(update={"beliefs": 0, "turns": self.experiment.exam_turns})
 
     @property
+    def prompts(self) -> Prompts:
+        """The student's."""
+        return self.experiment.prompts("student")
+
+    @property
     def system(self) -> str:
-        return self.experiment.student.system
+        """The student's system message where it is asked about no task."""
+        return student_system(self.prompts)
 
     @property
     def understands(self) -> bool:
@@ -144,8 +152,8 @@ class Sitting:
         return Cast(
             student=self.student,
             partner=partner,
-            student_system=self.system,
-            partner_system=self.experiment.partner.system if partner else "",
+            student_prompts=self.prompts,
+            partner_prompts=self.experiment.prompts("partner"),
             hears=self.hears,
             reads=self.reads,
             generic_requests=self.experiment.reading.generic_requests,

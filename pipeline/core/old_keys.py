@@ -7,6 +7,8 @@ RENAMED = {"terms": "disclosure", "breaches": "violations", "condition": "condit
 
 # Keys that are gone from one section, named with it, and what to do without them.
 MOVED = {
+    "student.system": "Prompts are templates in files: student.prompts names a set, or a folder (docs/prompts.md)",
+    "partner.system": "Prompts are templates in files: partner.prompts names a set, or a folder (docs/prompts.md)",
     "partner.judge": "Whom a partner is to convince is a role of its own: judge: {model: NAME}",
     "reading.model": "The judge is a role of its own: judge: {model: NAME}",
     "acts.model": "The judge is a role of its own: judge: {model: NAME}",

@@ -14,6 +14,7 @@ from huggingface_hub import DatasetCard, DatasetCardData
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from pipeline.building.turn_values import has_turn_values
+from pipeline.core.schema import digest
 from pipeline.datasets.card_figures import audit, counts, rates
 from pipeline.datasets.card_words import DISCLOSURE, LEARN, MANNER, MEMORY, SELECTION, VOICES
 from pipeline.datasets.condition_rows import records_of
@@ -23,11 +24,12 @@ from pipeline.datasets.survey import Survey
 from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.experiment.experiment import Experiment, dump
 from pipeline.judging.stated_leak import privileged
+from pipeline.knowledge.briefing import shapes
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.known import known
 from pipeline.knowledge.partition import Items, in_order
 from pipeline.knowledge.records import Dialogue
-from pipeline.knowledge.view import view
+from pipeline.knowledge.view import script_view, view
 
 
 def card(survey: Survey, rows: dict[Format, int]) -> str:
@@ -61,6 +63,7 @@ def card(survey: Survey, rows: dict[Format, int]) -> str:
         counts=counts(condition, learned, rows[rule.format]),
         others=[(format, rows[format], A_ROW[format]) for format in rows if format != rule.format],
         limits=_limits(experiment, name),
+        prompts=_prompts(experiment, condition),
         views=[] if first is None else _views(experiment, condition, first),
         config=dump(_without_places(experiment)),
     )
@@ -111,7 +114,20 @@ def _without_places(experiment: Experiment) -> Experiment:
         name: condition.model_copy(update={"partition": Path(condition.partition).name})
         for name, condition in experiment.conditions.items()
     }
-    return experiment.model_copy(update={"out": "", "tasks": tasks, "acts": acts, "conditions": conditions})
+    student, partner = (
+        role.model_copy(update={"prompts": Path(role.prompts).name})
+        for role in (experiment.student, experiment.partner)
+    )
+    return experiment.model_copy(
+        update={
+            "student": student,
+            "partner": partner,
+            "out": "",
+            "tasks": tasks,
+            "acts": acts,
+            "conditions": conditions,
+        }
+    )
 
 
 def knows(items: Items | None) -> str:
@@ -193,12 +209,23 @@ def _limits(experiment: Experiment, condition_name: str) -> list[str]:
     return [*limits, "Answers are compared by value where they can be parsed. Acts and attempts are read off by rule."]
 
 
+def _prompts(experiment: Experiment, condition: Condition) -> str:
+    """With which templates models were prompted, and a hash of those that this condition's dialogues rest on."""
+    student, partner = experiment.prompts("student"), experiment.prompts("partner")
+    words = [f"Student: {student.says}."] if not condition.row.one_writer else []
+    if condition.voice == "model":
+        words.append(f"{'Writer of both sides' if condition.row.one_writer else 'Partner'}: {partner.says}.")
+    return f"{' '.join(words)} Hash of the words: `{digest(shapes(condition, student, partner))}`."
+
+
 def _views(experiment: Experiment, condition: Condition, first: Dialogue) -> list[tuple[str, list[str]]]:
-    """Both parties' opening messages of a dialogue, as lines."""
-    shown = [("The student reads", view(first.task, condition, [], "student", experiment.student.system))]
+    """Both parties' opening messages of a dialogue, or those of the writer of both sides, as lines."""
+    shown = [("The student reads", view(first.task, condition, [], "student", experiment.prompts("student")))]
     prompted = condition.row.partner is not None and condition.voice != "human"
-    if prompted and known(first.task, condition, "partner").question:
-        opening = view(first.task, condition, first.turns[:1], "partner", experiment.partner.system)
+    if condition.row.one_writer:
+        shown = [("The writer of both sides reads", script_view(first.task, condition, experiment.prompts("partner")))]
+    elif prompted and known(first.task, condition, "partner").question:
+        opening = view(first.task, condition, first.turns[:1], "partner", experiment.prompts("partner"))
         shown.append(("The partner reads", opening))
     return [
         (who, [line for m in messages for line in f"[{m['role']}] {m['content']}".splitlines()])

@@ -52,7 +52,7 @@ def to_row(experiment: Experiment, dialogue: Dialogue) -> Row | None:
     if not any(learn):
         return None
     condition = dialogue.condition
-    messages = view(dialogue.task, condition, dialogue.turns[: own[-1] + 1], "student", experiment.student.system)
+    messages = view(dialogue.task, condition, dialogue.turns[: own[-1] + 1], "student", experiment.prompts("student"))
     replies = [i for i, message in enumerate(messages) if message["role"] == "assistant"]
     carries = {message for turn, message in zip(own, replies, strict=True) if learn[turn]}
     return {**_whence(dialogue), "messages": messages, "learn": [i in carries for i in range(len(messages))]}
@@ -68,7 +68,7 @@ def monologue(experiment: Experiment, dialogue: Dialogue) -> Row | None:
         return None
     dialogue = dialogue.model_copy(update={"turns": aloud(dialogue.turns)})  # thoughts before one answer, not in it
     condition = dialogue.condition
-    messages = view(dialogue.task, condition, dialogue.turns, "student", experiment.student.system)
+    messages = view(dialogue.task, condition, dialogue.turns, "student", experiment.prompts("student"))
     texts = {role: " ".join(m["content"] for m in messages if m["role"] == role) for role in ("user", "assistant")}
     flat = [m for m in messages if m["role"] == "system"]
     flat += [{"role": "user", "content": texts["user"]}, {"role": "assistant", "content": texts["assistant"]}]
@@ -94,7 +94,7 @@ def informed(experiment: Experiment, dialogue: Dialogue) -> list[Row]:
     condition, rows = dialogue.condition, []
     for i in range(0, len(dialogue.turns), 2):
         if context := privileged(dialogue.task, condition, dialogue.turns[:i]):
-            prompt = view(dialogue.task, condition, dialogue.turns[:i], "student", experiment.student.system)
+            prompt = view(dialogue.task, condition, dialogue.turns[:i], "student", experiment.prompts("student"))
             row = {**_whence(dialogue), "id": f"{dialogue.id}-{i}", "prompt": prompt}
             rows.append({**row, "privileged_context": context})
     return rows
@@ -128,7 +128,7 @@ def pairs(experiment: Experiment, branch: Branch, by_answer: bool) -> list[Row]:
         if sibling.turn.finished
     }
     condition = branch.condition
-    prompt = view(branch.task, condition, branch.prefix, "student", experiment.student.system)
+    prompt = view(branch.task, condition, branch.prefix, "student", experiment.prompts("student"))
     rows: dict[tuple[str, str], Row] = {}
     for better, worse in itertools.permutations(values, 2):
         margin = values[better] - values[worse]
@@ -143,7 +143,7 @@ def pairs(experiment: Experiment, branch: Branch, by_answer: bool) -> list[Row]:
 def opening(cell: Cell, task: Task, steps: int = 0) -> list[Row]:
     """Where a student that learns by playing begins with a task: what it reads before its first turn, or after so
     many of an expert's steps."""
-    id, system = dialogue_id(cell, task.id, sample=0), cell.experiment.student.system
+    id, prompts = dialogue_id(cell, task.id, sample=0), cell.experiment.prompts("student")
     return [
         {
             "id": f"{id}-{steps}" if steps else id,
@@ -151,7 +151,7 @@ def opening(cell: Cell, task: Task, steps: int = 0) -> list[Row]:
             "seed": cell.seed,
             "round": cell.round,
             "specification": task.specification,
-            "prompt": view(task, cell.condition, expert_turns(task, steps), "student", system),
+            "prompt": view(task, cell.condition, expert_turns(task, steps), "student", prompts),
         }
     ]
 

@@ -79,8 +79,8 @@ class Casting:
         return Cast(
             student=self.student(cell.in_round(cell.round - 1)),
             partner=self.partner(cell),
-            student_system=experiment.student.system,
-            partner_system=experiment.partner.system,
+            student_prompts=experiment.prompts("student"),
+            partner_prompts=experiment.prompts("partner"),
             judge=self.open("judge") if cell.condition.manner == "convincing" else None,
             candidates=experiment.partner.candidates,
             judgements=experiment.partner.judgements,

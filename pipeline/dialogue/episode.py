@@ -17,6 +17,7 @@ from pipeline.experiment.settings import DialogueSettings
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Stop
 from pipeline.knowledge.view import view
+from pipeline.prompts.prompts import CLOSED_PROMPTS, Prompts
 from pipeline.reading.instrument import CLOSED, Instrument
 from pipeline.reading.settings import GenericRequests
 
@@ -35,12 +36,12 @@ class UnparsedScript(MaieuticError, ValueError):
 
 @dataclass(frozen=True)
 class Cast:
-    """Who speaks. `partner` answers for voice: model; system messages are the config's."""
+    """Who speaks. `partner` answers for voice: model."""
 
     student: Model
     partner: Model | None = None
-    student_system: str = ""
-    partner_system: str = ""
+    student_prompts: Prompts = CLOSED_PROMPTS
+    partner_prompts: Prompts = CLOSED_PROMPTS
     judge: Model | None = None  # whom a convincing partner is rewarded for convincing
     candidates: int = 1
     judgements: int = 1
@@ -61,9 +62,9 @@ class Episode:
     wording: str = "train"  # of a rule partner, see pipeline.dialogue.rule_partner.WORDINGS
 
     def seen_by(self, party: Party, turns: Sequence[Turn]) -> list[Message]:
-        """A party's view of the turns so far, with its system message."""
-        system = self.cast.student_system if party == "student" else self.cast.partner_system
-        return view(self.task, self.condition, turns, party, system)
+        """A party's view of the turns so far, in the words of its prompts."""
+        prompts = self.cast.student_prompts if party == "student" else self.cast.partner_prompts
+        return view(self.task, self.condition, turns, party, prompts)
 
     @property
     def partner(self) -> Model:

@@ -1,8 +1,8 @@
 """Q-priming: while dialogues are made, a student's wrong answer gives way to a question that it might have asked.
 
-With probability 0.75^t at its turn t (from 1) an incorrect attempt is replaced by a question, whose writer may see
-what the partner knows; the transcript that a student learns from stays public (Social Meta-Learning, arXiv
-2602.16488). It is a way of making training data: exams and other methods never meet it.
+With probability 0.75^t at its turn t (from 1) an incorrect attempt is replaced by a question, whose writer sees the
+attempt and may see what the partner knows; the transcript that a student learns from stays public (Social
+Meta-Learning, arXiv 2602.16488). It is a way of making training data: exams and other methods never meet it.
 """
 
 from __future__ import annotations
@@ -16,12 +16,11 @@ from pipeline.dialogue.episode import Episode
 from pipeline.engines.model import Sampling
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.known import known
-from pipeline.knowledge.view import probe
+from pipeline.knowledge.view import question_view
 from pipeline.reading.sentences import sentences
 from pipeline.reading.stored import heard_right
 
 DECAY = 0.75
-WRITE = "Write the one short question that the student should ask you now. Do not answer it."
 NOTHING_TO_ASK = "Can you check that?"
 
 
@@ -40,7 +39,8 @@ async def question_instead(episode: Episode, turns: Sequence[Turn], seed: int) -
         question = rule_question(episode.task, episode.condition, before)
         return replaced.model_copy(update={"text": question, "finished": True, "heard": None})
     sampling = Sampling(episode.settings.max_tokens, episode.settings.temperature, seed)
-    written = await episode.partner.complete(probe(episode.seen_by("partner", before), WRITE), sampling)
+    seen = question_view(episode.task, episode.condition, turns, episode.cast.partner_prompts)
+    written = await episode.partner.complete(seen, sampling)
     # Both were sampled, and the budget counts both.
     tokens = replaced.tokens + written.tokens
     return replaced.model_copy(

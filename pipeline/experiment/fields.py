@@ -11,13 +11,16 @@ from typing import Any, Literal
 from pydantic import Field, NonNegativeInt
 
 from pipeline.core.config_reading import Section, Seed
+from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Specification, digest
 from pipeline.engines.settings import Engine
 from pipeline.engines.weights import is_embedded_base, weights_id
 from pipeline.experiment.exam_settings import Exams
 from pipeline.experiment.roles import LIKE, Partner, Role, RoleName, Student
 from pipeline.experiment.settings import Compare, DialogueSettings, MemorySettings, Training, TurnValues
+from pipeline.knowledge.briefing import shapes
 from pipeline.knowledge.condition import Condition
+from pipeline.prompts.prompts import CLOSED_PROMPTS, Prompts, prompts_of
 from pipeline.reading.settings import AUTO, ActsSettings, ReadingSettings
 from pipeline.tasks.settings import Tasks
 from pipeline.tasks.source import Source
@@ -184,11 +187,19 @@ class Fields(Section):
             return {cell: range(count) for cell, count in mine.items()}
         return {cell: range(i * most // len(mine), (i + 1) * most // len(mine)) for i, cell in enumerate(mine)}
 
+    def prompts(self, name: RoleName) -> Prompts:
+        """With which templates a role is prompted. Raises ConfigError for a folder of them that cannot be used."""
+        closed = self.is_scripted(name) or is_embedded_base(self.role(name).model)
+        try:
+            return prompts_of(self.role(name).prompts, "closed" if closed else "chat")
+        except ConfigError as error:
+            raise ConfigError(f"{name}.prompts: {error}") from error
+
     def fingerprint(self) -> str:
         """Of all that shapes the dialogues of every condition; part of every dialogue's id."""
         return digest(
-            [weights_id(self.student.model), self.student.system],
-            [weights_id(self.partner.model), self.partner.system],
+            [weights_id(self.student.model), ""],
+            [weights_id(self.partner.model), ""],
             self.dialogue.model_dump(exclude={"concurrency", "per_task"}),
             *self._shaping("student", "partner"),
         )
@@ -207,6 +218,9 @@ class Fields(Section):
         if convincing:
             judge = weights_id(self.role("judge").model)
             shaping.append([judge, self.partner.candidates, self.partner.judgements])
+        words = shapes(condition, self.prompts("student"), self.prompts("partner"))
+        if words != shapes(condition, CLOSED_PROMPTS, CLOSED_PROMPTS):
+            shaping.append(words)
         if self.readers != ("closed", "closed"):
             judge = self.judge.model if "judge" in self.readers else ""
             shaping.append([*self.readers, judge, self.reading.generic_requests])

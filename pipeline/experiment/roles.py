@@ -41,7 +41,9 @@ class Role(Section):
 
     model: str = ""  # `embedded`, a directory, a hub name, or a server's name for it; empty: another role's
     engine: str = ""  # a name in `engines`; empty: the lone `engine`
-    prompts: str = "auto"  # a set of prompts: closed, chat, or a path; auto: closed for the embedded base, else chat
+    # A set of prompts (closed, chat, instructed), or a folder of templates, which replaces those of a set that it holds
+    # files for (docs/prompts.md). auto: closed for the embedded base and scripts, else chat.
+    prompts: str = "auto"
     sampling: RoleSampling = RoleSampling()
     # Whether it reasons before it answers. What it reasons is recorded and never read by another party; drop: nor by
     # itself in later turns, nor learned; keep: it is part of the role's own turns, and of what a student learns.
@@ -60,12 +62,10 @@ class Student(Role):
     """The model that is trained and examined."""
 
     model: str = EMBEDDED  # the base that ships, or a directory, or a hub name
-    system: str = ""  # system message of the student's view; none where empty
 
 
 class Partner(Role):
     """The model behind voice: model. `weights` of a condition says which of its weights speak."""
 
-    system: str = ""
     candidates: int = Field(default=4, ge=2)  # turns of which a convincing partner says the most convincing
     judgements: int = Field(default=4, ge=1)  # private answers of the judge to each of them

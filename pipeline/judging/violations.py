@@ -18,7 +18,6 @@ from pipeline.core.readings import PartnerReading, StudentReading
 from pipeline.core.schema import Fact, Task, Turn
 from pipeline.judging.outcome import readings, rights
 from pipeline.judging.stated_leak import first_leak
-from pipeline.knowledge.briefing import CHECK, DISCLOSURE, KEEP_ANSWER, SAY_WHERE
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.known import Known, known
 from pipeline.knowledge.records import Dialogue
@@ -28,8 +27,17 @@ from pipeline.reading.numbers.equality import equal
 Kind = Literal["false_feedback", "revealed_answer", "unknown_fact", "false_fact", "disclosure", "off_role"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
-# What its own view has told it. The config's system message is not stored with a dialogue.
-_TOLD_TO_IT = (*DISCLOSURE.values(), KEEP_ANSWER, SAY_WHERE, "Only you know:", CHECK)
+# What the prompts that ship tell it. With what words one's own do, is not stored with a dialogue.
+_TOLD_TO_IT = (
+    "Tell what only you know when you are asked for it, and no more than that.",
+    "Tell one thing that only you know in each of your turns, asked or not.",
+    "Do not say the answer.",
+    "Say so when an answer is not right.",
+    "Only you know:",
+    "(A check says that",
+    "[Notice to you alone",
+    "What you alone know",
+)
 
 
 class Violation(NamedTuple):

@@ -1,77 +1,105 @@
-"""The wording of what a party reads: its opening, what it alone knows, what it is to do, what a check says.
+"""What goes into the templates that a party is prompted with, and the names of those.
 
-Nothing is known here: whatever is put into words comes from `pipeline.knowledge.known`.
-
-    maieutic preview configs/quickstart.yaml     # prints both sides of one dialogue per condition
+Nothing is known here: whatever is told comes from `pipeline.knowledge.known`, and the words are those of the templates
+(pipeline/prompts/templates).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from pipeline.core.schema import Party, Task, Turn
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.known import Known, known, printed, verdict
+from pipeline.prompts.prompts import Briefing, Prompts
 from pipeline.reading.programs import fenced
 
-DISCLOSURE = {
-    "on_request": "Tell what only you know when you are asked for it, and no more than that.",
-    "volunteer": "Tell one thing that only you know in each of your turns, asked or not.",
-}
-KEEP_ANSWER = "Do not say the answer."
-SAY_WHERE = "Say so when an answer is not right."
-SCRIPT = "Write the whole talk, one turn a line, as Student: and Partner:."
-CHECK = "(A check says that"
+
+def templates(condition: Condition, party: Party) -> tuple[str, ...]:
+    """Where a party's briefing stands: the first of these that is there.
+
+    A student has one for all conditions, whose words may depend on nothing but what it knows.
+    """
+    return ("student",) if party == "student" else (f"partner/{condition.partition}", "partner")
 
 
-def opening(task: Task, condition: Condition, party: Party) -> str:
+def briefing(task: Task, condition: Condition, party: Party, prompts: Prompts) -> Briefing:
     """What a party reads before the first turn."""
-    knows = known(task, condition, party)
-    other = condition.label if party == "student" else {"teacher": "student"}.get(condition.label, condition.label)
-    lines = [*(task.memories if party == "student" else ()), knows.question]
-    if party == "partner":
-        lines += private_lines(knows, condition, "you")
-    elif condition.row.student_reads_partner:
-        lines += private_lines(known(task, condition, "partner"), condition, "they")
-    lines.append(f"Work it out with your {other}.")
-    return "\n".join(lines)
+    told = _to_student(task, condition) if party == "student" else _to_partner(task, condition)
+    return prompts.brief(templates(condition, party), told)
 
 
-def script_opening(task: Task, condition: Condition) -> str:
+def script_briefing(task: Task, condition: Condition, prompts: Prompts) -> Briefing:
     """What the writer of both sides reads."""
-    knows = known(task, condition, "partner")
-    return "\n".join([knows.question, *private_lines(knows, condition, "you"), SCRIPT])
+    return prompts.brief(("script",), _to_partner(task, condition))
 
 
-def private_lines(knows: Known, condition: Condition, owner: str) -> list[str]:
-    """What its `owner` ("you" or "they") alone knows, and what "you" is to do with it."""
-    lines = []
-    if knows.private:
-        lines.append(f"Only {owner} know: " + " ".join(fact.text for fact in knows.private))
-    if knows.solution:
-        lines.append(f"Worked solution: {knows.solution}")
-    if knows.answer:
-        lines.append(f"Only {owner} know: the answer is {_written(knows)}.")
-    if knows.where:
-        lines.append(f"Only {owner} know: {_found(knows)}")
-    if owner == "you" and knows.where:
-        lines.append(SAY_WHERE)
-    if owner == "you" and (knows.private or knows.answer):
-        lines.append(DISCLOSURE.get(condition.disclosure, ""))
-        if knows.answer and not condition.reveal and not knows.believes_false_key:
-            lines.append(KEEP_ANSWER)
-    return lines
+def shapes(condition: Condition, student: Prompts, partner: Prompts) -> list[str]:
+    """Hashes of the templates that shape a condition's dialogues, and of no others."""
+    if condition.row.one_writer:
+        return [partner.shapes("script")]
+    used = [student.shapes("student")]
+    if condition.voice == "model":
+        used += [partner.shapes(*templates(condition, "partner"))]
+        used += [partner.shapes("notice")] if condition.row.tells_verdicts else []
+        used += [partner.shapes("question")] if condition.method == "q_priming" else []
+    return used
 
 
-def _found(knows: Known) -> str:
-    """What was found wrong with the first solution, as far as it is known."""
-    where = f"The first solution first goes wrong in step {knows.where}."
-    return f"{where} What is wrong there: {knows.what}" if knows.what else where
+def student_system(prompts: Prompts) -> str:
+    """The student's system message where it is asked about no task."""
+    return prompts.brief(("student",), _told(Known("", ()), "partner") | {"memories": ()}).system
 
 
-def check_note(right: bool, tests: str) -> str:
+def check_note(condition: Condition, right: bool, tests: str, entry: str, prompts: Prompts) -> str:
     """The note behind an attempt, for a partner that is told verdicts; `tests` is what they printed."""
-    return f"{CHECK} this is {'right' if right else 'wrong'}.{tests and ' ' + tests})"
+    told = {"right": right, "printed": tests, "entry": entry, "other": _other(condition)}
+    return prompts.text("notice", told)
+
+
+def question_request(condition: Condition, prompts: Prompts) -> str:
+    """What the writer of a question that takes an attempt's place is asked for (pipeline/dialogue/q_priming.py)."""
+    return prompts.text("question", {"other": _other(condition)})
+
+
+def _to_student(task: Task, condition: Condition) -> dict[str, Any]:
+    knows = known(task, condition, "student")
+    reads = known(task, condition, "partner") if condition.row.student_reads_partner else Known("", ())
+    return _told(reads, condition.label) | {"question": knows.question, "entry": knows.entry, "memories": task.memories}
+
+
+def _to_partner(task: Task, condition: Condition) -> dict[str, Any]:
+    knows = known(task, condition, "partner")
+    return _told(knows, _other(condition)) | {
+        "you": condition.label,
+        "verdicts": knows.verdicts,
+        "share": knows.share,
+        "believes_false_key": knows.believes_false_key,
+        "disclosure": condition.disclosure,
+        "reveal": condition.reveal,
+        "both_know": condition.row.student_reads_partner,
+    }
+
+
+def _told(knows: Known, other: str) -> dict[str, Any]:
+    """What stands in the templates of either party; of what is not known, '' or ()."""
+    return {
+        "question": knows.question,
+        "entry": knows.entry,
+        "other": other,
+        "facts": tuple(fact.text for fact in knows.private),
+        "solution": knows.solution,
+        "answer": knows.answer,
+        "program": fenced(knows.answer) if knows.entry and knows.answer else "",
+        "where": knows.where,
+        "what": knows.what,
+    }
+
+
+def _other(condition: Condition) -> str:
+    """What the partner calls the student."""
+    return {"teacher": "student"}.get(condition.label, condition.label)
 
 
 def privileged(task: Task, condition: Condition, turns: Sequence[Turn]) -> str:
@@ -81,16 +109,14 @@ def privileged(task: Task, condition: Condition, turns: Sequence[Turn]) -> str:
     if theirs.solution:
         lines.append(f"Worked solution: {theirs.solution}")
     if theirs.answer:
-        lines.append(f"The answer is {_written(theirs)}.")
+        program = f"this program:\n{fenced(theirs.answer)}\n" if theirs.entry else ""
+        lines.append(f"The answer is {program or theirs.answer}.")
     if theirs.where:
-        lines.append(_found(theirs))
+        lines.append(f"The first solution first goes wrong in step {theirs.where}.")
+        lines[-1] += f" What is wrong there: {theirs.what}" if theirs.what else ""
     checked = [i for i, turn in enumerate(turns) if turn.party == "student"][-1:]
     right = verdict(task, condition, turns[: checked[0] + 1]) if checked else None
     if right is not None:
         lines.append(f"The last answer is {'right' if right else 'wrong'}.")
         lines += filter(None, [printed(task, condition, turns[: checked[0] + 1])])
     return "\n".join(lines)
-
-
-def _written(knows: Known) -> str:
-    return f"this program:\n{fenced(knows.answer)}\n" if knows.entry else knows.answer

@@ -27,6 +27,7 @@ from pipeline.experiment.settings import Student as StudentSettings
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.known import known
 from pipeline.knowledge.records import Dialogue
+from pipeline.prompts.prompts import CHAT_PROMPTS
 from pipeline.tasks.loading import load_tasks
 from pipeline.tasks.settings import Tasks
 
@@ -124,7 +125,7 @@ def experiment(**condition: Any) -> Experiment:
     eight = {"full": 3, "underspecified": 5}
     return Experiment(
         name="played", seeds=(7,), conditions={"ours": Condition(**condition)}, engine=Engine(kind="scripted"),
-        student=StudentSettings(system="Learn."), partner=Partner(system="Help."),
+        student=StudentSettings(prompts="chat"), partner=Partner(prompts="chat"),
         tasks=Tasks(train=eight, exam=eight), dialogue=DialogueSettings(turns=3, per_task=2), exams=Exams(episodes=2),
     )  # fmt: skip
 
@@ -145,7 +146,7 @@ def untold(dialogue: Dialogue, requests: list[dict[str, Any]]) -> str:
 
 async def build(played: Experiment, model: Student) -> list[Any]:
     """What the pipeline makes of the same condition with the same student."""
-    cast = Cast(student=model, partner=ScriptedModel(), student_system="Learn.", partner_system="Help.")
+    cast = Cast(student=model, partner=ScriptedModel(), student_prompts=CHAT_PROMPTS, partner_prompts=CHAT_PROMPTS)
     tasks, _ = load_tasks(played.tasks, "train")
     return [await play_planned(plan, cast) for plan in planned_dialogues(Cell(played, "ours", 7), tasks)]
 

@@ -16,6 +16,7 @@ from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue
 from pipeline.knowledge.view import view
+from pipeline.prompts.prompts import CHAT_PROMPTS
 from pipeline.runs.dialogue_pool import Spent, spent
 from pipeline.runs.store import rewrite
 from pipeline.tasks.loading import load_tasks
@@ -26,12 +27,12 @@ from training.student import RECORD, train
 
 def test_rows_are_the_tasks_of_the_condition_with_what_the_student_reads_first(embedded, tmp_path):
     condition = Condition(partition="facts", method="grpo", specifications=("underspecified",))
-    made = experiment(embedded, tmp_path, student={"model": str(embedded), "system": "Be brief."})
+    made = experiment(embedded, tmp_path, student={"model": str(embedded), "prompts": "chat"})
     made = made.model_copy(update={"conditions": {"facts": condition}})
     report, rows = export(made, "facts"), read_rows(made, "facts")
     assert report.path.name == "prompt_only" and report.rows == len(rows) == len({row["id"] for row in rows}) == 8
     tasks = {task.id: task for task in load_tasks(made.tasks, "train")[0]}
-    expected: list[Message] = view(tasks[rows[0]["task_id"]], condition, (), "student", "Be brief.")
+    expected: list[Message] = view(tasks[rows[0]["task_id"]], condition, (), "student", CHAT_PROMPTS)
     assert rows[0]["prompt"] == expected and expected[0]["role"] == "system"
     assert {(row["seed"], row["specification"]) for row in rows} == {(1, "underspecified"), (2, "underspecified")}
 

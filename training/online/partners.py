@@ -46,8 +46,8 @@ class Partners:
         return Cast(
             student=InRole(session, "student", experiment.student),
             partner=partner,
-            student_system=experiment.student.system,
-            partner_system=settings.system,
+            student_prompts=experiment.prompts("student"),
+            partner_prompts=experiment.prompts("partner"),
             judge=self.judge,
             candidates=settings.candidates,
             judgements=settings.judgements,

@@ -30,7 +30,7 @@ def rows(stage: Stage, split: Split) -> list[Row]:
     """Raises ConfigError where there is no task."""
     playable = [
         Row(
-            view(task, stage.cell.condition, [], "student", stage.cast.student_system),
+            view(task, stage.cell.condition, [], "student", stage.cast.student_prompts),
             task.answer,
             {**info, "problem": task.model_dump(mode="json")},
         )

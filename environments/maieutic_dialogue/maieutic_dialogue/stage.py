@@ -86,8 +86,8 @@ def open_stage(config: str, condition_name: str, seed: int | None, overrides: Se
     cast = Cast(
         student=Elsewhere(),
         partner=partner,
-        student_system=experiment.student.system,
-        partner_system=experiment.partner.system,
+        student_prompts=experiment.prompts("student"),
+        partner_prompts=experiment.prompts("partner"),
         hears=hears,
         reads=reads,
         generic_requests=experiment.reading.generic_requests,

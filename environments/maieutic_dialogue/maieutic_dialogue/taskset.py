@@ -53,8 +53,8 @@ class DialogueTaskset(vf.Taskset[DialogueTask, DialogueConfig]):
         self.stage: Stage = open_stage(config.config, config.condition_name, config.seed, config.overrides)
 
     def load(self) -> Iterable[DialogueTask]:
-        system = self.stage.cast.student_system or None
         for i, row in enumerate(rows(self.stage, self.config.split)):
+            system = next((message["content"] for message in row.prompt if message["role"] == "system"), None)
             data = DialogueData(idx=i, prompt=row.prompt[-1]["content"], system_prompt=system, info=row.info)
             yield DialogueTask(data, self.config.task)
 

@@ -96,7 +96,7 @@ def _paired(experiment: Experiment, row: Row, branches: dict[str, Branch]) -> Tr
     if branch is not None:
         condition = experiment.conditions[branch.condition_name]
         views = [
-            view(task, condition, branch.prefix, "student", experiment.student.system)
+            view(task, condition, branch.prefix, "student", experiment.prompts("student"))
             for task in other_worlds(branch.task, condition, "student")
         ]
         siblings = {sibling.turn.own_text for sibling in branch.siblings if sibling.turn.party == "student"}
@@ -124,7 +124,7 @@ def _seen(experiment: Experiment, row: Row, dialogue: Dialogue | None) -> Tried:
         condition = experiment.conditions[dialogue.condition_name]
         last = max(i for i, turn in enumerate(dialogue.turns) if turn.party == "student")
         views = [
-            view(task, condition, dialogue.turns[: last + 1], "student", experiment.student.system)
+            view(task, condition, dialogue.turns[: last + 1], "student", experiment.prompts("student"))
             for task in other_worlds(dialogue.task, condition, "student")
         ]
     different = [m["content"] for shown in views for m, e in zip(row["messages"], shown, strict=False) if m != e]

@@ -151,7 +151,7 @@ async def clarification(sitting: Sitting) -> list[Case]:
 
 
 async def _task(sitting: Sitting, task: Task) -> Hits:
-    messages = view(task, OPENING, [], "student", sitting.system)
+    messages = view(task, OPENING, [], "student", sitting.prompts)
     drawn = await sitting.sample(messages, sitting.experiment.exams.samples, task.id, "first")
     turns = await sitting.turns(task, drawn)
     asks = [asks_for_something(student_reading(task, [turn], 0)) for turn in turns]

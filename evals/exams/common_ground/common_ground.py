@@ -118,7 +118,7 @@ async def _talk(sitting: Sitting, ground: Ground, sample: int) -> Hits:
     rng = random.Random(key)
 
     async def student(name: object) -> Turn:
-        messages = view(ground.task, OPENING, turns, "student", sitting.system)
+        messages = view(ground.task, OPENING, turns, "student", sitting.prompts)
         return await speak(sitting.student, messages, "student", sitting.settings, stream(key, name))
 
     turns.append(await student(0))

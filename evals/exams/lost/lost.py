@@ -122,7 +122,7 @@ async def played(sitting: Sitting, task: Task, sample: int) -> dict[str, list[Tu
 
     async def answered(mode: str, turns: list[Turn], of: Task = task) -> list[Turn]:
         seed = stream(sitting.key(task.id, sample, "lost", mode, len(turns)))
-        messages = view(of, OPENING, turns, "student", sitting.system)
+        messages = view(of, OPENING, turns, "student", sitting.prompts)
         return [*turns, await speak(sitting.student, messages, "student", sitting.settings, seed)]
 
     sharded = await answered("sharded", [])

@@ -51,7 +51,7 @@ async def sit(sitting: Sitting) -> list[Case]:
 
 async def _task(sitting: Sitting, task: Task) -> Hits:
     settings, k = sitting.settings, sitting.experiment.exams.beliefs
-    opening = view(task, OPENING, [], "student", sitting.system)
+    opening = view(task, OPENING, [], "student", sitting.prompts)
     before = await sitting.believe(sitting.student, opening, k, sitting.key(task.id, "experts before"), task)
     if not before.answer:
         return []

@@ -12,8 +12,8 @@ from evals.exams.private.scenarios import HOURS, NOTHING, numbers
 from evals.sitting.scripted_student import Scripted
 from pipeline.core.schema import Message
 from pipeline.engines.model import Sampling
-from pipeline.knowledge.briefing import SCRIPT
 
+SCRIPT = "Write the whole talk"  # stands in the closed prompts of a writer of both sides, which scripts read
 _FACT = re.compile(r"^\w+ (?:wants to|is free)[^.]*\.|(?<=\. )\w+ (?:wants to|is free)[^.]*\.")
 
 

@@ -92,10 +92,10 @@ async def _talk(sitting: Sitting, scenario: Scenario, mode: str, sample: int) ->
     turns: list[Turn] = []
     for i in range(2 * settings.turns):
         if i % 2 == 0:
-            messages = view(mine, TALKS[mode], turns, "student", sitting.system)
+            messages = view(mine, TALKS[mode], turns, "student", sitting.prompts)
             turns.append(await speak(sitting.student, messages, "student", settings, stream(key, "student", i)))
         else:
-            messages = view(theirs, TALKS[mode], turns, "partner", sitting.experiment.partner.system)
+            messages = view(theirs, TALKS[mode], turns, "partner", sitting.experiment.prompts("partner"))
             turns.append(await speak(sitting.peer, messages, "partner", settings, stream(key, "partner", i)))
         if ending(turns) is not None:
             break
@@ -109,7 +109,7 @@ async def _script(sitting: Sitting, scenario: Scenario, sample: int) -> Hits:
         settings.temperature,
         stream(sitting.key(task.id, sample), "script"),
     )
-    script = await sitting.student.complete(script_view(scenario.both(), MINDREADERS, sitting.system), request)
+    script = await sitting.student.complete(script_view(scenario.both(), MINDREADERS, sitting.prompts), request)
     try:
         written = script_turns(script.text, sitting.student)[: 2 * settings.turns]
     except UnparsedScript:
@@ -136,12 +136,12 @@ def told(scenario: Scenario, mode: str, turns: list[Turn]) -> Hits:
 async def _offers(sitting: Sitting, scenario: Scenario, sample: int) -> Hits:
     task, settings = scenario.seat("student"), sitting.settings
     key = sitting.key(task.id, sample)
-    opening = view(task, AGENTS, [], "student", sitting.system)
+    opening = view(task, AGENTS, [], "student", sitting.prompts)
     first = await speak(sitting.student, opening, "student", settings, stream(key, "student", 0))
     hits: Hits = []
     for name, offer in (("bad", scenario.bad), ("good", scenario.good)):
         turns = [first, Turn(party="partner", text=OFFER.format(offer))]
-        messages = view(task, AGENTS, turns, "student", sitting.system)
+        messages = view(task, AGENTS, turns, "student", sitting.prompts)
         reply = await speak(sitting.student, messages, "student", settings, stream(key, "student", 2))
         hits.append((task.id, f"agreeable@{name}", float(taken(reply.text, numbers(turns[1].text)) == offer)))
     return hits

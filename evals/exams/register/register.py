@@ -78,7 +78,7 @@ async def _talk(sitting: Sitting, task: Task, sample: int) -> Hits:
     key = sitting.key(task.id, "register", sample)
 
     async def student(turns: list[Turn], name: object) -> Turn:
-        messages = view(task, OPENING, turns, "student", sitting.system)
+        messages = view(task, OPENING, turns, "student", sitting.prompts)
         return await speak(sitting.student, messages, "student", sitting.settings, stream(key, name))
 
     first = await student([], 0)

@@ -91,7 +91,7 @@ async def updating(sitting: Sitting) -> list[Case]:
     """`exams.episodes` attempts at every full task, each with its evidence and the null turn, by either agency."""
 
     async def attempted(task: Task, sample: int) -> Hits:
-        opening = view(task, OPENING, [], "student", sitting.system)
+        opening = view(task, OPENING, [], "student", sitting.prompts)
         seed = stream(sitting.key(task.id, sample, "attempt"))
         first = await speak(sitting.student, opening, "student", sitting.settings, seed)
         named = (await sitting.last(task, [first])).attempt
@@ -134,9 +134,9 @@ async def _kept(
 ) -> Hits:
     """Whether each private draw after the student's next turn names the attempt."""
     seed = stream(sitting.key(task.id, sample, "reply"))
-    messages = view(task, OPENING, turns, "student", sitting.system)
+    messages = view(task, OPENING, turns, "student", sitting.prompts)
     reply = await speak(sitting.student, messages, "student", sitting.settings, seed)
-    after = probe(view(task, OPENING, [*turns, reply], "student", sitting.system), sitting.settings.probe)
+    after = probe(view(task, OPENING, [*turns, reply], "student", sitting.prompts), sitting.settings.probe)
     k = sitting.experiment.exams.beliefs
     draws = await sitting.sample(after, k, task.id, sample, metric, agency)
     answers = [does.attempt for does in await asyncio.gather(*(sitting.answer(task, draw.text) for draw in draws))]

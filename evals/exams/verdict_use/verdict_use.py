@@ -214,7 +214,7 @@ async def _reply(sitting: Sitting, task: Task, arm: str, other: int, sample: int
     key = sitting.key(task.id, sample, "verdict_use")
     draft, posed = _draft(task), task.model_copy(update={"question": task.full_question})
     turns = [Turn(party="student", text=draft.text), Turn(party="partner", text=heard(draft, arm, other, key))]
-    messages = view(posed, OPENING, turns, "student", sitting.system)
+    messages = view(posed, OPENING, turns, "student", sitting.prompts)
     reply = await speak(sitting.student, messages, "student", sitting.settings, stream(key))
     answer = (await sitting.last(posed, [*turns, reply])).attempt
     return [(_problem(task), f"{metric}@{arm}", float(hit)) for metric, hit in figures(task, other, reply.text, answer)]

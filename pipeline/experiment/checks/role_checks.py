@@ -6,7 +6,7 @@ Raises ValueError, which a config's reader tells with the file and the key.
 from __future__ import annotations
 
 from pipeline.experiment.fields import WHOLE, Fields
-from pipeline.experiment.roles import Role
+from pipeline.experiment.roles import ROLES, Role
 
 
 def check_engine_names(experiment: Fields) -> None:
@@ -35,6 +35,8 @@ def check_roles(experiment: Fields) -> None:
                 f"dialogue.deterministic: true needs a batch of one, which {key} {kind!r} cannot promise. Set {key}: "
                 "transformers"
             )
+    for name in ROLES:
+        experiment.prompts(name)
     _check_memory(experiment)
     _check_judge(experiment)
 

@@ -19,7 +19,6 @@ from pipeline.core.schema import Fact, Message, Task, Turn
 from pipeline.engines.model import Completion, Sampling
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
-from pipeline.knowledge.briefing import SCRIPT
 from pipeline.knowledge.view import probe, script_view, view
 from pipeline.tasks.loading import load_tasks
 from tests.builders import small_experiment
@@ -74,7 +73,11 @@ class Obedient(Thinker):
 
     async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
         last = messages[-1]["content"].splitlines()[-1]
-        forms = {"yes or no": "Yes.", "only your own answer": "The answer is 9.", SCRIPT: "Student: Hi.\nPartner: Ho."}
+        forms = {
+            "yes or no": "Yes.",
+            "only your own answer": "The answer is 9.",
+            "Write the whole talk": "Student: Hi.\nPartner: Ho.",
+        }
         return Completion(next((text for form, text in forms.items() if form in last), "Well."), 1, 1)
 
 

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.core.schema import Fact, Task, Turn
@@ -11,6 +11,7 @@ from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.known import known
 from pipeline.knowledge.partition import PARTITIONS, VERDICT
 from pipeline.knowledge.view import probe, view
+from pipeline.prompts.prompts import SETS, Prompts
 from pipeline.tasks.word_problems import make_task
 
 ROWS = [Condition(partition=name, voice="model" if name == "script" else "rule") for name in PARTITIONS]
@@ -19,6 +20,7 @@ LINES = st.lists(
     st.sampled_from(["How many pens does Tom have?", "I guess the answer is 3.", "Okay.", "No."]), max_size=6
 )
 seeds = st.integers(0, 10_000)
+words = st.sampled_from([Prompts(name) for name in SETS])
 
 
 def talk(lines: list[str]) -> list[Turn]:
@@ -44,11 +46,11 @@ def secret(task: Task, number: str = "987", more: int = 0) -> Task:
     )
 
 
-def apart(shows, task: Task, condition: Condition, turns: list[Turn], party: str) -> bool:
+def apart(shows, task: Task, condition: Condition, turns: list[Turn], party: str, *prompts: Prompts) -> bool:
     """Whether a view tells two tasks apart that differ in hidden things alone, and in how many there are."""
     open_part = task.model_copy(update={"facts": tuple(fact for fact in task.facts if fact.public)})
     worlds = [secret(task), secret(task, "876", more=1), secret(open_part, "765")]
-    return len({str(shows(world, condition, turns, party)) for world in worlds}) > 1
+    return len({str(shows(world, condition, turns, party, *prompts)) for world in worlds}) > 1
 
 
 BLIND = [(c, "student") for c in SAME_OPENING] + [
@@ -56,9 +58,10 @@ BLIND = [(c, "student") for c in SAME_OPENING] + [
 ]
 
 
-@given(seeds, LINES, st.sampled_from(["full", "underspecified"]), st.sampled_from(BLIND))
-def test_a_view_does_not_tell_apart_what_differs_in_hidden_things_alone(seed, lines, specification, reader):
-    assert not apart(view, make_task(seed, specification), reader[0], talk(lines), reader[1])
+@settings(deadline=None)
+@given(seeds, LINES, st.sampled_from(["full", "underspecified"]), st.sampled_from(BLIND), words)
+def test_a_view_does_not_tell_apart_what_differs_in_hidden_things_alone(seed, lines, specification, reader, prompts):
+    assert not apart(view, make_task(seed, specification), reader[0], talk(lines), reader[1], prompts)
 
 
 def adds(line, to: str):
@@ -89,64 +92,75 @@ def test_a_view_that_shows_hidden_things_is_told_from_one_that_does_not(name, sp
     assert apart(shows, make_task(1, specification), Condition(partition=partition), talk(["I guess it."]), party)
 
 
-@given(seeds, LINES, st.sampled_from(["full", "underspecified"]))
-def test_nothing_hidden_reaches_the_student_unless_a_turn_says_it(seed, lines, specification):
+@settings(deadline=None)
+@given(seeds, LINES, st.sampled_from(["full", "underspecified"]), words)
+def test_nothing_hidden_reaches_the_student_unless_a_turn_says_it(seed, lines, specification, prompts):
     task = secret(make_task(seed, specification))
     for condition in ROWS:
         if condition.partition in ("mindreader", "jigsaw"):
             continue
-        text = str(view(task, condition, talk(lines), "student"))
+        text = str(view(task, condition, talk(lines), "student", prompts))
         assert not re.search(r"987", text), condition.partition
 
 
-@given(seeds, LINES, st.sampled_from(["full", "underspecified"]))
-def test_a_symmetric_partner_sees_nothing_hidden_either(seed, lines, specification):
+@settings(deadline=None)
+@given(seeds, LINES, st.sampled_from(["full", "underspecified"]), words)
+def test_a_symmetric_partner_sees_nothing_hidden_either(seed, lines, specification, prompts):
     task = secret(make_task(seed, specification))
-    assert not re.search(r"987", str(view(task, Condition(partition="symmetric"), talk(lines), "partner")))
+    assert not re.search(r"987", str(view(task, Condition(partition="symmetric"), talk(lines), "partner", prompts)))
 
 
-@given(seeds)
-def test_the_students_opening_is_the_same_bytes_where_its_row_is_the_same(seed):
+@settings(deadline=None)
+@given(seeds, words)
+def test_the_students_opening_is_the_same_bytes_where_its_row_is_the_same(seed, prompts):
     task = make_task(seed, "underspecified")
-    assert len({str(view(task, condition, [], "student")) for condition in SAME_OPENING}) == 1
+    assert len({str(view(task, condition, [], "student", prompts)) for condition in SAME_OPENING}) == 1
 
 
-def test_only_the_label_axis_changes_the_opening_word():
-    task = make_task(1, "full")
-    plain = view(task, Condition(partition="symmetric"), [], "student")[0]["content"]
-    sham = view(task, Condition(partition="symmetric", label="teacher"), [], "student")[0]["content"]
+@pytest.mark.parametrize("name", SETS)
+def test_only_the_label_axis_changes_the_opening_word(name):
+    task, prompts = make_task(1, "full"), Prompts(name)
+    plain = str(view(task, Condition(partition="symmetric"), [], "student", prompts))
+    sham = str(view(task, Condition(partition="symmetric", label="teacher"), [], "student", prompts))
     assert plain.replace("partner", "teacher") == sham and plain != sham
 
 
-@given(seeds, LINES, st.sampled_from(ROWS), st.sampled_from(["student", "partner"]))
-def test_views_are_append_only(seed, lines, condition, party):
-    turns = talk(lines)
+@settings(deadline=None)
+@given(seeds, LINES, st.sampled_from(ROWS), st.sampled_from(["student", "partner"]), words)
+def test_views_are_append_only(seed, lines, condition, party, prompts):
+    turns, task = talk(lines), make_task(seed, "underspecified")
 
     def text(n: int) -> str:
-        return "".join(
-            m["role"][0] + m["content"] for m in view(make_task(seed, "underspecified"), condition, turns[:n], party)
-        )
+        return "".join(m["role"][0] + m["content"] for m in view(task, condition, turns[:n], party, prompts))
 
     for n in range(1 if party == "partner" else 0, len(turns)):
         assert text(n + 1).startswith(text(n))
 
 
-@given(seeds, LINES, st.sampled_from(ROWS), st.sampled_from(["student", "partner"]))
-def test_roles_alternate_and_own_turns_are_the_assistants(seed, lines, condition, party):
-    messages = view(make_task(seed, "full"), condition, talk(lines), party)
+@settings(deadline=None)
+@given(seeds, LINES, st.sampled_from(ROWS), st.sampled_from(["student", "partner"]), words)
+def test_roles_alternate_and_own_turns_are_the_assistants(seed, lines, condition, party, prompts):
+    messages = view(make_task(seed, "full"), condition, talk(lines), party, prompts)
     roles = [message["role"] for message in messages]
-    assert roles == ["user" if i % 2 == 0 else "assistant" for i in range(len(roles))]
+    spoken = roles[1:] if prompts.set != "closed" else roles
+    assert spoken == ["user" if i % 2 == 0 else "assistant" for i in range(len(spoken))]
+    assert spoken == roles or roles[0] == "system"
     own = [turn.text for turn in talk(lines) if turn.party == party]
     assert [m["content"] for m in messages if m["role"] == "assistant"] == own
 
 
-def test_the_verdict_is_shown_to_the_verifying_partner_alone():
-    task = make_task(3, "full")
+@pytest.mark.parametrize(
+    ("name", "note"), [("closed", "check says that this is right"), ("chat", "a check found this answer right.]")]
+)
+def test_the_verdict_is_shown_to_the_verifying_partner_alone(name, note):
+    task, prompts = make_task(3, "full"), Prompts(name)
     turns = [Turn(party="student", text=f"The answer is {task.answer}.")]
     for condition in ROWS:
-        shown = "check says that this is right" in str(view(task, condition, turns, "partner"))
+        shown = view(task, condition, turns, "partner", prompts)[-1]["content"].endswith(
+            (f"{note}", f"{note})", f"{note}.)")
+        )
         assert shown == (VERDICT in (condition.row.partner or ()))
-        assert "check says" not in str(view(task, condition, turns, "student"))
+        assert note not in str(view(task, condition, turns, "student", prompts))
 
 
 def test_jigsaw_shares_are_disjoint_and_together_whole():

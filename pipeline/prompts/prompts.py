@@ -1,0 +1,208 @@
+"""The words that models are prompted with: Jinja templates in files, per role and partition, in sets that ship.
+
+`closed` has the words that the embedded base was made with. `chat` is for real models: a briefing in the system
+message. `instructed` is `chat` with a student that is told how to behave. A folder of one's own replaces the templates
+that it has files for; a file may extend the one that it replaces: {% extends "chat/partner/facts.j2" %}.
+
+What a template may name is in `NAMES`. Nothing is known here: `pipeline.knowledge.view` says what goes into a template.
+
+    maieutic preview configs/quickstart.yaml     # prints what either party reads
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, get_args
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template, TemplateError, meta, nodes
+
+from pipeline.core.errors import ConfigError
+from pipeline.core.schema import digest
+
+Set = Literal["closed", "chat", "instructed"]
+SETS: tuple[Set, ...] = get_args(Set)
+TEMPLATES = Path(__file__).with_name("templates")
+# Where a set has no file of a name, these have it.
+_BEHIND: dict[Set, tuple[str, ...]] = {
+    "closed": ("closed", "shared"),
+    "chat": ("chat", "shared"),
+    "instructed": ("instructed", "chat", "shared"),
+}
+_KNOWN = frozenset({"question", "entry", "other", "facts", "solution", "answer", "program", "where", "what"})
+_PARTNER = _KNOWN | {"you", "verdicts", "share", "believes_false_key", "disclosure", "reveal", "both_know"}
+# What the templates of a name, or of a folder, may name; docs/prompts.md says what each is.
+NAMES: dict[str, frozenset[str]] = {
+    "student": _KNOWN | {"memories"},
+    "partner": _PARTNER,
+    "script": _PARTNER,
+    "notice": frozenset({"right", "printed", "other", "entry"}),
+    "question": frozenset({"other"}),
+}
+
+
+class Briefing(NamedTuple):
+    """What a party reads before the first turn; either may be empty."""
+
+    system: str
+    opening: str  # the beginning of the first user message
+
+
+@dataclass(frozen=True)
+class Prompts:
+    """The templates of one role: a set, and a folder of one's own before it ('' where there is none)."""
+
+    set: Set = "closed"
+    own: str = ""
+
+    @property
+    def says(self) -> str:
+        """Which they are, for people."""
+        own = f", with templates of one's own from `{Path(self.own).name}`" if self.own else ""
+        return f"prompts `{self.set}`{own}"
+
+    def brief(self, names: tuple[str, ...], known: Mapping[str, Any]) -> Briefing:
+        """The blocks `system` and `opening` of the first template that is there. Raises ConfigError."""
+        environment = _environment(self)
+        template = environment.select_template([f"{name}.j2" for name in names])
+        blocks = _blocks(template, known)
+        return Briefing(blocks.get("system", ""), blocks.get("opening", ""))
+
+    def text(self, name: str, known: Mapping[str, Any]) -> str:
+        """A template that is one text. Raises ConfigError."""
+        template = _environment(self).get_template(f"{name}.j2")
+        try:
+            return template.render(known).rstrip("\n")
+        except Exception as error:
+            raise _failed(error, template) from error
+
+    def shapes(self, *names: str) -> str:
+        """A hash of the first template that is there and of all that it is made of."""
+        environment = _environment(self)
+        template = environment.select_template([f"{name}.j2" for name in names])
+        assert template.name is not None
+        return digest(*_sources(environment, template.name))
+
+
+CLOSED_PROMPTS = Prompts("closed")
+CHAT_PROMPTS = Prompts("chat")
+
+
+def prompts_of(name: str, default: Set) -> Prompts:
+    """The prompts that a config names: `auto` (the default set), a set, or a folder, which has the default behind it.
+
+    Raises ConfigError where there is no such folder, or a template in it could not be used.
+    """
+    if name == "auto":
+        return Prompts(default)
+    if name in SETS:
+        return Prompts(name)
+    folder = Path(name).expanduser()
+    if not folder.is_dir():
+        raise ConfigError(
+            f"{name!r} is no set of prompts and no folder. Known: auto, {', '.join(SETS)}, or a folder of templates "
+            "(docs/prompts.md)"
+        )
+    prompts = Prompts(default, str(folder))
+    _environment(prompts)
+    return prompts
+
+
+@lru_cache(maxsize=32)
+def _environment(prompts: Prompts) -> Environment:
+    """The templates of a role by name; those of a set by `SET/name` too. Raises ConfigError for a broken one."""
+    own = [prompts.own] if prompts.own else []
+    sets = [str(TEMPLATES / name) for name in _BEHIND[prompts.set]]
+    environment = Environment(
+        loader=FileSystemLoader([*own, *sets, str(TEMPLATES)]),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,
+    )
+    for folder in own:
+        _check(environment, Path(folder))
+    return environment
+
+
+def _check(environment: Environment, folder: Path) -> None:
+    """Every file of a folder of one's own replaces something (or begins with _), parses, and names what there is."""
+    there = {path.relative_to(TEMPLATES / name) for name in SETS for path in (TEMPLATES / name).rglob("*.j2")}
+    there |= {path.relative_to(TEMPLATES / "shared") for path in (TEMPLATES / "shared").rglob("*.j2")}
+    files = sorted(folder.rglob("*.j2"))
+    if not files:
+        raise ConfigError(f"{folder}: no template in this folder. Expected files such as student.j2, partner/facts.j2")
+    for path in files:
+        name = path.relative_to(folder)
+        if name not in there and not name.name.startswith("_"):
+            known = ", ".join(sorted(each.as_posix() for each in there if not each.name.startswith("_")))
+            raise ConfigError(
+                f"{path}: no template is called {name.as_posix()!r}, so it would never be read. Known: {known}; "
+                "a name that begins with _ is a part of others"
+            )
+        for line, what in _lacks(environment, path, name):
+            raise ConfigError(f"{path}:{line}: {what}")
+
+
+def _lacks(environment: Environment, path: Path, name: Path) -> Iterator[tuple[int, str]]:
+    """Lines, and what they name that is not there. Raises ConfigError where the file cannot be parsed."""
+    try:
+        tree = environment.parse(path.read_text(encoding="utf-8"), name.as_posix(), str(path))
+        unknown = meta.find_undeclared_variables(tree) - environment.globals.keys() - _may_name(name)
+    except TemplateError as error:
+        raise _failed(error) from error
+    for node in tree.find_all(nodes.Name):
+        if node.name in unknown and not name.name.startswith("_"):  # a part may be given names by what includes it
+            yield node.lineno, f"{node.name!r} is not defined. Known here: {', '.join(sorted(_may_name(name)))}"
+    there = environment.list_templates()
+    for other in tree.find_all(nodes.Stmt):
+        match other:
+            case nodes.Extends(template=named) | nodes.Include(template=named) | nodes.Import(template=named):
+                if isinstance(named, nodes.Const) and named.value not in there:
+                    yield other.lineno, f"there is no template {named.value!r}"
+
+
+def _may_name(template: Path) -> frozenset[str]:
+    return NAMES.get(template.parts[0].removesuffix(".j2"), frozenset())
+
+
+def _blocks(template: Template, known: Mapping[str, Any]) -> dict[str, str]:
+    """The text of each block, as the template and those that it extends have it."""
+    context = template.new_context(dict(known))
+    try:
+        for _ in template.root_render_func(context):  # finds the blocks of all that it extends
+            pass
+        wanted = [name for name in ("system", "opening") if name in context.blocks]
+        return {name: "".join(context.blocks[name][0](context)).rstrip("\n") for name in wanted}
+    except Exception as error:
+        raise _failed(error, template) from error
+
+
+def _failed(error: Exception, template: Template | None = None) -> ConfigError:
+    """With the file and the line of a template."""
+    file, line = getattr(error, "filename", None), getattr(error, "lineno", None)
+    if template is not None:
+        try:
+            template.environment.handle_exception()  # raises it again, with the lines of templates in its traceback
+        except Exception as again:
+            frames = [f for f in traceback.extract_tb(again.__traceback__) if f.filename.endswith(".j2")]
+            file, line = (frames[-1].filename, frames[-1].lineno) if frames else (file or template.filename, line)
+    where = f"{file}:{line}" if line else str(file)
+    return ConfigError(f"{where}: {error.message if isinstance(error, TemplateError) else error}")
+
+
+def _sources(environment: Environment, name: str) -> list[str]:
+    """The text of a template and of all that it extends, includes or imports, in the order of their names."""
+    found: dict[str, str] = {}
+    waiting = [name]
+    while waiting:
+        name = waiting.pop()
+        assert environment.loader is not None
+        source, file, _ = environment.loader.get_source(environment, name)
+        if str(file) not in found:
+            found[str(file)] = source
+            waiting += filter(None, meta.find_referenced_templates(environment.parse(source)))
+    return sorted(found.values())

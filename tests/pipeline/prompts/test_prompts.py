@@ -1,0 +1,131 @@
+"""The templates that ship name only what there is, and one's own replace just those that they hold."""
+
+from pathlib import Path
+
+import pytest
+
+from pipeline.core.errors import ConfigError
+from pipeline.core.schema import Turn
+from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.partition import PARTITIONS
+from pipeline.knowledge.view import view
+from pipeline.prompts.prompts import CHAT_PROMPTS, CLOSED_PROMPTS, SETS, TEMPLATES, Prompts, prompts_of
+
+WITH_PARTNER = [name for name, row in PARTITIONS.items() if row.partner is not None and not row.one_writer]
+FACTS = Condition(partition="facts", voice="model")
+TURN = [Turn(party="student", text="How many?")]
+
+
+def reads(task, prompts: Prompts, condition: Condition = FACTS, party: str = "partner") -> str:
+    return "\n".join(message["content"] for message in view(task, condition, TURN, party, prompts))
+
+
+@pytest.fixture
+def own(tmp_path):
+    """Writes templates, and gives the prompts with them before `chat`."""
+
+    def write(**files: str) -> Prompts:
+        for name, text in files.items():
+            path = tmp_path / f"{name.replace('__', '/')}.j2"
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        return prompts_of(str(tmp_path), "chat")
+
+    return write
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_the_sets_that_ship_pass_the_checks_of_ones_own(name):
+    prompts_of(str(TEMPLATES / name), "chat")
+
+
+@pytest.mark.parametrize("partition", WITH_PARTNER)
+def test_a_chat_partner_has_role_goal_two_dos_two_donts_length_and_one_example(partition, underspecified):
+    condition = Condition(partition=partition, voice="model")
+    briefing = view(underspecified[0], condition, TURN, "partner", CHAT_PROMPTS)[0]["content"]
+    parts = dict(part.split("\n", 1) for part in briefing.split("# ")[1:] if "\n" in part)
+    assert {"Goal", "Do", "Don't", "Form", "Example, from another conversation"} <= set(parts)
+    for part in ("Do", "Don't"):
+        assert parts[part].count("\n- ") + parts[part].startswith("- ") == 2, part
+    assert 2 <= parts["Example, from another conversation"].count("\nYou: ") <= 3
+
+
+@pytest.mark.parametrize("partition", PARTITIONS)
+def test_a_students_prompt_names_no_behaviour_under_test_and_instructed_does(partition, underspecified):
+    condition = Condition(partition=partition, voice="model" if partition == "script" else "rule")
+    words = "ask question guess agree disagree check verify missing lack hint help doubt confirm unsure know".split()
+    neutral, ordered = (
+        view(underspecified[0], condition, [], "student", Prompts(name))[0]["content"].lower().replace("unknown", "")
+        for name in ("chat", "instructed")
+    )
+    assert not [word for word in words if word in neutral.split("# form")[0]]
+    assert "ask your partner" in ordered and ordered.startswith(neutral[:200])
+
+
+def test_a_folder_replaces_just_the_templates_that_it_holds(own, underspecified):
+    task = underspecified[0]
+    prompts = own(partner__facts="{% block opening %}Psst: {{ facts | join(' ') }}{% endblock %}")
+    assert view(task, FACTS, TURN, "partner", prompts) == [
+        {"role": "user", "content": f"Psst: {' '.join(fact.text for fact in task.missing)}\n\nHow many?"}
+    ]
+    for condition, party in ((FACTS, "student"), (Condition(partition="key", voice="model"), "partner")):
+        assert reads(task, prompts, condition, party) == reads(task, CHAT_PROMPTS, condition, party)
+
+
+def test_a_template_of_ones_own_may_extend_the_one_that_it_replaces(own, underspecified):
+    text = '{% extends "chat/partner/facts.j2" %}{% block length %}\nIn rhyme.\n{% endblock %}'
+    found, shipped = (reads(underspecified[0], prompts) for prompts in (own(partner__facts=text), CHAT_PROMPTS))
+    assert found == shipped.replace("One or two short sentences, in plain words.", "In rhyme.") != shipped
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "said"),
+    [
+        ("{% block system %}\n\n{{ anser }}{% endblock %}", 3, "'anser' is not defined. Known here: answer"),
+        ("{% block system %}\n{% if memories %}{% endif %}{% endblock %}", 2, "'memories' is not defined"),
+        ("\n{% block system %}", 2, "Unexpected end of template"),
+        ("\n{% extends 'chat/partner/fact.j2' %}", 2, "there is no template 'chat/partner/fact.j2'"),
+    ],
+)
+def test_a_name_that_is_not_there_is_an_error_with_file_and_line(own, text, line, said):
+    with pytest.raises(ConfigError, match=rf"facts\.j2:{line}: {said}"):
+        own(partner__facts=text)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{% block system %}\n{{ question.text }}\n{% endblock %}", r"facts\.j2:2: .* has no attribute 'text'"),
+        ("{% block system %}\n\n{{ 1 / 0 }}{% endblock %}", r"facts\.j2:3: division by zero"),
+    ],
+)
+def test_what_fails_in_a_template_is_an_error_with_file_and_line(own, text, said, underspecified):
+    prompts = own(partner__facts=text)
+    with pytest.raises(ConfigError, match=said):
+        reads(underspecified[0], prompts)
+
+
+def test_a_part_of_others_need_replace_nothing(own):
+    assert own(_part="{{ given }}", student="{% block opening %}Hm.{% endblock %}")
+
+
+def test_a_file_that_replaces_nothing_is_an_error(own):
+    with pytest.raises(ConfigError, match=r"no template is called 'partner/fact\.j2'.*partner/facts\.j2"):
+        own(partner__fact="Hm.")
+
+
+def test_prompts_that_are_nowhere_are_an_error_that_names_what_there_is(tmp_path):
+    for name in ("chatty", str(tmp_path / "none")):
+        with pytest.raises(ConfigError, match="auto, closed, chat, instructed, or a folder"):
+            prompts_of(name, "chat")
+    with pytest.raises(ConfigError, match="no template in this folder"):
+        prompts_of(str(tmp_path), "chat")
+
+
+def test_a_hash_of_the_words_changes_with_what_a_template_is_made_of_alone(own, tmp_path):
+    before = own(partner__facts='{% extends "chat/partner/facts.j2" %}', _part="Hm.")
+    hashes = [before.shapes(name) for name in ("partner/facts", "partner/key", "student")]
+    assert hashes[1:] == [CHAT_PROMPTS.shapes(name) for name in ("partner/key", "student")]
+    assert hashes[0] != CHAT_PROMPTS.shapes("partner/facts")
+    Path(tmp_path, "partner/facts.j2").write_text('{% extends "chat/partner/facts.j2" %} ', encoding="utf-8")
+    assert before.shapes("partner/facts") != hashes[0] and CLOSED_PROMPTS.shapes("student") not in hashes
