@@ -37,15 +37,18 @@ async def question_instead(episode: Episode, turns: Sequence[Turn], seed: int) -
     before, replaced = turns[:-1], turns[-1]
     if episode.condition.voice == "rule":
         question = rule_question(episode.task, episode.condition, before)
-        return replaced.model_copy(update={"text": question, "finished": True, "heard": None})
+        return _asks(replaced, question, replaced.tokens)
     sampling = Sampling(episode.settings.max_tokens, episode.settings.temperature, seed)
     seen = question_view(episode.task, episode.condition, turns, episode.cast.partner_prompts)
     written = await episode.partner.complete(seen, sampling)
     # Both were sampled, and the budget counts both.
-    tokens = replaced.tokens + written.tokens
-    return replaced.model_copy(
-        update={"text": model_question(written.text), "tokens": tokens, "finished": True, "heard": None}
-    )
+    return _asks(replaced, model_question(written.text), replaced.tokens + written.tokens)
+
+
+def _asks(replaced: Turn, question: str, tokens: int) -> Turn:
+    """The turn with a question in its place; of what it was, nothing stays."""
+    gone = {"heard": None, "check": None, "reasoning": "", "keeps_reasoning": False}
+    return replaced.model_copy(update={"text": question, "tokens": tokens, "finished": True, **gone})
 
 
 def rule_question(task: Task, condition: Condition, turns: Sequence[Turn]) -> str:

@@ -14,6 +14,7 @@ from pipeline.dialogue.turn_taking import play
 from pipeline.experiment.settings import DialogueSettings
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.view import view
+from pipeline.prompts.prompts import Prompts
 from tests.fakes import Parrot
 
 PRIMED = Condition(partition="facts", method="q_priming")
@@ -76,6 +77,20 @@ def test_a_model_that_writes_questions_reads_its_own_view_and_the_student_never_
     secret = task.missing[0].text
     assert secret in writer.seen[0][0]["content"]
     assert not any(secret in message["content"] for messages in student.seen for message in messages)
+
+
+@pytest.mark.parametrize("name", ["closed", "chat"])
+def test_the_writer_of_a_question_sees_the_attempt_that_it_replaces(underspecified, name):
+    task, condition = underspecified[0], Condition(partition="facts", method="q_priming", voice="model")
+    lines = ("I count 41 of them, so the answer is 0.", "I am done.")
+    writer = Parrot("How many hats?", "Okay.")
+    cast = Cast(Parrot(*lines), writer, student_prompts=Prompts(name), partner_prompts=Prompts(name))
+    key = keys(task, *lines)
+    asyncio.run(play(Episode(task=task, condition=condition, cast=cast, settings=SETTINGS, key=key)))
+    asked = writer.seen[0][-1]
+    assert asked["role"] == "user" and lines[0] in asked["content"]
+    assert asked["content"].index(lines[0]) < asked["content"].index("one short question")
+    assert lines[0] not in str(writer.seen[1]), "once it is replaced, nobody reads it"
 
 
 @pytest.mark.parametrize(
