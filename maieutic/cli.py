@@ -235,6 +235,23 @@ def society(config: Society, overrides: Overrides = None) -> None:
 
 
 @app.command()
+def base(
+    name: Annotated[str | None, typer.Argument(help="Of a local base, such as smollm2.", show_default=False)] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Make it there, and not where its name is found.", show_default=False)
+    ] = None,
+) -> None:
+    """List the bases that need no hub; or make one, which student.model then finds by its name, and check it."""
+    with _told():
+        from maieutic.local_bases import list_bases, make_base
+        from pipeline.core.errors import ConfigError
+
+        if name is None and out is not None:
+            raise ConfigError("base: --out needs the name of a base")
+        list_bases() if name is None else make_base(name, out)
+
+
+@app.command()
 def doctor(
     config: Annotated[Path | None, typer.Argument(help="Check its engine too.", show_default=False)] = None,
     overrides: Overrides = None,

@@ -44,7 +44,7 @@ from pipeline.experiment.cell import Cell
 from pipeline.knowledge.condition import Method
 from pipeline.runs.directory import adapter_path
 from pipeline.runs.progress import StageProgress, stage
-from training.inputs.job import NothingToTrain, PreparedTrainer, TrainingJob
+from training.inputs.job import NothingToTrain, PreparedTrainer, TrainingJob, in_bf16
 from training.inputs.masks import RowTooLong
 from training.online.grpo import grpo_trainer
 from training.trainers.dpo import dpo_trainer
@@ -100,6 +100,7 @@ def train(cell: Cell, start: Path | None = None) -> Path:
             "optimizer_steps": trainer.state.global_step,
             "trained_tokens": int(prepared.tokens * (trainer.state.epoch or 0) + 0.5),
             "loss": loss,
+            "dtype": "bfloat16" if in_bf16(cell.experiment) else "float32",
             **learned,
             "seconds": time.monotonic() - began,
         }
@@ -133,7 +134,7 @@ def _open_job(cell: Cell, start: Path | None) -> TrainingJob:
     hf_logging.disable_progress_bar()  # ours is the one progress display
     # Weights in the type of the arithmetic: a float32 base would cost a GPU twice the memory.
     model: Any = AutoModelForCausalLM.from_pretrained(
-        weights_at(experiment.student.model), dtype=torch.bfloat16 if settings.bf16 else torch.float32
+        weights_at(experiment.student.model), dtype=torch.bfloat16 if in_bf16(experiment) else torch.float32
     )
     if start is not None:
         return TrainingJob(cell, PeftModel.from_pretrained(model, start, is_trainable=True), tokenizer, None)

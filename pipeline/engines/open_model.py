@@ -17,10 +17,11 @@ _opened: WeakValueDictionary[tuple[Engine, str, str | None], Model] = WeakValueD
 def open_model(engine: Engine, model: str, adapter: str | None = None, deterministic: bool = False) -> Model:
     """The engine of a config with weights: a directory or hub name (or a server's model name), and a LoRA directory.
 
-    `deterministic` is a batch of one (transformers). Raises ConfigError where the weights cannot be used.
+    `deterministic` is a batch of one, in a type that rests on no measurement (transformers). Raises ConfigError where
+    the weights cannot be used.
     """
     if deterministic:
-        engine = engine.model_copy(update={"batch": 1})
+        engine = engine.model_copy(update={"batch": 1, "dtype": engine.fixed_dtype})
     opened = _opened.get((engine, model, adapter))
     if opened is None:
         opened = _opened[engine, model, adapter] = _load(engine, model, adapter)

@@ -16,6 +16,7 @@ from pydantic import Field, field_validator
 from pipeline.core.config_reading import Section
 
 Kind = Literal["transformers", "vllm", "openai", "scripted"]
+Dtype = Literal["float32", "bfloat16"]
 KEY = "OPENAI_API_KEY"
 
 
@@ -27,7 +28,8 @@ class Engine(Section):
     """What answers: `transformers` or `vllm` in this process, `openai` a server, `scripted` a fixed script."""
 
     kind: Kind = Field(default_factory=_best_engine)
-    dtype: Literal["float32", "bfloat16"] = "float32"
+    # auto: bfloat16 with transformers on a CPU that is faster with it, but for embedded bases; else float32.
+    dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     batch: int = Field(default=128, ge=1)  # rows per forward pass (transformers)
 
     # Of vllm. The share is of a GPU's memory, weights included, and is divided between the models of this engine;
@@ -47,6 +49,11 @@ class Engine(Section):
     # when_set: a temperature is sent only where a role's sampling sets one, to servers that refuse any.
     temperature: Literal["always", "when_set"] = "always"
     extra_body: dict[str, Any] = {}  # further keys of each request, such as {reasoning_effort: low}
+
+    @property
+    def fixed_dtype(self) -> Dtype:
+        """Where nothing is measured: in deterministic runs, and in engines with kernels of their own."""
+        return "float32" if self.dtype == "auto" else self.dtype
 
     def __hash__(self) -> int:
         return hash(self.model_dump_json())

@@ -20,11 +20,12 @@ from transformers.utils import logging as hf_logging
 
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Message
+from pipeline.engines.arithmetic import computed_in
 from pipeline.engines.decode import Answer, Generated, PrefixCache, Request, generate, remembers
 from pipeline.engines.model import Completion, ContextOverflow, EngineError, Sampling, check_adapter
 from pipeline.engines.reasoning import read_ids
 from pipeline.engines.settings import Engine
-from pipeline.engines.weights import EMBEDDED, weights_at
+from pipeline.engines.weights import EMBEDDED, not_made, weights_at
 
 # Event-loop turns without a new request after which everyone who was about to ask has asked.
 SETTLED = 10
@@ -151,10 +152,12 @@ def end_tokens(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> se
 def load_tokenizer(name: str) -> PreTrainedTokenizerBase:
     """Of a model as configs name it. Raises ConfigError where there is none, or no chat template."""
     place = weights_at(name)
+    if missing := not_made(name):
+        raise ConfigError(f"model (as in student.model): {missing}")
     if not Path(place).is_dir() and ("/" not in name or name.startswith((".", "/", "~"))):
         raise ConfigError(
             f"model (as in student.model): {name!r} is not a directory. Expected a model directory, a hub "
-            f"name OWNER/NAME, or {EMBEDDED!r}."
+            f"name OWNER/NAME, or a local base such as {EMBEDDED!r} (maieutic base lists them)."
         )
     try:
         tokenizer = AutoTokenizer.from_pretrained(place)
@@ -176,9 +179,10 @@ def load(engine: Engine, name: str, adapter: str | None = None) -> TransformersM
     tokenizer = load_tokenizer(name)
     if adapter is not None:
         check_adapter(adapter)
+    dtype = getattr(torch, computed_in(engine.dtype, name))
     try:
         hf_logging.disable_progress_bar()
-        model: Any = AutoModelForCausalLM.from_pretrained(weights_at(name), dtype=getattr(torch, engine.dtype))
+        model: Any = AutoModelForCausalLM.from_pretrained(weights_at(name), dtype=dtype)
     except (OSError, ValueError, SafetensorError) as error:
         raise ConfigError(
             f"model (as in student.model): no causal language model could be read from {name!r}. ({error})"

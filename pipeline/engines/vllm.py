@@ -55,7 +55,7 @@ CPU_CACHE = 2**30  # bytes of keys and values on a CPU, where nothing says how m
 
 def arguments(settings: Engine, context: int) -> dict[str, Any]:
     """Of every engine that is started here."""
-    chosen: dict[str, Any] = {"dtype": settings.dtype, "max_model_len": context, "enable_prefix_caching": True}
+    chosen: dict[str, Any] = {"dtype": settings.fixed_dtype, "max_model_len": context, "enable_prefix_caching": True}
     if settings.gpu_memory_utilization is not None:
         chosen["gpu_memory_utilization"] = settings.gpu_memory_utilization  # on a CPU, of the machine's memory
     elif not torch.cuda.is_available():
@@ -127,7 +127,8 @@ class Shared:
             options |= {"enable_lora": True, "max_loras": len(adapters) + 1, "max_lora_rank": rank}
         if adapters:
             asked = parity.prompts(self.tokenizer, self.context)
-            wanted = parity.expected(self.name, adapters, self.settings.dtype, asked)  # before the engine takes the GPU
+            # Before the engine takes the GPU.
+            wanted = parity.expected(self.name, adapters, self.settings.fixed_dtype, asked)
         self.adapters = adapters
         try:
             self.engine = AsyncLLM.from_engine_args(
@@ -141,7 +142,7 @@ class Shared:
             raise EngineDown(f"vLLM did not start with {self.name} ({error}). What it printed says why.") from error
         try:
             if adapters:
-                parity.require_parity("vLLM", await self._greedy_scores(asked), wanted, self.settings.dtype)
+                parity.require_parity("vLLM", await self._greedy_scores(asked), wanted, self.settings.fixed_dtype)
             yield
         finally:
             self.engine.shutdown()

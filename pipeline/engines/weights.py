@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from functools import lru_cache
 from pathlib import Path
 
@@ -10,11 +11,27 @@ from pipeline.core.resources import shipped
 from pipeline.core.schema import digest
 
 EMBEDDED = "embedded"  # the base that ships, of 1.5 M parameters
+SMOLLM2 = "smollm2"  # a pretrained model, which `maieutic base smollm2` makes (pipeline/engines/smollm2.py)
 
 
 def weights_at(model: str) -> str:
-    """The directory, or the hub name, of a model as configs name it: `embedded` is the base that ships."""
-    return str(shipped("data", "base")) if model == EMBEDDED else model
+    """The directory, or the hub name, of a model as configs name it: `embedded` and `smollm2` are local bases."""
+    local = {EMBEDDED: shipped("data", "base"), SMOLLM2: _cache() / "maieutic" / "bases" / SMOLLM2}
+    return str(local.get(model, model))
+
+
+def not_made(model: str) -> str:
+    """What to run where a model is a local base that is still to be made here; '' for every other model."""
+    place = weights_at(SMOLLM2)
+    if weights_at(model) != place or Path(place).is_dir():
+        return ""
+    return f"the base {SMOLLM2!r} is not made here yet (it would be in {place}). Run: maieutic base {SMOLLM2}"
+
+
+def _cache() -> Path:
+    """Where programs keep what they can make anew (XDG Base Directory Specification)."""
+    named = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return named if named.is_absolute() else Path.home() / ".cache"
 
 
 @lru_cache(maxsize=64)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pipeline.core.errors import ConfigError
 from pipeline.core.plugins import is_address
-from pipeline.engines.weights import EMBEDDED, is_embedded_base, weights_at
+from pipeline.engines.weights import EMBEDDED, is_embedded_base, not_made, weights_at
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.roles import ROLES
 from pipeline.reading.labelling.labeller import Own
@@ -97,12 +97,15 @@ def _check_models(experiment: Experiment) -> None:
 
 def _check_model(key: str, name: str) -> None:
     directory = Path(weights_at(name))
+    if missing := not_made(name):
+        raise ConfigError(f"{key}: {missing}")
     if not directory.exists():
         if Path(name) == OLD_BASE:
             raise ConfigError(f"{key}: {name!r}: no such directory. The base that ships is called {EMBEDDED!r} now.")
         if _looks_local(name):
             raise ConfigError(
-                f"{key}: {name!r}: no such directory. Expected a model directory, a hub name, or {EMBEDDED!r}."
+                f"{key}: {name!r}: no such directory. Expected a model directory, a hub name, or a local base such as "
+                f"{EMBEDDED!r} (maieutic base lists them)."
             )
         return
     if not (directory / "config.json").is_file():

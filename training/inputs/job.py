@@ -12,6 +12,7 @@ from peft import LoraConfig, PeftModel
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, Trainer
 
 from pipeline.core.errors import ConfigError, MaieuticError
+from pipeline.engines.arithmetic import computed_in
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.settings import Override
@@ -60,7 +61,7 @@ class TrainingJob(NamedTuple):
             "learning_rate": own.learning_rate or settings.learning_rate,
             "per_device_train_batch_size": micro,
             "gradient_accumulation_steps": accumulate,
-            "bf16": settings.bf16,
+            "bf16": in_bf16(self.experiment),
             "gradient_checkpointing": settings.gradient_checkpointing,
             "use_cpu": not torch.accelerator.is_available(),
             "save_strategy": "no",
@@ -80,6 +81,14 @@ class PreparedTrainer(NamedTuple):
     tokens: int  # that carry loss, in one epoch; 0 where `account` knows
     held_out: Dataset | None = None  # scored afterwards, not learned
     account: Callable[[], dict[str, Any]] = dict  # for the record, what is known only once it has been trained
+
+
+def in_bf16(experiment: Experiment) -> bool:
+    """Whether the arithmetic of training is bfloat16, autocast as Hugging Face's trainers do it."""
+    chosen = experiment.training.bf16
+    if chosen != "auto":
+        return chosen
+    return not experiment.dialogue.deterministic and computed_in("auto", experiment.student.model) == "bfloat16"
 
 
 def rows_per_step(experiment: Experiment, method: Method) -> int:

