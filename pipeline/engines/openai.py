@@ -200,11 +200,11 @@ class OpenAIModel:
                     "environment, where it sees this path; or use engine.kind transformers or vllm."
                 ) from None
         asked = parity.prompts(load_tokenizer(self.model), LONG)
-        wanted = await asyncio.to_thread(parity.expected, self.model, [adapter], self.engine.dtype, asked)
+        wanted = await asyncio.to_thread(parity.expected, self.model, [adapter], self.engine.fixed_dtype, asked)
         names = {None: self.model, adapter: self.name}
         try:
             scores = await asyncio.gather(*(self._greedy_scores(name, asked) for name in names.values()))
-            parity.require_parity(self.url, dict(zip(names, scores, strict=True)), wanted, self.engine.dtype)
+            parity.require_parity(self.url, dict(zip(names, scores, strict=True)), wanted, self.engine.fixed_dtype)
         except (NotThere, ValueError, KeyError, IndexError, TypeError, RecursionError) as error:
             raise ConfigError(
                 f"adapter: what {self.url} does with {adapter!r} cannot be checked ({error!r}): token_ids and logprobs "
