@@ -40,14 +40,15 @@ TYPED = tuple(KIND_OF)
 
 
 def failure_of(cell: Cell, id: str, task_id: str, error: Exception) -> Failure:
-    """The failure that an error of `TYPED` is stored as."""
+    """The failure that an error of `TYPED` is stored as. What a judge's engine failed to read is the engine's."""
+    of_engine = isinstance(error, NotRead) and error.engine
     return Failure(
         id=id,
         task_id=task_id,
         condition_name=cell.condition_name,
         seed=cell.seed,
         round=cell.round,
-        kind=KIND_OF[type(error)],
+        kind="engine_error" if of_engine else KIND_OF[type(error)],
         message=str(error),
     )
 

@@ -3,7 +3,7 @@
 The schema goes to engines that hold an answer to one, and into the prompt for all. An answer that does not validate is
 `Unread`, with its reason, and is counted: it never passes for a turn that does nothing.
 
-    reading: {metrics: judge, model: Qwen/Qwen3-4B}
+    reading: {metrics: judge}      # and judge: {model: Qwen/Qwen3-4B}
 """
 
 from __future__ import annotations

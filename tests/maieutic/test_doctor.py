@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +12,7 @@ from aiohttp import web
 from maieutic.doctor import KNOWN_GOOD, Diagnosis, base, engines_of, excluded, known_bad
 from pipeline.experiment.experiment import Experiment
 from tests.builders import small_experiment
+from tests.servers import serving
 
 ROOT = Path(__file__).parents[2]
 
@@ -59,7 +58,7 @@ def experiment(url: str, model: str = "student") -> Experiment:
 
 @pytest.fixture
 def url() -> Iterator[str]:
-    """A server in a thread of its own that serves `student`."""
+    """A server that serves `student`."""
 
     async def answer(request: web.Request) -> web.Response:
         if (await request.json())["model"] != "student":
@@ -70,26 +69,11 @@ def url() -> Iterator[str]:
     async def models(request: web.Request) -> web.Response:
         return web.json_response({"data": [{"id": "student"}]})
 
-    loop, ports = asyncio.new_event_loop(), list[int]()
-
-    async def start() -> web.AppRunner:
-        app = web.Application()
-        app.router.add_post("/v1/chat/completions", answer)
-        app.router.add_get("/v1/models", models)
-        runner = web.AppRunner(app)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        ports.append(runner.addresses[0][1])
-        return runner
-
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
-    runner = asyncio.run_coroutine_threadsafe(start(), loop).result()
-    yield f"http://127.0.0.1:{ports[0]}/v1"
-    asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result()
-    loop.call_soon_threadsafe(loop.stop)
-    thread.join()
-    loop.close()
+    app = web.Application()
+    app.router.add_post("/v1/chat/completions", answer)
+    app.router.add_get("/v1/models", models)
+    with serving(app) as url:
+        yield url
 
 
 def test_a_server_of_the_model_is_ok_and_one_of_another_or_none_is_broken(url: str) -> None:

@@ -51,26 +51,31 @@ class FaultyServer:
             return web.Response(text=text)
         fault = self.rng.choice(FAULTS)
         self.faults[fault] += 1
-        if fault in ("500", "429"):
-            return web.Response(status=int(fault), headers={"Retry-After": "0"}, text=request.headers["Authorization"])
-        if fault == "hang":
-            await asyncio.sleep(3600)
-        assert request.transport is not None
-        if fault == "cut connection":
-            request.transport.close()
-            return web.Response()
-        if fault == "wrong length":
-            response = web.StreamResponse(headers={"Content-Length": str(len(text) + 9)})
-            await response.prepare(request)
-            await response.write(text.encode())
-            request.transport.close()
-            return response
-        broken = {
-            "truncated JSON": text[:-9].encode(),
-            "no choices": json.dumps({"choices": [], "for": request.headers["Authorization"]}).encode(),
-            "not UTF-8": b'{"\xff\xfe": 1}',
-        }
-        return web.Response(body=broken[fault], content_type="application/json", charset="utf-8")
+        return await fail(request, fault, text)
+
+
+async def fail(request: web.Request, fault: str, text: str) -> web.StreamResponse:
+    """What `text` was to be, and how it goes wrong; some faults say the key again."""
+    if fault in ("500", "429"):
+        return web.Response(status=int(fault), headers={"Retry-After": "0"}, text=request.headers["Authorization"])
+    if fault == "hang":
+        await asyncio.sleep(3600)
+    assert request.transport is not None
+    if fault == "cut connection":
+        request.transport.close()
+        return web.Response()
+    if fault == "wrong length":
+        response = web.StreamResponse(headers={"Content-Length": str(len(text) + 9)})
+        await response.prepare(request)
+        await response.write(text.encode())
+        request.transport.close()
+        return response
+    broken = {
+        "truncated JSON": text[:-9].encode(),
+        "no choices": json.dumps({"choices": [], "for": request.headers["Authorization"]}).encode(),
+        "not UTF-8": b'{"\xff\xfe": 1}',
+    }
+    return web.Response(body=broken[fault], content_type="application/json", charset="utf-8")
 
 
 def test_nothing_is_lost_or_doubled_where_three_requests_in_ten_fail(
