@@ -45,7 +45,8 @@ test-slow: env
 test-vllm: .venv-vllm/installed
 	$(VLLM)/maieutic doctor
 	@# Warnings of vLLM's own stand in the way of its import.
-	$(VLLM)/python -m pytest -W default -m slow -s tests/pipeline/engines/test_vllm.py tests/training/test_online_vllm.py
+	$(VLLM)/python -m pytest -W default -m slow -s tests/pipeline/engines/test_vllm.py tests/training/test_online_vllm.py \
+		tests/pipeline/building/test_servers_by_role.py
 
 # What verifiers needs excludes two pins, which are there for vLLM.
 .venv-verifiers/installed: pyproject.toml setup.py constraints.txt environments/maieutic_dialogue/pyproject.toml

@@ -32,8 +32,8 @@ class Engine(Section):
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"
     batch: int = Field(default=128, ge=1)  # rows per forward pass (transformers)
 
-    # Of vllm. The share is of a GPU's memory, weights included, and is divided between the models of this engine;
-    # None: vLLM's own, or an equal part of what others leave where several models run.
+    # Of vllm on a GPU: the share of its memory, weights included, that the models of this engine divide; None: vLLM's
+    # own, or an equal part of what others leave where several models run.
     gpu_memory_utilization: float | None = Field(default=None, gt=0, le=1)
     max_model_len: int | None = Field(default=None, ge=1)  # tokens of a context; None: all that the model can
 

@@ -48,23 +48,20 @@ except ImportError as missing:
     ) from missing
 
 RANKS = (8, 16, 32, 64, 128, 256, 320, 512)  # what max_lora_rank may be
-
-
-CPU_CACHE = 2**30  # bytes of keys and values on a CPU, where nothing says how much; VLLM_CPU_KVCACHE_SPACE overrides
+CPU_CACHE = 2**30  # bytes of keys and values of each engine on a CPU; VLLM_CPU_KVCACHE_SPACE (GiB) overrides it
 
 
 def arguments(settings: Engine, context: int) -> dict[str, Any]:
     """Of every engine that is started here."""
     chosen: dict[str, Any] = {"dtype": settings.fixed_dtype, "max_model_len": context, "enable_prefix_caching": True}
-    if settings.gpu_memory_utilization is not None:
-        chosen["gpu_memory_utilization"] = settings.gpu_memory_utilization  # on a CPU, of the machine's memory
-    elif not torch.cuda.is_available():
-        chosen["kv_cache_memory_bytes"] = CPU_CACHE
-    if not torch.cuda.is_available():
+    if torch.cuda.is_available():
+        if settings.gpu_memory_utilization is not None:
+            chosen["gpu_memory_utilization"] = settings.gpu_memory_utilization
+    else:
         # Blocks of 128, the default, give short talks no prefix hits; a seeded request whose prefill is split
         # kills the engine.
         chosen |= {"block_size": 32, "enforce_eager": True, "enable_chunked_prefill": False,
-                   "max_num_batched_tokens": max(context, 8192)}  # fmt: skip
+                   "max_num_batched_tokens": max(context, 8192), "kv_cache_memory_bytes": CPU_CACHE}  # fmt: skip
     return chosen
 
 

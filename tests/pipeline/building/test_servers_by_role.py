@@ -6,6 +6,7 @@ reasoning tokens.
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from collections import Counter
 from collections.abc import Iterator
@@ -27,6 +28,7 @@ from tests.test_machine_faults import unpacked
 
 KEYS = {"PARTNER_KEY": "planted-partner-key", "JUDGE_KEY": "planted-judge-key"}
 THOUGHT = "They hide the number from me."
+LOCAL = "vllm" if importlib.util.find_spec("vllm") else "transformers"
 
 
 class Dialect:
@@ -88,7 +90,7 @@ def experiment(folder: Path, partner: str, judge: str) -> Experiment:
     return Experiment.model_validate({
         "name": "roles", "out": str(folder / "run"), "seeds": [1],
         "engines": {
-            "local": {"kind": "transformers"},
+            "local": {"kind": LOCAL},
             "api": {**api, "url": partner, "key_env": "PARTNER_KEY", "requests_per_minute": 6000},
             "review": {**api, "url": judge, "key_env": "JUDGE_KEY"},
         },
@@ -117,6 +119,8 @@ def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Pat
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.filterwarnings("default" if LOCAL == "vllm" else "error")  # vLLM's own
 def test_each_role_is_asked_in_its_servers_dialect_and_counted_as_the_server_counts(
     built: tuple[Path, dict[str, Dialect], list[int]],
 ) -> None:

@@ -21,15 +21,20 @@ import torch
 from transformers import AutoModelForCausalLM
 
 from maieutic.doctor import engines_of
+from pipeline.building.build import Counts, build
 from pipeline.core.errors import ConfigError
+from pipeline.dialogue.casting import Casting
 from pipeline.engines.model import Completion, ContextOverflow, EngineDown, Model, Sampling
 from pipeline.engines.open_model import open_model
 from pipeline.engines.settings import Engine
 from pipeline.engines.weights import weights_id
+from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment, dump
+from pipeline.experiment.open_role import memory_said, open_role
 from pipeline.knowledge.records import Dialogue
 from pipeline.runs.store import read
 from pipeline.runs.usage import Usage
+from pipeline.tasks.loading import load_tasks
 
 HERE = importlib.util.find_spec("vllm") is not None
 ENGINE, PLAIN, BASE = Engine(kind="vllm"), Engine(kind="transformers"), "data/base"
@@ -66,6 +71,33 @@ async def greedy(model: Model, chats: list[list[dict[str, str]]]) -> list[Comple
     """What was said, but for what was cached."""
     found = await asyncio.gather(*(model.complete(chat, Sampling(12, 0.0)) for chat in chats))
     return [completion._replace(cached_tokens=None) for completion in found]
+
+
+@needs_vllm
+def test_two_models_run_beside_each_other_each_in_its_own_memory(model_dir: Path, tmp_path: Path) -> None:
+    exp = Experiment.model_validate({
+        "name": "two", "out": str(tmp_path), "seeds": [1], "engine": {"kind": "vllm", "max_model_len": 512},
+        "student": {"model": BASE}, "partner": {"model": str(model_dir), "sampling": {"top_k": 5, "top_p": 0.9}},
+        "reading": {"partner": "closed", "metrics": "closed"}, "dialogue": {"turns": 2},
+        "tasks": {"train": {"full": 8}, "exam": {"full": 1}},
+        "conditions": {"peer": {"partition": "symmetric", "voice": "model"}},
+    })  # fmt: skip
+    assert memory_said(exp) == f"vLLM: shares of a GPU's memory: {BASE} 0.45, {model_dir} 0.45"
+    cell, (tasks, _) = Cell(exp, "peer", 1), load_tasks(exp.tasks, "train")
+    casting, roles = Casting(exp), ("student", "partner")
+    engines: list[Any] = [open_role(exp, name).model for name in roles]  # type: ignore[arg-type]
+    assert engines[0].shared is not engines[1].shared
+
+    async def run() -> tuple[Counts, list[Any]]:
+        counts = await build(cell, tasks, [], casting.cast(cell), lambda: None)
+        return counts, [each.shared.engine.vllm_config for each in engines]
+
+    counts, configs = asyncio.run(run())
+    assert (counts.made, counts.failed) == (8, 0)
+    assert [config.model_config.max_model_len for config in configs] == [512, 512]
+    assert [config.cache_config.kv_cache_memory_bytes for config in configs] == [2**30, 2**30]
+    spoken = Counter(turn.party for d in read(tmp_path / "dialogues" / "peer.jsonl", Dialogue) for turn in d.turns)
+    assert {role: tally.answers for role, tally in casting.meter.roles.items()} == spoken
 
 
 @needs_vllm
