@@ -22,8 +22,9 @@ from pipeline.engines.settings import Engine
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.exam_settings import Exams
 from pipeline.experiment.experiment import Experiment, dump
-from pipeline.experiment.settings import DialogueSettings, Partner
-from pipeline.experiment.settings import Student as StudentSettings
+from pipeline.experiment.roles import Partner
+from pipeline.experiment.roles import Student as StudentSettings
+from pipeline.experiment.settings import DialogueSettings
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.known import known
 from pipeline.knowledge.records import Dialogue

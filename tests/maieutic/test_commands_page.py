@@ -1,8 +1,11 @@
-"""docs/commands.md is what the command line says of itself, docs/config.md what the sections of a config do."""
+"""docs/commands.md is what the command line says of itself, docs/config.md what the sections of a config do, and
+docs/prompts.md what models read."""
 
 import re
 import runpy
 from pathlib import Path
+
+from pipeline.knowledge.partition import PARTITIONS
 
 ROOT = Path(__file__).parents[2]
 
@@ -21,3 +24,15 @@ def test_the_reference_of_config_keys_is_current() -> None:
     made = runpy.run_path(str(ROOT / "docs" / "config_keys.py"))["config"]()
     assert made == (ROOT / "docs" / "config.md").read_text(), "make it anew: python docs/config_keys.py"
     assert "| `helped` | int | `0` | Training problems" in made and "## `training.grpo`" in made
+
+
+def test_the_page_of_prompts_is_current() -> None:
+    made = runpy.run_path(str(ROOT / "docs" / "prompts_page.py"))["page"]()
+    assert made == (ROOT / "docs" / "prompts.md").read_text("utf-8"), "make it anew: python docs/prompts_page.py"
+
+
+def test_the_page_of_prompts_has_every_role_and_partition() -> None:
+    text = (ROOT / "docs" / "prompts.md").read_text("utf-8")
+    with_partner = [name for name, row in PARTITIONS.items() if row.partner is not None and not row.one_writer]
+    shown = [f"<summary>partner, <code>{name}</code></summary>" for name in with_partner]
+    assert not [title for title in (*shown, "<summary>student,", "<code>script</code>") if title not in text]
