@@ -21,6 +21,7 @@ from transformers.utils import logging as hf_logging
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Message
 from pipeline.engines.arithmetic import computed_in
+from pipeline.engines.chat_template import render
 from pipeline.engines.decode import Answer, Generated, PrefixCache, Request, generate, remembers
 from pipeline.engines.model import Completion, ContextOverflow, EngineError, Sampling, check_adapter
 from pipeline.engines.reasoning import read_ids
@@ -127,13 +128,6 @@ class TransformersModel:
 def encode(tokenizer: PreTrainedTokenizerBase, messages: list[Message], thinking: bool = False) -> list[int]:
     """A chat up to and including the generation prompt."""
     return tokenizer.encode(render(tokenizer, messages, thinking), add_special_tokens=False)
-
-
-def render(tokenizer: PreTrainedTokenizerBase, messages: list[Message], thinking: bool = False) -> str:
-    """What `encode` encodes. Templates that know `enable_thinking` are told whether to."""
-    return str(
-        tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True, enable_thinking=thinking)
-    )
 
 
 def check_context(prompt: int, max_tokens: int, context: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 from transformers.utils import logging
 
 from pipeline.engines.transformers import load_tokenizer
+from tests.chat_templates import template
 from training.embedded.base import make_model
 
 torch.set_num_threads(1)
@@ -42,7 +42,7 @@ def qwen3(base_tokenizer, tmp_path_factory) -> Path:
         pad_token="<|endoftext|>",
         additional_special_tokens=["<|im_start|>"],
     )
-    tokenizer.chat_template = files("trl").joinpath("chat_templates", "qwen3.jinja").read_text(encoding="utf-8")
+    tokenizer.chat_template = template("qwen3")
     torch.manual_seed(0)
     Qwen3ForCausalLM(
         Qwen3Config(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
+import copy
 
 import pytest
 from datasets import Dataset
@@ -12,38 +12,36 @@ from transformers import PreTrainedTokenizerFast
 from trl import SFTConfig, SFTTrainer
 
 from pipeline.engines import transformers as engine
+from pipeline.engines.chat_template import render
+from tests.chat_templates import PUBLISHED, tokenizer_of
 from training.embedded.base import SPECIAL, make_model
 from training.inputs.masks import IGNORE, Encoded, RowTooLong, TemplateError, encode
 
-# As published; TRL carries copies of them.
-PUBLISHED = {
-    name: files("trl").joinpath("chat_templates", f"{name}.jinja").read_text(encoding="utf-8")
-    for name in ("qwen3", "qwen2_5", "llama3")
-}
 CHATML = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n"
     "{% if message.role == 'assistant' %}{% generation %}{{ message.content }}<|im_end|>{% endgeneration %}\n"
     "{% else %}{{ message.content }}<|im_end|>\n{% endif %}{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
-CONTROL = ["<|im_start|>", "<|im_end|>", "<|begin_of_text|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"]
-TEMPLATES = ("embedded", "chatml", "qwen2_5", "llama3", "qwen3")
-ENDS = dict.fromkeys(TEMPLATES, "<|im_end|>") | {"embedded": "<|end|>", "llama3": "<|eot_id|>"}
+ENDS = {"embedded": "<|end|>", "chatml": "<|im_end|>"} | {name: own.end for name, own in PUBLISHED.items()}
+TEMPLATES = tuple(ENDS)
+
+
+def opening(name: str) -> str:
+    """What a model writes before its words."""
+    return PUBLISHED[name].opening if name in PUBLISHED else ""
 
 
 @pytest.fixture(scope="module")
 def tokenizers(base_tokenizer: PreTrainedTokenizerFast) -> dict[str, PreTrainedTokenizerFast]:
-    base = base_tokenizer
-
-    def made(name: str) -> PreTrainedTokenizerFast:
-        tokenizer = PreTrainedTokenizerFast(
-            tokenizer_object=base._tokenizer, pad_token="<|pad|>", eos_token=ENDS[name], bos_token="<|begin_of_text|>"
-        )
-        tokenizer.add_special_tokens({"additional_special_tokens": CONTROL})
-        tokenizer.chat_template = {"embedded": base.chat_template, "chatml": CHATML, **PUBLISHED}[name]
-        return tokenizer
-
-    return {name: made(name) for name in TEMPLATES}
+    chatml = PreTrainedTokenizerFast(
+        tokenizer_object=base_tokenizer._tokenizer,
+        pad_token="<|pad|>",
+        eos_token="<|im_end|>",
+        additional_special_tokens=["<|im_start|>"],
+        chat_template=CHATML,
+    )
+    return {"embedded": base_tokenizer, "chatml": chatml} | {name: tokenizer_of(name, TALK) for name in PUBLISHED}
 
 
 def talk(*texts: str, system: str = "") -> tuple[list[dict[str, str]], list[bool]]:
@@ -83,7 +81,8 @@ def test_labels_are_each_student_turn_and_its_end_token_token_by_token(tokenizer
     tokenizer, (messages, learn) = tokenizers[name], talk(*TALK)
     sequences = encode(tokenizer, messages, learn, 1024)
     for text, ids in zip(TALK[1::2], learned_ids(sequences), strict=True):
-        assert ids == [*tokenizer.encode(text, add_special_tokens=False), tokenizer.convert_tokens_to_ids(ENDS[name])]
+        words = tokenizer.encode(opening(name) + text, add_special_tokens=False)
+        assert ids == [*words, tokenizer.convert_tokens_to_ids(ENDS[name])]
 
 
 @pytest.mark.parametrize("name", TEMPLATES)
@@ -119,7 +118,7 @@ def test_labels_equal_those_of_trl_with_generation_marks(tokenizers, name, tmp_p
     assert set(theirs["labels"][length:]) <= {IGNORE}  # the line break that ChatML puts after a turn
 
 
-@pytest.mark.parametrize("name", ["embedded", "chatml", "qwen2_5", "llama3"])
+@pytest.mark.parametrize("name", sorted({*TEMPLATES} - {"qwen3"}))
 def test_templates_that_keep_history_give_one_sequence(tokenizers, name):
     assert len(encode(tokenizers[name], *talk(*TALK), 1024)) == 1
 
@@ -144,6 +143,7 @@ def test_only_marked_turns_carry_loss_and_nothing_is_kept_after_the_last(tokeniz
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=30) | st.sampled_from(
     ["", " ", "\n", "\n\nThe answer is 7.", "  7  ", "7\n\n\n", "é 漢字 🎩", "<think>", "assistant\n", "{{ x }}"]
 )
+CONTROL = {token for own in PUBLISHED.values() for token in own.control}
 plain = texts.filter(lambda text: not any(token in text for token in [*SPECIAL, *CONTROL, "</think>"]))
 
 
@@ -156,8 +156,7 @@ def test_any_dialogue_learns_its_assistant_texts_once_and_nothing_else(tokenizer
     messages, learn = talk(*(text for pair in turns for text in pair))
     sequences = encode(tokenizer, messages, learn, 4096)
     said = [tokenizer.decode(ids) for ids in learned_ids(sequences)]
-    trim = {"llama3": str.strip, "qwen3": lambda text: text.lstrip("\n")}.get(name, str)  # what the template trims
-    assert said == [trim(text) + ENDS[name] for _, text in turns]
+    assert said == [opening(name) + text + ENDS[name] for _, text in turns]  # also where the template trims it
     for sequence in sequences:
         assert len(sequence["labels"]) == len(sequence["input_ids"])
         assert all(
@@ -188,15 +187,15 @@ def test_a_kept_thought_is_learned_with_its_turn_after_what_the_engine_reads(tok
     tokenizer, (messages, learn) = tokenizers[name], talk(*THINKING, system="Be brief.")
     sequences = encode(tokenizer, messages, learn, 1024, thinking=True)
     for text, ids in zip(THINKING[1::2], learned_ids(sequences), strict=True):
-        assert ids == [*tokenizer.encode(text, add_special_tokens=False), tokenizer.convert_tokens_to_ids(ENDS[name])]
+        words = tokenizer.encode(opening(name) + text, add_special_tokens=False)
+        assert ids == [*words, tokenizer.convert_tokens_to_ids(ENDS[name])]
     read = [engine.encode(tokenizer, messages[:i], thinking=True) for i, learned in enumerate(learn) if learned]
     assert before_labels(sequences) == read
 
 
 @pytest.mark.parametrize("kept", [True, False])
 def test_of_a_thought_that_the_template_opens_only_what_was_sampled_is_learned(tokenizers, kept):
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=tokenizers["chatml"]._tokenizer, eos_token="<|im_end|>")
-    tokenizer.add_special_tokens({"additional_special_tokens": CONTROL})
+    tokenizer = copy.deepcopy(tokenizers["chatml"])
     tokenizer.chat_template = OPENING
     messages, learn = talk(*(THINKING if kept else TALK))
     sequences = encode(tokenizer, messages, learn, 1024, thinking=kept)
@@ -205,7 +204,7 @@ def test_of_a_thought_that_the_template_opens_only_what_was_sampled_is_learned(t
     assert said == [f"{text}<|im_end|>" for text in texts]
     read = [tokenizer.decode(ids) for ids in before_labels(sequences)]
     closed = "" if kept else "\n</think>\n\n"
-    asked = [engine.render(tokenizer, messages[:i], kept) + closed for i, learned in enumerate(learn) if learned]
+    asked = [render(tokenizer, messages[:i], kept) + closed for i, learned in enumerate(learn) if learned]
     assert read == asked
 
 
@@ -219,10 +218,17 @@ def before_labels(sequences: list[Encoded]) -> list[list[int]]:
     return found
 
 
-def test_a_thought_that_the_template_would_rewrite_is_refused_with_the_reason(tokenizers):
+def test_a_thought_after_a_prompt_that_says_there_is_none_is_refused(tokenizers):
     messages, learn = talk("Q", "<think>\nsome sum\n</think>\n\nThe answer is 7.")
-    with pytest.raises(TemplateError, match=r"d1: the chat template of .* rewrites the prompt of message 1"):
+    with pytest.raises(TemplateError, match="d1: message 1 holds reasoning, and the prompt that it answers says"):
         encode(tokenizers["qwen3"], messages, learn, 1024, "d1")
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_a_turn_without_a_thought_learns_no_empty_one_where_others_are_kept(tokenizers, name):
+    tokenizer, (messages, learn) = tokenizers[name], talk(*TALK, system="Be brief.")
+    said = [tokenizer.decode(ids) for ids in learned_ids(encode(tokenizer, messages, learn, 1024, thinking=True))]
+    assert said == [opening(name) + text + ENDS[name] for text in TALK[1::2]]
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,12 @@
 Every turn is trained on the ids that a sampler reads and writes: the prompt is the chat template's
 generation prompt over the messages before the turn, encoded as it is when sampling; labels are the
 turn's content and its end-of-turn token, and -100 everywhere else. A template that keeps history as
-it was said gives one sequence per dialogue. One that rewrites earlier turns (Qwen3 drops the reasoning,
-and the empty <think> block, of every turn but the last) gives a sequence per stretch that it leaves alone.
+it was said gives one sequence per dialogue. One that rewrites earlier messages gives a sequence per stretch
+that it leaves alone: Qwen3 drops the reasoning, and the empty <think> block, of every turn but the last;
+Mistral moves the system message into the last user message.
 
-Reasoning that a turn keeps stands in its content between <think> tags, and is learned with it. Where the
-template opens a thought itself and the turn has none, the thought is closed in the prompt, unlearned.
+Reasoning that a turn keeps stands in its content between <think> tags, and is learned with it. Where a turn
+has none and the template writes or opens a thought, the thought is empty, in the prompt and unlearned.
 
     python -m pytest tests/training/test_masks.py
 """
@@ -21,9 +22,12 @@ from transformers import PreTrainedTokenizerBase
 
 from pipeline.core.errors import MaieuticError
 from pipeline.core.schema import Message
+from pipeline.engines.chat_template import render
 from pipeline.engines.reasoning import ANSWER, CLOSE, OPEN, is_opened
 
 IGNORE = -100
+# Stands for what is asked in a rendered chat, as ANSWER does for an answer.
+ASKED = "\ue000asked\ue000"
 
 
 class Encoded(TypedDict):
@@ -97,55 +101,71 @@ def encode(
 def _turn(
     tokenizer: PreTrainedTokenizerBase, messages: Sequence[Message], i: int, control: set[int], row: str, thinking: bool
 ) -> tuple[list[int], list[int]]:
-    """Ids of the prompt that message `i` answers, and of its content with the end-of-turn token."""
-    before = _render(tokenizer, messages[:i], prompt=True, row=row, thinking=thinking)
-    before, after = _with_thought(tokenizer, messages, i, before, row, thinking)
-    if not after.startswith(before):
-        at = next((k for k, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), len(after))
+    """Ids of the prompt that message `i` answers, and of what a sampler writes: its content and the end of the turn."""
+    content = messages[i]["content"]
+    prompt = _render(tokenizer, messages[:i], row, thinking, prompt=True)
+    opening, closing = _around_answer(tokenizer, messages[:i], prompt, row, thinking)
+    if CLOSE in content and prompt.rstrip().endswith(CLOSE):
         raise TemplateError(
-            f"{row}: the chat template of {tokenizer.name_or_path or 'the tokenizer'} rewrites the prompt of message "
-            f"{i} once it is answered (prompt ...{before[max(0, at - 20) : at + 20]!r}, then "
-            f"...{after[max(0, at - 20) : at + 20]!r}). Use a template that keeps its generation prompt"
+            f"{row}: message {i} holds reasoning, and the prompt that it answers says that there is none. "
+            "Set student.thinking: keep, or drop the row"
         )
-    prompt, whole = _ids(tokenizer, before), _ids(tokenizer, after)
+    if is_opened(prompt):
+        if CLOSE in content:
+            content = content.removeprefix(OPEN + prompt[len(prompt.rstrip()) :])
+        else:
+            prompt = f"{prompt.rstrip()}\n\n{CLOSE}\n\n"
+    elif CLOSE not in opening:
+        content = opening + content
+    elif CLOSE not in content:  # an empty thought, which the student did not write
+        prompt += opening
+    read, whole = _ids(tokenizer, prompt), _ids(tokenizer, prompt + content + closing)
     # Where a token would straddle the seam, the sampler read the prompt alone and then wrote the rest.
-    answer = whole[len(prompt) :] if whole[: len(prompt)] == prompt else _ids(tokenizer, after[len(before) :])
+    answer = whole[len(read) :] if whole[: len(read)] == read else _ids(tokenizer, content + closing)
     end = next((k for k, token in enumerate(answer) if token in control), None)
     if end is None:
         raise TemplateError(
             f"{row}: the chat template of {tokenizer.name_or_path or 'the tokenizer'} closes message {i} without a "
-            f"special token (it ends {after[-20:]!r}), so a student could never learn to stop"
+            f"special token (it ends {closing[-20:]!r}), so a student could never learn to stop"
         )
-    return prompt, answer[: end + 1]
+    return read, answer[: end + 1]
 
 
-def _with_thought(
-    tokenizer: PreTrainedTokenizerBase, messages: Sequence[Message], i: int, before: str, row: str, thinking: bool
+def _around_answer(
+    tokenizer: PreTrainedTokenizerBase, before: Sequence[Message], prompt: str, row: str, thinking: bool
 ) -> tuple[str, str]:
-    """The prompt of message `i`, and the same with its answer, as a sampler reads and writes them."""
-    content, opened = messages[i]["content"], is_opened(before)
-    if not opened and not (thinking and CLOSE in content):
-        return before, _render(tokenizer, messages[: i + 1], prompt=False, row=row, thinking=thinking)
-    # Templates cut or reword reasoning, even of the last turn: of them we only take how a turn is closed.
-    stand_in = [*messages[:i], {"role": "assistant", "content": ANSWER}]
-    closing = _render(tokenizer, stand_in, prompt=False, row=row, thinking=thinking).rpartition(ANSWER)[2]
-    if CLOSE not in content:
-        before = f"{before.rstrip()}\n\n{CLOSE}\n\n"
-    elif opened:
-        content = content.removeprefix(OPEN + before[len(before.rstrip()) :])
-    return before, before + content + closing
+    """What the template writes between its generation prompt and an answer, and after the answer.
+
+    The answer is a stand-in: templates trim a real one, and cut or reword its reasoning.
+    """
+    answer = {"role": "assistant", "content": ANSWER}
+    head, found, closing = _render(tokenizer, [*before, answer], row, thinking, prompt=False).rpartition(ANSWER)
+    if found and head.startswith(prompt):
+        return head[len(prompt) :], closing
+    if found and is_opened(prompt):
+        return "", closing
+    # Some templates say the system message in the last message alone, if that is the user's (Mistral): with a stand-in
+    # for what is asked, only what follows it is compared.
+    asked = [*before[:-1], {**before[-1], "content": ASKED}]
+    prompted = _render(tokenizer, asked, row, thinking, prompt=True).rpartition(ASKED)[2]
+    answered = _render(tokenizer, [*asked, answer], row, thinking, prompt=False).rpartition(ASKED)[2]
+    if found and answered.startswith(prompted):
+        return answered[len(prompted) :].partition(ANSWER)[0], closing
+    at = next((k for k, (a, b) in enumerate(zip(prompt, head, strict=False)) if a != b), len(head))
+    raise TemplateError(
+        f"{row}: the chat template of {tokenizer.name_or_path or 'the tokenizer'} rewrites the prompt of message "
+        f"{len(before)} once it is answered (prompt ...{prompt[max(0, at - 20) : at + 20]!r}, then "
+        f"...{head[max(0, at - 20) : at + 20]!r}). Use a template that keeps its generation prompt"
+    )
 
 
 def _render(
-    tokenizer: PreTrainedTokenizerBase, messages: Sequence[Message], prompt: bool, row: str, thinking: bool
+    tokenizer: PreTrainedTokenizerBase, messages: Sequence[Message], row: str, thinking: bool, prompt: bool
 ) -> str:
-    try:  # as pipeline.engines.transformers.encode does for sampling
-        text = tokenizer.apply_chat_template(
-            list(messages), tokenize=False, add_generation_prompt=prompt, enable_thinking=thinking
-        )
+    try:
+        return render(tokenizer, messages, thinking, prompt)
     except Exception as error:  # a template raises whatever its author chose
         raise TemplateError(f"{row}: the chat template refuses the first {len(messages)} messages: {error}") from error
-    return str(text)
 
 
 def _ids(tokenizer: PreTrainedTokenizerBase, text: str) -> list[int]:

@@ -12,10 +12,11 @@ from typing import Protocol
 from transformers import PreTrainedTokenizerBase
 
 from pipeline.core.schema import Message
+from pipeline.engines.chat_template import render
 from pipeline.engines.decode import Answer
 from pipeline.engines.model import Completion, Sampling
 from pipeline.engines.reasoning import ANSWER
-from pipeline.engines.transformers import encode, render
+from pipeline.engines.transformers import encode
 
 
 class IdEngine(Protocol):
