@@ -160,7 +160,7 @@ def halves() -> Iterator[Diagnosis]:
     """Whether this CPU is faster with bfloat16, where there is no GPU."""
     import torch
 
-    from pipeline.engines.arithmetic import bfloat16_gain, computed_in
+    from pipeline.engines.dtype import bfloat16_gain, computed_in
 
     if not torch.cuda.is_available():
         chosen = computed_in("auto", "")

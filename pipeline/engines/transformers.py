@@ -20,9 +20,9 @@ from transformers.utils import logging as hf_logging
 
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Message
-from pipeline.engines.arithmetic import computed_in
 from pipeline.engines.chat_template import render
 from pipeline.engines.decode import Answer, Generated, PrefixCache, Request, generate, remembers
+from pipeline.engines.dtype import computed_in
 from pipeline.engines.model import Completion, ContextOverflow, EngineError, Sampling, check_adapter
 from pipeline.engines.reasoning import read_ids
 from pipeline.engines.settings import Engine

@@ -12,7 +12,7 @@ from peft import LoraConfig, PeftModel
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, Trainer
 
 from pipeline.core.errors import ConfigError, MaieuticError
-from pipeline.engines.arithmetic import computed_in
+from pipeline.engines.dtype import computed_in
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.settings import Override

@@ -12,8 +12,9 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerBase,
 
 from pipeline.core.errors import ConfigError
 from pipeline.engines import smollm2
+from pipeline.engines.chat_template import render
 from pipeline.engines.settings import Engine
-from pipeline.engines.transformers import encode, load, load_tokenizer, render
+from pipeline.engines.transformers import encode, load, load_tokenizer
 from pipeline.engines.weights import SMOLLM2, not_made, weights_at, weights_id
 
 CONTROL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]

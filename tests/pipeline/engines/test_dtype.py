@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from pipeline.engines import arithmetic
-from pipeline.engines.arithmetic import bfloat16_gain, computed_in
+from pipeline.engines import dtype
+from pipeline.engines.dtype import bfloat16_gain, computed_in
 from pipeline.engines.open_model import open_model
 from pipeline.engines.settings import Engine
 from pipeline.engines.transformers import TransformersModel
@@ -18,7 +18,7 @@ from training.inputs.job import in_bf16
 
 @pytest.fixture(params=[0.7, 3.0])
 def gain(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> float:
-    monkeypatch.setattr(arithmetic, "bfloat16_gain", lambda: request.param)
+    monkeypatch.setattr(dtype, "bfloat16_gain", lambda: request.param)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     return float(request.param)
 
