@@ -28,7 +28,7 @@ Kind = Literal["false_feedback", "revealed_answer", "unknown_fact", "false_fact"
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 # What the prompts that ship tell it. With what words one's own do, is not stored with a dialogue.
-_TOLD_TO_IT = (
+TOLD_TO_IT = (
     "Tell what only you know when you are asked for it, and no more than that.",
     "Tell one thing that only you know in each of your turns, asked or not.",
     "Do not say the answer.",
@@ -232,7 +232,7 @@ def _off_role(statement: Statement) -> Iterator[str]:
     """It writes the student's lines, says that it is a language model, repeats its instructions, or says no word."""
     if statement.reading.off_role:
         yield f"it speaks for itself alone, as the {statement.condition.label}"
-    elif any(line in statement.turns[-1].text for line in _TOLD_TO_IT):
+    elif any(line in statement.turns[-1].text for line in TOLD_TO_IT):
         yield "its instructions are its own"
 
 

@@ -1,11 +1,17 @@
 """The templates that ship name only what there is, and one's own replace just those that they hold."""
 
+import json
+import runpy
 from pathlib import Path
 
 import pytest
 
+from pipeline.building.dialogue_keys import dialogue_id
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Turn
+from pipeline.experiment.cell import Cell
+from pipeline.experiment.experiment import Experiment
+from pipeline.judging.violations import TOLD_TO_IT
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.partition import PARTITIONS
 from pipeline.knowledge.view import view
@@ -129,3 +135,50 @@ def test_a_hash_of_the_words_changes_with_what_a_template_is_made_of_alone(own, 
     assert hashes[0] != CHAT_PROMPTS.shapes("partner/facts")
     Path(tmp_path, "partner/facts.j2").write_text('{% extends "chat/partner/facts.j2" %} ', encoding="utf-8")
     assert before.shapes("partner/facts") != hashes[0] and CLOSED_PROMPTS.shapes("student") not in hashes
+
+
+@pytest.mark.parametrize("partition", PARTITIONS)
+def test_closed_views_are_the_bytes_that_the_embedded_base_was_made_with(partition):
+    before = json.loads(Path(__file__).with_name("closed_views.json").read_text("utf-8"))
+    made = runpy.run_path(str(Path(__file__).with_name("closed_views.py")))
+    assert made["hashes"](partition) == before[partition]
+
+
+def test_what_a_partner_must_not_repeat_stands_in_what_it_is_told():
+    texts = [path.read_text("utf-8") for name in ("closed", "chat") for path in (TEMPLATES / name).rglob("*.j2")]
+    rendered = (
+        "\n".join(texts)
+        .replace("{{ owner }}", "you")
+        .replace('{{ "you both" if both_know else ', "")
+        .replace('"you alone" }}', "you alone")
+    )
+    assert not [phrase for phrase in TOLD_TO_IT if phrase not in rendered]
+
+
+def test_the_words_are_part_of_the_ids_of_the_dialogues_that_they_shape(tmp_path):
+    conditions = {name: {"partition": name, "voice": "model"} for name in ("facts", "key")} | {
+        "rule": {"partition": "facts"}
+    }
+
+    def ids(**roles: object) -> dict[str, str]:
+        made = Experiment.model_validate(
+            {
+                "name": "x",
+                "engine": {"kind": "scripted"},
+                "tasks": {"train": {"full": 1}},
+                "conditions": conditions,
+                **roles,
+            }
+        )
+        return {name: dialogue_id(Cell(made, name, 1), "t", 0) for name in conditions}
+
+    def changed(**roles: object) -> set[str]:
+        return {name for name, id in ids(**roles).items() if id != ids()[name]}
+
+    (tmp_path / "partner").mkdir()
+    (tmp_path / "partner/facts.j2").write_text("{% block opening %}Psst: {{ facts | join(' ') }}{% endblock %}")
+    assert changed(partner={"prompts": str(tmp_path)}) == {"facts"}
+    assert changed(partner={"prompts": "chat"}) == {"facts", "key"}
+    assert changed(student={"prompts": "chat"}) == {"facts", "key", "rule"} and not changed(
+        student={"prompts": "closed"}
+    )
