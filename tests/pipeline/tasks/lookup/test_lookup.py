@@ -15,10 +15,12 @@ from pipeline.core.readings import StudentReading
 from pipeline.core.schema import Turn
 from pipeline.dialogue.rule_partner import rule_reply
 from pipeline.experiment.assignment import exam_tasks
-from pipeline.knowledge.briefing import opening
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.known import known
+from pipeline.knowledge.view import view
+from pipeline.prompts.prompts import Prompts
 from pipeline.reading.correctness import judged
+from pipeline.reading.protocol import measured
 from pipeline.tasks.loading import load_tasks
 from pipeline.tasks.lookup import KINDS
 from pipeline.tasks.lookup.lookup_tasks import HAS, NONE, OPTIONS, lookup_tasks, make_task
@@ -177,8 +179,20 @@ def test_a_rule_partner_tells_what_it_is_asked_for_where_its_row_holds_it(partit
         asks = Turn(party="student", text=lacks.ask, heard=StudentReading(asks=frozenset({lacks.id})))
         told = rule_reply(knows, condition, [asks], None, random.Random(0)).text
         assert (lacks.text in told) == (partition in ("facts", "key"))
-        if partition in ("symmetric", "verifier"):
-            assert lacks.text not in opening(task, condition, "partner")
+
+
+@pytest.mark.parametrize("prompts", ["closed", "chat"])
+@pytest.mark.parametrize("partition", ["symmetric", "verifier", "answer", "key", "misled", "facts"])
+def test_only_a_view_whose_row_holds_it_shows_what_is_withheld(partition, prompts):
+    condition, opening = Condition(partition=partition), [Turn(party="student", text="Hello.")]
+    for task in some("train", "underspecified", 20):
+        seen = {
+            party: " ".join(message["content"] for message in view(task, condition, turns, party, Prompts(prompts)))
+            for party, turns in (("student", []), ("partner", opening))
+        }
+        for fact in task.missing:
+            assert fact.text not in seen["student"]
+            assert (fact.text in seen["partner"]) == (partition in ("facts", "key"))
 
 
 def test_an_attempt_in_other_words_is_right_for_a_rule_partner_that_knows_the_answer():
@@ -200,3 +214,10 @@ def test_under_jigsaw_both_shares_make_the_whole_and_end_in_the_question():
         question = sentences_and_question(task)[1]
         assert all(share.question.endswith(question) for share in shares)
         assert {fact.id for share in shares for fact in share.facts} == {fact.id for fact in task.facts}
+
+
+def test_a_false_premise_is_read_as_its_question_would_be_answered():
+    """In words, or in numbers where it asks for a price: nothing shows that there is none."""
+    for task in some("exam", "false_premise", 40):
+        numeric = measured(task, [Turn(party="student", text="There is none.")], 0).numeric
+        assert numeric == task.kind.startswith("price")

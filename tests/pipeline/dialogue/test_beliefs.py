@@ -1,0 +1,36 @@
+"""pipeline.dialogue.beliefs: the mode of private answers."""
+
+import asyncio
+
+import pytest
+
+from pipeline.core.readings import PartnerReading, StudentReading
+from pipeline.dialogue.beliefs import belief_of
+from pipeline.engines.model import Completion
+from pipeline.reading.instrument import Instrument
+from pipeline.tasks.lookup.lookup_tasks import make_task
+
+
+class WholeTurns:
+    """Takes the whole of a turn for its answer."""
+
+    async def student(self, turns):
+        return [StudentReading(attempt=turn.text or None) for turn in turns]
+
+    async def partner(self, turns):
+        return [PartnerReading() for _ in turns]
+
+
+@pytest.mark.parametrize(
+    ("said", "answer", "share"),
+    [
+        (["in the kitchen", "Kitchen.", "the attic"], "in the kitchen", 2 / 3),
+        (["the attic", "the kitchen", "in the cellar"], "", 1 / 3),
+        (["12", "12", "012"], "12", 2 / 3),  # numbers are counted as they are written
+        (["", "", "Omar"], "", 2 / 3),
+    ],
+)
+def test_the_same_name_in_other_words_is_one_answer(said, answer, share):
+    answers = [Completion(text, 1, 1) for text in said]
+    belief = asyncio.run(belief_of(answers, make_task(1, "full"), Instrument("whole", WholeTurns())))
+    assert (belief.answer, belief.share) == (answer, share)
