@@ -15,6 +15,7 @@ from typing import NamedTuple
 from rich.rule import Rule
 from rich.table import Table
 
+from maieutic.show_memory import memory_lines
 from pipeline.building.build import planned_dialogues, play_planned
 from pipeline.building.turn_values import has_turn_values
 from pipeline.core.errors import ConfigError
@@ -51,6 +52,8 @@ def show_preview(experiment: Experiment, exam_answers: int) -> dict[str, Dialogu
         _print(experiment, name, record)
     console.print(Rule("what it costs", style="dim"))
     console.print(_costs(experiment, tasks, shown, exam_answers))
+    for line in memory_lines(experiment):
+        say(line)
     if bad:
         say(f"{len(bad)} rows cannot be read and become failures; the first: {bad[0].where}: {bad[0].message}")
     # Those of the embedded source are held against their tests by the tests of this project.

@@ -1,7 +1,8 @@
 """One student: the rows of its condition, seed and round, learned by the condition's method, as a LoRA adapter.
 
 An adapter folder appears whole or not at all, with `training.json` beside the weights: what it was
-trained on and how. The same data, settings and start give the same bytes on a CPU, and are skipped.
+trained on and how. The same data, settings and start give the same bytes on a CPU, and are skipped. A training that
+was killed, or whose engine failed, goes on from its newest checkpoint (training/checkpoints.py).
 
     maieutic train configs/quickstart.yaml
     accelerate launch -m maieutic.cli train configs/sharded_qwen3_0.6b.yaml     # several GPUs
@@ -9,44 +10,40 @@ trained on and how. The same data, settings and start give the same bytes on a C
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
-import shutil
-import tempfile
-import time
 from collections.abc import Callable
-from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import torch
 from peft import LoraConfig, PeftModel
-from safetensors import SafetensorError
 from transformers import (
     AutoModelForCausalLM,
+    BitsAndBytesConfig,
     PrinterCallback,
     ProgressCallback,
-    Trainer,
     TrainerCallback,
     set_seed,
 )
 from transformers.utils import logging as hf_logging
 
-from pipeline.core.errors import ConfigError
+from pipeline.core.errors import ConfigError, MaieuticError
 from pipeline.core.schema import digest
 from pipeline.datasets.dataset_files import read_rows
 from pipeline.datasets.rows import Row
+from pipeline.engines.model import EngineDown, EngineError
 from pipeline.engines.transformers import load_tokenizer
 from pipeline.engines.weights import weights_at, weights_id
 from pipeline.experiment.cell import Cell
-from pipeline.knowledge.condition import Method
+from pipeline.knowledge.condition import ONLINE, Method
 from pipeline.runs.directory import adapter_path
-from pipeline.runs.progress import StageProgress, stage
-from training.inputs.job import NothingToTrain, PreparedTrainer, TrainingJob, in_bf16
+from pipeline.runs.progress import StageProgress, say, stage
+from training.adapter import WEIGHTS, file_hash, is_done, save
+from training.checkpoints import Checkpoints, newest
+from training.inputs.job import NothingToTrain, PreparedTrainer, TrainingJob, checkpoints_of, in_bf16
 from training.inputs.masks import RowTooLong
 from training.online.grpo import grpo_trainer
+from training.tracking import Tracking
 from training.trainers.dpo import dpo_trainer
 from training.trainers.kto import kto_trainer
 from training.trainers.sft import sft_trainer
@@ -63,8 +60,13 @@ TRAINERS: dict[Method, Callable[[TrainingJob, list[Row]], PreparedTrainer]] = {
     "grpo_next": grpo_trainer,
     "grpo_step": grpo_trainer,
 }
-RECORD = "training.json"
+# No row is ever cut to max_length; the others say when a training is saved and where it is shown.
+NO_MATTER = {"max_length", "save_steps", "report_to"}
 PACKAGES = ("torch", "transformers", "trl", "peft")
+
+
+class Interrupted(MaieuticError, RuntimeError):
+    """An engine failed while a student played; its checkpoint stays, and the same training goes on from it."""
 
 
 def train(cell: Cell, start: Path | None = None) -> Path:
@@ -73,28 +75,34 @@ def train(cell: Cell, start: Path | None = None) -> Path:
     `start` is the adapter to go on from (the round before's); without it LoRA starts at nothing. Returns at
     once where the adapter is there with the same data, settings and start. Raises NothingToTrain without
     rows, RowTooLong or TemplateError (training.inputs.masks) naming the row, RunError without a dataset,
-    ConfigError for settings that do not fit.
+    ConfigError for settings that do not fit, Interrupted where an engine failed and kept failing.
     """
     rows, out = _rows(cell), adapter_path(cell)
-    record = _inputs(cell, rows, start)
-    if is_done(out, record):
+    made_from = _made_from(cell, rows, start)
+    if is_done(out, made_from):
         return out
-    began = time.monotonic()
-    job = _open_job(cell, start)
+    prepared, checkpoint = _prepare(cell, rows, start), newest(checkpoints_of(cell), made_from)
+    trainer, checkpoints = prepared.trainer, Checkpoints(prepared, made_from, _steps_between(cell))
+    tracking = Tracking(cell)
+    if checkpoint is not None:
+        checkpoints.resume(checkpoint)
+        say(f"{cell.label('train')}: goes on after step {checkpoint.name.rpartition('-')[2]}")
     try:
-        prepared = TRAINERS[job.method](job, rows)
-    except RowTooLong as error:
-        raise RowTooLong(f"{cell.label('train')}: {error}") from None
-    trainer = prepared.trainer
-    for callback in (ProgressCallback, PrinterCallback):
-        trainer.remove_callback(callback)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with stage(cell.label("train")) as progress:
-        trainer.add_callback(_Progress(progress))
-        loss = trainer.train().training_loss
+        with stage(cell.label("train")) as progress:
+            for callback in (_Progress(progress), checkpoints, tracking):
+                trainer.add_callback(callback)
+            loss = trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint)).training_loss
+    except (EngineError, EngineDown) as error:
+        raise Interrupted(
+            f"{cell.label('train')}: interrupted after step {trainer.state.global_step} of {trainer.state.max_steps}: "
+            f"{error}. The same command goes on from there."
+        ) from error
+    finally:
+        tracking.close()
+        prepared.close()
     learned = {**_score(prepared), **prepared.account()}
     if trainer.is_world_process_zero():
-        record |= {
+        record = made_from | {
             "rows": len(rows),
             "sequences": prepared.sequences,
             "optimizer_steps": trainer.state.global_step,
@@ -102,14 +110,30 @@ def train(cell: Cell, start: Path | None = None) -> Path:
             "loss": loss,
             "dtype": "bfloat16" if in_bf16(cell.experiment) else "float32",
             **learned,
-            "seconds": time.monotonic() - began,
+            "seconds": checkpoints.seconds,
         }
-        _save(trainer, out, record)
+        save(trainer, cell, record)
     trainer.accelerator.wait_for_everyone()
     return out
 
 
-def _inputs(cell: Cell, rows: list[Row], start: Path | None) -> dict[str, Any]:
+def _prepare(cell: Cell, rows: list[Row], start: Path | None) -> PreparedTrainer:
+    job = _open_job(cell, start)
+    try:
+        prepared = TRAINERS[job.method](job, rows)
+    except RowTooLong as error:
+        raise RowTooLong(f"{cell.label('train')}: {error}") from None
+    for callback in (ProgressCallback, PrinterCallback):
+        prepared.trainer.remove_callback(callback)
+    return prepared
+
+
+def _steps_between(cell: Cell) -> int:
+    """Steps from one checkpoint to the next: one where playing a step takes long, and hangs on engines."""
+    return 1 if cell.condition.method in ONLINE else cell.experiment.training.save_steps
+
+
+def _made_from(cell: Cell, rows: list[Row], start: Path | None) -> dict[str, Any]:
     """What an adapter depends on: where these are equal, it is there already."""
     experiment = cell.experiment
     return {
@@ -119,9 +143,9 @@ def _inputs(cell: Cell, rows: list[Row], start: Path | None) -> dict[str, Any]:
         "round": cell.round,
         "model": experiment.student.model,
         "model_hash": weights_id(experiment.student.model),
-        "start": "" if start is None else _file_hash(start / "adapter_model.safetensors"),
+        "start": "" if start is None else file_hash(start / WEIGHTS),
         "data_hash": digest(rows),
-        "training": experiment.training.model_dump(exclude={"max_length"}),  # no row is ever cut to it
+        "training": experiment.training.model_dump(exclude=NO_MATTER),
         "versions": {name: version(name) for name in PACKAGES},
     }
 
@@ -134,12 +158,23 @@ def _open_job(cell: Cell, start: Path | None) -> TrainingJob:
     hf_logging.disable_progress_bar()  # ours is the one progress display
     # Weights in the type of the arithmetic: a float32 base would cost a GPU twice the memory.
     model: Any = AutoModelForCausalLM.from_pretrained(
-        weights_at(experiment.student.model), dtype=torch.bfloat16 if in_bf16(experiment) else torch.float32
+        weights_at(experiment.student.model),
+        dtype=torch.bfloat16 if in_bf16(experiment) else torch.float32,
+        quantization_config=_nf4() if settings.load_in_4bit else None,
     )
     if start is not None:
         return TrainingJob(cell, PeftModel.from_pretrained(model, start, is_trainable=True), tokenizer, None)
-    lora = LoraConfig(r=settings.rank, lora_alpha=settings.alpha, target_modules="all-linear", task_type="CAUSAL_LM")
-    return TrainingJob(cell, model, tokenizer, lora)
+    return TrainingJob(cell, model, tokenizer, LoraConfig(**settings.lora, task_type="CAUSAL_LM"))
+
+
+def _nf4() -> BitsAndBytesConfig:
+    """QLoRA (Dettmers et al. 2023, section 3): NormalFloat, its constants quantized too, arithmetic in bfloat16."""
+    return BitsAndBytesConfig(
+        load_in_4bit=True,
+        bnb_4bit_quant_type="nf4",
+        bnb_4bit_use_double_quant=True,
+        bnb_4bit_compute_dtype=torch.bfloat16,
+    )
 
 
 def _score(prepared: PreparedTrainer) -> dict[str, Any]:
@@ -173,38 +208,3 @@ class _Progress(TrainerCallback):
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         if state.is_world_process_zero:
             self.progress(state.global_step, state.max_steps)
-
-
-def _save(trainer: Trainer, out: Path, record: dict[str, Any]) -> None:
-    """Write beside `out`, then rename: a kill leaves the old folder, the new one or none."""
-    for left in out.parent.glob(f".{out.name}.*"):
-        shutil.rmtree(left)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
-    try:
-        trainer.accelerator.unwrap_model(trainer.model).save_pretrained(temporary, save_embedding_layers=False)
-        (temporary / "README.md").unlink(missing_ok=True)  # PEFT's empty card; training.json says what this is
-        (temporary / RECORD).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    except (SafetensorError, OSError) as error:
-        shutil.rmtree(temporary)
-        raise OSError(f"{out}: the adapter could not be saved, perhaps on a full disk ({error})") from None
-    temporary.chmod(0o755)
-    old = temporary.with_name(temporary.name + ".old")
-    if out.exists():
-        os.rename(out, old)
-    os.rename(temporary, out)
-    shutil.rmtree(old, ignore_errors=True)
-
-
-def is_done(out: Path, record: dict[str, Any]) -> bool:
-    """Whether `out` holds an adapter made from the same data, settings and start as `record` says."""
-    if not (out / RECORD).is_file():
-        return False
-    there = json.loads((out / RECORD).read_text(encoding="utf-8"))
-    same = json.loads(json.dumps({key: value for key, value in record.items() if key != "versions"}))
-    return all(there.get(key) == value for key, value in same.items())
-
-
-@lru_cache
-def _file_hash(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

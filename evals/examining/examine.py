@@ -6,6 +6,7 @@ maieutic eval configs/quickstart.yaml
 from __future__ import annotations
 
 import json
+import math
 import time
 from contextlib import nullcontext
 from functools import partial
@@ -13,12 +14,13 @@ from pathlib import Path
 
 from evals.examining.answers_asked import most_answers
 from evals.examining.references import make_references, references_table
-from evals.exams.registry import exams_of, included
+from evals.exams.registry import catalog_of, exams_of, included
 from evals.metrics.case import Case
 from evals.sitting.exam import sits
 from evals.sitting.examined_run import Run
 from evals.sitting.scaffold import scaffolded
 from evals.sitting.sitting import Sitting, counted
+from evals.stats.intervals import estimate, tabulate
 from pipeline.core.files import write_rows
 from pipeline.core.plugins import failing_as, is_address
 from pipeline.core.schema import Task
@@ -33,6 +35,7 @@ from pipeline.runs.directory import newest_adapter
 from pipeline.runs.progress import console, say, seconds, stage
 from pipeline.runs.usage import Metered
 from pipeline.sandbox.checks import can_run
+from training.tracking import log_exams
 
 
 def results_path(cell: Cell) -> Path:
@@ -156,8 +159,20 @@ async def _examine_student(
         finally:
             cached = casting.meter.store(experiment.run, "examine", cell)
     say(f"{label}: {progress.done} answers, {seconds(time.monotonic() - began)}{cached}")
+    if experiment.training.report_to != "none":
+        log_exams(cell, _figures(cell))
     if not is_done(cell, adapter):
         say("  The engine failed at some scenarios; the same command examines this student again.")
+
+
+def _figures(cell: Cell) -> dict[str, float]:
+    """The values of all metrics, composite ones too, that a student's cases give; not of greedy answers."""
+    lines = results_path(cell).read_text(encoding="utf-8").splitlines()
+    tables = tabulate({cell.seed: [Case(**json.loads(line)) for line in lines]})
+    metrics = catalog_of([cell.experiment])
+    named = metrics.offered({metric for metric, greedy in tables if not greedy})
+    values = {name: estimate(tables, metrics.signed_sum(name)).value for name in named}
+    return {name: value for name, value in values.items() if not math.isnan(value)}
 
 
 def _say_unasked(experiment: Experiment, tasks: list[Task]) -> None:

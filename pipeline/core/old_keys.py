@@ -9,6 +9,8 @@ RENAMED = {"terms": "disclosure", "breaches": "violations", "condition": "condit
 MOVED = {
     "student.system": "Prompts are templates in files: student.prompts names a set, or a folder (docs/prompts.md)",
     "partner.system": "Prompts are templates in files: partner.prompts names a set, or a folder (docs/prompts.md)",
+    "training.rank": "The adapter's keys are those of PEFT's LoraConfig: training.lora: {r: 16}",
+    "training.alpha": "The adapter's keys are those of PEFT's LoraConfig: training.lora: {lora_alpha: 32}",
     "partner.judge": "Whom a partner is to convince is a role of its own: judge: {model: NAME}",
     "reading.model": "The judge is a role of its own: judge: {model: NAME}",
     "acts.model": "The judge is a role of its own: judge: {model: NAME}",

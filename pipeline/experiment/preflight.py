@@ -5,6 +5,7 @@ Asked once a command begins, since it looks at files: what a config alone decide
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from pathlib import Path
 
@@ -26,6 +27,7 @@ def preflight(experiment: Experiment) -> None:
     _check_labeller(experiment)
     _check_figures(experiment)
     _check_models(experiment)
+    _check_training(experiment)
 
 
 def _check_order(experiment: Experiment) -> None:
@@ -119,6 +121,28 @@ def _check_model(key: str, name: str) -> None:
         raise ConfigError(
             f"{key}: {name!r} has no chat template, so it cannot hold a dialogue. "
             "Expected chat_template.jinja beside its tokenizer; use a chat model, or save one there."
+        )
+
+
+def _check_training(experiment: Experiment) -> None:
+    training = experiment.training
+    if training.load_in_4bit:
+        if importlib.util.find_spec("bitsandbytes") is None:
+            raise ConfigError(
+                "training.load_in_4bit: true needs bitsandbytes, which is not installed here. Install it with "
+                "pip install 'maieutic[qlora]', or leave the key out."
+            )
+        import torch  # takes seconds
+
+        if not torch.cuda.is_available():
+            raise ConfigError(
+                "training.load_in_4bit: true needs a CUDA GPU, and there is none here (see `maieutic doctor`). Leave "
+                "the key out."
+            )
+    if training.report_to != "none" and importlib.util.find_spec(training.report_to) is None:
+        raise ConfigError(
+            f"training.report_to: {training.report_to!r} is not installed here. Install it with "
+            f"pip install 'maieutic[{training.report_to}]', or leave the key out."
         )
 
 

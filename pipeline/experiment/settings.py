@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, NonNegativeInt, field_validator
 
 from pipeline.core.config_reading import Section
+from pipeline.experiment.lora import DEFAULT, checked_lora
 from pipeline.knowledge.condition import Method
 
 
@@ -85,8 +86,8 @@ class Training(Section):
     methods: dict[Method, Override] = {}  # what a method does otherwise
     regime: Literal["natural", "matched"] = "natural"
     learn: Literal["all", "after_last_error", "final"] = "all"  # which student turns carry loss
-    rank: int = Field(default=16, ge=1)
-    alpha: int = Field(default=32, ge=1)
+    lora: dict[str, Any] = DEFAULT  # fields of PEFT's LoraConfig; those that are left out as here, else as in PEFT
+    load_in_4bit: bool = False  # the base in NF4 while it learns (QLoRA), through bitsandbytes; needs a GPU
     learning_rate: float = Field(default=2e-4, gt=0)
     epochs: float = Field(default=2, gt=0)
     batch: int = Field(default=32, ge=1)
@@ -95,6 +96,13 @@ class Training(Section):
     # auto: where transformers on this CPU is faster with it, but for embedded bases and deterministic dialogues.
     bf16: bool | Literal["auto"] = "auto"
     gradient_checkpointing: bool = False
+    save_steps: int = Field(default=100, ge=1)  # steps between checkpoints; students that play have one after each
+    report_to: Literal["none", "trackio", "wandb", "tensorboard"] = "none"  # where losses and exam figures are logged
+
+    @field_validator("lora")
+    @classmethod
+    def _is_pefts(cls, lora: dict[str, Any]) -> dict[str, Any]:
+        return checked_lora(lora)
 
 
 class Contrast(Section):

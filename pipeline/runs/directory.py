@@ -23,7 +23,8 @@ from pipeline.tasks.sources import files_of
 # What a resumed run may change.
 FREE = {
     "out", "executor", "workers", "engine.url", "engine.ranks", "engine.timeout", "dialogue.concurrency",
-    "training.max_length", "compare.difference", "compare.pilot", "compare.tokens_per_second",
+    "training.max_length", "training.save_steps", "training.report_to",
+    "compare.difference", "compare.pilot", "compare.tokens_per_second",
 }  # fmt: skip
 
 

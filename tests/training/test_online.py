@@ -27,12 +27,13 @@ from pipeline.experiment.experiment import Experiment, dump
 from pipeline.knowledge.condition import ONLINE, Condition
 from pipeline.knowledge.records import Dialogue
 from pipeline.tasks.loading import load_tasks
+from training.adapter import RECORD
 from training.inputs.job import PreparedTrainer, TrainingJob
 from training.online.grpo import grpo_trainer
 from training.online.partners import open_partners
 from training.online.rewards import Sample, discounted, likeness, sample
 from training.online.session import Session
-from training.student import RECORD, train
+from training.student import train
 
 BASE = Path("data/base")
 WEIGHTS = "adapter_model.safetensors"
@@ -51,7 +52,7 @@ def experiment(model: Path, out: Path, method: str = "grpo", **sections: Any) ->
             "dialogue": {"turns": 3, "max_tokens": 24},
             "reading": {"partner": "closed", "metrics": "closed"},
             "turn_values": {"siblings": 2, "rollouts": 2},
-            "training": {"rank": 4, "learning_rate": 1e-2, "grpo": {"group": 4, "tasks_per_step": 2}},
+            "training": {"lora": {"r": 4}, "learning_rate": 1e-2, "grpo": {"group": 4, "tasks_per_step": 2}},
         }
         | sections,
     )
@@ -233,7 +234,7 @@ SLOW = {"grpo", "grpo_next"}
 def test_training_records_what_was_played(tmp_path, method, asked):
     made = experiment(
         BASE, tmp_path, method, tasks={"train": {"full": 6}},
-        training={"rank": 4, "grpo": {"group": 4, "tasks_per_step": 3}},
+        training={"lora": {"r": 4}, "grpo": {"group": 4, "tasks_per_step": 3}},
     )  # fmt: skip
     export(made, "facts")
     record = json.loads((train(Cell(made, "facts", 1)) / RECORD).read_text())

@@ -20,9 +20,10 @@ from pipeline.prompts.prompts import CHAT_PROMPTS
 from pipeline.runs.dialogue_pool import Spent, spent
 from pipeline.runs.store import rewrite
 from pipeline.tasks.loading import load_tasks
+from training.adapter import RECORD
 from training.inputs.job import NothingToTrain, batching
 from training.online.budget import optimizer_steps
-from training.student import RECORD, train
+from training.student import train
 
 
 def test_rows_are_the_tasks_of_the_condition_with_what_the_student_reads_first(embedded, tmp_path):

@@ -19,10 +19,11 @@ from pipeline.engines.settings import Engine
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import Condition
+from training.adapter import RECORD
 from training.online.grpo import grpo_trainer
 from training.online.sampling import VllmBeside, open_sampler
 from training.online.session import Session
-from training.student import RECORD, train
+from training.student import train
 
 HERE = importlib.util.find_spec("vllm") is not None
 disable_progress_bars()
@@ -50,7 +51,7 @@ def experiment(out: Path) -> Experiment:
         tasks={"train": {"full": 2, "underspecified": 6}},
         dialogue={"turns": 2, "max_tokens": 32},
         turn_values={"siblings": 2, "rollouts": 2},
-        training={"rank": 4, "learning_rate": 1e-2, "grpo": {"group": 4, "tasks_per_step": 2}},
+        training={"lora": {"r": 4}, "learning_rate": 1e-2, "grpo": {"group": 4, "tasks_per_step": 2}},
     )
 
 

@@ -19,10 +19,11 @@ from pipeline.engines.transformers import encode as prompt_ids
 from pipeline.engines.transformers import load_tokenizer
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
+from training.adapter import RECORD
 from training.inputs.job import NothingToTrain, TrainingJob
 from training.inputs.masks import IGNORE
 from training.inputs.masks import encode as encode_row
-from training.student import RECORD, train
+from training.student import train
 from training.trainers import dpo
 from training.trainers.dpo import dpo_trainer
 from training.trainers.kto import kto_trainer
@@ -67,7 +68,7 @@ def talk(number: int, resolved: bool) -> Row:
 
 
 def experiment(model: Path, out: Path, rows: list[Row], name: str, **settings: Any) -> Experiment:
-    given = {"rank": 4, "batch": 4, "micro_batch": 4, "learning_rate": 1e-2, "epochs": 4}
+    given = {"lora": {"r": 4}, "batch": 4, "micro_batch": 4, "learning_rate": 1e-2, "epochs": 4}
     made = Experiment.model_validate({
         "name": "tiny", "out": str(out), "student": {"model": str(model)}, "turn_values": {"siblings": 2},
         "conditions": {name: METHODS[name]}, "training": given | settings,

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import torch
+from huggingface_hub import ModelCard
 from peft import PeftModel
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
@@ -25,13 +26,11 @@ from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment, dump
 from pipeline.experiment.settings import Training as Settings
 from pipeline.knowledge.condition import Condition
-from training import student
+from training.adapter import RECORD, WEIGHTS, file_hash
 from training.inputs.job import NothingToTrain, batching
 from training.inputs.masks import RowTooLong
-from training.student import RECORD, train
+from training.student import train
 from training.trainers.sft import encode_rows, token_counter
-
-WEIGHTS = "adapter_model.safetensors"
 
 
 def row(number: int, seed: int = 1, round: int = 0, answer: str = "7") -> Row:
@@ -52,6 +51,9 @@ def row(number: int, seed: int = 1, round: int = 0, answer: str = "7") -> Row:
     }
 
 
+USUAL: dict[str, Any] = {"lora": {"r": 4}, "batch": 4, "micro_batch": 4, "learning_rate": 1e-2, "epochs": 2}
+
+
 def experiment(model: Path, out: Path, rows: list[Row] | None = None, rounds: int = 1, **settings: Any) -> Experiment:
     made = Experiment(
         name="tiny",
@@ -59,7 +61,7 @@ def experiment(model: Path, out: Path, rows: list[Row] | None = None, rounds: in
         rounds=rounds,
         student={"model": str(model)},
         conditions={"facts": Condition(partition="facts")},
-        training=Settings(**{"rank": 4, "batch": 4, "micro_batch": 4, "learning_rate": 1e-2, "epochs": 2} | settings),
+        training=Settings(**USUAL | settings),
     )
     rows = [row(n) for n in range(6)] if rows is None else rows
     write_rows(dataset_path(made, "facts"), rows, MATCHED if "matched" in rows[0] else FORMATS["sft"])
@@ -118,7 +120,8 @@ def test_the_same_training_is_skipped_and_changed_rows_or_settings_are_not(embed
     assert stamped(adapter) == stamp
     train(Cell(experiment(embedded, tmp_path, [row(n, answer="9") for n in range(6)]), "facts", 1))
     changed = stamped(adapter)
-    train(Cell(experiment(embedded, tmp_path, [row(n, answer="9") for n in range(6)], alpha=8), "facts", 1))
+    alpha = experiment(embedded, tmp_path, [row(n, answer="9") for n in range(6)], lora={"r": 4, "lora_alpha": 8})
+    train(Cell(alpha, "facts", 1))
     assert len({stamp, changed, stamped(adapter)}) == 3
 
 
@@ -146,7 +149,7 @@ def test_a_later_round_goes_on_from_the_adapter_of_the_round_before(embedded, tm
     moved = train(Cell(made, "facts", 1, 1), first)
     assert moved == tmp_path / "adapters/facts/seed-1"
     assert loss(embedded, moved) < loss(embedded, first) < loss(embedded)
-    assert record(moved)["start"] == student._file_hash(first / WEIGHTS) != ""
+    assert record(moved)["start"] == file_hash(first / WEIGHTS) != ""
 
 
 def test_passes_of_fewer_rows_give_the_same_step(embedded, plain, tmp_path):
@@ -154,6 +157,22 @@ def test_passes_of_fewer_rows_give_the_same_step(embedded, plain, tmp_path):
     a, b = load_file(plain / WEIGHTS), load_file(parts / WEIGHTS)
     assert all(torch.allclose(a[name], b[name], atol=1e-4) for name in a)
     assert record(plain)["optimizer_steps"] == record(parts)["optimizer_steps"]
+
+
+def test_an_adapter_has_pefts_card_with_what_it_is_and_no_place_of_this_machine(embedded, plain):
+    card = ModelCard.load(plain / "README.md")
+    assert card.data.library_name == "peft" and card.data.base_model == embedded.name
+    assert {"lora", "maieutic", "sft"} <= {*card.data.tags} and card.data.pipeline_tag == "text-generation"
+    of_record = record(plain)
+    for said in (
+        "tiny, facts, seed 1",
+        "`facts`: partition `facts`",
+        "method | `sft`",
+        of_record["data_hash"],
+        "6 rows",
+    ):
+        assert said in card.text
+    assert "More Information Needed" not in card.text and str(embedded.parent) not in (plain / "README.md").read_text()
 
 
 def test_a_condition_without_rows_is_a_typed_error_and_leaves_no_adapter(embedded, tmp_path):
@@ -205,7 +224,7 @@ def test_a_disk_full_when_an_adapter_is_saved_is_told_in_words_and_leaves_nothin
             train(Cell(made, "facts", 1))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    assert list((tmp_path / "adapters/facts").iterdir()) == []
+    assert [path.name for path in (tmp_path / "adapters/facts").iterdir()] == [".seed-1.checkpoints"]
     assert (train(Cell(made, "facts", 1)) / WEIGHTS).is_file()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -17,10 +18,20 @@ from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.settings import Override
 from pipeline.knowledge.condition import ONLINE, Method
+from pipeline.runs.directory import adapter_path
+from training.online.tally import Tally
+
+KEPT = 2  # checkpoints: while a new one is written, the one before it must be whole
 
 
 class NothingToTrain(MaieuticError, ValueError):
     """A condition has nothing to learn from for this seed and round; it is reported as untrained."""
+
+
+def checkpoints_of(cell: Cell) -> Path:
+    """Where the checkpoints of a student's training lie, until its adapter is there."""
+    adapter = adapter_path(cell)
+    return adapter.with_name(f".{adapter.name}.checkpoints")
 
 
 class TrainingJob(NamedTuple):
@@ -55,7 +66,7 @@ class TrainingJob(NamedTuple):
         settings, (micro, accumulate) = self.experiment.training, batching(self.experiment, self.method)
         own = settings.methods.get(self.method, Override())
         return {
-            "output_dir": str(self.experiment.run / "adapters"),
+            "output_dir": str(checkpoints_of(self.cell)),
             "seed": self.cell.seed,
             "num_train_epochs": own.epochs or settings.epochs,
             "learning_rate": own.learning_rate or settings.learning_rate,
@@ -64,8 +75,9 @@ class TrainingJob(NamedTuple):
             "bf16": in_bf16(self.experiment),
             "gradient_checkpointing": settings.gradient_checkpointing,
             "use_cpu": not torch.accelerator.is_available(),
-            "save_strategy": "no",
-            "report_to": "none",
+            "save_strategy": "no",  # training.checkpoints says when
+            "save_total_limit": KEPT,
+            "report_to": "none",  # training.tracking does, with names of ours
             "logging_steps": 10,
             "disable_tqdm": True,
             "dataloader_pin_memory": torch.accelerator.is_available(),
@@ -81,6 +93,9 @@ class PreparedTrainer(NamedTuple):
     tokens: int  # that carry loss, in one epoch; 0 where `account` knows
     held_out: Dataset | None = None  # scored afterwards, not learned
     account: Callable[[], dict[str, Any]] = dict  # for the record, what is known only once it has been trained
+    tally: Tally | None = None  # tokens, where the method counts them while it learns
+    skip_epochs: Callable[[int], None] = lambda epochs: None  # for a training that is gone on with
+    close: Callable[[], None] = lambda: None  # ends what was started for the training, however that ended
 
 
 def in_bf16(experiment: Experiment) -> bool:

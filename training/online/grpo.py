@@ -11,17 +11,17 @@ from __future__ import annotations
 
 import asyncio
 import warnings
-from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from functools import partial
 from statistics import fmean
 from typing import Any
 
-import torch
 from datasets import Dataset
 from trl import GRPOConfig, GRPOTrainer
 
 from pipeline.core.schema import Message, Task, digest
 from pipeline.datasets.rows import Row
+from pipeline.engines.model import EngineError
 from pipeline.runs.dialogue_pool import spent
 from pipeline.tasks.loading import stream_tasks
 from training.inputs.job import NothingToTrain, PreparedTrainer, TrainingJob, rows_per_step
@@ -30,12 +30,31 @@ from training.online.partners import Partners, open_partners
 from training.online.rewards import Sample, sample
 from training.online.sampling import TrainersModel, VllmBeside, open_sampler
 from training.online.session import IdEngine
+from training.online.tally import Tally
+
+WAITS = (2, 15, 60)  # seconds before a dialogue is played again whose engine failed; the engine has tried by itself
+
+
+class PlayingTrainer(GRPOTrainer):
+    """GRPOTrainer whose order of tasks goes on where an interrupted training was."""
+
+    epochs_done = 0
+
+    def skip_epochs(self, epochs: int) -> None:
+        """Whole epochs that the checkpoint has behind it, which is gone on from."""
+        self.epochs_done = epochs
+
+    def _get_train_sampler(self, dataset: Any = None) -> Any:
+        sampler = super()._get_train_sampler(dataset)
+        for _ in range(self.epochs_done):
+            next(iter(sampler))  # draws an epoch's order: all come from one generator, which no checkpoint keeps
+        return sampler
 
 
 def grpo_trainer(job: TrainingJob, rows: list[Row]) -> PreparedTrainer:
     """GRPO on the tasks of the rows. The loss is TRL's default (DAPO's token mean), without a KL term."""
     experiment, grpo, names = job.experiment, job.experiment.training.grpo, {row["task_id"] for row in rows}
-    pool, tally = spent(job.cell), Counter[str]()
+    pool = spent(job.cell)
     steps = optimizer_steps(experiment, job.method, len(names), len(rows), pool)
     if not steps:
         raise NothingToTrain(
@@ -54,10 +73,11 @@ def grpo_trainer(job: TrainingJob, rows: list[Row]) -> PreparedTrainer:
         "logging_steps": 1,  # into the history that `account` reads
     }
     sampler, partners = open_sampler(job), open_partners(job)
+    tally = Tally(lambda: partners.sampled)
     with warnings.catch_warnings():
         # `rollout_func` is the one way to free dialogue in TRL, and pyproject pins the version that has this one.
         warnings.filterwarnings("ignore", "You are using 'rollout_func'", UserWarning)
-        trainer = GRPOTrainer(
+        trainer = PlayingTrainer(
             model=job.model,
             reward_funcs=reward,
             args=GRPOConfig(**arguments),
@@ -66,19 +86,23 @@ def grpo_trainer(job: TrainingJob, rows: list[Row]) -> PreparedTrainer:
             peft_config=job.lora,
             rollout_func=rollouts(job, tasks, tally, sampler, partners),
         )
-    if isinstance(sampler, VllmBeside):
-        trainer.add_callback(sampler)
     if pool is not None:
-        trainer.add_callback(Budget(pool.tokens, lambda: _tokens(trainer, tally, partners)[1]))
+        trainer.add_callback(Budget(pool.tokens, lambda: tally.totals(trainer.accelerator)["sampled"]))
     return PreparedTrainer(
-        trainer, steps * rows_per_step(experiment, job.method), 0, account=_account(job, trainer, tally, partners)
+        trainer,
+        steps * rows_per_step(experiment, job.method),
+        0,
+        account=_account(job, trainer, tally),
+        tally=tally,
+        skip_epochs=trainer.skip_epochs,
+        close=sampler.close,
     )
 
 
 def rollouts(
     job: TrainingJob,
     tasks: dict[str, Task],
-    tally: Counter[str],
+    tally: Tally,
     sampler: TrainersModel | VllmBeside,
     partners: Partners,
 ) -> Callable[..., dict[str, Any]]:
@@ -94,13 +118,14 @@ def rollouts(
                 task, done = prompt[-1]["task"], sum(message["role"] == "assistant" for message in prompt)
                 # The expert's steps are named only where there are some, so that other methods keep their draws.
                 name = [task, job.cell.seed, step, (begin + i) % group, *([done] if done else [])]
-                played.append(sample(job.cell, partners, engine, tasks[task], digest("online", *name), done))
+                key = digest("online", *name)
+                played.append(persistently(partial(sample, job.cell, partners, engine, tasks[task], key, done)))
             return await asyncio.gather(*played)
 
         samples: list[Sample] = sampler.play(trainer, together)
         sampler.check(trainer, [each.session for each in samples])
-        tally["trained"] += sum(sum(each.session.own) for each in samples)
-        tally["sampled"] += sum(each.sampled for each in samples)
+        tally.trained += sum(sum(each.session.own) for each in samples)
+        tally.sampled += sum(each.sampled for each in samples)
         # A context that was full before the first turn leaves nothing to score, and TRL takes no empty lists.
         end = [job.tokenizer.eos_token_id]
         return {
@@ -119,25 +144,27 @@ def reward(reward: list[float | None], **_: Any) -> list[float | None]:
     return reward
 
 
-def _tokens(trainer: GRPOTrainer, tally: Counter[str], partners: Partners) -> tuple[int, int]:
-    """Trained and sampled, by all processes."""
-    sums = tally["trained"], tally["sampled"] + partners.sampled
-    trained, sampled = trainer.accelerator.reduce(torch.tensor(sums, device=trainer.accelerator.device)).tolist()
-    return trained, sampled
+async def persistently(play: Callable[[], Awaitable[Sample]]) -> Sample:
+    """What `play` gives, which is called again where an engine failed: its draws hang on its key, so it is the same
+    dialogue. Raises EngineError where the last try fails too, EngineDown at once."""
+    for wait in WAITS:
+        try:
+            return await play()
+        except EngineError:
+            await asyncio.sleep(wait)
+    return await play()
 
 
-def _account(
-    job: TrainingJob, trainer: GRPOTrainer, tally: Counter[str], partners: Partners
-) -> Callable[[], dict[str, Any]]:
+def _account(job: TrainingJob, trainer: GRPOTrainer, tally: Tally) -> Callable[[], dict[str, Any]]:
     """For training.json, what is known only once it has been trained."""
 
     def account() -> dict[str, Any]:
-        trained, sampled = _tokens(trainer, tally, partners)
+        totals = tally.totals(trainer.accelerator)
         rewards = [entry["reward"] for entry in trainer.state.log_history if "reward" in entry]
         fifth, steps = max(1, len(rewards) // 5), trainer.state.global_step
         return {
-            "trained_tokens": trained,
-            "sampled_tokens": sampled,
+            "trained_tokens": totals["trained"],
+            "sampled_tokens": totals["sampled"],
             "sequences": steps * rows_per_step(job.experiment, job.method),
             "dialogues": steps * dialogues_per_step(job.experiment, job.method),
             "reward_first": fmean(rewards[:fifth]),

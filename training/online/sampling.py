@@ -12,7 +12,6 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import torch
-from transformers import TrainerCallback
 from trl import GRPOTrainer
 
 from pipeline.core.errors import ConfigError
@@ -60,15 +59,18 @@ class TrainersModel:
     def check(self, trainer: GRPOTrainer, sessions: list[Session]) -> None:
         """It is the model that is trained."""
 
+    def close(self) -> None:
+        """It was there before."""
 
-class VllmBeside(TrainerCallback):
-    """vLLM in this process, beside the trainer. It ends with the training."""
+
+class VllmBeside:
+    """vLLM in this process, beside the trainer."""
 
     def __init__(self, job: TrainingJob):
         from pipeline.engines.vllm_learning import LearningEngine
 
         experiment, engine = job.experiment, job.experiment.engine_of("student")
-        self.engine = LearningEngine(engine, experiment.student.model, experiment.training.rank)
+        self.engine = LearningEngine(engine, experiment.student.model, experiment.training.lora["r"])
         self.tolerance = TOLERANCE["bfloat16" if in_bf16(experiment) else engine.fixed_dtype]
         self.runner = asyncio.Runner()
 
@@ -100,6 +102,6 @@ class VllmBeside(TrainerCallback):
                 "transformers, and report this."
             )
 
-    def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+    def close(self) -> None:
         self.engine.shutdown()
         self.runner.close()

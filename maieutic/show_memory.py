@@ -1,0 +1,80 @@
+"""How much memory the training of an experiment takes, as `maieutic preview` prints it, with what it assumes."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from pipeline.experiment.experiment import Experiment
+from pipeline.knowledge.condition import Method
+
+
+class Pass(NamedTuple):
+    """The largest pass of any of the experiment's methods."""
+
+    method: Method
+    rows: int
+    length: int
+    learned: int
+
+
+def memory_lines(experiment: Experiment) -> list[str]:
+    """Sentences with numbers; why there are none, where the student's config cannot be read here."""
+    import torch
+
+    from training.memory import FACTOR, cache_bytes_per_token, sizes_of, training_memory
+
+    settings, on_gpu = experiment.training, torch.cuda.is_available()
+    try:
+        sizes = sizes_of(experiment.student.model, settings.lora)
+    except (OSError, ValueError) as error:
+        return [f"memory of training: unknown, {str(error).splitlines()[0]}"]
+    largest = _largest_pass(experiment)
+    memory = training_memory(
+        sizes,
+        largest.rows,
+        largest.length,
+        largest.learned,
+        settings.bf16,
+        settings.load_in_4bit,
+        settings.gradient_checkpointing,
+        tiled=on_gpu or not largest.method.startswith("sft"),
+    )
+    parts = ", ".join(f"{name} {_size(size)}" for name, size in memory._asdict().items())
+    kind = "4 bits" if settings.load_in_4bit else "bfloat16" if settings.bf16 else "float32"
+    saved = "with" if settings.gradient_checkpointing else "without"
+    lines = [
+        f"memory of training: about {_size(memory.total)} a process ({parts}), up to {FACTOR} times that",
+        f"  assumed: {sizes.linear + sizes.other:,} weights in {kind}, {sizes.adapter:,} of the adapter; "
+        f"{largest.rows} sequences of {largest.length} tokens in one pass ({largest.method}), each as long as "
+        f"training.max_length allows; {saved} gradient checkpointing; libraries (CUDA about 1 GiB) not counted",
+    ]
+    engine = experiment.engine_of("student")
+    if engine.kind == "vllm":
+        a_token = cache_bytes_per_token(sizes, engine.dtype == "bfloat16")
+        talk = min(largest.length, engine.max_model_len or largest.length)
+        at_once = experiment.dialogue.at_a_time
+        lines.append(
+            f"  vLLM beside it keeps {_size(a_token)} of keys and values a token: {at_once} dialogues of {talk} tokens "
+            f"at once take {_size(a_token * talk * at_once)} where they share no prefix, and its weights come on top"
+        )
+    return lines
+
+
+def _largest_pass(experiment: Experiment) -> Pass:
+    from training.inputs.job import batching
+
+    settings, dialogue = experiment.training, experiment.dialogue
+    passes = []
+    for method in {condition.method for condition in experiment.conditions.values()}:
+        turns = dialogue.turns if method in ("sft", "kto", "grpo") else 1
+        rows = batching(experiment, method)[0] * (2 if method.startswith("dpo") else 1)  # a pair is two sequences
+        learned = rows * min(turns * dialogue.max_tokens, settings.max_length)
+        passes.append(Pass(method, rows, settings.max_length, learned))
+    return max(passes, key=lambda each: (each.rows * each.length, each.learned))
+
+
+def _size(count: int) -> str:
+    for unit, size in (("GiB", 2**30), ("MiB", 2**20)):
+        if count >= size:
+            return f"{count / size:.1f} {unit}"
+    return f"{count / 2**10:.1f} KiB"

@@ -1,0 +1,60 @@
+"""The folder of an adapter: whole or not at all, with what it was made from beside the weights, and a model card."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError
+from transformers import Trainer
+
+from pipeline.experiment.cell import Cell
+from pipeline.runs.directory import adapter_path
+from training.model_card import fill_card
+
+RECORD = "training.json"
+WEIGHTS = "adapter_model.safetensors"
+
+
+def save(trainer: Trainer, cell: Cell, record: dict[str, Any]) -> None:
+    """Write beside `out`, then rename: a kill leaves the old folder, the new one or none. Checkpoints go."""
+    out = adapter_path(cell)
+    temporary = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
+    try:
+        model = trainer.accelerator.unwrap_model(trainer.model)
+        # Not DPO's copy of the adapter that it began with ("ref").
+        model.save_pretrained(temporary, save_embedding_layers=False, selected_adapters=["default"])
+        fill_card(temporary / "README.md", cell, record)
+        (temporary / RECORD).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    except (SafetensorError, OSError) as error:
+        shutil.rmtree(temporary)
+        raise OSError(f"{out}: the adapter could not be saved, perhaps on a full disk ({error})") from None
+    temporary.chmod(0o755)
+    old = temporary.with_name(temporary.name + ".old")
+    if out.exists():
+        os.rename(out, old)
+    os.rename(temporary, out)
+    for left in out.parent.glob(f".{out.name}.*"):
+        shutil.rmtree(left)
+
+
+def is_done(out: Path, made_from: dict[str, Any]) -> bool:
+    """Whether `out` holds an adapter made from the same data, settings and start."""
+    if not (out / RECORD).is_file():
+        return False
+    there = json.loads((out / RECORD).read_text(encoding="utf-8"))
+    same = json.loads(json.dumps({key: value for key, value in made_from.items() if key != "versions"}))
+    return all(there.get(key) == value for key, value in same.items())
+
+
+@lru_cache
+def file_hash(path: Path) -> str:
+    """SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,53 @@
+"""The model card of an adapter: PEFT's, with what it is, on what it was trained and how to load it filled in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from huggingface_hub import ModelCard
+
+from pipeline.engines.weights import weights_at
+from pipeline.experiment.cell import Cell
+
+CARD = """
+# {name}, {condition_name}, seed {seed}
+
+A student that learned in dialogues under controlled knowledge asymmetry: a LoRA adapter of **{model}**.
+
+| | |
+|---|---|
+| condition | `{condition_name}`: partition `{partition}`, disclosure `{disclosure}`, voice `{voice}` |
+| selection | `{selection}` |
+| method | `{method}` |
+| run | `{name}`, seed {seed}, round {round} of {rounds} |
+| learned from | {rows} rows, {trained_tokens} tokens with loss, in {optimizer_steps} steps |
+| rows, by hash | `{data_hash}` |
+| versions | {versions} |
+
+The run's `config.yaml` says all of it, `training.json` beside this card what was done, and the run's report how the
+student did in the exams. It is made for research on what such dialogues teach, and is no assistant.
+
+```python
+from peft import PeftModel
+from transformers import AutoModelForCausalLM
+
+student = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained({model!r}), "PATH OF THIS FOLDER")
+```
+"""
+
+
+def fill_card(file: Path, cell: Cell, record: dict[str, Any]) -> None:
+    """Fill in the card that PEFT wrote; `record` is what training.json holds. PEFT's metadata stay."""
+    card, model, condition = ModelCard.load(file), cell.experiment.student.model, cell.condition
+    if Path(weights_at(model)).is_dir():  # a card is shared, and where a base lay is nobody's business
+        model = Path(model).name
+        card.data.base_model = model
+        card.data.tags = [tag for tag in card.data.tags or [] if not tag.startswith("base_model:")]
+    card.data.tags = sorted({*(card.data.tags or []), "maieutic", condition.method})
+    axes = {key: getattr(condition, key) for key in ("partition", "disclosure", "voice", "selection", "method")}
+    numbers = {"round": cell.round + 1, "rounds": cell.experiment.rounds}
+    versions = ", ".join(f"{name} {number}" for name, number in record["versions"].items())
+    named = {"name": cell.experiment.name, "model": model, "versions": versions}
+    card.text = CARD.format(**(record | axes | numbers | named))
+    card.save(file)

@@ -1,0 +1,88 @@
+"""What a training, and the exams after it, are shown in while they run: trackio, W&B or TensorBoard.
+
+The project has the experiment's name, the run is named after condition and seed (facts/seed-1), and the exam's figures
+end in the run of the training before them.
+
+    maieutic run configs/quickstart.yaml --set training.report_to=tensorboard
+    tensorboard --logdir runs/quickstart/tensorboard
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+from transformers import TrainerCallback
+
+from pipeline.core.schema import digest
+from pipeline.experiment.cell import Cell
+from pipeline.runs.directory import adapter_path
+
+
+class Tracker:
+    """One run of the tracker that `training.report_to` names; the same cell's run is gone on with."""
+
+    def __init__(self, cell: Cell):
+        experiment, kind = cell.experiment, cell.experiment.training.report_to
+        name = f"{cell.condition_name}/{adapter_path(cell).name}"
+        self.module: Any = None
+        self.writer: Any = None
+        if kind == "tensorboard":
+            from torch.utils.tensorboard import SummaryWriter
+
+            self.writer = SummaryWriter(str(experiment.run / "tensorboard" / name))
+            return
+        self.module = importlib.import_module(kind)
+        about: dict[str, Any] = {"seed": cell.seed, "round": cell.round, "student": experiment.student.model}
+        about["training"] = experiment.training.model_dump(mode="json")
+        if cell.condition_name in experiment.conditions:  # the base is no condition's
+            about["condition"] = cell.condition.model_dump(mode="json")
+        where: dict[str, Any] = {"project": experiment.name, "name": name, "group": cell.condition_name}
+        if kind == "wandb":  # it knows a run by its id, and another directory's is another run
+            where |= {"id": digest(str(experiment.run.resolve()), name, length=16), "dir": str(experiment.run)}
+        self.module.init(**where, config=about, resume="allow")
+
+    def log(self, figures: Mapping[str, Any], step: int | None = None) -> None:
+        """Figures by name; what is no number is left out."""
+        numbers = {name: value for name, value in figures.items() if isinstance(value, int | float)}
+        if self.writer is None:
+            self.module.log(numbers, step=step)
+            return
+        for name, value in numbers.items():
+            self.writer.add_scalar(name, value, step)
+
+    def close(self) -> None:
+        if self.writer is None:
+            self.module.finish()
+        else:
+            self.writer.close()
+
+
+def log_exams(cell: Cell, figures: Mapping[str, float]) -> None:
+    """Show the exam figures of a student, by metric, in the run of its training."""
+    tracker = Tracker(cell)
+    tracker.log({f"exam/{name}": value for name, value in figures.items()})
+    tracker.close()
+
+
+class Tracking(TrainerCallback):
+    """Shows what the Trainer logs; nothing where no tracker is named."""
+
+    def __init__(self, cell: Cell):
+        self.cell = cell
+        self.tracker: Tracker | None = None
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        if self.cell.experiment.training.report_to != "none" and state.is_world_process_zero:
+            self.tracker = Tracker(self.cell)
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **_: Any) -> None:
+        if self.tracker is not None:
+            self.tracker.log({f"train/{name}": value for name, value in (logs or {}).items()}, state.global_step)
+
+    def close(self) -> None:
+        """However the training ended."""
+        if self.tracker is not None:
+            self.tracker.close()
+            self.tracker = None
