@@ -19,7 +19,7 @@ from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.settings import Override
 from pipeline.knowledge.condition import ONLINE, Method
 from pipeline.runs.directory import adapter_path
-from training.online.tally import Tally
+from training.inputs.tally import Tally
 
 KEPT = 2  # checkpoints: while a new one is written, the one before it must be whole
 

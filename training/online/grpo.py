@@ -25,12 +25,12 @@ from pipeline.engines.model import EngineError
 from pipeline.runs.dialogue_pool import spent
 from pipeline.tasks.loading import stream_tasks
 from training.inputs.job import NothingToTrain, PreparedTrainer, TrainingJob, rows_per_step
+from training.inputs.tally import Tally
 from training.online.budget import Budget, dialogues_per_step, optimizer_steps
 from training.online.partners import Partners, open_partners
 from training.online.rewards import Sample, sample
 from training.online.sampling import TrainersModel, VllmBeside, open_sampler
 from training.online.session import IdEngine
-from training.online.tally import Tally
 
 WAITS = (2, 15, 60)  # seconds before a dialogue is played again whose engine failed; the engine has tried by itself
 
