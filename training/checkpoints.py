@@ -8,6 +8,7 @@ process ended, and is not gone on from. On a CPU a training that was resumed end
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -95,6 +96,9 @@ class Checkpoints(TrainerCallback):
             counted=counted,
         )
         folder = Path(args.output_dir, f"checkpoint-{state.global_step}")
+        for other in folder.glob("*/adapter_config.json"):
+            # A copy of the start, which is made anew; beside it the Trainer would not read the adapter itself.
+            shutil.rmtree(other.parent)
         write_whole(folder / PROGRESS, json.dumps(progress._asdict()))
 
 

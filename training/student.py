@@ -92,6 +92,7 @@ def train(cell: Cell, start: Path | None = None) -> Path:
             for callback in (_Progress(progress), checkpoints, tracking):
                 trainer.add_callback(callback)
             loss = trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint)).training_loss
+        learned = {**_score(prepared), **prepared.account()}
     except (EngineError, EngineDown) as error:
         raise Interrupted(
             f"{cell.label('train')}: interrupted after step {trainer.state.global_step} of {trainer.state.max_steps}: "
@@ -100,7 +101,6 @@ def train(cell: Cell, start: Path | None = None) -> Path:
     finally:
         tracking.close()
         prepared.close()
-    learned = {**_score(prepared), **prepared.account()}
     if trainer.is_world_process_zero():
         record = made_from | {
             "rows": len(rows),

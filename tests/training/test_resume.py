@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from safetensors.torch import load_file
-from test_preference import pair
+from test_preference import pair, talk
 from test_student import row
 
 from pipeline.datasets.dataset_files import dataset_path, write_rows
@@ -21,6 +21,7 @@ from pipeline.engines.model import EngineError
 from pipeline.engines.transformers import TransformersModel
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment, dump
+from training import student
 from training.adapter import RECORD, WEIGHTS
 from training.checkpoints import PROGRESS, Progress, newest
 from training.inputs.job import checkpoints_of
@@ -56,7 +57,8 @@ def experiment(out: Path, method: str, save_steps: int = 2, **sections: Any) -> 
     if method == "grpo":
         export(made, "facts")
     else:
-        rows = [row(n, answer="7" * (1 + n % 3)) if method == "sft" else pair(n) for n in range(12)]
+        made_of = {"sft": lambda n: row(n, answer="7" * (1 + n % 3)), "dpo": pair, "kto": lambda n: talk(n, n % 2 == 0)}
+        rows = [made_of[method](n) for n in range(12)]
         folder = dataset_path(made, "facts")
         write_rows(folder, rows, FORMATS[folder.name])
     return made
@@ -88,6 +90,26 @@ def test_a_training_killed_in_its_midst_ends_with_the_bytes_of_one_that_was_not(
     assert any(weights.any() for name, weights in load_file(resumed / WEIGHTS).items() if "lora_B" in name)
     assert apart_from_time(resumed) == apart_from_time(expected)
     assert [path.name for path in resumed.parent.iterdir()] == ["seed-1"], "checkpoints go with the training"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["dpo", "kto"])
+def test_a_later_rounds_training_goes_on_too_held_to_the_adapter_that_it_began_with(tmp_path, monkeypatch, method):
+    whole, cut = (experiment(tmp_path / name, method) for name in ("whole", "cut"))
+    before = train(Cell(experiment(tmp_path / "before", "sft"), "facts", 1))
+
+    def stop(self: Any, args: Any, state: Any, control: Any, **_: Any) -> None:
+        if state.global_step == 5:
+            raise ZeroDivisionError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(student._Progress, "on_step_end", stop)
+        with pytest.raises(ZeroDivisionError):
+            train(Cell(cut, "facts", 1), before)
+    resumed, expected = train(Cell(cut, "facts", 1), before), train(Cell(whole, "facts", 1), before)
+    assert (resumed / WEIGHTS).read_bytes() == (expected / WEIGHTS).read_bytes()
+    assert (resumed / WEIGHTS).read_bytes() != (before / WEIGHTS).read_bytes()
+    assert apart_from_time(resumed) == apart_from_time(expected)
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, *calls: int) -> list[int]:
