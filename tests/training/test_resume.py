@@ -34,6 +34,7 @@ import os, signal, sys
 from pathlib import Path
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import load
+from training import student
 
 def die(self, args, state, control, **_):
     if state.global_step == int(sys.argv[2]):
@@ -112,8 +113,8 @@ def test_a_later_rounds_training_goes_on_too_held_to_the_adapter_that_it_began_w
     assert apart_from_time(resumed) == apart_from_time(expected)
 
 
-def failing(monkeypatch: pytest.MonkeyPatch, *calls: int) -> list[int]:
-    """Have the engine fail at these calls of it, counted from 1; gives the counter."""
+def failing(monkeypatch: pytest.MonkeyPatch, *calls: int) -> None:
+    """Have the engine fail at these calls of it, counted from 1."""
     count, original = [0], TransformersModel.complete_ids
 
     async def fail(self: TransformersModel, *asked: Any) -> Any:
@@ -124,7 +125,6 @@ def failing(monkeypatch: pytest.MonkeyPatch, *calls: int) -> list[int]:
 
     monkeypatch.setattr(TransformersModel, "complete_ids", fail)
     monkeypatch.setattr(grpo, "WAITS", (0, 0))
-    return count
 
 
 def small(out: Path) -> Experiment:
@@ -143,11 +143,11 @@ def test_an_engine_that_keeps_failing_leaves_a_checkpoint_and_the_others_are_tra
     made = small(tmp_path / "cut").model_copy(update={"seeds": (1, 2)})
     export(made, "facts")
     whole = train(Cell(small(tmp_path / "whole"), "facts", 1))
-    failing(monkeypatch, *range(6, 9))  # in the second of 2 steps, all three tries of one dialogue
+    failing(monkeypatch, *range(9, 33))  # in the second of 2 steps, all three tries of its 8 dialogues
     with pytest.raises(Interrupted, match=r"train facts seed 1: interrupted after step 1 of 2: the queue is full"):
         train_round(made, ["facts"], 0)
     assert "train facts seed 2: 2 rows, 2 steps" in capsys.readouterr().out
-    assert [path.name for path in checkpoints_of(Cell(made, "facts", 1)).iterdir()] == ["checkpoint-1"]
+    assert [path.name for path in checkpoints_of(Cell(made, "facts", 1)).glob("checkpoint-*")] == ["checkpoint-1"]
     train_round(made, ["facts"], 0)
     said = capsys.readouterr().out
     assert "train facts seed 1: goes on after step 1" in said and "train facts seed 2: there already" in said
