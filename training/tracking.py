@@ -9,7 +9,6 @@ end in the run of the training before them.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -33,7 +32,11 @@ class Tracker:
 
             self.writer = SummaryWriter(str(experiment.run / "tensorboard" / name))
             return
-        self.module = importlib.import_module(kind)
+        if kind == "wandb":
+            import wandb as module
+        else:
+            import trackio as module
+        self.module = module
         about: dict[str, Any] = {"seed": cell.seed, "round": cell.round, "student": experiment.student.model}
         about["training"] = experiment.training.model_dump(mode="json")
         if cell.condition_name in experiment.conditions:  # the base is no condition's
