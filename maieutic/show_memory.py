@@ -21,7 +21,7 @@ def memory_lines(experiment: Experiment) -> list[str]:
     """Sentences with numbers; why there are none, where the student's config cannot be read here."""
     import torch
 
-    from training.memory import FACTOR, cache_bytes_per_token, sizes_of, training_memory
+    from training.memory_needed import FACTOR, cache_bytes_per_token, sizes_of, training_memory
 
     settings, on_gpu = experiment.training, torch.cuda.is_available()
     try:

@@ -67,7 +67,7 @@ def test_four_bits_need_bitsandbytes_and_a_gpu_and_say_which_is_not_there(monkey
     preflight(quantized)
 
 
-def test_four_bits_go_with_bfloat16_and_not_with_vllm_that_samples_for_a_student_that_plays():
+def test_four_bits_go_with_bfloat16_and_not_with_vllm_beside_a_playing_student():
     with pytest.raises(ValidationError, match=r"Set training\.bf16: true"):
         made({"load_in_4bit": True})
     plays = {"conditions": {"one": {"partition": "facts", "method": "grpo"}}}

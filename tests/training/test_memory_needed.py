@@ -15,7 +15,7 @@ from pipeline.engines.transformers import load_tokenizer
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.lora import DEFAULT
 from training.embedded.base import make_model
-from training.memory import FACTOR, Memory, Sizes, cache_bytes_per_token, sizes_of, training_memory
+from training.memory_needed import FACTOR, Memory, Sizes, cache_bytes_per_token, sizes_of, training_memory
 from training.student import train
 from training.trainers.sft import encode_rows
 

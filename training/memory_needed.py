@@ -2,7 +2,7 @@
 
     maieutic preview configs/sharded_qwen3_0.6b.yaml     # prints it, with what it assumes
 
-Measured on a CPU in float32 (tests/training/test_memory.py): the process's peak is within FACTOR of `total`.
+Measured on a CPU in float32 (tests/training/test_memory_needed.py): the process's peak is within FACTOR of `total`.
 """
 
 from __future__ import annotations
