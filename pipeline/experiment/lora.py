@@ -67,7 +67,7 @@ def _check_init(value: Any) -> None:
 def unserved(lora: dict[str, Any]) -> str:
     """The first field that vLLM cannot serve, with its value; empty where it serves the adapter."""
     # It scales all layers alike, by lora_alpha / r, and knows low-rank weights of linear layers alone.
-    served = {"use_dora": False, "modules_to_save": None, "bias": "none", "lora_bias": False, "use_bdlora": None,
+    served: dict[str, Any] = {"use_dora": False, "modules_to_save": None, "bias": "none", "lora_bias": False, "use_bdlora": None,
               "trainable_token_indices": None, "target_parameters": None, "alora_invocation_tokens": None,
               "layer_replication": None, "kasa_config": None, "monteclora_config": None,
               "rank_pattern": {}, "alpha_pattern": {}}  # fmt: skip

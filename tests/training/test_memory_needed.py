@@ -44,7 +44,7 @@ def test_sizes_are_the_models_own_without_reading_its_weights():
 
 
 def longer(row: Row) -> Row:
-    return {**row, "messages": [{**m, "content": " ".join([m["content"]] * 12)} for m in row["messages"]]}
+    return {**row, "messages": [{**m, "content": " ".join([m["content"]] * 30)} for m in row["messages"]]}
 
 
 def resident(key: str) -> int:
@@ -56,19 +56,27 @@ def resident(key: str) -> int:
 @pytest.mark.slow
 @pytest.mark.skipif(not RESET.exists(), reason="no /proc: the estimate is NOT held against a peak")
 @pytest.mark.parametrize("checkpointing", [False, True])
-def test_a_measured_peak_is_within_the_stated_factor_of_the_estimate(base_tokenizer, tmp_path, checkpointing):
+def test_a_measured_peak_is_within_the_stated_factor_of_the_estimate(base_tokenizer, embedded, tmp_path, checkpointing):
     torch.manual_seed(0)
     make_model(len(base_tokenizer), 512, 4).save_pretrained(tmp_path / "model")
     base_tokenizer.save_pretrained(tmp_path / "model")
     long = [longer(row(n)) for n in range(8)]
-    settings = {"batch": 8, "micro_batch": 8, "epochs": 1, "lora": {"r": 16}, "gradient_checkpointing": checkpointing}
+    settings = {
+        "batch": 8,
+        "micro_batch": 8,
+        "epochs": 1,
+        "lora": {"r": 16},
+        "max_length": 2048,
+        "gradient_checkpointing": checkpointing,
+    }
     made = experiment(tmp_path / "model", tmp_path / "run", long, **settings)
-    encoded = encode_rows(load_tokenizer(str(tmp_path / "model")), long, 1024)
+    encoded = encode_rows(load_tokenizer(str(tmp_path / "model")), long, 2048)
     length = max(len(one["input_ids"]) for one in encoded)
     learned = sum(label != -100 for one in encoded for label in one["labels"])
     expected = training_memory(
         sizes_of(str(tmp_path / "model"), made.training.lora), 8, length, learned, False, False, checkpointing, False
     )
+    train(Cell(experiment(embedded, tmp_path / "first"), "facts", 1))  # what libraries take is not in the estimate
     gc.collect()
     ctypes.CDLL("libc.so.6").malloc_trim(0)  # what earlier tests freed would be used again, and not be seen
     RESET.write_text("5")
