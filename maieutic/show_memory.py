@@ -21,9 +21,10 @@ def memory_lines(experiment: Experiment) -> list[str]:
     """Sentences with numbers; why there are none, where the student's config cannot be read here."""
     import torch
 
+    from training.inputs.job import in_bf16
     from training.memory_needed import FACTOR, cache_bytes_per_token, sizes_of, training_memory
 
-    settings, on_gpu = experiment.training, torch.cuda.is_available()
+    settings, on_gpu, bf16 = experiment.training, torch.cuda.is_available(), in_bf16(experiment)
     try:
         sizes = sizes_of(experiment.student.model, settings.lora)
     except (OSError, ValueError) as error:
@@ -34,13 +35,13 @@ def memory_lines(experiment: Experiment) -> list[str]:
         largest.rows,
         largest.length,
         largest.learned,
-        settings.bf16,
+        bf16,
         settings.load_in_4bit,
         settings.gradient_checkpointing,
         tiled=on_gpu or not largest.method.startswith("sft"),
     )
     parts = ", ".join(f"{name} {_size(size)}" for name, size in memory._asdict().items())
-    kind = "4 bits" if settings.load_in_4bit else "bfloat16" if settings.bf16 else "float32"
+    kind = "4 bits" if settings.load_in_4bit else "bfloat16" if bf16 else "float32"
     saved = "with" if settings.gradient_checkpointing else "without"
     lines = [
         f"memory of training: about {_size(memory.total)} a process ({parts}), up to {FACTOR} times that",
@@ -50,7 +51,7 @@ def memory_lines(experiment: Experiment) -> list[str]:
     ]
     engine = experiment.engine_of("student")
     if engine.kind == "vllm":
-        a_token = cache_bytes_per_token(sizes, engine.dtype == "bfloat16")
+        a_token = cache_bytes_per_token(sizes, engine.fixed_dtype == "bfloat16")
         talk = min(largest.length, engine.max_model_len or largest.length)
         at_once = experiment.dialogue.at_a_time
         lines.append(

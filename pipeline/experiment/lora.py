@@ -67,10 +67,11 @@ def _check_init(value: Any) -> None:
 def unserved(lora: dict[str, Any]) -> str:
     """The first field that vLLM cannot serve, with its value; empty where it serves the adapter."""
     # It scales all layers alike, by lora_alpha / r, and knows low-rank weights of linear layers alone.
-    served: dict[str, Any] = {"use_dora": False, "modules_to_save": None, "bias": "none", "lora_bias": False, "use_bdlora": None,
-              "trainable_token_indices": None, "target_parameters": None, "alora_invocation_tokens": None,
-              "layer_replication": None, "kasa_config": None, "monteclora_config": None,
-              "rank_pattern": {}, "alpha_pattern": {}}  # fmt: skip
+    served: dict[str, Any] = dict.fromkeys(
+        ("modules_to_save", "use_bdlora", "trainable_token_indices", "target_parameters", "alora_invocation_tokens",
+         "layer_replication", "kasa_config", "monteclora_config"),
+    )  # fmt: skip
+    served |= {"use_dora": False, "lora_bias": False, "bias": "none", "rank_pattern": {}, "alpha_pattern": {}}
     other = [key for key, value in served.items() if (lora.get(key) or value) != value]
     if lora["r"] > GREATEST:
         other.append("r")

@@ -20,12 +20,12 @@ def check_training(experiment: Fields) -> None:
         )
     if not training.load_in_4bit:
         return
-    if not training.bf16:
+    if training.bf16 is not True:
         raise ValueError("training.load_in_4bit: true learns in bfloat16. Set training.bf16: true, too")
     plays = [name for name, condition in experiment.conditions.items() if condition.method in ONLINE]
     if plays and engine.kind == "vllm":
         raise ValueError(
             f"training.load_in_4bit: true with conditions.{plays[0]}.method: "
-            f"{experiment.conditions[plays[0]].method!r} and vLLM: it would sample from a base in {engine.dtype} for a "
+            f"{experiment.conditions[plays[0]].method!r} and vLLM: it would sample from a base in {engine.fixed_dtype} for a "
             "student whose base is in 4 bits. Give the student an engine of kind transformers, or leave the key out"
         )
