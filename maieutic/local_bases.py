@@ -38,7 +38,7 @@ def make_base(name: str, out: Path | None) -> None:
             raise ConfigError(f"base {EMBEDDED}: it ships, and nothing is made; leave --out away")
         say(f"{EMBEDDED} lies in {weights_at(EMBEDDED)}\nstudent.model: {EMBEDDED}")
         return
-    from pipeline.engines import smollm2
+    from maieutic import smollm2
 
     folder = out or Path(weights_at(name))
     if folder.exists():

@@ -11,7 +11,7 @@ from pipeline.core.resources import shipped
 from pipeline.core.schema import digest
 
 EMBEDDED = "embedded"  # the base that ships, of 1.5 M parameters
-SMOLLM2 = "smollm2"  # a pretrained model, which `maieutic base smollm2` makes (pipeline/engines/smollm2.py)
+SMOLLM2 = "smollm2"  # a pretrained model, which `maieutic base smollm2` makes (maieutic/smollm2.py)
 
 
 def weights_at(model: str) -> str:

@@ -10,8 +10,8 @@ import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
+from maieutic import smollm2
 from pipeline.core.errors import ConfigError
-from pipeline.engines import smollm2
 from pipeline.engines.chat_template import render
 from pipeline.engines.settings import Engine
 from pipeline.engines.transformers import encode, load, load_tokenizer
