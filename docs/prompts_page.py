@@ -14,7 +14,13 @@ from pipeline.core.schema import Draft, Fact, Message, Party, Step, Task, Turn
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.partition import PARTITIONS
 from pipeline.knowledge.view import question_view, script_view, view
+from pipeline.posing.challenge import KINDS, ask
+from pipeline.posing.documents import Document
 from pipeline.prompts.prompts import NAMES, Prompts
+from pipeline.reading import judge_reader
+from pipeline.reading.labelling import judge
+from pipeline.reading.labelling.context import TurnInContext
+from pipeline.reading.protocol import measured
 
 PAGE = Path(__file__).with_name("prompts.md")
 TEXT = Path(__file__).with_name("prompts.md.j2")
@@ -97,6 +103,13 @@ def prompts() -> str:
         folded("partner, `symmetric`, `label: teacher`", partner("symmetric", label="teacher")),
         folded("writer of both sides, `script`", script_view(ROLLS, model("script"), CHAT)),
         folded("writer of a question, `method: q_priming`", question_view(ROLLS, model("facts"), [ATTEMPT], CHAT)),
+    ]
+    to_read = measured(ROLLS, [ATTEMPT], 0)
+    document = Document(id="bridge", text="The bridge was built in 1894. It is 120 metres long.")
+    shown += [
+        folded("judge that reads turns", judge_reader.prompt(to_read, "(a JSON schema)")),
+        folded("judge that labels acts", judge.prompt(TurnInContext(ATTEMPT.text, facts=ROLLS.facts))),
+        *(folded(f"challenger, <i>{kind}</i>", ask(document, i)) for i, kind in enumerate(KINDS)),
     ]
     closed = [("student", view(ROLLS, public, [], "student", CLOSED))]
     closed += [(f"partner, {name}", partner(name, prompts=CLOSED)) for name in WITH_PARTNER]

@@ -54,7 +54,9 @@ def labelled_by(metric: Metric, experiment: Experiment) -> list[LabellerFigure]:
         for wanted in classes
         if wanted not in LEAKS or experiment.readers[1] == "closed"
         for labeller in [_labeller(wanted, acts)]
-        for row in _of(labeller, acts, experiment.judge.model)
+        for row in _of(
+            labeller, acts, {"model": experiment.judge.model, "prompt": prompt_hash(experiment.prompts("judge"))}
+        )
         if row["measured"] and (row["labeller"], row["class"]) == (labeller, wanted)
     ]
 
@@ -64,13 +66,13 @@ def _labeller(wanted: str, acts: ActsSettings) -> str:
     return "rules" if by_rule else acts.labeller
 
 
-def _of(labeller: str, acts: ActsSettings, judge: str) -> list[Json]:
+def _of(labeller: str, acts: ActsSettings, judge: dict[str, str]) -> list[Json]:
     if labeller == "rules":
         return _read(SHIPPED)["figures"]
     if not acts.path:
         return []
     read = _read(Path(acts.path) / "figures.json")
-    if labeller == "judge" and read.get("judge") != {"model": judge, "prompt": prompt_hash()}:
+    if labeller == "judge" and read.get("judge") != judge:
         return []
     return read.get("figures", [])
 

@@ -224,6 +224,10 @@ class Fields(Section):
         if self.readers != ("closed", "closed"):
             judge = self.judge.model if "judge" in self.readers else ""
             shaping.append([*self.readers, judge, self.reading.generic_requests])
+        if "judge" in self.readers and self.prompts("judge").shapes("judge/turn") != CLOSED_PROMPTS.shapes(
+            "judge/turn"
+        ):
+            shaping.append(self.prompts("judge").shapes("judge/turn"))
         if convincing or "judge" in self.readers:
             shaping += self._shaping("judge")
         return shaping

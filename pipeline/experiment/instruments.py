@@ -24,7 +24,8 @@ def open_instruments(experiment: Fields, judge: OpenJudge | None = None) -> tupl
     """
     opening = judge or partial(open_role, experiment, "judge")
     partner, metrics = (
-        Instrument(name, JudgeReader(opening())) if name == "judge" else _opened(name) for name in experiment.readers
+        Instrument(name, JudgeReader(opening(), experiment.prompts("judge"))) if name == "judge" else _opened(name)
+        for name in experiment.readers
     )
     return partner, metrics
 
@@ -32,7 +33,7 @@ def open_instruments(experiment: Fields, judge: OpenJudge | None = None) -> tupl
 def open_acts_labeller(experiment: Fields, judge: OpenJudge | None = None) -> Labeller:
     """Who labels acts in its exams. Raises ConfigError."""
     if experiment.acts.labeller == "judge":
-        return Judge((judge or partial(open_role, experiment, "judge"))())
+        return Judge((judge or partial(open_role, experiment, "judge"))(), experiment.prompts("judge"))
     return open_labeller(experiment.acts)
 
 

@@ -21,6 +21,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pipeline.core.schema import Fact, Message, Task
 from pipeline.posing.documents import Document
 from pipeline.posing.evidence import Refused, cited, numbers_in, stands
+from pipeline.prompts.prompts import CLOSED_PROMPTS, Prompts
 from pipeline.reading.acts import given
 from pipeline.reading.numbers.arithmetic import Computed, NotArithmetic, evaluate, written
 from pipeline.reading.numbers.equality import equal, number
@@ -30,29 +31,7 @@ from pipeline.tasks.split import split_of
 
 LONGEST_ANSWER = 60  # characters: a student has to say the same words
 
-# The text comes first: all attempts at a document share it as a cached prefix.
-ASK = """{text}
-
----
-Only you have the text above. Write one question for somebody who has never seen it and works with a partner who knows \
-some of its sentences. {wanted}
-The question must make sense by itself: it names who or what it is about, and never mentions a text, document or \
-passage. It must not state its answer, nor any number of the evidence.
-Evidence: the sentences that one needs to know in order to answer, and no others, copied word for word.
-Reply with one JSON object and nothing else:
-{form}"""
-WANTED = {
-    "computed": (
-        "Its answer is one number that must be computed from numbers in two or three different sentences. "
-        "The expression holds only numbers that stand in the evidence, with + - * / and parentheses, and its value "
-        "has at most two decimals.",
-        '{"question": "...", "evidence": ["...", "..."], "expression": "...", "answer": "..."}',
-    ),
-    "quoted": (
-        "Its answer is a name, a date, a number or a few words that stand in the evidence word for word.",
-        '{"question": "...", "evidence": ["..."], "answer": "..."}',
-    ),
-}
+KINDS = ("computed", "quoted")  # of gold, each with a template of its own
 # The student has no text, and to name one tells it that something is missing.
 _NAMES_A_TEXT = re.compile(
     r"\b(?:the|this|that|these|given|provided|above|following) (?:\w+ )?"
@@ -82,10 +61,10 @@ class Gold(NamedTuple):
     solution: str = ""
 
 
-def ask(document: Document, attempt: int) -> list[Message]:
+def ask(document: Document, attempt: int, prompts: Prompts = CLOSED_PROMPTS) -> list[Message]:
     """The one message of an attempt; attempts ask for either kind of gold in turn."""
-    wanted, form = list(WANTED.values())[attempt % len(WANTED)]
-    return [{"role": "user", "content": ASK.format(text=document.text, wanted=wanted, form=form)}]
+    asked = prompts.text(f"challenger/{KINDS[attempt % len(KINDS)]}", {"text": document.text})
+    return [{"role": "user", "content": asked}]
 
 
 def task_of(name: str, reply: str, document: Document) -> Task:

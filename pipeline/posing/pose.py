@@ -18,7 +18,7 @@ from typing import NamedTuple
 from pipeline.building.make_missing import Counts, make_missing
 from pipeline.core.errors import ConfigError, RunError
 from pipeline.core.random_streams import stream
-from pipeline.core.schema import Record, Task, digest, question_hash
+from pipeline.core.schema import Message, Record, Task, digest, question_hash
 from pipeline.dialogue.casting import Casting
 from pipeline.engines.model import ContextOverflow, EngineDown, EngineError, Model, Sampling
 from pipeline.engines.weights import weights_id
@@ -27,6 +27,7 @@ from pipeline.experiment.experiment import Experiment
 from pipeline.posing.challenge import ask, task_of
 from pipeline.posing.documents import Document, load_documents
 from pipeline.posing.evidence import RefusalKind, Refused
+from pipeline.prompts.prompts import CLOSED_PROMPTS, Prompts
 from pipeline.runs.lock import Held, writing
 from pipeline.runs.progress import say, stage
 from pipeline.runs.store import Appender, read, rewrite
@@ -54,17 +55,21 @@ class Attempt(NamedTuple):
     id: str
     document: Document
     number: int
+    asked: list[Message]
 
 
 def refusals_path(tasks: Path) -> Path:
     return tasks.with_suffix(".failures.jsonl")
 
 
-def attempts_at(documents: Sequence[Document], each: int, weights: str, temperature: float) -> Iterator[Attempt]:
+def attempts_at(
+    documents: Sequence[Document], each: int, weights: str, temperature: float, prompts: Prompts = CLOSED_PROMPTS
+) -> Iterator[Attempt]:
     """All that is asked for, in a fixed order."""
     for document in documents:
         for number in range(each):
-            yield Attempt(digest(ask(document, number), weights, temperature, MAX_TOKENS, number), document, number)
+            asked = ask(document, number, prompts)
+            yield Attempt(digest(asked, weights, temperature, MAX_TOKENS, number), document, number, asked)
 
 
 async def pose(
@@ -92,7 +97,7 @@ async def pose(
         text = ""
         try:
             sampling = Sampling(MAX_TOKENS, temperature, stream(attempt.id))
-            text = (await model.complete(ask(attempt.document, attempt.number), sampling)).text
+            text = (await model.complete(attempt.asked, sampling)).text
             task = task_of(attempt.id, text, attempt.document)
             if twin := next((asked[key] for key in _same(task) if key in asked), None):
                 raise Refused("duplicate", f"task {twin} poses the same question")
@@ -144,7 +149,9 @@ def pose_documents(experiment: Experiment, source: Path, each: int) -> int:
         )
     documents, bad = load_documents(source)
     challenger, temperature = experiment.role("challenger"), experiment.dialogue.temperature
-    wanted = list(attempts_at(documents, each, weights_id(challenger.model), temperature))
+    wanted = list(
+        attempts_at(documents, each, weights_id(challenger.model), temperature, experiment.prompts("challenger"))
+    )
     at_a_time = experiment.dialogue.at_a_time
     casting = Casting(experiment)
 

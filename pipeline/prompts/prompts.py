@@ -41,6 +41,10 @@ NAMES: dict[str, frozenset[str]] = {
     "script": _PARTNER,
     "notice": frozenset({"right", "printed", "other", "entry"}),
     "question": frozenset({"other"}),
+    "judge": frozenset(
+        {"question", "facts", "answer", "party", "before", "quoted", "schema", "acts", "told", "who", "asked_before"}
+    ),
+    "challenger": frozenset({"text"}),
 }
 
 

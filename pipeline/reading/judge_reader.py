@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pipeline.core.readings import Feedback, PartnerReading, Reveals, Stance, StudentReading
 from pipeline.core.schema import Message
 from pipeline.engines.model import ContextOverflow, EngineError, Model, Sampling
+from pipeline.prompts.prompts import CLOSED_PROMPTS, Prompts
 from pipeline.reading.protocol import TurnToRead, Unread
 
 LONGEST = 400  # tokens of an answer
@@ -63,8 +64,8 @@ L = TypeVar("L", StudentLabels, PartnerLabels)
 class JudgeReader:
     """See `pipeline.reading.protocol.Reader`. `model` is decoded greedily."""
 
-    def __init__(self, model: Model):
-        self.model = model
+    def __init__(self, model: Model, prompts: Prompts = CLOSED_PROMPTS):
+        self.model, self.prompts = model, prompts
 
     async def student(self, turns: Sequence[TurnToRead]) -> list[StudentReading | Unread]:
         return list(await asyncio.gather(*map(self._student, turns)))
@@ -87,7 +88,9 @@ class JudgeReader:
     async def _labels(self, turn: TurnToRead, form: type[L]) -> L | Unread:
         schema = json.dumps(form.model_json_schema())
         try:
-            completion = await self.model.complete(prompt(turn, schema), Sampling(LONGEST, 0.0, schema=schema))
+            completion = await self.model.complete(
+                prompt(turn, schema, self.prompts), Sampling(LONGEST, 0.0, schema=schema)
+            )
         except (EngineError, ContextOverflow) as error:
             return Unread(str(error), engine=isinstance(error, EngineError))
         objects = re.findall(r"\{[^{}]*\}", completion.text)  # the last one, since some models think aloud before it
@@ -102,19 +105,15 @@ def _of_known_facts(turn: TurnToRead, named: Sequence[str]) -> Unread | None:
     return Unread(f"it names the facts {unknown}, and there are {[f.id for f in turn.facts]}") if unknown else None
 
 
-def prompt(turn: TurnToRead, schema: str) -> list[Message]:
+def prompt(turn: TurnToRead, schema: str, prompts: Prompts = CLOSED_PROMPTS) -> list[Message]:
     """What the judge reads: the problem, its facts, the turns so far, the turn, and the form."""
-    lines = ["Read the last turn of a dialogue between a student and a partner. Label what this turn itself says, true"]
-    lines += ["or not; use earlier turns only for what it leaves out.", "", f"Problem: {turn.question}"]
-    if turn.facts:
-        lines += ["Facts, by id:", *(f"- {fact.id}: {fact.text}" for fact in turn.facts)]
-    if turn.party == "partner" and turn.answer:
-        lines += [f"The problem's answer: {turn.answer}"]
-    lines += [
-        "",
-        "Turns so far:" if turn.before else "It is the first turn.",
-        *(f"{t.party}: {t.text}" for t in turn.before),
-    ]
-    lines += ["", f"The last turn, of the {turn.party}: {json.dumps(turn.text, ensure_ascii=False)}", ""]
-    lines += [f"Answer with JSON alone that keeps to this schema: {schema}"]
-    return [{"role": "user", "content": "\n".join(lines)}]
+    told = {
+        "question": turn.question,
+        "facts": turn.facts,
+        "answer": turn.answer,
+        "party": turn.party,
+        "before": turn.before,
+        "quoted": json.dumps(turn.text, ensure_ascii=False),
+        "schema": schema,
+    }
+    return [{"role": "user", "content": prompts.text("judge/turn", told)}]

@@ -35,4 +35,8 @@ def test_the_page_of_prompts_has_every_role_and_partition() -> None:
     text = (ROOT / "docs" / "prompts.md").read_text("utf-8")
     with_partner = [name for name, row in PARTITIONS.items() if row.partner is not None and not row.one_writer]
     shown = [f"<summary>partner, <code>{name}</code></summary>" for name in with_partner]
-    assert not [title for title in (*shown, "<summary>student,", "<code>script</code>") if title not in text]
+    assert not [
+        title
+        for title in (*shown, "<summary>student,", "<code>script</code>", "<summary>judge ", "<summary>challenger,")
+        if title not in text
+    ]

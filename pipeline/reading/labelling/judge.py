@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pipeline.core.schema import Message, digest
 from pipeline.engines.model import ContextOverflow, EngineError, Model, Sampling
+from pipeline.prompts.prompts import CLOSED_PROMPTS, Prompts
 from pipeline.reading.acts import Act
 from pipeline.reading.labelling.context import TurnInContext, Unlabelled
 
@@ -45,12 +46,12 @@ SCHEMA = json.dumps(Judgement.model_json_schema())
 class Judge:
     """Asks `model` for the acts of one turn, decoded greedily."""
 
-    def __init__(self, model: Model):
-        self.model = model
+    def __init__(self, model: Model, prompts: Prompts = CLOSED_PROMPTS):
+        self.model, self.prompts = model, prompts
 
     async def __call__(self, turn: TurnInContext) -> frozenset[str] | Unlabelled:
         try:
-            completion = await self.model.complete(prompt(turn), Sampling(LONGEST, 0.0, schema=SCHEMA))
+            completion = await self.model.complete(prompt(turn, self.prompts), Sampling(LONGEST, 0.0, schema=SCHEMA))
         except (EngineError, ContextOverflow) as error:
             return Unlabelled(str(error), engine=isinstance(error, EngineError))
         objects = re.findall(r"\{[^{}]*\}", completion.text)  # the last one, since some models think aloud before it
@@ -61,23 +62,21 @@ class Judge:
             return Unlabelled(f"{completion.text[:200]!r}: {error.errors()[0]['msg']}; {expected}")
 
 
-def prompt(turn: TurnInContext) -> list[Message]:
+def prompt(turn: TurnInContext, prompts: Prompts = CLOSED_PROMPTS) -> list[Message]:
     """What the judge reads: the acts, the facts and which of them were told, the turn and the one before it."""
-    lines = ["Which of these acts does the last turn do? It may do several, or none.", ""]
-    lines += [f"- {name}: {meaning}" for name, meaning in MEANT.items()]
-    if turn.facts:
-        told = [f"- {fact.text}{' (told before)' if fact.id in turn.told else ''}" for fact in turn.facts]
-        lines += ["", "Facts of the problem:", *told]
-    if turn.before:
-        who = {True: "the same speaker", False: "the other speaker", None: "somebody"}[turn.own]
-        lines += ["", f"The turn before ({who}): {json.dumps(turn.before, ensure_ascii=False)}"]
-    lines += ["", f"The last turn: {json.dumps(turn.text, ensure_ascii=False)}"]
-    if turn.asked_before:
-        lines += ["Its speaker has asked before."]
-    lines += ["", f"Answer with JSON alone that keeps to this schema: {SCHEMA}"]
-    return [{"role": "user", "content": "\n".join(lines)}]
+    told = {
+        "acts": MEANT,
+        "facts": turn.facts,
+        "told": turn.told,
+        "who": {True: "the same speaker", False: "the other speaker", None: "somebody"}[turn.own],
+        "before": json.dumps(turn.before, ensure_ascii=False) if turn.before else "",
+        "quoted": json.dumps(turn.text, ensure_ascii=False),
+        "asked_before": turn.asked_before,
+        "schema": SCHEMA,
+    }
+    return [{"role": "user", "content": prompts.text("judge/acts", told)}]
 
 
-def prompt_hash() -> str:
+def prompt_hash(prompts: Prompts = CLOSED_PROMPTS) -> str:
     """Other figures than those of a judge with this hash, and its model, are not its own."""
-    return digest(prompt(TurnInContext("the turn", "the turn before", asked_before=True)), LONGEST)
+    return digest(prompt(TurnInContext("the turn", "the turn before", asked_before=True), prompts), LONGEST)
