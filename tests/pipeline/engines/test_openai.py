@@ -360,3 +360,61 @@ def test_a_redirect_to_no_address_fails_one_request_only() -> None:
 
     answer = asyncio.run(run())
     assert isinstance(answer, EngineError) and "redirects to no address" in str(answer)
+
+
+def test_a_request_is_in_the_servers_dialect() -> None:
+    messages = [{"role": "user", "content": "Hi."}]
+    plain = opened()._body(messages, Sampling(5, 0.5, 7))
+    assert plain == {"model": "student", "messages": messages, "max_tokens": 5, "temperature": 0.5, "seed": 7}
+    dialect = opened(max_tokens_field="max_completion_tokens", temperature="when_set", extra_body={"effort": "low"})
+    assert dialect._body(messages, Sampling(5, 0.5, 7)) == {
+        "model": "student", "messages": messages, "max_completion_tokens": 5, "seed": 7, "effort": "low"}  # fmt: skip
+    assert dialect._body(messages, Sampling(5, 0.5, 7, temperature_is_set=True))["temperature"] == 0.5
+    cut = opened()._body(messages, Sampling(5, top_p=0.9, top_k=20, min_p=0.1))
+    assert (cut["top_p"], cut["top_k"], cut["min_p"]) == (0.9, 20, 0.1)
+
+
+@pytest.mark.parametrize(("message", "text", "reasoning"), [
+    ({"content": "Yes.", "reasoning_content": " Is it? "}, "Yes.", "Is it?"),
+    ({"content": "Yes.", "reasoning": "Is it?"}, "Yes.", "Is it?"),
+    ({"content": "<think>\nIs it?\n</think>\n\nYes."}, "Yes.", "Is it?"),
+    ({"content": None, "reasoning_content": "Is it?"}, "", "Is it?"),
+    ({"content": "", "reasoning": "Is it?"}, "", "Is it?"),
+    ({"reasoning_content": "Is it?"}, "", "Is it?"),
+    ({"content": "<think>\nIs it?"}, "", "Is it?"),
+])  # fmt: skip
+def test_reasoning_is_told_apart_wherever_the_server_says_it(
+    message: dict[str, Any], text: str, reasoning: str
+) -> None:
+    body = {"choices": [{"message": message, "finish_reason": "stop"}], "usage": USAGE}
+    said = opened()._read(json.dumps(body))
+    assert (said.text, said.reasoning, said.reasoning_tokens) == (text, reasoning, 3)  # uncounted: words and signs
+    body["usage"] = {**USAGE, "completion_tokens_details": {"reasoning_tokens": 2}}
+    assert opened()._read(json.dumps(body)).reasoning_tokens == 2
+
+
+def test_each_engine_has_the_key_that_it_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    monkeypatch.setenv("OTHER_KEY", "sk-other-secret")
+    assert say("fine", key_env="OTHER_KEY")[1].headers == ["Bearer sk-other-secret"]
+    assert say("fine", key_env="NO_KEY")[1].headers == [None]
+    answer, _ = say("refused", key_env="OTHER_KEY")
+    assert "OTHER_KEY was refused" in str(answer) and "sk-" not in str(answer).replace("sk-secret", "")
+
+
+def test_requests_keep_the_pace_whichever_models_ask(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, slept = [100.0], list[float]()
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    monkeypatch.setattr("pipeline.engines.pace.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("pipeline.engines.pace.asyncio.sleep", sleep)
+    first, second = (opened("http://127.0.0.1:1/v1", name, requests_per_minute=120).pace for name in ("a", "b"))
+    assert first is second and first is not opened("http://127.0.0.1:2/v1", requests_per_minute=120).pace
+    for _ in range(3):
+        asyncio.run(first.wait())
+    clock[0] += 60  # a pause is made up for by nobody
+    asyncio.run(second.wait())
+    asyncio.run(second.wait())
+    assert slept == [0.0, 0.5, 1.0, 0.0, 0.5]
