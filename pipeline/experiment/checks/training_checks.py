@@ -26,6 +26,6 @@ def check_training(experiment: Fields) -> None:
     if plays and engine.kind == "vllm":
         raise ValueError(
             f"training.load_in_4bit: true with conditions.{plays[0]}.method: "
-            f"{experiment.conditions[plays[0]].method!r} and vLLM: it would sample from a base in {engine.fixed_dtype} for a "
-            "student whose base is in 4 bits. Give the student an engine of kind transformers, or leave the key out"
+            f"{experiment.conditions[plays[0]].method!r} and vLLM: it would sample from a base in {engine.fixed_dtype} "
+            "for a student whose base is in 4 bits. Give the student an engine of kind transformers, or leave the key out"
         )
