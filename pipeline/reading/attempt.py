@@ -8,7 +8,7 @@ from pipeline.reading.numbers.numerals import WORDS, spoken
 from pipeline.reading.programs import program
 from pipeline.reading.sentences import content_words, sentences
 
-_NUMBER = r"[-+−]?[$£€]?(?:(?:\d{1,3}(?:[ \u00a0\u202f]\d{3})+|\d[\d,]*)(?:\.\d+)?|\.\d+)(?:/\d+)?%?"
+_NUMBER = r"[-+−]?[$£€]?(?:(?:\d{1,3}(?:[ \u00a0\u202f]\d{3})+|\d(?:\{,\}|[\d,])*)(?:\.\d+)?|\.\d+)(?:/\d+)?%?"
 _WORD = rf"(?:{'|'.join(sorted(WORDS, key=len, reverse=True))})\b"
 _SPOKEN = rf"(?:(?:minus|negative)\s)?(?:\ban?\s)?\b{_WORD}(?:[\s-](?:(?:and|a|an|point)\s){{0,2}}{_WORD})*"
 _SCALED = r"(?:\s(?:dozen|hundred|thousand|million|billion)\b)?"
@@ -89,7 +89,7 @@ def as_written(answer: str) -> str:
     if re.match(r"[a-z]", answer, re.I) and (value := spoken(answer)) is not None:
         return str(value)
     plain = re.sub(r"(?<=\d)[ \u00a0\u202f](?=\d{3}\b)", "", answer.replace("−", "-"))
-    return re.sub(r"[,$£€]", "", plain).strip().rstrip(".")
+    return re.sub(r"\{,\}|[,$£€]", "", plain).strip().rstrip(".")
 
 
 def _closing(text: str, question: str) -> str | None:

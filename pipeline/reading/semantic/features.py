@@ -7,8 +7,9 @@ text's length.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import NamedTuple
 
 from pipeline.core.schema import Fact, Party
@@ -19,6 +20,7 @@ from pipeline.reading.numbers.sums import sums
 from pipeline.reading.programs import program
 from pipeline.reading.protocol import TurnToRead
 
+MARKS = 4  # kinds of marked tokens
 LONGEST_NAME = 5  # words of an answer in words
 MOST_SPANS = 250
 MOST_NUMBERS = 12  # of a turn, of which pairs are tried
@@ -68,13 +70,47 @@ def plain_name(name: str) -> str:
     return _ARTICLE.sub("", name.strip().lower())
 
 
+def marks(turn: TurnToRead) -> list[tuple[int, int, int]]:
+    """Start, end and kind of what a network of this size does not see by itself: in a partner's turn the answer (0),
+    numbers of a fact (1) and of the question (2), and sentences that end in a question mark (3)."""
+    found = [(start, end, 3) for start, end in _asking_sentences(turn.text)]
+    known = [set[Fraction](), stated([fact.text for fact in turn.facts]), stated([turn.question])]
+    if turn.party == "partner" and turn.answer and not turn.entry:
+        if turn.numeric:
+            known[0] = stated([turn.answer]) or {Fraction(number(turn.answer) or 0)}
+        else:
+            name = plain_name(turn.answer)
+            places = re.finditer(rf"(?<!\w){re.escape(name)}(?!\w)", turn.text.lower())
+            found += [(*match.span(), 0) for match in places]
+    for start, end in said_numbers(turn.text):
+        value = stated([turn.text[start:end]])
+        found += [(start, end, kind) for kind, numbers_of in enumerate(known) if value and value <= numbers_of]
+    return found
+
+
+def _asking_sentences(text: str) -> list[tuple[int, int]]:
+    return [match.span() for match in re.finditer(r"[^.!?\n]+(?:[.!](?=\S)[^.!?\n]*)*\?", text)]
+
+
+def stated(texts: Sequence[str]) -> set[Fraction]:
+    """The numbers of texts, in digits or words: what is read loosely ("twice"), and strictly ("a hundred and five")."""
+    return {value for text in texts for value in _stated(text)}
+
+
+@lru_cache(maxsize=4096)
+def _stated(text: str) -> frozenset[Fraction]:
+    strictly = [number(as_written(text[start:end])) for start, end in said_numbers(text)]
+    exact = {Fraction(value).limit_denominator(10**6) for value in strictly if value is not None}
+    return frozenset(exact | numbers(text))
+
+
 def span_features(turn: TurnToRead, span: Span) -> list[float]:
     text, partner = turn.text, said_last(turn, "partner")
     before, after = text[max(0, span.start - 14) : span.start], text[span.end : span.end + 12]
     begins = max((text.rfind(mark, 0, span.start) for mark in ("\n", ". ", "? ", "! ")), default=-1) + 1
     ends = [place for mark in ("\n", ". ", "? ", "! ") if (place := text.find(mark, span.end)) >= 0]
     sentence = text[begins : min(ends, default=len(text)) + 1]
-    value = numbers(span.value) if turn.numeric else set()
+    value = stated([span.value]) if turn.numeric else set()
     return [
         span.end / len(text),
         span.start / len(text),
@@ -83,8 +119,8 @@ def span_features(turn: TurnToRead, span: Span) -> list[float]:
         float(any(mark in before for mark in ("boxed", "**", "####"))),
         float("answer" in text[begins : span.start].lower()),
         float(sentence.rstrip().endswith("?")),
-        float(bool(value and value <= numbers(partner))),
-        float(bool(value and value <= numbers(turn.question))),
+        float(bool(value and value <= stated([partner]))),
+        float(bool(value and value <= stated([turn.question]))),
         float(not any(start >= span.end for start, _ in said_numbers(text))),
         float(len(text) < 25),
     ]
@@ -92,7 +128,7 @@ def span_features(turn: TurnToRead, span: Span) -> list[float]:
 
 def pair_features(turn: TurnToRead, fact: Fact) -> list[float]:
     """Of a turn and a fact: whether their numbers are the same ones."""
-    facts, said, public = numbers(fact.text), numbers(turn.text), numbers(turn.question)
+    facts, said, public = stated([fact.text]), stated([turn.text]), stated([turn.question])
     return [
         float(bool(facts)),
         float(bool(facts and facts <= said)),
@@ -107,7 +143,7 @@ def turn_features(turn: TurnToRead) -> list[float]:
     """Of a turn and the gold answer, which is looked at in a partner's turn alone: whether it stands there, or is a
     step away; and what of numbers, length and form the turn has."""
     partner, student = said_last(turn, "partner"), said_last(turn, "student")
-    said = numbers(turn.text)
+    said = stated([turn.text])
     holds_program = bool(turn.entry and program(turn.text, turn.entry))
     words = not turn.numeric and not turn.entry
     return [
@@ -115,8 +151,8 @@ def turn_features(turn: TurnToRead) -> list[float]:
         float(bool(partner)),
         float(bool(student)),
         float(bool(said)),
-        float(bool(said & numbers(partner))),
-        float(bool(said & numbers(student))),
+        float(bool(said & stated([partner]))),
+        float(bool(said & stated([student]))),
         float(bool(turn.entry)),
         float(words),
         float("?" in turn.text),
@@ -136,14 +172,14 @@ def _of_the_answer(turn: TurnToRead, said: set[Fraction], student: str, holds_pr
         name = plain_name(turn.answer)
         return [float(name in turn.text.lower()), 0.0, 0.0, float(name in turn.question.lower()),
                 float(name in student.lower())]  # fmt: skip
-    gold = numbers(turn.answer) or {Fraction(number(turn.answer) or 0)}
+    gold = stated([turn.answer]) or {Fraction(number(turn.answer) or 0)}
     value = next(iter(gold))
     return [
         float(gold <= said),
         float(any(result in gold for result in sums(turn.text))),
         float(_one_step_from(value, list(said)[:MOST_NUMBERS])),
-        float(gold <= numbers(turn.question)),
-        float(gold <= numbers(student)),
+        float(gold <= stated([turn.question])),
+        float(gold <= stated([student])),
     ]
 
 

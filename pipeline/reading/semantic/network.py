@@ -21,7 +21,7 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoModel, AutoTokenizer
 
 from pipeline.core.schema import Party
-from pipeline.reading.semantic.features import PAIR_FEATURES, SPAN_FEATURES, TURN_FEATURES
+from pipeline.reading.semantic.features import MARKS, PAIR_FEATURES, SPAN_FEATURES, TURN_FEATURES
 from pipeline.reading.semantic.preparing import MOST_OF_A_FACT, PreparedTurn
 
 STUDENT_HEADS = ("generic_request", "repeats_question", "other_question", "says_missing", "tentative", "done", "agrees",
@@ -57,14 +57,15 @@ class ReadingNetwork(nn.Module):
         super().__init__()
         self.lower, self.similar = lower, similar
         self.tokenizer = AutoTokenizer.from_pretrained(encoder)
-        self.frozen: Any = AutoModel.from_pretrained(encoder).eval().requires_grad_(False)
-        adapted = LoraConfig(
-            r=rank, lora_alpha=2 * rank, lora_dropout=0.05, target_modules=["query", "key", "value", "dense"]
-        )
+        # On a CPU dropout of attention and the fused kernel's gradient would take half of the time of learning.
+        shipped: Any = AutoModel.from_pretrained(encoder, attention_probs_dropout_prob=0.0, attn_implementation="eager")
+        self.frozen = shipped.eval().requires_grad_(False)
+        adapted = LoraConfig(r=rank, lora_alpha=2 * rank, target_modules=["query", "key", "value", "dense"])
         self.tuned = get_peft_model(copy.deepcopy(self.frozen), adapted)
         self.merged: Any = None
         of_pair, of_question = SIMILARITIES[similar]
         self.segment = nn.Parameter(torch.zeros(4, WIDTH))  # turn, question, answer, fact
+        self.marks = nn.Parameter(torch.zeros(MARKS, WIDTH))
         self.rivalry = nn.Parameter(torch.tensor(0.3))
         self.pair = nn.ModuleDict(
             {party: _head(3 * WIDTH + PAIR_FEATURES + of_pair, hidden, len(names)) for party, names in PAIRS.items()}
@@ -99,10 +100,7 @@ class ReadingNetwork(nn.Module):
         numbers = torch.tensor([turn.features for turn in turns])
         seen = [of_turn[:, 0], mean, most, goal, numbers]
         if self.similar:
-            # At once, since what each turn asks for alone would be many small batches.
-            self.embed(
-                [text for turn in turns if not turn.kept for text in (turn.beside[0], *turn.sentences, *turn.facts)]
-            )
+            self.embed_all(turns)
             kept = [self._similarities(turn) for turn in turns]
             seen.append(torch.tensor([of_question for of_question, _ in kept]))
             of_pairs = [row for _, rows in kept for row in rows]
@@ -157,7 +155,8 @@ class ReadingNetwork(nn.Module):
         apart = self._layers(tuned, tuned.embeddings(input_ids=ids, token_type_ids=types), mask, 0, self.lower)
         joined, places = [], []
         for i, turn in enumerate(turns):
-            parts, spots, at = [apart[i, : len(turn.ids)] + self.segment[0]], [], len(turn.ids)
+            marked = torch.tensor(turn.marked) @ self.marks
+            parts, spots, at = [apart[i, : len(turn.ids)] + self.segment[0] + marked], [], len(turn.ids)
             for j, text in enumerate(self._frozen(turn.beside)):
                 kind = 3 if j >= turn.before_facts else 1 + j
                 parts.append(text.states + self.segment[kind])
@@ -197,18 +196,28 @@ class ReadingNetwork(nn.Module):
     def _words(self, ids: Tensor) -> Tensor:
         return nn.functional.normalize(self.frozen.embeddings.word_embeddings.weight[ids].float(), dim=-1)
 
+    def embed_all(self, turns: Sequence[PreparedTurn]) -> None:
+        """At once, since what each turn asks for alone would be many small batches."""
+        if self.similar:
+            new = [turn for turn in turns if not turn.kept]
+            self.embed([text for turn in new for text in (turn.beside[0], *turn.sentences, *turn.facts)])
+
     @torch.no_grad()
     def embed(self, texts: Sequence[str]) -> Tensor:
         """Sentence embeddings of length 1 by the encoder as it ships, (texts, WIDTH)."""
         if len(self.embedded) > MOST_KEPT:
             self.embedded.clear()
         new = [text for text in dict.fromkeys(texts) if text not in self.embedded]
-        if new:
-            batch = self.tokenizer(new, truncation=True, max_length=128, padding=True, return_tensors="pt")
+        tokens = self.tokenizer(new, truncation=True, max_length=128)["input_ids"] if new else []
+        # Of about one length, since a batch costs as much as its longest text would as often.
+        order = sorted(range(len(new)), key=lambda i: len(tokens[i]))
+        for start in range(0, len(new), 16):
+            chosen = order[start : start + 16]
+            batch = self.tokenizer.pad({"input_ids": [tokens[i] for i in chosen]}, return_tensors="pt")
             mask = batch["attention_mask"].float()
             states = self._layers(self.frozen, self.frozen.embeddings(input_ids=batch["input_ids"]), mask, 0, LAYERS)
             means = (states * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
-            self.embedded.update(zip(new, nn.functional.normalize(means, dim=-1), strict=True))
+            self.embedded.update(zip([new[i] for i in chosen], nn.functional.normalize(means, dim=-1), strict=True))
         return torch.stack([self.embedded[text] for text in texts]) if texts else torch.zeros(0, WIDTH)
 
     @torch.no_grad()

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 from pipeline.reading.protocol import TurnToRead
 from pipeline.reading.semantic.features import (
+    MARKS,
     Span,
+    marks,
     pair_features,
     said_last,
     span_features,
@@ -36,6 +38,7 @@ class PreparedTurn:
     ids: list[int]
     types: list[int]
     own: list[float]
+    marked: list[list[float]]  # by token, MARKS wide: see `features.marks`
     beside: list[str]
     sentences: list[str]
     features: list[float]
@@ -75,12 +78,18 @@ def prepare(turn: TurnToRead, tokenizer: PreTrainedTokenizerBase) -> PreparedTur
         covered = [i for i, start, end in of_turn if start < span.end and end > span.start]
         if covered:
             placed.append((span, covered[0], covered[-1]))
+    marked = [[0.0] * MARKS for _ in whose]
+    for first, last, kind in marks(turn):
+        for i, start, end in of_turn:
+            if start < last and end > first:
+                marked[i][kind] = 1.0
     answer = [f"answer: {turn.answer[:LONGEST_ANSWER]}"] if turn.party == "partner" else []
     return PreparedTurn(
         turn=turn,
         ids=tokens["input_ids"],
         types=tokens["token_type_ids"],
         own=[float(who == 1) for who in whose],
+        marked=marked,
         beside=[_goal(turn.question), *answer, *(fact.text for fact in turn.facts)],
         sentences=[text, *_sentences(text)],
         features=turn_features(turn),

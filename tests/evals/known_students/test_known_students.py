@@ -92,12 +92,14 @@ def test_a_reader_that_errs_in_nothing_finds_the_truth_in_natural_words(
 
 
 @as_shipped
+@pytest.mark.slow
 @misread
 def test_the_perfect_natural_asker_has_the_whole_skill(tmp_path: Path) -> None:
     assert seated("natural", ("asking",), PERFECT, tmp_path, True)["ask_skill"].value > 0.9
 
 
 @as_shipped
+@pytest.mark.slow
 def test_who_asks_in_general_terms_names_nothing(tmp_path: Path) -> None:
     rows = seated("natural", ("asking",), GENERIC, tmp_path, True)
     assert rows["ask_generic"].value > 0.85 and rows["ask_specific"].value < 0.1
@@ -105,12 +107,14 @@ def test_who_asks_in_general_terms_names_nothing(tmp_path: Path) -> None:
 
 
 @as_shipped
+@pytest.mark.slow
 def test_who_always_asks_in_general_terms_has_no_skill(tmp_path: Path) -> None:
     skill = seated("natural", ("asking",), ALWAYS_GENERIC, tmp_path, True)["ask_skill"]
     assert skill.truth == 0 and skill.covered
 
 
 @as_shipped
+@pytest.mark.slow
 @misread
 @pytest.mark.parametrize("student", [NEAR_THE_BOUNDS, NEAR_GREEDY, NEAR_BOTH], ids=["bounds", "greedy", "both"])
 def test_a_student_near_its_bounds_or_without_chance_is_measured(student: Student, tmp_path: Path) -> None:
