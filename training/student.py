@@ -32,7 +32,7 @@ from pipeline.core.schema import digest
 from pipeline.datasets.dataset_files import read_rows
 from pipeline.datasets.rows import Row
 from pipeline.engines.model import EngineDown, EngineError
-from pipeline.engines.transformers import load_tokenizer
+from pipeline.engines.transformers import end_tokens, load_tokenizer
 from pipeline.engines.weights import weights_at, weights_id
 from pipeline.experiment.cell import Cell
 from pipeline.knowledge.condition import ONLINE, Method
@@ -41,7 +41,7 @@ from pipeline.runs.progress import StageProgress, say, stage
 from training.adapter import WEIGHTS, file_hash, is_done, save
 from training.checkpoints import Checkpoints, newest
 from training.inputs.job import NothingToTrain, PreparedTrainer, TrainingJob, checkpoints_of, in_bf16
-from training.inputs.masks import RowTooLong
+from training.inputs.masks import RowTooLong, require_end
 from training.online.grpo import grpo_trainer
 from training.tracking import Tracking
 from training.trainers.dpo import dpo_trainer
@@ -162,6 +162,7 @@ def _open_job(cell: Cell, start: Path | None) -> TrainingJob:
         dtype=torch.bfloat16 if in_bf16(experiment) else torch.float32,
         quantization_config=_nf4() if settings.load_in_4bit else None,
     )
+    require_end(tokenizer, end_tokens(model, tokenizer))
     if start is not None:
         return TrainingJob(cell, PeftModel.from_pretrained(model, start, is_trainable=True), tokenizer, None)
     return TrainingJob(cell, model, tokenizer, LoraConfig(**settings.lora, task_type="CAUSAL_LM"))

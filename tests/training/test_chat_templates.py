@@ -13,14 +13,14 @@ from pipeline.engines.chat_template import folded, render
 from pipeline.engines.decode import Answer
 from pipeline.engines.model import Completion, Sampling
 from pipeline.engines.reasoning import read_ids
-from pipeline.engines.transformers import TransformersModel, load_tokenizer
+from pipeline.engines.transformers import TransformersModel, end_tokens, load_tokenizer
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.view import view
 from pipeline.prompts.prompts import CHAT_PROMPTS
 from pipeline.tasks.word_problems import make_task
 from tests.chat_templates import PUBLISHED, tokenizer_of
 from training.embedded.base import make_model
-from training.inputs.masks import IGNORE, Encoded, encode
+from training.inputs.masks import IGNORE, Encoded, TemplateError, encode, require_end
 from training.online.session import Session
 
 THOUGHTS = ("One number is missing, so I ask.", "12 minus 5.")
@@ -165,6 +165,7 @@ def test_a_checkpoint_that_learned_a_dialogue_says_it_again_and_stops(tokenizers
     torch.manual_seed(0)
     model = make_model(len(tokenizer), 64, 2)
     model.generation_config.eos_token_id = tokenizer.convert_tokens_to_ids(PUBLISHED[name].end)
+    require_end(tokenizer, end_tokens(model, tokenizer))
     sequences = encode(tokenizer, messages, learn, 1024, thinking=keeps)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
     for _ in range(80):
@@ -172,7 +173,14 @@ def test_a_checkpoint_that_learned_a_dialogue_says_it_again_and_stops(tokenizers
         optimizer.zero_grad()
         sum(losses).backward()
         optimizer.step()
-    engine = TransformersModel(model, tokenizer, 1)
+    engine = TransformersModel(model, tokenizer, 8)  # it remembers what it read
     for i, text, thought in zip((i for i, mine in enumerate(learn) if mine), WORDS, THOUGHTS, strict=True):
         said = asyncio.run(engine.complete(messages[:i], Sampling(99, temperature=0, thinking=keeps)))
         assert (said.text, said.reasoning, said.finished) == (text, thought if keeps else "", True)
+
+
+def test_a_model_whose_engines_would_not_stop_where_its_template_does_is_not_trained(tokenizers):
+    """Gemma's tokenizer ends with <eos>, its template with <end_of_turn>: the generation config has to say so."""
+    tokenizer = tokenizers["gemma"]
+    with pytest.raises(TemplateError, match=r"ends a turn with '<end_of_turn>', and engines stop at \['<eos>'\]"):
+        require_end(tokenizer, {tokenizer.eos_token_id})

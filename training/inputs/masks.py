@@ -15,7 +15,7 @@ has none and the template writes or opens a thought, the thought is empty, in th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import TypedDict
 
 from transformers import PreTrainedTokenizerBase
@@ -65,11 +65,7 @@ def encode(
         raise ValueError(f"{row}: learn has {len(learn)} values for {len(messages)} messages; one each is expected")
     if not tokenizer.chat_template:
         raise TemplateError(f"{tokenizer.name_or_path}: no chat template. Use a chat model, or add chat_template.jinja")
-    control = {
-        i: token.content
-        for i, token in tokenizer.added_tokens_decoder.items()
-        if token.special and token.content not in (OPEN, CLOSE)
-    }
+    control = _control(tokenizer)
     sequences: list[Encoded] = [{"input_ids": [], "labels": []}]
     for i, (message, learned) in enumerate(zip(messages, learn, strict=True)):
         for token in control.values():
@@ -79,7 +75,7 @@ def encode(
             if learned:
                 raise ValueError(f"{row}: learn marks message {i} of role {message['role']!r}; only assistant may be")
             continue
-        prompt, answer = _turn(tokenizer, messages, i, set(control), row, thinking)
+        prompt, answer = _turn(tokenizer, messages, i, control.keys(), row, thinking)
         last = sequences[-1]
         known = len(last["input_ids"])
         if prompt[:known] != last["input_ids"]:
@@ -98,8 +94,29 @@ def encode(
     return sequences
 
 
+def require_end(tokenizer: PreTrainedTokenizerBase, ends: set[int]) -> None:
+    """Raises TemplateError where engines go on after the token with which the template ends a turn.
+
+    `ends` are the ids at which they stop. A student would learn to end its turns, and never be seen to.
+    """
+    chat = [{"role": "user", "content": "?"}, {"role": "assistant", "content": "!"}]
+    end = _turn(tokenizer, chat, 1, _control(tokenizer).keys(), "a chat of two", thinking=False)[1][-1]
+    if end not in ends:
+        written, stops = (tokenizer.convert_ids_to_tokens(ids) for ids in (end, sorted(ends)))
+        raise TemplateError(
+            f"{tokenizer.name_or_path}: the chat template ends a turn with {written!r}, and engines stop at {stops}. "
+            f"Add its id, {end}, to eos_token_id of generation_config.json"
+        )
+
+
+def _control(tokenizer: PreTrainedTokenizerBase) -> dict[int, str]:
+    """What no turn may say; tags of a thought are words."""
+    special = {i: token.content for i, token in tokenizer.added_tokens_decoder.items() if token.special}
+    return {i: token for i, token in special.items() if token not in (OPEN, CLOSE)}
+
+
 def _turn(
-    tokenizer: PreTrainedTokenizerBase, messages: Sequence[Message], i: int, control: set[int], row: str, thinking: bool
+    tokenizer: PreTrainedTokenizerBase, messages: Sequence[Message], i: int, control: Set[int], row: str, thinking: bool
 ) -> tuple[list[int], list[int]]:
     """Ids of the prompt that message `i` answers, and of what a sampler writes: its content and the end of the turn."""
     content = messages[i]["content"]
