@@ -1,15 +1,19 @@
 """Look-ups: minimal pairs that no word tells apart, splits by combination, wordings and kinds that are held out."""
 
 import itertools
+import json
 import random
 import re
 from collections import Counter
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
 from evals.stats.wording_shortcut import wording, youden_j
+from maieutic.cli import app
 from pipeline.core.errors import ConfigError
 from pipeline.core.readings import StudentReading
 from pipeline.core.schema import Turn
@@ -221,3 +225,28 @@ def test_a_false_premise_is_read_as_its_question_would_be_answered():
     for task in some("exam", "false_premise", 40):
         numeric = measured(task, [Turn(party="student", text="There is none.")], 0).numeric
         assert numeric == task.kind.startswith("price")
+
+
+@pytest.mark.slow
+def test_every_partition_plays_with_natural_readers(tmp_path):
+    partitions = ["solo", "symmetric", "verifier", "answer", "key", "facts", "misled", "jigsaw"]
+    config = {
+        "name": "lookup",
+        "out": str(tmp_path / "run"),
+        "seeds": [1],
+        "tasks": {"source": "lookup", "train": {"full": 1, "underspecified": 2, "false_premise": 1}, "exam": COUNTS},
+        "engine": {"kind": "scripted"},
+        "dialogue": {"turns": 2},
+        "conditions": {
+            "volunteer": {"partition": "facts", "disclosure": "volunteer"},
+            **{name: {"partition": name} for name in partitions},
+        },
+    }
+    path = tmp_path / "lookup.yaml"
+    path.write_text(yaml.safe_dump(config))
+    result = CliRunner().invoke(app, ["build", str(path)])
+    assert result.exit_code == 0, result.output
+    for name in config["conditions"]:
+        dialogues = (tmp_path / "run" / "dialogues" / f"{name}.jsonl").read_text().splitlines()
+        assert len(dialogues) == 4
+        assert all("reading" in turn for line in dialogues for turn in json.loads(line)["turns"])
