@@ -25,6 +25,7 @@ from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.records import Dialogue, Failure
 from pipeline.knowledge.view import script_view, view
+from pipeline.prompts.prompts import CLOSED_PROMPTS, Prompts
 from pipeline.runs.progress import console, say
 from pipeline.sandbox.checks import can_run, failing
 from pipeline.tasks.loading import load_dialogues, load_tasks
@@ -93,23 +94,27 @@ def _print(experiment: Experiment, condition_name: str, record: Dialogue | Failu
     task = record.task
     say(f"task {task.id}, {task.specification}, gold answer {task.answer}; ended by {record.stop}")
     if condition.row.one_writer:
-        _print_view("the one writer", script_view(task, condition, experiment.prompts("partner")))
+        words = experiment.partner_prompts(condition)
+        _print_view("the one writer", words, script_view(task, condition, words))
         for turn in record.turns:
             say(f"  {turn.party}: {turn.text}")
         return
     if condition.memory != "none":
         say(f"Above the question it will read what it remembers of {condition.remembers}; nothing is remembered yet.")
-    _print_view("the student", view(task, condition, record.turns, "student", experiment.prompts("student")))
+    words = experiment.prompts("student")
+    _print_view("the student", words, view(task, condition, record.turns, "student", words))
     if condition.row.partner is None:
         say("There is no partner: what answers is content-free.")
     elif condition.voice == "human":
         say("The partner is a person, who read no prompt of ours.")
     else:
-        _print_view("the partner", view(task, condition, record.turns, "partner", experiment.prompts("partner")))
+        words = experiment.partner_prompts(condition)
+        _print_view("the partner", words, view(task, condition, record.turns, "partner", words))
 
 
-def _print_view(who: str, messages: list[Message]) -> None:
-    console.print(f"[bold]As {who} sees it[/]")
+def _print_view(who: str, prompts: Prompts, messages: list[Message]) -> None:
+    named = "" if prompts == CLOSED_PROMPTS else f" ({prompts.says})"
+    console.print(f"[bold]As {who} sees it{named}[/]")
     for message in messages:
         first, *rest = message["content"].split("\n")
         say(f"  {message['role']:>9}  {first}")

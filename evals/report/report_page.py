@@ -273,7 +273,7 @@ def _sample(experiment: Experiment, shown: str, dialogue: Dialogue) -> Json:
     condition, task = experiment.conditions[dialogue.condition_name], dialogue.task
     views = {"student": view(task, condition, dialogue.turns, "student", experiment.prompts("student"))}
     if condition.row.partner is not None:
-        views["partner"] = view(task, condition, dialogue.turns, "partner", experiment.prompts("partner"))
+        views["partner"] = view(task, condition, dialogue.turns, "partner", experiment.partner_prompts(condition))
     return {
         "condition": shown,
         "task": task,

@@ -225,7 +225,7 @@ def _views(experiment: Experiment, condition: Condition, first: Dialogue) -> lis
     if condition.row.one_writer:
         shown = [("The writer of both sides reads", script_view(first.task, condition, experiment.prompts("partner")))]
     elif prompted and known(first.task, condition, "partner").question:
-        opening = view(first.task, condition, first.turns[:1], "partner", experiment.prompts("partner"))
+        opening = view(first.task, condition, first.turns[:1], "partner", experiment.partner_prompts(condition))
         shown.append(("The partner reads", opening))
     return [
         (who, [line for m in messages for line in f"[{m['role']}] {m['content']}".splitlines()])

@@ -195,6 +195,10 @@ class Fields(Section):
         except ConfigError as error:
             raise ConfigError(f"{name}.prompts: {error}") from error
 
+    def partner_prompts(self, condition: Condition) -> Prompts:
+        """Those of a model partner. A rule reads none: the closed ones say shortest what it knows."""
+        return self.prompts("partner") if condition.voice == "model" else CLOSED_PROMPTS
+
     def fingerprint(self) -> str:
         """Of all that shapes the dialogues of every condition; part of every dialogue's id."""
         return digest(

@@ -38,3 +38,11 @@ def test_judges_and_lessons_are_part_of_what_it_costs_at_most(made):
 def test_a_preview_says_that_nothing_is_remembered_yet(made, capsys):
     show_preview(made, 0)
     assert "what it remembers of plain; nothing is remembered yet" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_preview_shows_what_each_role_is_prompted_with(made, capsys):
+    told = made.model_copy(update={"partner": made.partner.model_copy(update={"prompts": "chat"})})
+    show_preview(told.model_copy(update={"conditions": {"peer": made.conditions["peer"]}}), 0)
+    shown = capsys.readouterr().out
+    assert "As the student sees it\n" in shown and "As the partner sees it (prompts `chat`)" in shown
+    assert "# Goal" in shown.split("As the partner sees it")[1]
