@@ -61,17 +61,18 @@ def load(config: str | Path, *overrides: str) -> maieutic.Experiment:
 
 
 @_in_a_notebook_too
-def preview(experiment: maieutic.Experiment) -> dict[str, maieutic.Dialogue | maieutic.Failure]:
-    """Print one dialogue of each condition as either party sees it, and what the experiment costs.
+def preview(experiment: maieutic.Experiment, dialogues: int = 5) -> dict[str, maieutic.Dialogue | maieutic.Failure]:
+    """Print one dialogue of each condition as either party sees it, how far a partner that is a model kept to its
+    knowledge in `dialogues` of them, and what the experiment takes.
 
-    Returns these dialogues by condition: the ones that `build` stores first. Nothing is written.
+    Returns the first dialogue of each condition, one that `build` would store. Nothing is written.
     """
     from evals.examining.answers_asked import most_answers
     from maieutic.show_preview import show_preview
     from pipeline.experiment.assignment import exam_tasks
 
     tasks, first_turn_tasks = exam_tasks(experiment)
-    return show_preview(experiment, most_answers(experiment, tasks, len(first_turn_tasks)))
+    return show_preview(experiment, most_answers(experiment, tasks, len(first_turn_tasks)), dialogues)
 
 
 @_in_a_notebook_too

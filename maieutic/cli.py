@@ -69,10 +69,16 @@ def options(version: Version = False) -> None:
 
 
 @app.command()
-def preview(config: Config, overrides: Overrides = None, unsafe: Unsafe = False) -> None:
-    """Print one dialogue of each condition as either party sees it, and what the experiment costs."""
+def preview(
+    config: Config,
+    overrides: Overrides = None,
+    dialogues: Annotated[int, typer.Option(min=1, help="Dialogues to play of each condition.")] = 5,
+    unsafe: Unsafe = False,
+) -> None:
+    """Print one dialogue of each condition as either party sees it, how far its partner kept to its knowledge, and what
+    the experiment takes."""
     with _told():
-        api.preview(_load(config, overrides))
+        api.preview(_load(config, overrides), dialogues)
 
 
 @app.command()

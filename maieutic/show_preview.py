@@ -1,7 +1,8 @@
-"""One dialogue of each condition as either party sees it, and what the whole experiment would cost.
+"""Some dialogues of each condition: one as either party sees it, how far a partner that is a model kept to its
+knowledge, and what the whole experiment would take.
 
-The dialogues are those that a build would store for its first seed, made by the experiment's own engine on
-the first training task that hides something (the first of all where none does). Nothing is written.
+The dialogues are those that a build would store for its first seed, made by the experiment's own engines on the
+first training tasks that hide something (the first of all where none does). Nothing is written.
 
     maieutic preview quickstart
 """
@@ -9,15 +10,17 @@ the first training task that hides something (the first of all where none does).
 from __future__ import annotations
 
 import asyncio
-from statistics import mean
-from typing import NamedTuple
+import time
+from dataclasses import dataclass
 
 from rich.rule import Rule
 from rich.table import Table
 
+from maieutic.estimate import Played, estimate_table, measured_in_words, rate_of, stages
+from maieutic.planned_cost import PlannedCost, cost
 from maieutic.show_memory import memory_lines
-from pipeline.building.build import planned_dialogues, play_planned
-from pipeline.building.turn_values import has_turn_values
+from pipeline.building.build import PlannedDialogue, planned_dialogues, play_planned
+from pipeline.building.soundness import Soundness
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Message, Task
 from pipeline.dialogue.casting import Casting
@@ -31,16 +34,18 @@ from pipeline.sandbox.checks import can_run, failing
 from pipeline.tasks.loading import load_dialogues, load_tasks
 
 
-class PlannedCost(NamedTuple):
-    """Of one condition, over all seeds and rounds. Tokens are those that a model generates, beliefs included."""
+@dataclass(frozen=True)
+class Trial:
+    """What was played of one condition, or imported: then nothing was asked of anybody."""
 
-    dialogues: int
-    turns: int  # of both parties, at most
-    tokens: int  # at most
+    records: list[Dialogue | Failure]
+    played: Played | None
 
 
-def show_preview(experiment: Experiment, exam_answers: int) -> dict[str, Dialogue | Failure]:
-    """Print it all; the dialogues by condition. `exam_answers`: of models, for each examined student, at most.
+def show_preview(experiment: Experiment, exam_answers: int, dialogues: int) -> dict[str, Dialogue | Failure]:
+    """Print it all; the first dialogue of each condition, of the `dialogues` that are played.
+
+    `exam_answers`: of models, for each examined student, at most.
 
     Raises ConfigError for weights or files that cannot be used, and where there is no task to show.
     """
@@ -48,11 +53,11 @@ def show_preview(experiment: Experiment, exam_answers: int) -> dict[str, Dialogu
     tasks, bad = load_tasks(experiment.tasks, "train")
     if not tasks:
         raise ConfigError("tasks.train: no task at all. Expected counts per specification, such as {full: 300}.")
-    shown = asyncio.run(_perform(experiment, tasks))
-    for name, record in shown.items():
-        _print(experiment, name, record)
-    console.print(Rule("what it costs", style="dim"))
-    console.print(_costs(experiment, tasks, shown, exam_answers))
+    trials = asyncio.run(_perform(experiment, tasks, dialogues))
+    for name, trial in trials.items():
+        _print(experiment, name, trial.records[0])
+    _print_soundness(experiment, trials)
+    _print_costs(experiment, tasks, trials, exam_answers)
     for line in memory_lines(experiment):
         say(line)
     if bad:
@@ -64,12 +69,12 @@ def show_preview(experiment: Experiment, exam_answers: int) -> dict[str, Dialogu
             f"{len(unsolvable)} of {len(loaded)} references fail their own tests: {', '.join(unsolvable)}. Nobody can "
             "solve these tasks: leave their rows out"
         )
-    return shown
+    return {name: trial.records[0] for name, trial in trials.items()}
 
 
-async def _perform(experiment: Experiment, tasks: list[Task]) -> dict[str, Dialogue | Failure]:
+async def _perform(experiment: Experiment, tasks: list[Task], dialogues: int) -> dict[str, Trial]:
     casting, seed = Casting(experiment), experiment.seeds[0]
-    records: dict[str, Dialogue | Failure] = {}
+    trials: dict[str, Trial] = {}
     for name, condition in experiment.conditions.items():
         cell = Cell(experiment, name, seed)
         if condition.learns_from:
@@ -77,10 +82,23 @@ async def _perform(experiment: Experiment, tasks: list[Task]) -> dict[str, Dialo
         if condition.voice == "human":
             imported, _ = load_dialogues(experiment.tasks, name, condition, seed)
             if imported:
-                records[name] = imported[0]
+                trials[name] = Trial([imported[0]], None)
         elif plans := sorted(planned_dialogues(cell, tasks), key=lambda plan: not plan.task.missing):
-            records[name] = await play_planned(plans[0], casting.cast(cell))
-    return records
+            trials[name] = await _try(cell, casting, plans[:dialogues])
+    return trials
+
+
+async def _try(cell: Cell, casting: Casting, plans: list[PlannedDialogue]) -> Trial:
+    """Play them, so many at a time as a build would."""
+    cast, places = casting.cast(cell), asyncio.Semaphore(cell.experiment.dialogue.at_a_time)
+
+    async def play(plan: PlannedDialogue) -> Dialogue | Failure:
+        async with places:
+            return await play_planned(plan, cast)
+
+    began = time.monotonic()
+    records = await asyncio.gather(*map(play, plans))
+    return Trial(list(records), Played(len(plans), casting.meter.take(), time.monotonic() - began))
 
 
 def _print(experiment: Experiment, condition_name: str, record: Dialogue | Failure) -> None:
@@ -122,67 +140,46 @@ def _print_view(who: str, prompts: Prompts, messages: list[Message]) -> None:
             say(f"  {'':>9}  {line}")
 
 
-def cost(experiment: Experiment, tasks: list[Task], condition_name: str) -> PlannedCost:
-    """Upper bounds: every dialogue to its turn cap, and every turn of a model to its token cap; those of branches
-    as whole ones; a lesson for each dialogue that is remembered. Nothing where a condition learns from another's."""
-    condition, settings, seeds = experiment.conditions[condition_name], experiment.dialogue, experiment.seeds
-    if condition.voice == "human":
-        imported = [
-            dialogue
-            for seed in seeds
-            for dialogue in load_dialogues(experiment.tasks, condition_name, condition, seed)[0]
-        ]
-        return PlannedCost(len(imported), sum(len(dialogue.turns) for dialogue in imported), 0)
-    if condition.learns_from:
-        return PlannedCost(0, 0, 0)
-    of_cell = sum(1 for _ in planned_dialogues(Cell(experiment, condition_name, seeds[0]), tasks))
-    dialogues = len(seeds) * experiment.rounds * of_cell
-    dialogues *= 1 + experiment.turn_values.dialogues * has_turn_values(experiment, condition_name)
-    spoken = settings.turns + (settings.turns - 1) * _answers_a_turn(experiment, condition_name)
-    private = 0 if condition.row.one_writer else settings.beliefs * 2 * (2 if condition.voice == "model" else 1)
-    lessons = cost(experiment, tasks, condition.remembers).dialogues if condition.memory != "none" else 0
-    answers = dialogues * (spoken + private) + lessons
-    return PlannedCost(dialogues, dialogues * (2 * settings.turns - 1), answers * settings.max_tokens)
+def _print_soundness(experiment: Experiment, trials: dict[str, Trial]) -> None:
+    """How far each partner that is a model kept to its knowledge, by kind of violation, with examples."""
+    modelled = [name for name in trials if experiment.conditions[name].voice == "model"]
+    if modelled:
+        console.print(Rule("who kept to what the partner may know", style="dim"))
+    for name in modelled:
+        soundness = Soundness()
+        for record in trials[name].records:
+            if isinstance(record, Dialogue):
+                soundness.add(record)
+        failed = sum(isinstance(record, Failure) for record in trials[name].records)
+        say(f"{name}: {soundness}" + (f"; {failed} more ended in a failure" if failed else ""))
+        for line in soundness.examples:
+            say(f"  {line}")
 
 
-def _answers_a_turn(experiment: Experiment, condition_name: str) -> int:
-    """Of models, for one turn of the partner: with its judge's where it is to convince."""
-    condition, partner = experiment.conditions[condition_name], experiment.partner
-    if condition.manner == "convincing":
-        return partner.candidates + partner.judgements * (1 + partner.candidates)
-    return int(condition.voice == "model")
-
-
-def _costs(experiment: Experiment, tasks: list[Task], shown: dict[str, Dialogue | Failure], exam_answers: int) -> Table:
-    table = Table("", "dialogues", "turns, at most", "tokens, at most", "tokens, as previewed", box=None)
+def _print_costs(experiment: Experiment, tasks: list[Task], trials: dict[str, Trial], exam_answers: int) -> None:
     costs = {name: cost(experiment, tasks, name) for name in experiment.conditions}
-    guesses = {
-        name: costs[name].dialogues * _model_tokens(record)
-        for name, record in shown.items()
-        if isinstance(record, Dialogue)
-    }
-    for name, bound in costs.items():
-        guess = f"about {guesses[name]:,}" if name in guesses else "unknown"
-        if source := experiment.conditions[name].learns_from:
-            guess = f"those of {source}"
-        table.add_row(name, f"{bound.dialogues:,}", f"{bound.turns:,}", f"{bound.tokens:,}", guess)
-    totals = [f"{sum(column):,}" for column in zip(*costs.values(), strict=True)]
-    table.add_row("all dialogues", *totals, f"about {sum(guesses.values()):,}", style="bold")
+    played = {name: trial.played for name, trial in trials.items() if trial.played is not None}
     students = (len(experiment.conditions) + 1) * len(experiment.seeds)
-    answers = students * exam_answers
-    turns = [
-        turn.tokens
-        for record in shown.values()
-        if isinstance(record, Dialogue)
-        for turn in record.turns
-        if turn.party == "student"
-    ]
-    guess = f"about {round(answers * mean(turns)):,}" if turns else "unknown"
-    most = answers * experiment.dialogue.max_tokens
-    table.add_row(f"exams of {students} students", "", f"{answers:,}", f"{most:,}", guess)
+    console.print(Rule("what it takes, at most", style="dim"))
+    console.print(_bounds(experiment, costs, students, exam_answers))
+    if ahead := stages(experiment, costs, played, students * exam_answers):
+        console.print(Rule("what it takes, as these dialogues went", style="dim"))
+        console.print(estimate_table(experiment, ahead, rate_of(played)))
+        say(measured_in_words(experiment, played))
+        if not experiment.prices:
+            say("`prices` in the config says what tokens cost; without them there is no money to tell.")
+
+
+def _bounds(experiment: Experiment, costs: dict[str, PlannedCost], students: int, exam_answers: int) -> Table:
+    table = Table("", "dialogues", "turns, at most", "tokens out, at most", box=None)
+    for name, bound in costs.items():
+        source = experiment.conditions[name].learns_from
+        table.add_row(name, *_counts(bound)) if not source else table.add_row(name, f"those of {source}", "", "")
+    table.add_row("all dialogues", *(f"{sum(column):,}" for column in list(zip(*costs.values(), strict=True))[:3]))
+    most = students * exam_answers * experiment.dialogue.max_tokens
+    table.add_row(f"exams of {students} students", "", f"{students * exam_answers:,}", f"{most:,}")
     return table
 
 
-def _model_tokens(dialogue: Dialogue) -> int:
-    tokens = dialogue.tokens("student")
-    return tokens + (dialogue.tokens("partner") if dialogue.condition.voice == "model" else 0)
+def _counts(bound: PlannedCost) -> list[str]:
+    return [f"{bound.dialogues:,}", f"{bound.turns:,}", f"{bound.tokens:,}"]

@@ -39,7 +39,7 @@ from pipeline.core.schema import Json
 from pipeline.experiment.experiment import Experiment
 from pipeline.runs.dialogue_pool import reference
 from pipeline.runs.directory import experiment_of, require
-from pipeline.runs.usage import totals
+from pipeline.runs.usage import grand_totals, totals
 
 GIVEN_AWAY = 0.2  # above this Youden J the wording gives the specification away
 
@@ -92,6 +92,7 @@ def summarize(runs: list[Path]) -> Summary:
         "methods_differ": differ(conditions),
         "readers": [reader_use(experiment) for experiment in experiments],
         "engine": [row | {"run": str(run.path)} for run in opened for row in totals(run.path)],
+        "engine_totals": [row | {"run": str(run.path)} for run in opened for row in grand_totals(run.path)],
         "problems": problems,
         "notes": [*(said if primary else []), *_notes(opened, conditions, tables, j)],
     }

@@ -223,16 +223,24 @@ class ReaderUse(Part):
 
 
 class EngineUse(Part):
-    """Sums of usage.jsonl; `hit_rate` is the share of prompt tokens that the engine had read before."""
+    """Sums of usage.jsonl; "all" where they are of all stages, conditions or roles.
+
+    `hit_rate` is the share of prompt tokens that the engine had read before, of those answers where it says so, and
+    `cached_tokens` their number. `money` is at the config's prices, and None where a part has no price.
+    """
 
     stage: str
+    condition_name: str
     role: str
     engine: str
+    model: str
     answers: int
     prompt_tokens: int
+    cached_tokens: int | None
     generated_tokens: int
     reasoning_tokens: int
     hit_rate: Number
+    money: Number
     run: str
 
 
@@ -256,7 +264,8 @@ class Summary(Part):
     transfer: Transfer | None
     methods_differ: bool
     readers: tuple[ReaderUse, ...]
-    engine: tuple[EngineUse, ...]
+    engine: tuple[EngineUse, ...]  # by stage, condition and role
+    engine_totals: tuple[EngineUse, ...]  # by role, and of the whole run
     problems: tuple[str, ...]  # what does not reconcile
     notes: tuple[str, ...]  # what to know before trusting a number
 

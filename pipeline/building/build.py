@@ -9,13 +9,14 @@ others stand.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.building.dialogue_keys import dialogue_id, stream_key
 from pipeline.building.failures import TYPED, NoWrongAnswer, failure_of, forget_engine_errors, unreadable
 from pipeline.building.make_missing import Counts, make_missing
+from pipeline.building.soundness import Watch
 from pipeline.core.schema import Task
 from pipeline.dialogue.episode import Cast, Episode
 from pipeline.dialogue.turn_taking import play
@@ -61,10 +62,13 @@ async def build(
     cast: Cast,
     tick: Callable[[], None],
     shard: Shard | None = None,
+    watch: Watch | None = None,
+    most: int | None = None,
 ) -> Counts:
-    """Play what is missing of one cell, or of its part in a shard; `tick` is called at each dialogue's end.
+    """Play what is missing of one cell, or of its part in a shard, at most `most` of it; `tick` is called at each
+    dialogue's end.
 
-    Raises Stopped as `make_missing` does.
+    Raises Stopped as `make_missing` does, and UnsoundPartner where `watch` is given and stops it.
     """
     run = cell.experiment.run
     folder, ended = shard.folder(run) if shard else run, finished(run, cell.condition_name, shard)
@@ -73,10 +77,21 @@ async def build(
         for failure in (unreadable(cell, row) for row in bad):
             if failure.id not in ended and (shard is None or shard.takes(failure.id)):
                 file.append(failure)
-    return await make_missing(
-        (plan for plan in planned_dialogues(cell, tasks) if shard is None or shard.takes(plan.id)),
+    plans: Iterator[PlannedDialogue]
+    plans = (plan for plan in planned_dialogues(cell, tasks) if shard is None or shard.takes(plan.id))
+    if most is not None:
+        plans = islice((plan for plan in plans if plan.id not in ended), most)
+
+    async def make(plan: PlannedDialogue) -> Dialogue | Failure:
+        record = await play_planned(plan, cast)
+        if watch and isinstance(record, Dialogue):
+            watch.add(record)
+        return record
+
+    counts = await make_missing(
+        watch.admitted(plans) if watch else plans,
         ended,
-        partial(play_planned, cast=cast),
+        make,
         records=dialogues_path(folder, cell.condition_name),
         failures=folder / "failures.jsonl",
         failure=Failure,
@@ -84,6 +99,9 @@ async def build(
         tick=tick,
         what=f"dialogues of {cell}",
     )
+    if watch:
+        watch.require()
+    return counts
 
 
 async def play_planned(plan: PlannedDialogue, cast: Cast) -> Dialogue | Failure:

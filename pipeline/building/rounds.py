@@ -15,10 +15,12 @@ from pipeline.building.failures import check_engine, failures_of, say_failures
 from pipeline.building.human_dialogues import adopt
 from pipeline.building.make_missing import Counts
 from pipeline.building.memory import recall, remember
+from pipeline.building.soundness import FIRST, Watch, watch_of
 from pipeline.building.turn_values import has_turn_values, planned_branches, play_branches
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Task
 from pipeline.dialogue.casting import Casting
+from pipeline.dialogue.episode import Cast
 from pipeline.engines.model import EngineError
 from pipeline.experiment.cell import Cell, cells
 from pipeline.experiment.experiment import Experiment
@@ -128,29 +130,44 @@ def _tasks(experiment: Experiment) -> tuple[Collection[Task], list[BadRow]]:
 async def _build_cell(
     cell: Cell, casting: Casting, tasks: Collection[Task], bad: list[BadRow], shard: Shard | None
 ) -> Counts:
-    """Make what is missing of one cell, and say what came of it. Raises EngineDown where nothing but errors did."""
-    experiment, condition, cached = cell.experiment, cell.condition, ""
+    """Make what is missing of one cell, and say what came of it. Raises EngineDown where nothing but errors did, and
+    UnsoundPartner where a partner does not keep to its knowledge as `partner.sound` asks."""
+    experiment, condition = cell.experiment, cell.condition
     folder = shard.folder(experiment.run) if shard else experiment.run
-    if condition.voice == "human":  # held once, whatever the round
-        imported = load_dialogues(experiment.tasks, cell.condition_name, condition, cell.seed)
-        counts = await adopt(cell.in_round(0), *imported, casting.reads)
-    else:
-        left = _missing(cell, tasks, shard)
-        if left and condition.memory != "none":
-            await _remember(cell._replace(condition_name=condition.remembers), casting)
-            tasks = recall(cell, tasks)
-        with stage(cell.label("build"), left) as progress:
-            cast = casting.cast(cell)
-            try:
-                counts = await build(cell, tasks, bad, cast, progress, shard)
-            finally:
-                cached = casting.meter.store(folder, "build", cell)
+    try:
+        if condition.voice == "human":  # held once, whatever the round
+            imported = load_dialogues(experiment.tasks, cell.condition_name, condition, cell.seed)
+            counts = await adopt(cell.in_round(0), *imported, casting.reads)
+        else:
+            left = _missing(cell, tasks, shard)
+            if left and condition.memory != "none":
+                await _remember(cell._replace(condition_name=condition.remembers), casting)
+                tasks = recall(cell, tasks)
+            cast, watch = casting.cast(cell), watch_of(cell, *dict.fromkeys((experiment.run, folder)))
+            if watch:
+                await _play_first(cell, tasks, bad, cast, shard, watch)
+            with stage(cell.label("build"), _missing(cell, tasks, shard) if watch else left) as progress:
+                counts = await build(cell, tasks, bad, cast, progress, shard, watch)
+    finally:
+        cached = casting.meter.store(folder, "build", cell)
     say(f"{cell.label('build')}: {counts}{cached}")
     if counts.failed and not shard:
         say_failures(cell)
     if counts.failed and not counts.made + counts.skipped:
         check_engine(folder, cell)
     return counts
+
+
+async def _play_first(
+    cell: Cell, tasks: Collection[Task], bad: list[BadRow], cast: Cast, shard: Shard | None, watch: Watch
+) -> None:
+    """Play so many dialogues by themselves that the partner can be looked at. Raises UnsoundPartner."""
+    watch.require()
+    with stage(cell.label("soundness"), min(max(FIRST - watch.n, 0), _missing(cell, tasks, shard))) as progress:
+        while watch.n < FIRST:  # in some of them no partner speaks
+            if not (await build(cell, tasks, bad, cast, progress, shard, watch, FIRST - watch.n)).made:
+                break
+    say(f"{cell.label('soundness')}: {watch}")
 
 
 async def _remember(cell: Cell, casting: Casting) -> None:

@@ -16,6 +16,7 @@ from pipeline.core.schema import Specification, digest
 from pipeline.engines.settings import Engine
 from pipeline.engines.weights import is_embedded_base, weights_id
 from pipeline.experiment.exam_settings import Exams
+from pipeline.experiment.prices import TokenPrice
 from pipeline.experiment.roles import LIKE, Partner, Role, RoleName, Student
 from pipeline.experiment.settings import Compare, DialogueSettings, MemorySettings, Training, TurnValues
 from pipeline.knowledge.briefing import shapes
@@ -43,6 +44,7 @@ class Fields(Section):
     challenger: Role = Role()  # poses tasks (maieutic pose)
     engine: Engine = Engine()  # of every role that names no other
     engines: dict[str, Engine] = {}
+    prices: dict[str, TokenPrice] = {}  # by a model's name, or by a name in `engines`
     executor: Literal["local", "ray"] = "local"  # who builds: this process, or workers of a Ray cluster
     workers: NonNegativeInt = 0  # on Ray, each with a shard; 0: one per GPU of the cluster, per node where none
     dialogue: DialogueSettings = DialogueSettings()
@@ -108,6 +110,11 @@ class Fields(Section):
     def engine_of(self, name: RoleName) -> Engine:
         """The engine that serves a role. Raises KeyError where it names one that is not in `engines`."""
         return self.named_engines[self.role(name).engine]
+
+    def price_of(self, name: RoleName) -> TokenPrice | None:
+        """What the tokens of a role cost: its model's price, else its engine's; None where neither has one."""
+        role = self.role(name)
+        return self.prices.get(role.model) or self.prices.get(role.engine)
 
     def temperature_of(self, name: RoleName) -> float:
         """At which a role speaks in dialogues."""

@@ -69,3 +69,6 @@ class Partner(Role):
 
     candidates: int = Field(default=4, ge=2)  # turns of which a convincing partner says the most convincing
     judgements: int = Field(default=4, ge=1)  # private answers of the judge to each of them
+    # The share of dialogues in which it is to keep to what it may know: a build stops early where it is too certainly
+    # less (pipeline/building/soundness.py). None: a build only counts.
+    sound: float | None = Field(default=None, gt=0, lt=1)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,12 @@ from pipeline.tasks.sources import files_of
 
 # What a resumed run may change.
 FREE = {
-    "out", "executor", "workers", "engine.url", "engine.ranks", "engine.timeout", "dialogue.concurrency",
-    "training.max_length", "training.save_steps", "training.report_to",
+    "out", "executor", "workers", "dialogue.concurrency", "partner.sound", "training.max_length",
+    "training.save_steps", "training.report_to",
     "compare.difference", "compare.pilot", "compare.tokens_per_second",
 }  # fmt: skip
+# And of engines how they are reached, and of models what they cost.
+ALSO_FREE = re.compile(r"(engine|engines\..+)\.(url|key_env|ranks|timeout|retries|requests_per_minute)|prices(\..+)?")
 
 
 def adapter_path(cell: Cell) -> Path:
@@ -64,7 +67,7 @@ def experiment_of(run: Path) -> Experiment:
 def claim(experiment: Experiment, shared: bool = False) -> None:
     """Write config.yaml and tasks.sha256, or check that those there are the same.
 
-    What shapes neither dialogues nor students may change: where the run lies, who does the work (FREE), and
+    What shapes neither dialogues nor students may change: where the run lies, who does the work (`is_free`), and
     `training.max_length`, since a row that fitted stays as it was. Where nothing was made yet, after a config
     that failed at once, it is replaced, but not by a shard (`shared`): another may have begun with it.
     Raises RunError with the differing keys.
@@ -124,8 +127,13 @@ def _differing(path: Path, ours: str) -> str:
     return "\n".join(
         f"  {key}: there {json.dumps(there.get(key, 'absent'))}, asked for {json.dumps(here.get(key, 'absent'))}"
         for key in sorted(there.keys() | here.keys())
-        if key not in FREE and there.get(key, "absent") != here.get(key, "absent")
+        if not is_free(key) and there.get(key, "absent") != here.get(key, "absent")
     )
+
+
+def is_free(key: str) -> bool:
+    """Whether a resumed run may have another value there."""
+    return key in FREE or ALSO_FREE.fullmatch(key) is not None
 
 
 def _source(experiment: Experiment) -> str:

@@ -1,4 +1,5 @@
-"""What engines were asked, and how much of it they had read before: usage.jsonl, a line a stage and role.
+"""What engines were asked, what that cost, and how much of it they had read before: usage.jsonl, a line for each role
+of each condition in each stage.
 
 A prompt repeats all earlier turns of its dialogue. An engine that keeps what it computed of them reads only the
 new ones: the hit rate is the share of prompt tokens that it did not have to read again.
@@ -7,16 +8,19 @@ new ones: the hit rate is the share of prompt tokens that it did not have to rea
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
-from pipeline.core.schema import Message, Record, digest
+from pipeline.core.schema import Json, Message, Record, digest
 from pipeline.engines.model import Completion, Model, Sampling
 from pipeline.experiment.cell import Cell
+from pipeline.experiment.prices import TokenPrice
 from pipeline.experiment.roles import RoleName
 from pipeline.runs.store import Appender, read
+
+Place = tuple[str, str, str, str, str]  # stage, condition, role, engine, model
+ALL = "all"  # of the stages, conditions and roles that are summed over
 
 
 class Usage(Record):
@@ -36,11 +40,12 @@ class Usage(Record):
     cached_tokens: int | None  # None: the engine does not say
     generated_tokens: int
     reasoning_tokens: int
+    money: float | None = None  # at the prices of the config when it was asked; None: there is no price
 
 
 @dataclass
 class Tally:
-    """What one role answered since its meter was stored."""
+    """What one role answered, in one condition and stage."""
 
     answers: int = 0
     prompt_tokens: int = 0
@@ -56,6 +61,35 @@ class Tally:
         self.generated_tokens += answer.tokens
         self.reasoning_tokens += answer.reasoning_tokens
 
+    def times(self, factor: float) -> Tally:
+        """What is to be expected of `factor` times as much."""
+        return Tally(
+            answers=round(self.answers * factor),
+            prompt_tokens=round(self.prompt_tokens * factor),
+            cached_tokens=None if self.cached_tokens is None else round(self.cached_tokens * factor),
+            generated_tokens=round(self.generated_tokens * factor),
+            reasoning_tokens=round(self.reasoning_tokens * factor),
+        )
+
+    def money(self, price: TokenPrice | None) -> float | None:
+        """None where there is no price."""
+        if price is None:
+            return None
+        return price.money(self.prompt_tokens, self.cached_tokens, self.generated_tokens)
+
+
+def summed(tallies: Iterable[Tally]) -> Tally:
+    """Of several tallies; what an engine had read before is of those whose engine says so."""
+    total = Tally()
+    for tally in tallies:
+        total.answers += tally.answers
+        total.prompt_tokens += tally.prompt_tokens
+        total.generated_tokens += tally.generated_tokens
+        total.reasoning_tokens += tally.reasoning_tokens
+        if tally.cached_tokens is not None:
+            total.cached_tokens = (total.cached_tokens or 0) + tally.cached_tokens
+    return total
+
 
 class Meter:
     """Adds up the answers of models, by the role that they were asked in."""
@@ -67,11 +101,16 @@ class Meter:
         """What counts an answer of a role."""
         return lambda answer: self.roles.setdefault(role, Tally()).add(answer)
 
+    def take(self) -> dict[RoleName, Tally]:
+        """What was added up, by role; it begins anew."""
+        taken, self.roles = self.roles, {}
+        return taken
+
     def store(self, folder: Path, stage: str, cell: Cell) -> str:
         """Append what was added up to usage.jsonl, begin anew, and give the hit rate in words."""
-        path, experiment = folder / "usage.jsonl", cell.experiment
-        earlier = [usage.id for usage in read(path, Usage)] if self.roles else []
-        for role, tally in self.roles.items():
+        path, experiment, roles = folder / "usage.jsonl", cell.experiment, self.take()
+        earlier = [usage.id for usage in read(path, Usage)] if roles else []
+        for role, tally in roles.items():
             of = {
                 "stage": stage,
                 "condition_name": cell.condition_name,
@@ -81,11 +120,11 @@ class Meter:
                 "engine": experiment.role(role).engine or experiment.engine.kind,
                 "model": experiment.role(role).model,
             }
+            id, money = digest(folder.name, of, asdict(tally), earlier), tally.money(experiment.price_of(role))
             with Appender(path) as file:
-                file.append(Usage(id=digest(folder.name, of, asdict(tally), earlier), **of, **asdict(tally)))
-        known = [tally for tally in self.roles.values() if tally.cached_tokens is not None]
+                file.append(Usage(id=id, **of, **asdict(tally), money=money))
+        known = [tally for tally in roles.values() if tally.cached_tokens is not None]
         share = sum(tally.cached_tokens or 0 for tally in known) / max(sum(tally.prompt_tokens for tally in known), 1)
-        self.roles = {}
         return f", {share:.0%} of prompt tokens from cache" if known else ""
 
 
@@ -104,25 +143,46 @@ class Metered:
         return self.model.count_tokens(text)
 
 
-def totals(run: Path) -> list[dict[str, Any]]:
-    """Sums of usage.jsonl by stage, role and engine, with `hit_rate`: NaN where the engine does not say."""
-    groups: dict[tuple[str, str, str], list[Usage]] = {}
+def totals(run: Path) -> list[Json]:
+    """Sums of usage.jsonl by stage, condition, role, engine and model, each with
+
+    `hit_rate`: NaN, and `cached_tokens` None, where the engine does not say; `money`: None where a line has no price.
+    """
+    groups: dict[Place, list[Usage]] = {}
     for usage in read(run / "usage.jsonl", Usage):
-        groups.setdefault((usage.stage, usage.role, usage.engine), []).append(usage)
-    rows = []
-    for (stage, role, engine), usages in groups.items():
-        known = [usage for usage in usages if usage.cached_tokens is not None]
-        prompts = sum(usage.prompt_tokens for usage in known)
-        rows.append(
-            {
-                "stage": stage,
-                "role": role,
-                "engine": engine,
-                "answers": sum(usage.answers for usage in usages),
-                "prompt_tokens": sum(usage.prompt_tokens for usage in usages),
-                "generated_tokens": sum(usage.generated_tokens for usage in usages),
-                "reasoning_tokens": sum(usage.reasoning_tokens for usage in usages),
-                "hit_rate": sum(usage.cached_tokens or 0 for usage in known) / prompts if prompts else math.nan,
-            }
-        )
-    return rows
+        key = (usage.stage, usage.condition_name, usage.role, usage.engine, usage.model)
+        groups.setdefault(key, []).append(usage)
+    return [_sums(key, usages) for key, usages in groups.items()]
+
+
+def grand_totals(run: Path) -> list[Json]:
+    """As `totals`, over all stages and conditions: of each role with its engine and model, and of the whole run last.
+
+    A sum has `money` where each of its lines has: what is paid for in part is not said to be the whole.
+    """
+    groups: dict[Place, list[Usage]] = {}
+    for usage in (everything := list(read(run / "usage.jsonl", Usage))):
+        groups.setdefault((ALL, ALL, usage.role, usage.engine, usage.model), []).append(usage)
+    rows = [_sums(key, usages) for key, usages in groups.items()]
+    return [*rows, _sums((ALL, ALL, ALL, ALL, ALL), everything)] if len(rows) > 1 else rows
+
+
+def _sums(place: Place, usages: Sequence[Usage]) -> Json:
+    stage, condition_name, role, engine, model = place
+    known = [usage for usage in usages if usage.cached_tokens is not None]
+    cached, prompts = sum(usage.cached_tokens or 0 for usage in known), sum(usage.prompt_tokens for usage in known)
+    paid = [usage.money for usage in usages if usage.money is not None]
+    return {
+        "stage": stage,
+        "condition_name": condition_name,
+        "role": role,
+        "engine": engine,
+        "model": model,
+        "answers": sum(usage.answers for usage in usages),
+        "prompt_tokens": sum(usage.prompt_tokens for usage in usages),
+        "cached_tokens": cached if known else None,
+        "generated_tokens": sum(usage.generated_tokens for usage in usages),
+        "reasoning_tokens": sum(usage.reasoning_tokens for usage in usages),
+        "hit_rate": cached / prompts if prompts else math.nan,
+        "money": sum(paid) if len(paid) == len(usages) else None,
+    }

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from maieutic.show_preview import cost, show_preview
+from maieutic.planned_cost import cost
+from maieutic.show_preview import show_preview
 from pipeline.experiment.experiment import Experiment
 from pipeline.tasks.loading import load_tasks
 
@@ -36,13 +37,21 @@ def test_judges_and_lessons_are_part_of_what_it_costs_at_most(made):
 
 
 def test_a_preview_says_that_nothing_is_remembered_yet(made, capsys):
-    show_preview(made, 0)
+    show_preview(made, 0, 1)
     assert "what it remembers of plain; nothing is remembered yet" in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_preview_shows_what_each_role_is_prompted_with(made, capsys):
     told = made.model_copy(update={"partner": made.partner.model_copy(update={"prompts": "chat"})})
-    show_preview(told.model_copy(update={"conditions": {"peer": made.conditions["peer"]}}), 0)
+    show_preview(told.model_copy(update={"conditions": {"peer": made.conditions["peer"]}}), 0, 1)
     shown = capsys.readouterr().out
     assert "As the student sees it\n" in shown and "As the partner sees it (prompts `chat`)" in shown
     assert "# Goal" in shown.split("As the partner sees it")[1]
+
+
+def test_a_preview_says_who_kept_to_their_knowledge_and_what_it_is_reckoned_from(made, capsys):
+    show_preview(made, 10, 4)
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "peer: " in shown and "dialogues kept to what the partner may know" in shown and "plain: no" not in shown
+    assert "in 16 dialogues, 4 at a time" in shown  # four of each of four conditions
+    assert "`prices` in the config says what tokens cost" in shown

@@ -92,7 +92,7 @@ def grpo_trainer(job: TrainingJob, rows: list[Row]) -> PreparedTrainer:
         trainer,
         steps * rows_per_step(experiment, job.method),
         0,
-        account=_account(job, trainer, tally),
+        account=_account(job, trainer, tally, partners),
         tally=tally,
         skip_epochs=trainer.skip_epochs,
         close=sampler.close,
@@ -155,11 +155,12 @@ async def persistently(play: Callable[[], Awaitable[Sample]]) -> Sample:
     return await play()
 
 
-def _account(job: TrainingJob, trainer: GRPOTrainer, tally: Tally) -> Callable[[], dict[str, Any]]:
+def _account(job: TrainingJob, trainer: GRPOTrainer, tally: Tally, partners: Partners) -> Callable[[], dict[str, Any]]:
     """For training.json, what is known only once it has been trained."""
 
     def account() -> dict[str, Any]:
         totals = tally.totals(trainer.accelerator)
+        partners.meter.store(job.experiment.run, "train", job.cell)  # each process what it asked
         rewards = [entry["reward"] for entry in trainer.state.log_history if "reward" in entry]
         fifth, steps = max(1, len(rewards) // 5), trainer.state.global_step
         return {

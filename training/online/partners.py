@@ -44,7 +44,7 @@ class Partners:
         if self.condition.voice == "model" and partner is None:
             partner = Metered(InRole(session.engine, "partner", settings), self.meter.of("partner"))
         return Cast(
-            student=InRole(session, "student", experiment.student),
+            student=Metered(InRole(session, "student", experiment.student), self.meter.of("student")),
             partner=partner,
             student_prompts=experiment.prompts("student"),
             partner_prompts=experiment.prompts("partner"),

@@ -39,6 +39,8 @@ def check_roles(experiment: Fields) -> None:
         experiment.prompts(name)
     _check_memory(experiment)
     _check_judge(experiment)
+    _check_prices(experiment)
+    _check_sound(experiment)
 
 
 def _check_memory(experiment: Fields) -> None:
@@ -65,4 +67,21 @@ def _check_judge(experiment: Fields) -> None:
         raise ValueError(
             f"reading.metrics: 'judge' would measure what conditions.{convincing[0]}, whose partner is rewarded for "
             "convincing that judge, made of it. Name another reader"
+        )
+
+
+def _check_prices(experiment: Fields) -> None:
+    known = {*experiment.engines, *(experiment.role(name).model for name in ROLES)}
+    if unknown := [name for name in experiment.prices if name not in known]:
+        raise ValueError(
+            f"prices.{unknown[0]}: {unknown[0]!r} is the model of no role, and no engine of `engines`. Known: "
+            f"{', '.join(sorted(known))}"
+        )
+
+
+def _check_sound(experiment: Fields) -> None:
+    if experiment.partner.sound is not None and all(c.voice != "model" for c in experiment.conditions.values()):
+        raise ValueError(
+            f"partner.sound: {experiment.partner.sound} is asked of partners that are models, and no condition has "
+            "voice: model. Leave it out"
         )

@@ -235,7 +235,7 @@ def test_the_shipped_config_is_previewed_with_the_scripted_engine(corpus, monkey
     made = load(CONFIG, ("engine.kind=scripted",))
     tasks, bad = stepverify.read(Tasks(source="stepverify", path=made.tasks.path))
     assert len(tasks) == 60 and not bad
-    show_preview(made, 0)
+    show_preview(made, 0, 1)
     said = capsys.readouterr().out
     assert "A first solution:" in said and "Only you know: The first solution first goes wrong in step" in said
     assert said.count("A first solution:") >= 4  # in the views of four conditions

@@ -5,6 +5,12 @@ from __future__ import annotations
 import asyncio
 import math
 from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from pipeline.engines.model import Completion, Sampling
 from pipeline.engines.settings import Engine
@@ -13,7 +19,7 @@ from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.roles import Role
 from pipeline.knowledge.condition import Condition
 from pipeline.runs.store import read
-from pipeline.runs.usage import Meter, Metered, Usage, totals
+from pipeline.runs.usage import Meter, Metered, Usage, grand_totals, totals
 from tests.fakes import FakeModel
 
 
@@ -80,3 +86,77 @@ def test_each_role_of_a_stage_has_a_row_with_its_engine_and_model(tmp_path: Path
     }
     assert (rows["judge"].generated_tokens, rows["judge"].reasoning_tokens, rows["student"].answers) == (9, 5, 1)
     assert {row["role"] for row in totals(tmp_path)} == {"judge", "student"}
+
+
+COUNTED = ("answers", "prompt_tokens", "cached_tokens", "generated_tokens", "reasoning_tokens")
+ASKED = st.lists(
+    st.tuples(
+        st.sampled_from(["build", "examine"]),
+        st.sampled_from(["facts", "peer"]),
+        st.sampled_from(["student", "partner", "judge"]),
+        st.builds(
+            Completion,
+            text=st.just(""),
+            tokens=st.integers(0, 9),
+            prompt_tokens=st.integers(5, 99),
+            cached_tokens=st.none() | st.integers(0, 5),
+            reasoning_tokens=st.integers(0, 3),
+        ),
+    ),
+    min_size=1,
+)
+
+
+def priced(**prices: object) -> Experiment:
+    return Experiment.model_validate({
+        "name": "x", "conditions": {"facts": {"partition": "facts"}, "peer": {"partition": "symmetric"}},
+        "engine": {"kind": "scripted"}, "engines": {"api": {"kind": "scripted"}}, "prices": prices,
+        "partner": {"model": "large", "engine": "api"}, "judge": {"model": "small", "engine": "api"},
+    })  # fmt: skip
+
+
+@settings(max_examples=25, deadline=None)
+@given(ASKED)
+def test_what_all_roles_were_asked_comes_to_what_the_run_was_asked(asked: list[tuple[str, str, str, Completion]]):
+    exp, prices = priced(embedded={"input": 1, "output": 2}, api={"input": 3, "output": 4, "cached": 1}), (1, 2, 3, 4)
+    with TemporaryDirectory() as folder:
+        meter = Meter()
+        for stage, name, role, answer in asked:
+            meter.of(role)(answer)
+            meter.store(Path(folder), stage, Cell(exp, name, 1))
+        rows, sums = totals(Path(folder)), grand_totals(Path(folder))
+    answers = [answer for *_, answer in asked]
+    expected = {
+        "answers": len(answers),
+        "prompt_tokens": sum(answer.prompt_tokens for answer in answers),
+        "cached_tokens": sum(answer.cached_tokens or 0 for answer in answers),
+        "generated_tokens": sum(answer.tokens for answer in answers),
+        "reasoning_tokens": sum(answer.reasoning_tokens for answer in answers),
+    }
+    money = sum(
+        (a.prompt_tokens - (a.cached_tokens or 0)) * prices[0 if role == "student" else 2]
+        + (a.cached_tokens or 0)  # 1 a million, at either price
+        + a.tokens * prices[1 if role == "student" else 3]
+        for _, _, role, a in asked
+    )
+    by_role = sums[:-1] or sums
+    for part in (rows, by_role, sums[-1:]):
+        assert {key: sum(row[key] or 0 for row in part) for key in COUNTED} == expected
+        assert math.isclose(sum(row["money"] for row in part), money / 1e6, abs_tol=1e-12)
+
+
+def test_a_role_without_a_price_has_no_money_and_the_run_is_not_said_to_cost_the_rest(tmp_path: Path) -> None:
+    exp, meter = priced(large={"input": 2, "output": 10}), Meter()
+    meter.of("partner")(Completion("", 3, 10, cached_tokens=4))
+    meter.of("judge")(Completion("", 3, 10))
+    meter.store(tmp_path, "build", Cell(exp, "peer", 1))
+    money = {row["role"]: row["money"] for row in grand_totals(tmp_path)}
+    assert money == {"partner": (10 * 2 + 3 * 10) / 1e6, "judge": None, "all": None}
+
+
+def test_a_models_price_goes_before_its_engines_and_a_price_of_nobody_is_an_error() -> None:
+    exp = priced(api={"input": 1, "output": 1}, large={"input": 2, "output": 2})
+    assert exp.price_of("partner").input == 2 and exp.price_of("judge").input == 1
+    assert exp.price_of("student") is None
+    with pytest.raises(ValidationError, match=r"prices\.larg: 'larg' is the model of no role"):
+        priced(larg={"input": 1, "output": 1})

@@ -1,0 +1,48 @@
+"""What an experiment will take is what was played, times how much of it there is."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from maieutic.estimate import Played, measured_in_words, rate_of, stages
+from maieutic.planned_cost import PlannedCost
+from pipeline.experiment.experiment import Experiment
+from pipeline.runs.usage import Tally, summed
+
+STUDENT, PARTNER = Tally(20, 1000, 400, 300, 0), Tally(15, 3000, None, 600, 150)
+
+
+@pytest.fixture
+def made() -> Experiment:
+    return Experiment.model_validate({
+        "name": "x", "engine": {"kind": "scripted"},
+        "engines": {"api": {"kind": "scripted", "requests_per_minute": 30}},
+        "partner": {"model": "large", "engine": "api"}, "prices": {"large": {"input": 1, "output": 10}},
+        "conditions": {"peer": {"partition": "symmetric", "voice": "model"}, "online": {
+            "partition": "symmetric", "voice": "model", "method": "grpo"}},
+    })  # fmt: skip
+
+
+def test_each_stage_has_the_tokens_of_its_dialogues_and_no_fewer_hours_than_a_server_lets_through(made) -> None:
+    played = {name: Played(5, {"student": STUDENT, "partner": PARTNER}, 30.0) for name in made.conditions}
+    costs = {"peer": PlannedCost(1000, 0, 0, branches=600), "online": PlannedCost(50, 0, 0)}
+    build, branches, train, examine = stages(made, costs, played, exam_answers=200)
+    assert (build.roles, branches.roles, train.roles) == tuple(
+        {"student": STUDENT.times(n), "partner": PARTNER.times(n)} for n in (80, 120, 10)
+    )
+    assert examine.roles == {"student": STUDENT.times(10)}
+    assert rate_of(played) == 30.0  # (300 + 600) tokens in 30 s, twice
+    assert train.hours(made, 30.0) == pytest.approx(9000 / 30 / 3600)
+    assert build.hours(made, 3e9) == pytest.approx(80 * 15 / 30 / 60)  # 30 requests a minute
+    assert build.roles["partner"].money(made.price_of("partner")) == pytest.approx(80 * (3000 + 600 * 10) / 1e6)
+    assert build.roles["student"].money(made.price_of("student")) is None
+    assert "70 requests in 10 dialogues, 5 at a time" in measured_in_words(made, played)
+
+
+def test_what_nobody_is_asked_takes_no_stage_and_an_unknown_rate_no_hours(made) -> None:
+    costs = {"peer": PlannedCost(1000, 0, 0), "online": PlannedCost(0, 0, 0)}
+    [build] = stages(made, costs, {"peer": Played(5, {"student": STUDENT}, 0.0)}, exam_answers=0)
+    assert build.name == "build" and math.isnan(build.hours(made, rate_of({})))
+    assert summed([]).answers == 0
