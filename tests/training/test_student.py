@@ -51,7 +51,15 @@ def row(number: int, seed: int = 1, round: int = 0, answer: str = "7") -> Row:
     }
 
 
-USUAL: dict[str, Any] = {"lora": {"r": 4}, "batch": 4, "micro_batch": 4, "learning_rate": 1e-2, "epochs": 2}
+# float32: what is compared here, processors differ in otherwise.
+USUAL: dict[str, Any] = {
+    "bf16": False,
+    "lora": {"r": 4},
+    "batch": 4,
+    "micro_batch": 4,
+    "learning_rate": 1e-2,
+    "epochs": 2,
+}
 
 
 def experiment(model: Path, out: Path, rows: list[Row] | None = None, rounds: int = 1, **settings: Any) -> Experiment:
