@@ -254,7 +254,10 @@ def base(
 
         if name is None and out is not None:
             raise ConfigError("base: --out needs the name of a base")
-        list_bases() if name is None else make_base(name, out)
+        if name is None:
+            list_bases()
+        else:
+            make_base(name, out)
 
 
 @app.command()

@@ -45,7 +45,7 @@ def make_base(name: str, out: Path | None) -> None:
         say(f"{folder} is there; checking it")
     else:
         gguf = smollm2.wheel_file()
-        say(f"Making {folder}, which takes about a minute, once")
+        say(f"Making {folder}; once, and some seconds on a free core")
         smollm2.make(gguf, folder)
     say(f"Asked {smollm2.QUESTION[-1]['content']!r} it answers {smollm2.check(folder)!r}")
     say(f"student.model: {out or name}")

@@ -91,7 +91,7 @@ def convert(gguf: Path, out: Path) -> None:
     (out / "README.md").write_text(CARD, encoding="utf-8")
 
 
-def mend(tokenizer: PreTrainedTokenizerBase, context: int) -> int:
+def mend(tokenizer: Any, context: int) -> int:
     """Make a ChatML tokenizer that was read from a GGUF the model's own again; the id of the end token is returned."""
     tokenizer.eos_token = tokenizer.pad_token = END  # it was read as <|im_start|>, and no padding
     tokenizer.clean_up_tokenization_spaces = False

@@ -101,7 +101,7 @@ class PreparedTrainer(NamedTuple):
 def in_bf16(experiment: Experiment) -> bool:
     """Whether the arithmetic of training is bfloat16, autocast as Hugging Face's trainers do it."""
     chosen = experiment.training.bf16
-    if chosen != "auto":
+    if isinstance(chosen, bool):
         return chosen
     return not experiment.dialogue.deterministic and computed_in("auto", experiment.student.model) == "bfloat16"
 
