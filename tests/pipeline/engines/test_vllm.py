@@ -79,7 +79,7 @@ def test_two_models_run_beside_each_other_each_in_its_own_memory(model_dir: Path
         "name": "two", "out": str(tmp_path), "seeds": [1], "engine": {"kind": "vllm", "max_model_len": 512},
         "student": {"model": BASE}, "partner": {"model": str(model_dir), "sampling": {"top_k": 5, "top_p": 0.9}},
         "reading": {"partner": "closed", "metrics": "closed"}, "dialogue": {"turns": 2},
-        "tasks": {"train": {"full": 8}, "exam": {"full": 1}},
+        "tasks": {"train": {"underspecified": 8}, "exam": {"full": 1}},  # students ask of these, so that both speak
         "conditions": {"peer": {"partition": "symmetric", "voice": "model"}},
     })  # fmt: skip
     assert memory_said(exp) == f"vLLM: shares of a GPU's memory: {BASE} 0.45, {model_dir} 0.45"
