@@ -44,7 +44,7 @@ def experiment(model: Path, out: Path, method: str = "grpo", **sections: Any) ->
         name="tiny",
         out=str(out),
         seeds=(1, 2),
-        engine={"kind": "transformers"},
+        engine={"kind": "transformers", "dtype": "float32"},  # to compare, whatever a processor is faster in
         conditions={"facts": Condition(partition="key" if method == "grpo_step" else "facts", method=method)},
         **{
             "student": {"model": str(model)},
@@ -52,7 +52,12 @@ def experiment(model: Path, out: Path, method: str = "grpo", **sections: Any) ->
             "dialogue": {"turns": 3, "max_tokens": 24},
             "reading": {"partner": "closed", "metrics": "closed"},
             "turn_values": {"siblings": 2, "rollouts": 2},
-            "training": {"lora": {"r": 4}, "learning_rate": 1e-2, "grpo": {"group": 4, "tasks_per_step": 2}},
+            "training": {
+                "bf16": False,
+                "lora": {"r": 4},
+                "learning_rate": 1e-2,
+                "grpo": {"group": 4, "tasks_per_step": 2},
+            },
         }
         | sections,
     )

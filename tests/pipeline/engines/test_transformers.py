@@ -20,13 +20,13 @@ from pipeline.engines.open_model import open_model
 from pipeline.engines.settings import Engine
 from pipeline.engines.transformers import MEMORY, TransformersModel, encode
 
-ENGINE = Engine(kind="transformers")
+ENGINE = Engine(kind="transformers", dtype="float32")
 
 
 @pytest.fixture(scope="session")
 def model(model_dir: Path) -> TransformersModel:
     torch.set_num_threads(1)
-    opened = open_model(Engine(batch=8), str(model_dir))
+    opened = open_model(Engine(batch=8, dtype="float32"), str(model_dir))
     assert isinstance(opened, TransformersModel)
     return opened
 
@@ -52,7 +52,7 @@ def test_the_same_seed_gives_the_same_text_whatever_else_is_in_the_batch(model: 
 
 
 def test_a_batch_of_one_draws_from_exactly_the_logits_of_its_own_prompt(model_dir: Path) -> None:
-    one = open_model(Engine(batch=8), str(model_dir), deterministic=True)
+    one = open_model(Engine(batch=8, dtype="float32"), str(model_dir), deterministic=True)
     asks = [(chat("y" * (n % 5)), Sampling(12, 1.3, seed=n)) for n in range(16)]
     apart = [together(one.complete(*ask))[0] for ask in asks]
     assert together(*(one.complete(*ask) for ask in asks)) == apart
