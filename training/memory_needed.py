@@ -63,6 +63,7 @@ def training_memory(
     trained = 2 if four_bits else 4  # the adapter is in float32 whatever the base is, but in bfloat16 under QLoRA
     tokens, layer = rows * length, _of_layer(sizes, bf16)
     kept = sizes.layers * sizes.hidden * wide + layer if checkpointing else sizes.layers * layer
+    kept += 3 * sizes.intermediate * wide  # gradients of one layer's widest parts, on the way back
     return Memory(
         weights=int(weights),
         adapter=2 * trained * sizes.adapter,
@@ -76,9 +77,9 @@ def _of_layer(sizes: Sizes, bf16: bool) -> int:
     """Bytes of one token that a layer keeps for its backward pass, its adapters' among them."""
     hidden, attention, wide = sizes.hidden, sizes.attention, sizes.intermediate
     if not bf16:
-        # Both norms' inputs and outputs; queries, keys and values (repeated for all heads), what attention gives and
-        # its copy for the output layer; gate, its activation, up and their product.
-        return 4 * (4 * hidden + 5 * attention + 4 * wide)
+        # Both norms' inputs and outputs; queries, keys and values (repeated for all heads), and what attention gives;
+        # gate, its activation, up and their product.
+        return 4 * (4 * hidden + 4 * attention + 4 * wide)
     # Norms work in float32; each adapter reads a copy of its own of its input.
     return 2 * 4 * hidden + 2 * (2 * hidden + 5 * hidden) + 2 * (4 * attention + attention) + 2 * (4 * wide)
 

@@ -27,5 +27,5 @@ def check_training(experiment: Fields) -> None:
         raise ValueError(
             f"training.load_in_4bit: true with conditions.{plays[0]}.method: "
             f"{experiment.conditions[plays[0]].method!r} and vLLM: it would sample from a base in {engine.fixed_dtype} "
-            "for a student whose base is in 4 bits. Give the student an engine of kind transformers, or leave the key out"
+            "for a student whose base is in 4 bits. Give the student an engine of kind transformers, or leave this out"
         )
