@@ -1,4 +1,4 @@
-"""What a party reasons before it speaks is recorded, and read by nobody else; by itself, and learned, where it keeps."""
+"""What a party reasons before it speaks is recorded and read by nobody else; where it is kept, its own turns have it."""
 
 from __future__ import annotations
 
