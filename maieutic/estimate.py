@@ -107,7 +107,7 @@ def estimate_table(experiment: Experiment, ahead: list[Stage], rate: float) -> T
     columns = ("requests", "tokens in", "of them cached", "tokens out", "of them reasoning", "money", "hours")
     table = Table("stage", "role", "model", *columns, box=None)
     for stage in ahead:
-        hours = f"{stage.hours(experiment, rate):.2f}"
+        hours = _hours(stage.hours(experiment, rate))
         for role, tally in stage.roles.items():
             money = tally.money(experiment.price_of(role))
             table.add_row(stage.name, role, experiment.role(role).model, *_cells(tally, money), hours)
@@ -116,9 +116,13 @@ def estimate_table(experiment: Experiment, ahead: list[Stage], rate: float) -> T
     paid = [tally.money(experiment.price_of(role)) for stage in ahead for role, tally in stage.roles.items()]
     known = [money for money in paid if money is not None]
     whole = sum(known) if known and len(known) == len(paid) else None
-    hours = f"{sum(stage.hours(experiment, rate) for stage in ahead):.2f}"
+    hours = _hours(sum(stage.hours(experiment, rate) for stage in ahead))
     table.add_row("all", "", "", *_cells(summed(tallies), whole), hours, style="bold")
     return table
+
+
+def _hours(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:,.2f}"
 
 
 def _cells(tally: Tally, money: float | None) -> list[str]:

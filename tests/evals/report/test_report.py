@@ -17,7 +17,8 @@ from evals.stats.number_format import number
 from pipeline.core.readings import PartnerReading, StudentReading
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue
-from pipeline.runs.store import read, rewrite
+from pipeline.runs.store import Appender, read, rewrite
+from pipeline.runs.usage import Usage
 from tests.evals.made_run import CONDITIONS, made_run
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
@@ -236,3 +237,25 @@ def test_what_the_exams_found_is_shown_with_n_in_terminal_page_and_markdown(tmp_
     families = [metrics_of(told).family(metric) for metric in found]
     assert families == ["agreement", "agreement", "tutoring", "common_ground"]
     assert all(row["shown"] for row in matrix(told)["tutoring"])
+
+
+def test_what_roles_were_asked_stands_in_the_report_with_a_sum_and_money_where_all_of_it_has_a_price(tmp_path):
+    run = made_run(tmp_path / "asked")
+    counts = {
+        "answers": 1,
+        "prompt_tokens": 2000,
+        "cached_tokens": 500,
+        "generated_tokens": 3000,
+        "reasoning_tokens": 7,
+    }
+    for role, money in (("student", None), ("partner", 1.5)):
+        of = {"stage": "build", "condition_name": "facts", "seed": 1, "round": 0, "role": role, "engine": "api"}
+        with Appender(run / "usage.jsonl") as file:
+            file.append(Usage(id=role, **of, model=f"m-{role}", **counts, money=money))
+    summary = summarize([run])
+    write(run, summary)
+    assert [row.role for row in summary.engine] == ["student", "partner"]
+    lines = (run / "report.md").read_text().splitlines()
+    assert "| build | facts | partner | m-partner | api | 1 | 2000 | 500 | 3000 | 7 | 0.25 | 1.5000 |" in lines
+    assert "| all | all | all | all | all | 2 | 4000 | 1000 | 6000 | 14 | 0.25 | – |" in lines
+    assert "<td>6,000</td>" in (run / "report.html").read_text()
