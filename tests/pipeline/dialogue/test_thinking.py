@@ -1,4 +1,4 @@
-"""What a party reasons before it speaks is recorded and read by nobody else; where it is kept, its own turns have it."""
+"""What a party reasons before it speaks is recorded, and nobody else reads it; kept, it is part of its own turns."""
 
 from __future__ import annotations
 
