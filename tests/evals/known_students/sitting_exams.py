@@ -66,7 +66,9 @@ def experiment(voice: str, exams: Sequence[str], **exam: object) -> Experiment:
         {
             "name": "known",
             "engine": {"kind": "openai", "url": "http://127.0.0.1:1/v1"},
-            "student": {"model": "known"},
+            # A student in natural words reads its problem in plain ones: the prompt that holds nothing but the problem.
+            "student": {"model": "known", "prompts": "closed"},
+            "partner": {"prompts": "closed"},
             "dialogue": {"turns": TURNS, "concurrency": 64, "max_tokens": 300},
             "tasks": {**source, "train": {"full": 1}, "exam": {"full": 1}},
             "reading": {"partner": "closed", "metrics": "closed"}
