@@ -59,8 +59,8 @@ def stages(
 ) -> list[Stage]:
     """The stages that ask models something, in their order. `exam_answers`: of all students together, at most.
 
-    Branches are reckoned as whole dialogues, exams with as many of the judge's answers to one of the student's as in
-    the dialogues that were played.
+    Branches are reckoned as whole dialogues. A judge that reads turns answers as often to one answer of the student in
+    exams as in the dialogues; whom a partner is to convince has no part in exams.
     """
     build, branches, train, examine = (Stage(name) for name in ("build", "turn_values", "train", "examine"))
     for name, measured in played.items():
@@ -68,10 +68,10 @@ def stages(
         online = experiment.conditions[name].method in ONLINE  # these are played while the student learns
         (train if online else build).add(measured.roles, own / measured.dialogues)
         branches.add(measured.roles, costs[name].branches / measured.dialogues)
-    asked = _all_of(played)
+    asked = _all_of({name: p for name, p in played.items() if experiment.conditions[name].manner != "convincing"})
     if (student := asked.get("student")) and student.answers:
-        sits: ByRole = {role: asked[role] for role in ("student", "judge") if role in asked}
-        examine.add(sits, exam_answers / student.answers)
+        sit = ("student", "judge") if "judge" in experiment.readers else ("student",)
+        examine.add({role: asked[role] for role in sit if role in asked}, exam_answers / student.answers)
     return [stage for stage in (build, branches, train, examine) if any(t.answers for t in stage.roles.values())]
 
 
@@ -103,21 +103,23 @@ def measured_in_words(experiment: Experiment, played: Mapping[str, Played]) -> s
 
 
 def estimate_table(experiment: Experiment, ahead: list[Stage], rate: float) -> Table:
-    """A line for each stage and role, and their sum; a dash where a role has no price."""
-    columns = ("requests", "tokens in", "of them cached", "tokens out", "of them reasoning", "money", "hours")
-    table = Table("stage", "role", "model", *columns, box=None)
+    """A line for each stage and role, and their sum; a dash where a role has no price.
+
+    Of the tokens in some were cached, of those out some are reasoning.
+    """
+    table = Table("stage", "role", "requests", "tokens in", "cached", "out", "reasoning", "money", "hours", box=None)
     for stage in ahead:
         hours = _hours(stage.hours(experiment, rate))
         for role, tally in stage.roles.items():
             money = tally.money(experiment.price_of(role))
-            table.add_row(stage.name, role, experiment.role(role).model, *_cells(tally, money), hours)
+            table.add_row(stage.name, role, *_cells(tally, money), hours)
             hours = ""  # of the whole stage, and so said once
     tallies = [tally for stage in ahead for tally in stage.roles.values()]
     paid = [tally.money(experiment.price_of(role)) for stage in ahead for role, tally in stage.roles.items()]
     known = [money for money in paid if money is not None]
     whole = sum(known) if known and len(known) == len(paid) else None
     hours = _hours(sum(stage.hours(experiment, rate) for stage in ahead))
-    table.add_row("all", "", "", *_cells(summed(tallies), whole), hours, style="bold")
+    table.add_row("all", "", *_cells(summed(tallies), whole), hours, style="bold")
     return table
 
 
@@ -126,6 +128,15 @@ def _hours(value: float) -> str:
 
 
 def _cells(tally: Tally, money: float | None) -> list[str]:
-    cached = "–" if tally.cached_tokens is None else f"{tally.cached_tokens:,}"
-    counts = (f"{tally.answers:,}", f"{tally.prompt_tokens:,}", cached, f"{tally.generated_tokens:,}")
-    return [*counts, f"{tally.reasoning_tokens:,}", "–" if money is None else f"{money:,.2f}"]
+    counts = (tally.answers, tally.prompt_tokens, tally.cached_tokens, tally.generated_tokens, tally.reasoning_tokens)
+    return [*map(_rounded, counts), "–" if money is None else f"{money:,.2f}"]
+
+
+def _rounded(count: int | None) -> str:
+    """To three digits, as far as an estimate goes: 950, 12.3k, 4.56M; a dash where an engine does not say."""
+    if count is None:
+        return "–"
+    for size, letter in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
+        if count >= size:
+            return f"{float(f'{count / size:.3g}'):g}{letter}"
+    return str(count)

@@ -6,9 +6,10 @@ import math
 
 import pytest
 
-from maieutic.estimate import Played, measured_in_words, rate_of, stages
+from maieutic.estimate import Played, Stage, estimate_table, measured_in_words, rate_of, stages
 from maieutic.planned_cost import PlannedCost
 from pipeline.experiment.experiment import Experiment
+from pipeline.runs.progress import console
 from pipeline.runs.usage import Tally, summed
 
 STUDENT, PARTNER = Tally(20, 1000, 400, 300, 0), Tally(15, 3000, None, 600, 150)
@@ -26,7 +27,8 @@ def made() -> Experiment:
 
 
 def test_each_stage_has_the_tokens_of_its_dialogues_and_no_fewer_hours_than_a_server_lets_through(made) -> None:
-    played = {name: Played(5, {"student": STUDENT, "partner": PARTNER}, 30.0) for name in made.conditions}
+    asked = {"student": STUDENT, "partner": PARTNER}
+    played = {name: Played(5, dict(asked), 30.0) for name in made.conditions}
     costs = {"peer": PlannedCost(1000, 0, 0, branches=600), "online": PlannedCost(50, 0, 0)}
     build, branches, train, examine = stages(made, costs, played, exam_answers=200)
     assert (build.roles, branches.roles, train.roles) == tuple(
@@ -46,3 +48,22 @@ def test_what_nobody_is_asked_takes_no_stage_and_an_unknown_rate_no_hours(made) 
     [build] = stages(made, costs, {"peer": Played(5, {"student": STUDENT}, 0.0)}, exam_answers=0)
     assert build.name == "build" and math.isnan(build.hours(made, rate_of({})))
     assert summed([]).answers == 0
+
+
+def test_a_judge_that_only_is_convinced_is_not_asked_in_exams_and_one_that_reads_is(made) -> None:
+    costs = {"peer": PlannedCost(1000, 0, 0), "online": PlannedCost(0, 0, 0)}
+    played = {"peer": Played(5, {"student": STUDENT, "judge": PARTNER}, 30.0)}
+    assert set(stages(made, costs, played, 200)[-1].roles) == {"student"}
+    reads = made.model_copy(update={"reading": made.reading.model_copy(update={"metrics": "judge"})})
+    assert stages(reads, costs, played, 200)[-1].roles == {"student": STUDENT.times(10), "judge": PARTNER.times(10)}
+
+
+def test_the_table_of_an_estimate_has_the_sum_of_its_lines_and_no_money_where_one_has_no_price(made, capsys) -> None:
+    ahead = [Stage("build", {"student": STUDENT.times(1000)}), Stage("train", {"partner": PARTNER})]
+    console.print(estimate_table(made, ahead, rate=100.0))
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert lines[1:] == [
+        ["build", "student", "20k", "1M", "400k", "300k", "0", "–", "0.83"],
+        ["train", "partner", "15", "3k", "–", "600", "150", "0.01", "0.01"],
+        ["all", "20k", "1M", "400k", "301k", "150", "–", "0.84"],
+    ]
