@@ -6,6 +6,7 @@ import asyncio
 import importlib.util
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -74,15 +75,19 @@ async def greedy(model: Model, chats: list[list[dict[str, str]]]) -> list[Comple
 
 
 @needs_vllm
-def test_two_models_run_beside_each_other_each_in_its_own_memory(model_dir: Path, tmp_path: Path) -> None:
+def test_two_models_run_beside_each_other_each_in_its_own_memory(tmp_path: Path) -> None:
+    other = shutil.copytree(BASE, tmp_path / "other")
+    weights = AutoModelForCausalLM.from_pretrained(BASE)
+    weights.lm_head.weight.data *= 0.5  # it is less sure of what it says
+    weights.save_pretrained(other)
     exp = Experiment.model_validate({
         "name": "two", "out": str(tmp_path), "seeds": [1], "engine": {"kind": "vllm", "max_model_len": 512},
-        "student": {"model": BASE}, "partner": {"model": str(model_dir), "sampling": {"top_k": 5, "top_p": 0.9}},
+        "student": {"model": BASE}, "partner": {"model": str(other), "sampling": {"top_k": 5, "top_p": 0.9}},
         "reading": {"partner": "closed", "metrics": "closed"}, "dialogue": {"turns": 2},
         "tasks": {"train": {"underspecified": 8}, "exam": {"full": 1}},  # students ask of these, so that both speak
         "conditions": {"peer": {"partition": "symmetric", "voice": "model"}},
     })  # fmt: skip
-    assert memory_said(exp) == f"vLLM: shares of a GPU's memory: {BASE} 0.45, {model_dir} 0.45"
+    assert memory_said(exp) == f"vLLM: shares of a GPU's memory: {BASE} 0.45, {other} 0.45"
     cell, (tasks, _) = Cell(exp, "peer", 1), load_tasks(exp.tasks, "train")
     casting, roles = Casting(exp), ("student", "partner")
     engines: list[Any] = [open_role(exp, name).model for name in roles]  # type: ignore[arg-type]
