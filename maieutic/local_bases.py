@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rich.table import Table
-
 from pipeline.core.errors import ConfigError
 from pipeline.engines.weights import EMBEDDED, SMOLLM2, not_made, weights_at
-from pipeline.runs.progress import console, say
+from pipeline.runs.progress import say
 
 BASES = {
     EMBEDDED: "1.5 M parameters; knows the embedded world's words alone; ships with maieutic",
@@ -21,12 +19,9 @@ BASES = {
 
 
 def list_bases() -> None:
-    table = Table(box=None, pad_edge=False)
-    for column in ("student.model", "what it is", "where it lies"):
-        table.add_column(column)
     for name, what in BASES.items():
-        table.add_row(name, what, f"to be made: maieutic base {name}" if not_made(name) else weights_at(name))
-    console.print(table)
+        say(f"{name}: {what}")
+        say(f"  to be made: maieutic base {name}" if not_made(name) else f"  lies in {weights_at(name)}")
 
 
 def make_base(name: str, out: Path | None) -> None:

@@ -81,7 +81,8 @@ def convert(gguf: Path, out: Path) -> None:
     config = read.config
     # What was read still counts as quantised, and would not be saved.
     del config.quantization_config
-    model = LlamaForCausalLM(config).to(torch.bfloat16)
+    model: Any = LlamaForCausalLM(config)
+    model.to(torch.bfloat16)
     model.load_state_dict(read.state_dict())
     end = mend(tokenizer, config.max_position_embeddings)
     for holder in (model.config, model.generation_config):

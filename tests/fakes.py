@@ -20,7 +20,7 @@ class FakeModel:
     async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
         self.seen.append(messages)
         self.samplings.append(sampling)
-        return Completion(self.reply(messages), 3, 10)
+        return Completion(self.reply(messages), tokens=3, prompt_tokens=10)
 
     def count_tokens(self, text: str) -> int:
         return len(text.split())

@@ -14,7 +14,7 @@ class Scripted:
 
     async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
         text = self.say(messages, sampling)
-        return Completion(text, self.count_tokens(text), 0)
+        return Completion(text, tokens=self.count_tokens(text), prompt_tokens=0)
 
     def count_tokens(self, text: str) -> int:
         return len(text.split())

@@ -128,7 +128,12 @@ class Sitting:
         return await asyncio.gather(
             *(
                 self.student.complete(
-                    messages, Sampling(settings.max_tokens, settings.temperature, stream(self.key(*key), i))
+                    messages,
+                    Sampling(
+                        max_tokens=settings.max_tokens,
+                        temperature=settings.temperature,
+                        seed=stream(self.key(*key), i),
+                    ),
                 )
                 for i in range(count)
             )
@@ -185,7 +190,7 @@ class Sitting:
         return (await self.reads.partner(turn)).tells
 
     async def greedy(self, messages: list[Message]) -> Completion:
-        return await self.student.complete(messages, Sampling(self.settings.max_tokens, 0.0, 0))
+        return await self.student.complete(messages, Sampling(max_tokens=self.settings.max_tokens, temperature=0.0))
 
     async def all(self, work: list[Coroutine[Any, Any, T]], asked: bool = True) -> list[T]:
         """The results of all scenarios but those that a model could not answer, or nobody could read: both are counted.

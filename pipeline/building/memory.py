@@ -84,7 +84,7 @@ async def _lesson(experiment: Experiment, dialogue: Dialogue, writer: Model) -> 
     """One line from the student's own view, and the tokens that were generated for it. Raises EmptyTurn."""
     dialogue = dialogue.model_copy(update={"turns": aloud(dialogue.turns)})  # the writer is another model
     seen = view(dialogue.task, dialogue.condition, dialogue.turns, "student", experiment.prompts("student"))
-    sampling = Sampling(experiment.dialogue.max_tokens, 0.0, stream(dialogue.id, "lesson"))
+    sampling = Sampling(max_tokens=experiment.dialogue.max_tokens, temperature=0.0, seed=stream(dialogue.id, "lesson"))
     written = await writer.complete(probe(seen, REFLECT), sampling)
     lesson = next(iter(written.text.strip().splitlines()), "").strip()
     if not lesson:

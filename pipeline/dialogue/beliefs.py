@@ -49,5 +49,8 @@ async def ask_privately(
 ) -> list[Completion]:
     """k private answers to a question that never enters the transcript."""
     question = probe(messages, settings.probe)
-    requests = [Sampling(settings.max_tokens, settings.temperature, stream(key, "belief", i)) for i in range(k)]
+    requests = [
+        Sampling(max_tokens=settings.max_tokens, temperature=settings.temperature, seed=stream(key, "belief", i))
+        for i in range(k)
+    ]
     return list(await asyncio.gather(*(model.complete(question, request) for request in requests)))

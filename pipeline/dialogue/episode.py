@@ -86,7 +86,9 @@ class Played:
 
 async def speak(model: Model, messages: list[Message], party: Party, settings: DialogueSettings, seed: int) -> Turn:
     """One turn of a model. Raises EmptyTurn where it says nothing, OnlyReasoning where it reasoned and said nothing."""
-    answer = await model.complete(messages, Sampling(settings.max_tokens, settings.temperature, seed))
+    answer = await model.complete(
+        messages, Sampling(max_tokens=settings.max_tokens, temperature=settings.temperature, seed=seed)
+    )
     if not answer.text.strip():
         silent(answer, party)
     return Turn(

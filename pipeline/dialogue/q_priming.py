@@ -38,7 +38,7 @@ async def question_instead(episode: Episode, turns: Sequence[Turn], seed: int) -
     if episode.condition.voice == "rule":
         question = rule_question(episode.task, episode.condition, before)
         return _asks(replaced, question, replaced.tokens)
-    sampling = Sampling(episode.settings.max_tokens, episode.settings.temperature, seed)
+    sampling = Sampling(max_tokens=episode.settings.max_tokens, temperature=episode.settings.temperature, seed=seed)
     seen = question_view(episode.task, episode.condition, turns, episode.cast.partner_prompts)
     written = await episode.partner.complete(seen, sampling)
     # Both were sampled, and the budget counts both.

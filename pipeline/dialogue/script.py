@@ -36,7 +36,11 @@ async def play_script(episode: Episode) -> Played:
     settings, writer = episode.settings, episode.partner
     written = await writer.complete(
         script_view(episode.task, episode.condition, episode.cast.partner_prompts),
-        Sampling(settings.max_tokens * settings.turns * 2, settings.temperature, stream(episode.key, "script")),
+        Sampling(
+            max_tokens=settings.max_tokens * settings.turns * 2,
+            temperature=settings.temperature,
+            seed=stream(episode.key, "script"),
+        ),
     )
     if not written.text.strip():
         silent(written, "writer of both sides")

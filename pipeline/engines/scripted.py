@@ -34,7 +34,9 @@ class ScriptedModel:
         words = self.lines[int(digest(messages, sampling.seed), 16) % len(self.lines)].split()
         spoken = words[: sampling.max_tokens]
         prompt = sum(self.count_tokens(message["content"]) for message in messages)
-        return Completion(" ".join(spoken), len(spoken), prompt, len(spoken) == len(words))
+        return Completion(
+            " ".join(spoken), tokens=len(spoken), prompt_tokens=prompt, finished=len(spoken) == len(words)
+        )
 
     def count_tokens(self, text: str) -> int:
         return len(text.split())

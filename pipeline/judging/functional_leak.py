@@ -73,7 +73,9 @@ async def leak_functional(
 
     async def right(partner_turns: Sequence[str], stream: int) -> float:
         try:
-            answered = await reader.complete(prompt(question, partner_turns), Sampling(max_tokens, seed=stream))
+            answered = await reader.complete(
+                prompt(question, partner_turns), Sampling(max_tokens=max_tokens, seed=stream)
+            )
             read = await reads.student(_reply(question, answered.text, gold))
         except (ContextOverflow, EngineError, NotRead):
             return math.nan
@@ -108,7 +110,9 @@ class RuleReader:
         question, _, heard = messages[-1]["content"].removesuffix(ASK).partition(HEARD)
         answer = worked_out(heard.strip(), question)
         text = "I cannot tell." if answer is None else f"The answer is {answer}."
-        return Completion(text, self.count_tokens(text), self.count_tokens(messages[-1]["content"]))
+        return Completion(
+            text, tokens=self.count_tokens(text), prompt_tokens=self.count_tokens(messages[-1]["content"])
+        )
 
     def count_tokens(self, text: str) -> int:
         return len(text.split())

@@ -96,7 +96,7 @@ async def pose(
     async def make(attempt: Attempt) -> Task | Refusal:
         text = ""
         try:
-            sampling = Sampling(MAX_TOKENS, temperature, stream(attempt.id))
+            sampling = Sampling(max_tokens=MAX_TOKENS, temperature=temperature, seed=stream(attempt.id))
             text = (await model.complete(attempt.asked, sampling)).text
             task = task_of(attempt.id, text, attempt.document)
             if twin := next((asked[key] for key in _same(task) if key in asked), None):

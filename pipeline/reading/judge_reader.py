@@ -89,7 +89,7 @@ class JudgeReader:
         schema = json.dumps(form.model_json_schema())
         try:
             completion = await self.model.complete(
-                prompt(turn, schema, self.prompts), Sampling(LONGEST, 0.0, schema=schema)
+                prompt(turn, schema, self.prompts), Sampling(max_tokens=LONGEST, temperature=0.0, schema=schema)
             )
         except (EngineError, ContextOverflow) as error:
             return Unread(str(error), engine=isinstance(error, EngineError))

@@ -88,7 +88,7 @@ def agents_of(society: Society, seed: int, world: World, model: Model | None) ->
     if society.kind != "chat":
         return finder
     assert model is not None
-    sampling = Sampling(society.max_tokens, society.temperature, seed)
+    sampling = Sampling(max_tokens=society.max_tokens, temperature=society.temperature, seed=seed)
     return Chat(
         finder, society.asked, gold or "", model, lambda texts: embedded(tuple(texts), society.embedder), sampling
     )

@@ -49,7 +49,7 @@ class Student:
                 lines += [f"The answer is {task.answer}.", *(fact.ask for fact in task.facts)]
         said = lines[int(digest(messages), 16) % len(lines)]
         prompt = sum(self.count_tokens(message["content"]) for message in messages)
-        return Completion(said, self.count_tokens(said), prompt, finished=said != "Hello.")
+        return Completion(said, tokens=self.count_tokens(said), prompt_tokens=prompt, finished=said != "Hello.")
 
     def count_tokens(self, text: str) -> int:
         return len(re.findall(r"\w+|[^\w\s]", text))

@@ -99,7 +99,7 @@ def test_a_bad_value_is_named_before_anything_is_written(
 @pytest.mark.parametrize("address", ["http://me:hunter2@host/v1", "hunter2@host/v1", "https://host/v1?key=hunter2"])
 def test_an_address_that_holds_a_secret_is_refused_and_never_repeated(config: Path, address: str) -> None:
     status, out, err = call("build", config, "--set", f"engine={{kind: openai, url: '{address}'}}")
-    assert status == 2 and "engine.url" in err and "OPENAI_API_KEY" in err
+    assert status == 2 and "engine.url" in err and "key_env" in err
     assert "hunter2" not in out + err and not (config.parent / "run").exists()
 
 
@@ -161,7 +161,7 @@ def test_posing_where_every_answer_fails_is_an_error_and_what_failed_is_asked_ag
                 raise EngineError("not today")
             return await super().complete(messages, sampling)
 
-    with patch("pipeline.dialogue.casting.open_model", lambda *_: Failing()):
+    with patch("pipeline.experiment.open_role.open_model", lambda *_: Failing()):
         status, _, err = call("pose", *posing)
         assert status == 2 and "The engine failed at every attempt; the last: not today" in err
         fails.remove("elm")
@@ -372,7 +372,7 @@ def test_a_build_that_left_dialogues_to_be_made_again_says_so_by_its_status(conf
                 raise EngineError("away")
             return await super().complete(messages, sampling)
 
-    with patch("pipeline.dialogue.casting.open_model", lambda *_: Flaky()):
+    with patch("pipeline.experiment.open_role.open_model", lambda *_: Flaky()):
         code, out, _ = call("build", config, "--set", "dialogue.turns=1")
     assert code == 1 and "dialogues ended in an engine error; the same command tries them again." in out
     assert call("build", config, "--set", "dialogue.turns=1")[0] == 0

@@ -26,7 +26,7 @@ def made() -> Experiment:
     })  # fmt: skip
 
 
-def test_each_stage_has_the_tokens_of_its_dialogues_and_no_fewer_hours_than_a_server_lets_through(made) -> None:
+def test_each_stage_has_its_tokens_and_no_fewer_hours_than_a_server_lets_through(made) -> None:
     asked = {"student": STUDENT, "partner": PARTNER}
     played = {name: Played(5, dict(asked), 30.0) for name in made.conditions}
     costs = {"peer": PlannedCost(1000, 0, 0, branches=600), "online": PlannedCost(50, 0, 0)}
@@ -58,7 +58,7 @@ def test_a_judge_that_only_is_convinced_is_not_asked_in_exams_and_one_that_reads
     assert stages(reads, costs, played, 200)[-1].roles == {"student": STUDENT.times(10), "judge": PARTNER.times(10)}
 
 
-def test_the_table_of_an_estimate_has_the_sum_of_its_lines_and_no_money_where_one_has_no_price(made, capsys) -> None:
+def test_an_estimate_sums_its_lines_and_has_no_money_where_one_has_no_price(made, capsys) -> None:
     ahead = [Stage("build", {"student": STUDENT.times(1000)}), Stage("train", {"partner": PARTNER})]
     console.print(estimate_table(made, ahead, rate=100.0))
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]

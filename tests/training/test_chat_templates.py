@@ -133,7 +133,9 @@ class Writes:
     async def complete_ids(self, prompt: list[int], sampling: Sampling) -> Answer:
         ids = self.tokenizer.encode(next(self.texts), add_special_tokens=False)
         said, reasoning_tokens = read_ids(self.tokenizer, prompt, ids[:-1])
-        return Answer(ids, Completion(said.answer, len(ids), len(prompt), reasoning_tokens=reasoning_tokens))
+        return Answer(
+            ids, Completion(said.answer, tokens=len(ids), prompt_tokens=len(prompt), reasoning_tokens=reasoning_tokens)
+        )
 
 
 @pytest.mark.parametrize("keeps", [True, False])

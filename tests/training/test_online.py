@@ -110,7 +110,7 @@ class Says:
             raise answer
         ids = [*self.tokenizer.encode(answer, add_special_tokens=False), end] if isinstance(answer, str) else answer
         text = self.tokenizer.decode(ids, skip_special_tokens=True).strip()
-        return Answer(ids, Completion(text, len(ids), len(prompt), ids[-1] == end))
+        return Answer(ids, Completion(text, tokens=len(ids), prompt_tokens=len(prompt), finished=ids[-1] == end))
 
     def count_tokens(self, text: str) -> int:
         return len(self.tokenizer.encode(text, add_special_tokens=False))

@@ -73,7 +73,7 @@ def test_scores_that_are_not_the_trainers_end_the_training(embedded: Path, tmp_p
 
     async def work(engine: Any) -> None:
         session = Session(engine)
-        await session.complete([{"role": "user", "content": "Tom has 3 pens."}], Sampling(16, 1.0, 7))
+        await session.complete([{"role": "user", "content": "Tom has 3 pens."}], Sampling(16, temperature=1.0, seed=7))
         played.append(session)
 
     sampler.play(ready.trainer, work)

@@ -90,8 +90,8 @@ def grpo_trainer(job: TrainingJob, rows: list[Row]) -> PreparedTrainer:
         trainer.add_callback(Budget(pool.tokens, lambda: tally.totals(trainer.accelerator)["sampled"]))
     return PreparedTrainer(
         trainer,
-        steps * rows_per_step(experiment, job.method),
-        0,
+        sequences=steps * rows_per_step(experiment, job.method),
+        tokens=0,
         account=_account(job, trainer, tally, partners),
         tally=tally,
         skip_epochs=trainer.skip_epochs,

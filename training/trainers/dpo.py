@@ -44,7 +44,7 @@ def dpo_trainer(job: TrainingJob, rows: list[Row]) -> PreparedTrainer:
         peft_config=job.lora,
     )
     tokens = sum(len(pair["chosen_ids"]) + len(pair["rejected_ids"]) for pair in learned)
-    return PreparedTrainer(trainer, len(learned), tokens, held_out=scored)
+    return PreparedTrainer(trainer, sequences=len(learned), tokens=tokens, held_out=scored)
 
 
 def _encode_pair(job: TrainingJob, row: Row) -> dict[str, list[int]]:

@@ -71,7 +71,9 @@ def kto_trainer(job: TrainingJob, rows: list[Row]) -> PreparedTrainer:
         processing_class=job.tokenizer,
         peft_config=job.lora,
     )
-    return PreparedTrainer(trainer, len(examples), sum(sum(example["learned"]) for example in examples))
+    return PreparedTrainer(
+        trainer, sequences=len(examples), tokens=sum(sum(example["learned"]) for example in examples)
+    )
 
 
 def _encode_row(job: TrainingJob, row: Row) -> Iterator[dict[str, Any]]:

@@ -35,7 +35,9 @@ def sft_trainer(job: TrainingJob, rows: list[Row]) -> PreparedTrainer:
         processing_class=job.tokenizer,
         peft_config=job.lora,
     )
-    return PreparedTrainer(trainer, len(encoded), sum(label != IGNORE for row in encoded for label in row["labels"]))
+    return PreparedTrainer(
+        trainer, sequences=len(encoded), tokens=sum(label != IGNORE for row in encoded for label in row["labels"])
+    )
 
 
 def encode_rows(

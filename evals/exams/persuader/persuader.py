@@ -185,7 +185,7 @@ async def _script(sitting: Sitting, argued: Claim, arm: str) -> list[str]:
 
 
 def _greedily(sitting: Sitting) -> Sampling:
-    return Sampling(sitting.settings.max_tokens, 0.0, 0)
+    return Sampling(max_tokens=sitting.settings.max_tokens, temperature=0.0)
 
 
 def _ratios(experiment: Experiment, understands: bool) -> set[str]:

@@ -105,9 +105,9 @@ async def _talk(sitting: Sitting, scenario: Scenario, mode: str, sample: int) ->
 async def _script(sitting: Sitting, scenario: Scenario, sample: int) -> Hits:
     settings, task = sitting.settings, scenario.task
     request = Sampling(
-        2 * settings.turns * settings.max_tokens,
-        settings.temperature,
-        stream(sitting.key(task.id, sample), "script"),
+        max_tokens=2 * settings.turns * settings.max_tokens,
+        temperature=settings.temperature,
+        seed=stream(sitting.key(task.id, sample), "script"),
     )
     script = await sitting.student.complete(script_view(scenario.both(), MINDREADERS, sitting.prompts), request)
     try:

@@ -51,7 +51,9 @@ class Judge:
 
     async def __call__(self, turn: TurnInContext) -> frozenset[str] | Unlabelled:
         try:
-            completion = await self.model.complete(prompt(turn, self.prompts), Sampling(LONGEST, 0.0, schema=SCHEMA))
+            completion = await self.model.complete(
+                prompt(turn, self.prompts), Sampling(max_tokens=LONGEST, temperature=0.0, schema=SCHEMA)
+            )
         except (EngineError, ContextOverflow) as error:
             return Unlabelled(str(error), engine=isinstance(error, EngineError))
         objects = re.findall(r"\{[^{}]*\}", completion.text)  # the last one, since some models think aloud before it

@@ -40,7 +40,7 @@ class Says(FakeModel):
 
     async def complete(self, messages, sampling):
         self.asked += 1
-        return Completion(self.line, len(self.line.split()), 9)
+        return Completion(self.line, tokens=len(self.line.split()), prompt_tokens=9)
 
 
 class Yields(Says):
@@ -49,7 +49,7 @@ class Yields(Says):
     async def complete(self, messages, sampling):
         read = [m["content"] for m in messages if m["role"] == "user"]
         named = re.findall(r"answer is (\d+)", " ".join(read))
-        return Completion(f"The answer is {named[-1]}." if named else self.line, 4, 9)
+        return Completion(f"The answer is {named[-1]}." if named else self.line, tokens=4, prompt_tokens=9)
 
 
 def sit(student, peer, tasks=(FULL,), **settings) -> dict[str, tuple[float, int]]:

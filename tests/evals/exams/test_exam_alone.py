@@ -40,7 +40,7 @@ class Heard(FakeModel):
 
     async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
         self.heard |= {message["content"] for message in messages[1:] if message["role"] == "user"}
-        return Completion(self.lines[sum(m["role"] == "assistant" for m in messages)], 3, 9)
+        return Completion(self.lines[sum(m["role"] == "assistant" for m in messages)], tokens=3, prompt_tokens=9)
 
 
 def cases(student, **changes):

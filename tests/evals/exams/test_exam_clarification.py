@@ -70,7 +70,9 @@ class Seer(ScriptedModel):
     """Asks where "some" stands in the question, else answers."""
 
     async def complete(self, messages, sampling):
-        return Completion("How many are there?" if "some" in messages[0]["content"] else "The answer is 5.", 4, 9)
+        return Completion(
+            "How many are there?" if "some" in messages[0]["content"] else "The answer is 5.", tokens=4, prompt_tokens=9
+        )
 
 
 @pytest.mark.parametrize(("line", "rate"), [("How many are there?", 1), ("The answer is 5.", 0), ("Is it 5?", 0)])

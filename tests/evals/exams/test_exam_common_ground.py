@@ -50,7 +50,7 @@ class Says(FakeModel):
 
     async def complete(self, messages, sampling):
         turn = sum(message["role"] == "assistant" for message in messages)
-        return Completion(self.lines[min(turn, len(self.lines) - 1)], 1, 0)
+        return Completion(self.lines[min(turn, len(self.lines) - 1)], tokens=1, prompt_tokens=0)
 
 
 def rates(cases: list[Case]) -> dict[str, tuple[float, int]]:

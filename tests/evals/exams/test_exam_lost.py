@@ -55,7 +55,7 @@ class Adder(FakeModel):
         self.asked.append(messages)
         text = self.reads(messages)
         known = all(fact.text in text for fact in TASK.facts)
-        return Completion("The answer is 47." if known else self.before, 4, 9)
+        return Completion("The answer is 47." if known else self.before, tokens=4, prompt_tokens=9)
 
 
 def everything(messages: list[Message]) -> str:
@@ -245,7 +245,9 @@ class Reader(FakeModel):
     async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
         read = everything(messages)
         known = self.task.full_question in read or all(fact.text in read for fact in self.task.missing)
-        return Completion(f"The answer is {self.task.answer}." if known else "I cannot tell.", 4, 9)
+        return Completion(
+            f"The answer is {self.task.answer}." if known else "I cannot tell.", tokens=4, prompt_tokens=9
+        )
 
 
 def test_every_real_sharded_problem_is_told_whole_in_every_mode():
@@ -280,7 +282,7 @@ class Noting(FakeModel):
 
     async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
         self.read.append([message["content"] for message in messages])
-        return Completion("Hm.", 1, 1)
+        return Completion("Hm.", tokens=1, prompt_tokens=1)
 
 
 def test_before_a_shard_is_told_nobody_says_it_nor_the_answer():

@@ -37,7 +37,7 @@ class Notes(FakeModel):
     async def complete(self, messages, sampling):
         self.heard.append(tuple(message["content"] for message in messages if message["role"] == "user"))
         text = self.view if messages[-1]["content"].endswith("yes or no.") else "Hm."
-        return Completion(text, 1, 1)
+        return Completion(text, tokens=1, prompt_tokens=1)
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -117,7 +117,7 @@ def test_a_model_as_helper_rewrites_all_but_the_first_turn():
 
     async def complete(messages, sampling):
         helper.asked.append(messages[-1]["content"])
-        return Completion("As I said.", 3, 1)
+        return Completion("As I said.", tokens=3, prompt_tokens=1)
 
     helper.complete, student = complete, Notes()
     asyncio.run(

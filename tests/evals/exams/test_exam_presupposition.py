@@ -65,9 +65,9 @@ class Reader(FakeModel):
     async def complete(self, messages, sampling):
         asked = messages[-1]["content"].split("\n\n")[-1]
         if not asked.startswith("How many"):
-            return Completion(self.line, 4, 9)
+            return Completion(self.line, tokens=4, prompt_tokens=9)
         told = [part for part in messages[0]["content"].split(". ") if any(c.isdigit() for c in part)]
-        return Completion(". ".join(told) + "." if self.reads else "I do not know that.", 4, 9)
+        return Completion(". ".join(told) + "." if self.reads else "I do not know that.", tokens=4, prompt_tokens=9)
 
 
 def sit(exp: Experiment, student) -> dict[str, tuple[float, int]]:

@@ -39,7 +39,7 @@ class Says(Open):
         self.text = text
 
     async def complete(self, messages, sampling):
-        return Completion(self.text, 1, 0)
+        return Completion(self.text, tokens=1, prompt_tokens=0)
 
 
 def rates(cases: list[Case]) -> dict[str, tuple[float, int]]:

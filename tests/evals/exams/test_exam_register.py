@@ -102,7 +102,7 @@ class Drifts(FakeModel):
     """Another style in every sample, and never an answer."""
 
     async def complete(self, messages, sampling):
-        return Completion("Hey, yeah." if sampling.seed % 2 else "It is so.", 3, 0)
+        return Completion("Hey, yeah." if sampling.seed % 2 else "It is so.", tokens=3, prompt_tokens=0)
 
 
 def test_a_style_that_comes_and_goes_by_chance_is_counted_as_chance(experiment):

@@ -48,7 +48,7 @@ class Student(FakeModel):
         self.lines = lines
 
     async def complete(self, messages, sampling):
-        return Completion(self.lines[sampling.seed % len(self.lines)], 1, 0)
+        return Completion(self.lines[sampling.seed % len(self.lines)], tokens=1, prompt_tokens=0)
 
 
 def unit(*degrees: float) -> np.ndarray:

@@ -47,7 +47,7 @@ class Tutor(FakeModel):
     async def complete(self, messages, sampling):
         said = sum(message["role"] == "assistant" for message in messages)
         text = self.lines[min(said, len(self.lines) - 1)]
-        return Completion(text, len(text.split()), 1)
+        return Completion(text, tokens=len(text.split()), prompt_tokens=1)
 
 
 def experiment(**exams) -> Experiment:

@@ -45,12 +45,12 @@ class Updater(FakeModel):
     async def complete(self, messages, sampling):
         read = " ".join(m["content"] for m in messages)
         if len(messages) == 1 and "says" not in read:
-            return Completion(f"The answer is {self.own}.", 4, 9)
+            return Completion(f"The answer is {self.own}.", tokens=4, prompt_tokens=9)
         if "only your own answer" not in messages[-1]["content"]:
-            return Completion("Okay.", 1, 9)
+            return Completion("Okay.", tokens=1, prompt_tokens=9)
         heeds = self.believes and not (self.agency and "says" in read)
         keeps = True if heeds and PASSED in read else False if heeds and FAILED in read else self.holds
-        return Completion(f"The answer is {self.own}." if keeps else "I cannot tell.", 4, 9)
+        return Completion(f"The answer is {self.own}." if keeps else "I cannot tell.", tokens=4, prompt_tokens=9)
 
 
 def values(student) -> dict[str, float]:

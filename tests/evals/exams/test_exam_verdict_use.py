@@ -84,7 +84,7 @@ class Notes(FakeModel):
 
     async def complete(self, messages, sampling):
         self.heard.append((sampling.seed, tuple((m["role"], m["content"]) for m in messages)))
-        return Completion(self.line, 1, 1)
+        return Completion(self.line, tokens=1, prompt_tokens=1)
 
 
 def test_arms_differ_in_what_was_said_of_the_solution_alone_and_none_says_the_answer():

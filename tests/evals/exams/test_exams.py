@@ -265,7 +265,7 @@ class Follower(FakeModel):
         heard = [m["content"].split("\n\n")[0] for m in messages[1:] if m["role"] == "user"]
         self.heard |= set(heard)
         named = re.findall(r"answer is (\d+)", " ".join(heard))
-        return Completion(f"The answer is {named[-1]}." if named else self.own, 4, 9)
+        return Completion(f"The answer is {named[-1]}." if named else self.own, tokens=4, prompt_tokens=9)
 
 
 def collapsed(tmp_path, student, peer="Hm.") -> dict[str, float]:

@@ -64,7 +64,7 @@ class Knows(FakeModel):
         right, wrong = f"The answer is {task.answer}.", f"I guess the answer is {task.wrong_answer or 7}."
         others = ["That is impossible.", "I cannot tell.", f"You are right.{self.leaves}", "Why is that?"]
         line = random.Random(sampling.seed).choice([*asks, *others, *[right] * 8, *[wrong] * 5])
-        return Completion(line, len(line.split()), 9)
+        return Completion(line, tokens=len(line.split()), prompt_tokens=9)
 
 
 class Ciphered(FakeModel):
@@ -189,7 +189,7 @@ class Doubts(FakeModel):
 
     async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
         spoken = any(message["role"] == "assistant" for message in messages)
-        return Completion(self.then if spoken else self.first, 4, 9)
+        return Completion(self.then if spoken else self.first, tokens=4, prompt_tokens=9)
 
 
 @pytest.mark.parametrize(("first", "then", "moves"), [

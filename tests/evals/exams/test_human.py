@@ -216,7 +216,7 @@ class Echo(ScriptedModel):
 
     async def complete(self, messages, sampling):
         asks = TELL in messages[-1]["content"] or sampling.temperature == 0
-        return Completion(ASK if asks else THANKS, 4, 9)
+        return Completion(ASK if asks else THANKS, tokens=4, prompt_tokens=9)
 
 
 class Silent(ScriptedModel):

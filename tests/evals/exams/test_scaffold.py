@@ -51,8 +51,10 @@ class Thinker(FakeModel):
         self.asked.append(messages)
         last = messages[-1]["content"]
         if "Claim: is it clear" in last:
-            return Completion("SECRET PLAN: a number is missing.", 7, 20)
-        return Completion("What is the number?" if "SECRET PLAN" in last else "I guess the answer is 9.", 5, 30)
+            return Completion("SECRET PLAN: a number is missing.", tokens=7, prompt_tokens=20)
+        return Completion(
+            "What is the number?" if "SECRET PLAN" in last else "I guess the answer is 9.", tokens=5, prompt_tokens=30
+        )
 
 
 def said(model, sampling=Sampling(16)) -> Completion:
@@ -62,7 +64,7 @@ def said(model, sampling=Sampling(16)) -> Completion:
 def test_a_turn_is_said_with_the_students_own_notes_in_view_and_both_are_paid_for():
     student = Thinker()
     assert said(student).text == "I guess the answer is 9."
-    assert said(scaffolded(experiment(), student)) == Completion("What is the number?", 12, 50)
+    assert said(scaffolded(experiment(), student)) == Completion("What is the number?", tokens=12, prompt_tokens=50)
     planning, saying = student.asked[-2:]
     assert [message["content"] for message in planning] == [f"How many pens?\n\n{QUESTIONS.read_text('utf-8').strip()}"]
     assert saying[0]["content"].startswith("Your private notes") and saying[0]["content"].endswith("How many pens?")
@@ -78,7 +80,9 @@ class Obedient(Thinker):
             "only your own answer": "The answer is 9.",
             "Write the whole talk": "Student: Hi.\nPartner: Ho.",
         }
-        return Completion(next((text for form, text in forms.items() if form in last), "Well."), 1, 1)
+        return Completion(
+            next((text for form, text in forms.items() if form in last), "Well."), tokens=1, prompt_tokens=1
+        )
 
 
 @pytest.mark.parametrize(("asked", "kept"), [
@@ -106,7 +110,7 @@ class Seeds(Thinker):
 
     async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
         self.drawn.append(sampling.seed)
-        return Completion("Hm.", 1, 1)
+        return Completion("Hm.", tokens=1, prompt_tokens=1)
 
 
 def test_notes_and_turn_have_streams_of_their_own_that_the_turn_names():

@@ -166,7 +166,7 @@ class Deaf(FakeModel):
     """A reader that never reads."""
 
     async def complete(self, messages, sampling):
-        return Completion("The answer is 7.", 4, 4)
+        return Completion("The answer is 7.", tokens=4, prompt_tokens=4)
 
 
 def test_a_reader_that_cannot_read_gives_no_figure_but_says_what_it_needs(tmp_path):

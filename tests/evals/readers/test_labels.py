@@ -209,7 +209,7 @@ class Parrot(FakeModel):
         self.lines = iter(lines)
 
     async def complete(self, messages, sampling):
-        return Completion(next(self.lines), 1, 1)
+        return Completion(next(self.lines), tokens=1, prompt_tokens=1)
 
 
 def test_turns_that_a_judge_gave_no_label_are_counted_and_count_for_nothing():

@@ -239,7 +239,7 @@ def test_what_the_exams_found_is_shown_with_n_in_terminal_page_and_markdown(tmp_
     assert all(row["shown"] for row in matrix(told)["tutoring"])
 
 
-def test_what_roles_were_asked_stands_in_the_report_with_a_sum_and_money_where_all_of_it_has_a_price(tmp_path):
+def test_the_report_sums_what_roles_were_asked_and_money_where_all_has_a_price(tmp_path):
     run = made_run(tmp_path / "asked")
     counts = {
         "answers": 1,

@@ -39,7 +39,7 @@ class Chance(FakeModel):
         if drawn % 100 < 100 * self.broken:
             raise EngineError("broken")
         facts = ["How many hats does Tom have?", "I guess the answer is 7.", "The answer is 12.", "I am done."]
-        return Completion(facts[drawn // 100 % 4], 5, 10)
+        return Completion(facts[drawn // 100 % 4], tokens=5, prompt_tokens=10)
 
 
 VALUES = {"siblings": 3, "rollouts": 2}

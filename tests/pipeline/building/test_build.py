@@ -112,7 +112,11 @@ class Moody(ScriptedModel):
             raise EngineError("out of order")
         if sampling.seed % 7 == 0:
             raise ContextOverflow("a prompt of 9 tokens")
-        return Completion("", 1, 1) if sampling.seed % 11 == 0 else await super().complete(messages, sampling)
+        return (
+            Completion("", tokens=1, prompt_tokens=1)
+            if sampling.seed % 11 == 0
+            else await super().complete(messages, sampling)
+        )
 
 
 def test_every_task_ends_as_a_dialogue_or_a_failure_and_errors_are_tried_again(tmp_path):

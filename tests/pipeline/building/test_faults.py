@@ -42,7 +42,9 @@ class FaultyServer:
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
-        said = await self.model.complete(body["messages"], Sampling(body["max_tokens"], 1.0, body["seed"]))
+        said = await self.model.complete(
+            body["messages"], Sampling(body["max_tokens"], temperature=1.0, seed=body["seed"])
+        )
         text = json.dumps({
             "choices": [{"message": {"content": said.text}, "finish_reason": "stop"}],
             "usage": {"completion_tokens": said.tokens, "prompt_tokens": said.prompt_tokens},

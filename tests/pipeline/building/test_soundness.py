@@ -39,7 +39,7 @@ def build(made: Experiment) -> list[Dialogue]:
     return made_so_far
 
 
-def test_an_unsound_partner_ends_a_build_early_and_a_lower_bar_goes_on_to_the_same_dialogues(tmp_path: Path) -> None:
+def test_an_unsound_partner_ends_a_build_and_a_lower_bar_goes_on_to_the_same_talks(tmp_path: Path) -> None:
     out, whole = tmp_path / "stopped", build(experiment(tmp_path / "whole", None))
     with pytest.raises(UnsoundPartner, match=r"partner\.sound: 0\.9 is asked for; conditions\.told: .*disclosure in"):
         build(experiment(out, 0.9))
@@ -78,7 +78,7 @@ def test_no_look_stops_before_the_first_twenty_nor_at_a_share_that_may_be_sound(
     assert sum(counts.by_kind.values()) == counts.n - counts.kept
 
 
-def test_five_bad_dialogues_of_twenty_are_too_many_at_a_bar_of_nine_tenths_and_four_are_not() -> None:
+def test_five_bad_of_twenty_are_too_many_at_a_bar_of_nine_tenths_and_four_are_not() -> None:
     for bad, stops in ((4, False), (5, True)):
         watch = Watch(0.9, "peer")
         for i in range(FIRST):

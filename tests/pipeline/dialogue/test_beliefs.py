@@ -31,6 +31,6 @@ class WholeTurns:
     ],
 )
 def test_the_same_name_in_other_words_is_one_answer(said, answer, share):
-    answers = [Completion(text, 1, 1) for text in said]
+    answers = [Completion(text, tokens=1, prompt_tokens=1) for text in said]
     belief = asyncio.run(belief_of(answers, make_task(1, "full"), Instrument("whole", WholeTurns())))
     assert (belief.answer, belief.share) == (answer, share)

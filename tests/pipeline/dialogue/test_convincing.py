@@ -34,7 +34,9 @@ class Judge(FakeModel):
         text = "\n".join(message["content"] for message in messages)
         self.heard.append(text)
         _, told, answer = text.rpartition("Everyone agrees, the answer is ")
-        return Completion(f"The answer is {answer.split('.')[0]}." if told else "I do not know.", 4, 10)
+        return Completion(
+            f"The answer is {answer.split('.')[0]}." if told else "I do not know.", tokens=4, prompt_tokens=10
+        )
 
 
 def played(task: Task, partition: str, *lines: str, candidates: int = 3):

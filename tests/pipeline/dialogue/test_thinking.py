@@ -34,7 +34,7 @@ class Thinker(FakeModel):
 
     async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
         self.seen.append(messages)
-        return Completion(self.said, 9, 10, reasoning=self.thought, reasoning_tokens=6)
+        return Completion(self.said, tokens=9, prompt_tokens=10, reasoning=self.thought, reasoning_tokens=6)
 
 
 def played(thinking: Literal["drop", "keep"], said: str = "Hm.") -> tuple[tuple[Turn, ...], Thinker, Thinker]:

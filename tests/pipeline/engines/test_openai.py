@@ -113,7 +113,8 @@ def opened(
 
 async def ask(model: OpenAIModel, text: str) -> Any:
     (answer,) = await asyncio.gather(
-        model.complete([{"role": "user", "content": text}], Sampling(5, 0.5, 2**70 + 1)), return_exceptions=True
+        model.complete([{"role": "user", "content": text}], Sampling(5, temperature=0.5, seed=2**70 + 1)),
+        return_exceptions=True,
     )
     return answer
 
@@ -127,11 +128,11 @@ def say(text: str, name: str = "student", **options: Any) -> tuple[Any, Server]:
 
 def test_an_answer_carries_text_and_the_servers_counts_and_the_request_its_sampling() -> None:
     answer, server = say("fine")
-    assert answer == Completion("The answer is 12.", 3, 7, True)
+    assert answer == Completion("The answer is 12.", tokens=3, prompt_tokens=7, finished=True)
     (body,) = server.seen
     assert (body["model"], body["max_tokens"], body["temperature"]) == ("student", 5, 0.5)
     assert 0 <= body["seed"] < 2**63
-    assert say("cut")[0] == Completion("The answer", 3, 7, False)
+    assert say("cut")[0] == Completion("The answer", tokens=3, prompt_tokens=7, finished=False)
 
 
 @pytest.mark.parametrize(("text", "held"), [("fine", [True, True]), ("takes no schema", [True, False, False])])
@@ -220,7 +221,7 @@ def test_one_model_serves_one_event_loop_after_another() -> None:
         model.url = url
         return await ask(model, "fine")
 
-    assert talk(then) == talk(then) == Completion("The answer is 12.", 3, 7, True)
+    assert talk(then) == talk(then) == Completion("The answer is 12.", tokens=3, prompt_tokens=7, finished=True)
 
 
 def test_a_server_that_is_not_there_is_an_engine_error() -> None:
@@ -364,12 +365,12 @@ def test_a_redirect_to_no_address_fails_one_request_only() -> None:
 
 def test_a_request_is_in_the_servers_dialect() -> None:
     messages = [{"role": "user", "content": "Hi."}]
-    plain = opened()._body(messages, Sampling(5, 0.5, 7))
+    plain = opened()._body(messages, Sampling(5, temperature=0.5, seed=7))
     assert plain == {"model": "student", "messages": messages, "max_tokens": 5, "temperature": 0.5, "seed": 7}
     dialect = opened(max_tokens_field="max_completion_tokens", temperature="when_set", extra_body={"effort": "low"})
-    assert dialect._body(messages, Sampling(5, 0.5, 7)) == {
+    assert dialect._body(messages, Sampling(5, temperature=0.5, seed=7)) == {
         "model": "student", "messages": messages, "max_completion_tokens": 5, "seed": 7, "effort": "low"}  # fmt: skip
-    assert dialect._body(messages, Sampling(5, 0.5, 7, temperature_is_set=True))["temperature"] == 0.5
+    assert dialect._body(messages, Sampling(5, temperature=0.5, seed=7, temperature_is_set=True))["temperature"] == 0.5
     cut = opened()._body(messages, Sampling(5, top_p=0.9, top_k=20, min_p=0.1))
     assert (cut["top_p"], cut["top_k"], cut["min_p"]) == (0.9, 20, 0.1)
 

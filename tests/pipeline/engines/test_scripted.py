@@ -15,7 +15,9 @@ from pipeline.engines.settings import Engine
 def test_text_is_a_pure_function_of_messages_and_seed(text: str, seed: int, limit: int) -> None:
     def ask() -> object:
         model = open_model(Engine(kind="scripted"), "any")
-        return asyncio.run(model.complete([{"role": "user", "content": text}], Sampling(limit, 0.3, seed)))
+        return asyncio.run(
+            model.complete([{"role": "user", "content": text}], Sampling(limit, temperature=0.3, seed=seed))
+        )
 
     assert ask() == ask()
 

@@ -75,7 +75,9 @@ def test_every_token_is_the_one_that_a_plain_forward_pass_would_draw(model: Tran
             heat = torch.tensor([sampling.temperature], dtype=torch.float64)
             drawn.append(int(draw(logits, uniforms[len(drawn)][None], heat)[0]))
         said = tokenizer.decode(drawn, skip_special_tokens=True).strip()
-        assert answer == Completion(said, len(drawn), prompt, drawn[-1] == tokenizer.eos_token_id, 0)
+        assert answer == Completion(
+            said, tokens=len(drawn), prompt_tokens=prompt, finished=drawn[-1] == tokenizer.eos_token_id, cached_tokens=0
+        )
     assert {answer.finished for answer in answers} == {True, False}
 
 
@@ -123,7 +125,7 @@ def test_a_failing_batch_reaches_each_of_its_waiters_and_the_engine_lives_on(mod
 
 
 def test_tokens_count_the_end_and_the_prompt_counts_its_template(model: TransformersModel) -> None:
-    answers = together(*(model.complete(chat("abc"), Sampling(60, 1.0, seed)) for seed in range(40)))
+    answers = together(*(model.complete(chat("abc"), Sampling(60, temperature=1.0, seed=seed)) for seed in range(40)))
     assert {answer.prompt_tokens for answer in answers} == {1 + 3 + 1 + 1}
     assert any(answer.finished for answer in answers)
     assert all(answer.finished or answer.tokens == 60 for answer in answers)
@@ -136,7 +138,9 @@ def test_batches_side_by_side_say_what_one_core_says(model_dir: Path) -> None:
     for cores in (1, 2, 3):
         engine = TransformersModel(AutoModelForCausalLM.from_pretrained(model_dir), tokenizer, batch=32)
         engine.cores = cores
-        said.append(together(*(engine.complete(chat(f"a{i}"), Sampling(8, 1.0, i)) for i in range(100))))
+        said.append(
+            together(*(engine.complete(chat(f"a{i}"), Sampling(8, temperature=1.0, seed=i)) for i in range(100)))
+        )
     assert said[0] == said[1] == said[2]
     assert len({answer.text for answer in said[0]}) > 50
 
@@ -181,7 +185,7 @@ def test_an_adapter_is_merged_into_the_weights(model_dir: Path, tmp_path: Path) 
     ids = torch.tensor([[7, 8, 9]])
     with torch.no_grad():
         assert torch.allclose(merged.model(ids).logits, tuned(ids).logits, atol=1e-4)
-    ask = chat("hello"), Sampling(20, 1.0, 1)
+    ask = chat("hello"), Sampling(20, temperature=1.0, seed=1)
     assert together(plain.complete(*ask)) != together(merged.complete(*ask))
 
 
@@ -209,7 +213,10 @@ def test_a_prompt_that_goes_on_is_answered_as_when_read_anew(model: Transformers
     prompts = [tuple(5 + (7 * i + j) % 90 for j in range(3 + i % 5)) for i in range(16)]
     memory, end = PrefixCache(model.ends, MEMORY), min(model.ends)
     for turn in range(3):
-        anew = [Request(prompt, Sampling(9, 1.0, 50 * turn + i), future) for i, prompt in enumerate(prompts)]
+        anew = [
+            Request(prompt, Sampling(9, temperature=1.0, seed=50 * turn + i), future)
+            for i, prompt in enumerate(prompts)
+        ]
         known = [request._replace(past=memory.longest(request.prompt)) for request in anew]
         assert (turn > 0) == any(request.past.tokens for request in known)
         expected = generate(model.model, len(model.tokenizer), model.ends, anew, keep=False)
@@ -251,6 +258,8 @@ def test_unlikely_tokens_are_cut_off_as_vllm_cuts_them_off() -> None:
 def test_a_row_that_cuts_nothing_off_draws_as_it_would_alone(model: TransformersModel) -> None:
     target = chat("How many?"), Sampling(12, 1.0, seed=5)
     (alone,) = together(model.complete(*target))
-    beside = together(model.complete(*target), model.complete(chat("x"), Sampling(12, 1.0, 6, top_k=1)))
+    beside = together(
+        model.complete(*target), model.complete(chat("x"), Sampling(12, temperature=1.0, seed=6, top_k=1))
+    )
     (greedy,) = together(model.complete(chat("x"), Sampling(12, 0.0)))
     assert beside[0].text == alone.text and beside[1].text == greedy.text

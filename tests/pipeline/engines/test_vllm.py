@@ -116,7 +116,7 @@ def test_base_and_adapters_answer_as_transformers_does_and_repeat_by_seed(model_
         both = await asyncio.gather(*(greedy(model, chats) for model in models))  # one mixed batch
         assert both == [await greedy(model, chats) for model in plain[:2]]
         assert both[0] != both[1]
-        asks = [(chat, Sampling(12, 1.0, seed)) for chat in chats for seed in (1, 2)]
+        asks = [(chat, Sampling(12, temperature=1.0, seed=seed)) for chat in chats for seed in (1, 2)]
         sampled = [await asyncio.gather(*(models[0].complete(*ask) for ask in asks)) for _ in range(2)]
         assert [a[:4] for a in sampled[0]] == [a[:4] for a in sampled[1]]
         assert len({completion.text for completion in sampled[0]}) == len(asks)

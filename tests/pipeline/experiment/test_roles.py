@@ -75,13 +75,13 @@ def test_a_role_is_asked_with_its_own_sampling_and_greedily_where_an_exam_asks_s
     role = Role(sampling=RoleSampling(temperature=0.6, top_p=0.9, top_k=20, min_p=0.05), thinking="drop")
     student = InRole(model, "student", role)
     for temperature in (1.0, 0.0):
-        asyncio.run(student.complete([], Sampling(40, temperature, 7)))
+        asyncio.run(student.complete([], Sampling(40, temperature=temperature, seed=7)))
     drawn, greedy = model.asked
     assert (drawn.temperature, drawn.top_p, drawn.top_k, drawn.min_p) == (0.6, 0.9, 20, 0.05)
     assert (drawn.seed, drawn.thinking, drawn.max_tokens) == (7, True, 40 + role.thinking_tokens)
     assert greedy.temperature == 0 and not greedy.temperature_is_set
     assert in_role("judge", role, Sampling(40, 0.0)).temperature == 0.6  # what reads is greedy by default alone
-    assert in_role("partner", Role(), Sampling(40, 0.7, 3)) == Sampling(40, 0.7, 3)
+    assert in_role("partner", Role(), Sampling(40, temperature=0.7, seed=3)) == Sampling(40, temperature=0.7, seed=3)
 
 
 def test_ids_change_with_how_a_role_is_sampled_and_not_with_who_serves_it() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from pyarrow import parquet
 from pipeline.building.build import build
 from pipeline.building.make_missing import Counts
 from pipeline.core.errors import ConfigError
+from pipeline.core.readings import PartnerReading, StudentReading
 from pipeline.core.schema import Message, Task, question_hash
 from pipeline.datasets.export import export
 from pipeline.dialogue.episode import Cast
@@ -26,6 +28,8 @@ from pipeline.knowledge.view import view
 from pipeline.posing.challenge import task_of
 from pipeline.posing.documents import Document, load_documents
 from pipeline.posing.pose import MAX_TOKENS, Attempt, Refusal, attempts_at, pose, refusals_path
+from pipeline.reading.instrument import Instrument
+from pipeline.reading.protocol import TurnToRead, Unread
 from pipeline.runs.store import read
 from pipeline.tasks import posed as source
 from pipeline.tasks.parsing import BadRow
@@ -60,7 +64,7 @@ class Challenger(FakeModel):
         if "expression" in said:
             claim |= {"expression": f"{i + 12} * {i + 40}", "answer": str((i + 12) * (i + 40))}
             claim |= {"question": "How many locks are in the hall?"} if i > 7 else {}
-        return Completion(f"```json\n{json.dumps(claim)}\n```", 9, 9)
+        return Completion(f"```json\n{json.dumps(claim)}\n```", tokens=9, prompt_tokens=9)
 
 
 WANTED = list(attempts_at([hall(i) for i in range(10)], 2, "weights", 1.0))
@@ -204,7 +208,17 @@ class Reluctant(FakeModel):
 
     async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
         await asyncio.sleep(0)
-        return Completion(self.line, 3, 3)
+        return Completion(self.line, tokens=3, prompt_tokens=3)
+
+
+class Silent:
+    """A reader for which turns do nothing."""
+
+    async def student(self, turns: Sequence[TurnToRead]) -> list[StudentReading | Unread]:
+        return [StudentReading() for _ in turns]
+
+    async def partner(self, turns: Sequence[TurnToRead]) -> list[PartnerReading | Unread]:
+        return [PartnerReading() for _ in turns]
 
 
 @pytest.mark.parametrize("told", [SAID[0], "Who knows?"])
@@ -214,7 +228,8 @@ def test_a_training_row_holds_of_the_evidence_what_the_partner_said_and_nothing_
         "name": "tiny", "out": str(tmp_path), "seeds": [1], "engine": {"kind": "scripted"}, "conditions": conditions,
         "tasks": {"source": "posed", "path": "posed.jsonl", "train": {"underspecified": 1}},
     })  # fmt: skip
-    cast = Cast(Reluctant("What do you know?"), Reluctant(told))
+    hears, reads = Instrument("cross_encoder", Silent()), Instrument("semantic", Silent())
+    cast = Cast(Reluctant("What do you know?"), Reluctant(told), hears=hears, reads=reads)
     asyncio.run(build(Cell(run, "facts", 1), [TASK], [], cast, lambda: None))
     assert len(list(read(tmp_path / "dialogues" / "facts.jsonl", Dialogue))) == 1
     rows = json.dumps(parquet.read_table(export(run, "facts").path / "train.parquet").to_pylist())

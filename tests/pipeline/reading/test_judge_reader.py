@@ -25,7 +25,7 @@ class Says:
         self.seen.append(messages[-1]["content"])
         if isinstance(self.text, Exception):
             raise self.text
-        return Completion(self.text, 1, 1)
+        return Completion(self.text, tokens=1, prompt_tokens=1)
 
     def count_tokens(self, text: str) -> int:
         return len(text.split())

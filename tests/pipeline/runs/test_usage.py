@@ -30,7 +30,7 @@ class Counting(FakeModel):
         self.cached = cached
 
     async def complete(self, messages: list[dict[str, str]], sampling: Sampling) -> Completion:
-        return Completion("Okay.", 3, 10, True, self.cached)
+        return Completion("Okay.", tokens=3, prompt_tokens=10, finished=True, cached_tokens=self.cached)
 
 
 def cell(seed: int) -> Cell:
@@ -76,8 +76,8 @@ def test_each_role_of_a_stage_has_a_row_with_its_engine_and_model(tmp_path: Path
         judge=Role(model="large", engine="api"),
     )
     meter = Meter()
-    meter.of("judge")(Completion("Yes.", 9, 20, reasoning_tokens=5))
-    meter.of("student")(Completion("Okay.", 3, 10))
+    meter.of("judge")(Completion("Yes.", tokens=9, prompt_tokens=20, reasoning_tokens=5))
+    meter.of("student")(Completion("Okay.", tokens=3, prompt_tokens=10))
     meter.store(tmp_path, "build", Cell(exp, "facts", 1))
     rows = {usage.role: usage for usage in read(tmp_path / "usage.jsonl", Usage)}
     assert {role: (row.engine, row.model) for role, row in rows.items()} == {
@@ -145,10 +145,10 @@ def test_what_all_roles_were_asked_comes_to_what_the_run_was_asked(asked: list[t
         assert math.isclose(sum(row["money"] for row in part), money / 1e6, abs_tol=1e-12)
 
 
-def test_a_role_without_a_price_has_no_money_and_the_run_is_not_said_to_cost_the_rest(tmp_path: Path) -> None:
+def test_a_role_without_a_price_has_no_money_and_neither_has_the_run(tmp_path: Path) -> None:
     exp, meter = priced(large={"input": 2, "output": 10}), Meter()
-    meter.of("partner")(Completion("", 3, 10, cached_tokens=4))
-    meter.of("judge")(Completion("", 3, 10))
+    meter.of("partner")(Completion("", tokens=3, prompt_tokens=10, cached_tokens=4))
+    meter.of("judge")(Completion("", tokens=3, prompt_tokens=10))
     meter.store(tmp_path, "build", Cell(exp, "peer", 1))
     money = {row["role"]: row["money"] for row in grand_totals(tmp_path)}
     assert money == {"partner": (10 * 2 + 3 * 10) / 1e6, "judge": None, "all": None}

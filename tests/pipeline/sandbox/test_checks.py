@@ -182,7 +182,7 @@ class Coder(Lines):
 
     async def complete(self, messages, sampling):
         name = messages[0]["content"].split("Examples:\n")[1].split("(")[0]
-        return Completion(fenced(f"def {name}(*all):\n    return 3"), 3, 10)
+        return Completion(fenced(f"def {name}(*all):\n    return 3"), tokens=3, prompt_tokens=10)
 
 
 def test_a_build_of_code_stores_the_same_bytes_again(tmp_path):
