@@ -29,6 +29,7 @@ STUDENT_HEADS = ("generic_request", "repeats_question", "other_question", "says_
 PARTNER_HEADS = ("refuses", "off_role", "right", "wrong", "stated", "derivable")
 HEADS: dict[Party, tuple[str, ...]] = {"student": STUDENT_HEADS, "partner": PARTNER_HEADS}
 PAIRS: dict[Party, tuple[str, ...]] = {"student": ("asks",), "partner": ("tells", "tells_wrong")}
+GOAL = STUDENT_HEADS.index("repeats_question")
 LAYERS, WIDTH = 6, 384
 MOST_KEPT = 20_000  # texts whose frozen states are kept
 SIMILARITIES = {True: (12, 7), False: (0, 0)}  # of a turn and a fact, of a turn and the question
@@ -66,7 +67,7 @@ class ReadingNetwork(nn.Module):
         of_pair, of_question = SIMILARITIES[similar]
         self.segment = nn.Parameter(torch.zeros(4, WIDTH))  # turn, question, answer, fact
         self.marks = nn.Parameter(torch.zeros(MARKS, WIDTH))
-        self.rivalry = nn.Parameter(torch.tensor(0.3))
+        self.rivalry = nn.Parameter(torch.tensor([0.3, 0.1, 0.1]))  # of facts, goal against fact, fact against goal
         self.pair = nn.ModuleDict(
             {party: _head(3 * WIDTH + PAIR_FEATURES + of_pair, hidden, len(names)) for party, names in PAIRS.items()}
         )
@@ -106,21 +107,24 @@ class ReadingNetwork(nn.Module):
             of_pairs = [row for _, rows in kept for row in rows]
         else:
             of_pairs = [[] for turn in turns for _ in turn.turn.facts]
-        return Logits(
-            self.turn[party](torch.cat(seen, -1)),
-            self._pairs(turns, states, places, of_pairs),
-            self._spans(turns, states, mean) if party == "student" else None,
-        )
+        of_turns = self.turn[party](torch.cat(seen, -1))
+        owner, of_facts = self._pairs(turns, states, places, of_pairs)
+        if party == "student" and of_facts is not None:
+            of_turns, of_facts = self._rivals(of_turns, of_facts, owner)
+        return Logits(of_turns, of_facts, self._spans(turns, states, mean) if party == "student" else None)
 
-    def _pairs(self, turns: Sequence[PreparedTurn], states: Tensor, places: list, similarities: list) -> Tensor | None:
+    def _pairs(
+        self, turns: Sequence[PreparedTurn], states: Tensor, places: list, similarities: list
+    ) -> tuple[Tensor, Tensor | None]:
+        """Of which turn each fact is, and its logits."""
         owners, spots = [], []
         for i, (turn, all_spots) in enumerate(zip(turns, places, strict=True)):
             of_facts = all_spots[turn.before_facts :]
             owners += [i] * len(of_facts)
             spots += of_facts
-        if not spots:
-            return None
         owner = torch.tensor(owners)
+        if not spots:
+            return owner, None
         counted = [row for turn in turns for row in turn.pair_features]
         seen = [
             torch.stack([states[i, start] for i, (start, _) in zip(owners, spots, strict=True)]),
@@ -128,13 +132,21 @@ class ReadingNetwork(nn.Module):
             states[owner, 0],
             torch.tensor([a + b for a, b in zip(counted, similarities, strict=True)]),
         ]
-        logits = self.pair[turns[0].turn.party](torch.cat(seen, -1))
-        if turns[0].turn.party == "partner":
-            return logits
-        # A question mostly asks for one thing: what speaks for a rival speaks against a fact.
-        rival = (owner[:, None] == owner[None]) & ~torch.eye(len(owners), dtype=torch.bool)
-        others = torch.logsumexp(logits[:, 0][None].expand(len(owners), -1).masked_fill(~rival, -30.0), 1)
-        return logits - (self.rivalry.relu() * nn.functional.softplus(others))[:, None]
+        return owner, self.pair[turns[0].turn.party](torch.cat(seen, -1))
+
+    def _rivals(self, of_turns: Tensor, of_facts: Tensor, owner: Tensor) -> tuple[Tensor, Tensor]:
+        """A question mostly asks for one thing: what speaks for a fact speaks against the others and against the
+        question's goal, and what speaks for the goal against all facts."""
+        weights, soft = self.rivalry.relu(), nn.functional.softplus
+        asked, repeats = of_facts[:, 0], of_turns[:, GOAL]
+        same = owner[:, None] == owner[None]
+        rivals = same & ~torch.eye(len(owner), dtype=torch.bool)
+        facts = torch.logsumexp(asked[None].expand(len(owner), -1).masked_fill(~rivals, -30.0), 1)
+        of_one = owner[None] == torch.arange(len(of_turns))[:, None]
+        all_facts = torch.logsumexp(asked[None].expand(len(of_turns), -1).masked_fill(~of_one, -30.0), 1)
+        against = weights[0] * soft(facts) + weights[1] * soft(repeats[owner])
+        of_goal = nn.functional.one_hot(torch.tensor(GOAL), len(STUDENT_HEADS)) * weights[2]
+        return of_turns - soft(all_facts)[:, None] * of_goal, of_facts - against[:, None]
 
     def _spans(self, turns: Sequence[PreparedTurn], states: Tensor, mean: Tensor) -> Tensor | None:
         spots = [(i, first, last) for i, turn in enumerate(turns) for _, first, last in turn.spans]
