@@ -36,6 +36,7 @@ experiment = partial(
 )
 
 
+@pytest.mark.timeout(900)  # workers of Ray start slowly on a busy machine
 def test_a_build_whose_node_is_killed_gives_the_dialogues_of_one_machine(tmp_path: Path) -> None:
     import ray
     from ray.cluster_utils import Cluster
