@@ -17,7 +17,8 @@ from pipeline.tasks.loading import load_dialogues
 
 
 class PlannedCost(NamedTuple):
-    """Of one condition, over all seeds and rounds. Tokens are those that a model generates, beliefs included."""
+    """Of one condition, over all seeds and rounds. Tokens are those that models generate, beliefs and reasoning
+    included; what a judge that reads turns says of them is not."""
 
     dialogues: int  # branches among them, at most
     turns: int  # of both parties, at most
@@ -42,16 +43,22 @@ def cost(experiment: Experiment, tasks: Collection[Task], condition_name: str) -
     dialogues = len(seeds) * experiment.rounds * of_cell
     branches = dialogues * experiment.turn_values.dialogues * has_turn_values(experiment, condition_name)
     dialogues += branches
-    spoken = settings.turns + (settings.turns - 1) * _answers_a_turn(experiment, condition_name)
-    private = 0 if condition.row.one_writer else settings.beliefs * 2 * (2 if condition.voice == "model" else 1)
+    student, partner = experiment.answer_tokens("student"), experiment.answer_tokens("partner")
+    if condition.row.one_writer:
+        tokens = 2 * settings.turns * settings.max_tokens + partner - settings.max_tokens  # it reasons once
+    else:
+        tokens = settings.turns * student + (settings.turns - 1) * _tokens_of_partner(experiment, condition_name)
+        tokens += settings.beliefs * 2 * (student + (partner if condition.voice == "model" else 0))
     lessons = cost(experiment, tasks, condition.remembers).dialogues if condition.memory != "none" else 0
-    answers = dialogues * (spoken + private) + lessons
-    return PlannedCost(dialogues, dialogues * (2 * settings.turns - 1), answers * settings.max_tokens, branches)
+    return PlannedCost(
+        dialogues, dialogues * (2 * settings.turns - 1), dialogues * tokens + lessons * partner, branches
+    )
 
 
-def _answers_a_turn(experiment: Experiment, condition_name: str) -> int:
+def _tokens_of_partner(experiment: Experiment, condition_name: str) -> int:
     """Of models, for one turn of the partner: with its judge's where it is to convince."""
     condition, partner = experiment.conditions[condition_name], experiment.partner
+    one, judgement = experiment.answer_tokens("partner"), experiment.answer_tokens("judge")
     if condition.manner == "convincing":
-        return partner.candidates + partner.judgements * (1 + partner.candidates)
-    return int(condition.voice == "model")
+        return partner.candidates * one + partner.judgements * (1 + partner.candidates) * judgement
+    return one * (condition.voice == "model")

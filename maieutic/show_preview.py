@@ -176,7 +176,7 @@ def _bounds(experiment: Experiment, costs: dict[str, PlannedCost], students: int
         source = experiment.conditions[name].learns_from
         table.add_row(name, *_counts(bound)) if not source else table.add_row(name, f"those of {source}", "", "")
     table.add_row("all dialogues", *(f"{sum(column):,}" for column in list(zip(*costs.values(), strict=True))[:3]))
-    most = students * exam_answers * experiment.dialogue.max_tokens
+    most = students * exam_answers * experiment.answer_tokens("student")
     table.add_row(f"exams of {students} students", "", f"{students * exam_answers:,}", f"{most:,}")
     return table
 

@@ -49,7 +49,7 @@ class Checkpoints(TrainerCallback):
 
     def __init__(self, prepared: PreparedTrainer, made_from: dict[str, Any], steps: int):
         self.prepared, self.made_from, self.steps = prepared, made_from, steps
-        self.trainer, self.tally = prepared.trainer, prepared.tally
+        self.trainer, self.token_counts = prepared.trainer, prepared.token_counts
         self.began, self.batch_order, self.resumed = time.monotonic(), "", False
 
     def resume(self, checkpoint: Path) -> None:
@@ -58,8 +58,8 @@ class Checkpoints(TrainerCallback):
         self.began -= progress.seconds
         self.prepared.skip_epochs(progress.epochs)
         self.loss, self.batch_order, self.resumed = progress.loss, progress.batch_order, True
-        if self.tally is not None and self.trainer.is_world_process_zero():
-            self.tally.add(progress.counted)
+        if self.token_counts is not None and self.trainer.is_world_process_zero():
+            self.token_counts.add(progress.counted)
 
     @property
     def seconds(self) -> float:
@@ -83,7 +83,9 @@ class Checkpoints(TrainerCallback):
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         accelerator = self.trainer.accelerator
-        counted = {} if self.tally is None else self.tally.totals(accelerator)  # each process has to call it
+        counted = (
+            {} if self.token_counts is None else self.token_counts.totals(accelerator)
+        )  # each process has to call it
         if not state.is_world_process_zero:
             return
         trainer, is_epochs_end = self.trainer, float(state.epoch).is_integer()

@@ -121,6 +121,11 @@ class Fields(Section):
         own = self.role(name).sampling.temperature
         return self.dialogue.temperature if own is None else own
 
+    def answer_tokens(self, name: RoleName) -> int:
+        """That one turn of a role takes at most, its reasoning included."""
+        role = self.role(name)
+        return self.dialogue.max_tokens + (role.thinking_tokens if role.thinking != "off" else 0)
+
     @property
     def named_engines(self) -> dict[str, Engine]:
         """All engines by name; the lone one is called ''."""

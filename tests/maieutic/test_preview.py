@@ -36,6 +36,14 @@ def test_judges_and_lessons_are_part_of_what_it_costs_at_most(made):
     assert found["memory"].tokens == found["plain"].tokens + 10 * 10  # a lesson for each dialogue
 
 
+def test_what_a_role_reasons_is_part_of_what_it_costs_at_most(made):
+    tasks, _ = load_tasks(made.tasks, "train")
+    thinks = made.partner.model_copy(update={"thinking": "drop", "thinking_tokens": 100})
+    thinking = made.model_copy(update={"partner": thinks})
+    assert cost(thinking, tasks, "plain").tokens == cost(made, tasks, "plain").tokens
+    assert cost(thinking, tasks, "peer").tokens == 10 * (3 * 10 + 2 * (10 + 100))
+
+
 def test_a_preview_says_that_nothing_is_remembered_yet(made, capsys):
     show_preview(made, 0, 1)
     assert "what it remembers of plain; nothing is remembered yet" in " ".join(capsys.readouterr().out.split())

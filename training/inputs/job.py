@@ -19,7 +19,7 @@ from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.settings import Override
 from pipeline.knowledge.condition import ONLINE, Method
 from pipeline.runs.directory import adapter_path
-from training.inputs.tally import Tally
+from training.inputs.token_counts import TokenCounts
 
 KEPT = 2  # checkpoints: while a new one is written, the one before it must be whole
 
@@ -93,7 +93,7 @@ class PreparedTrainer(NamedTuple):
     tokens: int  # that carry loss, in one epoch; 0 where `account` knows
     held_out: Dataset | None = None  # scored afterwards, not learned
     account: Callable[[], dict[str, Any]] = dict  # for the record, what is known only once it has been trained
-    tally: Tally | None = None  # tokens, where the method counts them while it learns
+    token_counts: TokenCounts | None = None  # tokens, where the method counts them while it learns
     skip_epochs: Callable[[int], None] = lambda epochs: None  # for a training that is gone on with
     close: Callable[[], None] = lambda: None  # ends what was started for the training, however that ended
 

@@ -25,7 +25,7 @@ from pipeline.engines.model import EngineError
 from pipeline.runs.dialogue_pool import spent
 from pipeline.tasks.loading import stream_tasks
 from training.inputs.job import NothingToTrain, PreparedTrainer, TrainingJob, rows_per_step
-from training.inputs.tally import Tally
+from training.inputs.token_counts import TokenCounts
 from training.online.budget import Budget, dialogues_per_step, optimizer_steps
 from training.online.partners import Partners, open_partners
 from training.online.rewards import Sample, sample
@@ -73,7 +73,7 @@ def grpo_trainer(job: TrainingJob, rows: list[Row]) -> PreparedTrainer:
         "logging_steps": 1,  # into the history that `account` reads
     }
     sampler, partners = open_sampler(job), open_partners(job)
-    tally = Tally(lambda: partners.sampled)
+    token_counts = TokenCounts(lambda: partners.sampled)
     with warnings.catch_warnings():
         # `rollout_func` is the one way to free dialogue in TRL, and pyproject pins the version that has this one.
         warnings.filterwarnings("ignore", "You are using 'rollout_func'", UserWarning)
@@ -84,16 +84,16 @@ def grpo_trainer(job: TrainingJob, rows: list[Row]) -> PreparedTrainer:
             train_dataset=Dataset.from_dict({"prompt": prompts}),
             processing_class=job.tokenizer,
             peft_config=job.lora,
-            rollout_func=rollouts(job, tasks, tally, sampler, partners),
+            rollout_func=rollouts(job, tasks, token_counts, sampler, partners),
         )
     if pool is not None:
-        trainer.add_callback(Budget(pool.tokens, lambda: tally.totals(trainer.accelerator)["sampled"]))
+        trainer.add_callback(Budget(pool.tokens, lambda: token_counts.totals(trainer.accelerator)["sampled"]))
     return PreparedTrainer(
         trainer,
         sequences=steps * rows_per_step(experiment, job.method),
         tokens=0,
-        account=_account(job, trainer, tally, partners),
-        tally=tally,
+        account=_account(job, trainer, token_counts, partners),
+        token_counts=token_counts,
         skip_epochs=trainer.skip_epochs,
         close=sampler.close,
     )
@@ -102,11 +102,11 @@ def grpo_trainer(job: TrainingJob, rows: list[Row]) -> PreparedTrainer:
 def rollouts(
     job: TrainingJob,
     tasks: dict[str, Task],
-    tally: Tally,
+    token_counts: TokenCounts,
     sampler: TrainersModel | VllmBeside,
     partners: Partners,
 ) -> Callable[..., dict[str, Any]]:
-    """What GRPOTrainer calls for each step. Tokens are counted in `tally`."""
+    """What GRPOTrainer calls for each step. Tokens are counted in `token_counts`."""
     group = job.experiment.training.grpo.group
 
     def rollout(prompts: list[list[Message]], trainer: GRPOTrainer) -> dict[str, Any]:
@@ -124,8 +124,8 @@ def rollouts(
 
         samples: list[Sample] = sampler.play(trainer, together)
         sampler.check(trainer, [each.session for each in samples])
-        tally.trained += sum(sum(each.session.own) for each in samples)
-        tally.sampled += sum(each.sampled for each in samples)
+        token_counts.trained += sum(sum(each.session.own) for each in samples)
+        token_counts.sampled += sum(each.sampled for each in samples)
         # A context that was full before the first turn leaves nothing to score, and TRL takes no empty lists.
         end = [job.tokenizer.eos_token_id]
         return {
@@ -155,11 +155,13 @@ async def persistently(play: Callable[[], Awaitable[Sample]]) -> Sample:
     return await play()
 
 
-def _account(job: TrainingJob, trainer: GRPOTrainer, tally: Tally, partners: Partners) -> Callable[[], dict[str, Any]]:
+def _account(
+    job: TrainingJob, trainer: GRPOTrainer, token_counts: TokenCounts, partners: Partners
+) -> Callable[[], dict[str, Any]]:
     """For training.json, what is known only once it has been trained."""
 
     def account() -> dict[str, Any]:
-        totals = tally.totals(trainer.accelerator)
+        totals = token_counts.totals(trainer.accelerator)
         partners.meter.store(job.experiment.run, "train", job.cell)  # each process what it asked
         rewards = [entry["reward"] for entry in trainer.state.log_history if "reward" in entry]
         fifth, steps = max(1, len(rewards) // 5), trainer.state.global_step

@@ -91,10 +91,12 @@ def _cap(experiment: Experiment, condition_name: str) -> float:
     condition = experiment.conditions[condition_name]
     if condition.voice == "human":
         return 0.0
-    turns = experiment.dialogue.turns + (experiment.dialogue.turns - 1) * (condition.voice == "model")
+    spoken = experiment.dialogue.turns * experiment.answer_tokens("student")
+    if condition.voice == "model":
+        spoken += (experiment.dialogue.turns - 1) * experiment.answer_tokens("partner")
     played = 1 if condition.method == "q_priming" else 1 + experiment.turn_values.dialogues
     dialogues = _tasks(experiment, condition_name) * experiment.per_task(condition_name) * played * experiment.rounds
-    return float(dialogues * turns * experiment.dialogue.max_tokens)
+    return float(dialogues * spoken)
 
 
 def _trainings(pilot: Path | None, name: str) -> list[Json]:
@@ -111,9 +113,8 @@ def _exam(experiment: Experiment, pilot: Path | None) -> tuple[float, str]:
         mean = sum(usage.generated_tokens for usage in used) / sat / exam_size(pilot)
         return students * mean, f"exams: usage.jsonl of the pilot, {sat} sittings"
     answers = most_answers(experiment, tasks, len(first_turn_tasks)) / max(len(tasks), 1)
-    return students * answers * experiment.dialogue.max_tokens, (
-        f"exams: caps, {answers:.0f} answers a task and student, {experiment.dialogue.max_tokens} tokens each"
-    )
+    cap = experiment.answer_tokens("student")
+    return students * answers * cap, (f"exams: caps, {answers:.0f} answers a task and student, {cap} tokens each")
 
 
 def exam_size(run: Path) -> int:

@@ -10,7 +10,7 @@ from accelerate import Accelerator
 
 
 @dataclass
-class Tally:
+class TokenCounts:
     """Of one process; `others` says what its partners and judges sampled so far."""
 
     others: Callable[[], int]
