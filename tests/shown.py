@@ -7,7 +7,10 @@ import shlex
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "data" / "README.md"])
+FOLDERS_WITH_PAGES = (ROOT / "data", ROOT / "configs")
+PAGES = sorted([
+    *ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(folder / "README.md" for folder in FOLDERS_WITH_PAGES)
+])  # fmt: skip
 
 
 def shell_lines(text: str) -> list[str]:

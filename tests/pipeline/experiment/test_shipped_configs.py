@@ -1,6 +1,8 @@
 """The experiments that ship: each can be loaded, and asks its source only for what it has."""
 
+import math
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -11,9 +13,12 @@ from evals.examining.exam_checks import check_exams, measured
 from evals.exams.registry import catalog_of
 from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.experiment import load
+from pipeline.experiment.open_role import engines_in_use
 from pipeline.tasks.talks import load_source
 
+QUESTION = 400  # tokens of a question, with what stands before it
 FOLDER = Path(__file__).parents[3] / "configs"
+REAL = sorted(FOLDER.glob("*_qwen3_0.6b.yaml"))
 EXPERIMENTS = [path for path in sorted(FOLDER.glob("*.yaml")) if "conditions" in yaml.safe_load(path.read_text())]
 
 
@@ -37,6 +42,36 @@ def test_the_exams_of_a_shipped_config_measure_what_it_compares(path):
     named = [*(contrast.metric for contrast in compare.named.values()), *compare.transfer.values()]
     known = catalog_of([experiment])
     assert {ratio for metric in named for ratio in known.signed_sum(metric).weights} <= measured(experiment)
+
+
+@pytest.mark.parametrize("path", [path for path in EXPERIMENTS if path in REAL], ids=lambda path: path.stem)
+def test_the_longest_talk_of_a_shipped_config_can_be_learned_and_read(path):
+    experiment = load(path)
+    for condition in experiment.conditions.values():
+        said = experiment.dialogue.turns * experiment.answer_tokens("student")
+        if condition.voice == "model":
+            said += (experiment.dialogue.turns - 1) * experiment.dialogue.max_tokens
+        room = min(experiment.training.max_length, experiment.engine_of("student").max_model_len or math.inf)
+        assert said + QUESTION <= room
+
+
+@pytest.mark.parametrize("path", REAL, ids=lambda path: path.stem)
+def test_an_engine_is_alone_only_where_one_model_speaks(path):
+    config = yaml.safe_load(path.read_text())
+    models = {config.get(role, {}).get("model") for role in ("student", "partner", "judge", "challenger")}
+    assert ("engine" in config) == (len(models - {None}) < 2)
+
+
+def test_the_index_says_of_every_config_once_what_it_needs_and_takes():
+    rows = [line.split("|")[1:-1] for line in (FOLDER / "README.md").read_text().splitlines() if line.startswith("| `")]
+    named = [name for row in rows for name in re.findall(r"`(\w[\w.]*)`", row[0])]
+    assert sorted(named) == sorted(path.stem for path in FOLDER.glob("*.yaml"))
+    assert all(len(row) == 4 and row[3].strip() for row in rows)
+
+
+def test_models_that_share_a_gpu_say_how_much_of_it_each_has():
+    parts = engines_in_use(load(FOLDER / "partner_4b_qwen3_0.6b.yaml"))
+    assert {role: engine.gpu_memory_utilization for role, engine in parts.items()} == {"student": 0.3, "partner": 0.55}
 
 
 def test_the_exams_of_a_real_model_cost_what_a_preview_can_say(monkeypatch):
