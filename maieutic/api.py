@@ -70,7 +70,11 @@ def preview(experiment: maieutic.Experiment, dialogues: int = 5) -> dict[str, ma
     from evals.examining.answers_asked import most_answers
     from maieutic.show_preview import show_preview
     from pipeline.experiment.assignment import exam_tasks
+    from pipeline.runs.progress import say
 
+    if not Path(experiment.base).exists() and experiment.student.warmup:
+        say("The base is not warmed up yet: it speaks as it is.")
+        experiment = experiment.without_warmup()
     tasks, first_turn_tasks = exam_tasks(experiment)
     return show_preview(experiment, most_answers(experiment, tasks, len(first_turn_tasks)), dialogues)
 
@@ -83,14 +87,18 @@ def build(experiment: maieutic.Experiment, shard: str = "") -> Path:
     engine error left to be made stands in failures.jsonl, and the same call tries it again.
     Returns the folder of the datasets, or the shard's. Raises EngineDown where the engine answers nothing at all.
     """
-    from maieutic.workflow import claimed, make_rounds
+    from maieutic.workflow import claimed, make_rounds, warm_up
     from pipeline.building.rounds import build_shard, shard_of
 
     if shard:
         part = shard_of(experiment, shard)
+        if experiment.student.warmup and not Path(experiment.base).exists():
+            with claimed(experiment):
+                warm_up(experiment)
         with claimed(experiment, shared=True):
             return build_shard(experiment, part)
     with claimed(experiment):
+        warm_up(experiment)
         make_rounds(experiment, training=False)
     return experiment.run / "datasets"
 
@@ -109,9 +117,10 @@ def train(experiment: maieutic.Experiment) -> Path:
 def examine(experiment: maieutic.Experiment) -> Path:
     """Have the untrained base and every trained student sit the exams. Returns the folder of the results."""
     from evals.examining.examine import examine_all
-    from maieutic.workflow import claimed
+    from maieutic.workflow import claimed, warm_up
 
     with claimed(experiment):
+        warm_up(experiment)
         asyncio.run(examine_all(experiment))
     return experiment.run / "results"
 
@@ -136,9 +145,10 @@ def compare(run: str | Path, *others: str | Path) -> Report:
 def run(experiment: maieutic.Experiment) -> Report:
     """Do all of it: build, train, examine, compare, round by round. The same call again resumes."""
     from evals.examining.examine import examine_all
-    from maieutic.workflow import claimed, make_rounds, write_report
+    from maieutic.workflow import claimed, make_rounds, warm_up, write_report
 
     with claimed(experiment):
+        warm_up(experiment)
         make_rounds(experiment, training=True)
         asyncio.run(examine_all(experiment))
         return Report(*write_report([experiment.run]))

@@ -119,7 +119,7 @@ def _print(experiment: Experiment, condition_name: str, record: Dialogue | Failu
         return
     if condition.memory != "none":
         say(f"Above the question it will read what it remembers of {condition.remembers}; nothing is remembered yet.")
-    words = experiment.prompts("student")
+    words = experiment.sampling_prompts(condition)
     _print_view("the student", words, view(task, condition, record.turns, "student", words))
     if condition.row.partner is None:
         say("There is no partner: what answers is content-free.")
@@ -159,7 +159,7 @@ def _print_soundness(experiment: Experiment, trials: dict[str, Trial]) -> None:
 def _print_costs(experiment: Experiment, tasks: list[Task], trials: dict[str, Trial], exam_answers: int) -> None:
     costs = {name: cost(experiment, tasks, name) for name in experiment.conditions}
     played = {name: trial.played for name, trial in trials.items() if trial.played is not None}
-    students = (len(experiment.conditions) + 1) * len(experiment.seeds)
+    students = len(experiment.examined) * len(experiment.seeds)
     console.print(Rule("what it takes, at most", style="dim"))
     console.print(_bounds(experiment, costs, students, exam_answers))
     if ahead := stages(experiment, costs, played, students * exam_answers):

@@ -43,6 +43,14 @@ def claimed_by_first(experiment: Experiment) -> Iterator[None]:
     yield
 
 
+def warm_up(experiment: Experiment) -> None:
+    """What its base is to learn before all conditions, unless it has learned it. Nothing without `student.warmup`."""
+    if experiment.student.warmup:
+        from training.warmup import warm_up  # heavy: TRL
+
+        warm_up(experiment, experiment.student.warmup)
+
+
 def make_rounds(experiment: Experiment, training: bool) -> None:
     """Dialogues and datasets of every round, and its students where they are to be trained as well."""
     if taken := merge(experiment):

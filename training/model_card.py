@@ -13,7 +13,7 @@ from pipeline.experiment.cell import Cell
 CARD = """
 # {name}, {condition_name}, seed {seed}
 
-A student that learned in dialogues under controlled knowledge asymmetry: a LoRA adapter of **{model}**.
+A student that learned in dialogues under controlled knowledge asymmetry: a LoRA adapter of **{model}**{warmed}.
 
 | | |
 |---|---|
@@ -32,7 +32,7 @@ student did in the exams. It is made for research on what such dialogues teach, 
 from peft import PeftModel
 from transformers import AutoModelForCausalLM
 
-student = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained({model!r}), "PATH OF THIS FOLDER")
+student = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained({load!r}), "PATH OF THIS FOLDER")
 ```
 """
 
@@ -40,7 +40,8 @@ student = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained({model!
 def fill_card(file: Path, cell: Cell, record: dict[str, Any]) -> None:
     """Fill in the card that PEFT wrote; `record` is what training.json holds. PEFT's metadata stay."""
     card, model, condition = ModelCard.load(file), cell.experiment.student.model, cell.condition
-    if Path(weights_at(model)).is_dir():  # a card is shared, and where a base lay is nobody's business
+    warm = cell.experiment.student.warmup is not None
+    if warm or Path(weights_at(model)).is_dir():  # a card is shared, and where a base lay is nobody's business
         model = Path(model).name
         card.data.base_model = model
         card.data.tags = [tag for tag in card.data.tags or [] if not tag.startswith("base_model:")]
@@ -48,6 +49,7 @@ def fill_card(file: Path, cell: Cell, record: dict[str, Any]) -> None:
     axes = {key: getattr(condition, key) for key in ("partition", "disclosure", "voice", "selection", "method")}
     numbers = {"round": cell.round + 1, "rounds": cell.experiment.rounds}
     versions = ", ".join(f"{name} {number}" for name, number in record["versions"].items())
-    named = {"name": cell.experiment.name, "model": model, "versions": versions}
+    named = {"name": cell.experiment.name, "model": model, "versions": versions, "warmed": "", "load": model}
+    named |= {"warmed": ", warmed up before", "load": "PATH OF warmup/base OF ITS RUN"} if warm else {}
     card.text = CARD.format(**(record | axes | numbers | named))
     card.save(file)

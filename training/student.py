@@ -142,7 +142,7 @@ def _made_from(cell: Cell, rows: list[Row], start: Path | None) -> dict[str, Any
         "seed": cell.seed,
         "round": cell.round,
         "model": experiment.student.model,
-        "model_hash": weights_id(experiment.student.model),
+        "model_hash": weights_id(experiment.base),
         "start": "" if start is None else file_hash(start / WEIGHTS),
         "data_hash": digest(rows),
         "training": experiment.training.model_dump(exclude=NO_MATTER),
@@ -152,13 +152,13 @@ def _made_from(cell: Cell, rows: list[Row], start: Path | None) -> dict[str, Any
 
 def _open_job(cell: Cell, start: Path | None) -> TrainingJob:
     experiment, settings = cell.experiment, cell.experiment.training
-    tokenizer = load_tokenizer(experiment.student.model)
+    tokenizer = load_tokenizer(experiment.base)
     tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
     set_seed(cell.seed)
     hf_logging.disable_progress_bar()  # ours is the one progress display
     # Weights in the type of the arithmetic: a float32 base would cost a GPU twice the memory.
     model: Any = AutoModelForCausalLM.from_pretrained(
-        weights_at(experiment.student.model),
+        weights_at(experiment.base),
         dtype=torch.bfloat16 if in_bf16(experiment) else torch.float32,
         quantization_config=_nf4() if settings.load_in_4bit else None,
     )

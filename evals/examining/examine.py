@@ -30,6 +30,7 @@ from pipeline.engines.weights import weights_id
 from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.cell import Cell, cells
 from pipeline.experiment.experiment import Experiment
+from pipeline.experiment.fields import BEFORE_WARMUP
 from pipeline.experiment.instruments import OpenJudge, open_acts_labeller, open_instruments
 from pipeline.runs.directory import newest_adapter
 from pipeline.runs.progress import console, say, seconds, stage
@@ -46,7 +47,7 @@ def results_path(cell: Cell) -> Path:
 def _student(experiment: Experiment, adapter: Path | None) -> dict[str, str | None]:
     """Who sat the exam, by content."""
     return {
-        "model": weights_id(experiment.student.model),
+        "model": weights_id(experiment.base),
         "adapter": None if adapter is None else weights_id(str(adapter)),
     }
 
@@ -130,20 +131,30 @@ async def examine_all(experiment: Experiment) -> None:
     _say_unasked(experiment, tasks)
     if references := await make_references(experiment):
         console.print(references_table(references))
-    casting = Casting(experiment, newest_adapter)
-    casting.announce(cells(experiment, experiment.conditions, experiment.rounds - 1))
-    for cell in cells(experiment, ("base", *experiment.conditions), experiment.rounds - 1):
-        adapter = None if cell.condition_name == "base" else newest_adapter(cell)
-        if adapter is None and cell.condition_name != "base":
+    if experiment.student.warmup:
+        await _examine_all_of(experiment.without_warmup(), [BEFORE_WARMUP], tasks, first_turn_tasks)
+    await _examine_all_of(experiment, ["base", *experiment.conditions], tasks, first_turn_tasks)
+    names = {name: name for name in ("base", *experiment.conditions)}
+    for exam in exams_of(experiment):
+        if exam.tables is not None and (tables := exam.tables(Run(experiment, names))):
+            console.print(*tables, sep="\n")
+
+
+async def _examine_all_of(
+    experiment: Experiment, condition_names: list[str], tasks: list[Task], first_turn_tasks: list[Task]
+) -> None:
+    """Every exam for each of these that is there, and has not sat it."""
+    casting, untrained = Casting(experiment, newest_adapter), (BEFORE_WARMUP, "base")
+    students = [name for name in condition_names if name not in untrained]
+    casting.announce(cells(experiment, students, experiment.rounds - 1))
+    for cell in cells(experiment, condition_names, experiment.rounds - 1):
+        adapter = None if cell.condition_name in untrained else newest_adapter(cell)
+        if adapter is None and cell.condition_name not in untrained:
             say(f"{cell.label('examine')}: there is no adapter, left out")
         elif is_done(cell, adapter):
             say(f"{cell.label('examine')}: there already")
         else:
             await _examine_student(cell, casting, adapter, tasks, first_turn_tasks)
-    names = {name: name for name in ("base", *experiment.conditions)}
-    for exam in exams_of(experiment):
-        if exam.tables is not None and (tables := exam.tables(Run(experiment, names))):
-            console.print(*tables, sep="\n")
 
 
 async def _examine_student(

@@ -131,6 +131,7 @@ def write(run: Path, summary: Summary) -> list[Path]:
         "turn_values": turn_values,
         "prices": prices(turn_values),
         **{part: page[part] for part in ("people", "lost", "needs", "mentions", "references", "transfer")},
+        "warmups": [_shown_of(block, metrics) for block in page["warmups"]],
         "first_facts": first_facts(turn_values),
         "moves": MOVE_NAMES,
         "method_metrics": [scoped(metric, at) for metric in metrics.metrics for at in metric.shown.methods],
@@ -206,6 +207,12 @@ def is_shown(metric: Metric | None, name: str) -> bool:
         return False
     scopes = metric.shown.behaviour
     return scopes is None or name in [scoped(metric, scope) for scope in scopes]
+
+
+def _shown_of(warmup: Json, metrics: Catalog) -> Json:
+    """A warm-up with the metrics that the table of behaviour has."""
+    rows = [row for row in warmup["rows"] if is_shown(metrics.metric(row["metric"]), row["metric"])]
+    return warmup | {"rows": rows}
 
 
 def always_shown(metric: Metric | None) -> bool:

@@ -29,6 +29,7 @@ from evals.report.readers_used import marked, reader_use, unread
 from evals.report.summary_types import Summary
 from evals.report.transfer import transfer_block
 from evals.report.turn_values_table import values
+from evals.report.warmup_table import warmup_block
 from evals.sitting.examined_run import Run
 from evals.stats.intervals import Tables, estimate
 from evals.stats.stored_cases import results
@@ -88,6 +89,7 @@ def summarize(runs: list[Path]) -> Summary:
         "mentions": _of_runs(mentions, opened),
         "references": {name: known for run in opened for name, known in read_references(run.path).items()},
         "lost": lost_block(tables),
+        "warmups": _of_runs(lambda run: warmup_block(run, metrics), opened),
         "transfer": transfer_block(tables, first.experiment, first.names, metrics),
         "methods_differ": differ(conditions),
         "readers": [reader_use(experiment) for experiment in experiments],

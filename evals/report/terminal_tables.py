@@ -19,6 +19,7 @@ from evals.report.report_page import always_shown, experiments, metrics_of, p_va
 from evals.report.summary_types import ReaderUse, Summary
 from evals.report.transfer import transfer_table
 from evals.report.validity import REFUSED, is_measured
+from evals.report.warmup_table import warmup_table
 from evals.stats.number_format import interval, number
 from pipeline.core.schema import Json
 from pipeline.experiment.experiment import Experiment
@@ -31,6 +32,8 @@ def table(summary: Summary) -> RenderableType:
     warnings = [f"[bold red]Does not reconcile:[/] {escape(line)}" for line in summary.problems]
     more: list[RenderableType] = [_contrasts(page)] if summary.comparisons else [*exam_tables(summary)]
     more += [decided] if decided else []
+    deciding = [metric.name for metric in metrics.metrics if metric.shown.deciding]
+    more += [warmup_table(block, deciding) for block in page["warmups"]]
     more += lost_tables(page["lost"]) if summary.lost else []
     more += [transfer_table(page["transfer"])] if summary.transfer else []
     return Group(f"[bold]{escape(summary.headline)}[/]", *_read_by(summary), *warnings, *more)

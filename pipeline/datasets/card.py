@@ -118,6 +118,7 @@ def _without_places(experiment: Experiment) -> Experiment:
         role.model_copy(update={"prompts": Path(role.prompts).name})
         for role in (experiment.student, experiment.partner)
     )
+    student = student.model_copy(update={"sampling_prompt": Path(experiment.student.sampling_prompt).name})
     return experiment.model_copy(
         update={
             "student": student,
@@ -213,9 +214,12 @@ def _prompts(experiment: Experiment, condition: Condition) -> str:
     """With which templates models were prompted, and a hash of those that this condition's dialogues rest on."""
     student, partner = experiment.prompts("student"), experiment.prompts("partner")
     words = [f"Student: {student.says}."] if not condition.row.one_writer else []
+    sampled = experiment.sampling_prompts(condition)
+    if sampled != student and not condition.row.one_writer:
+        words.append(f"While its dialogues were sampled it had {sampled.says}, which no row carries.")
     if condition.voice == "model":
         words.append(f"{'Writer of both sides' if condition.row.one_writer else 'Partner'}: {partner.says}.")
-    return f"{' '.join(words)} Hash of the words: `{digest(shapes(condition, student, partner))}`."
+    return f"{' '.join(words)} Hash of the words: `{digest(shapes(condition, sampled, partner))}`."
 
 
 def _views(experiment: Experiment, condition: Condition, first: Dialogue) -> list[tuple[str, list[str]]]:

@@ -79,7 +79,7 @@ class Casting:
         return Cast(
             student=self.student(cell.in_round(cell.round - 1)),
             partner=self.partner(cell),
-            student_prompts=experiment.prompts("student"),
+            student_prompts=experiment.sampling_prompts(cell.condition),
             partner_prompts=experiment.prompts("partner"),
             judge=self.open("judge") if cell.condition.manner == "convincing" else None,
             candidates=experiment.partner.candidates,

@@ -17,7 +17,7 @@ from pipeline.experiment.checks.general_checks import check_condition, check_con
 from pipeline.experiment.checks.method_checks import check_method
 from pipeline.experiment.checks.role_checks import check_engine_names, check_roles
 from pipeline.experiment.checks.task_checks import check_tasks, check_tasks_of
-from pipeline.experiment.checks.training_checks import check_training
+from pipeline.experiment.checks.training_checks import check_beginning, check_training
 from pipeline.experiment.fields import Fields
 
 
@@ -38,6 +38,7 @@ class Experiment(Fields):
             check_tasks_of(self, name)
             check_method(self, name)
             check_code(self, name)
+        check_beginning(self)
         check_training(self)
         check_contrasts(self)
         return self

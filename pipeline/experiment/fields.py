@@ -6,7 +6,7 @@ Whether it fits together is asked by `pipeline.experiment.experiment.Experiment`
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from pydantic import Field, NonNegativeInt
 
@@ -27,6 +27,7 @@ from pipeline.tasks.settings import Tasks
 from pipeline.tasks.source import Source
 from pipeline.tasks.sources import source_of
 
+BEFORE_WARMUP = "before_warmup"  # who sits the exams as the base did before its warm-up
 WHOLE = 0.9  # of a GPU's memory, which models on vLLM that run beside each other divide
 
 
@@ -80,8 +81,23 @@ class Fields(Section):
     def is_closed(self) -> bool:
         """Whether all is said in the embedded world's own language, by its base or by a script."""
         speakers: tuple[RoleName, ...] = ("student", "partner")
-        closed_voices = all(self.is_scripted(role) or is_embedded_base(self.role(role).model) for role in speakers)
+        closed_voices = all(self.is_scripted(role) or self.is_embedded(role) for role in speakers)
         return closed_voices and all(source.closed for source in self.sources)
+
+    @property
+    def base(self) -> str:
+        """The model that every student starts from: `student.model`, or what its warm-up makes of it in the run."""
+        return str(self.run / "warmup" / "base") if self.student.warmup else self.student.model
+
+    def without_warmup(self) -> Self:
+        """The same with the base as it was before its warm-up."""
+        return self.model_copy(update={"student": self.student.model_copy(update={"warmup": None})})
+
+    @property
+    def examined(self) -> tuple[str, ...]:
+        """Whoever sits the exams, in this order: the base, before its warm-up too, and the students."""
+        before = (BEFORE_WARMUP,) if self.student.warmup else ()
+        return (*before, "base", *self.conditions)
 
     @property
     def readers(self) -> tuple[str, str]:
@@ -97,7 +113,7 @@ class Fields(Section):
     def role(self, name: RoleName) -> Role:
         """Who speaks in a role, with the model and the engine that it has from another one where it names none."""
         own: Role = {
-            "student": self.student,
+            "student": self.student.model_copy(update={"model": self.base}),
             "partner": self.partner,
             "judge": self.judge,
             "challenger": self.challenger,
@@ -199,13 +215,29 @@ class Fields(Section):
             return {cell: range(count) for cell, count in mine.items()}
         return {cell: range(i * most // len(mine), (i + 1) * most // len(mine)) for i, cell in enumerate(mine)}
 
+    def is_embedded(self, name: RoleName) -> bool:
+        """Whether an embedded base speaks in a role; a warm-up leaves it one, before it is made too."""
+        model = self.role(name).model
+        return is_embedded_base(self.student.model if model == self.base else model)
+
     def prompts(self, name: RoleName) -> Prompts:
         """With which templates a role is prompted. Raises ConfigError for a folder of them that cannot be used."""
-        closed = self.is_scripted(name) or is_embedded_base(self.role(name).model)
+        closed = self.is_scripted(name) or self.is_embedded(name)
         try:
             return prompts_of(self.role(name).prompts, "closed" if closed else "chat")
         except ConfigError as error:
             raise ConfigError(f"{name}.prompts: {error}") from error
+
+    def sampling_prompts(self, condition: Condition) -> Prompts:
+        """With which templates the student is prompted while a condition's dialogues are sampled; its rows have those
+        of `prompts`. Raises ConfigError."""
+        own = self.prompts("student")
+        if not (self.student.sampling_prompt and condition.sampling_prompt):
+            return own
+        try:
+            return prompts_of(self.student.sampling_prompt, own.set)
+        except ConfigError as error:
+            raise ConfigError(f"student.sampling_prompt: {error}") from error
 
     def partner_prompts(self, condition: Condition) -> Prompts:
         """Those of a model partner. A rule reads none: the closed ones say shortest what it knows."""
@@ -214,7 +246,7 @@ class Fields(Section):
     def fingerprint(self) -> str:
         """Of all that shapes the dialogues of every condition; part of every dialogue's id."""
         return digest(
-            [weights_id(self.student.model), ""],
+            [weights_id(self.base), ""],
             [weights_id(self.partner.model), ""],
             self.dialogue.model_dump(exclude={"concurrency", "per_task"}),
             *self._shaping("student", "partner"),
@@ -234,7 +266,7 @@ class Fields(Section):
         if convincing:
             judge = weights_id(self.role("judge").model)
             shaping.append([judge, self.partner.candidates, self.partner.judgements])
-        words = shapes(condition, self.prompts("student"), self.prompts("partner"))
+        words = shapes(condition, self.sampling_prompts(condition), self.prompts("partner"))
         if words != shapes(condition, CLOSED_PROMPTS, CLOSED_PROMPTS):
             shaping.append(words)
         if self.readers != ("closed", "closed"):

@@ -94,7 +94,9 @@ def _check_models(experiment: Experiment) -> None:
     for name in ROLES:
         asked = name in experiment.roles_in_use or getattr(experiment, name).model
         if asked and experiment.engine_of(name).kind != "openai":  # which has names of its own
-            _check_model(f"{name}.model", experiment.role(name).model)
+            model = experiment.role(name).model
+            # What a warm-up makes need not be there yet.
+            _check_model(f"{name}.model", experiment.student.model if model == experiment.base else model)
 
 
 def _check_model(key: str, name: str) -> None:

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, model_validator
 
-from pipeline.core.config_reading import Section
+from pipeline.core.config_reading import Section, Seed
 from pipeline.engines.weights import EMBEDDED
 
 RoleName = Literal["student", "partner", "judge", "challenger"]
@@ -58,10 +58,31 @@ class Role(Section):
         return {key: value for key, value in chosen.items() if value != Role().model_dump()[key]}
 
 
+class Warmup(Section):
+    """A stage before all conditions (training/warmup.py): on tasks that no other stage uses the base learns in which
+    form one answers, and to read. The rest of how it learns is `training`."""
+
+    full: int = Field(default=400, ge=0)  # full tasks, answered in the first turn
+    told: int = Field(default=200, ge=0)  # underspecified ones, answered once a partner has told all that is missing
+    learning_rate: float = Field(default=5e-4, gt=0)
+    epochs: float = Field(default=1, gt=0)
+    seed: Seed = 0
+
+    @model_validator(mode="after")
+    def _has_tasks(self) -> Warmup:
+        if not self.full + self.told:
+            raise ValueError("full: 0 and told: 0 leave nothing to learn. Raise one, or leave the warm-up out")
+        return self
+
+
 class Student(Role):
     """The model that is trained and examined."""
 
     model: str = EMBEDDED  # the base that ships, or a directory, or a hub name
+    warmup: Warmup | None = None  # of the base, before all conditions; null: none
+    # With which prompts dialogues are sampled, a set such as demonstrated, or a folder; empty: with its own. The rows
+    # that a student learns from, and its exams, have its own prompts: what these did to it has to be learned.
+    sampling_prompt: str = ""
 
 
 class Partner(Role):

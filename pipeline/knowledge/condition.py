@@ -45,6 +45,7 @@ class Condition(BaseModel):
     memory: Literal["none", "asymmetric", "uniform", "random"] = "none"  # of other tasks (pipeline/building/memory.py)
     remembers: str = ""  # the condition whose dialogues are remembered
     reveal: bool = False  # may a partner that holds the answer say it
+    sampling_prompt: bool = True  # are its dialogues sampled with student.sampling_prompt, where there is one
     method: Method = "sft"  # the learning rule
     learns_from: str = ""  # a condition whose dialogues it learns from; empty: it has its own
 
@@ -62,6 +63,7 @@ class Condition(BaseModel):
         # Without a memory they say nothing, and ids are those from before there were any.
         apart |= {"memory", "remembers"} if self.memory == "none" else set()
         apart |= {"sources"} if self.sources is None else set()
+        apart |= {"sampling_prompt"} if self.sampling_prompt else set()
         return self.model_dump(mode="json", exclude=apart)
 
     def shaped(self) -> Condition:

@@ -68,4 +68,5 @@ def _then(messages: list[Message], text: str) -> list[Message]:
 
 def _begun(briefing: Briefing) -> list[Message]:
     messages = [{"role": "system", "content": briefing.system}] if briefing.system else []
+    messages += briefing.demonstrations
     return [*messages, {"role": "user", "content": briefing.opening}] if briefing.opening else messages

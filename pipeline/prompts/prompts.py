@@ -1,7 +1,8 @@
 """The words that models are prompted with: Jinja templates in files, per role and partition, in sets that ship.
 
 `closed` has the words that the embedded base was made with. `chat` is for real models: a briefing in the system
-message. `instructed` is `chat` with a student that is told how to behave. A folder of one's own replaces the templates
+message. `instructed` is `chat` with a student that is told how to behave, `demonstrated` with one that is shown two
+dialogues. A folder of one's own replaces the templates
 that it has files for; a file may extend the one that it replaces: {% extends "chat/partner/facts.j2" %}.
 
 What a template may name is in `NAMES`. Nothing is known here: `pipeline.knowledge.view` says what goes into a template.
@@ -11,6 +12,7 @@ What a template may name is in `NAMES`. Nothing is known here: `pipeline.knowled
 
 from __future__ import annotations
 
+import re
 import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -21,9 +23,9 @@ from typing import Any, Literal, NamedTuple, get_args
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template, TemplateError, meta, nodes
 
 from pipeline.core.errors import ConfigError
-from pipeline.core.schema import digest
+from pipeline.core.schema import Message, digest
 
-Set = Literal["closed", "chat", "instructed"]
+Set = Literal["closed", "chat", "instructed", "demonstrated"]
 SETS: tuple[Set, ...] = get_args(Set)
 TEMPLATES = Path(__file__).with_name("templates")
 # Where a set has no file of a name, these have it.
@@ -31,6 +33,7 @@ _BEHIND: dict[Set, tuple[str, ...]] = {
     "closed": ("closed", "shared"),
     "chat": ("chat", "shared"),
     "instructed": ("instructed", "chat", "shared"),
+    "demonstrated": ("demonstrated", "chat", "shared"),
 }
 _KNOWN = frozenset({"question", "entry", "other", "facts", "solution", "answer", "program", "where", "what"})
 _PARTNER = _KNOWN | {"you", "verdicts", "share", "believes_false_key", "disclosure", "reveal", "both_know"}
@@ -49,10 +52,11 @@ NAMES: dict[str, frozenset[str]] = {
 
 
 class Briefing(NamedTuple):
-    """What a party reads before the first turn; either may be empty."""
+    """What a party reads before the first turn; each may be empty."""
 
     system: str
     opening: str  # the beginning of the first user message
+    demonstrations: tuple[Message, ...] = ()  # of other problems, between the two
 
 
 @dataclass(frozen=True)
@@ -69,11 +73,12 @@ class Prompts:
         return f"prompts `{self.set}`{own}"
 
     def brief(self, names: tuple[str, ...], known: Mapping[str, Any]) -> Briefing:
-        """The blocks `system` and `opening` of the first template that is there. Raises ConfigError."""
+        """The blocks of the first template that is there. Raises ConfigError."""
         environment = _environment(self)
         template = environment.select_template([f"{name}.j2" for name in names])
         blocks = _blocks(template, known)
-        return Briefing(blocks.get("system", ""), blocks.get("opening", ""))
+        shown = _messages(blocks.get("demonstrations", ""), template)
+        return Briefing(blocks.get("system", ""), blocks.get("opening", ""), shown)
 
     def text(self, name: str, known: Mapping[str, Any]) -> str:
         """A template that is one text. Raises ConfigError."""
@@ -89,6 +94,11 @@ class Prompts:
         template = environment.select_template([f"{name}.j2" for name in names])
         assert template.name is not None
         return digest(*_sources(environment, template.name))
+
+    def demonstrate(self, name: str) -> bool:
+        """Whether a template has demonstrations, in itself or in what it is made of."""
+        sources = _sources(_environment(self), f"{name}.j2")
+        return any(re.search(r"{%[-+]?\s*block\s+demonstrations\b", source) for source in sources)
 
 
 CLOSED_PROMPTS = Prompts("closed")
@@ -179,10 +189,25 @@ def _blocks(template: Template, known: Mapping[str, Any]) -> dict[str, str]:
     try:
         for _ in template.root_render_func(context):  # finds the blocks of all that it extends
             pass
-        wanted = [name for name in ("system", "opening") if name in context.blocks]
+        wanted = [name for name in ("system", "demonstrations", "opening") if name in context.blocks]
         return {name: "".join(context.blocks[name][0](context)).rstrip("\n") for name in wanted}
     except Exception as error:
         raise _failed(error, template) from error
+
+
+def _messages(text: str, template: Template) -> tuple[Message, ...]:
+    """Chat messages written one after the other, each begun by its role: "user: ...", "assistant: ...".
+
+    Raises ConfigError unless they take turns, the user first and the assistant last.
+    """
+    _, *parts = re.split(r"^(user|assistant):", f"\n{text}", flags=re.MULTILINE)
+    roles = parts[::2]
+    if roles != ["user", "assistant"] * (len(roles) // 2) or (text.strip() and not roles):
+        raise ConfigError(
+            f"{template.filename}: demonstrations must be lines that begin with 'user:' and 'assistant:' in turns, the "
+            f"user first and the assistant last, and are: {', '.join(roles) or 'neither'}"
+        )
+    return tuple({"role": role, "content": said.strip()} for role, said in zip(roles, parts[1::2], strict=True))
 
 
 def _failed(error: Exception, template: Template | None = None) -> ConfigError:

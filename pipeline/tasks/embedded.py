@@ -46,7 +46,7 @@ def make(settings: Tasks, split: Split) -> Embedded:
             "tasks.held_out: 'left' is the kind of all false_premise problems, which tasks.train or tasks.exam asks "
             "for. Leave out one or the other."
         )
-    return Embedded(split, settings.train if split == "train" else settings.exam, settings.seed, settings.held_out)
+    return Embedded(split, settings.exam if split == "exam" else settings.train, settings.seed, settings.held_out)
 
 
 def unlike(settings: Tasks, stress: int, held_out: int) -> list[Task]:
@@ -68,6 +68,7 @@ SOURCE = Source(
     licence=Licence("mit", "The problems are procedural, made by this project (MIT)."),
     has_facts=True,
     has_steps=True,
+    has_base=True,
     closed=True,
     kinds=tuple(KINDS),
     unlike=unlike,

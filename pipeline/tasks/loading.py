@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from pipeline.core.errors import ConfigError
-from pipeline.core.schema import Task, digest, question_hash
+from pipeline.core.schema import Specification, Task, digest, question_hash
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue
 from pipeline.tasks.parsing import BadRow
@@ -37,6 +37,13 @@ def stream_tasks(settings: Tasks, split: Split) -> tuple[Collection[Task], list[
         return tasks, bad
     more, also_bad = of_one_source(settings.second, split)
     return [*tasks, *more], [*bad, *also_bad]
+
+
+def base_tasks(settings: Tasks, counts: dict[Specification, int]) -> list[Task]:
+    """So many tasks of split base, of a source that has it: no student is trained or examined on them."""
+    make = source_of(settings).make
+    assert make is not None
+    return list(make(settings.model_copy(update={"train": counts}), "base"))
 
 
 def of_one_source(settings: Tasks, split: Split) -> tuple[Collection[Task], list[BadRow]]:

@@ -18,7 +18,8 @@ from pipeline.knowledge.records import Dialogue
 from pipeline.tasks.parsing import BadRow
 from pipeline.tasks.settings import Tasks
 
-Split = Literal["train", "exam"]
+# base: for the warm-up of a base, or its making, and for no student.
+Split = Literal["base", "train", "exam"]
 Reader = Callable[[Tasks], tuple[list[Task], list[BadRow]]]
 
 
@@ -49,6 +50,7 @@ class Source:
     has_programs: bool = False  # answers are programs, which have to be run
     closed: bool = False  # all is said in the closed language of the embedded base
     kinds: tuple[str, ...] = ()  # of problems, that tasks.held_out may name
+    has_base: bool = False  # `make` has tasks of split base, so many as `train` counts
     # What only first turns are asked on beside the exam's own tasks: so many in a held-out wording, and of held-out
     # kinds, of each specification.
     unlike: Callable[[Tasks, int, int], list[Task]] | None = None

@@ -70,7 +70,7 @@ class VllmBeside:
         from pipeline.engines.vllm_learning import LearningEngine
 
         experiment, engine = job.experiment, job.experiment.engine_of("student")
-        self.engine = LearningEngine(engine, experiment.student.model, experiment.training.lora["r"])
+        self.engine = LearningEngine(engine, experiment.base, experiment.training.lora["r"])
         self.tolerance = TOLERANCE["bfloat16" if in_bf16(experiment) else engine.fixed_dtype]
         self.runner = asyncio.Runner()
 

@@ -106,7 +106,7 @@ def _trainings(pilot: Path | None, name: str) -> list[Json]:
 def _exam(experiment: Experiment, pilot: Path | None) -> tuple[float, str]:
     """Tokens of all students of one seed for one exam task, and where that is from."""
     tasks, first_turn_tasks = exam_tasks(experiment)
-    students = len(experiment.conditions) + 1  # and the base
+    students = len(experiment.examined)
     used = [usage for usage in read(pilot / "usage.jsonl", Usage) if usage.stage == "examine"] if pilot else []
     if pilot and used:
         sat = len({(usage.condition_name, usage.seed) for usage in used})

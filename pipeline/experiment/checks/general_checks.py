@@ -6,14 +6,15 @@ role_checks, task_checks, method_checks, code_checks.
 
 from __future__ import annotations
 
-from pipeline.experiment.fields import Fields
+from pipeline.experiment.fields import BEFORE_WARMUP, Fields
 from pipeline.experiment.settings import Contrast
 
 
 def check_whole(experiment: Fields) -> None:
     """Raises ValueError for what does not go whatever the conditions are."""
-    if "base" in experiment.conditions:
-        raise ValueError("conditions.base: 'base' names the untrained student, choose another name")
+    for name in ("base", BEFORE_WARMUP):
+        if name in experiment.conditions:
+            raise ValueError(f"conditions.{name}: {name!r} names the untrained student, choose another name")
     if not experiment.conditions:
         raise ValueError("conditions: at least one is needed")
     if len(set(experiment.seeds)) != len(experiment.seeds) or not experiment.seeds:

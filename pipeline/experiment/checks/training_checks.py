@@ -5,9 +5,38 @@ Raises ValueError, which a config's reader tells with the file and the key.
 
 from __future__ import annotations
 
+from pipeline.core.errors import ConfigError
 from pipeline.experiment.fields import Fields
 from pipeline.experiment.lora import unserved
 from pipeline.knowledge.condition import ONLINE
+
+
+def check_beginning(experiment: Fields) -> None:
+    """Raises ValueError for a warm-up without tasks of its own, and for a prompt that some samples cannot have."""
+    student, source = experiment.student, experiment.source
+    if student.warmup and not source.has_base:
+        raise ValueError(
+            f"student.warmup: source {experiment.tasks.source!r} keeps no tasks apart for a base. Leave it out, or use "
+            "a source that does: lookup, embedded"
+        )
+    if experiment.prompts("student").demonstrate("student"):
+        raise ValueError(
+            f"student.prompts: {student.prompts!r} has demonstrations, which would stand in every row that is learned. "
+            "Name it as student.sampling_prompt"
+        )
+    if not student.sampling_prompt:
+        return
+    try:
+        for condition in experiment.conditions.values():
+            experiment.sampling_prompts(condition)
+    except ConfigError as error:
+        raise ValueError(str(error)) from error
+    for name, condition in experiment.conditions.items():
+        if condition.method in ONLINE and condition.sampling_prompt:
+            raise ValueError(
+                f"conditions.{name}.sampling_prompt: method {condition.method!r} learns what it reads while it plays, "
+                "so that no prompt can be left out of it. Set sampling_prompt: false"
+            )
 
 
 def check_training(experiment: Fields) -> None:

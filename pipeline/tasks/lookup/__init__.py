@@ -26,7 +26,7 @@ def make(settings: Tasks, split: Split) -> list[Task]:
             f"tasks.held_out: {list(settings.held_out)} must be kinds of look-ups, and not all of them. "
             f"Known: {', '.join(KINDS)}."
         )
-    counts = settings.train if split == "train" else settings.exam
+    counts = settings.exam if split == "exam" else settings.train
     return [
         task
         for name, count in counts.items()
@@ -57,6 +57,7 @@ SOURCE = Source(
     licence=Licence("mit", "The texts are procedural, made by this project (MIT)."),
     has_facts=True,
     has_steps=True,
+    has_base=True,
     kinds=KINDS,
     unlike=unlike,
 )

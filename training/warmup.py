@@ -1,0 +1,132 @@
+"""A base's warm-up: on tasks that no other stage uses it learns in which form one answers, and to read what it is told.
+
+Where a base fails for lack of understanding, an exam says nothing of its disposition. So a LoRA adapter learns, before
+any condition, full tasks that it answers in its first turn, and underspecified ones that it answers once a partner has
+told all that is missing, one fact a turn. The turns before are no part of the loss, and show no act that an exam
+counts: the student neither asks, nor guesses, nor agrees. So it is never taught to ask, and the prior of asking may
+stay where it was. The adapter is merged into an ordinary directory, RUN/warmup/base, which is every later stage's base.
+
+    maieutic build configs/lookup_smollm2.yaml
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import torch
+from peft import PeftModel
+from transformers import AutoConfig, AutoModelForCausalLM
+
+from pipeline.core.schema import Task, Turn
+from pipeline.datasets.dataset_files import dataset_path, write_rows
+from pipeline.datasets.rows import Row
+from pipeline.dialogue.rule_partner import WORDINGS
+from pipeline.engines.transformers import load_tokenizer
+from pipeline.engines.weights import weights_at, weights_id
+from pipeline.experiment.cell import Cell
+from pipeline.experiment.experiment import Experiment
+from pipeline.experiment.roles import Warmup
+from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.view import view
+from pipeline.runs.progress import say, seconds
+from pipeline.tasks.loading import base_tasks
+from training.adapter import RECORD, WEIGHTS, file_hash
+from training.student import train
+
+NAME = "warmup"
+# What the student has said before it is told something.
+NEUTRAL = ("I have read the problem.", "I am reading it.", "Let me look at the text.", "One moment.", "I am ready.")
+RECIPE = "recipe.json"  # of an embedded base, which is one by this file
+
+
+def warm_up(experiment: Experiment, settings: Warmup) -> Path:
+    """Make RUN/warmup/base unless it is there, made from the same; its folder is returned.
+
+    Raises what `training.student.train` raises.
+    """
+    cell, base = _cell(experiment, settings), Path(experiment.base)
+    write_rows(dataset_path(cell.experiment, NAME), warmup_rows(cell, settings))
+    adapter = train(cell)
+    made_from = {"model": weights_id(experiment.student.model), "adapter": file_hash(adapter / WEIGHTS)}
+    record = base / "warmup.json"
+    if record.is_file() and json.loads(record.read_text(encoding="utf-8")) == made_from:
+        say("warm-up: there already")
+        return base
+    _merge(experiment.student.model, adapter, base, made_from)
+    weights_id.cache_clear()  # it may have been asked for what was not there yet
+    learned = json.loads((adapter / RECORD).read_text(encoding="utf-8"))
+    said = f"{learned['rows']} rows, {learned['trained_tokens']} tokens, {seconds(learned['seconds'])}"
+    say(f"warm-up: {said}; the base is {base}")
+    return base
+
+
+def warmup_rows(cell: Cell, settings: Warmup) -> list[Row]:
+    """A row a task. Loss is on the last turn alone."""
+    tasks = base_tasks(cell.experiment.tasks, {"full": settings.full, "underspecified": settings.told})
+    return [_row(cell, task) for task in tasks]
+
+
+def _row(cell: Cell, task: Task) -> Row:
+    rng, turns = random.Random(f"{NAME}-{task.id}"), list[Turn]()
+    for fact in task.missing:
+        told = rng.choice(WORDINGS["train"]["tell"]).format(fact.text)
+        turns += [Turn(party="student", text=rng.choice(NEUTRAL)), Turn(party="partner", text=told)]
+    turns.append(Turn(party="student", text=worked_out(task)))
+    messages = view(task, cell.condition, turns, "student", cell.experiment.prompts("student"))
+    return {
+        "id": f"{NAME}-{task.id}",
+        "task_id": task.id,
+        "seed": cell.seed,
+        "round": 0,
+        "specification": task.specification,
+        "messages": messages,
+        "learn": [message is messages[-1] for message in messages],
+    }
+
+
+def worked_out(task: Task) -> str:
+    """How an expert answers it, in one turn: its steps, where the source has some."""
+    return " ".join(step.text for step in task.steps) or f"The answer is {task.answer}."
+
+
+def _cell(experiment: Experiment, settings: Warmup) -> Cell:
+    """The warm-up as a training like any other, in a folder of its own inside the run."""
+    own = {"learning_rate": settings.learning_rate, "epochs": settings.epochs}
+    plain = {"methods": {}, "regime": "natural", "learn": "all"}
+    alone = experiment.without_warmup().model_copy(
+        update={
+            "name": f"{experiment.name}: {NAME}",
+            "out": str(experiment.run / NAME),
+            "conditions": {NAME: Condition(partition="symmetric")},
+            "rounds": 1,
+            "training": experiment.training.model_copy(update=own | plain),
+        }
+    )
+    return Cell(alone, NAME, settings.seed)
+
+
+def _merge(model: str, adapter: Path, base: Path, made_from: dict[str, Any]) -> None:
+    """Write the base with its adapter merged in, beside it and then renamed: a kill leaves the old folder, or none."""
+    place = weights_at(model)
+    stored = AutoConfig.from_pretrained(place).dtype or torch.float32
+    plain: Any = AutoModelForCausalLM.from_pretrained(place, dtype=torch.float32)  # sums are rounded once
+    merged = PeftModel.from_pretrained(plain, str(adapter)).merge_and_unload().to(stored)
+    base.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(prefix=".base.", dir=base.parent))
+    merged.save_pretrained(temporary)
+    load_tokenizer(model).save_pretrained(temporary)
+    if Path(place, RECIPE).is_file():
+        shutil.copy(Path(place, RECIPE), temporary)
+    (temporary / "warmup.json").write_text(json.dumps(made_from, indent=1) + "\n", encoding="utf-8")
+    temporary.chmod(0o755)
+    if base.exists():
+        shutil.rmtree(base)
+    os.rename(temporary, base)
+    for left in base.parent.glob(".base.*"):
+        shutil.rmtree(left)
