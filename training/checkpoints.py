@@ -83,9 +83,8 @@ class Checkpoints(TrainerCallback):
 
     def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         accelerator = self.trainer.accelerator
-        counted = (
-            {} if self.token_counts is None else self.token_counts.totals(accelerator)
-        )  # each process has to call it
+        # Each process has to call it.
+        counted = {} if self.token_counts is None else self.token_counts.totals(accelerator)
         if not state.is_world_process_zero:
             return
         trainer, is_epochs_end = self.trainer, float(state.epoch).is_integer()

@@ -1,11 +1,12 @@
 """The model of a role, opened through the role's engine.
 
 Roles of one engine and one model share an instance. Where several models run on vLLM in this process, each gets a part
-of the GPU's memory, and it is said which.
+of the memory, and it is said which.
 """
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from pipeline.engines.model import Model
@@ -46,11 +47,17 @@ def engines_in_use(experiment: Fields) -> dict[RoleName, Engine]:
 
 
 def memory_said(experiment: Fields) -> str:
-    """How models that run beside each other on vLLM divide a GPU's memory, in words; '' where one runs alone."""
-    engines = engines_in_use(experiment)
+    """How models that run beside each other on vLLM divide the memory, in words; '' where one runs alone."""
     parts = {
         (experiment.role(name).model, engine): f"{experiment.role(name).model} {engine.gpu_memory_utilization:.2f}"
-        for name, engine in engines.items()
+        for name, engine in engines_in_use(experiment).items()
         if engine.kind == "vllm" and engine.gpu_memory_utilization is not None
     }
-    return f"vLLM: shares of a GPU's memory: {', '.join(parts.values())}" if len(parts) > 1 else ""
+    if len(parts) < 2:
+        return ""
+    import torch  # heavy
+
+    if torch.cuda.is_available():
+        return f"vLLM: shares of a GPU's memory: {', '.join(parts.values())}"
+    each = os.environ.get("VLLM_CPU_KVCACHE_SPACE", "1")  # vLLM's own; without it pipeline/engines/vllm.py gives 1 GiB
+    return f"vLLM on a CPU: {each} GiB of keys and values for each of {', '.join(model for model, _ in parts)}"

@@ -87,7 +87,7 @@ def test_two_models_run_beside_each_other_each_in_its_own_memory(tmp_path: Path)
         "tasks": {"train": {"underspecified": 8}, "exam": {"full": 1}},  # students ask of these, so that both speak
         "conditions": {"peer": {"partition": "symmetric", "voice": "model"}},
     })  # fmt: skip
-    assert memory_said(exp) == f"vLLM: shares of a GPU's memory: {BASE} 0.45, {other} 0.45"
+    assert memory_said(exp) == f"vLLM on a CPU: 1 GiB of keys and values for each of {BASE}, {other}"
     cell, (tasks, _) = Cell(exp, "peer", 1), load_tasks(exp.tasks, "train")
     casting, roles = Casting(exp), ("student", "partner")
     engines: list[Any] = [open_role(exp, name).model for name in roles]  # type: ignore[arg-type]

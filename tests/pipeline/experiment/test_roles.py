@@ -94,11 +94,16 @@ def test_ids_change_with_how_a_role_is_sampled_and_not_with_who_serves_it() -> N
     assert experiment(engine=effort).fingerprint() != plain
 
 
-def test_models_beside_each_other_on_vllm_divide_the_memory_and_it_is_said() -> None:
+def test_models_beside_each_other_on_vllm_divide_the_memory_and_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("VLLM_CPU_KVCACHE_SPACE", raising=False)
     exp = experiment(engine={"kind": "vllm"}, student={"model": "A/small"}, partner={"model": "A/large"})
     shares = {name: engine.gpu_memory_utilization for name, engine in engines_in_use(exp).items()}
     assert shares == {"student": 0.45, "partner": 0.45}
-    assert memory_said(exp) == "vLLM: shares of a GPU's memory: A/small 0.45, A/large 0.45"
+    said = {True: "vLLM: shares of a GPU's memory: A/small 0.45, A/large 0.45",
+            False: "vLLM on a CPU: 1 GiB of keys and values for each of A/small, A/large"}  # fmt: skip
+    for gpu, words in said.items():
+        monkeypatch.setattr("torch.cuda.is_available", lambda gpu=gpu: gpu)
+        assert memory_said(exp) == words
     small, large = ({"kind": "vllm", "gpu_memory_utilization": share} for share in (0.2, 0.7))
     exp = experiment(engines={"a": small, "b": large}, student={"model": "A/small", "engine": "a"},
                      partner={"model": "A/large", "engine": "b"})  # fmt: skip
