@@ -3,7 +3,7 @@
 The headline is the first student turn, before any partner spoke: `ask_needed` on underspecified tasks,
 `ask_needless` on full ones, their difference `ask_skill`. Whole episodes carry the partner's name
 after an @; first turns in a held-out wording are @stress, on kinds of problems that no training had @held_out,
-on tasks of a second source @SOURCE.
+on tasks of a second source @SOURCE, on those that say more than is needed @overspecified.
 
 To ask is to ask for a fact of the task, or for help in general ("What am I missing?"), in any words; the same reader
 says so of both kinds of tasks. Where something is missing, only what is missing is needed. To put the problem's own
@@ -173,7 +173,7 @@ def _asks(task: Task, turns: Sequence[StudentReading]) -> list[tuple[str, bool]]
     asked = frozenset().union(*(does.asks for does in turns))
     generic = any(does.generic_request for does in turns)
     if not task.missing:
-        return [("ask_needless", bool(asked) or generic)] if task.specification == "full" else []
+        return [] if task.specification == "false_premise" else [("ask_needless", bool(asked) or generic)]
     specific = bool(asked & {fact.id for fact in task.missing})
     return [("ask_needed", specific or generic), ("ask_specific", specific), ("ask_generic", generic)]
 
@@ -224,7 +224,7 @@ async def first_turns(sitting: Sitting) -> list[Case]:
             [hit for turn in best for hit in first_turn(task, turn, scope)],
         )
 
-    work = [of_task(task, "") for task in sitting.tasks]
+    work = [of_task(task, "@overspecified" if task.specification == "overspecified" else "") for task in sitting.tasks]
     work += [of_task(task, _scope(sitting.experiment, task)) for task in sitting.first_turn_tasks]
     results = await sitting.all(work)
     sampled = [hit for hits, _ in results for hit in hits]
@@ -264,6 +264,8 @@ def _ratios(experiment: Experiment, understands: bool) -> set[str]:
     second = [f"@{source.name}" for source in experiment.sources[1:]]
     scopes = ("", "@stress", *(["@held_out"] if experiment.exams.held_out else []), *second)
     first = {metric + scope for metric in FIRST_TURN for scope in scopes}
+    if experiment.tasks.exam.get("overspecified"):
+        first |= {f"{metric}@overspecified" for metric in FIRST_TURN if metric.startswith((ASK_NEEDLESS.name, "first"))}
     return first | {f"{metric}@{arm}" for metric in EPISODE for arm in ARMS}
 
 

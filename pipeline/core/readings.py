@@ -10,6 +10,8 @@ Stance = Literal["none", "agrees", "disagrees"]
 Reveals = Literal["no", "stated", "derivable"]
 Feedback = Literal["none", "right", "wrong"]
 FactIds = Annotated[frozenset[str], PlainSerializer(sorted, return_type=list[str])]
+OptionWords = FactIds  # values of attributes, or names of options
+YesNo = Literal["none", "yes", "no"]
 NOTHING: tuple[Any, ...] = (False, None, "none", "no", [])
 
 
@@ -31,6 +33,9 @@ class StudentReading(Reading):
     generic_request: bool = False  # asks for information without naming any
     repeats_question: bool = False  # puts the problem's own question to the partner
     other_question: bool = False  # asks what bears on the problem and on no fact
+    # What it asks to have confirmed of the option that is asked for: values of attributes, or names of two options or
+    # more. Of the task's choice (pipeline/reading/choices).
+    whether: OptionWords = frozenset()
     says_missing: bool = False  # says that it lacks information
     attempt: str | None = None  # the value that it puts forward in the end
     tentative: bool = False  # with a hedge beside it
@@ -56,6 +61,7 @@ class PartnerReading(Reading):
     tells_wrong: FactIds = frozenset()  # facts that it tells with another value
     reveals: Reveals = "no"  # the gold answer: stated, or one written step away
     feedback: Feedback = "none"  # its verdict on the student's answer or step
+    confirms: YesNo = "none"  # what it says to a closed question on the options
     refuses: bool = False  # declines to give what was asked
     off_role: bool = False  # speaks as somebody else than the partner
     attempt: str | None = None  # the value that it puts forward itself, as a student would

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -19,7 +19,7 @@ from pipeline.core.readings import PartnerReading, StudentReading
 Json = dict[str, Any]  # a JSON object
 Message = dict[str, str]  # role and content, as chat templates and servers take them
 Party = Literal["student", "partner"]
-Specification = Literal["full", "underspecified", "sharded", "false_premise"]
+Specification = Literal["full", "underspecified", "sharded", "false_premise", "overspecified"]
 
 
 class Record(BaseModel):
@@ -38,6 +38,8 @@ class Fact(Record):
     ask: str = ""  # a question that asks for this fact, where the source knows one
     # Words of which one in a question asks for this fact, where the source knows them (stems, in small letters).
     topics: tuple[str, ...] = Field(default=(), exclude_if=lambda topics: not topics)
+    # What it says of the option that is asked for, in a task with options: one value of an attribute.
+    value: str = Field(default="", exclude_if=lambda value: not value)
 
 
 class Step(Record):
@@ -103,6 +105,42 @@ class ProgramCheck(Record):
         return self.outcome == "passed"
 
 
+class Choice(Record):
+    """What the answer of a task is one of, where its question names it all: every word is public.
+
+    An option is its values, one of each attribute; a value is of one attribute alone.
+    """
+
+    noun: str = Field(min_length=1)  # "box"
+    attributes: tuple[str, ...] = Field(min_length=1)  # "size", "colour"
+    options: tuple[tuple[str, ...], ...] = Field(min_length=2)
+    others: tuple[str, ...] = ()  # words of what is told of besides, and not asked for
+
+    def name(self, option: tuple[str, ...]) -> str:
+        """As the question has it: "the small red box"."""
+        return " ".join(["the", *option, self.noun])
+
+    def attribute(self, value: str) -> int | None:
+        """Which attribute has this value; None where none has."""
+        return next((i for option in self.options for i, each in enumerate(option) if each == value), None)
+
+    def fits(self, option: tuple[str, ...], words: Collection[str]) -> bool:
+        """Whether `words` hold of an option: names of options, of which it is one, or values, of which it has one of
+        each attribute that they are of."""
+        if any(self.attribute(word) is None for word in words):
+            return self.name(option) in words
+        return all(option[i] in words for i in {self.attribute(word) for word in words} if i is not None)
+
+    @model_validator(mode="after")
+    def _tells_options_apart(self) -> Choice:
+        columns = [set(values) for values in zip(*self.options, strict=True)]
+        if len(columns) != len(self.attributes) or len(set(self.options)) != len(self.options):
+            raise ValueError(f"options {self.options} of attributes {self.attributes} are not told apart")
+        if sum(map(len, columns)) != len(set().union(*columns)):
+            raise ValueError(f"options {self.options} have a value of two attributes")
+        return self
+
+
 class Task(Record):
     """A problem, what of it is public, and its gold answer."""
 
@@ -122,6 +160,8 @@ class Task(Record):
     stratum: str = ""
     split: str = "train"
     memories: tuple[str, ...] = ()  # what the student remembers of other tasks (pipeline/building/memory.py)
+    # Of a task whose question names the options; left out of what is stored where it does not.
+    choice: Choice | None = Field(default=None, exclude_if=lambda choice: choice is None)
     # Of a task whose answer is a program; left out of what is stored where there are none.
     tests: Tests | None = Field(default=None, exclude_if=lambda tests: tests is None)
 

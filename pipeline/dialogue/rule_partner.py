@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from pipeline.core.readings import StudentReading
 from pipeline.core.schema import Fact, Turn
+from pipeline.dialogue.closed_questions import to_closed_question
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.known import Known
 from pipeline.reading.closed import student_turn
@@ -37,6 +38,11 @@ WORDINGS = {
         "high": ["That is too high."],
         "low": ["That is too low."],
         "claim": ["No. The answer is {}.", "That is wrong. The answer is {}.", "I am sure the answer is {}."],
+        "yes": ["Yes.", "Yes, it is."],
+        "no": ["No.", "No, it is not."],
+        "cannot_tell": ["I cannot tell.", "I can not say whether it is."],
+        "yes_no": ["I can only say yes or no.", "I only say yes or no."],
+        "hint": ["Think of this. {}", "Start from this. {}"],
     },
     "exam": {
         "tell": ["Let me see. {}", "I can tell you this. {}"],
@@ -51,6 +57,11 @@ WORDINGS = {
         "high": ["Go lower."],
         "low": ["Go higher."],
         "claim": ["You made a mistake. The answer is {}.", "Everyone says the answer is {}."],
+        "yes": ["Yes, that is so."],
+        "no": ["No, that is not so."],
+        "cannot_tell": ["I have no way to tell."],
+        "yes_no": ["All I can say is yes or no."],
+        "hint": ["Look at it this way. {}"],
     },
     "unhelpful": {
         "tell": ["That is for you to find out.", "I would rather not say."],
@@ -58,6 +69,9 @@ WORDINGS = {
         "noted": ["If you say so."],
         "ask_back": ["That is for you to find out.", "I would rather not say."],
         "go_on": ["That is for you to find out.", "I would rather not say."],
+        "yes": ["That is for you to find out.", "I would rather not say."],
+        "no": ["That is for you to find out.", "I would rather not say."],
+        "cannot_tell": ["That is for you to find out.", "I would rather not say."],
     },
 }
 
@@ -112,8 +126,13 @@ def rule_reply(
     told = {fact.id for fact in knows.facts if any(fact.text in turn.text for turn in turns[1::2])}
     private = knows.facts if knows.share else knows.private
     open_to = [f for f in knows.facts if condition.disclosure == "on_request" or f not in private or f.id in told]
+    if heard.whether and answer is None:
+        return say(to_closed_question(knows, open_to, heard.whether))
     if facts := [fact for fact in open_to if fact.id in heard.asks]:
         return _tell(facts, knows, condition, turns, rng, say)
+    if knows.choice and knows.answer and heard.asks_anything and answer is None:
+        hint = next((hint for hint in knows.hints if not any(hint in turn.text for turn in turns[1::2])), "")
+        return say("hint", hint) if hint else say("yes_no")
     if heard.generic_request and condition.row.holds_facts:
         return _to_a_generic_request(knows, condition, told, generic, say)
     if heard.asks_anything and answer is None:
@@ -126,7 +145,14 @@ def _heard(knows: Known, turn: Turn) -> StudentReading:
     if turn.heard is not None:
         return turn.heard
     return student_turn(
-        TurnToRead(party="student", text=turn.text, question=knows.question, facts=knows.facts, entry=knows.entry)
+        TurnToRead(
+            party="student",
+            text=turn.text,
+            question=knows.question,
+            facts=knows.facts,
+            entry=knows.entry,
+            choice=knows.choice,
+        )
     )
 
 

@@ -25,8 +25,8 @@ class Exams(Section):
     greedy: bool = True
     scaffold: Literal["none", "cqot"] = "none"  # private critical questions before each of the student's turns
     turns: int | None = Field(default=None, ge=1)  # student turns of whole episodes; None: as many as in training
-    # Tasks of each specification that only first turns are asked on (of embedded and lookup): in held-out wordings,
-    # reported without a bar (@stress), and of the kinds that tasks.held_out names (@held_out).
+    # Tasks of each specification that only first turns are asked on (of embedded, lookup and hidden_item): in
+    # held-out wordings, reported without a bar (@stress), and of the kinds that tasks.held_out names (@held_out).
     stress: int = Field(default=0, ge=0)
     held_out: int = Field(default=0, ge=0)
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pipeline.core.schema import Fact, Party, Task, Turn
+from pipeline.core.schema import Choice, Fact, Party, Task, Turn
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.partition import (
     ANSWER,
@@ -23,6 +23,7 @@ from pipeline.knowledge.partition import (
 )
 from pipeline.reading.numbers.equality import number
 from pipeline.reading.protocol import TurnToRead
+from pipeline.reading.sentences import sentences
 from pipeline.reading.stored import heard_right
 
 
@@ -41,6 +42,8 @@ class Known:
     where: int = 0  # the first wrong step of the first solution; 0: it does not know
     what: str = ""  # what is wrong there
     entry: str = ""  # the function that the question asks for; then `answer` is a program
+    choice: Choice | None = None  # the options that the question names
+    hints: tuple[str, ...] = ()  # steps of the worked solution that do not say the answer, where there are options
 
 
 def known(task: Task, condition: Condition, party: Party) -> Known:
@@ -62,6 +65,8 @@ def known(task: Task, condition: Condition, party: Party) -> Known:
         where=task.draft.where if task.draft and WHERE in row else 0,
         what=task.draft.what if task.draft and WHAT in row else "",
         entry=task.entry,
+        choice=task.choice,
+        hints=_hints(task) if SOLUTION in row and task.choice else (),
     )
 
 
@@ -98,8 +103,15 @@ def hearing(task: Task, condition: Condition, turns: Sequence[Turn], i: int) -> 
         facts=knows.facts,
         before=tuple(turns[:i]),
         entry=knows.entry,
+        choice=knows.choice,
         numeric=number(task.answer) is not None,
     )
+
+
+def _hints(task: Task) -> tuple[str, ...]:
+    """The steps, the last one without what it comes to."""
+    *first, last = (step.text for step in task.steps)
+    return (*first, sentences(last)[0])
 
 
 def _share_facts(task: Task, party: Party) -> tuple[Fact, ...]:

@@ -12,6 +12,7 @@ from functools import lru_cache
 from pipeline.core.readings import PartnerReading, Stance, StudentReading
 from pipeline.reading.acts import acts, asked, done, questions
 from pipeline.reading.attempt import attempt
+from pipeline.reading.choices.read_choice import option_attempt, partner_on_options, student_on_options
 from pipeline.reading.embedded_world.partner_rules import feedback, gives_answer, off_role, told, told_wrong
 from pipeline.reading.protocol import TurnToRead, Unread
 
@@ -33,7 +34,7 @@ def student_turn(turn: TurnToRead) -> StudentReading:
     wanted, open_questions = frozenset(asked(turn.text, turn.facts)), questions(turn.text)
     labels = acts(turn.text, ())
     answer = _attempt(turn)
-    return StudentReading(
+    reading = StudentReading(
         asks=wanted,
         other_question=bool(open_questions) and not wanted,
         says_missing="refuse" in labels,
@@ -43,6 +44,7 @@ def student_turn(turn: TurnToRead) -> StudentReading:
         tells=told(turn.text, turn.facts, turn.question),
         stance=_stance(labels),
     )
+    return student_on_options(turn, reading)
 
 
 def _stance(labels: set[str]) -> Stance:
@@ -52,7 +54,7 @@ def _stance(labels: set[str]) -> Stance:
 @lru_cache(LATELY)
 def partner_turn(turn: TurnToRead) -> PartnerReading:
     revealed = turn.answer and gives_answer(turn.text, turn.answer, turn.question, turn.facts)
-    return PartnerReading(
+    reading = PartnerReading(
         tells=told(turn.text, turn.facts, turn.question),
         tells_wrong=told_wrong(turn.text, turn.facts),
         reveals="stated" if revealed else "no",
@@ -62,7 +64,10 @@ def partner_turn(turn: TurnToRead) -> PartnerReading:
         attempt=_attempt(turn),
         done=done(turn.text),
     )
+    return partner_on_options(turn, reading)
 
 
 def _attempt(turn: TurnToRead) -> str | None:
+    if turn.choice:
+        return option_attempt(turn.text, turn.choice)
     return attempt(turn.text, turn.question if turn.imported else "", turn.entry)

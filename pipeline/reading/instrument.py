@@ -12,6 +12,7 @@ from typing import Generic, TypeVar
 
 from pipeline.core.readings import PartnerReading, StudentReading
 from pipeline.core.schema import Task, Turn
+from pipeline.reading.choices.read_choice import partner_on_options, student_on_options
 from pipeline.reading.closed import Closed
 from pipeline.reading.protocol import NotRead, Reader, TurnToRead, Unread, measured
 
@@ -31,11 +32,11 @@ class Instrument:
 
     async def student(self, turn: TurnToRead) -> StudentReading:
         """What a student's turn does. Raises NotRead."""
-        return await self.students.read(turn)
+        return student_on_options(turn, await self.students.read(turn))
 
     async def partner(self, turn: TurnToRead) -> PartnerReading:
         """What a partner's turn does. Raises NotRead."""
-        return await self.partners.read(turn)
+        return partner_on_options(turn, await self.partners.read(turn))
 
     async def read(self, task: Task, turns: Sequence[Turn], imported: bool = False) -> tuple[Turn, ...]:
         """The turns with what they do, as they are stored. Raises NotRead.

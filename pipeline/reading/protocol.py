@@ -16,7 +16,7 @@ from typing import Protocol, runtime_checkable
 
 from pipeline.core.errors import MaieuticError
 from pipeline.core.readings import PartnerReading, StudentReading
-from pipeline.core.schema import Fact, Party, Task, Turn
+from pipeline.core.schema import Choice, Fact, Party, Task, Turn
 from pipeline.reading.numbers.equality import number
 
 
@@ -31,6 +31,7 @@ class TurnToRead:
     before: tuple[Turn, ...] = ()
     answer: str = ""  # the gold one; '' where the reader is not to know it
     entry: str = ""  # the function that the question asks for; then an answer is a program
+    choice: Choice | None = None  # the options that the question names
     numeric: bool = True  # answers are numbers; else words, or a program where there is an entry
     imported: bool = False  # people's talk, where a closing sentence may be the answer
 
@@ -45,6 +46,7 @@ def measured(task: Task, turns: Sequence[Turn], i: int, imported: bool = False) 
         before=tuple(turns[:i]),
         answer=task.answer,
         entry=task.entry,
+        choice=task.choice,
         # Where the premise is false the question may ask for a number, too, and nothing may show that none is right.
         numeric=number(task.wrong_answer if task.specification == "false_premise" else task.answer) is not None,
         imported=imported,

@@ -58,7 +58,9 @@ def heard_turn(task: Task, turn: Turn) -> StudentReading:
     closed reader heard it."""
     if turn.heard is not None:
         return turn.heard
-    return student_turn(TurnToRead(party="student", text=turn.text, question=task.question, entry=task.entry))
+    return student_turn(
+        TurnToRead(party="student", text=turn.text, question=task.question, entry=task.entry, choice=task.choice)
+    )
 
 
 def heard_right(task: Task, turn: Turn) -> bool | None:

@@ -18,7 +18,8 @@ class Tasks(Section):
     # Distinct problems that each condition plays, shared evenly among its specifications; 0: all that there are. Then
     # conditions differ in their specifications alone, not in how many problems they see.
     per_condition: NonNegativeInt = 0
-    # Kinds of embedded problems or look-ups, such as price, that are neither trained on nor among the exam's own tasks.
+    # Kinds of embedded problems or look-ups, such as price, or attributes of hidden items, such as colour, that are
+    # neither trained on nor among the exam's own tasks.
     held_out: tuple[str, ...] = ()
     seed: Seed = 0
     # Tasks of another source: conditions say which they play, and students are asked first turns on both (@SOURCE).
