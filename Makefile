@@ -4,7 +4,7 @@ BIN := .venv/bin
 VLLM := .venv-vllm/bin
 VERIFIERS := .venv-verifiers/bin
 
-.PHONY: env demo test types unit test-slow test-vllm test-verifiers bench
+.PHONY: env demo real test types unit test-slow test-vllm test-verifiers bench
 
 env: .venv/installed
 
@@ -18,6 +18,11 @@ env: .venv/installed
 
 demo: env
 	$(BIN)/maieutic run configs/quickstart.yaml
+
+# A real pretrained model; where its wheel is missing, the first line says what to install.
+real: env
+	$(BIN)/maieutic base smollm2
+	$(BIN)/maieutic run configs/lookup_smollm2_small.yaml
 
 # vLLM's CPU build brings CUDA builds of what it needs only for images and sound; a CPU build of torch cannot load them.
 .venv-vllm/installed: pyproject.toml setup.py constraints.txt
