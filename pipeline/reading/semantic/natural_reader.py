@@ -23,8 +23,10 @@ from pipeline.core.resources import shipped
 from pipeline.reading.embedder import installed_model
 from pipeline.reading.programs import program
 from pipeline.reading.protocol import TurnToRead, Unread
+from pipeline.reading.semantic.features import stated
 from pipeline.reading.semantic.network import HEADS, PAIRS, ReadingNetwork
 from pipeline.reading.semantic.preparing import PreparedTurn, prepare
+from pipeline.reading.stated_answer import gives_away
 
 HUB_NAME = "sentence-transformers/all-MiniLM-L6-v2"
 NEAR = 0.8
@@ -146,17 +148,30 @@ def partner_reading(turn: TurnToRead, scores: Scores, least: dict[str, float]) -
     """What scores above their thresholds say. A fact that stands there word for word is told."""
     told = _word_for_word(turn) | {id for id, share in scores["tells"].items() if share > least["tells"]}
     wrong = {id for id, share in scores["tells_wrong"].items() if share > least["tells_wrong"]}
-    right, stated = _over(scores, least, "right", "wrong"), _over(scores, least, "stated", "derivable")
+    right = _over(scores, least, "right", "wrong")
     feedback: Feedback = "none" if right is None else "right" if right else "wrong"
-    reveals: Reveals = "no" if stated is None or not turn.answer else "stated" if stated else "derivable"
     return PartnerReading(
         tells=frozenset(told),
         tells_wrong=frozenset(wrong - told),
-        reveals=reveals,
+        reveals=_reveals(turn, scores, least),
         feedback=feedback,
         refuses=scores["refuses"] > least["refuses"],
         off_role=scores["off_role"] > least["off_role"],
     )
+
+
+def _reveals(turn: TurnToRead, scores: Scores, least: dict[str, float]) -> Reveals:
+    """A number is stated where the rule finds it told as a result, and nowhere where it does not stand."""
+    if not turn.answer:
+        return "no"
+    numeric = turn.numeric and not turn.entry
+    if numeric and gives_away(turn.text, turn.answer, turn.question):
+        return "stated"
+    stands = not numeric or stated([turn.answer]) <= stated([turn.text])
+    is_stated = _over(scores, least, "stated", "derivable")
+    if is_stated and stands:
+        return "stated"
+    return "derivable" if scores["derivable"] > least["derivable"] else "no"
 
 
 def _asked(shares: dict[str, float], least: float) -> frozenset[str]:

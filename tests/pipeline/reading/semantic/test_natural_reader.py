@@ -15,7 +15,8 @@ from pipeline.core.readings import PartnerReading, StudentReading
 from pipeline.core.schema import Fact, Turn
 from pipeline.reading.open_reader import open_reader
 from pipeline.reading.protocol import TurnToRead
-from pipeline.reading.semantic.natural_reader import NaturalReader, shipped_reader
+from pipeline.reading.semantic.natural_reader import NaturalReader, partner_reading, shipped_reader
+from pipeline.reading.semantic.network import PARTNER_HEADS
 
 NAMES = ("semantic", "cross_encoder")
 ROWS = read_turns(Path(__file__).parents[4] / "data" / "reading" / "test.jsonl")
@@ -118,6 +119,21 @@ def test_a_reader_of_another_version_is_refused(tmp_path: Path):
     save_file({name: weights[name] for name in list(weights)[1:]}, tmp_path / "weights.safetensors")
     with pytest.raises(ConfigError, match="another version"):
         NaturalReader(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "share", "reveals"),
+    [
+        ("So in all that makes 5 x 7 = 35 pens.", 0.1, "stated"),
+        ("It's thirty-five, yes.", 0.9, "stated"),
+        ("Yes, that's it exactly.", 0.9, "no"),
+        ("So in all that makes 5 x 8 = 40 pens.", 0.9, "no"),
+    ],
+)
+def test_a_number_that_a_partner_states_stands_there(text: str, share: float, reveals: str):
+    scores = dict.fromkeys(PARTNER_HEADS, 0.1) | {"stated": share, "tells": {}, "tells_wrong": {}}
+    least = dict.fromkeys([*PARTNER_HEADS, "tells", "tells_wrong"], 0.5)
+    assert partner_reading(turn(text, "partner"), scores, least).reveals == reveals
 
 
 # Below what was reached when the weights were made (docs/reading.md), by about an interval: what breaks shows here.
