@@ -48,6 +48,7 @@ class Source:
     has_steps: bool = False  # an expert's solution comes in steps
     has_first_solutions: bool = False  # a wrong solution stands in the question, and what is wrong there is known
     has_programs: bool = False  # answers are programs, which have to be run
+    has_options: bool = False  # questions name the options that the answer is one of (Task.choice)
     closed: bool = False  # all is said in the closed language of the embedded base
     kinds: tuple[str, ...] = ()  # of problems, that tasks.held_out may name
     has_base: bool = False  # `make` has tasks of split base, so many as `train` counts

@@ -59,6 +59,7 @@ SOURCE = Source(
     licence=Licence("mit", "The problems are procedural, made by this project (MIT)."),
     has_facts=True,
     has_steps=True,
+    has_options=True,
     closed=True,
     kinds=KINDS,
     unlike=unlike,
