@@ -86,7 +86,7 @@ def main() -> None:
     made = list(itertools.islice(hidden_item_tasks("exam", "underspecified"), TASKS))
     for stratum in ("easy", "hard"):
         tasks = [task for task in made if task.stratum == stratum]
-        print(f"{len(tasks)} {stratum} underspecified tasks, {TURNS} turns\n")
+        print(f"{len(tasks)} {stratum} underspecified tasks:\n")
         print(printed(oracle_table(tasks), tasks), end="\n\n")
 
 
