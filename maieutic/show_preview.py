@@ -162,6 +162,8 @@ def _print_costs(experiment: Experiment, tasks: list[Task], trials: dict[str, Tr
     students = len(experiment.examined) * len(experiment.seeds)
     console.print(Rule("what it takes, at most", style="dim"))
     console.print(_bounds(experiment, costs, students, exam_answers))
+    if "judge" in experiment.readers:
+        say("What the judge says of the turns that it reads is not in it.")
     if ahead := stages(experiment, costs, played, students * exam_answers):
         console.print(Rule("what it takes, as these dialogues went", style="dim"))
         console.print(estimate_table(experiment, ahead, rate_of(played)))

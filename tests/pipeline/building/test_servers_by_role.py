@@ -113,7 +113,9 @@ def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Pat
     with serving(servers["partner"].app()) as partner, serving(servers["judge"].app()) as judge:
         config.write_text(dump(experiment(tmp_path, partner, judge)))
         while not statuses or statuses[-1]:
-            statuses.append(CliRunner().invoke(app, ["build", str(config)]).exit_code)
+            called = CliRunner().invoke(app, ["build", str(config)])
+            statuses.append(called.exit_code)
+            assert not any(key in called.output for key in KEYS.values())
             assert len(statuses) < 9
     yield tmp_path / "run", servers, statuses
 
