@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 import torch
 from transformers import AutoModelForCausalLM
@@ -37,6 +38,7 @@ from pipeline.runs.store import read
 from pipeline.runs.usage import Usage
 from pipeline.tasks.loading import load_tasks
 
+LIBRARIES = 3 * 2**29  # bytes that the processes of one engine take besides; measured 1 GiB
 HERE = importlib.util.find_spec("vllm") is not None
 ENGINE, PLAIN, BASE = Engine(kind="vllm"), Engine(kind="transformers"), "data/base"
 
@@ -93,11 +95,13 @@ def test_two_models_run_beside_each_other_each_in_its_own_memory(tmp_path: Path)
     engines: list[Any] = [open_role(exp, name).model for name in roles]  # type: ignore[arg-type]
     assert engines[0].shared is not engines[1].shared
 
-    async def run() -> tuple[Counts, list[Any]]:
+    async def run() -> tuple[Counts, list[Any], int]:
         counts = await build(cell, tasks, [], casting.cast(cell), lambda: None)
-        return counts, [each.shared.engine.vllm_config for each in engines]
+        resident = sum(each.memory_full_info().uss for each in psutil.Process().children(recursive=True))
+        return counts, [each.shared.engine.vllm_config for each in engines], resident
 
-    counts, configs = asyncio.run(run())
+    counts, configs, resident = asyncio.run(run())
+    assert resident < 2 * (2**30 + LIBRARIES)
     assert (counts.made, counts.failed) == (8, 0)
     assert [config.model_config.max_model_len for config in configs] == [512, 512]
     assert [config.cache_config.kv_cache_memory_bytes for config in configs] == [2**30, 2**30]
