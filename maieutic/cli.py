@@ -195,6 +195,22 @@ def audit(target: Target, overrides: Overrides = None) -> None:
         raise typer.Exit(1 if any(check.verdict == "fail" for check in checks) else 0)
 
 
+@app.command()
+def view(
+    runs: Annotated[list[Path], typer.Argument(help="Run directories, such as runs/quickstart.", show_default=False)],
+    export: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Write the pages there instead; they open offline.", show_default=False),
+    ] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 is any that is free.")] = 8642,
+) -> None:
+    """Read the dialogues and exam cases of runs in a browser: filter, search, and set conditions beside each other."""
+    with _told():
+        from maieutic.view.show_runs import view_runs
+
+        view_runs(runs, export, port)
+
+
 @app.command("export")
 def export_(
     config: Config,

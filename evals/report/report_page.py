@@ -26,6 +26,7 @@ from pipeline.core.files import write_whole
 from pipeline.core.schema import Json
 from pipeline.datasets.rejection_sampling import kept
 from pipeline.experiment.experiment import Experiment, load
+from pipeline.judging.moves import MOVE_NAMES
 from pipeline.judging.outcome import final_answer, is_correct
 from pipeline.knowledge.records import Dialogue
 from pipeline.knowledge.view import view
@@ -42,15 +43,6 @@ BUDGETS = (
     "trained_tokens",
     "sampled_tokens",
 )
-MOVE_NAMES = {
-    "ask": "asks for a missing fact",
-    "ask_generic": "asks, naming nothing",
-    "ask_known": "asks for a fact that it has",
-    "ask_other": "asks something else",
-    "attempt": "answers",
-    "guess": "answers, hedging",
-    "other": "none of these",
-}
 
 
 def p_value(value: float | None) -> str:

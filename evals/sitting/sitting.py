@@ -236,6 +236,7 @@ class Sitting:
                     "sample": episode.sample,
                     "stop": episode.played.stop,
                     "turns": [[turn.party, turn.text] for turn in episode.played.turns],
+                    **_readings(episode.played.turns),
                 }
                 for episode in self._episodes
             ]
@@ -254,6 +255,16 @@ class Sitting:
         return await play(
             Episode(task=task, condition=condition, cast=cast, settings=settings, key=key, wording=wording)
         )
+
+
+def _readings(turns: Sequence[Turn]) -> dict[str, Any]:
+    """What was read and heard of them, to be stored; nothing where the closed reader reads them whenever asked."""
+    if all(turn.reading is None and turn.heard is None for turn in turns):
+        return {}
+    return {
+        name: [read.model_dump(mode="json") if read else None for read in of_turns]
+        for name, of_turns in (("readings", [t.reading for t in turns]), ("heard", [t.heard for t in turns]))
+    }
 
 
 def needs_real_model(experiment: Experiment) -> bool:

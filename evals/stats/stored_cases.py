@@ -16,10 +16,14 @@ def results(folder: Path) -> Tables:
     for file in sorted(folder.glob("seed-*.jsonl")):
         number = file.stem.removeprefix("seed-")
         if number.isdecimal():  # seed-1.episodes.jsonl holds what was said, not cases
-            cases[int(number)] = [
-                _case(file, i, line) for i, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1)
-            ]
+            cases[int(number)] = cases_of(file)
     return tabulate(cases)
+
+
+def cases_of(file: Path) -> list[Case]:
+    """Those of one student and seed. Raises StoreError with the line that is none."""
+    lines = file.read_text(encoding="utf-8").splitlines()
+    return [_case(file, i, line) for i, line in enumerate(lines, start=1)]
 
 
 def _case(file: Path, number: int, line: str) -> Case:

@@ -1,7 +1,8 @@
-"""Files that ship with the project: the embedded base, the figures of labellers, small data sets, configs."""
+"""Where files are that no run holds: what ships (the embedded base, small data sets, configs), and the user's cache."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 _INSTALLED = Path(__file__).resolve().parents[2]  # the checkout, or the folder that packages are installed into
@@ -14,3 +15,9 @@ def shipped(*parts: str) -> Path:
     """
     packaged = _INSTALLED / "maieutic" / parts[0]
     return (packaged if packaged.is_dir() else _INSTALLED / parts[0]).joinpath(*parts[1:])
+
+
+def user_cache() -> Path:
+    """Where maieutic keeps what it can make anew (XDG Base Directory Specification)."""
+    named = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return (named if named.is_absolute() else Path.home() / ".cache") / "maieutic"

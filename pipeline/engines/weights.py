@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from functools import lru_cache
 from pathlib import Path
 
-from pipeline.core.resources import shipped
+from pipeline.core.resources import shipped, user_cache
 from pipeline.core.schema import digest
 
 EMBEDDED = "embedded"  # the base that ships, of 1.5 M parameters
@@ -16,7 +15,7 @@ SMOLLM2 = "smollm2"  # a pretrained model, which `maieutic base smollm2` makes (
 
 def weights_at(model: str) -> str:
     """The directory, or the hub name, of a model as configs name it: `embedded` and `smollm2` are local bases."""
-    local = {EMBEDDED: shipped("data", "base"), SMOLLM2: _cache() / "maieutic" / "bases" / SMOLLM2}
+    local = {EMBEDDED: shipped("data", "base"), SMOLLM2: user_cache() / "bases" / SMOLLM2}
     return str(local.get(model, model))
 
 
@@ -26,12 +25,6 @@ def not_made(model: str) -> str:
     if weights_at(model) != place or Path(place).is_dir():
         return ""
     return f"the base {SMOLLM2!r} is not made here yet (it would be in {place}). Run: maieutic base {SMOLLM2}"
-
-
-def _cache() -> Path:
-    """Where programs keep what they can make anew (XDG Base Directory Specification)."""
-    named = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return named if named.is_absolute() else Path.home() / ".cache"
 
 
 @lru_cache(maxsize=64)

@@ -5,7 +5,16 @@ from __future__ import annotations
 from pipeline.core.readings import StudentReading
 from pipeline.core.schema import Task
 
-MOVES = ("ask", "ask_generic", "ask_known", "ask_other", "attempt", "guess", "other")
+MOVE_NAMES = {
+    "ask": "asks for a missing fact",
+    "ask_generic": "asks, naming nothing",
+    "ask_known": "asks for a fact that it has",
+    "ask_other": "asks something else",
+    "attempt": "answers",
+    "guess": "answers, hedging",
+    "other": "none of these",
+}
+MOVES = tuple(MOVE_NAMES)
 
 
 def move(task: Task, reading: StudentReading) -> str:

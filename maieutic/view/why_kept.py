@@ -1,0 +1,70 @@
+"""Why a condition's training data has a dialogue, or not: each rule of its rejection sampling, in a sentence."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import NamedTuple
+
+from maieutic.view.judged_talk import JudgedTalk
+from maieutic.view.queries import is_first_of_its_words, pass_rate
+from pipeline.datasets.learning_rules import LEARNING_RULES
+from pipeline.experiment.experiment import Experiment
+from pipeline.knowledge.condition import Condition
+
+
+class Verdict(NamedTuple):
+    """Of one condition that learns from the dialogue. `kept` is None where selection does not decide."""
+
+    condition_name: str
+    kept: bool | None
+    reasons: list[str]
+
+
+def verdicts(index: sqlite3.Connection, experiment: Experiment, row: sqlite3.Row, judged: JudgedTalk) -> list[Verdict]:
+    """Of the dialogue's own condition first, then of those that learn from its dialogues."""
+    own = row["condition"]
+    names = [own, *(name for name, one in experiment.conditions.items() if one.learns_from == own)]
+    return [_verdict(index, name, experiment.conditions[name], row, judged) for name in names]
+
+
+def _verdict(
+    index: sqlite3.Connection, name: str, condition: Condition, row: sqlite3.Row, judged: JudgedTalk
+) -> Verdict:
+    if not LEARNING_RULES[condition.method].selects:
+        return Verdict(
+            name, None, [f"method {condition.method}: rejection sampling does not choose what it learns from"]
+        )
+    rules = [_ends_well(condition, judged)]
+    if condition.keep == "grounded":
+        grounded = judged.survey.is_grounded
+        rules.append((grounded, "every needed fact was known or told before the final answer" if grounded else
+                      "keep: grounded, and a needed fact was never known"))  # fmt: skip
+    if condition.violations == "drop":
+        broken = ", ".join(sorted(judged.violations))
+        rules.append((not broken, f"violations: drop, and the partner did: {broken}" if broken else
+                      "the partner kept to its knowledge"))  # fmt: skip
+    if condition.pass_rate != (0.0, 1.0):
+        (low, high), rate = condition.pass_rate, pass_rate(index, row)
+        rules.append(
+            (
+                low <= rate <= high,
+                f"{rate:.0%} of this task's dialogues end right, pass_rate asks for {low:g} to {high:g}",
+            )
+        )
+    kept = all(holds for holds, _ in rules)
+    if kept and not condition.learns_from and not is_first_of_its_words(index, row):
+        kept = False
+        rules.append((False, "another dialogue of this task, seed and round has the same words, and stands for it"))
+    return Verdict(name, kept, [reason for holds, reason in rules if holds == kept])
+
+
+def _ends_well(condition: Condition, judged: JudgedTalk) -> tuple[bool, str]:
+    match condition.selection:
+        case "none":
+            return True, "selection: none keeps a dialogue however it ended"
+        case "agreement":
+            agrees = judged.survey.agrees
+            return agrees, f"selection: agreement, and the parties end {'on one answer' if agrees else 'apart'}"
+        case _:
+            ends = {"right": "right", "wrong": "wrong", "none": "missing"}[judged.outcome]
+            return judged.outcome == "right", f"selection: outcome, and the student's final answer is {ends}"

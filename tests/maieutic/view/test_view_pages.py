@@ -1,0 +1,209 @@
+"""`maieutic view` over HTTP: what is filtered, shown, refused, and that nothing of a run is written to."""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+from urllib.error import HTTPError
+from urllib.parse import urlencode, urljoin
+from urllib.request import Request, urlopen
+
+import pytest
+
+from maieutic.view.queries import PAGE
+from maieutic.view.show_runs import shown_runs
+from maieutic.view.talk_index import TalkIndex
+from pipeline.core.errors import RunError
+from pipeline.datasets.rejection_sampling import kept
+from pipeline.judging.outcome import is_correct
+from pipeline.judging.violations import violations
+from pipeline.knowledge.known import known
+from pipeline.knowledge.view import view
+from pipeline.runs.dialogue_pool import dialogues_path
+from pipeline.runs.store import StoreError
+from tests.maieutic.view.shown_run import HOSTILE, dialogues, said_by_the_student, served, shown_run
+
+
+class Answer(NamedTuple):
+    text: str
+    headers: dict[str, str]
+    status: int = 200
+
+
+class Site(NamedTuple):
+    address: str
+    path: Path  # of the run
+
+    def get(self, path: str, **query: str) -> Answer:
+        return get(urljoin(self.address, path) + (f"?{urlencode(query)}" if query else ""))
+
+    def total(self, page: str = "/dialogue", **query: str) -> int:
+        found = re.search(r'id="total">([\d,]+)<', self.get(page, **query).text)
+        assert found
+        return int(found[1].replace(",", ""))
+
+
+def get(address: str, host: str = "") -> Answer:
+    try:
+        with urlopen(Request(address, headers={"Host": host} if host else {})) as answer:
+            return Answer(answer.read().decode(), dict(answer.headers))
+    except HTTPError as error:
+        with error:
+            return Answer(error.read().decode(), dict(error.headers), error.code)
+
+
+def digests(path: Path) -> dict[str, str]:
+    files = sorted(file for file in path.rglob("*") if file.is_file())
+    return {str(file): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    folder = tmp_path_factory.mktemp("view")
+    run = shown_run(folder / "run")
+    with served([run], folder / "index.sqlite") as address:
+        yield Site(address, run.path)
+
+
+def test_a_filter_finds_what_the_pipeline_itself_judges_so(site: Site) -> None:
+    made = dialogues(site.path)
+    conditions = shown_runs([site.path])[0].experiment.conditions
+    assert site.total() == len(made)
+    assert site.total(condition="facts", seed="2") == sum(d.condition_name == "facts" and d.seed == 2 for d in made)
+    assert site.total(outcome="right") == sum(map(is_correct, made)) > 0
+    assert site.total(kept="1") == sum(kept(d, conditions[d.condition_name]) for d in made) > 0
+    assert site.total(specification="full", condition="blind") == 8
+    kinds = Counter(kind for d in made for kind in {violation.kind for violation in violations(d)})
+    for kind, count in kinds.items():
+        assert site.total(violation=kind) == count
+    assert site.total(act="student_ask") + site.total(asking="missed") > 0
+    assert site.total(asking="asked", act="student_ask") == site.total(act="student_ask")
+
+
+def test_pages_of_a_list_hold_each_dialogue_once(site: Site) -> None:
+    made, pages = dialogues(site.path), -(-site.total() // PAGE)
+    texts = [site.get("/dialogue", page=str(page + 1)).text for page in range(pages)]
+    found = [id for text in texts for id in re.findall(r'href="/dialogue/0/(\w+)', text)]
+    assert sorted(found) == sorted(one.id for one in made)
+
+
+def test_a_search_takes_words_phrases_and_whatever_else_is_typed(site: Site) -> None:
+    first = dialogues(site.path)[0]
+    assert 0 < site.total(q=f'"{first.turns[0].text}"') < site.total()
+    assert site.total(q=first.task.id) > 0 == site.total(q="zzzz")
+    assert site.total(q="  \" ' ) * ( : -") == site.total()
+    assert site.total(q='OR NEAR( "said:" ^x {a}') == 0
+
+
+def test_a_page_has_both_views_and_what_only_the_partner_knew(site: Site) -> None:
+    run = shown_runs([site.path])[0]
+    for one in dialogues(site.path)[::7]:
+        text = html.unescape(site.get(f"/dialogue/0/{one.id}").text)
+        student = view(one.task, one.condition, one.turns, "student", run.experiment.prompts("student"))
+        partner = view(one.task, one.condition, one.turns, "partner", run.experiment.partner_prompts(one.condition))
+        for message in (*student, *partner):
+            for piece in message["content"].split("\n\n"):
+                assert piece in text
+        for fact in known(one.task, one.condition, "partner").private:
+            assert fact.text in text
+        assert "Why it was kept, or not" in text
+
+
+def test_two_conditions_stand_beside_each_other_on_the_same_task_and_seed(site: Site) -> None:
+    page = site.get("/pairs", a="0:volunteer", b="0:facts", by="asking").text
+    cells = re.findall(r'<a href="(/pairs\?[^"]*cell[^"]*)">(\d+)</a>', page)
+    two = [one for one in dialogues(site.path) if one.condition_name in ("volunteer", "facts")]
+    made = Counter((one.task.id, one.seed) for one in two)
+    assert sum(int(count) for _, count in cells) == sum(count == 2 for count in made.values())
+    link, count = next((link, int(count)) for link, count in cells)
+    pairs = re.findall(r'<a class="row pair" href="([^"]+)"', site.get(html.unescape(link)).text)
+    assert len(pairs) == count
+    both = site.get(html.unescape(pairs[0])).text
+    assert both.count('<article class="column">') == 2 and "volunteer</a>" in both and "facts</a>" in both
+
+
+def test_a_student_stands_beside_itself_before_training_with_its_exam_cases(site: Site) -> None:
+    page = site.get("/training", a="0:base", b="0:facts").text
+    pair = re.search(r'<a class="row pair" href="([^"]+)"', page)
+    assert pair
+    both = html.unescape(site.get(html.unescape(pair[1])).text)
+    assert "The answer is 5." in both and "How many" in both and "here they part" in both
+    missed = [site.total("/exam", condition=name, asking="missed") for name in ("base", "facts")]
+    assert missed[0] > 0 == missed[1]
+    cases = site.get("/cases", metric="ask_needed", condition="facts").text
+    assert "ask_needed" in cases and "premature" not in re.sub(r"<select.*?</select>", "", cases, flags=re.DOTALL)
+
+
+@pytest.mark.parametrize("letters", [100_000, pytest.param(10_000_000, marks=pytest.mark.slow)])
+def test_text_of_a_model_is_shown_as_text(tmp_path: Path, letters: int) -> None:
+    run = shown_run(tmp_path / "run")
+    told = said_by_the_student(run.path, "facts", HOSTILE + "x" * letters)
+    with served([run], tmp_path / "index.sqlite") as address:
+        site = Site(address, run.path)
+        pages = [site.get(f"/dialogue/0/{told.id}"), site.get("/dialogue", q="hacked"), site.get("/pairs")]
+        for page in pages:
+            assert len(page.text) < 500_000
+            assert "<script>window" not in page.text and "<img" not in page.text and "<svg" not in page.text
+            assert not re.search("[\x00-\x08\x0b-\x1f\u202e]", page.text)
+            assert "script-src 'self'" in page.headers["Content-Security-Policy"]
+        assert "&lt;script&gt;" in pages[0].text and "␛[31mred" in pages[0].text and "‹U+202E›" in pages[0].text
+        assert "שלום עולם {{ 7 * 7 }}" in pages[0].text
+        whole = re.search(r'href="(/text/[^"]+)"', pages[0].text)
+        assert whole
+        text = site.get(whole[1])
+        assert text.text == HOSTILE + "x" * letters and text.headers["Content-Type"] == "text/plain; charset=utf-8"
+        assert text.headers["X-Content-Type-Options"] == "nosniff"
+
+
+def test_nothing_of_a_run_is_written_to_and_nobody_else_may_read_it(site: Site) -> None:
+    before = digests(site.path)
+    for page in ("/", "/dialogue", "/exam", "/pairs", "/training", "/cases"):
+        assert site.get(page).status == 200
+    assert digests(site.path) == before
+    assert get(f"{site.address}/dialogue", host="evil.example").status == 403
+    assert get(f"{site.address}/dialogue", host="localhost:9").status == 200
+    unknown = ("/dialogue/0/none", "/dialogue/9/none", "/same/none", "/text/dialogue/0/x/1/text")
+    for lost in (*unknown, "/file/pages.py", "/file/..%2fpages.py"):
+        answer = site.get(lost)
+        assert answer.status == 404 and "Content-Security-Policy" in answer.headers
+
+
+def test_an_index_follows_files_that_grow_and_files_that_are_replaced(tmp_path: Path) -> None:
+    run = shown_run(tmp_path / "run")
+    file = dialogues_path(run.path, "facts")
+    lines = file.read_bytes().splitlines(keepends=True)
+
+    def indexed() -> list[str]:
+        index = TalkIndex([run], tmp_path / "index.sqlite")
+        index.update()
+        connection = index.connect()
+        asked = "SELECT id FROM talks WHERE condition = 'facts' AND kind = 'dialogue' ORDER BY n"
+        rows = connection.execute(asked).fetchall()
+        connection.close()
+        return [row["id"] for row in rows]
+
+    ids = [json.loads(line)["id"] for line in lines]
+    file.write_bytes(b"".join(lines[:3]) + lines[3][:40])
+    assert indexed() == ids[:3]
+    file.write_bytes(b"".join(lines))
+    assert indexed() == indexed() == ids
+    file.write_bytes(b"".join(reversed(lines)))
+    assert indexed() == ids[::-1]
+    file.unlink()
+    assert indexed() == []
+
+
+def test_what_cannot_be_shown_is_said_with_its_file(tmp_path: Path) -> None:
+    run = shown_run(tmp_path / "run")
+    with pytest.raises(RunError, match=r"no config\.yaml here"):
+        shown_runs([tmp_path])
+    file = dialogues_path(run.path, "facts")
+    file.write_text(file.read_text() + "{}\n")
+    with pytest.raises(StoreError, match=r"facts\.jsonl:\d+: not a Dialogue"):
+        TalkIndex([run], tmp_path / "index.sqlite").update()
