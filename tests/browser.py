@@ -56,9 +56,9 @@ class Browser:
     def open(self, address: str) -> None:
         """Go there, and wait until it is loaded."""
         self.do("Page.navigate", url=address)
-        self._loaded()
+        self.loaded()
 
-    def _loaded(self) -> None:
+    def loaded(self) -> None:
         while (message := self._next()).get("method") != "Page.loadEventFired":
             self._note(message)
 
@@ -76,12 +76,12 @@ class Browser:
             self.do("Input.dispatchKeyEvent", type="keyDown", key=key, text=said, windowsVirtualKeyCode=code)
             self.do("Input.dispatchKeyEvent", type="keyUp", key=key, windowsVirtualKeyCode=code)
         if loads:
-            self._loaded()
+            self.loaded()
 
     def click(self, selector: str) -> None:
         """On a link or button that opens a page."""
         self.js(f"document.querySelector({json.dumps(selector)}).click()")
-        self._loaded()
+        self.loaded()
 
     def size(self, width: int, height: int = 900, dark: bool = False) -> None:
         metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}

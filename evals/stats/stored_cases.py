@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from evals.metrics.case import Case
+from evals.metrics.case_file import cases_of
 from evals.stats.intervals import Tables, tabulate
-from pipeline.runs.store import StoreError
 
 
 def results(folder: Path) -> Tables:
@@ -18,18 +17,3 @@ def results(folder: Path) -> Tables:
         if number.isdecimal():  # seed-1.episodes.jsonl holds what was said, not cases
             cases[int(number)] = cases_of(file)
     return tabulate(cases)
-
-
-def cases_of(file: Path) -> list[Case]:
-    """Those of one student and seed. Raises StoreError with the line that is none."""
-    lines = file.read_text(encoding="utf-8").splitlines()
-    return [_case(file, i, line) for i, line in enumerate(lines, start=1)]
-
-
-def _case(file: Path, number: int, line: str) -> Case:
-    try:
-        return Case(**json.loads(line))
-    except (ValueError, TypeError) as error:
-        raise StoreError(
-            f"{file}:{number}: not a case of an exam ({error}). Delete the file; `maieutic eval` makes it again."
-        ) from None

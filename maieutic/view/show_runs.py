@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from maieutic.view.export_pages import export_pages
@@ -24,6 +25,7 @@ def view_runs(paths: Sequence[Path], folder: Path | None, port: int) -> None:
     """Serve the pages of runs until one stops it, or write them into a folder."""
     index = TalkIndex(shown_runs(paths))
     if folder is None:
-        serve(index, port)
+        with suppress(KeyboardInterrupt):  # which is how one ends it
+            serve(index, port)
     else:
         say(f"Open {export_pages(index, folder)}")

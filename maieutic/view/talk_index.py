@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 
 import maieutic
-from evals.stats.stored_cases import cases_of
+from evals.metrics.case_file import cases_of
 from maieutic.view.judged_talk import judge_talk
 from maieutic.view.read_talks import READINGS, Kind, ShownRun, Talk
 from pipeline.core.resources import user_cache
@@ -126,7 +126,8 @@ class TalkIndex:
         )  # fmt: skip
         shown = {"n": n, "question": task.question, "said": first, "final": judged.final, "gold": task.answer}
         _insert(to, "shown", {key: text[:SHOWN] if isinstance(text, str) else text for key, text in shown.items()})
-        _insert(to, "readings", {"n": n, "readings": READINGS.dump_json([turn.reading for turn in dialogue.turns])})
+        read = [turn.reading for turn in dialogue.turns if turn.reading is not None]  # all are read
+        _insert(to, "readings", {"n": n, "readings": READINGS.dump_json(read)})
         marks = [f"act:{act}" for act in judged.acts] + [f"violation:{kind}" for kind in judged.violations]
         to.executemany("INSERT INTO marks VALUES (?, ?)", [(mark, n) for mark in marks])
         said = "\n".join([task.id, task.full_question, *(turn.text[:SEARCHED] for turn in dialogue.turns)])

@@ -18,8 +18,8 @@ from pipeline.core.schema import digest
 from pipeline.datasets.card_figures import audit, counts, rates
 from pipeline.datasets.card_words import DISCLOSURE, LEARN, MANNER, MEMORY, SELECTION, VOICES
 from pipeline.datasets.condition_rows import records_of
-from pipeline.datasets.formats import A_ROW, Format
-from pipeline.datasets.learning_rules import LEARNING_RULES
+from pipeline.datasets.formats import A_ROW
+from pipeline.datasets.learning_rules import LEARNING_RULES, Format
 from pipeline.datasets.survey import Survey
 from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.experiment.experiment import Experiment, dump

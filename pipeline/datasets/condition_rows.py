@@ -12,7 +12,8 @@ from typing import NamedTuple
 from pipeline.building.turn_values import has_turn_values
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Task
-from pipeline.datasets.formats import SELECTED, Format
+from pipeline.datasets.formats import SELECTED
+from pipeline.datasets.learning_rules import Format
 from pipeline.datasets.rejection_sampling import keeps, learnable, selected
 from pipeline.datasets.rows import (
     Row,

@@ -22,8 +22,8 @@ from pipeline.core.files import write_whole, written_whole
 from pipeline.datasets.card import card
 from pipeline.datasets.condition_rows import NotExportable, check_exportable, condition_rows
 from pipeline.datasets.dataset_files import dataset_path, write_rows
-from pipeline.datasets.formats import FORMATS, Format
-from pipeline.datasets.learning_rules import LEARNING_RULES
+from pipeline.datasets.formats import FORMATS
+from pipeline.datasets.learning_rules import LEARNING_RULES, Format
 from pipeline.datasets.rows import Row
 from pipeline.datasets.survey import Survey, surveyed
 from pipeline.experiment.experiment import Experiment

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from datasets import Features, List, Value
 
-Format = Literal["sft", "prompt_completion", "preference", "unpaired_preference", "prompt_only", "privileged_context"]
+from pipeline.datasets.learning_rules import Format
+
 _MESSAGES = List({"role": Value("string"), "content": Value("string")})
 _WHENCE = {
     "id": Value("string"),

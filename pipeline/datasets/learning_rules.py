@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-from pipeline.datasets.formats import Format
 from pipeline.knowledge.condition import Method
+
+Format = Literal["sft", "prompt_completion", "preference", "unpaired_preference", "prompt_only", "privileged_context"]
 
 
 class LearningRule(NamedTuple):

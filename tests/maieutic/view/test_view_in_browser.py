@@ -64,7 +64,7 @@ def test_a_filter_that_is_chosen_is_shown_at_once(seen: Seen) -> None:
     assert "should have asked" in page.js("document.querySelector('ol.talks').innerText")
     page.js("document.querySelector('select[name=outcome]').value = 'wrong'")
     page.js("document.querySelector('select[name=outcome]').dispatchEvent(new Event('change', {bubbles: true}))")
-    page._loaded()
+    page.loaded()
     assert "asking=missed" in page.js("location.search") and "outcome=wrong" in page.js("location.search")
 
 
