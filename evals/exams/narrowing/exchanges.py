@@ -85,9 +85,9 @@ def _told(task: Task, left: Left, does: StudentReading, says: PartnerReading) ->
     values = {fact.value for fact in task.facts if fact.id in says.tells and fact.value}
     left = frozenset(option for option in left if choice.fits(option, values))
     if does.attempt is not None and says.feedback != "none":
-        words, holds = {does.attempt}, says.feedback == "right"
-    elif does.attempt is None and does.whether and says.confirms != "none":
-        words, holds = set(does.whether), says.confirms == "yes"
-    else:
-        return left
-    return frozenset(option for option in left if choice.fits(option, words) == holds)
+        holds = says.feedback == "right"
+        return frozenset(option for option in left if (choice.name(option) == does.attempt) == holds)
+    if does.attempt is None and does.whether and says.confirms != "none":
+        holds = says.confirms == "yes"
+        return frozenset(option for option in left if choice.fits(option, does.whether) == holds)
+    return left

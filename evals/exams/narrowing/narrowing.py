@@ -224,10 +224,10 @@ def of_no(task: Task, said: Sequence[Exchange]) -> Iterator[tuple[str, float]]:
     """What follows a no. An option that was possible once is so by chance as often as options are left."""
     assert task.choice is not None
     for before, each in itertools.pairwise(said):
-        words = {each.does.attempt} if each.does.attempt else each.does.whether
-        if before.told_no and words:
-            named = {word for word in words if word is not None}
-            yield "uptake_no_raw", float(any(task.choice.fits(option, named) for option in each.before))
+        name, words = each.does.attempt, each.does.whether
+        if before.told_no and (name or words):
+            fits = [task.choice.name(o) == name if name else task.choice.fits(o, words) for o in each.before]
+            yield "uptake_no_raw", float(any(fits))
             yield "uptake_no_chance", len(each.before) / len(said[0].before)
 
 

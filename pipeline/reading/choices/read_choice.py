@@ -1,12 +1,14 @@
 """What a turn says of the options that a question names, by their own words: exact, since the task has them all.
 
-It goes beside every reader of turns. Which option a turn puts forward, and what a closed question asks to have
-confirmed ("Is it red?", "Is it the small red box or the large blue box?"), is read here; open questions, stance and all
-else stay with the reader. "Is it the small red box?" names one option: it is an attempt, as "Is it 12?" is.
+It goes beside every reader of turns. Known words are read here: which option a turn puts forward, what a closed
+question asks to have confirmed ("Is it red?", "Is it the small red box or the large blue box?"), and an open question
+that names an attribute ("What colour is it?"). A question in other words ("How big is it?", "What am I missing?") stays
+with the reader, and so do stance and all else. One that has only words of the problem's own question repeats that. "Is
+it the small red box?" names one option: it is an attempt, as "Is it 12?" is.
 
-Read is what has no "not" in it and supposes nothing. A question is closed where no question word stands in it. Of two
-closed questions, or two attempts, in one turn the last counts. A sentence about something else that the task tells of
-("Is Omar's hat in the small red box?") says nothing of the option that is asked for.
+A question is closed where no question word stands in it. What has a "not" in it, or supposes something, puts nothing
+forward. Of two closed questions, or two attempts, in one turn the last counts. A sentence about something else that the
+task tells of ("Is Omar's hat in the small red box?") says nothing of the option that is asked for.
 """
 
 from __future__ import annotations
@@ -18,10 +20,12 @@ from pipeline.core.readings import PartnerReading, StudentReading, YesNo
 from pipeline.core.schema import Choice
 from pipeline.reading.numbers.equality import equal
 from pipeline.reading.protocol import TurnToRead
-from pipeline.reading.sentences import sentences
+from pipeline.reading.sentences import content_words, sentences
 
 _SAYS_NOT = re.compile(r"\b(?:not|never|neither|nor|cannot|doubt|wrong)\b|n't\b", re.I)
 _SUPPOSES = re.compile(r"^(?:and |but |so )?(?:if|what if|suppose|imagine|assume)\b", re.I)
+_REQUEST = re.compile(r"\b(?:tell me|let me know|give me|(?:need|want|like) to know|please)\b", re.I)
+_ANSWER = re.compile(r"\banswer is (.+?)[.!?]*$", re.I)
 _OPEN = re.compile(r"\b(?:what|which|where|who|whose|why|how)\b", re.I)
 _YES, _NO = re.compile(r"(?:yes|yeah|yep)\b", re.I), re.compile(r"(?:no|nope|nah)\b", re.I)
 
@@ -30,29 +34,62 @@ def student_on_options(turn: TurnToRead, reading: StudentReading) -> StudentRead
     """The reading with what the turn says of the options; the same where the task has none, and the second time."""
     if turn.choice is None:
         return reading
-    spoken = _spoken(turn.text, turn.choice)
-    whether = closed_question(turn.text, turn.choice)
-    tried = option_attempt(turn.text, turn.choice)
-    asks_more = any(
-        part.endswith("?") and not _asks_whether(part, turn.choice) and not _put_forward(part, turn.choice)
-        for part in spoken
-    )
-    asks, other = reading.asks, reading.other_question
-    if whether or (tried and not asks_more):
-        confirmed = _facts_of(whether, turn)
-        asks = asks | confirmed if asks_more else confirmed if whether else asks
-        other = other if asks_more else bool(whether) and not confirmed
+    whether, tried = closed_question(turn.text, turn.choice), option_attempt(turn.text, turn.choice)
     attempt = tried or (None if whether else _settled(reading.attempt, turn.choice))
-    update = {"asks": asks, "other_question": other, "whether": whether, "attempt": attempt}
-    return reading.model_copy(update=update | {"tentative": reading.tentative and attempt is not None})
+    update: dict[str, object] = {"whether": whether, "attempt": attempt, "tells": _told(turn)[0]}
+    update["tentative"] = reading.tentative and attempt is not None
+    return reading.model_copy(update=update | _questions(turn, reading, whether))
+
+
+def _questions(turn: TurnToRead, reading: StudentReading, whether: frozenset[str]) -> dict[str, object]:
+    """What the turn asks for: by known words, and as the reader has it where a question is in others."""
+    choice, unknown = turn.choice, list[str]()
+    assert choice is not None
+    asks, repeats = _facts_of(whether, turn), False
+    other = bool(whether) and not asks
+    for part in filter(_asks, _sentences(turn.text)):
+        of_others = _is_of_others(part, choice)
+        if not of_others and (_asks_whether(part, choice) or _put_forward(part, choice)):
+            continue
+        if named := [name for name in choice.attributes if _stands(name, part.replace("color", "colour"))]:
+            wanted = _facts_on(named, turn, of_others)
+            asks, other = asks | wanted, other or not wanted
+        elif not of_others and content_words(part) - {"one"} <= content_words(sentences(turn.question)[-1]):
+            repeats = True
+        else:
+            unknown.append(part)
+    if not unknown:
+        return {"asks": asks, "other_question": other, "repeats_question": repeats, "generic_request": False}
+    read = bool(reading.asks) or reading.generic_request or reading.repeats_question
+    return {
+        "asks": asks | reading.asks,
+        # Whatever a question is about, it is one.
+        "other_question": other or reading.other_question or (not read and any(p.endswith("?") for p in unknown)),
+        "repeats_question": repeats or reading.repeats_question,
+    }
+
+
+def _told(turn: TurnToRead) -> tuple[frozenset[str], frozenset[str]]:
+    """The facts that it states, word for word or by their value, and those that it states with another value."""
+    choice = turn.choice
+    assert choice is not None
+    right, rest = {fact.id for fact in turn.facts if fact.text in turn.text}, turn.text
+    for fact in turn.facts:
+        rest = rest.replace(fact.text, " ")
+    values = {value for part in _spoken(rest, choice) if _states(part, choice) for value in values_in(part, choice)}
+    by_value = {fact.id for fact in turn.facts if fact.value in values}
+    columns = {choice.attribute(value) for value in values}
+    other = {fact.id for fact in turn.facts if fact.value and choice.attribute(fact.value) in columns}
+    return frozenset(right | by_value), frozenset(other - right - by_value)
 
 
 def partner_on_options(turn: TurnToRead, reading: PartnerReading) -> PartnerReading:
-    """The same of a partner's turn: an option that it puts forward, and its yes or no to a closed question."""
+    """The same of a partner's turn: what it tells, an option that it puts forward, yes or no to a closed question."""
     if turn.choice is None:
         return reading
     attempt = option_attempt(turn.text, turn.choice)
-    update: dict[str, object] = {"attempt": attempt}
+    told, wrong = _told(turn)
+    update: dict[str, object] = {"attempt": attempt, "tells": told, "tells_wrong": wrong}
     if attempt is not None and turn.answer and equal(attempt, turn.answer):
         update["reveals"] = "stated"
     elif reading.reveals == "stated":  # where it stands among others it is not stated as the answer
@@ -86,8 +123,19 @@ def values_in(text: str, choice: Choice) -> list[str]:
 
 def _spoken(text: str, choice: Choice) -> list[str]:
     """The sentences that may speak of the option that is asked for."""
-    parts = [line for block in sentences(text) for line in block.splitlines() if line.strip()]
-    return [part for part in parts if not any(_stands(word, part) for word in choice.others)]
+    return [part for part in _sentences(text) if not _is_of_others(part, choice)]
+
+
+def _sentences(text: str) -> list[str]:
+    return [line for block in sentences(text) for line in block.splitlines() if line.strip()]
+
+
+def _asks(sentence: str) -> bool:
+    return sentence.endswith("?") or _REQUEST.search(sentence) is not None
+
+
+def _is_of_others(sentence: str, choice: Choice) -> bool:
+    return any(_stands(word, sentence) for word in choice.others)
 
 
 def _asks_whether(sentence: str, choice: Choice) -> frozenset[str]:
@@ -101,7 +149,15 @@ def _put_forward(sentence: str, choice: Choice) -> str | None:
     if _SAYS_NOT.search(sentence) or _SUPPOSES.search(sentence):
         return None
     names = _names(sentence, choice)
+    if not names and (said := _ANSWER.search(sentence)):
+        return _settled(said[1], choice)  # what is no option is an attempt, too, and a wrong one
     return names[0] if len(names) == 1 else None
+
+
+def _states(sentence: str, choice: Choice) -> bool:
+    """Whether it says something of the item, and names no options."""
+    says = not _SAYS_NOT.search(sentence) and not _SUPPOSES.search(sentence) and not _asks(sentence)
+    return says and not _names(sentence, choice)
 
 
 def _names(sentence: str, choice: Choice) -> list[str]:
@@ -118,6 +174,15 @@ def _facts_of(words: frozenset[str], turn: TurnToRead) -> frozenset[str]:
     assert turn.choice is not None
     columns = {turn.choice.attribute(word) for word in words} - {None}
     return frozenset(f.id for f in turn.facts if f.value and turn.choice.attribute(f.value) in columns)
+
+
+def _facts_on(attributes: list[str], turn: TurnToRead, about_others: bool) -> frozenset[str]:
+    """The facts on these attributes, by the questions that they know: of the item, or of what is told besides."""
+    return frozenset(
+        fact.id
+        for fact in turn.facts
+        if bool(fact.value) != about_others and any(_stands(name, fact.ask) for name in attributes)
+    )
 
 
 def _settled(attempt: str | None, choice: Choice) -> str | None:

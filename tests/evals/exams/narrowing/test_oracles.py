@@ -1,5 +1,6 @@
 """Scripts reach the ceiling of their own partner, and gain where it knows what they ask for, and only there."""
 
+import asyncio
 import itertools
 import math
 from statistics import mean
@@ -8,7 +9,13 @@ import pytest
 
 from evals.exams.narrowing.exchanges import is_found, tried
 from evals.exams.narrowing.oracles import ceiling, oracle_table, printed, talks
-from evals.exams.narrowing.policies import BEST, POLICIES
+from evals.exams.narrowing.policies import BEST, POLICIES, Scripts
+from pipeline.dialogue.episode import Cast, Episode
+from pipeline.dialogue.turn_taking import play
+from pipeline.experiment.settings import DialogueSettings
+from pipeline.judging.violations import violations
+from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.records import Dialogue
 from pipeline.tasks.hidden_item.hidden_item_tasks import hidden_item_tasks
 
 TASKS = list(itertools.islice(hidden_item_tasks("exam", "underspecified"), 30))
@@ -62,3 +69,23 @@ def test_the_table_has_every_script_and_the_ceiling():
     table = oracle_table(TASKS[:4])
     text = printed(table, TASKS[:4])
     assert text.count("\n") == len(POLICIES) + 2 and text.count("**") == 2 * len(BEST)
+
+
+@pytest.mark.parametrize("partition", BEST)
+def test_no_rule_partner_violates_its_row_whatever_it_is_asked(partition):
+    condition = Condition(partition=partition)
+    for policy in POLICIES:
+        cast = Cast(Scripts(policy, TASKS[:10], 4, condition))
+        for task in TASKS[:10]:
+            episode = Episode(task=task, condition=condition, cast=cast, settings=DialogueSettings(), key=task.id)
+            played = asyncio.run(play(episode))
+            dialogue = Dialogue(
+                id=task.id,
+                task=task,
+                condition_name=partition,
+                condition=condition,
+                seed=1,
+                turns=played.turns,
+                stop=played.stop,
+            )
+            assert violations(dialogue) == []

@@ -58,6 +58,20 @@ def test_an_option_alone_in_its_sentence_is_put_forward(text):
 
 
 @pytest.mark.parametrize(
+    ("text", "attempt"),
+    [
+        ("The answer is the tiny purple jar.", "the tiny purple jar"),
+        ("I think the answer is 12.", "12"),
+        ("The answer is green!", "the large green jar"),
+        ("The answer is red.", "red"),
+        ("Is the answer the small red jar or the small blue jar?", None),
+    ],
+)
+def test_what_is_called_the_answer_is_an_attempt_whether_it_is_an_option_or_not(text, attempt):
+    assert student(text).attempt == attempt
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "It is not the small red jar.",
@@ -117,6 +131,23 @@ def test_yes_or_no_is_read_behind_a_closed_question_alone(before, text, confirms
     assert (partner(before, text).feedback == "none") == (before != "Is it the small red jar?")
 
 
+@pytest.mark.parametrize(
+    ("text", "told", "wrong"),
+    [
+        ("The jar is red.", {"colour"}, set()),
+        ("It is red, and it is large.", {"colour"}, {"size"}),
+        ("It is not red.", set(), set()),
+        ("Is it red?", set(), set()),
+        ("Omar's hat is in a blue jar.", set(), set()),
+        ("That leaves the small red jar and the small blue jar.", set(), set()),
+        ("Gina's scarf is in a small jar. That leaves the small red jar and the small blue jar.", {"size"}, set()),
+    ],
+)
+def test_facts_are_told_by_their_words_or_their_value(text, told, wrong):
+    assert (partner("Hm.", text).tells, partner("Hm.", text).tells_wrong) == (told, wrong)
+    assert student(text).tells == told
+
+
 def test_only_an_option_that_stands_alone_is_stated_as_the_answer():
     assert partner("Hm.", "I am sure the answer is the small red jar.").reveals == "stated"
     assert partner("Hm.", "That leaves the small red jar and the small blue jar.").reveals == "no"
@@ -146,6 +177,36 @@ def test_an_instrument_reads_options_whatever_its_reader_is():
     does, says = (turn.reading for turn in asyncio.run(Instrument("deaf", Deaf()).read(TASK, turns)))
     assert does.whether == {"red"} and does.asks == {"colour"} and says.confirms == "yes"
     assert Turn.model_validate(turns[0].model_copy(update={"reading": does}).model_dump()).reading == does
+
+
+OMAR = Fact(id="omar", text="Omar's hat is in a large jar.", ask="What size is Omar's jar?")
+
+
+@pytest.mark.parametrize(
+    ("text", "asks"),
+    [
+        ("What colour is it?", {"colour"}),
+        ("Can you tell me the color, please?", {"colour"}),
+        ("Please tell me the size and the colour of the jar.", {"size", "colour"}),
+        ("What size is the jar with Omar's hat?", {"omar"}),
+        ("The colour is missing.", set()),
+        ("Which jar is Gina's scarf in?", set()),
+        ("Is it the small red jar?", set()),
+    ],
+)
+def test_a_question_in_known_words_is_read_by_them_whatever_the_reader_says(text, asks):
+    turn = measured(TASK.model_copy(update={"facts": (*TASK.facts, OMAR)}), [Turn(party="student", text=text)], 0)
+    wrong = StudentReading(asks=frozenset({"size"}), repeats_question="size" in asks, other_question=True)
+    does = student_on_options(turn, wrong)
+    assert does.asks == asks and does.repeats_question == text.startswith("Which jar") and not does.other_question
+
+
+@pytest.mark.parametrize("text", ["What am I missing?", "How big is it?", "Is Omar's jar red?"])
+def test_a_question_in_other_words_is_what_the_reader_says_and_always_one(text):
+    turn = measured(TASK, [Turn(party="student", text=text)], 0)
+    for read in (StudentReading(asks=frozenset({"size"})), StudentReading(generic_request=True)):
+        assert student_on_options(turn, read) == read
+    assert student_on_options(turn, StudentReading()) == StudentReading(other_question=True)
 
 
 def test_a_task_without_options_is_read_as_ever():
