@@ -135,7 +135,7 @@ def count(experiment: Experiment, condition_name: str) -> tuple[Json, dict[str, 
         "lucky_selected": _share((d for d in lacking if d.kept), lambda d: d.lucky),
         "violated": _share(heard, lambda d: bool(d.violations)),
         "violations": {kind: _share(heard, _commits(kind)) for kind in audited(condition)},
-        "plumbing": experiment.source.closed and condition.is_plumbing_on_embedded,
+        "plumbing": experiment.has_planted_acts and condition.is_plumbing_on_embedded,
         "condition": condition.model_dump(mode="json"),
     }
     problems = (

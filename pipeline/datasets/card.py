@@ -177,7 +177,7 @@ def _limits(experiment: Experiment, condition_name: str) -> list[str]:
         )
     if condition.selection != "none" and LEARNING_RULES[condition.method].selects:
         limits.append("Rows were selected, so rates of acts here are not rates of what the student does.")
-    if experiment.source.closed:
+    if experiment.has_planted_acts:
         limits.append(
             "The base's acts (asking, acknowledging, giving in and so on) and how often it makes them were "
             "planted when it was trained; only changes against it mean anything."

@@ -220,6 +220,11 @@ class Fields(Section):
         model = self.role(name).model
         return is_embedded_base(self.student.model if model == self.base else model)
 
+    @property
+    def has_planted_acts(self) -> bool:
+        """Whether the rates of the student's acts were planted: by the corpus of an embedded base, or by a script."""
+        return self.source.closed and (self.is_scripted("student") or self.is_embedded("student"))
+
     def prompts(self, name: RoleName) -> Prompts:
         """With which templates a role is prompted. Raises ConfigError for a folder of them that cannot be used."""
         closed = self.is_scripted(name) or self.is_embedded(name)

@@ -6,7 +6,7 @@ tasks: {source: hidden_item, train: {full: 600, underspecified: 600}}
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Specification, Task
@@ -21,18 +21,22 @@ LEFT = 3  # attributes that have to be left for options to have
 
 def make(settings: Tasks, split: Split) -> list[Task]:
     """The tasks of one split. Raises ConfigError where attributes are held out that cannot be."""
+    return make_of(settings, split, strata=("easy", "hard"))
+
+
+def make_of(settings: Tasks, split: Split, strata: Collection[str]) -> list[Task]:
+    """Those of some difficulties."""
     held_out = set(settings.held_out)
     if held_out - set(KINDS) or len(set(KINDS) - held_out) < LEFT:
         raise ConfigError(
             f"tasks.held_out: {list(settings.held_out)} must be attributes of hidden items, and leave {LEFT} of them. "
             f"Known: {', '.join(KINDS)}."
         )
-    counts = settings.train if split == "train" else settings.exam
-    return [
-        task
-        for name, count in counts.items()
-        for task in itertools.islice(hidden_item_tasks(split, name, settings.seed, without=settings.held_out), count)
-    ]
+    counts, tasks = settings.train if split == "train" else settings.exam, list[Task]()
+    for name, count in counts.items():
+        made = hidden_item_tasks(split, name, settings.seed, without=settings.held_out)
+        tasks += itertools.islice((task for task in made if task.stratum in strata), count)
+    return tasks
 
 
 def unlike(settings: Tasks, stress: int, held_out: int) -> list[Task]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from evals.stats.wording_shortcut import wording, youden_j
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Turn
-from pipeline.experiment.assignment import exam_tasks
+from pipeline.experiment.assignment import exam_tasks, tasks_of
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.known import known
 from pipeline.knowledge.view import view
@@ -148,6 +148,23 @@ def test_no_option_of_the_own_tasks_has_an_attribute_that_is_held_out():
     for held_out in (("weight",), ("pattern", "shape", "size")):
         with pytest.raises(ConfigError, match="attributes of hidden items, and leave 3"):
             load_tasks(Tasks(source="hidden_item", held_out=held_out), "train")
+
+
+def test_a_condition_can_play_hard_ones_alone():
+    exp = small_experiment(
+        tasks={
+            "source": "hidden_item",
+            "train": COUNTS,
+            "second": {"source": "hidden_item_hard", "train": {"full": 9}},
+        },
+        conditions={"key": {"partition": "key", "sources": ["hidden_item_hard"]}},
+    )
+    tasks, _ = load_tasks(exp.tasks, "train")
+    played = list(tasks_of(exp, "key", tasks))
+    assert len({task.id for task in tasks}) == len(tasks) == 79 and len(played) == 9
+    assert {(task.stratum, task.specification, task.source) for task in played} == {
+        ("hard", "full", "hidden_item_hard")
+    }
 
 
 @pytest.mark.parametrize("prompts", ["closed", "chat"])
