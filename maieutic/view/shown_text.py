@@ -6,16 +6,15 @@ import re
 
 MOST = 20_000  # letters of one text on a page; all of it is behind a link
 
-# Control characters but line feed and tab: a terminal's escape becomes the picture of it.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-# What turns the direction of the text around it, or hides: shown by its number.
-_INVISIBLE = re.compile(r"[\u200b\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]")
+# Control characters but tab and line feed, such as a terminal's escape; and what hides, or turns the text around it.
+_UNSEEN = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
 
 
 def visible(text: str) -> str:
-    """The same with control characters as their pictures, and invisible ones as their numbers: ␛, ‹U+202E›."""
-    text = _CONTROL.sub(lambda one: chr(0x2400 + ord(one[0])) if one[0] < " " else f"‹U+{ord(one[0]):04X}›", text)
-    return _INVISIBLE.sub(lambda one: f"‹U+{ord(one[0]):04X}›", text)
+    """The same with control and invisible characters as their numbers: ‹U+001B›, ‹U+202E›."""
+    return _UNSEEN.sub(lambda one: f"‹U+{ord(one[0]):04X}›", text)
 
 
 def cut(text: str) -> tuple[str, int]:

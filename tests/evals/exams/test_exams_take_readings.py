@@ -95,6 +95,10 @@ def deciphered(turn: TurnToRead) -> TurnToRead:
 
 
 def cases(exam: str, ciphered: bool) -> list[Case]:
+    return sat(exam, ciphered)[1]
+
+
+def sat(exam: str, ciphered: bool) -> tuple[Sitting, list[Case]]:
     made = small_experiment(
         exams={"include": [exam], "samples": 4, "episodes": 2, "beliefs": 3},
         dialogue={"turns": 3, "max_tokens": 64},
@@ -111,7 +115,7 @@ def cases(exam: str, ciphered: bool) -> list[Case]:
     )  # fmt: skip
     found = asyncio.run(find_exam(exam).sit(sitting))
     assert not any(sitting.outcomes)
-    return found
+    return sitting, found
 
 
 @pytest.mark.parametrize(
@@ -126,6 +130,15 @@ def test_a_student_that_speaks_in_a_cipher_is_measured_as_in_plain_words(exam):
     words, cipher = ([c for c in cases(exam, way) if c.metric != "floor_taken@floor"] for way in (False, True))
     assert words == cipher
     assert sum(case.hits for case in words) > 0
+
+
+def test_episodes_are_stored_with_what_was_read_unless_it_can_be_read_again():
+    plainly, ciphered = (sat("asking", way)[0].transcripts["episodes"] for way in (False, True))
+    assert not any({"readings", "heard"} & episode.keys() for episode in plainly)
+    turns = [(turn, *read) for e in ciphered for turn, *read in zip(e["turns"], e["readings"], e["heard"], strict=True)]
+    assert all(reading["party"] == party for (party, _), reading, _ in turns)
+    assert all((heard is not None) == (party == "student") for (party, _), _, heard in turns)
+    assert any("attempt" in reading for _, reading, _ in turns)
 
 
 def said(**reading: object) -> Turn:

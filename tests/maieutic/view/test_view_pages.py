@@ -14,6 +14,7 @@ from urllib.error import HTTPError
 from urllib.parse import urlencode, urljoin
 from urllib.request import Request, urlopen
 
+import pyarrow.parquet as parquet
 import pytest
 
 from maieutic.view.queries import PAGE
@@ -115,6 +116,15 @@ def test_a_page_has_both_views_and_what_only_the_partner_knew(site: Site) -> Non
         assert "Why it was kept, or not" in text
 
 
+def test_a_page_says_kept_of_what_is_in_the_dataset_and_of_nothing_else(site: Site) -> None:
+    files = (site.path / "datasets").rglob("train.parquet")
+    trained = {id for file in files for id in parquet.read_table(file)["id"].to_pylist()}
+    said = {one.id: site.get(f"/dialogue/0/{one.id}").text for one in dialogues(site.path)}
+    kept_by = '<ul class="why"><li><b>{}</b>: <b class="chip good">kept</b>'
+    shown = {one.id for one in dialogues(site.path) if kept_by.format(one.condition_name) in said[one.id]}
+    assert trained and trained == shown
+
+
 def test_two_conditions_stand_beside_each_other_on_the_same_task_and_seed(site: Site) -> None:
     page = site.get("/pairs", a="0:volunteer", b="0:facts", by="asking").text
     cells = re.findall(r'<a href="(/pairs\?[^"]*cell[^"]*)">(\d+)</a>', page)
@@ -152,7 +162,7 @@ def test_text_of_a_model_is_shown_as_text(tmp_path: Path, letters: int) -> None:
             assert "<script>window" not in page.text and "<img" not in page.text and "<svg" not in page.text
             assert not re.search("[\x00-\x08\x0b-\x1f\u202e]", page.text)
             assert "script-src 'self'" in page.headers["Content-Security-Policy"]
-        assert "&lt;script&gt;" in pages[0].text and "␛[31mred" in pages[0].text and "‹U+202E›" in pages[0].text
+        assert "&lt;script&gt;" in pages[0].text and "‹U+001B›[31mred" in pages[0].text and "‹U+202E›" in pages[0].text
         assert "שלום עולם {{ 7 * 7 }}" in pages[0].text
         whole = re.search(r'href="(/text/[^"]+)"', pages[0].text)
         assert whole
@@ -197,6 +207,24 @@ def test_an_index_follows_files_that_grow_and_files_that_are_replaced(tmp_path: 
     assert indexed() == ids[::-1]
     file.unlink()
     assert indexed() == []
+
+
+def test_episodes_that_were_stored_with_readings_are_shown_as_they_were_read(tmp_path: Path) -> None:
+    run = shown_run(tmp_path / "run")
+    file = run.path / "results" / "facts" / "seed-1.episodes.jsonl"
+    row = json.loads(file.read_text().splitlines()[-1])
+    row["turns"] = [["student", "Was fehlt mir?"], ["partner", "Hm."]]
+    row["readings"] = [{"party": "student", "generic_request": True}, {"party": "partner", "off_role": True}]
+    row["heard"] = [{"party": "student", "done": True}, None]
+    file.write_text(json.dumps(row) + "\n")
+    with served([run], tmp_path / "index.sqlite") as address:
+        site = Site(address, run.path)
+        assert site.total("/exam", act="student_ask_generic") == site.total("/exam", violation="off_role") == 1
+        assert site.total("/exam", condition="facts", asking="asked") == 1
+        link = re.search(r'href="(/exam/0/[^"]+)"', site.get("/exam", act="student_ask_generic").text)
+        assert link
+        page = site.get(html.unescape(link[1])).text
+    assert "asks for help in general" in page and "The partner understood" in page and "says it is done" in page
 
 
 def test_what_cannot_be_shown_is_said_with_its_file(tmp_path: Path) -> None:
