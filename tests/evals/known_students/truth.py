@@ -58,6 +58,7 @@ NOT_FIXED: dict[str, str | dict[str, str]] = {
         "refuse": WORDING,
     },
     "human": "acts beside people's, on their talks",
+    "narrowing": "tasks with options: its known students are scripts of its own (evals/exams/narrowing/policies.py)",
     "persuader": OTHERS_WORDS,
     "persuasion": OTHERS_WORDS,
     "private": "offers and secrets of scenarios that are no tasks",
