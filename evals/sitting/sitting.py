@@ -229,18 +229,22 @@ class Sitting:
                     for sample in range(self.experiment.exams.episodes)
                 ]
             )
-            self.transcripts["episodes"] = [
-                {
-                    "arm": episode.arm,
-                    "task": episode.task.id,
-                    "sample": episode.sample,
-                    "stop": episode.played.stop,
-                    "turns": [[turn.party, turn.text] for turn in episode.played.turns],
-                    **_readings(episode.played.turns),
-                }
-                for episode in self._episodes
-            ]
+            self.keep("episodes", self._episodes)
         return self._episodes
+
+    def keep(self, name: str, episodes: Sequence[ExamEpisode]) -> None:
+        """Store whole episodes in a file of that name."""
+        self.transcripts[name] = [
+            {
+                "arm": episode.arm,
+                "task": episode.task.id,
+                "sample": episode.sample,
+                "stop": episode.played.stop,
+                "turns": [[turn.party, turn.text] for turn in episode.played.turns],
+                **_readings(episode.played.turns),
+            }
+            for episode in episodes
+        ]
 
     async def _episode(self, arm: str, task: Task, sample: int) -> ExamEpisode:
         partner = ARMS[arm]

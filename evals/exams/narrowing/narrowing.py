@@ -26,9 +26,8 @@ from evals.metrics.reader import ANSWERS, Reader
 from evals.sitting.exam import Exam, Reference
 from evals.sitting.exam_partners import OPENING
 from evals.sitting.reference_rates import references, seated
-from evals.sitting.sitting import Sitting
+from evals.sitting.sitting import ExamEpisode, Sitting
 from pipeline.core.schema import Task
-from pipeline.dialogue.episode import Played
 from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import Condition
@@ -149,11 +148,13 @@ async def sit(sitting: Sitting) -> list[Case]:
     """First turns, and whole episodes with every partner, `exams.episodes` of each task."""
     tasks = [task for task in sitting.tasks if task.choice is not None]
     lacking, full = ([t for t in tasks if t.specification == name] for name in ("underspecified", "full"))
+    first = await sitting.all([_first(sitting, task) for task in lacking])
+    met = [(name, task) for name in PARTNERS for task in lacking] + [(name, task) for name in ON_FULL for task in full]
     samples = range(sitting.experiment.exams.episodes)
-    work = [_first(sitting, task) for task in lacking]
-    work += [_lacking(sitting, task, name, sample) for name in PARTNERS for task in lacking for sample in samples]
-    work += [_full(sitting, task, name, sample) for name in ON_FULL for task in full for sample in samples]
-    return tally("narrowing", [hit for hits in await sitting.all(work) for hit in hits])
+    episodes = await sitting.all([_episode(sitting, name, task, i) for name, task in met for i in samples])
+    sitting.keep(EXAM.name, episodes)
+    hits = [hit for hits in first for hit in hits]
+    return tally(EXAM.name, hits + [hit for each in episodes for hit in of_episode(each, sitting.settings.turns)])
 
 
 async def _first(sitting: Sitting, task: Task) -> Hits:
@@ -167,26 +168,23 @@ async def _first(sitting: Sitting, task: Task) -> Hits:
     return [(task.id, name, hit) for name, hit in of_questions(task, said)]
 
 
-async def _lacking(sitting: Sitting, task: Task, name: str, sample: int) -> Hits:
-    played, condition = await _played(sitting, task, name, sample)
-    said = exchanges(task, known(task, condition, "student").facts, played.turns)
-    hits = [*of_questions(task, said), *of_talk(task, said, sitting.settings.turns)]
-    hits += [] if name == FALSE else [*of_bits(said), *of_no(task, said)]
-    hits += of_stop(said) if name == NOTHING else []
-    return [(task.id, f"{metric}@{name}", hit) for metric, hit in hits]
-
-
-async def _full(sitting: Sitting, task: Task, name: str, sample: int) -> Hits:
-    played, condition = await _played(sitting, task, name, sample)
-    said = exchanges(task, known(task, condition, "student").facts, played.turns)
-    hits = [("found_full", float(is_found(task, said))), *(of_giving_in(task, said) if name == FALSE else [])]
-    return [(task.id, f"{metric}@{name}", hit) for metric, hit in hits]
-
-
-async def _played(sitting: Sitting, task: Task, name: str, sample: int) -> tuple[Played, Condition]:
+async def _episode(sitting: Sitting, name: str, task: Task, sample: int) -> ExamEpisode:
     # No partner in the key: a student meets every one with the same first turn.
-    condition = Condition(partition=name)
-    return await sitting.play(task, condition, sitting.key(task.id, sample)), condition
+    played = await sitting.play(task, Condition(partition=name), sitting.key(task.id, sample))
+    return ExamEpisode(name, task, sample, played)
+
+
+def of_episode(episode: ExamEpisode, turns: int) -> Hits:
+    """All that is counted of a whole episode of so many turns, at most."""
+    task, name = episode.task, episode.arm
+    said = exchanges(task, known(task, Condition(partition=name), "student").facts, episode.played.turns)
+    if task.missing:
+        hits = [*of_questions(task, said), *of_talk(task, said, turns)]
+        hits += [] if name == FALSE else [*of_bits(said), *of_no(task, said)]
+        hits += of_stop(said) if name == NOTHING else []
+    else:
+        hits = [("found_full", float(is_found(task, said))), *(of_giving_in(task, said) if name == FALSE else [])]
+    return [(task.id, f"{metric}@{name}", hit) for metric, hit in hits]
 
 
 def of_questions(task: Task, said: Sequence[Exchange]) -> Iterator[tuple[str, float]]:

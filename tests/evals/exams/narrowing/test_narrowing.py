@@ -152,7 +152,9 @@ EXP = {
 def test_the_exam_has_cases_of_what_it_declares_and_finds_what_a_script_does():
     exp = small_experiment(**EXP)
     tasks, _ = exam_tasks(exp)
-    cases = {case.metric: case for case in asyncio.run(sit(seated(exp, Scripts("halves", tasks, 4, OPENING), tasks)))}
+    sitting = seated(exp, Scripts("halves", tasks, 4, OPENING), tasks)
+    cases = {case.metric: case for case in asyncio.run(sit(sitting))}
+    assert len(sitting.transcripts["narrowing"]) == 6 * len(PARTNERS) + 4 * 2
     assert set(cases) <= ratios(EXAM, exp) and all(is_declared(EXAM, name) for name in ratios(EXAM, exp))
     asked = {name: case.hits / case.n for name, case in cases.items()}
     assert asked["closed_question"] == 1 and asked["open_question"] == 0 and asked["repeated_attempt@answer"] == 0
