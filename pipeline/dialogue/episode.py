@@ -102,11 +102,13 @@ async def speak(model: Model, messages: list[Message], party: Party, settings: D
     )
 
 
+CUT = ": it was cut. Raise its thinking_tokens, or where its thinking is off, tell its server so (extra_body)"
+
+
 def silent(answer: Completion, who: str) -> NoReturn:
     """Raises EmptyTurn for an answer without words, OnlyReasoning where it has a thought."""
     if answer.reasoning:
         raise OnlyReasoning(
-            f"the {who} reasoned for {answer.reasoning_tokens} tokens and said nothing"
-            f"{'' if answer.finished else ': it was cut, raise its thinking_tokens'}"
+            f"the {who} reasoned for {answer.reasoning_tokens} tokens and said nothing{'' if answer.finished else CUT}"
         )
     raise EmptyTurn(f"the {who} said nothing after a prompt of {answer.prompt_tokens} tokens")

@@ -101,7 +101,8 @@ class OpenAIModel:
         except NotThere as error:
             served = await self._served()
             if self.answered or served is None or self.name in served:  # it was away for a moment
-                raise EngineError(f"{self.url}: {error}, when it was asked for {self.name!r}") from None
+                hint = "" if self.answered or served else "; does its url end in /v1?"
+                raise EngineError(f"{self.url}: {error}, when it was asked for {self.name!r}{hint}") from None
             raise ConfigError(
                 f"model: {self.url} does not serve {self.name!r}. It serves: {', '.join(served)}."
                 if served
@@ -179,7 +180,8 @@ class OpenAIModel:
         if status in (401, 403) and not self.answered:
             held = "was refused" if self.key else "is not set"
             raise ConfigError(
-                f"engine.url: {self.url} wants a key, and the environment's {self.engine.key_env} {held}."
+                f"{self.url} wants a key, and the environment's {self.engine.key_env} {held}. Set it (export "
+                f"{self.engine.key_env}=...), or have the engine's key_env name another variable."
             )
         raise EngineError(f"{self.url}: {refusal}")
 

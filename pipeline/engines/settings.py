@@ -18,6 +18,11 @@ from pipeline.core.config_reading import Section
 Kind = Literal["transformers", "vllm", "openai", "scripted"]
 Dtype = Literal["float32", "bfloat16"]
 KEY = "OPENAI_API_KEY"
+SECRET = re.compile(r"api[_-]?key|secret|password|authorization|(access|auth)[_-]?token", re.IGNORECASE)
+# Keys of a request that extra_body may not hold.
+OF_A_REQUEST = frozenset(
+    {"model", "messages", "max_tokens", "max_completion_tokens", "seed", "temperature", "top_p", "top_k", "min_p"}
+) | {"response_format", "n", "stream"}
 
 
 def _best_engine() -> Literal["transformers", "vllm"]:
@@ -57,6 +62,21 @@ class Engine(Section):
 
     def __hash__(self) -> int:
         return hash(self.model_dump_json())
+
+    @field_validator("extra_body")
+    @classmethod
+    def _is_beside_the_rest(cls, body: dict[str, Any]) -> dict[str, Any]:
+        if taken := sorted(OF_A_REQUEST & set(body)):
+            raise ValueError(
+                f"{taken[0]!r} is written into each request from the config's other keys (a role's model and sampling, "
+                "dialogue.max_tokens), or would change what an answer is. Set it there"
+            )
+        if keys := [key for key in body if SECRET.search(key)]:
+            raise ValueError(
+                f"{keys[0]!r} looks like a secret, and a config is written into the run. Put the server's key into the "
+                "environment, and its variable's name into key_env"
+            )
+        return body
 
     @field_validator("url")
     @classmethod

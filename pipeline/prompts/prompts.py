@@ -177,6 +177,23 @@ def _lacks(environment: Environment, path: Path, name: Path) -> Iterator[tuple[i
             case nodes.Extends(template=named) | nodes.Include(template=named) | nodes.Import(template=named):
                 if isinstance(named, nodes.Const) and named.value not in there:
                     yield other.lineno, f"there is no template {named.value!r}"
+    yield from _lost(environment, tree, name)
+
+
+def _lost(environment: Environment, tree: nodes.Template, name: Path) -> Iterator[tuple[int, str]]:
+    """Lines of blocks that replace none, and a briefing without a block: what nobody would ever read."""
+    own = [node for node in tree.body if isinstance(node, nodes.Block)]
+    extended = next((node.template for node in tree.body if isinstance(node, nodes.Extends)), None)
+    if isinstance(extended, nodes.Const) and extended.value in environment.list_templates():
+        texts = map(environment.parse, _sources(environment, extended.value))
+        known = {"demonstrations"} | {block.name for text in texts for block in text.find_all(nodes.Block)}
+        for block in own:
+            if block.name not in known:
+                there = ", ".join(sorted(known))
+                yield block.lineno, f"{extended.value} has no block {block.name!r} to replace. Known: {there}"
+    is_briefing = name.parts[0].removesuffix(".j2") in ("student", "partner", "script")
+    if is_briefing and extended is None and not {"system", "opening"} & {block.name for block in own}:
+        yield 1, "it has neither a block `system` nor a block `opening`, so nothing of it would be read"
 
 
 def _may_name(template: Path) -> frozenset[str]:

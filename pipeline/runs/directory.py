@@ -28,7 +28,9 @@ FREE = {
     "compare.difference", "compare.pilot", "compare.tokens_per_second",
 }  # fmt: skip
 # And of engines how they are reached, and of models what they cost.
-ALSO_FREE = re.compile(r"(engine|engines\..+)\.(url|key_env|ranks|timeout|retries|requests_per_minute)|prices(\..+)?")
+ALSO_FREE = re.compile(
+    r"(engine|engines\..+)\.(url|key_env|max_tokens_field|ranks|timeout|retries|requests_per_minute)|prices(\..+)?"
+)
 
 
 def adapter_path(cell: Cell) -> Path:

@@ -152,3 +152,18 @@ def test_a_bare_off_is_a_word_in_yaml_too(tmp_path: Path) -> None:
     assert load(path).student.thinking == "off"
     path.write_text(dump(load(path)))
     assert load(path).student.thinking == "off"
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("{effort: low, messages: []}", "'messages' is written into each request from the config's other keys"),
+        ("{max_tokens: 5}", "'max_tokens' is written into each request"),
+        ("{api_key: sk-planted}", "'api_key' looks like a secret"),
+    ],
+)
+def test_what_an_engine_adds_to_requests_replaces_nothing_and_holds_no_secret(
+    tmp_path: Path, body: str, said: str
+) -> None:
+    error = refused(tmp_path, f"engine: {{kind: openai, url: http://x/v1, extra_body: {body}}}")
+    assert f"engine.extra_body: {said}" in error and "sk-planted" not in error

@@ -91,6 +91,12 @@ def test_a_template_of_ones_own_may_extend_the_one_that_it_replaces(own, undersp
         ("{% block system %}\n{% if memories %}{% endif %}{% endblock %}", 2, "'memories' is not defined"),
         ("\n{% block system %}", 2, "Unexpected end of template"),
         ("\n{% extends 'chat/partner/fact.j2' %}", 2, "there is no template 'chat/partner/fact.j2'"),
+        (
+            "{% extends 'chat/partner/facts.j2' %}\n{% block lenght %}{% endblock %}",
+            2,
+            "chat/partner/facts.j2 has no block 'lenght' to replace. Known: .*length",
+        ),
+        ("Only you know: {{ facts }}", 1, "it has neither a block `system` nor a block `opening`"),
     ],
 )
 def test_a_name_that_is_not_there_is_an_error_with_file_and_line(own, text, line, said):
