@@ -1,13 +1,15 @@
 """How long does `maieutic view` take on a run of 100,000 dialogues: to its first page, to a filtered one, to a search?
 
-The dialogues are of the scripted model, under two conditions. The first page is there as soon as the server is; what
-the index needs until all is in it is measured apart, and each page is asked for by itself, over HTTP, when it is.
+The dialogues are of the scripted model, under two conditions, on tasks that come again under other names; their turns
+are stored with what was read of them, as those of real models are. The first page is there as soon as the server is.
+What the index needs until all is in it is measured apart, and each page is asked for by itself, over HTTP, when it is.
 
     python -m benchmarks.view     # writes benchmarks/results.json
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -19,12 +21,16 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.request import urlopen
 
 from benchmarks.results import record
 from pipeline.experiment.experiment import Experiment, dump
+from pipeline.judging.outcome import readings
+from pipeline.knowledge.records import Dialogue
+from pipeline.runs.store import read
 
-SIZE, TIMES = 100_000, 5
+SIZE, BUILT, TIMES = 100_000, 2_000, 5
 PAGES = {
     "first page": "/dialogue",
     "filtered": "/dialogue?condition=facts&asking=missed&outcome=wrong",
@@ -36,15 +42,30 @@ PAGES = {
 
 
 def build(folder: Path, size: int) -> Path:
+    """A run of `size` dialogues: `BUILT` are built, and stored again and again, each time of other tasks."""
     experiment = Experiment.model_validate({
         "name": "view", "out": f"{folder}/run", "seeds": [1], "engine": {"kind": "scripted"},
-        "tasks": {"train": {"full": size // 4, "underspecified": size // 4}, "exam": {}},
+        "tasks": {"train": {"full": BUILT // 4, "underspecified": BUILT // 4}, "exam": {}},
         "conditions": {"blind": {"partition": "symmetric"}, "facts": {"partition": "facts"}},
     })  # fmt: skip
     config = folder / "view.yaml"
     config.write_text(dump(experiment), encoding="utf-8")
     subprocess.run([sys.executable, "-m", "maieutic", "build", str(config)], stdout=subprocess.DEVNULL, check=True)
+    for file in (experiment.run / "dialogues").glob("*.jsonl"):
+        made = [_with_readings(one) for one in read(file, Dialogue)]
+        with file.open("w", encoding="utf-8") as lines:
+            for copy in range(size // BUILT):
+                for one in made:
+                    task = one["task"] | {"id": f"{one['task']['id']}-{copy}"}
+                    lines.write(json.dumps(one | {"id": f"{one['id']}{copy:04x}", "task": task}) + "\n")
     return experiment.run
+
+
+def _with_readings(dialogue: Dialogue) -> dict[str, Any]:
+    """As those of real models are stored."""
+    turns = zip(dialogue.turns, readings(dialogue), strict=True)
+    told = tuple(turn.model_copy(update={"reading": reading}) for turn, reading in turns)
+    return dialogue.model_copy(update={"turns": told}).model_dump(mode="json")
 
 
 @contextmanager
@@ -85,7 +106,7 @@ def main(size: int = SIZE) -> None:
             seconds(f"{address}/dialogue")
             cold = time.perf_counter() - began
             while growing(address):
-                time.sleep(1)
+                time.sleep(10)  # a page that counts everything anew takes time from the index
             indexed = time.perf_counter() - began
         began = time.perf_counter()
         with viewing(run, folder) as address:

@@ -41,6 +41,7 @@ CREATE INDEX talks_by_task ON talks (run, condition, task);
 CREATE TABLE shown (n INTEGER PRIMARY KEY, question TEXT, said TEXT, final TEXT, gold TEXT);
 CREATE TABLE readings (n INTEGER PRIMARY KEY, readings BLOB);
 CREATE TABLE marks (mark TEXT NOT NULL, n INT NOT NULL, PRIMARY KEY (mark, n)) WITHOUT ROWID;
+CREATE INDEX marks_by_talk ON marks (n);
 CREATE TABLE cases (
     file TEXT NOT NULL, run INT, condition TEXT, seed INT, exam TEXT, task TEXT, metric TEXT, greedy INT, hits REAL,
     n INT
@@ -73,6 +74,7 @@ class TalkIndex:
         to = sqlite3.connect(self.path, timeout=60, isolation_level=None, check_same_thread=False)
         to.row_factory = sqlite3.Row
         to.execute("PRAGMA synchronous = NORMAL")
+        to.execute("PRAGMA cache_size = -65536")  # KiB: hashes are inserted all over an index
         return to
 
     def update(self, said: Said = lambda talks, left: None) -> None:
