@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
 import statistics
 import subprocess
 import sys
@@ -80,7 +79,7 @@ def viewing(run: Path, cache: Path) -> Iterator[str]:
         assert found, "the command printed no address"
         yield found[0]
     finally:
-        process.send_signal(signal.SIGINT)
+        process.terminate()
         process.wait()
         process.stdout.close()
 
