@@ -65,6 +65,7 @@ NOT_FIXED: dict[str, str | dict[str, str]] = {
     "register": OTHERS_WORDS,
     "spread": "distances between embeddings",
     "support": OTHERS_WORDS,
+    "told": "a check of competence: no rate of a known student says how it answers after waiting without an act",
     "tutoring": "the student under exam sits in the tutor's seat",
     "verdict_use": {
         **dict.fromkeys(("error_at", "solution_steps", "described", "described_words"), "of teachers' notes"),
