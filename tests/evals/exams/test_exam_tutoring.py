@@ -232,6 +232,8 @@ def test_a_model_as_student_reads_its_own_wrong_solution_and_no_key(tmp_path):
     assert EXAM.answers(named, []) == len(tutor.heard) + len(peer.heard) == 2 * 2 * 3 * 2
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(900)  # 300 talks are read
 @pytest.mark.skipif("MAIEUTIC_DATA" not in os.environ, reason="MAIEUTIC_DATA names no folder of corpora")
 def test_mathdials_teachers_seldom_tell_and_bare_matching_flatters_their_students():
     source = {"path": "$MAIEUTIC_DATA/mathdial/dialogues.jsonl"}
