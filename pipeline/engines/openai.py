@@ -7,8 +7,8 @@ waiting request: with dialogue.concurrency 1024 the limit on open files (`ulimit
     engines: {api: {kind: openai, url: https://api.example.com/v1, key_env: EXAMPLE_KEY, requests_per_minute: 600,
                     max_tokens_field: max_completion_tokens, temperature: when_set}}
 
-Reasoning is told apart where the server says it beside the answer (reasoning_content, reasoning) and where it
-stands in the answer between tags.
+Reasoning is told apart where the server says it beside the answer (reasoning_content, reasoning), where it is a part of
+the answer (Mistral's list of parts), and where it stands in the answer between tags.
 
 vLLM's server loads our adapters while it runs, so that base and students sit their exams in one engine:
 
@@ -289,11 +289,22 @@ class OpenAIModel:
 
 def _said(message: dict[str, Any]) -> Said:
     """Reasoning and answer of a message. Half an emoji, where an answer was cut, is no text that could be stored."""
-    beside = message.get("reasoning_content") or message.get("reasoning") or ""
-    if beside and message.get("content") is None:  # it only reasoned
+    beside, content = message.get("reasoning_content") or message.get("reasoning") or "", message.get("content")
+    if isinstance(content, list):
+        thoughts = [part["thinking"] for part in content if part["type"] == "thinking"]
+        beside += "".join(map(_text, thoughts))
+        content = _text([part for part in content if part["type"] != "thinking"])
+    if beside and content is None:  # it only reasoned
         return Said(_storable(beside).strip(), "")
-    said = parted(_storable(message["content"]))
+    said = parted(_storable(message["content"] if content is None else content))
     return said._replace(reasoning="\n".join(part for part in (_storable(beside).strip(), said.reasoning) if part))
+
+
+def _text(parts: str | list[dict[str, Any]]) -> str:
+    """The words of parts in a row. A reference to a source has none; another part without any is malformed."""
+    if isinstance(parts, str):
+        return parts
+    return "".join(part["text"] for part in parts if part["type"] != "reference")
 
 
 def _storable(text: str) -> str:

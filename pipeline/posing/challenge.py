@@ -19,6 +19,7 @@ from typing import Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from pipeline.core.schema import Fact, Message, Task
+from pipeline.engines.reasoning import parted
 from pipeline.posing.documents import Document
 from pipeline.posing.evidence import Refused, cited, numbers_in, stands
 from pipeline.prompts.prompts import CLOSED_PROMPTS, Prompts
@@ -102,7 +103,7 @@ def task_of(name: str, reply: str, document: Document) -> Task:
 
 def claimed(reply: str) -> Proposal:
     """The first JSON object of a reply, whatever stands around it. Raises Refused."""
-    reply, keys = reply.rpartition("</think>")[2], None
+    reply, keys = parted(reply).answer, None
     for brace in re.finditer(r"\{", reply):
         try:
             keys, _ = json.JSONDecoder().raw_decode(reply, brace.start())

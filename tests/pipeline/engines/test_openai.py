@@ -383,6 +383,11 @@ def test_a_request_is_in_the_servers_dialect() -> None:
     ({"content": "", "reasoning": "Is it?"}, "", "Is it?"),
     ({"reasoning_content": "Is it?"}, "", "Is it?"),
     ({"content": "<think>\nIs it?"}, "", "Is it?"),
+    ({"content": "<thinking>\nIs it?\n</thinking>\n\nYes."}, "Yes.", "Is it?"),
+    ({"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "Is "}, {"type": "text", "text": "it?"}]},
+                  {"type": "text", "text": "Y"}, {"type": "reference", "reference_ids": [1]},
+                  {"type": "text", "text": "es."}]}, "Yes.", "Is it?"),
+    ({"content": [{"type": "thinking", "thinking": "Is it?"}]}, "", "Is it?"),
 ])  # fmt: skip
 def test_reasoning_is_told_apart_wherever_the_server_says_it(
     message: dict[str, Any], text: str, reasoning: str
@@ -392,6 +397,13 @@ def test_reasoning_is_told_apart_wherever_the_server_says_it(
     assert (said.text, said.reasoning, said.reasoning_tokens) == (text, reasoning, 3)  # uncounted: words and signs
     body["usage"] = {**USAGE, "completion_tokens_details": {"reasoning_tokens": 2}}
     assert opened()._read(json.dumps(body)).reasoning_tokens == 2
+
+
+@pytest.mark.parametrize("content", [[{"type": "image"}], [{"text": "Yes."}], ["Yes."], [{"type": "text", "text": 1}]])
+def test_parts_of_an_answer_that_hold_no_words_are_malformed(content: list[Any]) -> None:
+    body = {"choices": [{"message": {"content": content}, "finish_reason": "stop"}], "usage": USAGE}
+    with pytest.raises(EngineError, match="malformed answer"):
+        opened()._read(json.dumps(body))
 
 
 def test_each_engine_has_the_key_that_it_names(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,24 +18,30 @@ from pipeline.engines.weights import EMBEDDED
     ("<think>\nIs it? I", False, Said("Is it? I", "")),
     ("Is it? I", True, Said("Is it? I", "")),
     ("", True, Said("", "")),
+    ("\n<thinking>\nIs it?\n</thinking>\n\nYes.", False, Said("Is it?", "Yes.")),
+    ("Is it?\n</thinking>\n\nYes.", False, Said("Is it?", "Yes.")),
+    ("<thinking>\nIs it? I", False, Said("Is it? I", "")),
+    ("<think>\nNo </thinking> yet.\n</think>\n\nYes.", False, Said("No </thinking> yet.", "Yes.")),
+    ("I was thinking: yes.", False, Said("", "I was thinking: yes.")),
 ])  # fmt: skip
 def test_a_text_is_parted_where_its_thought_ends(text: str, opened: bool, said: Said) -> None:
     assert parted(text, opened) == said
 
 
-def test_the_first_ids_up_to_the_closing_tag_are_the_reasoning() -> None:
+@pytest.mark.parametrize("word", ["think", "thinking"])
+def test_the_first_ids_up_to_the_closing_tag_are_the_reasoning(word: str) -> None:
     base_tokenizer = load_tokenizer(EMBEDDED)
 
     def ids(text: str) -> list[int]:
         return base_tokenizer.encode(text, add_special_tokens=False)
 
-    thought, answer = "<think>\nTom has 12.\n</think>", "\n\nHow many hats?"
+    thought, answer = f"<{word}>\nTom has 12.\n</{word}>", "\n\nHow many hats?"
     prompt, whole = ids("How many?"), [*ids(thought), *ids(answer)]
     sampled = read_ids(base_tokenizer, prompt, whole)
     assert sampled.said == Said("Tom has 12.", "How many hats?")
     told = sampled.reasoning_tokens
     decode = base_tokenizer.decode
-    assert "</think>" in decode(whole[:told]) and "</think>" not in decode(whole[: told - 1])
+    assert f"</{word}>" in decode(whole[:told]) and f"</{word}>" not in decode(whole[: told - 1])
     assert read_ids(base_tokenizer, prompt, ids("How many?")).reasoning_tokens == 0
     inside = read_ids(base_tokenizer, ids("Well. <think>\n"), ids("Tom has 12"))
     assert inside == (Said("Tom has 12", ""), len(ids("Tom has 12")))
