@@ -221,7 +221,7 @@ def open_files() -> Diagnosis:
     return Diagnosis(
         "open files",
         "note",
-        f"at most {soft}; engine.kind: openai wants one per dialogue in flight, "
+        f"at most {soft}; an engine of kind openai wants one per dialogue in flight, "
         f"ulimit -n {min(OPEN_FILES, hard) if hard != resource.RLIM_INFINITY else OPEN_FILES}",
     )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from weakref import WeakValueDictionary
 
+from pipeline.core.errors import ConfigError
 from pipeline.engines.model import Model
 from pipeline.engines.settings import Engine
 
@@ -36,7 +37,10 @@ def _load(engine: Engine, model: str, adapter: str | None) -> Model:
 
             return transformers.load(engine, model, adapter)
         case "vllm":
-            from pipeline.engines import vllm
+            try:
+                from pipeline.engines import vllm
+            except ConfigError as missing:
+                raise ConfigError(f"{engine.config_key}.{missing}") from missing
 
             return vllm.load(engine, model, adapter)
         case "openai":

@@ -44,7 +44,7 @@ from pipeline.engines.weights import weights_id
 
 LONG = 2**20  # tokens: the server knows its own context
 SHORTEST_KEY = 8  # what is shorter is no secret but a word, such as EMPTY
-NO_ADDRESS = "engine.url: {url!r} is no address. Expected one such as http://127.0.0.1:8000/v1."
+NO_ADDRESS = "{key}.url: {url!r} is no address. Expected one such as http://127.0.0.1:8000/v1."
 LONGEST_PAUSE = 120.0  # seconds, whatever Retry-After asks for
 TOO_LONG = re.compile(r"context.?(length|size|window)|maximum (model|input|sequence) length|prompt is too long", re.I)
 
@@ -101,12 +101,13 @@ class OpenAIModel:
         except NotThere as error:
             served = await self._served()
             if self.answered or served is None or self.name in served:  # it was away for a moment
-                hint = "" if self.answered or served else "; does its url end in /v1?"
+                hint = "" if self.answered or served else f"; does {self.engine.config_key}.url end in /v1?"
                 raise EngineError(f"{self.url}: {error}, when it was asked for {self.name!r}{hint}") from None
             raise ConfigError(
                 f"model: {self.url} does not serve {self.name!r}. It serves: {', '.join(served)}."
                 if served
-                else f"model: {self.url} does not serve {self.name!r}, and lists no models; does engine.url end in /v1?"
+                else f"model: {self.url} does not serve {self.name!r}, and lists no models; does "
+                f"{self.engine.config_key}.url end in /v1?"
             ) from None
 
     def _body(self, messages: list[Message], sampling: Sampling) -> dict[str, Any]:
@@ -162,7 +163,7 @@ class OpenAIModel:
         except aiohttp.InvalidUrlRedirectClientError as error:
             raise EngineError(f"{self.url}: it redirects to no address, {self._clean(str(error))[:300]}") from None
         except aiohttp.InvalidURL:
-            raise ConfigError(NO_ADDRESS.format(url=self.url)) from None
+            raise ConfigError(NO_ADDRESS.format(key=self.engine.config_key, url=self.url)) from None
         except aiohttp.ClientError as error:  # not HTTP, or redirects without end
             raise EngineError(f"{self.url}: {type(error).__name__} {self._clean(str(error))[:300]}") from None
         text = self._clean(text)
@@ -181,7 +182,7 @@ class OpenAIModel:
             held = "was refused" if self.key else "is not set"
             raise ConfigError(
                 f"{self.url} wants a key, and the environment's {self.engine.key_env} {held}. Set it (export "
-                f"{self.engine.key_env}=...), or have the engine's key_env name another variable."
+                f"{self.engine.key_env}=...), or name another variable in {self.engine.config_key}.key_env."
             )
         raise EngineError(f"{self.url}: {refusal}")
 
@@ -199,7 +200,7 @@ class OpenAIModel:
                 raise ConfigError(
                     f"adapter: {self.url} did not load {adapter!r} ({error}). Start vLLM's server with --enable-lora, "
                     "--max-lora-rank of at least training.rank, and VLLM_ALLOW_RUNTIME_LORA_UPDATING=1 in its "
-                    "environment, where it sees this path; or use engine.kind transformers or vllm."
+                    f"environment, where it sees this path; or set {self.engine.config_key}.kind: transformers or vllm."
                 ) from None
         asked = parity.prompts(load_tokenizer(self.model), LONG)
         wanted = await asyncio.to_thread(parity.expected, self.model, [adapter], self.engine.fixed_dtype, asked)
@@ -210,7 +211,8 @@ class OpenAIModel:
         except (NotThere, ValueError, KeyError, IndexError, TypeError, RecursionError) as error:
             raise ConfigError(
                 f"adapter: what {self.url} does with {adapter!r} cannot be checked ({error!r}): token_ids and logprobs "
-                "were expected of its /completions, as vLLM gives them. Use engine.kind transformers or vllm."
+                f"were expected of its /completions, as vLLM gives them. Set {self.engine.config_key}.kind: "
+                "transformers or vllm."
             ) from None
 
     async def _greedy_scores(self, name: str, asked: list[list[int]]) -> list[tuple[int, float]]:
@@ -324,7 +326,7 @@ def _seconds(after: str) -> float:
 def load(engine: Engine, model: str, adapter: str | None = None) -> OpenAIModel:
     """A model's name on the server, and a LoRA directory that the server can read. Raises ConfigError."""
     if not engine.url.startswith(("http://", "https://")):
-        raise ConfigError(NO_ADDRESS.format(url=engine.url))
+        raise ConfigError(NO_ADDRESS.format(key=engine.config_key, url=engine.url))
     if adapter is not None:
         check_adapter(adapter)
         adapter = os.path.abspath(adapter)

@@ -79,6 +79,6 @@ def require_parity(engine: str, greedy: Greedy, wanted: Wanted, dtype: str) -> N
             raise EngineDown(
                 f"{engine}: log-probabilities of {what} are {apart[name]:.2f} nats from PEFT's (at most {bar} was "
                 f"expected of {dtype}){like}. The engine does not answer as the students that were trained. On a "
-                "CPU, vLLM needs more places than adapters (--max-loras); otherwise use engine.kind: transformers, and "
-                "report this."
+                "CPU, vLLM needs more places than adapters (--max-loras); otherwise use an engine of kind "
+                "transformers, and report this."
             )

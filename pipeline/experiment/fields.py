@@ -145,7 +145,7 @@ class Fields(Section):
     @property
     def named_engines(self) -> dict[str, Engine]:
         """All engines by name; the lone one is called ''."""
-        return {"": self.engine, **self.engines}
+        return {"": self.engine, **{name: it.standing_at(f"engines.{name}") for name, it in self.engines.items()}}
 
     @property
     def vllm_models(self) -> dict[str, set[str]]:

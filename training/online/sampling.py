@@ -29,12 +29,13 @@ Work = Callable[[IdEngine], Coroutine[Any, Any, Any]]
 
 def open_sampler(job: TrainingJob) -> TrainersModel | VllmBeside:
     """Raises ConfigError where the config's engine cannot sample for a student that changes."""
-    if job.experiment.engine_of("student").kind != "vllm":
+    engine = job.experiment.engine_of("student")
+    if engine.kind != "vllm":
         return TrainersModel(job)
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         raise ConfigError(
-            f"engine.kind: 'vllm' with method {job.method!r} on several processes: each would start vLLM on its GPU. "
-            "Train it in one process, or use engine.kind: transformers"
+            f"{engine.config_key}.kind: 'vllm' with method {job.method!r} on several processes: each would start vLLM "
+            f"on its GPU. Train it in one process, or set {engine.config_key}.kind: transformers"
         )
     return VllmBeside(job)
 
@@ -98,8 +99,8 @@ class VllmBeside:
         if apart and not max(apart) <= self.tolerance:
             raise EngineDown(
                 f"vLLM: log-probabilities of what it sampled are {max(apart):.3f} nats from the trained model's (at "
-                f"most {self.tolerance} was expected). It does not answer as the student that learns. Use engine.kind: "
-                "transformers, and report this."
+                f"most {self.tolerance} was expected). It does not answer as the student that learns. Use an "
+                "engine of kind transformers, and report this."
             )
 
     def close(self) -> None:

@@ -28,8 +28,7 @@ def check_engine_names(experiment: Fields) -> None:
 def check_roles(experiment: Fields) -> None:
     """Raises ValueError for engines that cannot do what is asked of them, and for a judge that may not judge."""
     for name in experiment.roles_in_use:
-        kind, named = experiment.engine_of(name).kind, experiment.role(name).engine
-        key = f"engines.{named}.kind" if named else "engine.kind"
+        kind, key = experiment.engine_of(name).kind, f"{experiment.engine_of(name).config_key}.kind"
         if experiment.dialogue.deterministic and kind in ("vllm", "openai"):
             raise ValueError(
                 f"dialogue.deterministic: true needs a batch of one, which {key} {kind!r} cannot promise. Set {key}: "

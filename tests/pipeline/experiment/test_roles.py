@@ -13,6 +13,7 @@ from pipeline.core.schema import Message
 from pipeline.dialogue.casting import Casting
 from pipeline.engines.model import Completion, Sampling
 from pipeline.engines.scripted import ScriptedModel
+from pipeline.engines.settings import Engine
 from pipeline.experiment.asked_in_role import InRole, in_role
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment, dump, load
@@ -126,6 +127,16 @@ def test_more_memory_than_there_is_is_refused(tmp_path: Path) -> None:
 def test_an_engine_that_is_not_there_is_answered_with_those_that_are(tmp_path: Path) -> None:
     error = refused(tmp_path, "engines: {api: {kind: scripted}}\npartner: {engine: apy}")
     assert "partner.engine: 'apy' is not in engines. Known: api" in error
+
+
+def test_what_is_wrong_with_an_engine_is_said_with_the_key_under_which_it_stands() -> None:
+    nowhere = {"kind": "openai"}
+    with pytest.raises(ConfigError, match=r"^engines\.api\.url: '' is no address"):
+        open_role(experiment(engines={"api": nowhere}, partner={"model": "x", "engine": "api"}), "partner")
+    with pytest.raises(ConfigError, match=r"^engine\.url: '' is no address"):
+        open_role(experiment(engine=nowhere), "student")
+    one, other = Engine().standing_at("engines.one"), Engine().standing_at("engines.other")
+    assert one == other and hash(one) == hash(other)  # they share models
 
 
 def test_a_key_written_into_a_config_is_refused_and_not_repeated(tmp_path: Path) -> None:
