@@ -29,19 +29,21 @@ The run's `config.yaml` says all of it, `training.json` beside this card what wa
 student did in the exams. It is made for research on what such dialogues teach, and is no assistant.
 
 ```python
-from peft import PeftModel
+from peft import PeftModel{from_maieutic}
 from transformers import AutoModelForCausalLM
 
-student = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained({load!r}), "PATH OF THIS FOLDER")
+student = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained({load}), "PATH OF THIS FOLDER")
 ```
 """
+FROM_MAIEUTIC = "\nfrom pipeline.engines.weights import weights_at  # of maieutic; `maieutic base` lists its bases"
 
 
 def fill_card(file: Path, cell: Cell, record: dict[str, Any]) -> None:
     """Fill in the card that PEFT wrote; `record` is what training.json holds. PEFT's metadata stay."""
     card, model, condition = ModelCard.load(file), cell.experiment.student.model, cell.condition
-    warm = cell.experiment.student.warmup is not None
-    if warm or Path(weights_at(model)).is_dir():  # a card is shared, and where a base lay is nobody's business
+    warm, named_here = cell.experiment.student.warmup is not None, weights_at(model) != model
+    is_folder = Path(weights_at(model)).is_dir()
+    if warm or is_folder:  # a card is shared, and where a base lay is nobody's business
         model = Path(model).name
         card.data.base_model = model
         card.data.tags = [tag for tag in card.data.tags or [] if not tag.startswith("base_model:")]
@@ -49,7 +51,13 @@ def fill_card(file: Path, cell: Cell, record: dict[str, Any]) -> None:
     axes = {key: getattr(condition, key) for key in ("partition", "disclosure", "voice", "selection", "method")}
     numbers = {"round": cell.round + 1, "rounds": cell.experiment.rounds}
     versions = ", ".join(f"{name} {number}" for name, number in record["versions"].items())
-    named = {"name": cell.experiment.name, "model": model, "versions": versions, "warmed": "", "load": model}
-    named |= {"warmed": ", warmed up before", "load": "PATH OF warmup/base OF ITS RUN"} if warm else {}
+    named = {"name": cell.experiment.name, "model": model, "versions": versions}
+    named |= {"warmed": ", warmed up before" if warm else "", "from_maieutic": "", "load": repr(model)}
+    if warm:
+        named["load"] = repr("PATH OF warmup/base OF ITS RUN")
+    elif named_here:  # by a name that Hugging Face does not know
+        named |= {"from_maieutic": FROM_MAIEUTIC, "load": f"weights_at({model!r})"}
+    elif is_folder:
+        named["load"] = repr(f"PATH OF {model}")
     card.text = CARD.format(**(record | axes | numbers | named))
     card.save(file)

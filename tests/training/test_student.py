@@ -183,6 +183,18 @@ def test_an_adapter_has_pefts_card_with_what_it_is_and_no_place_of_this_machine(
     assert "More Information Needed" not in card.text and str(embedded.parent) not in (plain / "README.md").read_text()
 
 
+@pytest.mark.parametrize("by_name", [True, False], ids=["named", "folder"])
+def test_what_a_card_says_loads_its_adapter(embedded, tmp_path, by_name):
+    adapter = train(Cell(experiment(Path("embedded") if by_name else embedded, tmp_path), "facts", 1))
+    code = ModelCard.load(adapter / "README.md").text.split("```python\n")[1].split("```")[0]
+    code = code.replace("PATH OF THIS FOLDER", str(adapter)).replace(f"PATH OF {embedded.name}", str(embedded))
+    names: dict[str, Any] = {}
+    exec(code, names)
+    loaded = {key.replace(".default", ""): value for key, value in names["student"].state_dict().items()}
+    weights = load_file(adapter / WEIGHTS)
+    assert weights and all(torch.equal(loaded[key], value) for key, value in weights.items())
+
+
 def test_a_condition_without_rows_is_a_typed_error_and_leaves_no_adapter(embedded, tmp_path):
     with pytest.raises(NothingToTrain, match="facts, seed 1, round 0: no rows among 1"):
         train(Cell(experiment(embedded, tmp_path, [row(1, seed=2)]), "facts", 1))
