@@ -209,8 +209,10 @@ def server(what: str, engine: Engine, model: str) -> Diagnosis:
     hello: list[Message] = [{"role": "user", "content": "Hello."}]
     try:
         asyncio.run(open_model(once, model).complete(hello, Sampling(max_tokens=16)))
-    except (ConfigError, EngineError, ContextOverflow) as error:
-        return Diagnosis(what, "broken", f"{error}. Start it, or set its url.")
+    except ConfigError as error:
+        return Diagnosis(what, "broken", str(error))
+    except (EngineError, ContextOverflow) as error:
+        return Diagnosis(what, "broken", f"{error}. Start it, or set {engine.config_key}.url.")
     return Diagnosis(what, "ok", f"{engine.url} serves {model}, and answers")
 
 

@@ -75,9 +75,7 @@ class OpenAIModel:
         # Named by content: the server may hold an older one of the same directory.
         self.name = model if adapter is None else f"{Path(adapter).name}-{weights_id(adapter)}"
         self.loading: asyncio.Task[None] | None = None
-        self.key = os.environ.get(engine.key_env, "").strip()  # mounted secrets end in a newline
-        if not self.key.isprintable():
-            raise ConfigError(f"{engine.key_env}: it holds control characters, which no header can. Set it anew.")
+        self.key = engine.server_key()
         self.answered = False  # a server that has answered once has the model, and takes the key
         self.takes_schemas = True
         self.loop: asyncio.AbstractEventLoop | None = None

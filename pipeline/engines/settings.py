@@ -8,12 +8,14 @@ partner: {model: large, engine: api}
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 from typing import Any, Literal, Self
 
 from pydantic import Field, PrivateAttr, field_validator
 
 from pipeline.core.config_reading import Section
+from pipeline.core.errors import ConfigError
 
 Kind = Literal["transformers", "vllm", "openai", "scripted"]
 Dtype = Literal["float32", "bfloat16"]
@@ -72,6 +74,23 @@ class Engine(Section):
     def fixed_dtype(self) -> Dtype:
         """Where nothing is measured: in deterministic runs, and in engines with kernels of their own."""
         return "float32" if self.dtype == "auto" else self.dtype
+
+    def server_key(self) -> str:
+        """The server's key from the environment; '' where the default variable is not set, for servers without one.
+
+        Raises ConfigError where another variable is named and not set, or holds what no header can.
+        """
+        key = os.environ.get(self.key_env, "").strip()  # mounted secrets end in a newline
+        if not key and self.key_env != KEY:
+            raise ConfigError(
+                f"{self.config_key}.key_env: {self.key_env} is not set in the environment. Set it to the server's key "
+                f"(export {self.key_env}=...), or leave key_env out where the server wants none."
+            )
+        if not key.isprintable():
+            raise ConfigError(
+                f"{self.config_key}.key_env: {self.key_env} holds control characters, which no header can. Set it anew."
+            )
+        return key
 
     def __eq__(self, other: object) -> bool:  # wherever it stands: engines that are set alike share models
         return isinstance(other, Engine) and self.model_dump() == other.model_dump()

@@ -27,6 +27,7 @@ def preflight(experiment: Experiment) -> None:
     _check_labeller(experiment)
     _check_figures(experiment)
     _check_models(experiment)
+    _check_keys(experiment)
     _check_training(experiment)
 
 
@@ -97,6 +98,12 @@ def _check_models(experiment: Experiment) -> None:
             model = experiment.role(name).model
             # What a warm-up makes need not be there yet.
             _check_model(f"{name}.model", experiment.student.model if model == experiment.base else model)
+
+
+def _check_keys(experiment: Experiment) -> None:
+    for engine in map(experiment.engine_of, experiment.roles_in_use):
+        if engine.kind == "openai":
+            engine.server_key()
 
 
 def _check_model(key: str, name: str) -> None:

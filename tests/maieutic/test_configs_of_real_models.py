@@ -80,6 +80,7 @@ def served(engine: str, address: str) -> tuple[str, ...]:
 
 def test_a_teacher_behind_an_api_is_asked_in_its_dialect_watched_and_paid(data, monkeypatch) -> None:
     monkeypatch.setenv("TEACHER_KEY", "planted-teacher-key")
+    monkeypatch.setenv("STUDENT_KEY", "planted-student-key")
     student, teacher = StandIn(), Dialect("TEACHER", "planted-teacher-key", fails=False)
     refuses = ("max_tokens_field=max_completion_tokens", "temperature=when_set", "extra_body={reasoning_effort: low}")
     with serving(student.app()) as near, serving(teacher.app()) as far:
@@ -95,7 +96,8 @@ def test_a_teacher_behind_an_api_is_asked_in_its_dialect_watched_and_paid(data, 
     assert "planted-teacher-key" not in said
 
 
-def test_a_larger_partner_beside_the_student_is_asked_by_its_own_name_and_sampling(data) -> None:
+def test_a_larger_partner_beside_the_student_is_asked_by_its_own_name_and_sampling(data, monkeypatch) -> None:
+    monkeypatch.setenv("STUDENT_KEY", "planted-student-key")
     server = StandIn()
     with serving(server.app()) as address:
         said = preview(data, "partner_4b_qwen3_0.6b", *served("small", address), *served("large", address))

@@ -330,7 +330,7 @@ def test_a_key_may_end_in_a_newline_and_has_to_fit_into_a_header(
     _, server = say("fine")
     assert server.headers == ["Bearer sk-secret"]
     monkeypatch.setenv("OPENAI_API_KEY", "sk-\nsecret")
-    with pytest.raises(ConfigError, match="OPENAI_API_KEY: it holds control characters"):
+    with pytest.raises(ConfigError, match="OPENAI_API_KEY holds control characters"):
         opened("http://127.0.0.1:1/v1")
 
 
@@ -410,7 +410,10 @@ def test_each_engine_has_the_key_that_it_names(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     monkeypatch.setenv("OTHER_KEY", "sk-other-secret")
     assert say("fine", key_env="OTHER_KEY")[1].headers == ["Bearer sk-other-secret"]
-    assert say("fine", key_env="NO_KEY")[1].headers == [None]
+    monkeypatch.delenv("OPENAI_API_KEY")
+    assert say("fine")[1].headers == [None]  # many servers want none
+    with pytest.raises(ConfigError, match=r"engine\.key_env: NO_KEY is not set in the environment. Set it"):
+        opened("http://127.0.0.1:1/v1", key_env="NO_KEY")
     answer, _ = say("refused", key_env="OTHER_KEY")
     assert "OTHER_KEY was refused" in str(answer) and "sk-" not in str(answer).replace("sk-secret", "")
 

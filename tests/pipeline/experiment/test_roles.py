@@ -18,6 +18,7 @@ from pipeline.experiment.asked_in_role import InRole, in_role
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment, dump, load
 from pipeline.experiment.open_role import engines_in_use, memory_said, open_role
+from pipeline.experiment.preflight import preflight
 from pipeline.experiment.roles import Role, RoleSampling
 
 API = {"kind": "openai", "url": "http://127.0.0.1:1/v1"}
@@ -127,6 +128,14 @@ def test_more_memory_than_there_is_is_refused(tmp_path: Path) -> None:
 def test_an_engine_that_is_not_there_is_answered_with_those_that_are(tmp_path: Path) -> None:
     error = refused(tmp_path, "engines: {api: {kind: scripted}}\npartner: {engine: apy}")
     assert "partner.engine: 'apy' is not in engines. Known: api" in error
+
+
+def test_a_servers_key_that_is_not_set_is_missed_before_anything_is_asked_by_roles_in_use_alone() -> None:
+    api = {"api": {**API, "key_env": "PLANTED_KEY"}}
+    with pytest.raises(ConfigError, match=r"^engines\.api\.key_env: PLANTED_KEY is not set in the environment"):
+        preflight(experiment(engines=api, partner={"model": "x", "engine": "api"}))
+    preflight(experiment(engines=api))
+    preflight(experiment(engines=api, challenger={"model": "x", "engine": "api"}))
 
 
 def test_what_is_wrong_with_an_engine_is_said_with_the_key_under_which_it_stands() -> None:
