@@ -5,6 +5,7 @@ Raises ValueError, which a config's reader tells with the file and the key.
 
 from __future__ import annotations
 
+from pipeline.engines.settings import Engine
 from pipeline.experiment.fields import WHOLE, Fields
 from pipeline.experiment.roles import ROLES, Role
 
@@ -37,6 +38,7 @@ def check_roles(experiment: Fields) -> None:
     for name in ROLES:
         experiment.prompts(name)
     _check_memory(experiment)
+    _check_paces(experiment)
     _check_judge(experiment)
     _check_prices(experiment)
     _check_sound(experiment)
@@ -53,6 +55,24 @@ def _check_memory(experiment: Fields) -> None:
             f"gpu_memory_utilization comes to {taken:g} of a GPU. At most 1 is there for all, and less than {WHOLE} "
             "where one of them names none"
         )
+
+
+def _check_paces(experiment: Fields) -> None:
+    first: dict[tuple[str, str], Engine] = {}
+    for engine in map(experiment.engine_of, ROLES):
+        if engine.kind != "openai":
+            continue
+        other = first.setdefault((engine.url.rstrip("/"), engine.key_env), engine)
+        if engine.requests_per_minute != other.requests_per_minute:
+            raise ValueError(
+                f"{engine.config_key}.requests_per_minute: {_in_yaml(engine.requests_per_minute)}, and "
+                f"{other.config_key} has {_in_yaml(other.requests_per_minute)} for the same url and key_env, whose "
+                "requests are spaced together. Write the same number into both"
+            )
+
+
+def _in_yaml(number: float | None) -> str:
+    return "null" if number is None else f"{number:g}"
 
 
 def _check_judge(experiment: Fields) -> None:

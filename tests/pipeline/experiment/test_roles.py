@@ -125,6 +125,16 @@ def test_more_memory_than_there_is_is_refused(tmp_path: Path) -> None:
     assert "engines: a, b run beside each other, and their gpu_memory_utilization comes to 1.3 of a GPU" in error
 
 
+def test_one_server_asked_with_one_key_has_one_pace() -> None:
+    slow = {**API, "url": f"{API['url']}/", "requests_per_minute": 60}
+    roles: dict[str, Any] = {"student": {"engine": "a"}, "partner": {"engine": "b", "model": "x"}}
+    with pytest.raises(ValueError, match=r"engines\.b\.requests_per_minute: 60, and engines\.a has null for the same"):
+        experiment(engines={"a": API, "b": slow}, **roles)
+    for change in ({"requests_per_minute": None}, {"key_env": "OTHER_KEY"}, {"url": "http://127.0.0.1:2/v1"}):
+        experiment(engines={"a": API, "b": {**slow, **change}}, **roles)
+    experiment(engines={"a": API, "b": slow}, student={"engine": "a"})  # nobody asks the second
+
+
 def test_an_engine_that_is_not_there_is_answered_with_those_that_are(tmp_path: Path) -> None:
     error = refused(tmp_path, "engines: {api: {kind: scripted}}\npartner: {engine: apy}")
     assert "partner.engine: 'apy' is not in engines. Known: api" in error
