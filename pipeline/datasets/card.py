@@ -16,6 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from pipeline.building.turn_values import has_turn_values
 from pipeline.core.schema import digest
 from pipeline.datasets.card_figures import audit, counts, rates
+from pipeline.datasets.card_roles import roles
 from pipeline.datasets.card_words import DISCLOSURE, LEARN, MANNER, MEMORY, SELECTION, VOICES
 from pipeline.datasets.condition_rows import records_of
 from pipeline.datasets.formats import A_ROW
@@ -46,6 +47,7 @@ def card(survey: Survey, rows: dict[Format, int]) -> str:
         partner=knows(condition.row.partner),
         disclosure=_disclosure(condition),
         voice=_voice(experiment, condition),
+        roles=roles(experiment, condition),
         selection=SELECTION[condition.selection],
         dropped="; where the partner violated its knowledge constraint, dropped"
         if condition.violations == "drop"

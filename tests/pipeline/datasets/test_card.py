@@ -12,8 +12,10 @@ from huggingface_hub import DatasetCard
 
 from pipeline.building.turn_values import turn_value
 from pipeline.core.schema import Task, Turn
+from pipeline.datasets.card import card
 from pipeline.datasets.export import export
 from pipeline.datasets.learning_rules import LEARNING_RULES
+from pipeline.datasets.survey import surveyed
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import Condition, Method
 from pipeline.knowledge.records import Branch, Dialogue, Rollout, Sibling
@@ -73,16 +75,16 @@ def test_a_card_names_the_folder_the_rule_and_every_column_that_are_there(unders
     run = experiment(tmp_path, conditions={"mine": condition.model_copy(update={"method": method})})
     if not method.startswith("grpo"):  # its student plays while it learns
         made(run, "mine", underspecified[:2])
-    report, card = export(run, "mine"), card_of(run, "mine")
-    assert card.data.configs == [{"config_name": report.path.name, "data_files": f"{report.path.name}/*.parquet"}]
+    report, made_card = export(run, "mine"), card_of(run, "mine")
+    assert made_card.data.configs == [{"config_name": report.path.name, "data_files": f"{report.path.name}/*.parquet"}]
     assert [path.name for path in (tmp_path / "datasets" / "mine").iterdir() if path.is_dir()] == [report.path.name]
-    assert LEARNING_RULES[method].says[1:] in card.text
+    assert LEARNING_RULES[method].says[1:] in made_card.text
     columns = set(parquet.read_schema(report.path / "train.parquet").names)
-    section = card.text.split("## Rows\n")[1].split("## Known limits")[0]
+    section = made_card.text.split("## Rows\n")[1].split("## Known limits")[0]
     first_cells = [line.split(" | ")[0] for line in section.splitlines() if line.startswith("| `")]
     named = {name.strip("`| ") for cell in first_cells for name in cell.split(",")}
     assert named - {"matched"} == columns
-    assert f"{report.rows} training rows" in card.text
+    assert f"{report.rows} training rows" in made_card.text
 
 
 def test_a_card_says_how_a_partner_tells_and_which_tasks_are_left_out(underspecified, tmp_path):
@@ -92,6 +94,56 @@ def test_a_card_says_how_a_partner_tells_and_which_tasks_are_left_out(underspeci
     export(run, "mine")
     assert "In 30% of what it tells the numbers are wrong." in card_of(run, "mine").text
     assert "end right in 10% to 90% of cases" in card_of(run, "mine").text
+
+
+def test_a_card_says_per_role_who_was_asked_and_what_was_sent(tmp_path):
+    run = experiment(
+        tmp_path,
+        conditions={"mine": FACTS.model_copy(update={"voice": "model"})},
+        engines={
+            "api": {"kind": "openai", "url": "http://x/v1", "temperature": "when_set"},
+            "low": {"kind": "openai", "url": "http://y/v1", "extra_body": {"effort": "low"}},
+        },
+        reading={"partner": "closed", "metrics": "judge"},
+        partner={"model": "large", "engine": "api", "thinking": "drop", "sampling": {"top_p": 0.9}},
+        judge={"model": "reader", "engine": "low"},
+    )
+    text = written(run)
+    assert [line for line in text.splitlines() if line.startswith(("- Student: ", "- Partner: ", "- Judge"))] == [
+        "- Student: `embedded`.",
+        "- Student: `embedded`; engine scripted; prompts `closed`; temperature 1.0; thinking off.",
+        "- Partner: `large`; engine `api` (openai); prompts `chat`; no temperature sent, top_p 0.9; "
+        "thinking drop, 2048 tokens more for it (no request said so).",
+        "- Judge, reading turns: `reader`; engine `low` (openai); prompts `chat`; temperature 0.0; "
+        'thinking off (each request had `{"effort": "low"}`).',
+    ]
+    assert "- Engine: " not in text and "Temperature 1.0" not in text and "- At most " in text
+
+
+def test_a_card_says_whose_weights_speak_and_not_where_they_lie(tmp_path):
+    current = FACTS.model_copy(update={"voice": "model", "weights": "current"})
+    run = experiment(
+        tmp_path,
+        conditions={"mine": current},
+        engines={"api": {"kind": "openai", "url": "http://x/v1"}},
+        student={"warmup": {}},
+        partner={"model": "large", "engine": "api", "sampling": {"temperature": 0.5}},
+    )
+    text = written(run)
+    partner = "- Partner: `embedded`, warmed up; engine scripted; prompts `chat`; temperature 0.5; thinking off."
+    assert partner in text.splitlines() and str(tmp_path) not in text
+
+
+def test_a_card_says_once_how_all_were_sampled_where_it_was_alike(tmp_path):
+    text = written(experiment(tmp_path, conditions={"mine": FACTS}))
+    assert "- Temperature 1.0, at most " in text and "- Engine: scripted, auto." in text and "thinking" not in text
+
+
+def written(run: Experiment) -> str:
+    """The card of a condition without dialogues, but for the config at its end."""
+    (run.run / "dialogues").mkdir()
+    with surveyed(run, "mine") as survey:
+        return card(survey, {"sft": 0}).split("## The whole config")[0]
 
 
 @pytest.mark.parametrize("method", [name for name in METHODS if not name.startswith("grpo") and name != "q_priming"])
