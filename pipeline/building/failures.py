@@ -85,7 +85,7 @@ def check_engine(folder: Path, cell: Cell) -> None:
     if failures and all(failure.kind == "engine_error" for failure in failures):
         raise EngineDown(
             f"Not one of {len(failures)} dialogues could be played, the engine failed at all of them; the last: "
-            f"{failures[-1].message}. Mend that; the same command tries them again."
+            f"{failures[-1].message}. Mend that; the same command tries them again, here or in another `out`."
         )
 
 

@@ -46,6 +46,12 @@ LONG = 2**20  # tokens: the server knows its own context
 SHORTEST_KEY = 8  # what is shorter is no secret but a word, such as EMPTY
 NO_ADDRESS = "{key}.url: {url!r} is no address. Expected one such as http://127.0.0.1:8000/v1."
 LONGEST_PAUSE = 120.0  # seconds, whatever Retry-After asks for
+# What a server refuses of a request, by the word that it uses for it, and what to set in its engine then.
+REFUSED = {
+    "max_tokens": "{key}.max_tokens_field: max_completion_tokens, with which the same run goes on",
+    "temperature": "{key}.temperature: when_set, and none in the role's sampling, in another `out` (--set out=DIR), "
+    "since it may change what is sampled",
+}
 TOO_LONG = re.compile(r"context.?(length|size|window)|maximum (model|input|sequence) length|prompt is too long", re.I)
 
 
@@ -182,7 +188,9 @@ class OpenAIModel:
                 f"{self.url} wants a key, and the environment's {self.engine.key_env} {held}. Set it (export "
                 f"{self.engine.key_env}=...), or name another variable in {self.engine.config_key}.key_env."
             )
-        raise EngineError(f"{self.url}: {refusal}")
+        takes_none = next((word for word in REFUSED if status in (400, 422) and word in body and word in text), None)
+        told = REFUSED[takes_none].format(key=self.engine.config_key) if takes_none else ""
+        raise EngineError(f"{self.url}: {refusal}" + (f" If it takes no {takes_none}, set {told}" if told else ""))
 
     async def _load(self, adapter: str) -> None:
         """Have vLLM load the adapter, once, and check that it answers as PEFT does with it."""

@@ -42,6 +42,7 @@ BODIES: dict[str, str] = {
 STATUSES = {
     "too long": (400, "This model's maximum context length is 64 tokens. However, you requested 70."),
     "bad request": (400, "temperature must be below 2"),
+    "old word": (400, "Unsupported parameter: 'max_tokens' is not supported with this model."),
     "refused": (401, "Incorrect API key provided: sk-secret"),
     "echo": (422, "your key sk-secret is odd"),
 }
@@ -404,6 +405,22 @@ def test_parts_of_an_answer_that_hold_no_words_are_malformed(content: list[Any])
     body = {"choices": [{"message": {"content": content}, "finish_reason": "stop"}], "usage": USAGE}
     with pytest.raises(EngineError, match="malformed answer"):
         opened()._read(json.dumps(body))
+
+
+@pytest.mark.parametrize(
+    ("text", "then"),
+    [
+        ("bad request", "If it takes no temperature, set engine.temperature: when_set, and none in the role's"),
+        (
+            "old word",
+            "If it takes no max_tokens, set engine.max_tokens_field: max_completion_tokens, with which the same",
+        ),
+    ],
+)
+def test_a_word_that_a_server_refuses_is_answered_with_what_to_set(text: str, then: str) -> None:
+    assert then in str(say(text)[0])
+    other = {"max_tokens_field": "max_completion_tokens", "temperature": "when_set"}
+    assert "If it takes" not in str(say(text, **other)[0])  # it was not sent
 
 
 def test_each_engine_has_the_key_that_it_names(monkeypatch: pytest.MonkeyPatch) -> None:

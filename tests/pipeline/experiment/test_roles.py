@@ -140,7 +140,7 @@ def test_an_engine_that_is_not_there_is_answered_with_those_that_are(tmp_path: P
     assert "partner.engine: 'apy' is not in engines. Known: api" in error
 
 
-def test_a_servers_key_that_is_not_set_is_missed_before_anything_is_asked_by_roles_in_use_alone() -> None:
+def test_a_servers_key_that_is_not_set_is_missed_where_a_role_in_use_needs_it() -> None:
     api = {"api": {**API, "key_env": "PLANTED_KEY"}}
     with pytest.raises(ConfigError, match=r"^engines\.api\.key_env: PLANTED_KEY is not set in the environment"):
         preflight(experiment(engines=api, partner={"model": "x", "engine": "api"}))
@@ -148,7 +148,7 @@ def test_a_servers_key_that_is_not_set_is_missed_before_anything_is_asked_by_rol
     preflight(experiment(engines=api, challenger={"model": "x", "engine": "api"}))
 
 
-def test_what_is_wrong_with_an_engine_is_said_with_the_key_under_which_it_stands() -> None:
+def test_what_is_wrong_with_an_engine_is_said_with_its_key() -> None:
     nowhere = {"kind": "openai"}
     with pytest.raises(ConfigError, match=r"^engines\.api\.url: '' is no address"):
         open_role(experiment(engines={"api": nowhere}, partner={"model": "x", "engine": "api"}), "partner")

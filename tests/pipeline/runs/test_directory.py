@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.core.errors import RunError
+from pipeline.experiment.experiment import Experiment
 from pipeline.runs.directory import claim, experiment_of
 from tests.builders import small_experiment
 
@@ -25,6 +26,18 @@ def test_a_run_goes_on_only_with_the_exam_and_the_labeller_it_began_with(tmp_pat
     mine.write_text("EXAM = 2\n")
     with pytest.raises(RunError, match=rf"^{key}: mine\.py is not the file that this run began with"):
         claim(experiment)
+
+
+def test_a_run_goes_on_in_other_words_of_its_server_not_at_its_temperature(tmp_path: Path) -> None:
+    def of(**words: str) -> Experiment:
+        return small_experiment(tmp_path / "run", engines={"api": {"kind": "openai", **words}})
+
+    (tmp_path / "run" / "dialogues").mkdir(parents=True)
+    claim(of())
+    (tmp_path / "run" / "dialogues" / "facts.jsonl").write_text("{}\n")
+    claim(of(max_tokens_field="max_completion_tokens", url="http://127.0.0.1:1/v1", key_env="OTHER_KEY"))
+    with pytest.raises(RunError, match=r"engines\.api\.temperature: there \"always\", asked for \"when_set\""):
+        claim(of(temperature="when_set"))  # a server may have a temperature of its own
 
 
 def test_a_run_of_an_earlier_version_is_not_to_be_mended_but_begun_again(tmp_path: Path) -> None:
