@@ -40,7 +40,8 @@ from pipeline.tasks.loading import load_tasks
 
 LIBRARIES = 3 * 2**29  # bytes that the processes of one engine take besides; measured 1 GiB
 HERE = importlib.util.find_spec("vllm") is not None
-ENGINE, PLAIN, BASE = Engine(kind="vllm"), Engine(kind="transformers"), "data/base"
+ENGINE, BASE = Engine(kind="vllm"), "data/base"
+PLAIN = Engine(kind="transformers", dtype="float32")  # as vLLM's engines are, whatever type a processor is faster in
 
 
 def needs_vllm(test: Any) -> Any:
