@@ -62,7 +62,7 @@ def test_a_dialogue_through_verifiers_is_the_one_that_the_pipeline_builds(condit
 def test_the_compared_dialogues_end_in_every_way_and_earn_every_reward(written):
     found = []
     for condition in ({"partition": "verifier"}, {"partition": "facts"}):
-        env = load_environment(written(experiment(**condition)), "ours")
+        env = load_environment(written(experiment(**condition)), "ours", overrides=["dialogue.per_task=8"])
         found += play(env, env.get_dataset(), student(experiment(**condition)))[0]
     assert {state["stop_condition"] for state in found} == {"student_done", "partner_done", "turn_cap"}
     for metric in ("correct", "grounded", "asked_needed", "lacks_facts"):
@@ -172,8 +172,7 @@ def test_a_config_is_overridden_as_on_the_command_line(written):
 
 def test_a_partner_that_fails_is_an_error_of_that_rollout_alone(written):
     path = written(experiment(partition="facts", voice="model"))
-    env = load_environment(path, "ours", overrides=["engine={kind: openai, url: 'http://127.0.0.1:1/v1'}"])
-    env.stage.cast.partner.model.attempts = 1
+    env = load_environment(path, "ours", overrides=["engine={kind: openai, url: 'http://127.0.0.1:1/v1', retries: 0}"])
     states, _ = play(env, env.get_dataset(1), Parrot("Well."))
     assert isinstance(states[0]["error"], vf.InfraError) and "EngineError" in str(states[0]["error"])
     assert states[0]["reward"] == 0.0 and len(env.dialogue(states[0]).turns) == 1
