@@ -1,10 +1,26 @@
-"""Which problems are trained on and which are examined: by their words, alike in every source and before any run."""
+"""Which problems are trained on, which are examined, and which are the same: by their words, before any run."""
 
 from __future__ import annotations
 
-from pipeline.core.schema import question_hash
+import itertools
+from collections.abc import Callable, Iterator
+
+from pipeline.core.schema import Task, question_hash
+
+NUMBERS_OF_A_SEED = 10_000_000
 
 
 def split_of(question: str) -> str:
     """'train' or 'exam' (one in five), by the words and numbers of the full question, in every source alike."""
     return "exam" if int(question_hash(question), 16) % 5 == 0 else "train"
+
+
+def endless(make: Callable[[int], Task | None], seed: int) -> Iterator[Task]:
+    """What `make` gives of one number after another, without None and with no question twice; the same for a seed."""
+    seen = set[str]()
+    for number in itertools.count(seed * NUMBERS_OF_A_SEED):
+        task = make(number)
+        if task is None or (asked := question_hash(task.full_question)) in seen:
+            continue
+        seen.add(asked)
+        yield task

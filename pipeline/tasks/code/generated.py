@@ -21,10 +21,11 @@ from functools import lru_cache
 from typing import Any
 
 from pipeline.core.errors import MaieuticError
-from pipeline.core.schema import ExampleCall, Fact, Specification, Task, Tests, digest, question_hash
+from pipeline.core.schema import ExampleCall, Fact, Specification, Task, Tests, digest
 from pipeline.tasks.code.family import Convention, Family, Value
 from pipeline.tasks.code.number_families import NUMBERS_AND_DICTIONARIES
 from pipeline.tasks.code.text_families import TEXTS_AND_LISTS
+from pipeline.tasks.split import endless
 
 FAMILIES = (*TEXTS_AND_LISTS, *NUMBERS_AND_DICTIONARIES)
 HAS: tuple[Specification, ...] = ("full", "underspecified")
@@ -87,16 +88,15 @@ def make_task(seed: int, specification: Specification) -> Task:
 def code_tasks(split: str, specification: Specification, seed: int = 0) -> Iterator[Task]:
     """Endless tasks of one split, the same for the same arguments, no question twice. Twins share the number in
     their id."""
-    seen: set[str] = set()
-    for number in itertools.count(seed * 10_000_000):
+
+    def make(number: int) -> Task | None:
         try:
             task = make_task(number, specification)
         except Undecided:
-            continue
-        asked = question_hash(task.full_question)
-        if task.split == split and asked not in seen:
-            seen.add(asked)
-            yield task
+            return None
+        return task if task.split == split else None
+
+    return endless(make, seed)
 
 
 def _numbered(family: Family, chosen: tuple[Value, ...]) -> Iterator[tuple[int, tuple[Convention, Value]]]:

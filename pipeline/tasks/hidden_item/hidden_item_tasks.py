@@ -20,10 +20,11 @@ import random
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-from pipeline.core.schema import Choice, Fact, Specification, Step, Task, digest, question_hash
+from pipeline.core.schema import Choice, Fact, Specification, Step, Task, digest
 from pipeline.tasks.hidden_item.item_words import HELD_OUT, item_words
 from pipeline.tasks.lookup.words import words
 from pipeline.tasks.parsing import expert_steps
+from pipeline.tasks.split import endless
 
 HAS: tuple[Specification, ...] = ("full", "underspecified", "overspecified")
 EASY, HARD = ((1, 4), (1, 5), (1, 6)), ((2, 4), (3, 3), (2, 5), (3, 4), (4, 3), (2, 6))  # values of needed attributes
@@ -70,16 +71,12 @@ def hidden_item_tasks(
 ) -> Iterator[Task]:
     """Endless tasks of one split ('base', 'train' or 'exam'), the same for the same arguments, no question twice.
     Twins share the number in their id."""
-    seen = set[str]()
-    for number in itertools.count(seed * 10_000_000):
+
+    def make(number: int) -> Task | None:
         problem = problem_of(number, without)
-        if split_of(problem) != split:
-            continue
-        task = _task(problem, number, specification, held_out)
-        whole = question_hash(task.full_question)
-        if whole not in seen:
-            seen.add(whole)
-            yield task
+        return _task(problem, number, specification, held_out) if split_of(problem) == split else None
+
+    return endless(make, seed)
 
 
 def split_of(problem: Problem) -> str:

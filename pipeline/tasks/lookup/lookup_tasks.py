@@ -14,14 +14,14 @@ examined. The words are those of data/lookup.yaml; of each list of wordings the 
 
 from __future__ import annotations
 
-import itertools
 import random
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from pipeline.core.schema import Fact, Specification, Step, Task, digest, question_hash
+from pipeline.core.schema import Fact, Specification, Step, Task, digest
 from pipeline.tasks.lookup.words import HELD_OUT, Relation, words
 from pipeline.tasks.parsing import expert_steps
+from pipeline.tasks.split import endless
 
 HAS: tuple[Specification, ...] = ("full", "underspecified", "false_premise")
 NONE = "none"  # the answer where the premise is false
@@ -101,16 +101,12 @@ def _task(problem: Problem, seed: int, specification: Specification, held_out: b
 def lookup_tasks(split: str, specification: Specification, seed: int = 0, held_out: bool = False) -> Iterator[Task]:
     """Endless tasks of one split ('base', 'train' or 'exam'), the same for the same arguments, no question twice.
     Twins share the number in their id."""
-    seen = set[str]()
-    for number in itertools.count(seed * 10_000_000):
+
+    def make(number: int) -> Task | None:
         problem = problem_of(number)
-        if split_of(problem) != split:
-            continue
-        task = _task(problem, number, specification, held_out)
-        whole = question_hash(task.full_question)
-        if whole not in seen:
-            seen.add(whole)
-            yield task
+        return _task(problem, number, specification, held_out) if split_of(problem) == split else None
+
+    return endless(make, seed)
 
 
 def split_of(problem: Problem) -> str:

@@ -1,11 +1,9 @@
-"""Against a small server on loopback that misbehaves as the request's text tells it to."""
+"""Against a server that misbehaves: what is tried again, what fails one request, and what ends a run."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections import Counter
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,114 +15,9 @@ from aiohttp.test_utils import TestServer
 from pipeline.core.errors import ConfigError
 from pipeline.engines.model import Completion, ContextOverflow, EngineError, Sampling
 from pipeline.engines.open_model import open_model
-from pipeline.engines.openai import OpenAIModel, Passing, _seconds
+from pipeline.engines.openai import Passing, _seconds
 from pipeline.engines.settings import Engine
-
-USAGE = {"prompt_tokens": 7, "completion_tokens": 3}
-
-
-def choice(text: Any, reason: str = "stop") -> dict[str, Any]:
-    return {"choices": [{"message": {"role": "assistant", "content": text}, "finish_reason": reason}], "usage": USAGE}
-
-
-BODIES: dict[str, str] = {
-    "fine": json.dumps(choice(" The answer is 12. ")),
-    "cut": json.dumps(choice("The answer", "length")),
-    "not json": "<html>",
-    "no choices": json.dumps({"choices": [], "usage": USAGE}),
-    "no content": json.dumps(choice(None)),
-    "no usage": json.dumps({"choices": choice("x")["choices"]}),
-    "a list": "[]",
-    "no number": json.dumps({"choices": choice("x")["choices"], "usage": USAGE | {"completion_tokens": "sk-secret"}}),
-    "nested": "[" * 200_000,
-    "infinite": json.dumps(choice("x")).replace("3", "1e999"),
-}
-STATUSES = {
-    "too long": (400, "This model's maximum context length is 64 tokens. However, you requested 70."),
-    "bad request": (400, "temperature must be below 2"),
-    "old word": (400, "Unsupported parameter: 'max_tokens' is not supported with this model."),
-    "refused": (401, "Incorrect API key provided: sk-secret"),
-    "echo": (422, "your key sk-secret is odd"),
-}
-PASSING = {"busy": 429, "broken": 500, "overloaded": 503}
-
-
-class Server:
-    """Counts what it was asked; `busy`, `broken` and `overloaded` pass at the third attempt."""
-
-    def __init__(self) -> None:
-        self.asked: Counter[str] = Counter()
-        self.seen: list[dict[str, Any]] = []
-        self.headers: list[str | None] = []
-        self.open = self.most = 0
-        self.gate = asyncio.Event()
-
-    async def answer(self, request: web.Request) -> web.StreamResponse:
-        body = await request.json()
-        text = body["messages"][-1]["content"]
-        self.asked[text] += 1
-        self.seen.append(body)
-        self.headers.append(request.headers.get("Authorization"))
-        if body["model"] != "student":
-            return web.Response(status=404, text="no such model")
-        if text == "away":
-            return web.Response(status=404, text="no backend")
-        if text == "takes no schema" and "response_format" in body:
-            return web.Response(status=400, text="response_format is not supported")
-        if text in PASSING and self.asked[text] < 3:
-            return web.Response(status=PASSING[text], headers={"Retry-After": "0"})
-        if text == "always broken":
-            return web.Response(status=500, text="sk-secret")
-        if text in ("hang", "always hang") and (self.asked[text] < 2 or text == "always hang"):
-            await asyncio.sleep(5)
-        if text == "hang up" and self.asked[text] < 3:
-            assert request.transport is not None
-            request.transport.close()
-        if text in STATUSES:
-            return web.Response(status=STATUSES[text][0], text=STATUSES[text][1])
-        if text == "all at once":
-            self.open += 1
-            self.most = max(self.most, self.open)
-            if self.open == 150:
-                self.gate.set()
-            await self.gate.wait()
-        return web.Response(text=BODIES.get(text, BODIES["fine"]))
-
-    async def models(self, request: web.Request) -> web.Response:
-        return web.json_response({"data": [{"id": "student"}, {"id": "other"}]})
-
-
-def talk(then: Callable[[Server, str], Awaitable[Any]]) -> Any:
-    async def run() -> Any:
-        server = Server()
-        app = web.Application()
-        app.router.add_post("/v1/chat/completions", server.answer)
-        app.router.add_get("/v1/models", server.models)
-        async with TestServer(app) as http:
-            return await then(server, str(http.make_url("/v1")))
-
-    return asyncio.run(run())
-
-
-def opened(
-    url: str = "", name: str = "student", pause: float = 0.001, adapter: str | None = None, **engine: Any
-) -> OpenAIModel:
-    return OpenAIModel(Engine(kind="openai", url=url, **engine), name, adapter, pause)
-
-
-async def ask(model: OpenAIModel, text: str) -> Any:
-    (answer,) = await asyncio.gather(
-        model.complete([{"role": "user", "content": text}], Sampling(5, temperature=0.5, seed=2**70 + 1)),
-        return_exceptions=True,
-    )
-    return answer
-
-
-def say(text: str, name: str = "student", **options: Any) -> tuple[Any, Server]:
-    async def then(server: Server, url: str) -> tuple[Any, Server]:
-        return await ask(opened(url, name, **options), text), server
-
-    return talk(then)
+from tests.pipeline.engines.odd_server import BODIES, PASSING, USAGE, Server, ask, choice, opened, say, talk
 
 
 def test_an_answer_carries_text_and_the_servers_counts_and_the_request_its_sampling() -> None:
@@ -362,92 +255,3 @@ def test_a_redirect_to_no_address_fails_one_request_only() -> None:
 
     answer = asyncio.run(run())
     assert isinstance(answer, EngineError) and "redirects to no address" in str(answer)
-
-
-def test_a_request_is_in_the_servers_dialect() -> None:
-    messages = [{"role": "user", "content": "Hi."}]
-    plain = opened()._body(messages, Sampling(5, temperature=0.5, seed=7))
-    assert plain == {"model": "student", "messages": messages, "max_tokens": 5, "temperature": 0.5, "seed": 7}
-    dialect = opened(max_tokens_field="max_completion_tokens", temperature="when_set", extra_body={"effort": "low"})
-    assert dialect._body(messages, Sampling(5, temperature=0.5, seed=7)) == {
-        "model": "student", "messages": messages, "max_completion_tokens": 5, "seed": 7, "effort": "low"}  # fmt: skip
-    assert dialect._body(messages, Sampling(5, temperature=0.5, seed=7, temperature_is_set=True))["temperature"] == 0.5
-    cut = opened()._body(messages, Sampling(5, top_p=0.9, top_k=20, min_p=0.1))
-    assert (cut["top_p"], cut["top_k"], cut["min_p"]) == (0.9, 20, 0.1)
-
-
-@pytest.mark.parametrize(("message", "text", "reasoning"), [
-    ({"content": "Yes.", "reasoning_content": " Is it? "}, "Yes.", "Is it?"),
-    ({"content": "Yes.", "reasoning": "Is it?"}, "Yes.", "Is it?"),
-    ({"content": "<think>\nIs it?\n</think>\n\nYes."}, "Yes.", "Is it?"),
-    ({"content": None, "reasoning_content": "Is it?"}, "", "Is it?"),
-    ({"content": "", "reasoning": "Is it?"}, "", "Is it?"),
-    ({"reasoning_content": "Is it?"}, "", "Is it?"),
-    ({"content": "<think>\nIs it?"}, "", "Is it?"),
-    ({"content": "<thinking>\nIs it?\n</thinking>\n\nYes."}, "Yes.", "Is it?"),
-    ({"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "Is "}, {"type": "text", "text": "it?"}]},
-                  {"type": "text", "text": "Y"}, {"type": "reference", "reference_ids": [1]},
-                  {"type": "text", "text": "es."}]}, "Yes.", "Is it?"),
-    ({"content": [{"type": "thinking", "thinking": "Is it?"}]}, "", "Is it?"),
-])  # fmt: skip
-def test_reasoning_is_told_apart_wherever_the_server_says_it(
-    message: dict[str, Any], text: str, reasoning: str
-) -> None:
-    body = {"choices": [{"message": message, "finish_reason": "stop"}], "usage": USAGE}
-    said = opened()._read(json.dumps(body))
-    assert (said.text, said.reasoning, said.reasoning_tokens) == (text, reasoning, 3)  # uncounted: words and signs
-    body["usage"] = {**USAGE, "completion_tokens_details": {"reasoning_tokens": 2}}
-    assert opened()._read(json.dumps(body)).reasoning_tokens == 2
-
-
-@pytest.mark.parametrize("content", [[{"type": "image"}], [{"text": "Yes."}], ["Yes."], [{"type": "text", "text": 1}]])
-def test_parts_of_an_answer_that_hold_no_words_are_malformed(content: list[Any]) -> None:
-    body = {"choices": [{"message": {"content": content}, "finish_reason": "stop"}], "usage": USAGE}
-    with pytest.raises(EngineError, match="malformed answer"):
-        opened()._read(json.dumps(body))
-
-
-@pytest.mark.parametrize(
-    ("text", "then"),
-    [
-        ("bad request", "If it takes no temperature, set engine.temperature: when_set, and none in the role's"),
-        (
-            "old word",
-            "If it takes no max_tokens, set engine.max_tokens_field: max_completion_tokens, with which the same",
-        ),
-    ],
-)
-def test_a_word_that_a_server_refuses_is_answered_with_what_to_set(text: str, then: str) -> None:
-    assert then in str(say(text)[0])
-    other = {"max_tokens_field": "max_completion_tokens", "temperature": "when_set"}
-    assert "If it takes" not in str(say(text, **other)[0])  # it was not sent
-
-
-def test_each_engine_has_the_key_that_it_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-    monkeypatch.setenv("OTHER_KEY", "sk-other-secret")
-    assert say("fine", key_env="OTHER_KEY")[1].headers == ["Bearer sk-other-secret"]
-    monkeypatch.delenv("OPENAI_API_KEY")
-    assert say("fine")[1].headers == [None]  # many servers want none
-    with pytest.raises(ConfigError, match=r"engine\.key_env: NO_KEY is not set in the environment. Set it"):
-        opened("http://127.0.0.1:1/v1", key_env="NO_KEY")
-    answer, _ = say("refused", key_env="OTHER_KEY")
-    assert "OTHER_KEY was refused" in str(answer) and "sk-" not in str(answer).replace("sk-secret", "")
-
-
-def test_requests_keep_the_pace_whichever_models_ask(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock, slept = [100.0], list[float]()
-
-    async def sleep(seconds: float) -> None:
-        slept.append(seconds)
-
-    monkeypatch.setattr("pipeline.engines.pace.time.monotonic", lambda: clock[0])
-    monkeypatch.setattr("pipeline.engines.pace.asyncio.sleep", sleep)
-    first, second = (opened("http://127.0.0.1:1/v1", name, requests_per_minute=120).pace for name in ("a", "b"))
-    assert first is second and first is not opened("http://127.0.0.1:2/v1", requests_per_minute=120).pace
-    for _ in range(3):
-        asyncio.run(first.wait())
-    clock[0] += 60  # a pause is made up for by nobody
-    asyncio.run(second.wait())
-    asyncio.run(second.wait())
-    assert slept == [0.0, 0.5, 1.0, 0.0, 0.5]

@@ -14,8 +14,6 @@ from pipeline.core.schema import Turn
 from pipeline.experiment.assignment import exam_tasks, tasks_of
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.known import known
-from pipeline.knowledge.view import view
-from pipeline.prompts.prompts import Prompts
 from pipeline.reading.correctness import judged
 from pipeline.tasks.hidden_item import KINDS
 from pipeline.tasks.hidden_item.hidden_item_tasks import HAS, hidden_item_tasks, make_task
@@ -165,20 +163,6 @@ def test_a_condition_can_play_hard_ones_alone():
     assert {(task.stratum, task.specification, task.source) for task in played} == {
         ("hard", "full", "hidden_item_hard")
     }
-
-
-@pytest.mark.parametrize("prompts", ["closed", "chat"])
-@pytest.mark.parametrize("partition", ["symmetric", "verifier", "answer", "key", "misled", "facts"])
-def test_only_a_view_whose_row_holds_it_shows_what_is_withheld(partition, prompts):
-    condition, opening = Condition(partition=partition), [Turn(party="student", text="Hello.")]
-    for task in some("train", "underspecified", 20):
-        seen = {
-            party: " ".join(message["content"] for message in view(task, condition, turns, party, Prompts(prompts)))
-            for party, turns in (("student", []), ("partner", opening))
-        }
-        for fact in task.missing:
-            assert fact.text not in seen["student"]
-            assert (fact.text in seen["partner"]) == (partition in ("facts", "key"))
 
 
 def test_under_jigsaw_both_see_the_options_and_each_lacks_a_needed_fact():

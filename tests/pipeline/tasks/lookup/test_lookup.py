@@ -21,8 +21,6 @@ from pipeline.dialogue.rule_partner import rule_reply
 from pipeline.experiment.assignment import exam_tasks
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.known import known
-from pipeline.knowledge.view import view
-from pipeline.prompts.prompts import Prompts
 from pipeline.reading.correctness import judged
 from pipeline.reading.protocol import measured
 from pipeline.tasks.loading import load_tasks
@@ -183,20 +181,6 @@ def test_a_rule_partner_tells_what_it_is_asked_for_where_its_row_holds_it(partit
         asks = Turn(party="student", text=lacks.ask, heard=StudentReading(asks=frozenset({lacks.id})))
         told = rule_reply(knows, condition, [asks], None, random.Random(0)).text
         assert (lacks.text in told) == (partition in ("facts", "key"))
-
-
-@pytest.mark.parametrize("prompts", ["closed", "chat"])
-@pytest.mark.parametrize("partition", ["symmetric", "verifier", "answer", "key", "misled", "facts"])
-def test_only_a_view_whose_row_holds_it_shows_what_is_withheld(partition, prompts):
-    condition, opening = Condition(partition=partition), [Turn(party="student", text="Hello.")]
-    for task in some("train", "underspecified", 20):
-        seen = {
-            party: " ".join(message["content"] for message in view(task, condition, turns, party, Prompts(prompts)))
-            for party, turns in (("student", []), ("partner", opening))
-        }
-        for fact in task.missing:
-            assert fact.text not in seen["student"]
-            assert (fact.text in seen["partner"]) == (partition in ("facts", "key"))
 
 
 def test_an_attempt_in_other_words_is_right_for_a_rule_partner_that_knows_the_answer():
