@@ -25,9 +25,9 @@ class LabelSettings(Section):
     embedder: str = "installed"  # of the classifier: a directory, a hub name, or the weights of the test extra
     judge: str = ""  # the judge's model
     reader: str = ""  # a frozen reader's model, for functional leaks; empty: the reader by rule alone
-    reads: str = ""  # a reader of turns that is measured beside the rules on answers and leaks: semantic, ...
+    reads: str = ""  # a reader of turns that is measured beside the rules: semantic, cross_encoder, ...
     engine: Engine = Engine()  # that answers for judge and reader
-    most: int = Field(default=9000, ge=1)  # turns of a part of a corpus that a classifier or a judge is shown, at most
+    most: int = Field(default=9000, ge=1)  # turns of a part of a corpus that anyone but the rules is shown, at most
     errors: int = Field(default=10, ge=0)  # real errors a class that the page shows, of each labeller
     out: str = "runs/labels"
 

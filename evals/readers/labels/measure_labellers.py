@@ -29,6 +29,7 @@ from evals.readers.labels.label_settings import LabelSettings
 from evals.readers.labels.labels_page import page
 from evals.readers.labels.labels_table import FORMS, classes_by_label, errors, markdown, of_labeller, show, verdict
 from evals.readers.labels.learn_labels import Labels, baseline, judged, learn, of, rules
+from evals.readers.labels.reader_labels import READ_CLASSES, read_labels
 from evals.readers.labels.shipped_figures import figures, written
 from pipeline.core.config_reading import read_as
 from pipeline.core.errors import ConfigError
@@ -37,6 +38,7 @@ from pipeline.core.schema import Json
 from pipeline.engines.open_model import open_model
 from pipeline.reading.labelling.classifier import Classifier, Embedder
 from pipeline.reading.labelling.judge import Judge, prompt_hash
+from pipeline.reading.open_reader import open_reader
 from pipeline.runs.progress import console, say, stage
 
 Corpora = dict[str, list[LabelledTurn]]
@@ -97,6 +99,12 @@ def _measure(settings: LabelSettings, corpora: Corpora) -> Measurements:
         made.rows.extend(of_labeller(judge, "judge", "–", shown, forms=("as written",)))
         made.by_label["judge"] = confusions(shown, judge, list(CLASSES))
         made.wrong["judge"] = examples(shown, judge, settings.errors)
+    if settings.reads:
+        tested = {name: [turn for turn in lines if turn.part == "test"] for name, lines in shown.items()}
+        every = [turn for lines in tested.values() for turn in lines]
+        read_by = asyncio.run(read_labels(open_reader(settings.reads), every))
+        made.rows.extend(of_labeller(read_by, settings.reads, "–", tested, ("test",), READ_CLASSES, ("as written",)))
+        made.by_label[settings.reads] = confusions(tested, read_by, list(READ_CLASSES))
     return made
 
 

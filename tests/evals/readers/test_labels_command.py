@@ -53,6 +53,30 @@ def test_every_file_is_written_absent_corpora_are_named_and_only_the_page_quotes
     assert written["judge"] is None
 
 
+READER = """
+from pipeline.core.readings import StudentReading
+
+class ByItsMark:
+    async def student(self, turns):
+        return [StudentReading(other_question="?" in turn.text) for turn in turns]
+
+    async def partner(self, turns):
+        raise NotImplementedError
+
+READER = ByItsMark()
+"""
+
+
+def test_a_reader_of_turns_is_measured_on_the_classes_that_it_has(tmp_path):
+    (tmp_path / "mine.py").write_text(READER, encoding="utf-8")
+    measure_labellers(made(tmp_path, labellers=["rules"], reads=f"{tmp_path}/mine.py:READER"), ())
+    rows = json.loads((tmp_path / "out" / "labels.json").read_text())["rows"]
+    of_reader = {row["class"]: row for row in rows if row["labeller"].endswith("mine.py:READER")}
+    assert {row["part"] for row in of_reader.values()} == {"test"} and "acknowledge" not in of_reader
+    asked = of_reader["question"]
+    assert (asked["n"], asked["others"], asked["recall"][0], asked["precision"][0]) == (250, 250, 0.5, 1.0)
+
+
 @pytest.mark.slow
 def test_a_classifier_is_kept_with_its_figures_and_labels_new_turns(tmp_path):
     if installed_model() is None:
