@@ -145,9 +145,9 @@ def compare(run: str | Path, *others: str | Path) -> Report:
 def run(experiment: maieutic.Experiment) -> Report:
     """Do all of it: build, train, examine, compare, round by round. The same call again resumes."""
     from evals.examining.examine import examine_all
-    from maieutic.workflow import claimed, make_rounds, warm_up, write_report
+    from maieutic.workflow import claimed, followed_stages, make_rounds, warm_up, write_report
 
-    with claimed(experiment):
+    with claimed(experiment), followed_stages(experiment):
         warm_up(experiment)
         make_rounds(experiment, training=True)
         asyncio.run(examine_all(experiment))

@@ -91,6 +91,15 @@ def run(config: Config, overrides: Overrides = None, unsafe: Unsafe = False) -> 
 
 
 @app.command()
+def status(run: Annotated[Path, typer.Argument(help="A run directory.", show_default=False)]) -> None:
+    """Say how far a run is, from outside while `maieutic run` works on it: stages done, what runs, when it ends."""
+    with _told():
+        from maieutic.status.show_status import show_status
+
+        show_status(run)
+
+
+@app.command()
 def build(
     config: Config,
     overrides: Overrides = None,

@@ -17,8 +17,9 @@ from pipeline.experiment.experiment import Experiment
 from pipeline.judging.stated_leak import privileged
 from pipeline.runs.directory import claim
 from pipeline.runs.lock import writing
-from pipeline.runs.progress import console, say, stage
+from pipeline.runs.progress import console, say, say_plan, stage
 from pipeline.runs.shards import merge
+from pipeline.runs.whole_run import followed
 
 if TYPE_CHECKING:
     from evals.report.summary_types import Summary
@@ -41,6 +42,17 @@ def claimed_by_first(experiment: Experiment) -> Iterator[None]:
         return
     console.quiet = True
     yield
+
+
+@contextmanager
+def followed_stages(experiment: Experiment) -> Iterator[None]:
+    """Say how far the whole run is while its stages go on, also to whoever asks from outside (`maieutic status`)."""
+    from maieutic.status.planned_stages import planned_stages  # heavy: exams
+
+    planned = planned_stages(experiment)
+    say_plan(planned)
+    with followed(experiment.run, planned):
+        yield
 
 
 def warm_up(experiment: Experiment) -> None:

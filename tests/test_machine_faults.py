@@ -213,7 +213,7 @@ def contents(run: Path) -> dict[str, bytes]:
         .replace(str(run).encode(), b"RUN")
         .replace(run.name.encode(), b"NAME")
         for path in run.rglob("*")
-        if path.is_file() and path.name not in (".lock", "usage.jsonl")
+        if path.is_file() and path.name not in (".lock", "usage.jsonl", "progress.json")
     }
 
 

@@ -62,7 +62,7 @@ def due_rounds(experiment: Experiment) -> Iterator[tuple[list[str], int]]:
             yield group, round
 
 
-def _speaking(experiment: Experiment, group: list[str]) -> list[str]:
+def speaking(experiment: Experiment, group: list[str]) -> list[str]:
     """Those of a group that have dialogues of their own to be built."""
     conditions = experiment.conditions
     return [name for name in group if not conditions[name].learns_from and conditions[name].method not in ONLINE]
@@ -99,7 +99,7 @@ async def build_round(experiment: Experiment, group: list[str], round: int, shar
     casting = Casting(experiment, newest_adapter)
     casting.announce(cells(experiment, group, round - 1))
     made = []
-    for cell in cells(experiment, _speaking(experiment, group), round):
+    for cell in cells(experiment, speaking(experiment, group), round):
         label, voice = cell.label("build"), cell.condition.voice
         if shard and voice == "human":
             say(f"{label}: human dialogues are taken in by the whole build")
@@ -193,7 +193,7 @@ async def branch_round(experiment: Experiment, group: list[str], round: int) -> 
     """What the values of one round's turns are read from, where the config asks for it."""
     casting = Casting(experiment, newest_adapter)
     casting.announce(cells(experiment, group, round - 1))
-    names = [name for name in _speaking(experiment, group) if has_turn_values(experiment, name)]
+    names = [name for name in speaking(experiment, group) if has_turn_values(experiment, name)]
     for cell in cells(experiment, names, round):
         label = cell.label("turn values")
         with stage(label, sum(1 for _ in planned_branches(cell))) as progress:
@@ -207,7 +207,7 @@ async def branch_round(experiment: Experiment, group: list[str], round: int) -> 
 def missing(experiment: Experiment, group: list[str], round: int) -> int:
     """How many dialogues of a round are still to be made."""
     tasks, _ = stream_tasks(experiment.tasks, "train")
-    return sum(_missing(cell, tasks, None) for cell in cells(experiment, _speaking(experiment, group), round))
+    return sum(_missing(cell, tasks, None) for cell in cells(experiment, speaking(experiment, group), round))
 
 
 def _missing(cell: Cell, tasks: Collection[Task], shard: Shard | None) -> int:

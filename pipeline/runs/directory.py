@@ -167,7 +167,7 @@ def _changed(pinned: str, experiment: Experiment) -> str:
 
 def _anything_made(run: Path) -> bool:
     made = {file.name for file in run.rglob("*") if file.is_file() and file.stat().st_size}
-    return not made <= {"config.yaml", "tasks.sha256", ".lock"}
+    return not made <= {"config.yaml", "tasks.sha256", "progress.json", ".lock"}
 
 
 def _leaves(value: Any, prefix: str = "") -> dict[str, Any]:

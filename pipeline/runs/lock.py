@@ -11,8 +11,11 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 from pipeline.core.errors import RunError
+
+SHARD = "that makes a shard"
 
 
 class Held(RunError):
@@ -35,15 +38,35 @@ def writing(run: Path, shared: bool = False) -> Iterator[None]:
         ) from None
     with file as lock:
         try:
-            fcntl.flock(lock, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+            _lock(lock, shared)
         except BlockingIOError:
             time.sleep(0.1)  # it may have begun this instant, and not yet have written who it is
-            lock.seek(0)
-            raise Held(
-                f"{run}: process {lock.read().strip() or 'unknown'} is writing to this run. "
-                "Wait until it ends, or choose another directory with --set out=DIR."
-            ) from None
+            try:
+                _lock(lock, shared)  # who only looked (`holder`) has let go by now
+            except BlockingIOError:
+                lock.seek(0)
+                raise Held(
+                    f"{run}: process {lock.read().strip() or 'unknown'} is writing to this run. "
+                    "Wait until it ends, or choose another directory with --set out=DIR."
+                ) from None
         lock.truncate(0)
-        lock.write("that makes a shard" if shared else str(os.getpid()))
+        lock.write(SHARD if shared else str(os.getpid()))
         lock.flush()
         yield
+
+
+def holder(run: Path) -> str:
+    """Who writes to a run directory: a process id, or "that makes a shard"; empty where nobody does."""
+    try:
+        with (run / ".lock").open() as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return lock.read().strip() or "unknown"
+    except FileNotFoundError:
+        pass
+    return ""
+
+
+def _lock(file: TextIO, shared: bool) -> None:
+    fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
