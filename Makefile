@@ -3,6 +3,7 @@ PYTHON := $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 VLLM := .venv-vllm/bin
 VERIFIERS := .venv-verifiers/bin
+PYTEST_WORKERS ?= auto
 
 .PHONY: env demo real test types unit test-slow test-vllm test-verifiers bench
 
@@ -37,15 +38,15 @@ real: env
 test: env
 	@$(MAKE) --no-print-directory --jobs 2 types unit
 
-types:
+types: env
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-unit:
-	$(BIN)/pytest -rs --numprocesses auto --dist worksteal
+unit: env
+	$(BIN)/pytest -rs --numprocesses $(PYTEST_WORKERS) --dist worksteal
 
 test-slow: env
-	$(BIN)/pytest -rs -m slow --numprocesses auto --dist worksteal
+	$(BIN)/pytest -rs -m slow --numprocesses $(PYTEST_WORKERS) --dist worksteal
 
 test-vllm: .venv-vllm/installed
 	$(VLLM)/maieutic doctor

@@ -24,6 +24,7 @@ import pytest
 from pipeline.experiment.experiment import Experiment, dump
 from pipeline.knowledge.records import Dialogue
 from pipeline.runs.store import read
+from tests.started import ended, started
 
 ROOT = Path(__file__).parents[1]
 CONDITIONS = ("blind", "facts")
@@ -220,29 +221,29 @@ def contents(run: Path) -> dict[str, bytes]:
 @pytest.mark.slow
 @pytest.mark.timeout(900)  # dozens of processes, on a machine that may be busy
 def test_a_run_stopped_at_random_never_shows_half_a_result_and_ends_alike(tmp_path: Path) -> None:
-    env, rng, landed = os.environ | {"PYTHONHASHSEED": "0"}, random.Random(8), Counter[str]()
+    rng, landed = random.Random(8), Counter[str]()
     whole, stopped = (write_config(tmp_path, name) for name in ("whole-run", "stopped-run"))
     run, completed = tmp_path / "stopped-run", 0
-    line = [sys.executable, "-m", "maieutic", "run"]
+    ended(started("--version"))  # the first waits until everything is imported
     began = time.monotonic()
-    subprocess.run([*line, str(whole)], cwd=ROOT, env=env, check=True, capture_output=True)
+    assert ended(started("run", str(whole))) == 0
     took, expected = time.monotonic() - began, contents(tmp_path / "whole-run")
     while landed.total() < 10 or not completed:
-        process = subprocess.Popen([*line, str(stopped)], cwd=ROOT, env=env, stdout=subprocess.DEVNULL)
-        while process.poll() is None and not holds(run, process.pid):
+        process = started("run", str(stopped))
+        while process.is_alive() and not holds(run, process.pid):
             time.sleep(0.002)  # before it has begun, a signal meets the interpreter and not the program
         if rng.random() < 0.3:  # a third while an adapter is being saved, a short time that is seldom met
-            while process.poll() is None and not list(run.glob("adapters/*/.seed-1.*")):
+            while process.is_alive() and not list(run.glob("adapters/*/.seed-1.*")):
                 time.sleep(0.001)
             time.sleep(rng.uniform(0, 0.03))
         else:
             time.sleep(rng.uniform(0, took))
         number = rng.choice((signal.SIGKILL, signal.SIGTERM, signal.SIGINT)) if landed.total() < 10 else None
-        if number and process.poll() is None:
-            process.send_signal(number)
-        assert process.wait() in (0, 130, -(number or 0))
+        if number and process.is_alive():
+            os.kill(process.pid, number)
+        assert ended(process) in (0, 130, -(number or 0))
         there = contents(run) if run.exists() else {}
-        if process.returncode:
+        if process.exitcode:
             assert number is not None
             landed[number.name] += 1
             adapters = [str(folder.relative_to(run)) for folder in run.glob("adapters/*/seed-1")]

@@ -29,7 +29,7 @@ def test_ci_makes_every_target_that_it_shows_or_runs_what_is_in_it(target: str) 
     recipe = re.search(rf"^{target}:.*\n((?:\t.*\n)*)", MAKEFILE, re.MULTILINE)
     assert recipe is not None
     inside = {(command, config_name(config)) for command, config in re.findall(r"maieutic (\w+) (\S+)", recipe[1])}
-    made = re.findall(r"^make ([\w-]+)$", CI, re.MULTILINE)
+    made = re.findall(r"\bmake ([\w-]+)", CI)
     made += re.findall(rf"^(?:{'|'.join(made)}): (\w+)", MAKEFILE, re.MULTILINE)  # what these need
     assert target in made or (inside and inside <= run_by_ci())
 

@@ -5,8 +5,6 @@ import json
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
 from collections import Counter
 from functools import partial
@@ -28,6 +26,7 @@ from pipeline.runs.store import read
 from pipeline.tasks.loading import load_tasks
 from pipeline.tasks.parsing import BadRow
 from tests.builders import small_experiment
+from tests.started import ended, started
 
 experiment = partial(
     small_experiment,
@@ -172,19 +171,20 @@ def test_a_build_stopped_at_fifteen_random_moments_loses_and_doubles_nothing(tmp
     for exp in runs:
         paths.append(tmp_path / f"{Path(exp.out).name}.yaml")
         paths[-1].write_text(dump(exp))
+    ended(started("--version"))  # the first waits until everything is imported
     took = [timed(paths[0]), timed(paths[0])]  # all of it, and nothing left to do
     rng, landed = random.Random(5), Counter()
     for _ in range(45):
-        process, number = start(paths[1]), rng.choice((signal.SIGKILL, signal.SIGTERM, signal.SIGINT))
+        process, number = started("build", str(paths[1])), rng.choice((signal.SIGKILL, signal.SIGTERM, signal.SIGINT))
         lock = runs[1].run / ".lock"
-        while process.poll() is None and not (lock.exists() and lock.read_text() == str(process.pid)):
+        while process.is_alive() and not (lock.exists() and lock.read_text() == str(process.pid)):
             time.sleep(0.002)  # before it has begun, a signal meets the interpreter and not the program
         # Early enough to leave some work for the next.
         time.sleep(rng.uniform(0, took[1] / 2 + (took[0] - took[1]) / 10))
-        if process.poll() is None:
-            process.send_signal(number)
-        assert process.wait() in (0, 130, -number)  # ended, told to stop, or dead
-        landed[number.name] += process.returncode != 0
+        if process.is_alive():
+            os.kill(process.pid, number)
+        assert ended(process) in (0, 130, -number)  # ended, told to stop, or dead
+        landed[number.name] += process.exitcode != 0
         if landed.total() == 15:
             break
     timed(paths[1])
@@ -201,12 +201,8 @@ def test_a_build_stopped_at_fifteen_random_moments_loses_and_doubles_nothing(tmp
 def timed(config: Path) -> float:
     """Seconds of a build that ends by itself."""
     began = time.monotonic()
-    assert start(config).wait() == 0
+    assert ended(started("build", str(config))) == 0
     return time.monotonic() - began
-
-
-def start(config: Path) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, "-m", "maieutic", "build", str(config)], stdout=subprocess.DEVNULL)
 
 
 def test_a_misled_partner_without_a_wrong_answer_is_a_typed_failure(tmp_path):
