@@ -1,8 +1,8 @@
 """The words that models are prompted with: Jinja templates in files, per role and partition, in sets that ship.
 
 `closed` has the words that the embedded base was made with. `chat` is for real models: a briefing in the system
-message. `instructed` is `chat` with a student that is told how to behave, `demonstrated` with one that is shown two
-dialogues. A folder of one's own replaces the templates
+message. `instructed` is `chat` with a student that is told how to behave. `brief` is `chat` with one line for the
+student, and `demonstrated` is `brief` with four dialogues that it is shown. A folder of one's own replaces the templates
 that it has files for; a file may extend the one that it replaces: {% extends "chat/partner/facts.j2" %}.
 
 What a template may name is in `NAMES`. Nothing is known here: `pipeline.knowledge.view` says what goes into a template.
@@ -25,7 +25,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template, Tem
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Message, digest
 
-Set = Literal["closed", "chat", "instructed", "demonstrated"]
+Set = Literal["closed", "chat", "instructed", "brief", "demonstrated"]
 SETS: tuple[Set, ...] = get_args(Set)
 TEMPLATES = Path(__file__).with_name("templates")
 # Where a set has no file of a name, these have it.
@@ -33,7 +33,8 @@ _BEHIND: dict[Set, tuple[str, ...]] = {
     "closed": ("closed", "shared"),
     "chat": ("chat", "shared"),
     "instructed": ("instructed", "chat", "shared"),
-    "demonstrated": ("demonstrated", "chat", "shared"),
+    "brief": ("brief", "chat", "shared"),
+    "demonstrated": ("demonstrated", "brief", "chat", "shared"),
 }
 _KNOWN = frozenset({"question", "entry", "other", "facts", "solution", "answer", "program", "where", "what"})
 _PARTNER = _KNOWN | {"you", "verdicts", "share", "believes_false_key", "disclosure", "reveal", "both_know"}

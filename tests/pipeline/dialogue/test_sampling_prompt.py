@@ -26,7 +26,7 @@ from tests.builders import small_experiment
 from tests.fakes import FakeModel
 
 CONDITIONS = {"facts": {"partition": "facts"}, "plain": {"partition": "facts", "sampling_prompt": False}}
-DEMONSTRATED = {"model": "embedded", "prompts": "chat", "sampling_prompt": "demonstrated"}
+DEMONSTRATED = {"model": "embedded", "prompts": "brief", "sampling_prompt": "demonstrated"}
 
 
 class Reads(FakeModel):
@@ -61,7 +61,7 @@ def test_dialogues_are_sampled_with_it_and_rows_are_as_without():
     run = experiment()
     shown, dialogue = played(run, "facts")
     roles = [message["role"] for message in shown]
-    assert roles == ["system", "user", "assistant", "user", "assistant", "user", "assistant", "user"]
+    assert roles == ["system", *["user", "assistant"] * 6, "user"]
     row = to_row(run, dialogue)
     assert row is not None
     assert [message["role"] for message in row["messages"]] == ["system", "user", "assistant"]
