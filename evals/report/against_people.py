@@ -24,6 +24,7 @@ SHIPPED = shipped("data", "labels.json")
 # Classes that a classifier decides (pipeline/reading/labelling/labeller.py); the rest is by rule.
 CLASSIFIED = {"question", "request", "acknowledge", "take_up", "agree", "disagree"}
 LEAKS = ("leak", "leak_people")  # by rule, whoever labels acts; an instrument that is not `closed` reads them otherwise
+NOT_MEASURED = "not measured"
 
 
 class LabellerFigure(NamedTuple):
@@ -88,39 +89,17 @@ def _read(file: Path) -> Json:
     return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
 
 
-def people_shortly(metric: Metric, runs: Sequence[Experiment]) -> list[str]:
-    """Of its first class."""
-    assert metric.reader is not None
-    if not metric.reader.people:
-        return []
-    first = metric.reader.people[0]
-    rows = [f"{row.corpus} {_short(row)}" for row in _of_people(metric, runs) if row.name == first]
-    if not rows and first in LEAKS:
-        return []
-    return [f"{first}: {', '.join(rows) or 'not measured'}"]
-
-
 def people_in_full(metric: Metric, runs: Sequence[Experiment]) -> list[str]:
     """Of all its classes, on every corpus, with intervals."""
     assert metric.reader is not None
     rows = _of_people(metric, runs)
     absent = [name for name in metric.reader.people if name not in {row.name for row in rows} and name not in LEAKS]
     told = [f"{row.name} by {row.labeller} on {row.corpus}, n {row.n}: {_long(row)}" for row in rows]
-    return told + [f"{name}: not measured" for name in absent]
+    return told + [f"{name}: {NOT_MEASURED}" for name in absent]
 
 
 def _of_people(metric: Metric, runs: Sequence[Experiment]) -> list[LabellerFigure]:
     return list({str(row): row for run in runs for row in labelled_by(metric, run)}.values())
-
-
-def _short(figure: LabellerFigure) -> str:
-    """Precision/recall/F1 (F1 of the baseline)."""
-    rates = "/".join(_two(rate) for rate in (figure.precision, figure.recall, figure.f1))
-    return f"{rates} ({_two(figure.trivial)})" if figure.trivial else rates
-
-
-def _two(rate: list[float] | None) -> str:
-    return f"{rate[0]:.2f}".removeprefix("0") if rate else "–"
 
 
 def _long(figure: LabellerFigure) -> str:

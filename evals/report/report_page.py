@@ -8,7 +8,7 @@ words whichever way it fell.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from evals.exams.asking import ASK_SKILL
@@ -18,20 +18,17 @@ from evals.metrics.metric import Metric, metric_name
 from evals.report.counts import OF_DIALOGUES
 from evals.report.figures import forest, prediction, turn_values_figure
 from evals.report.methods import holds_zero, method_of
+from evals.report.page.first_screen import finding
+from evals.report.page.label_marks import Mark, marks_of
+from evals.report.page.shown_dialogues import samples
 from evals.report.rendering import environment
 from evals.report.summary_types import Summary
 from evals.report.transfer import transfer_figure
-from evals.report.validity import REFUSED, beside
+from evals.report.validity import REFUSED
 from pipeline.core.files import write_whole
 from pipeline.core.schema import Json
-from pipeline.datasets.rejection_sampling import kept
 from pipeline.experiment.experiment import Experiment, load
 from pipeline.judging.moves import MOVE_NAMES
-from pipeline.judging.outcome import final_answer, is_correct
-from pipeline.knowledge.records import Dialogue
-from pipeline.knowledge.view import view
-from pipeline.runs.dialogue_pool import dialogues_path
-from pipeline.runs.store import read
 
 COUNTS = ("tasks", "dialogues", "failures", "selected", "rows", "student_tokens", "partner_tokens")
 BUDGETS = (
@@ -43,6 +40,7 @@ BUDGETS = (
     "trained_tokens",
     "sampled_tokens",
 )
+MOST_AGAINST = 5  # lines on the first screen; others open on demand
 
 
 def p_value(value: float | None) -> str:
@@ -114,6 +112,7 @@ def write(run: Path, summary: Summary) -> list[Path]:
     env = environment()
     env.filters.update(p=p_value, standing=standing, percent=percent, whole=whole, change=change, source=source)
     page, metrics, runs = summary.plain(), metrics_of(summary), experiments(summary)
+    marks = marks_of((*metrics.metrics, *OF_DIALOGUES), runs)
     turn_values = {name: entry["turn_values"] for name, entry in page["conditions"].items() if entry.get("turn_values")}
     shared = {
         "summary": page,
@@ -128,14 +127,17 @@ def write(run: Path, summary: Summary) -> list[Path]:
         "moves": MOVE_NAMES,
         "method_metrics": [scoped(metric, at) for metric in metrics.metrics for at in metric.shown.methods],
         "gained": ASK_SKILL.name,
-        "families": matrix(summary),
+        "families": matrix(page, metrics),
         "count_names": COUNTS,
         "budget_names": BUDGETS,
         "glossary": glossary(page, metrics),
         "readers": page["readers"],
         "reading_classes": reading_classes(page["readers"]),
         "refused": REFUSED,
-        "labels": {metric.name: beside(metric, runs) for metric in (*metrics.metrics, *OF_DIALOGUES)},
+        "finding": finding(page, runs, marks, metrics),
+        "most_against": MOST_AGAINST,
+        "marks": marks,
+        "places": places(marks),
     }
     html = env.get_template("report.html.j2").render(
         **shared,
@@ -143,7 +145,7 @@ def write(run: Path, summary: Summary) -> list[Path]:
         prediction=prediction(selecting(page)),
         turn_values_figure=turn_values_figure(turn_values, MOVE_NAMES),
         transfer_figure=transfer_figure(page["transfer"]),
-        samples=samples(summary),
+        samples=samples(summary, runs),
     )
     texts = {
         "report.json": summary.written(),
@@ -173,9 +175,17 @@ def selecting(page: Json) -> dict[str, Json]:
     return {name: condition for name, condition in built(page).items() if method_of(condition) == "sft"}
 
 
-def matrix(summary: Summary) -> dict[str, list[Json]]:
+def places(marks: Mapping[str, Mark]) -> dict[Mark, list[str]]:
+    """Each mark once, in the order of where its figures stand, with the metrics that have it."""
+    met: dict[Mark, list[str]] = {}
+    for name, mark in marks.items():
+        met.setdefault(mark, []).append(name)
+    return met
+
+
+def matrix(page: Json, metrics: Catalog) -> dict[str, list[Json]]:
     """The condition x behaviour table by family: a cell per condition, tinted by its distance from the base."""
-    conditions, metrics, runs = summary.plain()["conditions"], metrics_of(summary), experiments(summary)
+    conditions = page["conditions"]
     present = list(dict.fromkeys(metric for c in conditions.values() for metric in c["metrics"]))
     made: dict[str, list[Json]] = {family: [] for family in [*metrics.families, "other"]}
     for name in present:
@@ -183,8 +193,7 @@ def matrix(summary: Summary) -> dict[str, list[Json]]:
         rates = {condition: entry["metrics"].get(name) for condition, entry in conditions.items()}
         base = (rates.get("base") or {}).get("value")
         cells = [_cell(rate, None if condition == "base" else base) for condition, rate in rates.items()]
-        labels = beside(metric, runs) if metric else None
-        row = {"metric": name, "shown": is_shown(metric, name), "cells": cells, "labels": labels}
+        row = {"metric": name, "name": metric_name(name), "shown": is_shown(metric, name), "cells": cells}
         made[metrics.family(name) or "other"].append(row)
     return {family: rows for family, rows in made.items() if rows}
 
@@ -242,44 +251,3 @@ def _meaning(metric: Metric) -> str:
 def reading_classes(readers: Iterable[Json]) -> list[str]:
     """What any reader was measured on, in the order of its figures."""
     return list(dict.fromkeys(of for use in readers for known in use["figures"].values() for of in known))
-
-
-def samples(summary: Summary) -> list[Json]:
-    """Per condition up to three dialogues (kept and dropped underspecified ones, a full one), from both views.
-
-    The condition that the primary contrast is about comes first.
-    """
-    made = []
-    for run, experiment in zip(summary.runs, experiments(summary), strict=True):
-        for name, shown in run.names.items():
-            if name != "base":
-                dialogues = read(dialogues_path(Path(run.path), name), Dialogue)
-                made += [_sample(experiment, shown, dialogue) for dialogue in _pick(experiment, dialogues)]
-    first = next((row.a for row in summary.comparisons if row.primary), "")
-    return sorted(made, key=lambda sample: sample["condition"] != first)
-
-
-def _pick(experiment: Experiment, dialogues: Iterable[Dialogue]) -> list[Dialogue]:
-    """The first by id of each kind."""
-    chosen: dict[tuple[bool, bool], Dialogue] = {}
-    for dialogue in dialogues:
-        key = bool(dialogue.task.missing), kept(dialogue, experiment.conditions[dialogue.condition_name])
-        chosen[key] = min(chosen.get(key, dialogue), dialogue, key=lambda d: d.id)
-    return [chosen[key] for key in ((True, True), (True, False), (False, True)) if key in chosen]
-
-
-def _sample(experiment: Experiment, shown: str, dialogue: Dialogue) -> Json:
-    condition, task = experiment.conditions[dialogue.condition_name], dialogue.task
-    views = {"student": view(task, condition, dialogue.turns, "student", experiment.prompts("student"))}
-    if condition.row.partner is not None:
-        views["partner"] = view(task, condition, dialogue.turns, "partner", experiment.partner_prompts(condition))
-    return {
-        "condition": shown,
-        "task": task,
-        "seed": dialogue.seed,
-        "stop": dialogue.stop.replace("_", " "),
-        "kept": kept(dialogue, condition),
-        "right": is_correct(dialogue),
-        "final": final_answer(dialogue),
-        "views": views,
-    }

@@ -15,7 +15,17 @@ from evals.exams.asking import ASK_NEEDED
 from evals.exams.lost.unreliability import lost_tables
 from evals.metrics.catalog import Catalog
 from evals.report.methods import method_of
-from evals.report.report_page import always_shown, experiments, metrics_of, p_value, selecting, standing
+from evals.report.page.first_screen import finding
+from evals.report.page.label_marks import marks_of
+from evals.report.report_page import (
+    MOST_AGAINST,
+    always_shown,
+    experiments,
+    metrics_of,
+    p_value,
+    selecting,
+    standing,
+)
 from evals.report.summary_types import ReaderUse, Summary
 from evals.report.transfer import transfer_table
 from evals.report.validity import REFUSED, is_measured
@@ -27,8 +37,9 @@ from pipeline.experiment.experiment import Experiment
 
 def table(summary: Summary) -> RenderableType:
     """The deciding table: the primary contrast first, then the others, then behaviour per condition."""
-    page, metrics = summary.plain(), metrics_of(summary)
-    decided = _decided(page, metrics, experiments(summary))
+    page, metrics, runs = summary.plain(), metrics_of(summary), experiments(summary)
+    decided = _decided(page, metrics, runs)
+    against = finding(page, runs, marks_of(metrics.metrics, runs), metrics).against
     warnings = [f"[bold red]Does not reconcile:[/] {escape(line)}" for line in summary.problems]
     more: list[RenderableType] = [_contrasts(page)] if summary.comparisons else [*exam_tables(summary)]
     more += [decided] if decided else []
@@ -36,7 +47,8 @@ def table(summary: Summary) -> RenderableType:
     more += [warmup_table(block, deciding) for block in page["warmups"]]
     more += lost_tables(page["lost"]) if summary.lost else []
     more += [transfer_table(page["transfer"])] if summary.transfer else []
-    return Group(f"[bold]{escape(summary.headline)}[/]", *_read_by(summary), *warnings, *more)
+    caveats = [escape(f"Against it: {line}") for line in against[:MOST_AGAINST]]
+    return Group(f"[bold]{escape(summary.headline)}[/]", *caveats, *_read_by(summary), *warnings, *more)
 
 
 def _read_by(summary: Summary) -> list[str]:

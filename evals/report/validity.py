@@ -1,4 +1,4 @@
-"""Who labels the turns behind a metric, and how well: what stands beside its rate, and whether it may be a headline.
+"""Who labels the turns behind a metric, and how well: its figures in full, and whether it may be a headline.
 
 Two readers make labels. The metrics' instrument (`reading.metrics` of a config) reads what turns ask for, commit to and
 tell; its figures are of natural turns with labels (pipeline/reading/reader_figures.py). In the embedded world the
@@ -13,8 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from evals.metrics.metric import Metric
-from evals.report.against_people import LEAKS, labelled_by, people_in_full, people_shortly
-from pipeline.core.schema import Json
+from evals.report.against_people import LEAKS, labelled_by, people_in_full
 from pipeline.experiment.experiment import Experiment
 from pipeline.reading.reader_figures import ClassFigure, figures_of
 
@@ -36,7 +35,7 @@ def read_by(metric: Metric, experiment: Experiment) -> dict[str, ClassFigure]:
 def is_measured(metric: Metric | None, experiment: Experiment) -> bool:
     """Whether whoever labels the turns behind a metric was ever measured on such text, or the wordings are planted.
 
-    What an exam reads by rules of its own is no reader's, and is marked beside its rate (`beside`).
+    What an exam reads by rules of its own is no reader's, and is marked (evals/report/page/label_marks.py).
     """
     if metric is None or metric.reader is None:
         return True
@@ -46,31 +45,18 @@ def is_measured(metric: Metric | None, experiment: Experiment) -> bool:
     return read and (not by_labeller or acts.labeller == "rules" or bool(labelled_by(metric, experiment)))
 
 
-def beside(metric: Metric, runs: Sequence[Experiment]) -> Json | None:
-    """What a report prints beside a rate, `short` and `full`; None where no label makes it."""
+def figures_in_full(metric: Metric, runs: Sequence[Experiment]) -> tuple[str, ...]:
+    """A line for each class that a metric counts, with whoever reads it and how well; none where no label makes it."""
     if metric.reader is None:
-        return None
+        return ()
     unmeasured = [metric.reader.unmeasured] if metric.reader.unmeasured else []
-    short = _each(_reads_shortly(metric, run) for run in runs) + people_shortly(metric, runs) + unmeasured
-    full = _each(line for run in runs for line in _reads(metric, run)) + people_in_full(metric, runs) + unmeasured
-    return {"short": "; ".join(short), "full": "; ".join(full)}
+    read = _each(line for run in runs for line in _reads(metric, run))
+    return (*read, *people_in_full(metric, runs), *unmeasured)
 
 
 def _each(lines: Iterable[str]) -> list[str]:
     """Once each, in their order, without empty ones."""
     return list(dict.fromkeys(line for line in lines if line))
-
-
-def _reads_shortly(metric: Metric, run: Experiment) -> str:
-    """By the metrics' reader: precision/recall/F1 of each class on natural turns."""
-    assert metric.reader is not None
-    if not metric.reader.classes:
-        return ""
-    if planted(run):
-        return f"{run.readers[1]}: exact, planted wordings"
-    known = read_by(metric, run)
-    told = [f"{name} {_rates(known[name])}" if name in known else f"{name} {REFUSED}" for name in metric.reader.classes]
-    return f"{run.readers[1]}: {', '.join(told) if known else REFUSED}"
 
 
 def _reads(metric: Metric, run: Experiment) -> list[str]:
@@ -82,12 +68,6 @@ def _reads(metric: Metric, run: Experiment) -> list[str]:
         told = f", n {known[wanted].n}: {_figures(known[wanted])}" if wanted in known else f": {REFUSED}"
         lines.append(f"{wanted} by {name} on natural turns{told}")
     return lines if classes else []
-
-
-def _rates(figure: ClassFigure) -> str:
-    """Precision/recall/F1."""
-    rates = (figure.precision, figure.recall, figure.f1)
-    return "/".join("–" if rate is None else f"{rate:.2f}".removeprefix("0") for rate in rates)
 
 
 def _figures(figure: ClassFigure) -> str:

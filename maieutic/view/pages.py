@@ -29,9 +29,9 @@ from maieutic.view.queries import (
     students,
 )
 from maieutic.view.read_talks import ShownRun, Talk
-from maieutic.view.shown_text import cut, visible
 from maieutic.view.talk_page import shown_talk
 from maieutic.view.why_kept import verdicts
+from pipeline.core.shown_text import cut, visible
 from pipeline.judging.moves import MOVE_NAMES
 from pipeline.knowledge.condition import LEARNING, Condition
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from evals.report.report_page import matrix, metrics_of, samples, write
+from evals.report.page.shown_dialogues import samples
+from evals.report.report_page import experiments, matrix, metrics_of, write
 from evals.report.summary import summarize
 from evals.report.summary_types import Summary
 from evals.report.terminal_tables import table
@@ -81,16 +82,28 @@ def test_the_page_states_the_headline_and_every_contrast(page, summary):
     assert page.count("<svg") == 2
 
 
-def test_beside_each_rate_stands_who_reads_it_and_how_well(run, page):
-    rows = {row.split("<")[0]: row for row in page.split("<tr><td>")[1:]}
-    beside = {name: row.split("</td>")[0] for name, row in rows.items()}
-    assert "closed: exact, planted wordings" in beside["ask_skill"]
-    assert "read as above" in beside["ask_needed"]  # the same reader, and a hover shows its figures
-    assert "asks_withheld by closed on natural turns, n 171" in beside["ask_needed"]
-    for written in (page, (run / "report.md").read_text()):
+def test_a_metric_has_one_mark_whose_figures_stand_once_and_open_on_demand(run, page):
+    button = r'popovertarget="([^"]+)" aria-label="labels of {}: (\w+)"'
+    of = {name: re.search(button.format(name), page).groups() for name in ("ask_skill", "violated")}
+    assert (of["ask_skill"][1], of["violated"][1]) == ("good", "unmeasured")
+    for place, _ in of.values():
+        assert page.count(f'<div popover id="{place}"') == 1
+    assert page.count("asks_withheld by closed on natural turns, n 171") == len(
+        [text for text in re.findall(r"<div popover.*?</div>", page, re.S) if "asks_withheld by closed" in text]
+    )
+    markdown = (run / "report.md").read_text()
+    for written in (page, markdown):
         assert "leak by rules on mrbench, replies with a gold, n 28: precision 1.00" in written
         assert "Who reads the turns" in written
-    assert "metrics rest on `closed`, exact on planted wordings" in (run / "report.md").read_text()
+    assert "| ask_skill | good |" in markdown and "| lucky " not in markdown.split("## Behaviour")[1].split("##")[0]
+    assert "metrics rest on `closed`, exact on planted wordings" in markdown
+
+
+def test_the_glossary_has_one_line_for_each_metric(run, page, summary):
+    lines = (run / "report.md").read_text().split("## Glossary")[1].split("##")[0].splitlines()
+    named = [line for line in lines if line.startswith("- `")]
+    assert named and not [line for line in named if "natural turns" in line or "precision" in line]
+    assert page.split('id="glossary"')[1].split("</dl>")[0].count("<dt>") == len(named)
 
 
 READER = """
@@ -139,26 +152,45 @@ def test_a_contrast_is_a_headline_where_its_reader_was_measured_and_else_marked(
 
 
 def test_each_dialogue_is_shown_from_both_views_and_only_one_reads_the_facts(summary):
-    shown = [sample for sample in samples(summary) if sample["condition"] == "facts" and sample["task"].missing]
+    shown = [
+        sample
+        for sample in samples(summary, experiments(summary))
+        if sample["condition"] == "facts" and sample["task"].missing
+    ]
     assert shown
     for sample in shown:
         fact = sample["task"].missing[0].text
-        assert fact not in sample["views"]["student"][0]["content"]
-        assert fact in sample["views"]["partner"][0]["content"]
+        assert fact not in sample["views"]["student"][0]["text"]
+        assert fact in sample["views"]["partner"][0]["text"]
 
 
 def test_without_a_partner_there_is_no_view_of_it(summary, page):
-    solo = [sample for sample in samples(summary) if sample["condition"] == "solo"]
+    solo = [sample for sample in samples(summary, experiments(summary)) if sample["condition"] == "solo"]
     assert solo and all(list(sample["views"]) == ["student"] for sample in solo)
     assert "there is no partner" in page
 
 
-def test_what_was_said_is_escaped(tmp_path):
-    run = made_run(tmp_path / "made")
+ODD = {
+    "script": ("<script>alert(1)</script><img src=x onerror=alert(2)>", "&lt;script&gt;alert(1)"),
+    "terminal": ("\x1b[31mred\x1b]0;title\x07", "‹U+001B›[31mred"),
+    "turned": ("\u202egnp.exe ومرحبا", "‹U+202E›gnp.exe ومرحبا"),
+    "long": ("x" * 10_000_000, "more letters"),
+}
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_what_was_said_is_shown_as_text_whatever_it_is(tmp_path, kind):
+    said, shown = ODD[kind]
+    run = made_run(tmp_path / "made", count=2, seeds=(1,))
     for file in (run / "dialogues").glob("*.jsonl"):
-        file.write_text(file.read_text().replace('"text":"The answer', '"text":"<script>x</script> The answer'))
+        odd = json.dumps(said)[1:-1]
+        file.write_text(file.read_text().replace('"text":"The answer', f'"text":"{odd} The answer', 1))
     page = write(run, summarize([run]))[2].read_text()
-    assert page.count("<script>") == 1 and "&lt;script&gt;x" in page
+    assert shown in page and page.count("<script>") == 1 and "\x1b" not in page and "\u202e" not in page
+    assert len(page) < 1_000_000
+    parser = Nesting()
+    parser.feed(page)
+    assert parser.open == []
 
 
 def test_a_mismatch_is_loud_everywhere(tmp_path):
@@ -182,6 +214,13 @@ def text(summary) -> str:
 def test_what_rounds_to_zero_has_a_minus_only_where_signs_are_shown():
     assert [number(-0.004), number(-0.0), number(-0.006)] == ["0.00", "0.00", "−0.01"]
     assert [number(value, sign=True) for value in (-0.004, -0.0, 0.004)] == ["−0.00", "+0.00", "+0.00"]
+
+
+def test_the_terminal_says_what_speaks_against_the_headline(summary):
+    shown = text(summary)
+    assert (
+        shown.index(summary.headline[:40]) < shown.index("Against it: The base (embedded)") < shown.index("Contrasts")
+    )
 
 
 def test_the_terminal_shows_the_primary_first_and_the_prediction(summary):
@@ -236,7 +275,7 @@ def test_what_the_exams_found_is_shown_with_n_in_terminal_page_and_markdown(tmp_
         assert re.search(rf"^\| {re.escape(metric)} \|.*, n 40\b", markdown, re.M)
     families = [metrics_of(told).family(metric) for metric in found]
     assert families == ["agreement", "agreement", "tutoring", "common_ground"]
-    assert all(row["shown"] for row in matrix(told)["tutoring"])
+    assert all(row["shown"] for row in matrix(told.plain(), metrics_of(told))["tutoring"])
 
 
 def test_the_report_sums_what_roles_were_asked_and_money_where_all_has_a_price(tmp_path):

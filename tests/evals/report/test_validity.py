@@ -1,4 +1,4 @@
-"""evals.report.validity and against_people: who labels the turns behind each metric, and how well."""
+"""evals.report: validity, against_people, label_marks: who labels the turns behind each metric, and how well."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from evals.readers.turns.score_readings import PARTNER, STUDENT
 from evals.report import against_people, validity
 from evals.report.against_people import LEAKS, SHIPPED
 from evals.report.counts import OF_DIALOGUES
+from evals.report.page.label_marks import Mark, mark_of
 from evals.report.validity import REFUSED, is_measured
 from pipeline.core.errors import ConfigError
 from pipeline.experiment.experiment import Experiment
@@ -44,8 +45,12 @@ def labelled_by(name: str, run: Experiment = PLANTED) -> list[against_people.Lab
     return against_people.labelled_by(declared(name), run)
 
 
-def beside(name: str, *runs: Experiment) -> dict[str, str] | None:
-    return validity.beside(declared(name), runs or (PLANTED,))
+def figures(name: str, *runs: Experiment) -> str:
+    return "; ".join(validity.figures_in_full(declared(name), runs or (PLANTED,)))
+
+
+def mark(name: str, *runs: Experiment) -> Mark | None:
+    return mark_of(declared(name), runs or (PLANTED,))
 
 
 def acts(judge: str = "", **settings: str) -> Experiment:
@@ -76,18 +81,20 @@ def test_acts_of_people_are_the_labellers_and_of_tasks_the_instruments_but_two()
 
 @pytest.mark.parametrize("metric", [metric for _, metric in READ], ids=lambda metric: metric.name)
 def test_beside_a_metric_that_a_label_makes_stands_a_figure_or_not_measured(metric):
-    found = validity.beside(metric, [PLANTED])
-    assert found["short"] and found["full"]
-    assert "n " in found["full"] or "not measured" in found["full"]
+    found = mark_of(metric, [PLANTED])
+    assert found.figures and all("n " in line or "not measured" in line or "exact" in line for line in found.figures)
+    assert found.standing in ("good", "rough") or any("not measured" in line for line in found.figures)
 
 
 def test_planted_wordings_are_exact_and_natural_ones_have_their_readers_figures(tmp_path):
-    assert beside("ask_needed")["short"] == "closed: exact, planted wordings"
-    assert "asks_withheld by closed on natural turns, n 171" in beside("ask_needed")["full"]
+    assert mark("ask_needed")[:2] == ("good", None) and mark("ask_needed").figures[0].startswith("closed: exact")
+    assert "asks_withheld by closed on natural turns, n 171" in figures("ask_needed")
     run = read_by(OWN, tmp_path / "f.json", asks_withheld=FIGURE, generic_request=FIGURE, attempt=FIGURE)
-    assert beside("ask_needed", run)["short"].startswith(f"{OWN}: asks_withheld .80/.70/.75, generic_request")
+    assert mark("ask_needed", run)[:2] == ("rough", 0.75)
+    better = dict.fromkeys(("asks_withheld", "generic_request", "attempt"), FIGURE | {"f1": 0.8})
+    assert mark("ask_needed", read_by(OWN, tmp_path / "g.json", **better))[:2] == ("good", 0.8)
     full = f"attempt by {OWN} on natural turns, n 50: precision 0.80, recall 0.70, F1 0.75 (0.70 to 0.80)"
-    assert full in beside("ask_needed", run)["full"]
+    assert full in figures("ask_needed", run)
     assert is_measured(declared("ask_skill"), run) and is_measured(declared("ask_skill@facts"), PLANTED)
 
 
@@ -97,7 +104,7 @@ def test_a_reader_without_figures_of_a_class_makes_no_headline(tmp_path):
     empty = read_by(OWN, tmp_path / "g.json", asks_withheld=FIGURE, attempt=FIGURE, generic_request=never)
     for run in (read_by(OWN), missing, empty):
         assert not is_measured(declared("ask_skill"), run)
-        assert REFUSED in beside("ask_skill", run)["short"] and REFUSED in beside("ask_skill", run)["full"]
+        assert REFUSED in figures("ask_skill", run) and mark("ask_skill", run)[:2] == ("unmeasured", None)
         assert is_measured(declared("student_turns"), run) and is_measured(declared("acknowledge"), run)
     assert is_measured(declared("gain"), missing) and not is_measured(declared("gain"), read_by(OWN))
 
@@ -152,14 +159,14 @@ def test_an_act_has_the_figures_of_its_classes_at_every_position():
 
 
 def test_what_no_corpus_labels_is_said_to_be_not_measured():
-    assert labelled_by("unanswered") == [] and beside("unanswered") is None
-    assert "repair: not measured" in beside("repair")["full"]
-    assert "restate: not measured" in beside("restate@people")["full"]
+    assert labelled_by("unanswered") == [] and mark("unanswered") is None
+    assert "repair: not measured" in figures("repair")
+    assert "restate: not measured" in figures("restate@people")
 
 
 def test_a_classifier_has_the_figures_of_its_folder_and_readings_stay_as_they_are(tmp_path):
     own = acts(labeller="classifier", path=str(tmp_path))
-    assert labelled_by("acknowledge", own) == [] and beside("ask_needed", own) == beside("ask_needed")
+    assert labelled_by("acknowledge", own) == [] and figures("ask_needed", own) == figures("ask_needed")
     assert not is_measured(declared("acknowledge"), own)
     row = {"labeller": "classifier", "class": "agree", "corpus": "swda", "n": 60, "measured": True}
     rates = {"precision": [0.5, 0.4, 0.6], "recall": [0.6, 0.5, 0.7], "f1": [0.55, 0.5, 0.6], "kappa": None}
@@ -176,13 +183,13 @@ def test_leaks_by_rule_have_people_beside_them_and_another_readers_have_not():
     assert (generated.name, people.name) == ("leak", "leak_people")
     assert generated.recall[0] < 0.5 < people.recall[0] and generated.trivial == people.trivial
     assert labelled_by("leak_stated", read_by(OWN)) == []
-    assert "leak" not in beside("leak_stated", read_by(OWN))["full"]
+    assert "leak" not in figures("leak_stated", read_by(OWN))
 
 
 def test_beside_clarify_of_people_stands_that_it_is_worse_than_always_yes():
     [mrda] = [one for one in labelled_by("clarify@people") if one.name == "request"]
     assert mrda.f1[0] < mrda.trivial[0]
-    assert beside("clarify@people")["short"].startswith("request: mrda .38/.05/.09 (.31)")
+    assert mark("clarify@people").standing == "rough" and mark("clarify@people").lowest <= mrda.f1[0]
 
 
 def test_a_judge_has_figures_of_its_own_model_and_prompt_and_none_without_path(tmp_path, monkeypatch):
@@ -196,7 +203,7 @@ def test_a_judge_has_figures_of_its_own_model_and_prompt_and_none_without_path(t
     named = [acts(labeller="judge", judge="X", path=path) for path in ("../own", "../other", "../old", "")]
     assert [len(labelled_by("agree@people", one)) for one in named] == [1, 0, 0, 0]
     assert [is_measured(METRICS.metric("agree@people"), one) for one in named] == [True, False, False, False]
-    assert "agree: not measured" in beside("agree@people", named[3])["full"]
+    assert "agree: not measured" in figures("agree@people", named[3])
 
 
 def test_what_a_classifier_leaves_to_the_rules_has_the_figures_of_the_rules(tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-MOST = 20_000  # letters of one text on a page; all of it is behind a link
+MOST = 20_000  # letters of one text on a page
 
 # Control characters but tab and line feed, such as a terminal's escape; and what hides, or turns the text around it.
 _UNSEEN = re.compile(
@@ -17,6 +17,6 @@ def visible(text: str) -> str:
     return _UNSEEN.sub(lambda one: f"‹U+{ord(one[0]):04X}›", text)
 
 
-def cut(text: str) -> tuple[str, int]:
+def cut(text: str, most: int = MOST) -> tuple[str, int]:
     """What of a text a page shows, visibly, and how many letters it leaves out."""
-    return visible(text[:MOST]), max(0, len(text) - MOST)
+    return visible(text[:most]), max(0, len(text) - most)

@@ -1,0 +1,153 @@
+"""What a reader with two minutes has to see: what was found, with how much, of whom, and what speaks against it.
+
+Nothing is measured here. Each line is read off the summary, and is there only where it concerns the primary contrast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from evals.exams.asking import ASK_NEEDED, ASK_SKILL
+from evals.metrics.catalog import Catalog
+from evals.report.page.label_marks import Mark
+from evals.stats.number_format import number
+from pipeline.core.schema import Json
+from pipeline.experiment.experiment import Experiment
+
+NATURAL = "Regime natural"  # how the note of the summary begins that a line with figures stands for
+# From where a share is worth a line.
+AMOUNT, VIOLATED, LUCKY, FAILED = 1.1, 0.05, 0.10, 0.02
+SAME = 0.05  # a prediction that differs by less says nothing of what was found
+
+
+class Finding(NamedTuple):
+    """`means`: the metric and what it is the sum of, as (name, definition). `figures`: the metric under both conditions
+    and the base, as (name, rate). `against` begins with what weighs most; the summary's notes follow."""
+
+    contrast: Json | None
+    means: tuple[tuple[str, str], ...]
+    figures: tuple[tuple[str, Json], ...]
+    of_whom: tuple[str, ...]
+    against: tuple[str, ...]
+
+
+def finding(page: Json, runs: Sequence[Experiment], marks: Mapping[str, Mark], metrics: Catalog) -> Finding:
+    """Of the primary contrast of the first run; without one, of whom, and the notes."""
+    row = next((row for row in page["comparisons"] if row["primary"]), None)
+    said = tuple(page["notes"])
+    if row is None:
+        return Finding(None, (), (), _of_whom(page, runs, []), said)
+    names, conditions = (row["a"], row["b"]), page["conditions"]
+    base = next((name for name in conditions if name.split("/")[-1] == "base"), "base")
+    rates = [(name, conditions.get(name, {"metrics": {}})["metrics"].get(row["metric"])) for name in (*names, base)]
+    shown = dict((name, rate) for name, rate in rates if rate and rate["value"] is not None)
+    against = tuple(_against(row, conditions, runs[0], marks))
+    if any("trained on" in line for line in against):
+        said = tuple(note for note in said if not note.startswith(NATURAL))
+    of_whom = _of_whom(page, runs, names)
+    return Finding(row, _means(row["metric"], metrics), tuple(shown.items()), of_whom, (*against, *said))
+
+
+def _means(name: str, metrics: Catalog) -> tuple[tuple[str, str], ...]:
+    metric = metrics.metric(name)
+    parts = [metrics.metric(part) for part in metric.parts] if metric is not None else []
+    return tuple((each.name, each.definition) for each in (metric, *parts) if each is not None)
+
+
+def _of_whom(page: Json, runs: Sequence[Experiment], names: Sequence[str]) -> tuple[str, ...]:
+    """Who was trained on what, a line for each run and each of the two conditions."""
+    lines = []
+    for heading, run in zip(page["runs"], runs, strict=True):
+        count = len(heading["seeds"])
+        seeds = f"{count} student{'s' if count > 1 else ''} of each condition, one per seed"
+        exams = f"{heading['source']} tasks, exams at temperature {heading['temperature']:g}"
+        lines.append(f"base {run.student.model}: {seeds}; {exams}")
+    for name in names:
+        if (condition := page["conditions"].get(name, {}).get("condition")) is not None:
+            counts = page["conditions"][name]["counts"]
+            kept = f"{counts['selected']:,} of {counts['dialogues']:,} dialogues kept"
+            axes = (f"{axis} {condition[axis]}" for axis in ("partition", "disclosure", "voice", "method"))
+            lines.append(f"{name}: {', '.join(axes)}; {kept}")
+    return tuple(lines)
+
+
+def _against(row: Json, conditions: Json, run: Experiment, marks: Mapping[str, Mark]) -> Iterator[str]:
+    built = {name: entry for name in (row["a"], row["b"]) if "counts" in (entry := conditions.get(name, {}))}
+    if run.has_planted_acts:
+        yield (
+            f"The base ({run.student.model}) is a small one of a planted world: its corpus decided how often it asks. "
+            "Nothing here is shown of a pretrained model."
+        )
+    yield from _of_labels(row, marks)
+    yield from _of_amounts(built)
+    yield from _of_selection(row, built)
+    yield from _of_greedy(row, conditions)
+    yield from _of_dialogues(built)
+
+
+def _of_labels(row: Json, marks: Mapping[str, Mark]) -> Iterator[str]:
+    mark = marks.get(row["metric"].partition("@")[0])
+    if mark is not None and mark.standing == "rough":
+        yield f"What {row['metric']} counts is read roughly: the lowest F1 of its labels is {number(mark.lowest)}."
+    if mark is not None and mark.standing == "unmeasured":
+        yield f"How well the labels of {row['metric']} are read, nobody has measured."
+
+
+def _of_amounts(built: Mapping[str, Json]) -> Iterator[str]:
+    if len(built) < 2:
+        return
+    tokens = [entry["budgets"]["trained_tokens"] for entry in built.values()]
+    if min(tokens) and max(tokens) <= AMOUNT * min(tokens):
+        return
+    amounts = ", ".join(
+        f"{name} on {entry['budgets']['trained_rows']:,} rows ({entry['budgets']['trained_tokens']:,} tokens)"
+        for name, entry in built.items()
+    )
+    yield f"They were trained on unlike amounts: {amounts}. training.regime: matched takes that away."
+
+
+def _of_selection(row: Json, built: Mapping[str, Json]) -> Iterator[str]:
+    """Where copying what was kept would give a difference of the same sign."""
+    predicted = [entry["predicted"] for entry in built.values() if entry["condition"]["method"] == "sft"]
+    if row["metric"] not in (ASK_SKILL.name, ASK_NEEDED.name) or len(predicted) < 2:
+        return
+    would, did = ([each["ask_rate"] for each in predicted], [each["observed"] for each in predicted])
+    if None in would or None in did or not row["difference"]:
+        return
+    if (would[0] - would[1]) * row["difference"] <= 0 or abs(would[0] - would[1]) < SAME:
+        return
+    a, b = built
+    yield (
+        f"Selection alone goes this way: who copied the dialogues that were kept would ask ({ASK_NEEDED.name}) at "
+        f"{number(would[0])} after {a} and {number(would[1])} after {b}; the students do at {number(did[0]['value'])} "
+        f"and {number(did[1]['value'])}."
+    )
+
+
+def _of_greedy(row: Json, conditions: Json) -> Iterator[str]:
+    """Where the difference vanishes, or turns, in greedy decoding."""
+    greedy = [
+        conditions.get(name, {}).get("metrics", {}).get(row["metric"], {}).get("greedy")
+        for name in (row["a"], row["b"])
+    ]
+    if None in greedy or row["low"] is None or row["low"] <= 0 <= row["high"]:
+        return
+    change = greedy[0] - greedy[1]
+    if change * row["difference"] <= 0:
+        yield f"Decoded greedily the difference is {number(change, 3, True)}."
+
+
+def _of_dialogues(built: Mapping[str, Json]) -> Iterator[str]:
+    """What is wrong with what they learned from."""
+    for name, entry in built.items():
+        share = {key: (entry[key] or {}).get("value") or 0.0 for key in ("violated", "lucky_selected")}
+        if share["violated"] > VIOLATED:
+            at_least = f"at least {share['violated']:.0%} of dialogues"
+            yield f"The partner of {name} broke its knowledge constraint in {at_least}."
+        if share["lucky_selected"] > LUCKY:
+            lucky = f"{share['lucky_selected']:.0%} of the underspecified dialogues"
+            yield f"{lucky} that {name} learned from are right by luck."
+        failed, made = entry["counts"]["failures"], entry["counts"]["dialogues"]
+        if failed > FAILED * (failed + made):
+            yield f"{failed:,} of {failed + made:,} dialogues of {name} failed, perhaps not at random."

@@ -1,0 +1,97 @@
+"""evals.report.page.first_screen: the first screen."""
+
+from __future__ import annotations
+
+import pytest
+
+from evals.report.page.first_screen import Finding, finding
+from evals.report.page.label_marks import Mark
+from evals.report.report_page import experiments, metrics_of, write
+from evals.report.summary import summarize
+from evals.report.summary_types import Summary
+from tests.evals.made_run import made_run
+
+GOOD = {"ask_skill": Mark("good", None, ())}
+
+
+@pytest.fixture(scope="module")
+def summary(tmp_path_factory) -> Summary:
+    return summarize([made_run(tmp_path_factory.mktemp("runs") / "made")])
+
+
+def found(summary: Summary, marks: dict[str, Mark] = GOOD, **changes: object) -> Finding:
+    """With values of the summary replaced, as facts__lucky_selected__value=0.5."""
+    page = summary.plain()
+    page["comparisons"][0] |= {"difference": 0.5, "low": 0.4, "high": 0.6}
+    for path, value in changes.items():
+        at = page["conditions"]
+        *keys, last = path.split("__")
+        for key in keys:
+            at = at[key]
+        at[last] = value
+    return finding(page, experiments(summary), marks, metrics_of(summary))
+
+
+def against(summary: Summary, marks: dict[str, Mark] = GOOD, **changes: object) -> str:
+    return "\n".join(found(summary, marks, **changes).against)
+
+
+def test_the_first_screen_has_the_contrast_both_values_the_base_and_of_whom(summary):
+    shown = found(summary)
+    assert (shown.contrast["metric"], shown.contrast["a"]) == ("ask_skill", "facts")
+    assert [name for name, _ in shown.figures] == ["facts", "volunteer", "base"]
+    assert shown.figures[0][1] == summary.plain()["conditions"]["facts"]["metrics"]["ask_skill"]
+    assert [name for name, _ in shown.means] == ["ask_skill", "ask_needed", "ask_needless"]
+    base, facts, volunteer = shown.of_whom
+    assert base.startswith("base embedded: 2 students of each condition")
+    assert facts.startswith("facts: partition facts, disclosure on_request, voice rule, method sft; ")
+    assert volunteer.startswith("volunteer: ")
+
+
+def test_a_planted_base_speaks_first_against_whatever_was_found(summary):
+    assert "planted world" in found(summary).against[0]
+
+
+def test_unlike_amounts_of_training_take_the_place_of_the_note_on_the_regime(summary):
+    assert "unlike amounts" not in against(summary) and "Regime natural" in against(summary)
+    more = against(summary, facts__budgets__trained_tokens=1000, volunteer__budgets__trained_tokens=200)
+    assert "facts on" in more and "(1,000 tokens)" in more and "Regime natural" not in more
+
+
+def test_selection_speaks_against_it_where_copying_gives_the_same_sign(summary):
+    same = {"facts__predicted__ask_rate": 0.84, "volunteer__predicted__ask_rate": 0.13}
+    assert "would ask (ask_needed) at 0.84 after facts and 0.13 after volunteer" in against(summary, **same)
+    other = {"facts__predicted__ask_rate": 0.13, "volunteer__predicted__ask_rate": 0.84}
+    assert "Selection alone" not in against(summary, **other)
+
+
+def test_labels_that_are_rough_or_unmeasured_speak_against_it(summary):
+    assert "lowest F1 of its labels is 0.61" in against(summary, {"ask_skill": Mark("rough", 0.61, ())})
+    assert "nobody has measured" in against(summary, {"ask_skill": Mark("unmeasured", None, ())})
+    assert "label" not in against(summary)
+
+
+def test_a_difference_that_is_gone_in_greedy_decoding_is_said(summary):
+    gone = {"facts__metrics__ask_skill__greedy": 0.2, "volunteer__metrics__ask_skill__greedy": 0.3}
+    assert "Decoded greedily the difference is −0.100." in against(summary, **gone)
+    there = {"facts__metrics__ask_skill__greedy": 0.4, "volunteer__metrics__ask_skill__greedy": 0.3}
+    assert "greedily" not in against(summary, **there)
+
+
+def test_what_is_wrong_with_the_dialogues_speaks_against_it(summary):
+    wrong = {
+        "facts__violated": {"value": 0.2},
+        "volunteer__lucky_selected": {"value": 0.25},
+        "facts__counts__failures": 30,
+    }
+    said = against(summary, **wrong)
+    assert "partner of facts broke its knowledge constraint in at least 20% of dialogues" in said
+    assert "25% of the underspecified dialogues that volunteer learned from are right by luck" in said
+    assert "dialogues of facts failed" in said
+
+
+def test_every_note_of_the_summary_is_on_the_first_screen(summary, tmp_path):
+    page = write(tmp_path, summary)[2].read_text()
+    first = page.split('class="nav"')[0]
+    assert summary.notes and all(note in first for note in summary.notes)
+    assert summary.headline in first and "What speaks against it" in first
