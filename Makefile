@@ -5,7 +5,7 @@ VLLM := .venv-vllm/bin
 VERIFIERS := .venv-verifiers/bin
 PYTEST_WORKERS ?= auto
 
-.PHONY: env demo real test types unit test-slow test-vllm test-verifiers bench
+.PHONY: env demo real test types unit test-slow test-vllm test-verifiers site bench
 
 env: .venv/installed
 
@@ -14,7 +14,7 @@ env: .venv/installed
 	@echo "Installing into .venv; this takes some minutes, once."
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch==2.13.0
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[test]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[test,docs]'
 	touch $@
 
 demo: env
@@ -47,6 +47,10 @@ unit: env
 
 test-slow: env
 	$(BIN)/pytest -rs -m slow --numprocesses $(PYTEST_WORKERS) --dist worksteal
+
+# build/site: every page, and the notebooks with what they print; a link that leads nowhere ends it.
+site: env
+	$(BIN)/python docs/make_site.py
 
 test-vllm: .venv-vllm/installed
 	$(VLLM)/maieutic doctor

@@ -1,6 +1,7 @@
 """What the pages name is there: files, links, commands on configs that load; and the index has every page."""
 
 import ast
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -89,6 +90,15 @@ def test_every_picture_is_shown_by_a_page() -> None:
     shown = set(re.findall(r"!\[[^\]]*\]\((?:docs/)?(\w+\.\w+)\)", "".join(page.read_text() for page in PAGES)))
     pictures = {path.name for path in (ROOT / "docs").iterdir() if path.suffix in (".png", ".svg")}
     assert pictures and not pictures - shown
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
+def test_a_notebook_is_run_for_the_site_and_stores_no_output(path: Path) -> None:
+    cells = json.loads(path.read_text())["cells"]
+    assert [cell for cell in cells if cell.get("outputs") or cell.get("execution_count")] == []
+    said = "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+    assert mean(len(sentence.split()) for sentence in sentences(said)) <= 20
+    assert f'"{path.stem}"' in (ROOT / "docs" / "make_site.py").read_text().split("NOTEBOOKS = ")[1].splitlines()[0]
 
 
 def test_the_citation_has_the_version_of_the_package() -> None:

@@ -165,7 +165,7 @@ def test_rows_that_could_not_be_read_are_failures_that_name_their_line_once(tmp_
 @pytest.mark.timeout(900)  # dozens of processes, on a machine that may be busy
 def test_a_build_stopped_at_fifteen_random_moments_loses_and_doubles_nothing(tmp_path):
     conditions = {"facts": {"partition": "facts"}, "verifier": {"partition": "verifier"}}
-    tasks = {"train": {"full": 250, "underspecified": 250}, "exam": {"full": 1}}
+    tasks = {"train": {"full": 120, "underspecified": 120}, "exam": {"full": 1}}
     runs = [experiment(tmp_path / name, conditions=conditions, tasks=tasks) for name in ("whole", "stopped")]
     paths = []
     for exp in runs:
@@ -191,11 +191,11 @@ def test_a_build_stopped_at_fifteen_random_moments_loses_and_doubles_nothing(tmp
     assert landed.total() == 15 and len(landed) == 3, "the build was too quick to be stopped"
     for condition in conditions:
         whole, resumed = (sorted(stored(exp, condition), key=lambda d: d.id) for exp in runs)
-        assert len({d.id for d in resumed}) == len(resumed) == 500
+        assert len({d.id for d in resumed}) == len(resumed) == 240
         assert whole == resumed
         tables = [(exp.run / "datasets" / condition / "sft" / "train.parquet").read_bytes() for exp in runs]
         assert tables[0] == tables[1]
-    print(json.dumps({**landed, "dialogues": 1000, "lost": 0, "doubled": 0, "torn": 0}))
+    print(json.dumps({**landed, "dialogues": 480, "lost": 0, "doubled": 0, "torn": 0}))
 
 
 def timed(config: Path) -> float:
