@@ -140,10 +140,10 @@ def test_a_whole_experiment_runs_on_vllm_by_default_and_its_prefix_cache_pays(tm
     text = """
         name: vllm
         seeds: [1]
-        tasks: {train: {full: 40, underspecified: 40}, exam: {full: 8, underspecified: 8}}
+        tasks: {train: {full: 20, underspecified: 20}, exam: {full: 4, underspecified: 4}}
         dialogue: {turns: 4, max_tokens: 64}
         conditions: {facts: {partition: facts, selection: none}, symmetric: {partition: symmetric, voice: model}}
-        training: {batch: 16, learning_rate: 1.0e-3, epochs: 4}
+        training: {batch: 16, learning_rate: 1.0e-3, epochs: 1}
         exams: {include: [asking, collapse], samples: 2, episodes: 1, beliefs: 2}
         compare: {primary: {metric: ask_skill, a: facts, b: symmetric}}
     """
