@@ -103,12 +103,19 @@ def page_of_notebook(path: Path) -> str:
             parts.append(cell.source)
             continue
         parts.append(f"```python\n{cell.source}\n```")
-        if said := "".join(output.get("text") or output["data"]["text/plain"] + "\n" for output in cell.outputs):
+        if said := "".join(_said(output) for output in cell.outputs):
             plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", said).replace(str(WORK), ".")
             parts.append(f"~~~~text\n{plain.rstrip()}\n~~~~")
     where = f"*`docs/notebooks/{path.name}`; under each cell stands what it printed when this site was made.*"
     title, _, rest = parts[0].partition("\n")
     return "\n\n".join([title, where, rest, *parts[1:]]) + "\n"
+
+
+def _said(output: nbformat.NotebookNode) -> str:
+    """Without warnings and bars of libraries, which go to standard error."""
+    if output.output_type == "stream":
+        return output.text if output.name == "stdout" else ""
+    return output.data["text/plain"].rstrip("\n") + "\n"
 
 
 def make() -> None:
