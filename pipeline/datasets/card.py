@@ -8,13 +8,12 @@ from what was run. The text around it is templates/card.md.j2.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from huggingface_hub import DatasetCard, DatasetCardData
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from pipeline.building.turn_values import has_turn_values
-from pipeline.core.schema import digest
+from pipeline.core.schema import Message, digest
+from pipeline.core.shown_text import cut
 from pipeline.datasets.card_figures import audit, counts, rates
 from pipeline.datasets.card_roles import roles
 from pipeline.datasets.card_words import DISCLOSURE, LEARN, MANNER, MEMORY, SELECTION, VOICES
@@ -23,7 +22,8 @@ from pipeline.datasets.formats import A_ROW
 from pipeline.datasets.learning_rules import LEARNING_RULES, Format
 from pipeline.datasets.survey import Survey
 from pipeline.dialogue.rule_partner import WORDINGS
-from pipeline.experiment.experiment import Experiment, dump
+from pipeline.experiment.experiment import Experiment
+from pipeline.experiment.places import without_place, without_places
 from pipeline.judging.stated_leak import privileged
 from pipeline.knowledge.briefing import shapes
 from pipeline.knowledge.condition import Condition
@@ -67,7 +67,8 @@ def card(survey: Survey, rows: dict[Format, int]) -> str:
         limits=_limits(experiment, name),
         prompts=_prompts(experiment, condition),
         views=[] if first is None else _views(experiment, condition, first),
-        config=dump(_without_places(experiment)),
+        config=without_places(experiment),
+        model=without_place(experiment.student.model),
     )
     return str(DatasetCard(f"---\n{_metadata(survey, rows).to_yaml()}\n---\n\n{body}"))
 
@@ -104,35 +105,6 @@ def _metadata(survey: Survey, rows: dict[Format, int]) -> DatasetCardData:
     )
 
 
-def _without_places(experiment: Experiment) -> Experiment:
-    """The config without where files lay on the machine that made them, which helps no reader."""
-    first, *others = (
-        tasks.model_copy(update={"path": Path(tasks.path).name, "source": Path(tasks.source).name})
-        for tasks in experiment.tasks.parts
-    )
-    tasks = first.model_copy(update={"second": others[0] if others else None})
-    acts = experiment.acts.model_copy(update={"labeller": Path(experiment.acts.labeller).name})
-    conditions = {
-        name: condition.model_copy(update={"partition": Path(condition.partition).name})
-        for name, condition in experiment.conditions.items()
-    }
-    student, partner = (
-        role.model_copy(update={"prompts": Path(role.prompts).name})
-        for role in (experiment.student, experiment.partner)
-    )
-    student = student.model_copy(update={"sampling_prompt": Path(experiment.student.sampling_prompt).name})
-    return experiment.model_copy(
-        update={
-            "student": student,
-            "partner": partner,
-            "out": "",
-            "tasks": tasks,
-            "acts": acts,
-            "conditions": conditions,
-        }
-    )
-
-
 def knows(items: Items | None) -> str:
     """One party's row in words, in their order."""
     return "nobody: there is no partner" if items is None else "; ".join(item.says for item in in_order(items))
@@ -161,7 +133,7 @@ def _pool(experiment: Experiment, condition_name: str) -> str:
 
 
 def _voice(experiment: Experiment, condition: Condition) -> str:
-    model = experiment.partner.model or experiment.student.model
+    model = without_place(experiment.partner.model or experiment.student.model)
     weights = {"base": "its untrained weights", "current": "the student's current weights"}
     name = f"`{model}`, {weights.get(condition.weights, f'the adapter of condition `{condition.weights}`')}"
     wordings = sum(len(lines) for lines in WORDINGS["train"].values())
@@ -233,7 +205,11 @@ def _views(experiment: Experiment, condition: Condition, first: Dialogue) -> lis
     elif prompted and known(first.task, condition, "partner").question:
         opening = view(first.task, condition, first.turns[:1], "partner", experiment.partner_prompts(condition))
         shown.append(("The partner reads", opening))
-    return [
-        (who, [line for m in messages for line in f"[{m['role']}] {m['content']}".splitlines()])
-        for who, messages in shown
-    ]
+    return [(who, [line for message in messages for line in _lines(message)]) for who, messages in shown]
+
+
+def _lines(message: Message) -> list[str]:
+    """A message for an indented block: what a model or a source wrote stays text there, and has an end."""
+    text, left = cut(message["content"])
+    more = [f"({left} more letters)"] if left else []
+    return f"[{message['role']}] {text}".splitlines() + more

@@ -9,6 +9,7 @@ from pipeline.engines.model import Sampling
 from pipeline.engines.settings import Engine
 from pipeline.experiment.asked_in_role import in_role
 from pipeline.experiment.experiment import Experiment
+from pipeline.experiment.places import without_place
 from pipeline.experiment.roles import Role, RoleName
 from pipeline.knowledge.condition import Condition
 from pipeline.prompts.prompts import Prompts
@@ -73,7 +74,8 @@ def _line(experiment: Experiment, asked: Asked) -> str:
 def _model(experiment: Experiment, model: str) -> str:
     """A role's model; of a base that was warmed up, what it was made from and not where in the run it lies."""
     warmed = experiment.student.warmup is not None and model == experiment.base
-    return f"`{experiment.student.model}`, warmed up" if warmed else f"`{model}`"
+    named = without_place(experiment.student.model if warmed else model)
+    return f"`{named}`, warmed up" if warmed else f"`{named}`"
 
 
 def _sampling(experiment: Experiment, asked: Asked, engine: Engine) -> str:
