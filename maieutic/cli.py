@@ -247,6 +247,26 @@ def export_(
 
 
 @app.command()
+def push(
+    run: Annotated[Path, typer.Argument(help="A finished run, such as runs/quickstart.", show_default=False)],
+    repository: Annotated[str, typer.Argument(metavar="OWNER/NAME", help="On the hub.", show_default=False)],
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Write what would be pushed into the run's push/, and send nothing.")
+    ] = False,
+    public: Annotated[bool, typer.Option("--public", help="Make it public; it is private without.")] = False,
+    licence: Annotated[
+        str, typer.Option(metavar="SPDX", help="Under which you may pass on tasks whose licence is not known here.")
+    ] = "",
+) -> None:
+    """Push a run's datasets, with their cards, and its students to the hub. Refused where a licence or what partners
+    did speaks against it."""
+    with _told():
+        from maieutic.push.push_run import push_run, say_pushed
+
+        say_pushed(push_run(run, repository, licence, public, dry_run), repository)
+
+
+@app.command()
 def pose(config: Config, documents: Documents, overrides: Overrides = None, attempts: Attempts = 2) -> None:
     """Have the partner's model pose tasks about documents that no student reads, into the config's tasks.path."""
     with _told():

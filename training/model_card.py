@@ -32,14 +32,17 @@ student did in the exams. It is made for research on what such dialogues teach, 
 from peft import PeftModel{from_maieutic}
 from transformers import AutoModelForCausalLM
 
-student = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained({load}), "PATH OF THIS FOLDER")
+student = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained({load}), {place})
 ```
 """
 FROM_MAIEUTIC = "\nfrom pipeline.engines.weights import weights_at  # of maieutic; `maieutic base` lists its bases"
 
 
-def fill_card(file: Path, cell: Cell, record: dict[str, Any]) -> None:
-    """Fill in the card that PEFT wrote; `record` is what training.json holds. PEFT's metadata stay."""
+def fill_card(file: Path, cell: Cell, record: dict[str, Any], repository: str = "", more: str = "") -> None:
+    """Fill in the card that PEFT wrote; `record` is what training.json holds. PEFT's metadata stay.
+
+    `repository` is where the adapter is pushed to, in CONDITION/seed-N; `more` are sections for its end.
+    """
     card, model, condition = ModelCard.load(file), cell.experiment.student.model, cell.condition
     warm, named_here = cell.experiment.student.warmup is not None, weights_at(model) != model
     is_folder = Path(weights_at(model)).is_dir()
@@ -53,11 +56,17 @@ def fill_card(file: Path, cell: Cell, record: dict[str, Any]) -> None:
     versions = ", ".join(f"{name} {number}" for name, number in record["versions"].items())
     named = {"name": cell.experiment.name, "model": model, "versions": versions}
     named |= {"warmed": ", warmed up before" if warm else "", "from_maieutic": "", "load": repr(model)}
+    named["place"] = _at(repository, f"{cell.condition_name}/seed-{cell.seed}", "PATH OF THIS FOLDER")
     if warm:
-        named["load"] = repr("PATH OF warmup/base OF ITS RUN")
+        named["load"] = _at(repository, "warmup/base", "PATH OF warmup/base OF ITS RUN")
     elif named_here:  # by a name that Hugging Face does not know
         named |= {"from_maieutic": FROM_MAIEUTIC, "load": f"weights_at({model!r})"}
     elif is_folder:
         named["load"] = repr(f"PATH OF {model}")
-    card.text = CARD.format(**(record | axes | numbers | named))
+    card.text = CARD.format(**(record | axes | numbers | named)) + more
     card.save(file)
+
+
+def _at(repository: str, folder: str, here: str) -> str:
+    """The arguments of a `from_pretrained`."""
+    return f"{repository!r}, subfolder={folder!r}" if repository else f'"{here}"'

@@ -1,7 +1,8 @@
 """What a training, and the exams after it, are shown in while they run: trackio, W&B or TensorBoard.
 
-The project has the experiment's name, the run is named after condition and seed (facts/seed-1), and the exam's figures
-end in the run of the training before them.
+The project has the experiment's name, the run is named after condition and seed (facts/seed-1), and figures and some
+dialogues of the exams end in the run of the training before them. Nothing leaves this machine unless the tracker's own
+variables say so (WANDB_MODE=online, TRACKIO_SPACE_ID).
 
     maieutic run configs/quickstart.yaml --set training.report_to=tensorboard
     tensorboard --logdir runs/quickstart/tensorboard
@@ -9,14 +10,31 @@ end in the run of the training before them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import os
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from transformers import TrainerCallback
 
 from pipeline.core.schema import digest
+from pipeline.core.shown_text import cut
 from pipeline.experiment.cell import Cell
 from pipeline.runs.directory import adapter_path
+
+
+class SampleDialogue(NamedTuple):
+    """A dialogue as a tracker shows it: its partner in the exam, its task, and (party, text) of each turn."""
+
+    arm: str
+    task: str
+    turns: Sequence[tuple[str, str]]
+
+    @property
+    def text(self) -> str:
+        """Trackers read Markdown: an indented block stays text. What is longer than a page is cut."""
+        lines = [line for party, said in self.turns for line in f"{party}: {cut(said)[0]}".splitlines()]
+        return "\n".join(f"    {line}" for line in lines)
 
 
 class Tracker:
@@ -41,9 +59,11 @@ class Tracker:
         about["training"] = experiment.training.model_dump(mode="json")
         if cell.condition_name in experiment.conditions:  # the base is no condition's
             about["condition"] = cell.condition.model_dump(mode="json")
-        where: dict[str, Any] = {"project": experiment.name, "name": name, "group": cell.condition_name}
+        project = re.sub(r"[/\\#?%:]+", "-", experiment.name)  # which W&B refuses in names of projects
+        where: dict[str, Any] = {"project": project, "name": name, "group": cell.condition_name}
         if kind == "wandb":  # it knows a run by its id, and another directory's is another run
             where |= {"id": digest(str(experiment.run.resolve()), name, length=16), "dir": str(experiment.run)}
+            where["mode"] = os.environ.get("WANDB_MODE", "offline")
         self.module.init(**where, config=about, resume="allow")
 
     def log(self, figures: Mapping[str, Any], step: int | None = None) -> None:
@@ -55,6 +75,14 @@ class Tracker:
         for name, value in numbers.items():
             self.writer.add_scalar(name, value, step)
 
+    def show(self, dialogues: Sequence[SampleDialogue]) -> None:
+        if self.writer is None:
+            rows = [[one.arm, one.task, one.text] for one in dialogues]
+            self.module.log({"exam/dialogues": self.module.Table(columns=["partner", "task", "dialogue"], data=rows)})
+            return
+        for i, one in enumerate(dialogues):
+            self.writer.add_text(f"exam/dialogue {i + 1}", f"`{one.arm}`, `{one.task}`\n\n{one.text}")
+
     def close(self) -> None:
         if self.writer is None:
             self.module.finish()
@@ -62,10 +90,12 @@ class Tracker:
             self.writer.close()
 
 
-def log_exams(cell: Cell, figures: Mapping[str, float]) -> None:
-    """Show the exam figures of a student, by metric, in the run of its training."""
+def log_exams(cell: Cell, figures: Mapping[str, float], dialogues: Sequence[SampleDialogue] = ()) -> None:
+    """Show the exam figures of a student, by metric, and dialogues, in the run of its training."""
     tracker = Tracker(cell)
     tracker.log({f"exam/{name}": value for name, value in figures.items()})
+    if dialogues:
+        tracker.show(dialogues)
     tracker.close()
 
 

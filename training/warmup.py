@@ -101,7 +101,6 @@ def _cell(experiment: Experiment, settings: Warmup) -> Cell:
     plain = {"methods": {}, "regime": "natural", "learn": "all"}
     alone = experiment.without_warmup().model_copy(
         update={
-            "name": f"{experiment.name}: {NAME}",
             "out": str(experiment.run / NAME),
             "conditions": {NAME: Condition(partition="symmetric")},
             "rounds": 1,

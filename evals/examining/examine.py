@@ -36,7 +36,9 @@ from pipeline.runs.directory import newest_adapter
 from pipeline.runs.progress import console, say, seconds, stage
 from pipeline.runs.usage import Metered
 from pipeline.sandbox.checks import can_run
-from training.tracking import log_exams
+from training.tracking import SampleDialogue, log_exams
+
+SAMPLES = 3  # dialogues with each exam partner that a tracker is shown
 
 
 def results_path(cell: Cell) -> Path:
@@ -171,12 +173,12 @@ async def _examine_student(
             cached = casting.meter.store(experiment.run, "examine", cell)
     say(f"{label}: {progress.done} answers, {seconds(time.monotonic() - began)}{cached}")
     if experiment.training.report_to != "none":
-        log_exams(cell, _figures(cell))
+        log_exams(cell, figures_of(cell), _samples(cell))
     if not is_done(cell, adapter):
         say("  The engine failed at some scenarios; the same command examines this student again.")
 
 
-def _figures(cell: Cell) -> dict[str, float]:
+def figures_of(cell: Cell) -> dict[str, float]:
     """The values of all metrics, composite ones too, that a student's cases give; not of greedy answers."""
     lines = results_path(cell).read_text(encoding="utf-8").splitlines()
     tables = tabulate({cell.seed: [Case(**json.loads(line)) for line in lines]})
@@ -184,6 +186,17 @@ def _figures(cell: Cell) -> dict[str, float]:
     named = metrics.offered({metric for metric, greedy in tables if not greedy})
     values = {name: estimate(tables, metrics.signed_sum(name)).value for name in named}
     return {name: value for name, value in values.items() if not math.isnan(value)}
+
+
+def _samples(cell: Cell) -> list[SampleDialogue]:
+    """The first of a student's episodes with each exam partner; none where it played none."""
+    file, shown = results_path(cell).with_suffix(".episodes.jsonl"), dict[str, list[SampleDialogue]]()
+    with file.open(encoding="utf-8") as lines:
+        for row in map(json.loads, lines):
+            of_arm = shown.setdefault(row["arm"], [])
+            if len(of_arm) < SAMPLES and row["task"] not in [one.task for one in of_arm]:
+                of_arm.append(SampleDialogue(row["arm"], row["task"], row["turns"]))
+    return [one for of_arm in shown.values() for one in of_arm]
 
 
 def _say_unasked(experiment: Experiment, tasks: list[Task]) -> None:

@@ -19,17 +19,17 @@ def without_place(name: str) -> str:
 
 def without_places(experiment: Experiment) -> str:
     """The config as YAML, paths by their last part alone, and without run directory and addresses of servers."""
-    return yaml.safe_dump(
-        _without_places({**experiment.model_dump(mode="json"), "out": ""}), sort_keys=False, allow_unicode=True
-    )
+    config = {**experiment.model_dump(mode="json"), "out": ""}
+    return yaml.safe_dump(values_without_places(config), sort_keys=False, allow_unicode=True)
 
 
-def _without_places(value: Any, key: str = "") -> Any:
+def values_without_places(value: Any, key: str = "") -> Any:
+    """The same of a record that was read of JSON."""
     match value:
         case dict():
-            return {each: _without_places(item, each) for each, item in value.items()}
+            return {each: values_without_places(item, each) for each, item in value.items()}
         case list():
-            return [_without_places(item) for item in value]
+            return [values_without_places(item) for item in value]
         case str():
             return "" if key == "url" else without_place(value)
     return value

@@ -1,0 +1,66 @@
+"""The hub as push uses it: a repository of a kind is made, or found to be one of ours, and a folder is sent to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal, TypeVar
+
+import httpx
+from huggingface_hub import HfApi
+from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
+
+from pipeline.core.errors import MaieuticError
+
+Kind = Literal["dataset", "model"]
+MARK = "config.yaml"  # of a run; a repository that holds other things is not written to
+OWN = {".gitattributes", "README.md"}  # what the hub itself puts into a new repository
+T = TypeVar("T")
+
+
+class HubError(MaieuticError, RuntimeError):
+    """The hub refused, or could not be reached; the message says which repository and what to do."""
+
+
+class Hub:
+    """The repositories of one name, reached with the token that `hf auth login` or HF_TOKEN gives, at HF_ENDPOINT."""
+
+    def __init__(self, repository: str, public: bool):
+        self.api, self.repository, self.public = HfApi(), repository, public
+
+    def make(self, kind: Kind) -> None:
+        """Make the repository unless it is there. Raises HubError where what is there is not to be written to."""
+        name, api = self.repository, self.api
+        if not self._ask(kind, lambda: api.repo_exists(name, repo_type=kind)):
+            self._ask(kind, lambda: api.create_repo(name, repo_type=kind, private=not self.public))
+            return
+        there = self._ask(kind, lambda: api.repo_info(name, repo_type=kind))
+        if not there.private and not self.public:
+            raise HubError(f"push: the {kind} repository {name} is public already. Say --public, or name another.")
+        files = {file.rfilename for file in there.siblings or []}
+        if files - OWN and MARK not in files:
+            raise HubError(
+                f"push: the {kind} repository {name} holds other things ({', '.join(sorted(files)[:3])}). Name another."
+            )
+
+    def send(self, kind: Kind, folder: Path) -> str:
+        """One commit, after which the repository holds what the folder holds. Returns its address."""
+        sent = self._ask(
+            kind,
+            lambda: self.api.upload_folder(
+                repo_id=self.repository, repo_type=kind, folder_path=folder,
+                commit_message=f"maieutic push: the {kind}", delete_patterns="*",
+            ),
+        )  # fmt: skip
+        return str(sent.repo_url)
+
+    def _ask(self, kind: Kind, request: Callable[[], T]) -> T:
+        where = f"push: {self.api.endpoint}, the {kind} repository {self.repository}"
+        try:
+            return request()
+        except HfHubHTTPError as error:
+            raise HubError(
+                f"{where}: {error}\nIs the token one that may write there? `hf auth whoami` says whose."
+            ) from error
+        except (httpx.TransportError, OfflineModeIsEnabled) as error:
+            raise HubError(f"{where}: not reached ({error}). What was to be sent lies in the run's push/.") from error
