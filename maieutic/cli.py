@@ -222,28 +222,44 @@ def view(
 
 @app.command("export")
 def export_(
-    config: Config,
+    config: Annotated[Path, typer.Argument(help="An experiment; with inspect, a run.", show_default=False)],
     format: Annotated[
         str,
         typer.Argument(
-            help="sft, prompt_completion, preference, unpaired_preference, prompt_only or privileged_context.",
+            help="sft, prompt_completion, preference, unpaired_preference, prompt_only or privileged_context; or "
+            "inspect.",
             show_default=False,
         ),
     ],
     overrides: Overrides = None,
 ) -> None:
-    """Write what was built in another of TRL's formats, too, into every condition's folder of datasets/."""
+    """Write what was built in another of TRL's formats, too, into every condition's folder of datasets/; or a run's
+    dialogues and exam cases as logs of inspect_ai."""
     with _told():
         from maieutic.workflow import claimed
         from pipeline.datasets.export import export_all, known
         from pipeline.runs.directory import require
 
+        if format == "inspect":
+            _export_inspect(config)
+            return
         known(format)
         experiment = _load(config, overrides)
         require(experiment.run)
         with claimed(experiment):
             export_all(experiment, format)
         _open_next(experiment.run / "datasets")
+
+
+def _export_inspect(run: Path) -> None:
+    from maieutic.inspect_logs.write_logs import write_inspect_logs
+    from pipeline.runs.directory import require
+    from pipeline.runs.lock import writing
+
+    require(run)
+    with writing(run):
+        folder = write_inspect_logs(run)
+    _open_next(f"{folder}: inspect view --log-dir {folder}")
 
 
 @app.command()

@@ -59,7 +59,7 @@ class HubStandIn:
             return web.json_response({"error": "Invalid username or password."}, status=401)
         name = f"{asked['organization']}/{asked['name']}"
         kind = asked.get("type") or "model"
-        self.repositories[f"{kind}s", name] = Repository(asked["private"], {".gitattributes": b""}, 1)
+        self.repositories[f"{kind}s", name] = Repository(asked["visibility"] == "private", {".gitattributes": b""}, 1)
         return web.json_response({"url": f"{request.url.origin()}/{'datasets/' * (kind == 'dataset')}{name}"})
 
     async def validate(self, request: web.Request) -> web.Response:
@@ -82,7 +82,7 @@ class HubStandIn:
 
     async def paths_info(self, request: web.Request) -> web.Response:
         one = self._repository(request)
-        asked = (await request.json())["paths"] if request.content_type.endswith("json") else (await request.post()).getall("paths")  # fmt: skip
+        asked = (await request.post()).getall("paths")
         there = one.files.keys() | _folders(set(one.files), "")
         return web.json_response([_entry(one, path) for path in map(str, asked) if path in there])
 

@@ -11,7 +11,7 @@ from pipeline.building.failures import unfinished
 from pipeline.building.soundness import FIRST, Soundness
 from pipeline.core.errors import MaieuticError
 from pipeline.datasets.condition_rows import records_of
-from pipeline.datasets.dataset_files import dataset_path, stream_rows
+from pipeline.datasets.dataset_files import dataset_path
 from pipeline.datasets.learning_rules import LEARNING_RULES
 from pipeline.datasets.survey import surveyed
 from pipeline.experiment.cell import Cell, cells
@@ -55,7 +55,8 @@ def check_licences(experiment: Experiment, stated: str) -> list[str]:
 
 
 def check_finished(experiment: Experiment, trained: Sequence[Student]) -> None:
-    """Raises NotPushed where something is still to be made. A run that is only built has datasets alone."""
+    """Raises NotPushed where something is still to be made. A run that is only built has datasets alone, and a
+    condition that has nothing to learn from has no student."""
     run = experiment.run
     if open_ := unfinished(experiment):
         raise NotPushed(
@@ -66,20 +67,12 @@ def check_finished(experiment: Experiment, trained: Sequence[Student]) -> None:
             raise NotPushed(f"push: {run} has no dataset of condition {name!r} yet. `maieutic build` makes it.")
     if not trained:
         return
-    for cell in cells(experiment, list(experiment.conditions), experiment.rounds - 1):
-        if cell not in [student.cell for student in trained] and _has_rows(cell):
-            raise NotPushed(f"push: {cell} is not trained yet. `maieutic train` does that.")
     for cell in cells(experiment, ["base"], experiment.rounds - 1):
         _check_examined(cell, None)
     for cell, adapter in trained:
         _check_examined(cell, adapter)
     if not (run / "report.json").is_file():
         raise NotPushed(f"push: {run} has no report.json, and so no figures for cards. Run: maieutic compare {run}")
-
-
-def _has_rows(cell: Cell) -> bool:
-    rows = stream_rows(cell.experiment, cell.condition_name)
-    return any((row["seed"], row["round"]) == (cell.seed, cell.round) for row in rows)
 
 
 def _check_examined(cell: Cell, adapter: Path | None) -> None:

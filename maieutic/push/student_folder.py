@@ -47,6 +47,7 @@ def write_students(experiment: Experiment, students: Sequence[Student], reposito
         first=f"{first.condition_name}/seed-{first.seed}",
         headline=summary.headline,
         exams=exam_table(experiment, summary, names),
+        untrained=[name for name in experiment.conditions if name not in names],
         limits=_limits(experiment, summary),
         licence=LICENCES.get(experiment.student.model, ""),
     )
@@ -97,8 +98,10 @@ def _cell(rate: Measured | None) -> str:
 
 def _limits(experiment: Experiment, summary: Summary) -> list[str]:
     """What one has to know of all students of the run."""
+    readers = ", ".join(dict.fromkeys(reader.metrics for reader in summary.readers))
     limits = [
-        "It learned from dialogues in which its partner was simulated, where the dataset's card does not say people."
+        "Partners were simulated, unless the dataset's card says that they were people.",
+        f"Figures rest on turns as a reader (`{readers}`) understands them.",
     ]
     if experiment.has_planted_acts:
         limits.append(
