@@ -58,18 +58,19 @@ test-vllm: .venv-vllm/installed
 	$(VLLM)/python -m pytest -W default -m slow -s tests/pipeline/engines/test_vllm.py tests/training/test_online_vllm.py \
 		tests/pipeline/building/test_servers_by_role.py
 
-# What verifiers needs excludes two pins, which are there for vLLM.
+# What verifiers needs excludes two pins, which are there for vLLM, and what inspect_ai needs two others.
 .venv-verifiers/installed: pyproject.toml setup.py constraints.txt environments/maieutic_dialogue/pyproject.toml
 	@echo "Installing verifiers into .venv-verifiers; this takes some minutes, once."
 	test -x $(VERIFIERS)/python || $(PYTHON) -m venv .venv-verifiers
-	sed 's/^mcp==.*/mcp==1.30.0/; s/^websockets==.*/websockets==16.1.1/' constraints.txt > .venv-verifiers/constraints.txt
+	sed 's/^mcp==.*/mcp==1.30.0/; s/^websockets==.*/websockets==16.1.1/; s/^fsspec==.*/fsspec==2026.6.0/; s/^python-dateutil==.*/python-dateutil==2.9.0.post0/' \
+		constraints.txt > .venv-verifiers/constraints.txt
 	$(VERIFIERS)/python -m pip install --quiet --constraint .venv-verifiers/constraints.txt torch==2.13.0
 	$(VERIFIERS)/python -m pip install --quiet --constraint .venv-verifiers/constraints.txt \
-		--editable '.[test]' --editable environments/maieutic_dialogue
+		--editable '.[test,inspect]' --editable environments/maieutic_dialogue
 	touch $@
 
 test-verifiers: .venv-verifiers/installed
-	$(VERIFIERS)/python -m pytest tests/environments
+	$(VERIFIERS)/python -m pytest tests/environments tests/maieutic/inspect_logs
 
 # Peers in an environment of their own: what they need is no business of the project's.
 .venv-peers/installed: benchmarks/peers.txt

@@ -72,7 +72,7 @@ def test_what_a_page_shows_parses_and_its_config_loads_with_what_it_sets(words: 
         assert read_as(LabelSettings, values["files"][0], overrides)
     elif str(config) == "reading":
         assert all(read_turns(file) for file in values["files"])
-    elif config:
+    elif config and not str(config).startswith("runs/"):  # of what is exported of a run
         maieutic.load(config, *overrides)
 
 

@@ -97,7 +97,7 @@ class Training(Section):
     bf16: bool | Literal["auto"] = "auto"
     gradient_checkpointing: bool = False
     save_steps: int = Field(default=100, ge=1)  # steps between checkpoints; students that play have one after each
-    report_to: Literal["none", "trackio", "wandb", "tensorboard"] = "none"  # where losses and exam figures are logged
+    report_to: Literal["none", "trackio", "wandb", "tensorboard"] = "none"  # where losses and exams are shown
 
     @field_validator("lora")
     @classmethod

@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
+import torch
 import yaml
+from click.testing import Result
 from datasets import load_dataset
-from huggingface_hub import DatasetCard
+from huggingface_hub import DatasetCard, HfApi, constants
+from peft import PeftModel
+from transformers import AutoModelForCausalLM
+from typer.testing import CliRunner
 
+from maieutic.cli import app
 from tests.hub import TOKEN, HubStandIn
 from tests.maieutic.push.conftest import LONG
 from tests.servers import serving
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[3]
+CONFIGS = ("facts", "facts-prompt_completion", "blind")
 READ_BACK = """
 import hashlib, json, sys
 import torch
@@ -27,118 +37,117 @@ from datasets import load_dataset
 from peft import PeftModel
 from transformers import AutoModelForCausalLM
 
-name = sys.argv[1]
-rows = {config: load_dataset(name, config, split="train") for config in ("facts", "facts-prompt_completion", "blind")}
+name, *configs = sys.argv[1:]
+rows = {config: load_dataset(name, config, split="train") for config in configs}
 base = AutoModelForCausalLM.from_pretrained(name, subfolder="warmup/base")
 student = PeftModel.from_pretrained(base, name, subfolder="facts/seed-1")
 with torch.inference_mode():
     score = student(input_ids=torch.tensor([[5, 6, 7]])).logits.sum().item()
 texts = [message["content"] for row in rows["facts"] for message in row["messages"]]
-print(json.dumps({
-    "columns": {config: table.column_names for config, table in rows.items()},
-    "texts": [hashlib.sha256(text.encode()).hexdigest() for text in texts],
-    "score": score,
-}))
+columns = {config: table.column_names for config, table in rows.items()}
+print(json.dumps([columns, [hashlib.sha256(text.encode()).hexdigest() for text in texts], score]))
 """
 
 
-@contextmanager
-def hub() -> Iterator[tuple[HubStandIn, dict[str, str]]]:
-    """The stand-in, and the environment of a process that takes it for the hub."""
-    one = HubStandIn()
-    with serving(one.application()) as address:
-        asked = {"HF_ENDPOINT": address.removesuffix("/v1"), "HF_TOKEN": TOKEN, "HF_HUB_OFFLINE": "0"}
-        yield one, os.environ | asked | {"HF_HUB_DISABLE_XET": "1", "HF_HUB_DISABLE_TELEMETRY": "1"}
+class Hub(NamedTuple):
+    stand_in: HubStandIn
+    address: str
+
+    def push(self, *words: str | Path) -> Result:
+        return CliRunner().invoke(app, ["push", *map(str, words)])
 
 
-def push(environment: dict[str, str], *words: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "maieutic", "push", *map(str, words)]
-    return subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=200)
+@pytest.fixture
+def hub(monkeypatch) -> Iterator[Hub]:
+    """The stand-in, which this process takes for the hub."""
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+    stand_in = HubStandIn()
+    with serving(stand_in.application()) as served:
+        address = served.removesuffix("/v1")
+        monkeypatch.setattr("maieutic.push.hub.HfApi", partial(HfApi, endpoint=address, token=TOKEN))
+        yield Hub(stand_in, address)
 
 
-@pytest.mark.slow
-def test_what_is_pushed_loads_from_the_hub_as_it_lies_in_the_run(finished, tmp_path):
-    with hub() as (one, environment):
-        pushed = push(environment, finished, "me/small")
-        assert pushed.returncode == 0, pushed.stderr
-        assert {key: held.private for key, held in one.repositories.items()} == {
-            ("datasets", "me/small"): True, ("models", "me/small"): True,
-        }  # fmt: skip
-        again = push(environment, finished, "me/small")  # the same name takes a second version
-        assert again.returncode == 0 and one.repositories["datasets", "me/small"].commits == 3
-        for kind, folder in (("datasets", "dataset"), ("models", "model")):
-            held, there = one.repositories[kind, "me/small"].files, finished / "push" / folder
-            files = {str(file.relative_to(there)): file.read_bytes() for file in there.rglob("*") if file.is_file()}
-            assert {path: content for path, content in held.items() if path != ".gitattributes"} == files
-        read = subprocess.run(
-            [sys.executable, "-c", READ_BACK, "me/small"], cwd=tmp_path, capture_output=True, text=True, timeout=250,
-            env=environment | {"HF_HOME": str(tmp_path / "cache")},
-        )  # fmt: skip
-        assert read.returncode == 0, read.stderr[-2000:]
-    _same_as_here(json.loads(read.stdout.splitlines()[-1]), finished)
-
-
-def _same_as_here(read_back: dict, run: Path) -> None:
-    """The rows, hashes of what was said, and a student's logits, of the run itself."""
-    import hashlib
-
-    import torch
-    from peft import PeftModel
-    from transformers import AutoModelForCausalLM
-
-    card = (run / "push/dataset/README.md").read_text()
-    for config in read_back["columns"]:
-        assert read_back["columns"][config] and all(f"| `{name}` |" in card for name in read_back["columns"][config])
-    here = load_dataset(
-        "parquet", data_files=str(run / "datasets/facts/sft/train.parquet"), split="train", cache_dir=str(run / "cache")
-    )
-    said = [message["content"] for row in here for message in row["messages"]]
-    assert read_back["texts"] == [hashlib.sha256(text.encode()).hexdigest() for text in said]
-    assert any(LONG in text for text in said)
-    base = AutoModelForCausalLM.from_pretrained(run / "warmup/base")
-    student = PeftModel.from_pretrained(base, run / "adapters/facts/seed-1")
+def test_what_is_pushed_loads_from_the_hub_as_it_lies_in_the_run(finished, tmp_path, hub):
+    held = hub.stand_in.repositories
+    for version in (2, 3):  # the same name takes a second version; a repository begins with a commit
+        pushed = hub.push(finished, "me/small")
+        assert pushed.exit_code == 0, pushed.output
+        assert [held[kind, "me/small"].commits for kind in ("datasets", "models")] == [version, version]
+    assert all(one.private for one in held.values()) and len(held) == 2
+    for kind, folder in (("datasets", "dataset"), ("models", "model")):
+        there = finished / "push" / folder
+        files = {str(file.relative_to(there)): file.read_bytes() for file in there.rglob("*") if file.is_file()}
+        assert held[kind, "me/small"].files == files | {".gitattributes": b""}
+    columns, said, score = _read_back(hub.address, tmp_path)
+    card = (finished / "push/dataset/README.md").read_text()
+    assert all(columns.values()) and not [
+        name for names in columns.values() for name in names if f"| `{name}` |" not in card
+    ]
+    here = _rows(finished / "datasets/facts/sft/train.parquet", tmp_path)
+    texts = [message["content"] for row in here for message in row["messages"]]
+    assert said == [hashlib.sha256(text.encode()).hexdigest() for text in texts]
+    assert any(LONG in text for text in texts)
+    base = AutoModelForCausalLM.from_pretrained(finished / "warmup/base")
+    student = PeftModel.from_pretrained(base, finished / "adapters/facts/seed-1")
     with torch.inference_mode():
-        score = student(input_ids=torch.tensor([[5, 6, 7]])).logits.sum().item()
-    assert score == pytest.approx(read_back["score"], abs=1e-4)
+        assert score == pytest.approx(student(input_ids=torch.tensor([[5, 6, 7]])).logits.sum().item(), abs=1e-4)
 
 
-@pytest.mark.slow
-def test_a_dry_run_sends_nothing_and_its_folder_loads_with_the_columns_of_its_card(finished, tmp_path):
-    with hub() as (one, environment):
-        dry = push(environment, finished, "me/small", "--dry-run")
-        assert dry.returncode == 0 and "nothing was sent" in dry.stdout and not one.repositories
+def _read_back(address: str, tmp_path: Path) -> tuple[dict[str, list[str]], list[str], float]:
+    """Columns by config, hashes of what `facts` says, and a student's logits, as another process reads them."""
+    own = {"HF_ENDPOINT": address, "HF_TOKEN": TOKEN, "HF_HUB_OFFLINE": "0", "HF_HOME": str(tmp_path / "cache")}
+    own |= {"HF_HUB_DISABLE_XET": "1", "HF_HUB_DISABLE_TELEMETRY": "1"}
+    command = [sys.executable, "-c", READ_BACK, "me/small", *CONFIGS]
+    read = subprocess.run(command, cwd=tmp_path, env=os.environ | own, capture_output=True, text=True)
+    assert read.returncode == 0, read.stderr[-3000:]
+    columns, said, score = json.loads(read.stdout.splitlines()[-1])
+    return columns, said, score
+
+
+def _rows(file: Path, cache: Path) -> Any:
+    return load_dataset("parquet", data_files=str(file), split="train", cache_dir=str(cache))
+
+
+def test_a_dry_run_sends_nothing_and_its_folder_loads_with_the_columns_of_its_card(finished, tmp_path, hub):
+    dry = hub.push(finished, "me/small", "--dry-run")
+    assert dry.exit_code == 0 and "nothing was sent" in dry.output and not hub.stand_in.repositories
     folder = finished / "push/dataset"
-    for config in DatasetCard.load(folder / "README.md").data.configs:
-        rows = load_dataset(str(folder), config["config_name"], split="train", cache_dir=str(tmp_path))
-        card = (folder / "README.md").read_text()
-        assert len(rows) and all(f"| `{name}` |" in card for name in rows.column_names)
+    card = DatasetCard.load(folder / "README.md")
+    assert sorted(config["config_name"] for config in card.data.configs) == sorted(CONFIGS)
+    for name in CONFIGS:
+        rows = load_dataset(str(folder), name, split="train", cache_dir=str(tmp_path))
+        assert len(rows) and all(f"| `{column}` |" in card.text for column in rows.column_names)
 
 
-@pytest.mark.slow
-def test_nothing_public_or_of_others_is_written_to(finished):
-    with hub() as (one, environment):
-        made = push(environment | {"HF_TOKEN": "hf_of_nobody"}, finished, "me/small")
-        assert made.returncode == 2 and "`hf auth whoami`" in made.stderr and not one.repositories
-        assert push(environment, finished, "me/small", "--public").returncode == 0
-        assert not one.repositories["models", "me/small"].private
-        open_ = push(environment, finished, "me/small")
-        assert open_.returncode == 2 and "is public already" in open_.stderr
-        one.repositories["datasets", "me/small"].files = {"README.md": b"", "mine.csv": b"a,b"}
-        others = push(environment, finished, "me/small", "--public")
-        assert others.returncode == 2 and "holds other things (README.md, mine.csv)" in others.stderr
-    gone = push(environment, finished, "me/small")
-    assert gone.returncode == 2 and "not reached" in gone.stderr
-
-
-@pytest.mark.slow
-def test_cards_are_short_and_hold_no_place_of_this_machine_and_no_text_that_acts(finished):
-    for file in (finished / "push").rglob("*"):
-        if file.suffix not in (".md", ".yaml", ".json"):
-            continue
+def test_cards_have_an_end_and_hold_no_place_of_this_machine_and_no_text_that_acts(finished, hub):
+    hub.push(finished, "me/small", "--dry-run")
+    for file in (each for each in (finished / "push").rglob("*") if each.suffix in (".md", ".yaml", ".json")):
         text = file.read_text()
         assert str(finished) not in text and str(ROOT) not in text and len(text) < 200_000
-        assert not {"\x1b", "\u202e", "\u2028"} & {*text}
+        assert not {"\x1b", "\u202e", "\u2028"} & {*text} and (file.suffix != ".md" or "\n<script>" not in text)
     assert yaml.safe_load((finished / "push/model/config.yaml").read_text())["out"] == ""
     card = (finished / "push/model/facts/seed-1/README.md").read_text()
     for said in ("base_model: embedded", "- me/small", "| `ask_skill` |", "## Limits", "subfolder='warmup/base'"):
         assert said in card
+    assert "- `blind`: no student" in (finished / "push/model/README.md").read_text()
+
+
+def test_nothing_public_or_of_others_is_written_to(finished, hub):
+    held = hub.stand_in.repositories
+    assert hub.push(finished, "me/small", "--public").exit_code == 0 and not held["models", "me/small"].private
+    open_ = hub.push(finished, "me/small")
+    assert open_.exit_code == 2 and "is public already" in open_.output
+    held["datasets", "me/small"].files = {"README.md": b"", "mine.csv": b"a,b"}
+    others = hub.push(finished, "me/small", "--public")
+    assert others.exit_code == 2 and "holds other things (README.md, mine.csv)" in others.output
+
+
+def test_a_hub_that_refuses_or_is_away_is_told_in_words(finished, hub, monkeypatch):
+    monkeypatch.setattr("maieutic.push.hub.HfApi", partial(HfApi, endpoint=hub.address, token="hf_of_nobody"))
+    refused = hub.push(finished, "me/small")
+    assert refused.exit_code == 2 and "`hf auth whoami`" in refused.output and not hub.stand_in.repositories
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    away = hub.push(finished, "me/small")
+    assert away.exit_code == 2 and "not reached" in away.output

@@ -1,0 +1,83 @@
+"""A push is refused for what speaks against it, and says what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from maieutic.push.may_be_pushed import NotPushed, check_finished, check_licences, check_partners
+from maieutic.push.push_run import push_run
+from pipeline.core.errors import ConfigError
+from pipeline.core.schema import Turn
+from pipeline.experiment.experiment import Experiment
+from pipeline.experiment.places import without_places
+from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.records import Dialogue
+from pipeline.runs.dialogue_pool import dialogues_path
+from pipeline.runs.directory import experiment_of
+from pipeline.runs.store import read, rewrite
+from tests.evals.made_run import made_run
+
+MODEL = Condition(partition="facts", voice="model", selection="none")
+LEAK = Turn(party="partner", text="The answer is 123456789.")
+
+
+def run_of_a_model_partner(path: Path, condition: Condition, says: Turn = LEAK) -> Experiment:
+    """32 dialogues, in all of which the partner says this."""
+    run = experiment_of(made_run(path, count=8, conditions={"facts": condition, "volunteer": Condition()}))
+    file = dialogues_path(path, "facts")
+    rewrite(file, [one.model_copy(update={"turns": (*one.turns, says, one.turns[-1])}) for one in read(file, Dialogue)])
+    return run
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Experiment:
+    return experiment_of(made_run(tmp_path / "run"))
+
+
+def test_tasks_whose_rights_nobody_states_are_not_passed_on(made, tmp_path):
+    assert check_licences(made, "") == ["mit"]
+    (tmp_path / "mine.jsonl").write_text('{"question": "A?", "answer": "#### 3"}\n')
+    mine = made.tasks.model_copy(update={"source": "gsm8k", "path": str(tmp_path / "mine.jsonl")})
+    both = made.model_copy(update={"tasks": made.tasks.model_copy(update={"second": mine})})
+    with pytest.raises(NotPushed, match=r"source 'gsm8k' is 'unknown'(.|\n)*--licence"):
+        check_licences(both, "")
+    assert check_licences(both, "CC-BY-4.0") == ["mit", "cc-by-4.0"]
+
+
+def test_a_partner_that_kept_to_its_knowledge_too_seldom_is_not_passed_on(tmp_path):
+    run = run_of_a_model_partner(tmp_path / "run", MODEL)
+    with pytest.raises(NotPushed, match=r"condition 'facts'(.|\n)*At least 0\.9(.|\n)*violations: drop"):
+        check_partners(run)
+    check_partners(run.model_copy(update={"partner": run.partner.model_copy(update={"sound": 0.001})}))
+
+
+@pytest.mark.parametrize("condition", [MODEL.model_copy(update={"violations": "drop"}), Condition(partition="facts")])
+def test_what_rows_leave_out_and_what_a_rule_says_speaks_against_nothing(tmp_path, condition):
+    check_partners(run_of_a_model_partner(tmp_path / "run", condition))
+
+
+def test_a_run_without_datasets_exams_or_report_is_not_finished(made):
+    check_finished(made, [])  # datasets alone
+    next((made.run / "datasets/facts").rglob("*.parquet")).unlink()
+    with pytest.raises(NotPushed, match=r"no dataset of condition 'facts' yet\. `maieutic build`"):
+        check_finished(made, [])
+
+
+@pytest.mark.parametrize("name", ["small", "me/small/more", "me/sm all"])
+def test_what_names_no_repository_is_refused_before_anything_is_read(tmp_path, name):
+    with pytest.raises(ConfigError, match="push: "):
+        push_run(tmp_path / "none", name)
+
+
+def test_a_config_that_is_passed_on_names_no_path_and_no_server(made, tmp_path):
+    tasks = {"source": f"{tmp_path}/my.py:SOURCE", "path": str(tmp_path / "a.jsonl")}
+    update = {
+        "student": made.student.model_copy(update={"model": "/models/mine"}),
+        "tasks": made.tasks.model_copy(update=tasks),
+        "engine": made.engine.model_copy(update={"kind": "openai", "url": "http://inside.example:8000/v1"}),
+    }
+    text = without_places(made.model_copy(update=update))
+    assert str(tmp_path) not in text and "inside.example" not in text and "/models" not in text
+    assert "model: mine" in text and "source: my.py:SOURCE" in text and "path: a.jsonl" in text
