@@ -17,15 +17,15 @@ from pipeline.knowledge.records import Dialogue
 from pipeline.runs.dialogue_pool import dialogues_path
 from pipeline.runs.directory import experiment_of
 from pipeline.runs.store import read, rewrite
-from tests.evals.made_run import made_run
+from tests.evals.made_run import CONDITIONS, made_run
 
 MODEL = Condition(partition="facts", voice="model", selection="none")
-LEAK = Turn(party="partner", text="The answer is 123456789.")
+OFF_ROLE = Turn(party="partner", text="As an AI language model, I cannot say.")
 
 
-def run_of_a_model_partner(path: Path, condition: Condition, says: Turn = LEAK) -> Experiment:
+def run_of_a_model_partner(path: Path, condition: Condition, says: Turn = OFF_ROLE) -> Experiment:
     """32 dialogues, in all of which the partner says this."""
-    run = experiment_of(made_run(path, count=8, conditions={"facts": condition, "volunteer": Condition()}))
+    run = experiment_of(made_run(path, count=8, conditions=CONDITIONS | {"facts": condition}))
     file = dialogues_path(path, "facts")
     rewrite(file, [one.model_copy(update={"turns": (*one.turns, says, one.turns[-1])}) for one in read(file, Dialogue)])
     return run
