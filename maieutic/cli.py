@@ -265,7 +265,7 @@ def _export_inspect(run: Path) -> None:
 @app.command()
 def push(
     run: Annotated[Path, typer.Argument(help="A finished run, such as runs/quickstart.", show_default=False)],
-    repository: Annotated[str, typer.Argument(metavar="OWNER/NAME", help="On the hub.", show_default=False)],
+    repository: Annotated[str, typer.Argument(help="On the hub: OWNER/NAME.", show_default=False)],
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Write what would be pushed into the run's push/, and send nothing.")
     ] = False,

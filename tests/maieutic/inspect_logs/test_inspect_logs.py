@@ -31,7 +31,7 @@ def exported(tmp_path: Path, text: str = "The answer is 5.") -> Path:
 
 @needs_inspect
 @its_own
-def test_a_dialogue_is_a_sample_with_what_its_student_read_and_said_whatever_that_was(tmp_path):
+def test_a_dialogue_is_a_sample_with_what_its_student_read_and_said(tmp_path):
     from inspect_ai.log import read_eval_log
 
     long = HOSTILE + " long" * 2_000_000  # 10 MB
