@@ -63,7 +63,8 @@ def _reads(metric: Metric, run: Experiment) -> list[str]:
     """A line for each class, with its interval; on planted wordings one before them."""
     assert metric.reader is not None
     name, known, classes = run.readers[1], read_by(metric, run), metric.reader.classes
-    lines = [f"{name}: exact, the wordings are planted and its rules fit them"] if planted(run) else []
+    exact = f"{name}: exact, the wordings are planted and its rules fit them; below, natural turns for comparison"
+    lines = [exact] if planted(run) else []
     for wanted in classes:
         told = f", n {known[wanted].n}: {_figures(known[wanted])}" if wanted in known else f": {REFUSED}"
         lines.append(f"{wanted} by {name} on natural turns{told}")

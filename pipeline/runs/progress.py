@@ -13,9 +13,10 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
 
+from pipeline.core.shown_text import visible
 from pipeline.runs.whole_run import FOLLOWED, PlannedStage, RunProgress, WholeRun
 
-console = Console(highlight=False)
+console = Console(highlight=False, emoji=False)
 EVERY, BARS = 5.0, 0.5  # seconds between plain lines, at least; and between what the whole run's bar says
 WHOLE = "whole run"
 
@@ -126,8 +127,8 @@ def clock(moment: float) -> str:
 
 
 def say(line: str) -> None:
-    """One line, never wrapped."""
-    console.print(line, soft_wrap=True, markup=False)
+    """One line, never wrapped. What a model said in it is text: it moves no cursor, and colours nothing."""
+    console.print(visible(line), soft_wrap=True, markup=False)
 
 
 def seconds(value: float) -> str:

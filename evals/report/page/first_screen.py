@@ -15,7 +15,8 @@ from evals.stats.number_format import number
 from pipeline.core.schema import Json
 from pipeline.experiment.experiment import Experiment
 
-NATURAL = "Regime natural"  # how the note of the summary begins that a line with figures stands for
+# Notes of the summary, by how they begin: those that weigh most, and the one that a line with figures stands for.
+SERIOUS, NATURAL = ("One seed only", "The wording alone"), "Regime natural"
 # From where a share is worth a line.
 AMOUNT, VIOLATED, LUCKY, FAILED = 1.1, 0.05, 0.10, 0.02
 SAME = 0.05  # a prediction that differs by less says nothing of what was found
@@ -23,7 +24,7 @@ SAME = 0.05  # a prediction that differs by less says nothing of what was found
 
 class Finding(NamedTuple):
     """`means`: the metric and what it is the sum of, as (name, definition). `figures`: the metric under both conditions
-    and the base, as (name, rate). `against` begins with what weighs most; the summary's notes follow."""
+    and the base, as (name, rate). `against` begins with what weighs most, and has all notes of the summary."""
 
     contrast: Json | None
     means: tuple[tuple[str, str], ...]
@@ -45,8 +46,9 @@ def finding(page: Json, runs: Sequence[Experiment], marks: Mapping[str, Mark], m
     against = tuple(_against(row, conditions, runs[0], marks))
     if any("trained on" in line for line in against):
         said = tuple(note for note in said if not note.startswith(NATURAL))
-    of_whom = _of_whom(page, runs, names)
-    return Finding(row, _means(row["metric"], metrics), tuple(shown.items()), of_whom, (*against, *said))
+    serious = [note for note in said if note.startswith(SERIOUS)]
+    against = (*serious, *against, *(note for note in said if note not in serious))
+    return Finding(row, _means(row["metric"], metrics), tuple(shown.items()), _of_whom(page, runs, names), against)
 
 
 def _means(name: str, metrics: Catalog) -> tuple[tuple[str, str], ...]:
@@ -146,7 +148,7 @@ def _of_dialogues(built: Mapping[str, Json]) -> Iterator[str]:
             at_least = f"at least {share['violated']:.0%} of dialogues"
             yield f"The partner of {name} broke its knowledge constraint in {at_least}."
         if share["lucky_selected"] > LUCKY:
-            lucky = f"{share['lucky_selected']:.0%} of the underspecified dialogues"
+            lucky = f"{share['lucky_selected']:.0%} of the {entry['lucky_selected']['n']:,} underspecified dialogues"
             yield f"{lucky} that {name} learned from are right by luck."
         failed, made = entry["counts"]["failures"], entry["counts"]["dialogues"]
         if failed > FAILED * (failed + made):

@@ -52,6 +52,12 @@ def test_a_planted_base_speaks_first_against_whatever_was_found(summary):
     assert "planted world" in found(summary).against[0]
 
 
+def test_that_there_is_one_seed_speaks_first_of_all(summary):
+    page = summary.plain() | {"notes": ["Regime natural: x", "One seed only: facts. Intervals are over tasks."]}
+    said = finding(page, experiments(summary), GOOD, metrics_of(summary)).against
+    assert said[0].startswith("One seed only") and said[-1].startswith("Regime natural") and len(set(said)) == len(said)
+
+
 def test_unlike_amounts_of_training_take_the_place_of_the_note_on_the_regime(summary):
     assert "unlike amounts" not in against(summary) and "Regime natural" in against(summary)
     more = against(summary, facts__budgets__trained_tokens=1000, volunteer__budgets__trained_tokens=200)
@@ -81,12 +87,12 @@ def test_a_difference_that_is_gone_in_greedy_decoding_is_said(summary):
 def test_what_is_wrong_with_the_dialogues_speaks_against_it(summary):
     wrong = {
         "facts__violated": {"value": 0.2},
-        "volunteer__lucky_selected": {"value": 0.25},
+        "volunteer__lucky_selected": {"value": 0.25, "n": 40},
         "facts__counts__failures": 30,
     }
     said = against(summary, **wrong)
     assert "partner of facts broke its knowledge constraint in at least 20% of dialogues" in said
-    assert "25% of the underspecified dialogues that volunteer learned from are right by luck" in said
+    assert "25% of the 40 underspecified dialogues that volunteer learned from are right by luck" in said
     assert "dialogues of facts failed" in said
 
 
