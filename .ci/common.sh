@@ -1,7 +1,7 @@
 # Sourced by the lanes of .ci/run: `check NAME COMMAND...` runs a command, notes that it passed, and ends the lane where it fails.
 set -euo pipefail
 work=$(mktemp -d)
-PYTHONPATH=. .venv/bin/python tests/warm.py serve "$work/socket" &
+.venv/bin/python -m tests.warm serve "$work/socket" &
 warm=$!
 trap 'kill "$warm"; rm -rf "$work"' EXIT
 check() {
@@ -25,7 +25,7 @@ all_there() { # FILE STAGE...: a run says of each of these stages that all was t
         fi
     done
 }
-maieutic() { .venv/bin/python -S tests/warm.py "$work/socket" "$@"; }
+maieutic() { .venv/bin/python -S -m tests.warm "$work/socket" "$@"; }
 audited() { # CONFIG OR RUN...: a check that fails is a finding; what cannot be read is an error
     local status=0
     maieutic audit "$@" > "$work/audit" || status=$?

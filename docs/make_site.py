@@ -14,6 +14,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import nbformat
@@ -95,8 +96,10 @@ def nav() -> list[dict[str, object]]:
 def page_of_notebook(path: Path) -> str:
     """Run it in `WORK`; its cells, and under each what it printed. Raises CellExecutionError where one fails."""
     notebook = nbformat.read(path, as_version=4)
-    kernel = AsyncKernelManager(kernel_name="python3", transport="ipc")  # of this user alone
-    NotebookClient(notebook, kernel, timeout=600, resources={"metadata": {"path": str(WORK)}}).execute()
+    with tempfile.TemporaryDirectory() as sockets:  # of this user alone, where ports would be anybody's
+        kernel = AsyncKernelManager(kernel_name="python3", transport="ipc", ip=f"{sockets}/kernel")
+        place = {"metadata": {"path": str(WORK)}}
+        NotebookClient(notebook, kernel, timeout=600, startup_timeout=300, resources=place).execute()
     parts = []
     for cell in notebook.cells:
         if cell.cell_type == "markdown":

@@ -1,7 +1,7 @@
 """`maieutic` forked from a process that has imported everything: of a small command the imports are most.
 
-    python tests/warm.py serve SOCKET &
-    python tests/warm.py SOCKET run quickstart     # as `maieutic run quickstart`, with its output and its status
+    python -m tests.warm serve SOCKET &
+    python -m tests.warm SOCKET run quickstart     # as `maieutic run quickstart`, with its output and its status
 
 For the lanes of .ci/run, one command at a time. The job `wheel` runs commands that start by themselves.
 """
