@@ -120,7 +120,8 @@ class HubStandIn:
                 case {"key": "deletedFile", "value": value}:
                     del one.files[value["path"]]
         one.commits += 1
-        address = f"{request.url.origin()}/{_name(request)}/commit/{one.sha}"
+        of_kind = "datasets/" * (request.match_info["kind"] == "datasets")
+        address = f"{request.url.origin()}/{of_kind}{_name(request)}/commit/{one.sha}"
         return web.json_response({"success": True, "commitOid": one.sha, "commitUrl": address})
 
     async def resolve(self, request: web.Request) -> web.Response:

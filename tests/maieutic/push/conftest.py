@@ -15,7 +15,7 @@ from pipeline.runs.directory import experiment_of
 from pipeline.runs.store import read, rewrite
 
 HOSTILE = "<script>window.hacked = 1</script> \x1b[31mred\x1b[2J \u202egnihton \u2028 שלום {{ 7 * 7 }} ```\n---\n# no"
-LONG = HOSTILE + " long" * 2_000_000  # 10 MB
+LONG = HOSTILE + (" " + "long" * 250) * 10_000  # 10 MB
 
 
 @pytest.fixture(scope="session")
@@ -30,8 +30,8 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "student.warmup={full: 4, told: 2}", "training.epochs=1", "training.lora={r: 2}",
         "compare={primary: {metric: ask_skill, a: facts, b: blind}}",
     ))  # fmt: skip
-    said_by_the_partner(run, "facts", LONG)
     export(experiment_of(run), "facts", "prompt_completion")
+    said_by_the_partner(run, "facts", LONG)  # into both formats
     return run
 
 

@@ -27,7 +27,7 @@ from tests.hub import TOKEN, HubStandIn
 from tests.maieutic.push.conftest import LONG
 from tests.servers import serving
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]  # warnings of an upload's own
 ROOT = Path(__file__).parents[3]
 CONFIGS = ("facts", "facts-prompt_completion", "blind")
 READ_BACK = """
