@@ -2,7 +2,7 @@
 
 `closed` has the words that the embedded base was made with. `chat` is for real models: a briefing in the system
 message. `instructed` is `chat` with a student that is told how to behave. `brief` is `chat` with one line for the
-student, and `demonstrated` is `brief` with four dialogues that it is shown. A folder of one's own replaces the templates
+student, `demonstrated` is `brief` with four dialogues that it is shown. A folder of one's own replaces the templates
 that it has files for; a file may extend the one that it replaces: {% extends "chat/partner/facts.j2" %}.
 
 What a template may name is in `NAMES`. Nothing is known here: `pipeline.knowledge.view` says what goes into a template.
