@@ -34,12 +34,15 @@ from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.roles import Warmup
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.view import view
+from pipeline.prompts.prompts import Prompts
 from pipeline.runs.progress import say, seconds
 from pipeline.tasks.loading import base_tasks
 from training.adapter import RECORD, WEIGHTS, file_hash
+from training.kept_turns import kept_questions
 from training.student import train
 
 NAME = "warmup"
+KEPT = "kept.json"  # of the warm-up's folder: what the base asked under the sampling prompt
 # What the student has said before it is told something.
 NEUTRAL = ("I have read the problem.", "I am reading it.", "Let me look at the text.", "One moment.", "I am ready.")
 RECIPE = "recipe.json"  # of an embedded base, which is one by this file
@@ -67,18 +70,29 @@ def warm_up(experiment: Experiment, settings: Warmup) -> Path:
 
 
 def warmup_rows(cell: Cell, settings: Warmup) -> list[Row]:
-    """A row a task. Loss is on the last turn alone."""
-    tasks = base_tasks(cell.experiment.tasks, {"full": settings.full, "underspecified": settings.told})
-    return [_row(cell, task) for task in tasks]
+    """A row a task. Loss is on the last turn alone. Raises what `kept_questions` raises."""
+    run = cell.experiment
+    tasks = base_tasks(run.tasks, {"full": settings.full + settings.kept, "underspecified": settings.told})
+    full, lacking = ([task for task in tasks if bool(task.missing) == lacks] for lacks in (False, True))
+    told, kept = [*full[: settings.full], *lacking], full[settings.full :]
+    own = kept_questions(run, kept, run.run / KEPT) if kept else {}
+    sampled = run.sampling_prompts(cell.condition)
+    return [_row(cell, task, _told(task), run.prompts("student")) for task in told] + [
+        _row(cell, task, [Turn(party="student", text=own.get(task.id) or worked_out(task))], sampled) for task in kept
+    ]
 
 
-def _row(cell: Cell, task: Task) -> Row:
+def _told(task: Task) -> list[Turn]:
+    """It is told what is missing, one fact a turn, and then it works the task out."""
     rng, turns = random.Random(f"{NAME}-{task.id}"), list[Turn]()
     for fact in task.missing:
         told = rng.choice(WORDINGS["train"]["tell"]).format(fact.text)
         turns += [Turn(party="student", text=rng.choice(NEUTRAL)), Turn(party="partner", text=told)]
-    turns.append(Turn(party="student", text=worked_out(task)))
-    messages = view(task, cell.condition, turns, "student", cell.experiment.prompts("student"))
+    return [*turns, Turn(party="student", text=worked_out(task))]
+
+
+def _row(cell: Cell, task: Task, turns: list[Turn], prompts: Prompts) -> Row:
+    messages = view(task, cell.condition, turns, "student", prompts)
     return {
         "id": f"{NAME}-{task.id}",
         "task_id": task.id,

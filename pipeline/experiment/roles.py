@@ -64,6 +64,8 @@ class Warmup(Section):
 
     full: int = Field(default=400, ge=0)  # full tasks, answered in the first turn
     told: int = Field(default=200, ge=0)  # underspecified ones, answered once a partner has told all that is missing
+    # Full ones under the sampling prompt, where a question of the base's own stays (training/kept_turns.py).
+    kept: int = Field(default=0, ge=0)
     learning_rate: float = Field(default=5e-4, gt=0)
     epochs: float = Field(default=1, gt=0)
     seed: Seed = 0
@@ -83,6 +85,15 @@ class Student(Role):
     # With which prompts dialogues are sampled, a set such as demonstrated, or a folder; empty: with its own. The rows
     # that a student learns from, and its exams, have its own prompts: what these did to it has to be learned.
     sampling_prompt: str = ""
+
+    @model_validator(mode="after")
+    def _keeps_what_there_is(self) -> Student:
+        if self.warmup and self.warmup.kept and not self.sampling_prompt:
+            raise ValueError(
+                f"warmup.kept: {self.warmup.kept} rows are to keep what a sampling prompt does, and sampling_prompt "
+                "names none. Name one, or set warmup.kept: 0"
+            )
+        return self
 
 
 class Partner(Role):

@@ -11,20 +11,22 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
-from pipeline.core.schema import Turn
+from pipeline.core.schema import Message, Turn
 from pipeline.datasets.card import card
 from pipeline.datasets.dataset_files import dataset_path, write_rows
 from pipeline.datasets.survey import surveyed
+from pipeline.engines.model import Completion, Sampling
 from pipeline.engines.transformers import load_tokenizer
 from pipeline.engines.weights import is_embedded_base, weights_id
 from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
-from pipeline.experiment.roles import Warmup
+from pipeline.experiment.roles import Student, Warmup
 from pipeline.knowledge.condition import Condition
 from pipeline.reading.closed import student_turn
 from pipeline.reading.protocol import measured
 from pipeline.tasks.loading import base_tasks, load_tasks
+from tests.fakes import FakeModel
 from training.adapter import RECORD
 from training.student import train
 from training.trainers.sft import encode_rows
@@ -135,6 +137,37 @@ def test_the_card_of_a_dataset_says_what_its_base_had_learned(warmed):
     with surveyed(warmed, "facts") as survey:
         text = card(survey, {"sft": 0})
     assert "warmed up before: it learned 6 full tasks, and 6 whose missing facts it was told" in text
+
+
+def test_under_the_sampling_prompt_its_own_questions_stay_and_all_else_is_worked_out(embedded, tmp_path, monkeypatch):
+    student = {"model": str(embedded), "prompts": "brief", "sampling_prompt": "demonstrated"}
+    run = experiment(embedded, tmp_path, tasks=LOOKUP, student=student)
+
+    class Asks(FakeModel):
+        """A question of every second task, an answer of the others."""
+
+        asked = 0
+
+        async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
+            self.asked += 1
+            text = "Well. Where is it? I wonder." if self.asked % 2 else "Where? The answer is 4."
+            return Completion(text, tokens=3, prompt_tokens=9)
+
+    model = Asks()
+    monkeypatch.setattr("training.kept_turns.open_role", lambda *_: model)
+    made = warmup_rows(Cell(run, "facts", 1), Warmup(full=3, told=3, kept=8))
+    again = warmup_rows(Cell(run, "facts", 1), Warmup(full=3, told=3, kept=8))
+    assert made == again and model.asked == 8  # sampled once
+    shown = [row for row in made if len(row["messages"]) > 9]
+    assert len(made) == 14 and len(shown) == 8 and {row["specification"] for row in shown} == {"full"}
+    last = [row["messages"][-1]["content"] for row in shown]
+    assert last.count("Where is it?") == 4 and sum("The answer is" in text for text in last) == 4
+    assert len({row["id"] for row in made}) == 14
+
+
+def test_nothing_is_kept_of_a_sampling_prompt_that_is_not_there():
+    with pytest.raises(ValueError, match=r"warmup\.kept: 5 rows .* sampling_prompt names none"):
+        Student(warmup=Warmup(kept=5))
 
 
 def test_a_source_without_tasks_for_a_base_is_refused(embedded):
