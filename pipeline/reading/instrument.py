@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Hashable, Sequence
 from itertools import islice
 from typing import Generic, TypeVar
 
+from pipeline.core.errors import ConfigError
 from pipeline.core.readings import PartnerReading, StudentReading
 from pipeline.core.schema import Task, Turn
 from pipeline.reading.choices.read_choice import partner_on_options, student_on_options
@@ -85,6 +86,8 @@ class _Queue(Generic[R]):
             self.waiting = dict(islice(self.waiting.items(), AT_ONCE, None))
             try:
                 readings = await self.function([turn for turn, _ in batch.values()])
+                if len(readings) != len(batch):
+                    raise ConfigError(f"reading: {len(readings)} readings of {len(batch)} turns. Expected one each")
             except Exception as error:
                 for _, future in batch.values():
                     future.set_exception(error)
@@ -99,7 +102,8 @@ class _Queue(Generic[R]):
 
 def _key(turn: TurnToRead) -> Key:
     before = tuple((said.party, said.text) for said in turn.before)
-    return (turn.party, turn.text, turn.question, turn.facts, before, turn.answer, turn.entry, turn.numeric)
+    asked = (turn.question, turn.facts, turn.answer, turn.entry, turn.numeric)
+    return (turn.party, turn.text, before, turn.imported, *asked)
 
 
 CLOSED = Instrument("closed", Closed())

@@ -16,6 +16,7 @@ from pipeline.core.resources import shipped
 from pipeline.core.schema import Record
 from pipeline.reading.settings import MEASURED
 
+FEWEST = 25  # true ones of a class with which an F1 says something
 SHIPPED = shipped("data", "reading", "figures.json")
 
 
@@ -35,11 +36,11 @@ _FIGURES = TypeAdapter(Figures)
 
 
 def figures_of(reader: str, file: str = "") -> dict[str, ClassFigure]:
-    """The classes on which a reader was measured: in `file`, where it has the reader, else in what ships."""
+    """The classes on which a reader was measured, FEWEST true ones or more: in `file`, else in what ships."""
     own = read_figures(Path(file)).get(reader) if file and Path(file).is_file() else None
     if own is None:
         own = read_figures(SHIPPED).get(reader, {}) if reader in MEASURED else {}
-    return {name: figure for name, figure in own.items() if figure.f1 is not None}
+    return {name: figure for name, figure in own.items() if figure.f1 is not None and figure.n >= FEWEST}
 
 
 @lru_cache

@@ -42,15 +42,6 @@ class ReadingSettings(Section):
             raise ValueError(f"{name!r} is no reader of turns. Known: {known}, or one of your own as file.py:NAME")
         return name
 
-    @model_validator(mode="after")
-    def _are_two(self) -> ReadingSettings:
-        if self.partner == self.metrics not in (AUTO, "closed"):
-            raise ValueError(
-                f"partner and metrics are both {self.metrics!r}: an instrument that measures its own understanding "
-                "finds no error in it. Name two"
-            )
-        return self
-
 
 class ActsSettings(Section):
     """Who reads the acts off turns in exams (pipeline/reading/labelling/labeller.py)."""

@@ -18,6 +18,7 @@ from evals.readers.turns.score_readings import ClassScore, score_readings
 from evals.readers.turns.turns_file import LabelledRow, read_turns
 from evals.stats.number_format import interval, number
 from pipeline.core.config_reading import Section, made_of
+from pipeline.core.errors import ConfigError
 from pipeline.core.files import write_whole
 from pipeline.core.readings import PartnerReading, StudentReading
 from pipeline.core.schema import Json
@@ -53,6 +54,9 @@ async def read_rows(reader: Reader, rows: Sequence[LabelledRow]) -> list[Student
     """A reading of each row, in their order."""
     students = await reader.student([row.turn for row in rows if row.kind == "student"])
     partners = await reader.partner([row.turn for row in rows if row.kind == "partner"])
+    if len(students) + len(partners) != len(rows):
+        given = len(students) + len(partners)
+        raise ConfigError(f"the reader gave {given} readings of {len(rows)} turns. Expected one each")
     readings = {"student": iter(students), "partner": iter(partners)}
     return [next(readings[row.kind]) for row in rows]
 

@@ -102,12 +102,11 @@ def read_turns(path: Path) -> list[LabelledRow]:
     """Raises ConfigError with the file, the line and what was expected."""
     rows = []
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise ConfigError(
-            f"{path}: cannot be read ({error.strerror}). Expected labelled turns, JSON by line"
-        ) from error
-    for at, line in enumerate(lines, start=1):
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read ({error}). Expected turns as JSON by line, in UTF-8") from error
+    ids = set[str]()
+    for at, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         try:
@@ -119,6 +118,9 @@ def read_turns(path: Path) -> list[LabelledRow]:
                 f"{path}, line {at}: {where}: {first['msg']}. Expected a labelled turn, as "
                 "evals/readers/turns/turns_file.py describes it"
             ) from error
+        if rows[-1].id in ids:
+            raise ConfigError(f"{path}, line {at}: id {rows[-1].id!r} stands there twice. Expected each turn once")
+        ids.add(rows[-1].id)
     if not rows:
         raise ConfigError(f"{path}: holds no turn. Expected labelled turns, one JSON object a line")
     return rows

@@ -19,6 +19,12 @@ def check_whole(experiment: Fields) -> None:
         raise ValueError("conditions: at least one is needed")
     if len(set(experiment.seeds)) != len(experiment.seeds) or not experiment.seeds:
         raise ValueError(f"seeds: {list(experiment.seeds)} must be distinct and at least one")
+    partner, metrics = experiment.readers
+    if partner == metrics != "closed":
+        raise ValueError(
+            f"reading: partner and metrics are both {metrics!r}: an instrument that measures its own understanding "
+            "finds no error in it. Name two"
+        )
 
 
 def check_condition(experiment: Fields, condition_name: str) -> None:

@@ -49,6 +49,14 @@ _GRADES = ("grade", "grader", "graders")
 _ORDINALS = ("third", "fourth", "fifth", "sixth", "tenth")
 
 
+_ENDLESS = re.compile(r"\d[\d,]{200,}")  # longer than any float; a model in a loop writes such
+
+
+def without_endless(text: str) -> str:
+    """The text without runs of more than 200 digits, which are no number here."""
+    return _ENDLESS.sub(" ", text)
+
+
 def numbers(text: str) -> set[Fraction]:
     """The numbers that a text states, in digits or words: "2 dozen" is 24, "50%" and "half" are 1/2, "twice" is 2.
 
@@ -56,7 +64,7 @@ def numbers(text: str) -> set[Fraction]:
     """
     values: set[Fraction] = set()
     current: Fraction | None = None
-    pieces = re.findall(r"\d[\d,]*(?:\.\d+)?|[a-z]+|[%/]", text.lower().replace("-", " "))
+    pieces = re.findall(r"\d[\d,]*(?:\.\d+)?|[a-z]+|[%/]", without_endless(text).lower().replace("-", " "))
     for i, piece in enumerate(pieces):
         before, after = pieces[i - 1] if i else "", pieces[i + 1] if i + 1 < len(pieces) else ""
         if piece in _TIMES or piece == "%":
@@ -97,7 +105,7 @@ def spoken(text: str) -> Fraction | None:
     It is one number and nothing else: no unit, no "a couple", no ordinal ("third", "twenty third").
     """
     words = text.casefold().replace("-", " ").split()
-    if len(words) > LONGEST:
+    if len(words) > LONGEST or _ENDLESS.search(text):
         return None
     if words[:1] in (["minus"], ["negative"]):
         value = spoken(" ".join(words[1:])) if words[1:2] not in (["minus"], ["negative"]) else None

@@ -9,7 +9,7 @@ import re
 from fractions import Fraction
 
 from pipeline.reading.numbers.arithmetic import NotArithmetic, evaluate
-from pipeline.reading.numbers.numerals import spoken
+from pipeline.reading.numbers.numerals import spoken, without_endless
 
 _N = r"\$?(\d+(?:\.\d+)?(?:/\d+)?%?)"
 _UNIT = r"(?:\s+[a-z]+){0,2}?"
@@ -55,7 +55,8 @@ def placed_sums(plain: str) -> list[tuple[int, Fraction]]:
 
 def in_signs(text: str) -> str:
     """Digits for words, signs for operators; money signs, units before an operator and remarks in brackets go."""
-    text = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", text.replace("$", "").replace("\\", "")).replace("**", "")
+    text = without_endless(text).replace("$", "").replace("\\", "")
+    text = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", text).replace("**", "")
     text = re.sub(r"\([^()\d]*\)", " ", text)
     text = re.sub(r"(?<![-+*/=.\d])(\d+)[-–](\d+)(?![-+*/=.\d])", _range, text)
     text = re.sub(r"\bhalf (?=of\b|the\b)", "1/2 ", re.sub(r"\b(?:twice|double)\s+(?=\d)", "2 * ", text, flags=re.I))

@@ -24,7 +24,7 @@ MARKS = 4  # kinds of marked tokens
 LONGEST_NAME = 5  # words of an answer in words
 MOST_SPANS = 250
 MOST_NUMBERS = 12  # of a turn, of which pairs are tried
-_WORD = re.compile(r"[A-Za-z0-9$£€'’\-:.,]*[A-Za-z0-9]")
+_WORD = re.compile(r"[\w$£€'’\-:.,]*\w")
 _ARTICLE = re.compile(r"^(?:the|a|an|at|in|on) ")
 _NO_END = set(
     "a an the of to in on at is are was were be it that this and or for with by i my you your then so but".split()

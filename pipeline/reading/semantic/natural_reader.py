@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import threading
 from collections.abc import Sequence
 from functools import lru_cache
@@ -20,16 +21,26 @@ from safetensors.torch import load_file
 from pipeline.core.errors import ConfigError
 from pipeline.core.readings import Feedback, PartnerReading, Reveals, Stance, StudentReading
 from pipeline.core.resources import shipped
+from pipeline.core.schema import Fact
+from pipeline.reading.attempt import as_written, said_numbers
 from pipeline.reading.embedder import installed_model
+from pipeline.reading.numbers.equality import number
 from pipeline.reading.programs import program
 from pipeline.reading.protocol import TurnToRead, Unread
-from pipeline.reading.semantic.features import stated
+from pipeline.reading.semantic.features import plain_name, stated
 from pipeline.reading.semantic.network import HEADS, PAIRS, ReadingNetwork
 from pipeline.reading.semantic.preparing import PreparedTurn, prepare
 from pipeline.reading.stated_answer import gives_away
 
 HUB_NAME = "sentence-transformers/all-MiniLM-L6-v2"
 NEAR = 0.8
+MOST_FOR_RULES = 4_000  # characters of a turn, the last ones
+# The sentence in which a student's prompt asks for its final answer (pipeline/prompts/templates/chat/student.j2).
+_FORM = re.compile(
+    r"(?:^|[.!?:]\s+|\n\s*)(?:(?:so|then|thus|therefore|hence),? )?the answer is:?\s+(?!not\b)(\S[^\n]*?)"
+    r"(?:[.!](?=\s|$)|\n|$)",
+    re.I,
+)
 Scores = dict[str, Any]  # of one turn: a share by head, by fact, by span
 
 
@@ -125,7 +136,7 @@ def _of_batch(network: ReadingNetwork, turns: Sequence[PreparedTurn]) -> list[Sc
 def student_reading(turn: TurnToRead, scores: Scores, least: dict[str, float]) -> StudentReading:
     """What scores above their thresholds say. An answer is the span with the highest score, of equals the last."""
     value, share = max(reversed(scores["spans"]), key=lambda span: span[1], default=("", 0.0))
-    attempt = value if share > least["attempt"] else None
+    attempt = in_the_form(turn) or (value if share > least["attempt"] else None)
     if turn.entry:
         attempt = program(turn.text, turn.entry)
     agrees = _over(scores, least, "agrees", "disagrees")
@@ -147,7 +158,9 @@ def student_reading(turn: TurnToRead, scores: Scores, least: dict[str, float]) -
 def partner_reading(turn: TurnToRead, scores: Scores, least: dict[str, float]) -> PartnerReading:
     """What scores above their thresholds say. A fact that stands there word for word is told."""
     told = _word_for_word(turn) | {id for id, share in scores["tells"].items() if share > least["tells"]}
-    wrong = {id for id, share in scores["tells_wrong"].items() if share > least["tells_wrong"]}
+    other = {fact.id for fact in turn.facts if fact.id in told and _says_another_number(turn, fact)}
+    told -= other
+    wrong = other | {id for id, share in scores["tells_wrong"].items() if share > least["tells_wrong"]}
     right = _over(scores, least, "right", "wrong")
     feedback: Feedback = "none" if right is None else "right" if right else "wrong"
     return PartnerReading(
@@ -165,19 +178,38 @@ def _reveals(turn: TurnToRead, scores: Scores, least: dict[str, float]) -> Revea
     if not turn.answer:
         return "no"
     numeric = turn.numeric and not turn.entry
-    if numeric and gives_away(turn.text, turn.answer, turn.question):
+    if numeric and gives_away(turn.text[-MOST_FOR_RULES:], turn.answer, turn.question):
         return "stated"
-    stands = not numeric or stated([turn.answer]) <= stated([turn.text])
+    stands = not numeric or stated([turn.answer]) <= stated([turn.text[-MOST_FOR_RULES:]])
     is_stated = _over(scores, least, "stated", "derivable")
     if is_stated and stands:
         return "stated"
     return "derivable" if scores["derivable"] > least["derivable"] else "no"
 
 
+def in_the_form(turn: TurnToRead) -> str | None:
+    """What follows "The answer is" at the beginning of a sentence, the last time; of numeric answers its number."""
+    found = [match[1] for match in _FORM.finditer(turn.text[-MOST_FOR_RULES:])]
+    if not found or turn.entry:
+        return None
+    if not turn.numeric:
+        return plain_name(found[-1])
+    if number(found[-1]) is not None:
+        return as_written(found[-1])
+    first = [as_written(found[-1][start:end]) for start, end in said_numbers(found[-1])[:1]]
+    return next((each for each in first if number(each) is not None), None)
+
+
 def _asked(shares: dict[str, float], least: float) -> frozenset[str]:
     """A turn mostly asks for one thing: of the facts over the threshold those that are not far below the best."""
     near = NEAR * max(shares.values(), default=0.0)
     return frozenset(id for id, share in shares.items() if share > max(least, near))
+
+
+def _says_another_number(turn: TurnToRead, fact: Fact) -> bool:
+    """Whether a number of the fact does not stand there, and one does that neither it nor the question has."""
+    said, wanted = stated([turn.text[-MOST_FOR_RULES:]]), stated([fact.text])
+    return not wanted <= said and bool(said - stated([turn.question]) - wanted)
 
 
 def _word_for_word(turn: TurnToRead) -> frozenset[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pipeline.reading.protocol import TurnToRead
@@ -65,6 +65,8 @@ class PreparedTurn:
 def prepare(turn: TurnToRead, tokenizer: PreTrainedTokenizerBase) -> PreparedTurn:
     """Turns longer than the network takes lose their beginning, where answers seldom stand."""
     other = said_last(turn, "partner" if turn.party == "student" else "student")[-LONGEST_BEFORE:]
+    if not turn.entry:  # a program is found whole, by rule
+        turn = replace(turn, text=turn.text[-LONGEST_TURN:])
     text = turn.text[-LONGEST_TURN:]
     shift = len(turn.text) - len(text)
     tokens = tokenizer(

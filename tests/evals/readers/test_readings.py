@@ -134,6 +134,19 @@ def test_an_absent_and_an_empty_file_are_refused(tmp_path):
         read_turns(tmp_path / "empty.jsonl")
 
 
+def test_what_no_editor_shows_is_read_and_what_is_no_text_or_stands_twice_is_refused(tmp_path):
+    file = tmp_path / "turns.jsonl"
+    line = json.dumps(row("1", "How many\u2028 crates?", ASKING), ensure_ascii=False)
+    file.write_text("\ufeff" + line + "\n", encoding="utf-8")
+    assert [each.turn.text for each in read_turns(file)] == ["How many\u2028 crates?"]
+    file.write_text(f"{line}\n{line}\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"line 2: id '1' stands there twice"):
+        read_turns(file)
+    file.write_bytes(line.replace("crates", "crêpes").encode("latin-1", "replace"))
+    with pytest.raises(ConfigError, match=r"in UTF-8"):
+        read_turns(file)
+
+
 def test_a_reader_of_ones_own_is_named_by_its_file(tmp_path):
     mine = tmp_path / "mine.py"
     mine.write_text(

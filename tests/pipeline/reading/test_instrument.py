@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.core.errors import ConfigError
 from pipeline.core.readings import PartnerReading, StudentReading
 from pipeline.core.schema import Task, Turn
 from pipeline.reading.instrument import AT_ONCE, CLOSED, Instrument
@@ -52,6 +53,15 @@ def test_each_gets_its_own_reading_and_none_is_read_twice(texts: list[str]):
 def test_an_instrument_is_asked_in_one_loop_after_the_other():
     instrument = Instrument("own", Counts())
     assert [asyncio.run(instrument.student(to_read(text))).attempt for text in ("1", "2", "1")] == ["1", "2", "1"]
+
+
+def test_a_reader_that_gives_too_few_readings_is_told_so_and_nobody_waits():
+    class Short(Counts):
+        async def student(self, turns: Sequence[TurnToRead]) -> list[StudentReading | Unread]:
+            return []
+
+    with pytest.raises(ConfigError, match="0 readings of 1 turns"):
+        asyncio.run(asyncio.wait_for(Instrument("own", Short()).student(to_read("1")), 5))
 
 
 def test_a_turn_that_cannot_be_read_is_an_error_for_itself_alone():

@@ -6,6 +6,17 @@ from hypothesis import strategies as st
 
 from pipeline.reading.numbers.equality import equal, number
 from pipeline.reading.numbers.numerals import numbers, spoken
+from pipeline.reading.numbers.sums import sums
+
+ENDLESS = "9" * 5000
+
+
+def test_digits_without_end_are_no_number_and_no_error():
+    assert number(ENDLESS) is None and number(f"{ENDLESS} million") is None and number(f"1/{ENDLESS}") is None
+    assert spoken(f"{ENDLESS} million") is None and numbers(f"12 and {ENDLESS} pens") == {12}
+    assert not equal(ENDLESS, "5") and not equal("5", ENDLESS) and equal(ENDLESS, ENDLESS)
+    assert sums(f"{ENDLESS} + 1 and 2 + 3, {ENDLESS}-{ENDLESS}") == [5]
+
 
 SAME = [
     ("$100.00", "100"),

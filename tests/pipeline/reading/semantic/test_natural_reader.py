@@ -15,7 +15,12 @@ from pipeline.core.readings import PartnerReading, StudentReading
 from pipeline.core.schema import Fact, Turn
 from pipeline.reading.open_reader import open_reader
 from pipeline.reading.protocol import TurnToRead
-from pipeline.reading.semantic.natural_reader import NaturalReader, partner_reading, shipped_reader
+from pipeline.reading.semantic.natural_reader import (
+    NaturalReader,
+    in_the_form,
+    partner_reading,
+    shipped_reader,
+)
 from pipeline.reading.semantic.network import PARTNER_HEADS
 
 NAMES = ("semantic", "cross_encoder")
@@ -134,6 +139,51 @@ def test_a_number_that_a_partner_states_stands_there(text: str, share: float, re
     scores = dict.fromkeys(PARTNER_HEADS, 0.1) | {"stated": share, "tells": {}, "tells_wrong": {}}
     least = dict.fromkeys([*PARTNER_HEADS, "tells", "tells_wrong"], 0.5)
     assert partner_reading(turn(text, "partner"), scores, least).reveals == reveals
+
+
+@pytest.mark.parametrize(
+    ("text", "told", "wrong"),
+    [
+        ("There are five crates down there.", True, False),
+        ("There are 9 crates in the cellar.", False, True),
+        ("Yes, that's right.", True, False),  # the student had named the number
+        ("There are quite a few crates.", True, False),  # no number speaks against it
+    ],
+)
+def test_a_fact_with_another_number_is_told_wrongly(text: str, told: bool, wrong: bool):
+    scores = dict.fromkeys(PARTNER_HEADS, 0.1) | {"tells": {"crates": 0.9}, "tells_wrong": {}}
+    least = dict.fromkeys([*PARTNER_HEADS, "tells", "tells_wrong"], 0.5)
+    reading = partner_reading(turn(text, "partner", "Are there 5 crates?"), scores, least)
+    assert (reading.tells, reading.tells_wrong) == (
+        frozenset({"crates"} if told else ()),
+        frozenset({"crates"} if wrong else ()),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "numeric", "answer"),
+    [
+        ("Omar has it. The answer is New York.", False, "new york"),
+        ("So the answer is: Łódź", False, "łódź"),
+        ("The answer is 11, not 14.", True, "11"),
+        ("The answer is 12. No, wait. The answer is 3½.", True, "3½"),
+        ("I do not think the answer is 12.", True, None),
+        ("The answer is not 12.", True, None),
+        ("You said: is the answer 12?", True, None),
+        ("The answer is plain.", True, None),
+    ],
+)
+def test_an_answer_in_the_form_that_prompts_ask_for_is_read_by_rule(text: str, numeric: bool, answer: str | None):
+    assert in_the_form(replace(turn(text), numeric=numeric)) == answer
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("text", ["The answer is " + "9" * 5000 + ".", "a" * 200_000, "How many, " * 20_000])
+def test_what_a_model_in_a_loop_writes_is_read_like_any_turn(name: str, text: str):
+    reader = open_reader(name)
+    read = [turn(text), turn("The answer is 35.")]
+    assert [each.attempt for each in asyncio.run(reader.student(read))] == [None, "35"]  # type: ignore[union-attr]
+    assert len(asyncio.run(reader.partner([turn(text, "partner")]))) == 1
 
 
 # Below what was reached when the weights were made (docs/reading.md), by about an interval: what breaks shows here.
