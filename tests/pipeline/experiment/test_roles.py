@@ -20,6 +20,7 @@ from pipeline.experiment.experiment import Experiment, dump, load
 from pipeline.experiment.open_role import engines_in_use, memory_said, open_role
 from pipeline.experiment.preflight import preflight
 from pipeline.experiment.roles import Role, RoleSampling
+from tests.builders import small_experiment
 
 API = {"kind": "openai", "url": "http://127.0.0.1:1/v1"}
 PEER = {"peer": {"partition": "symmetric", "voice": "model"}}
@@ -197,3 +198,16 @@ def test_what_an_engine_adds_to_requests_replaces_nothing_and_holds_no_secret(
 ) -> None:
     error = refused(tmp_path, f"engine: {{kind: openai, url: http://x/v1, extra_body: {body}}}")
     assert f"engine.extra_body: {said}" in error and "sk-planted" not in error
+
+
+@pytest.mark.parametrize("reading", [{"partner": "semantic"}, {"metrics": "cross_encoder"}], ids=str)
+def test_two_instruments_are_two_by_what_auto_comes_to(reading):
+    natural: dict[str, Any] = {
+        "student": {"model": "/models/own"},
+        "engine": {"kind": "transformers"},
+        "tasks": {"source": "lookup"},
+    }
+    with pytest.raises(ValueError, match=r"reading: partner and metrics are both '(semantic|cross_encoder)'"):
+        small_experiment(**natural, reading=reading)
+    assert small_experiment(**natural).readers == ("cross_encoder", "semantic")
+    assert small_experiment(reading={"partner": "closed", "metrics": "closed"}).readers == ("closed", "closed")
