@@ -202,11 +202,10 @@ def test_what_an_engine_adds_to_requests_replaces_nothing_and_holds_no_secret(
 
 @pytest.mark.parametrize("reading", [{"partner": "semantic"}, {"metrics": "cross_encoder"}], ids=str)
 def test_two_instruments_are_two_by_what_auto_comes_to(reading):
+    student = {"model": "/models/own"}
     natural: dict[str, Any] = {
-        "student": {"model": "/models/own"},
-        "engine": {"kind": "transformers"},
-        "tasks": {"source": "lookup"},
-    }
+        "student": student, "engine": {"kind": "transformers"}, "tasks": {"source": "lookup"}
+    }  # fmt: skip
     with pytest.raises(ValueError, match=r"reading: partner and metrics are both '(semantic|cross_encoder)'"):
         small_experiment(**natural, reading=reading)
     assert small_experiment(**natural).readers == ("cross_encoder", "semantic")
