@@ -99,7 +99,7 @@ def page_of_notebook(path: Path) -> str:
     with tempfile.TemporaryDirectory() as sockets:  # of this user alone, where ports would be anybody's
         kernel = AsyncKernelManager(kernel_name="python3", transport="ipc", ip=f"{sockets}/kernel")
         place = {"metadata": {"path": str(WORK)}}
-        NotebookClient(notebook, kernel, timeout=600, startup_timeout=300, resources=place).execute()
+        NotebookClient(notebook, kernel, timeout=600, startup_timeout=300, resources=place).execute(cleanup_kc=True)
     parts = []
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
