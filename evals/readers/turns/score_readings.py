@@ -4,8 +4,8 @@ A class counts decisions: for `asks_withheld` and `tells` one decision a turn an
 first, all for the second), for `attempt` whether the value is the labelled one (another value is a false positive and
 a false negative), for all others one a turn. `stance` and `feedback` are the mean of the F1 of their two classes
 (agrees and disagrees; right and wrong); their precision and recall likewise. A turn that was not read counts as one
-that does nothing, and is counted beside. Intervals are percentiles of a cluster bootstrap over problems; a class that
-no label holds has NaN.
+that does nothing, and is counted beside. Intervals are percentiles of a cluster bootstrap over problems, NaN where there
+are fewer than FEWEST_PROBLEMS; a class that no label holds has NaN.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from pipeline.core.readings import PartnerReading, StudentReading
 from pipeline.reading.numbers.equality import equal
 from pipeline.reading.protocol import Unread
 
+FEWEST_PROBLEMS = 5  # that an interval over problems needs
 Decisions = Iterable[tuple[bool, bool]]  # truth, read
 
 
@@ -128,6 +129,8 @@ def _score(classes: Sequence[np.ndarray]) -> ClassScore:
     low, high = percentiles(np.mean([_figures(weights @ counts)[:, 2] for counts in classes], axis=0))
     precision, recall, f1 = (float(figure) for figure in np.mean(whole, axis=0)[0])
     n = int(sum(counts[:, 0].sum() + counts[:, 2].sum() for counts in classes))
+    if len(classes[0]) < FEWEST_PROBLEMS:
+        low = high = math.nan
     if not n:
         precision = recall = f1 = low = high = math.nan
     return ClassScore(precision=precision, recall=recall, f1=f1, low=low, high=high, n=n)

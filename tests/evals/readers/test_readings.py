@@ -102,12 +102,15 @@ def test_readings_come_in_the_order_of_the_rows():
     assert read == [TURNS[2].truth, TURNS[0].truth, TURNS[1].truth]
 
 
-def test_the_command_writes_each_class_by_its_name(tmp_path):
+@pytest.mark.parametrize(("problems", "end"), [(1, None), (5, 1)])
+def test_the_command_writes_each_class_by_its_name_and_no_interval_over_few_problems(tmp_path, problems, end):
     file = tmp_path / "turns.jsonl"
-    file.write_text("\n".join(json.dumps(each) for each in (row("1", "How many crates are there?", ASKING),)))
+    rows = [row(str(i), "How many crates are there?", ASKING) | {"task_id": f"t{i}"} for i in range(problems)]
+    file.write_text("\n".join(map(json.dumps, rows)))
     (written,) = measure_readings([file], "closed", tmp_path / "figures.json")
     figures = json.loads(written.read_text())["closed"]
-    assert figures["asks_withheld"] == {"precision": 1, "recall": 1, "f1": 1, "low": 1, "high": 1, "n": 1}
+    whole = {"precision": 1, "recall": 1, "f1": 1, "low": end, "high": end, "n": problems}
+    assert figures["asks_withheld"] == whole
     assert figures["tells"]["f1"] is None and figures["tells"]["n"] == 0
 
 
