@@ -61,7 +61,7 @@ class StageProgress:
             _say_whole(self.whole)
         elif self.of_run is not None and time.monotonic() - self.whole.said >= BARS:
             progress, self.whole.said = self.whole.progress(), time.monotonic()
-            said, total = end_in_words(progress), len(progress.stages)
+            said, total = end_briefly(progress), len(progress.stages)
             self.bars.update(self.of_run, completed=progress.stages_done, total=total, said=said)
 
 
@@ -75,7 +75,7 @@ def stage(label: str, total: int = 0) -> Iterator[StageProgress]:
         columns = (
             SpinnerColumn(),
             TextColumn("{task.description}", markup=False),
-            BarColumn(),
+            BarColumn(bar_width=16),  # so that all fits into 80 letters
             MofNCompleteColumn(),
             TextColumn("{task.fields[said]}", markup=False),
         )
@@ -118,6 +118,14 @@ def end_in_words(progress: RunProgress) -> str:
     if not progress.unmeasured:
         return f"ends about {end}, in {seconds(progress.left)}"
     return f"ends after {end}, in more than {seconds(progress.left)} ({unmeasured}: not measured yet)"
+
+
+def end_briefly(progress: RunProgress) -> str:
+    """The same, where there is a bar's room for it."""
+    if progress.left is None:
+        return "end not known yet"
+    end = clock(progress.updated + progress.left)
+    return f"ends {end}, in {seconds(progress.left)}" if not progress.unmeasured else f"ends after {end}"
 
 
 def clock(moment: float) -> str:

@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.runs import progress as shown
 from pipeline.runs.lock import holder, writing
-from pipeline.runs.progress import end_in_words, stage, whole_in_words
+from pipeline.runs.progress import end_briefly, end_in_words, stage, whole_in_words
 from pipeline.runs.whole_run import PlannedStage, WholeRun, followed, progress_path, read_progress
 
 PLAN = (
@@ -137,6 +137,17 @@ def test_who_writes_to_a_run_is_known_from_outside(tmp_path):
     with writing(tmp_path, shared=True):
         assert holder(tmp_path) == "that makes a shard"
     assert holder(tmp_path) == ""
+
+
+def test_a_bar_has_room_for_when_the_run_ends(tmp_path, clock):
+    whole = WholeRun(tmp_path, PLAN, clock)
+    told = [end_briefly(whole.progress())]
+    go(whole, "build a seed 1", 10, 3600.0)
+    told.append(end_briefly(whole.progress()))
+    go(whole, "train a seed 1", 8, 7.0, 8)
+    told.append(end_briefly(whole.progress()))
+    assert told[0] == "end not known yet" and told[1].startswith("ends after ") and told[2].endswith(", in 0 s")
+    assert max(map(len, told)) <= 30
 
 
 def test_the_words_name_the_running_stage_and_the_end(tmp_path, clock):
