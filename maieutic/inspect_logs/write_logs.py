@@ -1,7 +1,7 @@
 """A run as logs of inspect_ai, which its viewer and its analysis read.
 
-One log for each student and seed of each exam: a sample is a task, its scores are the metrics. `dialogues` and
-`episodes` hold what was said, in training and in exams: a sample is a dialogue as its student saw it.
+One log for each student and seed of each exam: a sample is a task, its scores are the metrics. `training_dialogues` and
+`exam_dialogues` hold what was said: a sample is a dialogue as its student saw it.
 
     maieutic export runs/quickstart inspect
     inspect view --log-dir runs/quickstart/inspect
@@ -26,7 +26,7 @@ from pipeline.runs.progress import say, stage
 if TYPE_CHECKING:
     from inspect_ai.log import EvalSample, EvalScore
 
-NAMES: dict[Kind, str] = {"dialogue": "dialogues", "exam": "episodes"}
+NAMES: dict[Kind, str] = {"dialogue": "training_dialogues", "exam": "exam_dialogues"}  # no exam has such a name
 
 
 def check_inspect() -> None:

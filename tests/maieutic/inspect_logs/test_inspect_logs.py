@@ -34,9 +34,9 @@ def exported(tmp_path: Path, text: str = "The answer is 5.") -> Path:
 def test_a_dialogue_is_a_sample_with_what_its_student_read_and_said(tmp_path):
     from inspect_ai.log import read_eval_log
 
-    long = HOSTILE + " long" * 2_000_000  # 10 MB
+    long = HOSTILE + (" " + "long" * 250) * 10_000  # 10 MB
     run = exported(tmp_path, long)
-    log = read_eval_log(str(run / "inspect/facts/seed-1/dialogues.eval"))
+    log = read_eval_log(str(run / "inspect/facts/seed-1/training_dialogues.eval"))
     assert log.status == "success" and log.eval.model == "embedded/facts" and log.eval.tags == ["facts", "seed-1"]
     made = {one.id: one for one in dialogues(run) if one.condition_name == "facts" and one.seed == 1}
     assert log.samples and {sample.metadata["dialogue"] for sample in log.samples} == set(made)
@@ -76,7 +76,7 @@ def test_its_analysis_takes_all_logs_as_one_table(tmp_path):
     table = evals_df(logs, quiet=True)
     assert len(table) == len(logs) > 6
     assert {"embedded/base", "embedded/facts", "embedded/blind"} <= {*table["model"]}
-    assert {"dialogues", "episodes", "made"} <= {*table["task_name"]}
+    assert {"training_dialogues", "exam_dialogues", "made"} <= {*table["task_name"]}
     samples = samples_df(logs, quiet=True)
     assert {"asked", "missed"} <= {*samples["score_asking"].dropna()}
 
