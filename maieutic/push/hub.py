@@ -37,7 +37,7 @@ class Hub:
         there = self._ask(kind, lambda: api.repo_info(name, repo_type=kind))
         if not there.private and not self.public:
             raise HubError(f"push: the {kind} repository {name} is public already. Say --public, or name another.")
-        files = {file.rfilename for file in there.siblings or []}
+        files = {*self._ask(kind, lambda: api.list_repo_files(name, repo_type=kind))}
         if files - OWN and MARK not in files:
             raise HubError(
                 f"push: the {kind} repository {name} holds other things ({', '.join(sorted(files)[:3])}). Name another."
