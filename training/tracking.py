@@ -51,10 +51,13 @@ class Tracker:
             self.writer = SummaryWriter(str(experiment.run / "tensorboard" / name))
             return
         if kind == "wandb":
-            import wandb as module
+            import wandb
+
+            self.module = wandb
         else:
-            import trackio as module
-        self.module = module
+            import trackio
+
+            self.module = trackio
         about: dict[str, Any] = {"seed": cell.seed, "round": cell.round, "student": experiment.student.model}
         about["training"] = experiment.training.model_dump(mode="json")
         if cell.condition_name in experiment.conditions:  # the base is no condition's

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from huggingface_hub.errors import HFValidationError
-from huggingface_hub.utils import validate_repo_id
+from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]  # its list of names leaves it out
 
 from maieutic.push.dataset_folder import write_dataset
 from maieutic.push.hub import Hub, Kind
