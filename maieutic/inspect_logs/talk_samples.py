@@ -34,7 +34,7 @@ def talk_scores(samples: Sequence[EvalSample]) -> list[EvalScore]:
     """Shares of the dialogues."""
     scores = list[EvalScore]()
     for name in ("right", "lucky", "leak", "violation"):
-        hits = sum((sample.scores or {})[name].value in (CORRECT, True) for sample in samples)
+        hits = sum((sample.scores or {})[name].value in (CORRECT, 1) for sample in samples)
         share = EvalMetric(name="share", value=hits / len(samples))
         scores.append(EvalScore(name=name, scorer=name, scored_samples=len(samples), metrics={"share": share}))
     return scores
@@ -67,9 +67,11 @@ def _scores(judged: JudgedTalk) -> dict[str, Score]:
     return {
         "right": Score(value=VALUES[judged.outcome], answer=judged.final),
         "asking": Score(value=judged.asking, explanation=ASKING[judged.asking]),
-        "lucky": Score(value=judged.lucky),
-        "leak": Score(value=judged.leak),
-        "violation": Score(value=bool(judged.violations), explanation=", ".join(sorted(judged.violations)) or None),
+        "lucky": Score(value=int(judged.lucky)),
+        "leak": Score(value=int(judged.leak)),
+        "violation": Score(
+            value=int(bool(judged.violations)), explanation=", ".join(sorted(judged.violations)) or None
+        ),
     }
 
 
