@@ -4,7 +4,8 @@ Where a base fails for lack of understanding, an exam says nothing of its dispos
 any condition, full tasks that it answers in its first turn, and underspecified ones that it answers once a partner has
 told all that is missing, one fact a turn. The turns before are no part of the loss, and show no act that an exam
 counts: the student neither asks, nor guesses, nor agrees. So it is not taught to ask, and the prior of asking may
-stay where it was; what the sampling prompt does is kept by rows of its own (training/kept_turns.py). The adapter is merged into an ordinary directory, RUN/warmup/base, which is every later stage's base.
+stay where it was; what the sampling prompt does is kept by rows of its own (training/kept_turns.py). The adapter is
+merged into an ordinary directory, RUN/warmup/base, which is every later stage's base.
 
     maieutic build configs/lookup_smollm2.yaml
 """

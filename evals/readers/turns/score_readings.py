@@ -4,8 +4,8 @@ A class counts decisions: for `asks_withheld` and `tells` one decision a turn an
 first, all for the second), for `attempt` whether the value is the labelled one (another value is a false positive and
 a false negative), for all others one a turn. `stance` and `feedback` are the mean of the F1 of their two classes
 (agrees and disagrees; right and wrong); their precision and recall likewise. A turn that was not read counts as one
-that does nothing, and is counted beside. Intervals are percentiles of a cluster bootstrap over problems, NaN where there
-are fewer than FEWEST_PROBLEMS; a class that no label holds has NaN.
+that does nothing, and is counted beside. Intervals are percentiles of a cluster bootstrap over problems, NaN where
+there are fewer than FEWEST_PROBLEMS; a class that no label holds has NaN.
 """
 
 from __future__ import annotations
