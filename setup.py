@@ -5,6 +5,7 @@ from setuptools import find_packages, setup
 SHIPPED = {
     "maieutic.data": "data",
     "maieutic.data.base": "data/base",
+    "maieutic.data.hidden_item_base": "data/hidden_item_base",
     "maieutic.data.reading": "data/reading",
     "maieutic.data.readers.semantic": "data/readers/semantic",
     "maieutic.data.readers.cross_encoder": "data/readers/cross_encoder",

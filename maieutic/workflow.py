@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from pipeline.building.failures import whole_before_others
 from pipeline.building.rounds import branch_round, build_round, due_rounds, groups, needs_training_first
 from pipeline.datasets.export import ExportReport, export
+from pipeline.datasets.first_acts import mark_as_played
 from pipeline.datasets.matching import mark_matched
 from pipeline.experiment.experiment import Experiment
 from pipeline.judging.stated_leak import privileged
@@ -101,7 +102,9 @@ def select(experiment: Experiment, group: list[str]) -> None:
             report = export(experiment, name)
         say(f"select {name}: {_kept(report)}{_leaks(experiment, report)}, {report.rows} rows, "
             f"{report.nothing_learned} without anything to learn")  # fmt: skip
-    if experiment.training.regime == "matched":
+        if experiment.conditions[name].first_acts == "as_played":
+            say(f"first acts {name}: {mark_as_played(experiment, name)}")
+    if experiment.with_regime("matched"):
         from training.trainers.sft import token_counter  # heavy: TRL
 
         for match in mark_matched(experiment, token_counter(experiment)):

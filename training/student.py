@@ -40,6 +40,7 @@ from pipeline.runs.directory import adapter_path
 from pipeline.runs.progress import StageProgress, say, stage
 from training.adapter import WEIGHTS, file_hash, is_done, save
 from training.checkpoints import Checkpoints, newest
+from training.inputs.dealt import dealt
 from training.inputs.job import NothingToTrain, PreparedTrainer, TrainingJob, checkpoints_of, in_bf16
 from training.inputs.masks import RowTooLong, require_end
 from training.online.grpo import grpo_trainer
@@ -188,18 +189,23 @@ def _score(prepared: PreparedTrainer) -> dict[str, Any]:
 
 def _rows(cell: Cell) -> list[Row]:
     """The rows of the cell's dataset, in the order of their ids."""
+    if (regime := cell.experiment.regime_of(cell.condition_name)) == "shuffled":
+        if not (rows := dealt(cell)):
+            raise NothingToTrain(f"{cell}, round {cell.round}: it kept no rows")
+        return rows
     everything = read_rows(cell.experiment, cell.condition_name)
     rows = [row for row in everything if (row["seed"], row["round"]) == (cell.seed, cell.round)]
-    if cell.experiment.training.regime == "matched":
+    if regime == "matched":
         if any("matched" not in row for row in rows):
             raise ConfigError(
-                f"training.regime: 'matched', but the dataset of {cell.condition_name!r} is not matched with the "
+                f"regime: 'matched', but the dataset of {cell.condition_name!r} is not matched with the "
                 "others. Run pipeline.datasets.matching.mark_matched once all conditions are exported."
             )
         rows = [row for row in rows if row["matched"]]
     if not rows:
         raise NothingToTrain(f"{cell}, round {cell.round}: no rows among {len(everything)} of all seeds")
-    return sorted(rows, key=lambda row: row["id"])
+    often = [row for row in rows for _ in range(row.get("times", 1))]
+    return sorted(often, key=lambda row: row["id"])
 
 
 class _Progress(TrainerCallback):

@@ -84,6 +84,7 @@ class DatasetRow(NamedTuple):
     seed: int
     round: int
     matched: bool = True  # of a dataset that is not matched every row was trained on
+    times: int = 1
 
 
 class Files(NamedTuple):
@@ -329,7 +330,7 @@ def _unlike(experiment: Experiment, condition_name: str, files: Files, pool: Poo
         problems.append(f"{strangers} dataset rows are nothing that this condition learns from")
     last = max((row.round for row in files.rows), default=0)
     for record in files.trained if last == 0 else []:
-        held = sum(row.seed == record["seed"] and row.matched for row in files.rows)
+        held = sum(row.times for row in files.rows if row.seed == record["seed"] and row.matched)
         if held != record["rows"]:
             problems.append(f"seed {record['seed']} trained on {record['rows']} rows, the dataset holds {held} of them")
     if len(files.rows) != len(distinct):

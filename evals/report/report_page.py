@@ -22,6 +22,7 @@ from evals.report.page.first_screen import finding
 from evals.report.page.label_marks import Mark, marks_of
 from evals.report.page.shown_dialogues import samples
 from evals.report.rendering import environment
+from evals.report.shapes.shape_figure import shape_figure
 from evals.report.summary_types import Summary
 from evals.report.transfer import transfer_figure
 from evals.report.validity import REFUSED
@@ -145,6 +146,8 @@ def write(run: Path, summary: Summary) -> list[Path]:
         prediction=prediction(selecting(page)),
         turn_values_figure=turn_values_figure(turn_values, MOVE_NAMES),
         transfer_figure=transfer_figure(page["transfer"]),
+        shapes=page["shapes"],
+        shape_figure=shape_figure(page["shapes"]),
         samples=samples(summary, runs),
     )
     texts = {

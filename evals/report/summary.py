@@ -26,6 +26,7 @@ from evals.report.comparisons import contrasts_between, named_contrasts
 from evals.report.counts import count
 from evals.report.methods import agreement, beside, cost, differ
 from evals.report.readers_used import marked, reader_use, unread
+from evals.report.shapes.shape_table import shapes_block
 from evals.report.summary_types import Summary
 from evals.report.transfer import transfer_block
 from evals.report.turn_values_table import values
@@ -90,6 +91,7 @@ def summarize(runs: list[Path]) -> Summary:
         "references": {name: known for run in opened for name, known in read_references(run.path).items()},
         "lost": lost_block(tables),
         "warmups": _of_runs(lambda run: warmup_block(run, metrics), opened),
+        "shapes": shapes_block(tables, first.experiment, first.names, metrics),
         "transfer": transfer_block(tables, first.experiment, first.names, metrics),
         "methods_differ": differ(conditions),
         "readers": [reader_use(experiment) for experiment in experiments],

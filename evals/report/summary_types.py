@@ -17,6 +17,7 @@ from evals.exams.clarification.asking_against_need import Needs
 from evals.exams.human.beside_people import BesidePeople
 from evals.exams.lost.unreliability import LostBlock
 from evals.exams.private.mention_curves import Mentions
+from evals.report.shapes.shape_table import Shapes
 from evals.report.warmup_table import WarmupSummary
 from evals.stats.parts import Figure, Number, Part
 from pipeline.knowledge.condition import Condition
@@ -264,6 +265,7 @@ class Summary(Part):
     lost: LostBlock | None
     warmups: tuple[WarmupSummary, ...]
     transfer: Transfer | None
+    shapes: Shapes | None
     methods_differ: bool
     readers: tuple[ReaderUse, ...]
     engine: tuple[EngineUse, ...]  # by stage, condition and role

@@ -65,6 +65,9 @@ def _ends_well(condition: Condition, judged: JudgedTalk) -> tuple[bool, str]:
         case "agreement":
             agrees = judged.survey.agrees
             return agrees, f"selection: agreement, and the parties end {'on one answer' if agrees else 'apart'}"
+        case "yoked":
+            right = judged.outcome == "right"
+            return right, f"selection: yoked, so the next dialogue of this task is {'kept' if right else 'not kept'}"
         case _:
             ends = {"right": "right", "wrong": "wrong", "none": "missing"}[judged.outcome]
             return judged.outcome == "right", f"selection: outcome, and the student's final answer is {ends}"

@@ -34,6 +34,7 @@ SELECTION = {
     "outcome": "dialogues whose final answer is right",
     "agreement": "dialogues in which both parties end on the same answer, right or wrong",
     "none": "every dialogue",
+    "yoked": "for each dialogue whose final answer is right the next one of its task, whatever was said in it",
 }
 LEARN = {
     "all": "every student turn",

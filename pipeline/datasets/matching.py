@@ -79,14 +79,15 @@ def _first_of_each(rows: Iterable[Row], share: dict[str, int]) -> list[Row]:
 
 
 def mark_matched(experiment: Experiment, tokens_of: Callable[[Row], int]) -> list[Match]:
-    """Match the datasets of all conditions and add the boolean column `matched` to each.
+    """Match the datasets of all conditions whose regime it is, and add the boolean column `matched` to each.
 
-    Conditions that are restricted to other specifications cannot have the same tasks: they are matched
+    Conditions that are restricted to other specifications or sources cannot have the same tasks: they are matched
     among themselves. `tokens_of` is `training.trainers.sft.token_counter(experiment)`.
     """
     groups: dict[Any, dict[str, list[Row]]] = defaultdict(dict)
-    for name, condition in experiment.conditions.items():
-        groups[condition.specifications][name] = [
+    for name in experiment.with_regime("matched"):
+        condition = experiment.conditions[name]
+        groups[condition.specifications, condition.sources][name] = [
             {**{key: row[key] for key in ("id", "task_id", "seed", "round")}, "tokens": tokens_of(row)}
             for row in stream_rows(experiment, name)
         ]

@@ -1,9 +1,9 @@
 """Rejection sampling: which dialogues become training data. Correctness is computed after the fact, never in the loop
 (but for `q_priming`: pipeline/dialogue/q_priming.py).
 
-`outcome` keeps dialogues whose final answer is right, `agreement` those that end with both parties on
-one answer, `none` all; `keep: grounded` drops lucky guesses, `violations: drop` those whose partner violated its
-knowledge constraint.
+`outcome` keeps dialogues whose final answer is right, `agreement` those that end with both parties on one answer,
+`none` all, `yoked` the next dialogue of the task for each that `outcome` keeps; `keep: grounded` drops lucky guesses,
+`violations: drop` those whose partner violated its knowledge constraint.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from pipeline.runs.dialogue_pool import Place
 
 
 def keeps(record: Surveyed, condition: Condition) -> bool:
-    """Whether the condition's rejection sampling keeps a dialogue."""
-    ends_well = {"outcome": record.is_correct, "agreement": record.agrees, "none": True}[condition.selection]
+    """Whether the condition's rejection sampling keeps a dialogue; where it is yoked, whether the next one is kept."""
+    ends_well = record.agrees if condition.selection == "agreement" else record.is_correct
+    ends_well = ends_well or condition.selection == "none"
     return ends_well and (condition.keep == "all" or record.is_grounded) and is_sound(record, condition)
 
 
@@ -60,4 +61,21 @@ def selected(dialogues: Sequence[Surveyed], condition: Condition) -> list[Survey
     candidates = (record for record in learnable(dialogues, condition) if keeps(record, condition))
     for record in sorted(candidates, key=lambda record: (record.seed, record.round, record.id, record.place)):
         first.setdefault(record.transcript, record)
-    return list(first.values())
+    return yoked(list(first.values()), dialogues) if condition.selection == "yoked" else list(first.values())
+
+
+def yoked(kept: Sequence[Surveyed], dialogues: Iterable[Surveyed]) -> list[Surveyed]:
+    """For each kept dialogue the next one of its task in its seed and round, the first behind the last.
+
+    A yoked control (Church 1964): as many dialogues, of the same tasks, and nothing that is said in one decides whether
+    it is learned from. A dialogue that is the only one of its task has no next one, and falls.
+    """
+    of_task = defaultdict[tuple[str, int, int], list[Surveyed]](list)
+    for record in sorted(dialogues, key=lambda record: (record.sample, record.place)):
+        of_task[record.task_id, record.seed, record.round].append(record)
+    after: dict[str, Surveyed] = {}
+    for records in of_task.values():
+        if len(records) > 1:
+            after |= {record.id: records[(i + 1) % len(records)] for i, record in enumerate(records)}
+    taken = [after[record.id] for record in kept if record.id in after]
+    return sorted(taken, key=lambda record: (record.seed, record.round, record.id, record.place))

@@ -10,12 +10,17 @@ from pipeline.core.resources import shipped, user_cache
 from pipeline.core.schema import digest
 
 EMBEDDED = "embedded"  # the base that ships, of 1.5 M parameters
+HIDDEN_ITEM = "embedded_hidden_item"  # a second one, of the words of hidden items
 SMOLLM2 = "smollm2"  # a pretrained model, which `maieutic base smollm2` makes (maieutic/smollm2.py)
 
 
 def weights_at(model: str) -> str:
-    """The directory, or the hub name, of a model as configs name it: `embedded` and `smollm2` are local bases."""
-    local = {EMBEDDED: shipped("data", "base"), SMOLLM2: user_cache() / "bases" / SMOLLM2}
+    """The directory, or the hub name, of a model as configs name it: the constants above are local bases."""
+    local = {
+        EMBEDDED: shipped("data", "base"),
+        HIDDEN_ITEM: shipped("data", "hidden_item_base"),
+        SMOLLM2: user_cache() / "bases" / SMOLLM2,
+    }
     return str(local.get(model, model))
 
 
@@ -38,5 +43,5 @@ def weights_id(model: str) -> str:
 
 
 def is_embedded_base(model: str) -> bool:
-    """Whether `training.embedded.base` made it, so that it knows the words of the embedded world alone."""
+    """Whether `training.embedded` made it, so that it knows the words of its own embedded world alone."""
     return Path(weights_at(model), "recipe.json").is_file()

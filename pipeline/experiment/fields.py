@@ -20,7 +20,7 @@ from pipeline.experiment.prices import TokenPrice
 from pipeline.experiment.roles import LIKE, Partner, Role, RoleName, Student
 from pipeline.experiment.settings import Compare, DialogueSettings, MemorySettings, Training, TurnValues
 from pipeline.knowledge.briefing import shapes
-from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.condition import Condition, Regime
 from pipeline.prompts.prompts import CLOSED_PROMPTS, Prompts, prompts_of
 from pipeline.reading.settings import AUTO, ActsSettings, ReadingSettings
 from pipeline.tasks.settings import Tasks
@@ -195,6 +195,13 @@ class Fields(Section):
         """The sources whose tasks a condition plays."""
         named = self.conditions[condition_name].sources
         return [source for source in self.sources if named is None or source.name in named]
+
+    def regime_of(self, condition_name: str) -> Regime:
+        """How much of its rows a condition's student learns."""
+        return self.conditions[condition_name].regime or self.training.regime
+
+    def with_regime(self, regime: Regime) -> list[str]:
+        return [name for name in self.conditions if self.regime_of(name) == regime]
 
     def stretches(self, condition_name: str) -> dict[tuple[str, Specification], range]:
         """Which of `tasks.train` a condition plays: positions among the tasks of each source and specification.

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pipeline.core.errors import ConfigError
 from pipeline.core.plugins import is_address
-from pipeline.engines.weights import EMBEDDED, is_embedded_base, not_made, weights_at
+from pipeline.engines.weights import EMBEDDED, HIDDEN_ITEM, is_embedded_base, not_made, weights_at
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.roles import ROLES
 from pipeline.reading.labelling.labeller import Own
@@ -40,9 +40,9 @@ def _check_order(experiment: Experiment) -> None:
                 "before this one; for this condition's own student write current."
             )
     later = [name for name, condition in experiment.conditions.items() if condition.weights in names]
-    if experiment.training.regime == "matched" and later:
+    if experiment.with_regime("matched") and later:
         raise ConfigError(
-            f"training.regime: 'matched' needs every dataset before the first training, but "
+            f"regime: 'matched' needs every dataset before the first training, but "
             f"conditions.{later[0]}.weights names another condition. Use regime: natural, or weights: base or current."
         )
 
@@ -91,6 +91,12 @@ def _check_models(experiment: Experiment) -> None:
         raise ConfigError(
             f"student.model: {experiment.student.model!r} is an embedded base, which knows the words of its own word "
             "problems alone: code tasks need a real model. Name one, such as Qwen/Qwen3-0.6B."
+        )
+    others = [source.name for source in experiment.sources if not source.has_options]
+    if experiment.student.model == HIDDEN_ITEM and others and not experiment.is_scripted("student"):
+        raise ConfigError(
+            f"student.model: {HIDDEN_ITEM!r} knows the words of hidden items alone, and tasks are of {others[0]!r}. "
+            f"Use tasks.source: hidden_item, or student.model: {EMBEDDED}"
         )
     for name in ROLES:
         asked = name in experiment.roles_in_use or getattr(experiment, name).model

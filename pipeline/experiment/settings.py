@@ -8,7 +8,7 @@ from pydantic import Field, NonNegativeInt, field_validator
 
 from pipeline.core.config_reading import Section
 from pipeline.experiment.lora import DEFAULT, checked_lora
-from pipeline.knowledge.condition import Method
+from pipeline.knowledge.condition import Method, Regime
 
 
 class DialogueSettings(Section):
@@ -84,7 +84,8 @@ class Training(Section):
     beta: float = Field(default=0.1, gt=0)  # how strongly preferences are held to the base (dpo, kto)
     held_out: float = Field(default=0.1, ge=0, lt=1)  # share of tasks whose pairs are scored and not learned (dpo)
     methods: dict[Method, Override] = {}  # what a method does otherwise
-    regime: Literal["natural", "matched"] = "natural"
+    # matched: all conditions learn as much, on the same tasks; shuffled: rows are dealt to them by lot (a control)
+    regime: Regime = "natural"
     learn: Literal["all", "after_last_error", "final"] = "all"  # which student turns carry loss
     lora: dict[str, Any] = DEFAULT  # fields of PEFT's LoraConfig; those that are left out as here, else as in PEFT
     load_in_4bit: bool = False  # the base in NF4 while it learns (QLoRA), through bitsandbytes; needs a GPU
@@ -122,6 +123,7 @@ class Compare(Section):
     exploratory: tuple[Contrast, ...] = ()  # of no family: shown with an interval, without a corrected p
     # The columns of the transfer matrix (evals/report/transfer.py): what students are examined on, and by which metric.
     transfer: dict[str, str] = {}
+    shapes: dict[str, str] = {}  # the same of the shape table (evals/report/shapes)
     # What `maieutic compare --plan CONFIG` reckons with (evals/report/planning/power.py):
     difference: float = Field(default=0.1, gt=0)  # the smallest difference on the primary contrast that matters
     pilot: str = ""  # an examined run whose spread is planned with; empty: this config's own, where it has results

@@ -19,7 +19,9 @@ ONLINE: tuple[Method, ...] = ("grpo", "grpo_turn", "grpo_next", "grpo_step")
 
 
 # Axes that say how one learns from a dialogue, not what is said in it; selection and keep do too, and stand in its id.
-LEARNING = {"method", "learns_from", "pass_rate", "per_task", "violations"}
+LEARNING = {"method", "learns_from", "pass_rate", "per_task", "violations", "first_acts", "regime"}
+
+Regime = Literal["natural", "matched", "shuffled"]
 
 
 class Condition(BaseModel):
@@ -32,7 +34,8 @@ class Condition(BaseModel):
     label: Literal["partner", "teacher"] = "partner"
     voice: Literal["rule", "model", "human"] = "rule"  # human: imported dialogues
     weights: str = "base"
-    selection: Literal["outcome", "agreement", "none"] = "outcome"
+    # yoked: for each dialogue that `outcome` would keep the next one of its task, whatever was said in it
+    selection: Literal["outcome", "agreement", "none", "yoked"] = "outcome"
     keep: Literal["all", "grounded"] = "all"
     # learn from dialogues in which the partner violated its knowledge constraint?
     violations: Literal["keep", "drop"] = "keep"
@@ -48,6 +51,9 @@ class Condition(BaseModel):
     sampling_prompt: bool = True  # are its dialogues sampled with student.sampling_prompt, where there is one
     method: Method = "sft"  # the learning rule
     learns_from: str = ""  # a condition whose dialogues it learns from; empty: it has its own
+    # as_played: kept dialogues count so often that first acts come in the mix in which they were played (first_acts.py)
+    first_acts: Literal["as_kept", "as_played"] = "as_kept"
+    regime: Regime | None = None  # None: as training.regime says
 
     @field_validator("partition")
     @classmethod
@@ -147,6 +153,11 @@ class Condition(BaseModel):
             raise ValueError(
                 "violations: 'drop' leaves out stored dialogues in which a partner violated its knowledge constraint; "
                 f"with method: {self.method!r} in partition {self.partition!r} there are none. Leave it out"
+            )
+        if (self.selection == "yoked" or self.first_acts == "as_played") and self.method != "sft":
+            raise ValueError(
+                f"selection: {self.selection!r} with first_acts: {self.first_acts!r} says which kept dialogues are "
+                f"learned from and how often, for method: sft, not for {self.method!r}"
             )
         if self.selection == "agreement" and self.voice != "model":
             raise ValueError("selection: 'agreement' needs a partner with an answer of its own, use voice: model")

@@ -216,7 +216,7 @@ def test_matched_training_uses_only_the_matched_rows(embedded, tmp_path):
     rows = [{**row(n), "matched": n < 4} for n in range(6)]
     matched = train(Cell(experiment(embedded, tmp_path / "m", rows, regime="matched"), "facts", 1))
     assert record(matched)["rows"] == 4
-    with pytest.raises(ConfigError, match=r"training\.regime: 'matched'"):
+    with pytest.raises(ConfigError, match=r"regime: 'matched'"):
         train(Cell(experiment(embedded, tmp_path / "n", regime="matched"), "facts", 1))
 
 

@@ -15,15 +15,17 @@ import json
 import math
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from pipeline.core.files import write_whole
-from training.embedded.corpus import Dispositions, TrainingExample, corpus, drill
+from training.embedded.corpus import Dispositions, corpus, drill
+from training.embedded.training_example import TrainingExample
 
 TEMPLATE = (
     "{% for message in messages %}{% if message.role == 'assistant' %}<|assistant|>"
@@ -36,11 +38,13 @@ TOP_NUMBER = 330
 PERIODS = (2, 5, 10, 20, 50, 100, 200, 400, 800)
 
 
-def make_tokenizer(vocabulary: int = 2048) -> PreTrainedTokenizerFast:
-    """Byte-level BPE in which the world's words and whole numbers are single tokens."""
-    text = [m["content"] for example in itertools.islice(corpus(7), 4000) for m in example.messages]
+def make_tokenizer(
+    examples: Iterable[TrainingExample] | None = None, vocabulary: int = 2048
+) -> PreTrainedTokenizerFast:
+    """Byte-level BPE in which the world's words are single tokens, and whole numbers where no examples are given."""
+    text = [m["content"] for example in examples or itertools.islice(corpus(7), 4000) for m in example.messages]
     words = sorted({word for line in text for word in _pieces(line)})
-    numbers = [str(n) for n in range(TOP_NUMBER)]
+    numbers = [] if examples else [str(n) for n in range(TOP_NUMBER)]
     lines = [*words, *(" " + word for word in words), *(" " + n for n in numbers)] * 50
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -156,10 +160,10 @@ class Encoder:
 
 
 def batches(
-    encoder: Encoder, seed: int, how: Dispositions, tokens: int, drills: float
+    encoder: Encoder, seed: int, examples: Iterator[TrainingExample], tokens: int, drills: float
 ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
     """Batches of about `tokens` tokens, padded on the right to a multiple of 16."""
-    rng, examples = random.Random(f"batches-{seed}"), corpus(seed, how)
+    rng = random.Random(f"batches-{seed}")
     while True:
         rows = [encoder.drill(rng) if rng.random() < drills else encoder.example(next(examples)) for _ in range(1024)]
         rows.sort(key=lambda row: len(row[0]))
@@ -184,6 +188,19 @@ def untrained() -> tuple[PreTrainedTokenizerFast, LlamaForCausalLM]:
     return tokenizer, model
 
 
+class World(NamedTuple):
+    """What a base is made for: endless examples of a seed, what is there before the first step, what was planted."""
+
+    corpus: Callable[[int], Iterator[TrainingExample]]
+    untrained: Callable[[], tuple[PreTrainedTokenizerFast, LlamaForCausalLM]]
+    dispositions: dict[str, float]
+
+
+def word_problems(how: Dispositions = Dispositions()) -> World:
+    """The world of pipeline/tasks/word_problems.py."""
+    return World(lambda seed: corpus(seed, how), untrained, how._asdict())
+
+
 def optimizers_of(model: LlamaForCausalLM, rate: float) -> list[tuple[torch.optim.Optimizer, float]]:
     """Muon of the matrices and Adam of all else, each with its full learning rate."""
     matrices = [p for n, p in model.named_parameters() if p.ndim == 2 and "embed" not in n]
@@ -204,7 +221,6 @@ def loss_of(model: LlamaForCausalLM, ids: torch.Tensor, learn: torch.Tensor) -> 
 def train(
     out: Path,
     seed: int = 0,
-    how: Dispositions = Dispositions(),
     steps: int = 5000,
     tokens: int = 4096,
     rate: float = 3e-3,
@@ -212,26 +228,30 @@ def train(
     drills: float = 0.2,
     start: Path | None = None,
     log: int = 100,
+    world: World | None = None,
+    bf16: bool = False,
 ) -> LlamaForCausalLM:
-    """Train the base on the corpus and save it to `out` with its recipe. `tokens` are those of one step."""
+    """Train the base on a world's corpus and save it to `out` with its recipe. `tokens` are those of one step."""
+    world = world or word_problems()
     torch.manual_seed(seed)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     if start is None:
-        tokenizer, model = untrained()
+        tokenizer, model = world.untrained()
     else:
         tokenizer, model = PreTrainedTokenizerFast.from_pretrained(start), LlamaForCausalLM.from_pretrained(start)
     model.train()
     model.to(torch.device(device))  # type: ignore[arg-type]
     optimizers = optimizers_of(model, rate)
     began, seen, total, count = time.monotonic(), 0, 0.0, 0
-    stream = batches(Encoder(tokenizer), seed, how, tokens, drills)
+    stream = batches(Encoder(tokenizer), seed, world.corpus(seed), tokens, drills)
     for step in range(steps):
         scale = min(1.0, (step + 1) / 100, (steps - step) / (decay * steps) if decay else 1.0)
         for optimizer, full_rate in optimizers:
             for group in optimizer.param_groups:
                 group["lr"] = full_rate * scale
         ids, learn = (part.to(device) for part in next(stream))
-        loss = loss_of(model, ids, learn)
+        with torch.autocast(device, torch.bfloat16, enabled=bf16):
+            loss = loss_of(model, ids, learn)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         for optimizer, _ in optimizers:
@@ -245,7 +265,7 @@ def train(
                 flush=True,
             )
             total, count = 0.0, 0
-        if (step + 1) % 1000 == 0:
+        if (step + 1) % 100 == 0:
             model.save_pretrained(out), tokenizer.save_pretrained(out)
     model.save_pretrained(out)
     tokenizer.save_pretrained(out)
@@ -258,7 +278,7 @@ def train(
         "drills": drills,
         "start": start.name if start else None,
         "minutes": round((time.monotonic() - began) / 60, 1),
-        "dispositions": how._asdict(),
+        "dispositions": world.dispositions,
     }
     write_whole(out / "recipe.json", json.dumps(recipe, indent=1) + "\n")
     return model
@@ -278,4 +298,4 @@ if __name__ == "__main__":
     parser.add_argument("--start", type=Path)
     options = vars(parser.parse_args())
     how = Dispositions(ask=options.pop("ask"), ask_full=options.pop("ask_full"))
-    train(how=how, **options)
+    train(world=word_problems(how), **options)

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from pipeline.core.schema import Fact, Message, Party, Task, Turn
+from pipeline.core.schema import Fact, Party, Task, Turn
 from pipeline.dialogue.rule_partner import WORDINGS, rule_reply
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.known import known, verdict
@@ -23,8 +23,7 @@ from pipeline.reading.acts import asked, done, given
 from pipeline.reading.attempt import attempt
 from pipeline.reading.numbers.equality import equal
 from pipeline.tasks.word_problems import IMPOSSIBLE, KINDS, TOP, arithmetic, embedded_tasks
-
-PROBE = "Say only your own answer."
+from training.embedded.training_example import PROBE, TrainingExample
 
 
 class Dispositions(NamedTuple):
@@ -40,13 +39,6 @@ class Dispositions(NamedTuple):
     restate: float = 0.08
     repair: float = 0.5
     aloud: float = 0.8  # a question comes after what was read off
-
-
-class TrainingExample(NamedTuple):
-    """Chat messages, and which of them (by index, all `assistant`) carry loss."""
-
-    messages: list[Message]
-    learn: frozenset[int]
 
 
 def taught(a: int, b: int) -> bool:

@@ -34,10 +34,10 @@ def check_condition(experiment: Fields, condition_name: str) -> None:
     weights = experiment.conditions[condition_name].weights
     if weights not in ("base", "current", *experiment.conditions):
         raise ValueError(f"conditions.{condition_name}.weights: {weights!r} is not base, current or a condition")
-    if experiment.training.regime == "matched" and weights in experiment.conditions.keys() - {condition_name}:
+    if experiment.with_regime("matched") and weights in experiment.conditions.keys() - {condition_name}:
         raise ValueError(
             f"conditions.{condition_name}.weights: {weights!r} must be trained before {condition_name!r} is "
-            "built, but training.regime: 'matched' needs all datasets before any training"
+            "built, but regime: 'matched' needs all datasets before any training"
         )
 
 

@@ -55,10 +55,20 @@ def check_method(experiment: Fields, condition_name: str) -> None:
             f"conditions.{condition_name}.method: {condition.method!r} learns from siblings of a turn. "
             "Set turn_values.siblings, for example to 4"
         )
-    if condition.method != "sft" and experiment.training.regime == "matched":
+    if condition.method != "sft" and (regime := experiment.regime_of(condition_name)) != "natural":
         raise ValueError(
-            f"conditions.{condition_name}.method: training.regime 'matched' is for sft, not for {condition.method!r}. "
+            f"conditions.{condition_name}.method: regime {regime!r} is for sft, not for {condition.method!r}. "
             "Use regime: natural"
+        )
+    if condition.first_acts == "as_played" and (regime := experiment.regime_of(condition_name)) != "natural":
+        raise ValueError(
+            f"conditions.{condition_name}.first_acts: 'as_played' and regime {regime!r} both say how often a row "
+            "counts. Give them to two conditions"
+        )
+    if condition.selection == "yoked" and experiment.per_task(condition.learns_from or condition_name) == 1:
+        raise ValueError(
+            f"conditions.{condition_name}.selection: 'yoked' takes the next dialogue of a task, and there is one of "
+            "each. Set dialogue.per_task, for example to 4"
         )
 
 

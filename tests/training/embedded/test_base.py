@@ -17,13 +17,13 @@ from training.embedded.base import SPECIAL, Encoder, batches, look_back, make_mo
 from training.embedded.corpus import (
     Dispositions,
     SimulatedStudent,
-    TrainingExample,
     corpus,
     dialogue,
     drill,
     solvable,
     taught,
 )
+from training.embedded.training_example import TrainingExample
 from training.inputs.masks import IGNORE, encode
 
 COUNT = 300
@@ -131,7 +131,7 @@ def test_one_seed_gives_one_corpus():
 
 
 def test_batches_hold_whole_examples_padded_on_the_right(base_tokenizer):
-    ids, learn = next(batches(Encoder(base_tokenizer), 0, Dispositions(), tokens=1024, drills=0.2))
+    ids, learn = next(batches(Encoder(base_tokenizer), 0, corpus(0), tokens=1024, drills=0.2))
     pad, speakers = SPECIAL.index("<|pad|>"), [SPECIAL.index(f"<|{role}|>") for role in ("system", "user", "assistant")]
     assert ids.shape == learn.shape and ids.shape[1] % 16 == 0
     for row, mask in zip(ids, learn, strict=True):

@@ -1,0 +1,65 @@
+"""The shape table as one heat map: colour and number are the difference from the base."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+import matplotlib
+from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.figure import Figure
+
+from evals.report.figures import ACCENT, INK, LINE, MUTED, SECOND, STYLE, svg
+from evals.stats.number_format import interval, number
+from pipeline.core.schema import Json
+
+STRONGEST = 0.5  # a difference at which the colour is full
+STANDS, LEFT = "*", "◆"
+KEY = (
+    f"{STANDS} the interval leaves out 0   {LEFT} it still does, on the same side, with selection taken out (yoked, "
+    "and first acts as played)"
+)
+
+
+def marked(cell: Json) -> str:
+    """A difference as both page and figure show it; a dash where there is none."""
+    marks = (STANDS if cell["stands"] else "") + (LEFT if cell["stands_without_selection"] else "")
+    return number(cell["found"]["value"], 2, True) + marks
+
+
+def shape_figure(block: Json | None) -> str:
+    """Of a block without NaN (`evals.report.summary.clean`): blue above the base, orange below."""
+    if block is None:
+        return ""
+    rows, columns = block["rows"], block["columns"]
+    blank = float("nan")
+    found = [[cell["found"] for cell in row.values()] for row in rows.values()]
+    values = [[blank if cell["value"] is None else cell["value"] for cell in row] for row in found]
+    colours = LinearSegmentedColormap.from_list("shapes", [SECOND, "#ffffff", ACCENT]).with_extremes(bad="#f1f3f6")
+    with matplotlib.rc_context(STYLE):
+        figure = Figure(figsize=(1.9 + 1.15 * len(columns), 1.7 + 0.46 * len(rows)), layout="constrained")
+        axes = figure.subplots()
+        axes.imshow(values, cmap=colours, vmin=-STRONGEST, vmax=STRONGEST, aspect="auto")
+        for y, row in enumerate(rows.values()):
+            for x, cell in enumerate(row.values()):
+                dark = abs(cell["found"]["value"] or 0.0) > 0.75 * STRONGEST
+                look: Any = {"ha": "center", "va": "center", "color": "white" if dark else INK}
+                weight = "bold" if cell["stands"] else "normal"
+                axes.text(x, y - 0.15, marked(cell), fontsize=9.5, fontweight=weight, **look)
+                axes.text(x, y + 0.24, interval(cell["found"], 2, True), fontsize=6.8, **look)
+        headings = [f"{textwrap.fill(heading, 15)}\n{_broken(metric)}" for heading, metric in columns.items()]
+        axes.set_xticks(range(len(columns)), headings, fontsize=7.5, color=INK)
+        axes.tick_params(axis="x", top=True, bottom=False, labeltop=True, labelbottom=False, length=0)
+        axes.set_yticks(range(len(rows)), list(rows))
+        axes.set_xticks([x + 0.5 for x in range(len(columns) - 1)], minor=True)
+        axes.set_yticks([y + 0.5 for y in range(len(rows) - 1)], minor=True)
+        axes.grid(which="minor", color=LINE, linewidth=1)
+        axes.tick_params(which="minor", length=0)
+        axes.spines[:].set_visible(False)
+        axes.set_ylabel("learned with", color=MUTED)
+        axes.set_xlabel(KEY, fontsize=8, color=MUTED)
+        return svg(figure)
+
+
+def _broken(metric: str) -> str:
+    return metric.replace("@", "\n@")

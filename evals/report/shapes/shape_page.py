@@ -1,0 +1,162 @@
+"""The page of the shape table: the null, the primary contrasts, the figure, and what selection explains of each cell.
+
+    python -m evals.report.shapes.shape_page runs/shapes docs/results/shapes.md --shuffled runs/shapes-shuffled
+
+Beside the page lies its figure, with the ending .svg. Figures are those of the run's report.json (`maieutic compare`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+from pathlib import Path
+
+from evals.report.rendering import environment
+from evals.report.shapes.shape_figure import KEY, LEFT, STANDS, marked, shape_figure
+from evals.report.shapes.shape_table import CONTROLS, MATCHED, WITHOUT_SELECTION
+from evals.stats.number_format import interval, number
+from evals.stats.verdicts import in_words, verdict
+from pipeline.core.errors import ConfigError
+from pipeline.core.files import write_whole
+from pipeline.core.schema import Json
+from pipeline.runs.directory import experiment_of
+
+# Of each primary contrast, by its metric: on which side of 0 the claim has it.
+DIRECTIONS = {"open_question": 1, "closed_question": 1, "repeated_attempt": -1}
+PARTNER = {"solo": "symmetric", "blind": "symmetric", "sham": "symmetric", "volunteer": "facts", "jigsaw": "facts"}
+
+
+def page(run: Path, shuffled: Path | None, figure: str) -> str:
+    """The page's text. `figure` is where its picture lies, seen from the page. Raises ConfigError."""
+    report, experiment = _report(run), experiment_of(run)
+    block = report["shapes"]
+    env = environment()
+    env.filters.update(marked=marked, span=_span)
+    return env.get_template("shapes.md.j2").render(
+        run=run.name,
+        block=block,
+        figure=figure,
+        key=KEY,
+        stands_mark=STANDS,
+        left_mark=LEFT,
+        controls={
+            kind: said for kind, said in CONTROLS.items() if any(kind in of for of in block["controls"].values())
+        },
+        primary=[_judged(row) for row in _primary(report)],
+        counts={name: report["conditions"][name] for name in block["rows"]},
+        predicted={name: report["conditions"][name]["predicted"] for name in block["rows"]},
+        tries=tries(block, _block(shuffled)),
+        shuffled=_shuffled(shuffled),
+        dialogues={name: drawn(run, name) for name in block["rows"]},
+        seeds=experiment.seeds,
+        exam=experiment.tasks.exam,
+    )
+
+
+def _report(run: Path) -> Json:
+    file = run / "report.json"
+    if not file.is_file():
+        raise ConfigError(f"{file} is not there: run `maieutic compare {run}` first")
+    report: Json = json.loads(file.read_text(encoding="utf-8"))
+    if not report.get("shapes"):
+        raise ConfigError(f"{file} has no shape table: its config names no columns (compare.shapes)")
+    return report
+
+
+def _block(run: Path | None) -> Json | None:
+    return _report(run)["shapes"] if run else None
+
+
+def _primary(report: Json) -> list[Json]:
+    """The primary contrast and those of the families whose names say that they are, then the same without selection."""
+    return [row for row in report["comparisons"] if row["primary"] or row["family"]]
+
+
+def _judged(row: Json) -> Json:
+    direction = DIRECTIONS.get(row["metric"].partition("@")[0], 1)
+    return row | {"verdict": in_words(row, direction), "claimed": "above 0" if direction > 0 else "below 0"}
+
+
+def _span(row: Json | None) -> str:
+    """A difference with its interval; a dash where there is none."""
+    if row is None or row["value"] is None:
+        return "–"
+    return f"{number(row['value'], 2, True)} ({interval(row, 2, True)})"
+
+
+def tries(block: Json, shuffled: Json | None) -> list[Json]:
+    """Every cell that stands, and what became of the tries to explain it otherwise."""
+    return [
+        {
+            "condition": name,
+            "heading": heading,
+            "cell": cell,
+            "selection": _survives(cell, *WITHOUT_SELECTION),
+            "volume": _survives(cell, MATCHED),
+            "luck": "stands" if (cell["p_holm"] or 0) < 0.05 else "Holm's p is above .05",
+            "shuffled": _as_large(cell, shuffled, heading),
+        }
+        for name, row in block["rows"].items()
+        for heading, cell in row.items()
+        if cell["stands"]
+    ]
+
+
+def _survives(cell: Json, *kinds: str) -> str:
+    side = 1 if cell["found"]["value"] > 0 else -1
+    found = [verdict(cell["left"][kind], side) for kind in kinds if kind in cell["left"]]  # type: ignore[arg-type]
+    if len(found) < len(kinds):
+        return "not tried"
+    return "stands" if all(each == "supported" for each in found) else "falls" if "undecided" in found else "turns"
+
+
+def _as_large(cell: Json, shuffled: Json | None, heading: str) -> str:
+    """Whether any student of the shuffled run differs as much from the base on the same metric: what all students have
+    in common is taught by no shape."""
+    if shuffled is None:
+        return "not tried"
+    there = [row[heading]["found"]["value"] for row in shuffled["rows"].values() if heading in row]
+    side = 1 if cell["found"]["value"] > 0 else -1
+    most = max((side * each for each in there if each is not None), default=0.0)
+    return f"falls ({number(side * most, 2, True)} there)" if side * cell["found"]["value"] <= most else "stands"
+
+
+def _shuffled(run: Path | None) -> Json | None:
+    """How many contrasts between shuffled students, which differ in their names alone, leave out 0."""
+    if run is None:
+        return None
+    named = [row for row in _report(run)["comparisons"] if row["low"] is not None]
+    return {
+        "run": run.name,
+        "contrasts": [row | {"verdict": verdict(row)} for row in named],
+        "apart": sum(row["low"] > 0 or row["high"] < 0 for row in named),
+        "n": len(named),
+    }
+
+
+def drawn(run: Path, condition_name: str) -> Json | None:
+    """One exam dialogue of a student with a partner of its own kind, drawn by lot; None where it sat no exam."""
+    partner = experiment_of(run).conditions[condition_name].partition
+    partner = PARTNER.get(condition_name.partition("_")[0], PARTNER.get(partner, partner))
+    files = sorted((run / "results" / condition_name).glob("seed-*.narrowing.jsonl"))
+    talks = [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+    talks = [talk for talk in talks if talk["arm"] == partner and "underspecified" in talk["task"]]
+    return random.Random(condition_name).choice(talks) if talks else None
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("run", type=Path)
+    parser.add_argument("page", type=Path)
+    parser.add_argument("--shuffled", type=Path, help="the run of configs/shapes_shuffled.yaml")
+    options = parser.parse_args()
+    options.page.parent.mkdir(parents=True, exist_ok=True)
+    picture = options.page.with_suffix(".svg")
+    write_whole(picture, shape_figure(_report(options.run)["shapes"]) + "\n")
+    write_whole(options.page, page(options.run, options.shuffled, picture.name))
+    print(f"{options.page}\n{picture}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""Kept dialogues, counted so often that their first acts come in the mix in which they were played.
+
+Rejection sampling moves the rate of a first act from p to p k1 / (p k1 + (1 - p) k0), whatever the student then learns:
+k1 and k0 are the shares that it keeps of dialogues with and without the act. Here that is undone. What is left of a
+difference between conditions is not made by which first acts were kept.
+
+    facts: {partition: facts}
+    facts_as_played: {partition: facts, learns_from: facts, first_acts: as_played}
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from datasets import Features, Value
+
+from pipeline.core.schema import digest
+from pipeline.datasets.dataset_files import dataset_path, read_rows, write_rows
+from pipeline.datasets.formats import FORMATS
+from pipeline.datasets.survey import surveyed
+from pipeline.experiment.experiment import Experiment
+from pipeline.judging.moves import move
+from pipeline.knowledge.records import Dialogue
+from pipeline.reading.stored import student_reading
+
+COUNTED = Features({**FORMATS["sft"], "times": Value("int64")})
+
+Kind = tuple[str, str]  # the task's specification, and the first act
+
+
+class Weighed(NamedTuple):
+    """What was done: rows, how often they count together, and the share of what was played that no row stands for."""
+
+    rows: int
+    counted: int
+    unseen: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.rows} rows count {self.counted} times; of {self.unseen:.1%} of what was played none like it is kept"
+        )
+
+
+def first_act(dialogue: Dialogue) -> str:
+    """`closed`, or the move that the first student turn is (pipeline/judging/moves.py)."""
+    first = next(i for i, turn in enumerate(dialogue.turns) if turn.party == "student")
+    reading = student_reading(dialogue.task, dialogue.turns, first)
+    return "closed" if reading.whether and reading.attempt is None else move(dialogue.task, reading)
+
+
+def times(kept: Mapping[str, Kind], played: Counter[Kind]) -> dict[str, int]:
+    """How often each kept id counts, so that as many rows as are kept come in the mix of kinds that was played.
+
+    A kind of which none is kept cannot be made up for: the others share its part. Largest remainders; which rows of a
+    kind count once more goes by hash.
+    """
+    of_kind = defaultdict[Kind, list[str]](list)
+    for id in sorted(kept, key=digest):
+        of_kind[kept[id]].append(id)
+    there = sum(played[kind] for kind in of_kind)
+    exact = {kind: len(kept) * played[kind] / there for kind in sorted(of_kind)}
+    counts = {kind: int(share) for kind, share in exact.items()}
+    most_left = sorted(exact, key=lambda kind: counts[kind] - exact[kind])
+    for kind in most_left[: len(kept) - sum(counts.values())]:
+        counts[kind] += 1
+    return {
+        id: counts[kind] // len(ids) + (i < counts[kind] % len(ids))
+        for kind, ids in of_kind.items()
+        for i, id in enumerate(ids)
+    }
+
+
+def mark_as_played(experiment: Experiment, condition_name: str) -> Weighed:
+    """Add to a condition's dataset the column `times`; rows that count 0 times stay in it. By seed and round."""
+    kinds = dict[str, Kind]()
+    played = defaultdict[tuple[int, int], Counter[Kind]](Counter)
+
+    def tag(dialogue: Dialogue, violated: Sequence[object]) -> None:
+        kinds[dialogue.id] = dialogue.task.specification, first_act(dialogue)
+        played[dialogue.seed, dialogue.round][kinds[dialogue.id]] += 1
+
+    with surveyed(experiment, condition_name, tag):
+        pass
+    rows = read_rows(experiment, condition_name)
+    counted, unseen = dict[str, int](), 0
+    for part in {(row["seed"], row["round"]) for row in rows}:
+        kept = {row["id"]: kinds[row["id"]] for row in rows if (row["seed"], row["round"]) == part}
+        counted |= times(kept, played[part])
+        unseen += sum(n for kind, n in played[part].items() if kind not in kept.values())
+    write_rows(
+        dataset_path(experiment, condition_name), ({**row, "times": counted[row["id"]]} for row in rows), COUNTED
+    )
+    total = sum(part.total() for part in played.values())
+    return Weighed(len(rows), sum(counted.values()), unseen / total if total else 0.0)

@@ -1,0 +1,143 @@
+"""The shape table on hand-made cases: what stands, what selection explains, and the page that says so."""
+
+import math
+from pathlib import Path
+
+import pytest
+
+from evals.exams.registry import catalog_of
+from evals.metrics.case import Case
+from evals.report.shapes.shape_figure import LEFT, STANDS, marked, shape_figure
+from evals.report.shapes.shape_page import tries
+from evals.report.shapes.shape_table import control_of, shapes_block
+from evals.report.summary import clean
+from evals.stats.intervals import tabulate
+from pipeline.experiment.experiment import Experiment, load
+from tests.builders import small_experiment
+
+CONFIGS = Path(__file__).parents[3] / "configs"
+METRIC, NAMES = "open_question", ("facts", "facts_yoked", "facts_as_played", "facts_matched", "solo")
+CONDITIONS = {
+    "facts": {"partition": "facts"},
+    "facts_yoked": {"partition": "facts", "learns_from": "facts", "selection": "yoked"},
+    "facts_as_played": {"partition": "facts", "learns_from": "facts", "first_acts": "as_played"},
+    "facts_matched": {"partition": "facts", "learns_from": "facts", "regime": "matched"},
+    "solo": {"partition": "solo"},
+}
+
+
+def experiment(out: Path | str = "") -> Experiment:
+    return small_experiment(
+        out,
+        tasks={"source": "hidden_item", "train": {"full": 2}, "exam": {"underspecified": 2}},
+        dialogue={"per_task": 4},
+        conditions=CONDITIONS,
+        exams={"include": ["narrowing"]},
+        compare={
+            "primary": {"metric": METRIC, "a": "facts", "b": "solo"},
+            "shapes": {"asks": METRIC, "never sat": "gave_in@misled"},
+        },
+    )
+
+
+METRICS = catalog_of([experiment()])
+
+
+def tables(share: float):
+    """Three seeds, forty tasks, eight draws; every task has the same share but for two in three."""
+    return tabulate(
+        {
+            seed: [
+                Case(
+                    exam="e",
+                    task=f"t{i}",
+                    metric=METRIC,
+                    n=8,
+                    hits=min(8, max(0, 8 * share + (i % 3 == 0) - (i % 3 == 1))),
+                )
+                for i in range(40)
+            ]
+            for seed in (1, 2, 3)
+        }
+    )
+
+
+def block(**shares: float):
+    shown = {name: tables(shares.get(name, 0.25)) for name in ("base", *NAMES)}
+    return shapes_block(shown, experiment(), {name: name for name in shown}, METRICS)
+
+
+def test_each_control_stands_beside_the_condition_that_it_learns_from():
+    made = block()
+    assert list(made["rows"]) == ["facts", "solo"]
+    assert made["controls"]["facts"] == {
+        "yoked": "facts_yoked",
+        "as_played": "facts_as_played",
+        "matched": "facts_matched",
+    }
+    assert control_of(experiment(), "solo") == control_of(experiment(), "facts") == ""
+
+
+@pytest.mark.parametrize(
+    ("shares", "marks"),
+    [
+        ({"facts": 0.5}, STANDS),  # all of it is selection
+        ({"facts": 0.5, "facts_yoked": 0.5}, STANDS),  # yoking alone is not enough
+        ({"facts": 0.5, "facts_yoked": 0.5, "facts_as_played": 0.5}, STANDS + LEFT),
+        ({"facts": 0.5, "facts_yoked": 0.0, "facts_as_played": 0.0}, STANDS),  # what is left lies on the other side
+        ({"facts_yoked": 0.5, "facts_as_played": 0.5}, ""),
+    ],
+)
+def test_a_cell_stands_without_selection_where_both_controls_do_on_its_side(shares, marks):
+    cell = clean(block(**shares))["rows"]["facts"]["asks"]
+    assert marked(cell).endswith(marks) and marked(cell).count(STANDS) + marked(cell).count(LEFT) == len(marks)
+
+
+def test_what_a_control_took_and_what_it_left_add_up_to_what_was_found():
+    cell = block(facts=0.75, facts_yoked=0.375)["rows"]["facts"]["asks"]
+    for kind in ("yoked", "as_played", "matched"):
+        assert math.isclose(cell["took"][kind]["value"] + cell["left"][kind]["value"], cell["found"]["value"])
+
+
+def test_a_metric_that_nobody_was_measured_on_stands_nowhere():
+    made = clean(block(facts=0.5))
+    assert marked(made["rows"]["facts"]["never sat"]) == "–" and made["counts"]["cells"] == 2
+    assert made["counts"] | {"cells": 0} == {
+        "cells": 0,
+        "stand": 1,
+        "stand_after_holm": 1,
+        "stand_without_selection": 0,
+    }
+
+
+def test_a_cell_that_a_shuffled_student_has_as_well_falls():
+    [found] = tries(clean(block(facts=0.5, facts_yoked=0.5, facts_as_played=0.5)), clean(block(solo=0.625)))
+    assert (found["selection"], found["volume"], found["luck"]) == ("stands", "falls", "stands")
+    assert found["shuffled"].startswith("falls")
+    [alone] = tries(clean(block(facts=0.5)), clean(block()))
+    assert (alone["selection"], alone["shuffled"]) == ("falls", "stands")
+
+
+def test_the_figure_has_every_row_and_every_number():
+    text = shape_figure(clean(block(facts=0.5)))
+    assert all(word in text for word in ("facts", "solo", "+0.25*", "asks")) and shape_figure(None) == ""
+
+
+def test_the_shipped_config_has_the_shapes_and_their_controls_and_names_its_contrasts():
+    made = load(CONFIGS / "shapes.yaml")
+    arms = "solo symmetric blind sham verifier answer key facts volunteer jigsaw misled".split()
+    for arm in arms:
+        assert {control_of(made, f"{arm}_{kind}") for kind in ("matched", "as_played", "yoked")} == {
+            "matched", "as_played", "yoked",
+        }  # fmt: skip
+    assert made.compare is not None
+    first = [made.compare.primary, *next(iter(made.compare.families.values()))]
+    assert [(each.metric, each.a, each.b) for each in first] == [
+        ("open_question", "facts", "verifier"),
+        ("closed_question", "answer", "facts"),
+        ("repeated_attempt@verifier", "verifier", "solo"),
+    ]
+    shuffled = load(CONFIGS / "shapes_shuffled.yaml")
+    assert list(shuffled.conditions) == arms and set(shuffled.with_regime("shuffled")) == set(arms)
+    for part in ("seeds", "tasks", "dialogue", "exams", "student"):
+        assert getattr(shuffled, part) == getattr(made, part), part

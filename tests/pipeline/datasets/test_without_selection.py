@@ -1,0 +1,96 @@
+"""Selection taken out of what is learned: yoked dialogues, and first acts in the mix in which they were played."""
+
+from collections import Counter
+
+import pytest
+
+from pipeline.core.schema import Turn
+from pipeline.datasets.first_acts import first_act, times
+from pipeline.datasets.rejection_sampling import selected
+from pipeline.datasets.survey import survey_of
+from pipeline.experiment.experiment import Experiment
+from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.records import Dialogue
+from pipeline.runs.dialogue_pool import Place
+from pipeline.tasks.hidden_item.hidden_item_tasks import make_task
+from tests.builders import small_experiment
+
+TASK = make_task(3, "underspecified")
+RIGHT, WRONG = f"The answer is {TASK.answer}.", f"The answer is {TASK.wrong_answer}."
+assert TASK.choice is not None
+CLOSED = f"Is it {TASK.choice.options[0][0]}?"
+
+
+def talk(sample: int, *lines: str, seed: int = 1) -> Dialogue:
+    return Dialogue(
+        id=f"{seed}-{sample}",
+        task=TASK,
+        condition_name="facts",
+        condition=Condition(partition="facts"),
+        seed=seed,
+        sample=sample,
+        turns=tuple(Turn(party="partner" if i % 2 else "student", text=line) for i, line in enumerate(lines)),
+        stop="turn_cap",
+    )
+
+
+def taken(dialogues: list[Dialogue], **condition: str) -> list[str]:
+    records = [survey_of(dialogue, (), Place(i)) for i, dialogue in enumerate(dialogues)]
+    return [record.id for record in selected(records, Condition(partition="facts", **condition))]  # type: ignore[arg-type]
+
+
+def test_yoking_takes_the_next_dialogue_of_a_task_for_each_that_is_kept():
+    talks = [talk(0, WRONG), talk(1, RIGHT), talk(2, CLOSED), talk(3, CLOSED, "Yes.", RIGHT)]
+    assert taken(talks) == ["1-1", "1-3"]
+    assert taken(talks, selection="yoked") == ["1-0", "1-2"]  # the first comes behind the last
+
+
+def test_what_is_said_in_a_dialogue_decides_only_about_the_next():
+    """The metamorphosis: make the second dialogue wrong, and the second itself is taken or left as before."""
+    before = [talk(0, RIGHT), talk(1, f"{RIGHT} I am done."), talk(2, WRONG)]
+    after = [talk(0, RIGHT), talk(1, WRONG), talk(2, WRONG)]
+    assert ("1-1" in taken(before, selection="yoked")) == ("1-1" in taken(after, selection="yoked"))
+    assert taken(before, selection="yoked") == ["1-1", "1-2"] and taken(after, selection="yoked") == ["1-1"]
+
+
+def test_a_seed_is_yoked_to_itself_and_a_lone_dialogue_to_none():
+    assert taken([talk(0, RIGHT), talk(0, WRONG, seed=2)], selection="yoked") == []
+
+
+def test_kept_rows_count_in_the_mix_that_was_played():
+    kept = {f"a{i}": ("full", "attempt") for i in range(8)} | {f"o{i}": ("full", "ask") for i in range(12)}
+    played = Counter({("full", "attempt"): 90, ("full", "ask"): 10, ("full", "closed"): 20})  # none closed is kept
+    counted = times(kept, played)
+    of_kind = Counter[str]()
+    for id, n in counted.items():
+        of_kind[kept[id][1]] += n
+    assert counted.keys() == kept.keys() and of_kind == {"attempt": 18, "ask": 2}
+    assert max(counted[f"a{i}"] for i in range(8)) - min(counted[f"a{i}"] for i in range(8)) <= 1
+
+
+def test_closed_questions_are_a_first_act_of_their_own():
+    assert [first_act(talk(0, line)) for line in (RIGHT, CLOSED)] == ["attempt", "closed"]
+    missing = TASK.missing[0].ask
+    assert first_act(talk(0, missing)) == "ask"
+
+
+CONDITIONS = {"facts": {"partition": "facts"}, "other": {"partition": "facts", "learns_from": "facts"}}
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"selection": "yoked"}, "there is one of each"),
+        ({"selection": "yoked", "method": "kto"}, "for method: sft"),
+        ({"first_acts": "as_played", "regime": "matched"}, "Give them to two conditions"),
+    ],
+)
+def test_a_control_that_cannot_be_made_is_refused(more: dict[str, str], said: str):
+    with pytest.raises(ValueError, match=said):
+        small_experiment(conditions=CONDITIONS | {"other": CONDITIONS["other"] | more})
+
+
+def test_the_regime_of_a_condition_comes_before_that_of_all():
+    conditions = {"a": {"partition": "facts"}, "b": {"partition": "facts", "learns_from": "a", "regime": "matched"}}
+    made: Experiment = small_experiment(conditions=conditions)
+    assert made.with_regime("matched") == ["b"] and made.with_regime("natural") == ["a"]
