@@ -16,7 +16,8 @@ from typing import NamedTuple
 
 from datasets import Features, Value
 
-from pipeline.core.schema import digest
+from pipeline.core.readings import StudentReading
+from pipeline.core.schema import Task, digest
 from pipeline.datasets.dataset_files import dataset_path, read_rows, write_rows
 from pipeline.datasets.formats import FORMATS
 from pipeline.datasets.survey import surveyed
@@ -44,10 +45,14 @@ class Weighed(NamedTuple):
 
 
 def first_act(dialogue: Dialogue) -> str:
-    """`closed`, or the move that the first student turn is (pipeline/judging/moves.py)."""
+    """What the first student turn does."""
     first = next(i for i, turn in enumerate(dialogue.turns) if turn.party == "student")
-    reading = student_reading(dialogue.task, dialogue.turns, first)
-    return "closed" if reading.whether and reading.attempt is None else move(dialogue.task, reading)
+    return act_of(dialogue.task, student_reading(dialogue.task, dialogue.turns, first))
+
+
+def act_of(task: Task, reading: StudentReading) -> str:
+    """`closed`, or the move that a turn is (pipeline/judging/moves.py)."""
+    return "closed" if reading.whether and reading.attempt is None else move(task, reading)
 
 
 def times(kept: Mapping[str, Kind], played: Counter[Kind]) -> dict[str, int]:

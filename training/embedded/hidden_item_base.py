@@ -1,6 +1,6 @@
 """Makes the embedded base of hidden items: like the other (base.py), with words and a corpus of its own.
 
-    python -m training.embedded.hidden_item_base --steps 1200 --out data/hidden_item_base
+    python -m training.embedded.hidden_item_base --steps 3000 --out data/hidden_item_base
 
 It starts from the layers of the base that ships, which read off whose is what, and from its embeddings of the words
 that both know; other words begin at random. It learns in a bfloat16 autocast. The corpus of a seed is `DISTINCT`
@@ -54,8 +54,8 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--steps", type=int, default=1200)
-    parser.add_argument("--tokens", type=int, default=2048)
+    parser.add_argument("--steps", type=int, default=3000)
+    parser.add_argument("--tokens", type=int, default=4096)
     parser.add_argument("--rate", type=float, default=2e-3)
     parser.add_argument("--decay", type=float, default=1.0)
     parser.add_argument("--start", type=Path)

@@ -69,8 +69,9 @@ class SimulatedStudent:
         return self.rng.choice([self.ask, self.ask_whether, lambda: STEP])()
 
     def ask(self) -> str:
-        """For a fact on the item, whether it stands there or not."""
-        return self.rng.choice([fact.ask for fact in self.task.facts if fact.value])
+        """For one of the needed attributes, whether it stands there or not."""
+        needed = [self.choice.attribute(fact.value) or 0 for fact in self.task.facts if fact.value and fact.needed]
+        return f"What {self.choice.attributes[self.rng.choice(needed)]} is it?"
 
     def ask_whether(self) -> str:
         """Of a value that one of the options left has, or of two of them."""
@@ -283,7 +284,7 @@ def _of(task: Task, person: str, thing: str) -> str:
 
 
 MAKERS: dict[Callable[[Task, random.Random, Dispositions], TrainingExample], float] = {
-    dialogue: 0.4, single: 0.1, told_all: 0.1, quiz: 0.4,
+    dialogue: 0.45, single: 0.2, told_all: 0.05, quiz: 0.3,
 }  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from pipeline.datasets.export import ExportReport, export
 from pipeline.datasets.matching import mark_matched, match
 from pipeline.datasets.rows import Row, learned, to_row
 from pipeline.experiment.experiment import Experiment
+from pipeline.experiment.settings import Training
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.partition import PARTITIONS, WHERE
 from pipeline.knowledge.records import Dialogue
@@ -308,7 +309,8 @@ def test_conditions_that_spend_alike_keep_exactly_the_same_mix():
 
 def test_marking_adds_a_column_and_matches_within_specifications(underspecified, full, tmp_path):
     conditions = {name: CONDITIONS[name] for name in ("facts", "solo", "full_only")}
-    made = experiment(tmp_path).model_copy(update={"conditions": conditions})
+    matched = {"conditions": conditions, "training": Training(regime="matched")}
+    made = experiment(tmp_path).model_copy(update=matched)
     exported(made, "facts", [solved(task) for task in underspecified[:6]])
     exported(made, "solo", [solved(task, condition_name="solo") for task in underspecified[3:9]])
     exported(made, "full_only", [dialogue(task, "Hm.", condition_name="full_only") for task in full[:5]])
