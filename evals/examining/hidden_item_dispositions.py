@@ -23,7 +23,7 @@ from evals.sitting.exam_partners import OPENING
 from evals.sitting.sitting import Sitting
 from evals.stats.intervals import estimate, tabulate
 from pipeline.core.files import write_whole
-from pipeline.core.schema import Task, Turn
+from pipeline.core.schema import Message, Task, Turn
 from pipeline.datasets.first_acts import act_of
 from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.engines.weights import weights_id
@@ -81,8 +81,8 @@ async def after(sitting: Sitting, task: Task) -> list[tuple[str, str, float]]:
     return hits
 
 
-def _seen(sitting: Sitting, task: Task, turns: Sequence[Turn]) -> list[dict[str, str]]:
-    return view(task, OPENING, turns, "student", sitting.prompts)  # type: ignore[return-value]
+def _seen(sitting: Sitting, task: Task, turns: Sequence[Turn]) -> list[Message]:
+    return view(task, OPENING, turns, "student", sitting.prompts)
 
 
 def _fits(task: Task, turns: Sequence[Turn], left: frozenset[Option]) -> Iterator[float]:

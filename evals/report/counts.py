@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator
-from itertools import starmap
 from pathlib import Path
 from typing import NamedTuple
 
@@ -241,7 +240,8 @@ def _commits(kind: Kind) -> Callable[[Seen], bool]:
 def _rows(file: Path) -> Iterator[DatasetRow]:
     there = [name for name in DatasetRow._fields if name in parquet.read_schema(file).names]
     table = parquet.read_table(file, columns=there)
-    return starmap(DatasetRow, zip(*(table[name].to_pylist() for name in there), strict=True))
+    columns = zip(*(table[name].to_pylist() for name in there), strict=True)
+    return (DatasetRow(**dict(zip(there, values, strict=True))) for values in columns)
 
 
 def _share(dialogues: Iterable[Seen], test: Callable[[Seen], bool]) -> Json:

@@ -238,7 +238,10 @@ def train(
     if start is None:
         tokenizer, model = world.untrained()
     else:
-        tokenizer, model = PreTrainedTokenizerFast.from_pretrained(start), LlamaForCausalLM.from_pretrained(start)
+        tokenizer, model = (
+            PreTrainedTokenizerFast.from_pretrained(start),
+            LlamaForCausalLM.from_pretrained(start, dtype=torch.float32),
+        )
     model.train()
     model.to(torch.device(device))  # type: ignore[arg-type]
     optimizers = optimizers_of(model, rate)

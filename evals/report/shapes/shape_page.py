@@ -11,6 +11,7 @@ import argparse
 import json
 import random
 from pathlib import Path
+from typing import Literal
 
 from evals.report.rendering import environment
 from evals.report.shapes.shape_figure import KEY, LEFT, STANDS, marked, shape_figure
@@ -23,7 +24,7 @@ from pipeline.core.schema import Json
 from pipeline.runs.directory import experiment_of
 
 # Of each primary contrast, by its metric: on which side of 0 the claim has it.
-DIRECTIONS = {"open_question": 1, "closed_question": 1, "repeated_attempt": -1}
+DIRECTIONS: dict[str, Literal[1, -1]] = {"open_question": 1, "closed_question": 1, "repeated_attempt": -1}
 PARTNER = {"solo": "symmetric", "blind": "symmetric", "sham": "symmetric", "volunteer": "facts", "jigsaw": "facts"}
 
 
@@ -153,8 +154,12 @@ def main() -> None:
     options = parser.parse_args()
     options.page.parent.mkdir(parents=True, exist_ok=True)
     picture = options.page.with_suffix(".svg")
+    try:
+        text = page(options.run, options.shuffled, picture.name)
+    except ConfigError as error:
+        raise SystemExit(str(error)) from None
+    write_whole(options.page, text)
     write_whole(picture, shape_figure(_report(options.run)["shapes"]) + "\n")
-    write_whole(options.page, page(options.run, options.shuffled, picture.name))
     print(f"{options.page}\n{picture}")
 
 
