@@ -123,7 +123,7 @@ def test_the_figure_has_every_row_and_every_number():
     assert all(word in text for word in ("facts", "solo", "+0.25*", "asks")) and shape_figure(None) == ""
 
 
-def test_the_shipped_config_has_the_shapes_and_their_controls_and_names_its_contrasts():
+def test_the_shipped_config_has_all_shapes_their_controls_and_named_contrasts():
     made = load(CONFIGS / "shapes.yaml")
     arms = "solo symmetric blind sham verifier answer key facts volunteer jigsaw misled".split()
     for arm in arms:
