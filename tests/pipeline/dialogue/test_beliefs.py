@@ -28,9 +28,7 @@ class WholeTurns:
         (["the attic", "the kitchen", "in the cellar"], "", 1 / 3),
         (["12", "12", "012"], "12", 2 / 3),  # numbers are counted as they are written
         (["", "", "Omar"], "", 2 / 3),  # most could not be read
-        (["12", "12", "", "", "7"], "12", 2 / 3),  # of those that could
-        (["12", "", "7"], "12", 1 / 2),
-        (["", "", "12", "12"], "12", 1),
+        (["12", "", "7"], "", 1 / 3),  # "I cannot tell" is a sample of being unsure
     ],
 )
 def test_the_same_name_in_other_words_is_one_answer(said, answer, share):
