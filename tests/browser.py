@@ -31,6 +31,7 @@ class Browser:
 
     def __init__(self, loop: asyncio.AbstractEventLoop, socket: aiohttp.ClientWebSocketResponse):
         self.loop, self.socket, self.sent = loop, socket, 0
+        self.loads = 0  # pages
         self.said: list[str] = []  # refusals of the page's policy, and errors of its scripts
 
     def do(self, method: str, **params: Any) -> dict[str, Any]:
@@ -48,6 +49,8 @@ class Browser:
         return message
 
     def _note(self, message: dict[str, Any]) -> None:
+        if message.get("method") == "Page.loadEventFired":
+            self.loads += 1
         if message.get("method") == "Log.entryAdded":
             self.said.append(message["params"]["entry"]["text"])
         if message.get("method") == "Runtime.exceptionThrown":
@@ -55,12 +58,14 @@ class Browser:
 
     def open(self, address: str) -> None:
         """Go there, and wait until it is loaded."""
+        before = self.loads
         self.do("Page.navigate", url=address)
-        self.loaded()
+        self.loaded(before)
 
-    def loaded(self) -> None:
-        while (message := self._next()).get("method") != "Page.loadEventFired":
-            self._note(message)
+    def loaded(self, before: int) -> None:
+        """Wait for a page more than there were: it may have come while a command was answered."""
+        while self.loads == before:
+            self._note(self._next())
 
     def js(self, expression: str) -> Any:
         """The value of an expression in the page."""
@@ -70,18 +75,20 @@ class Browser:
 
     def type(self, text: str, loads: bool = False) -> None:
         """Press keys; `loads` waits for the page that the last of them opens."""
+        before = self.loads
         for key in [text] if text in ("Enter", "Escape") else text:
             said = "\r" if key == "Enter" else key if len(key) == 1 else ""
             code = {"Enter": 13, "Escape": 27}.get(key, 0)
             self.do("Input.dispatchKeyEvent", type="keyDown", key=key, text=said, windowsVirtualKeyCode=code)
             self.do("Input.dispatchKeyEvent", type="keyUp", key=key, windowsVirtualKeyCode=code)
         if loads:
-            self.loaded()
+            self.loaded(before)
 
     def click(self, selector: str) -> None:
         """On a link or button that opens a page."""
+        before = self.loads
         self.js(f"document.querySelector({json.dumps(selector)}).click()")
-        self.loaded()
+        self.loaded(before)
 
     def size(self, width: int, height: int = 900, dark: bool = False) -> None:
         metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}

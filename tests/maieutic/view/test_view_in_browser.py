@@ -63,8 +63,9 @@ def test_a_filter_that_is_chosen_is_shown_at_once(seen: Seen) -> None:
     assert "asking=missed" in page.js("location.search")
     assert "should have asked" in page.js("document.querySelector('ol.talks').innerText")
     page.js("document.querySelector('select[name=outcome]').value = 'wrong'")
+    before = page.loads
     page.js("document.querySelector('select[name=outcome]').dispatchEvent(new Event('change', {bubbles: true}))")
-    page.loaded()
+    page.loaded(before)
     assert "asking=missed" in page.js("location.search") and "outcome=wrong" in page.js("location.search")
 
 
