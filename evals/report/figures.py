@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import matplotlib
@@ -218,6 +219,18 @@ def _value_of(axes: Axes, y: int, row: Json) -> None:
     if value["low"] is not None and value["high"] is not None:
         axes.plot([value["low"], value["high"]], [y, y], color=colour, linewidth=2, solid_capstyle="butt", zorder=2)
     axes.plot(value["value"], y, "o", color=colour, markersize=7, markeredgecolor="white", zorder=3)
+
+
+def as_table(axes: Axes, columns: Sequence[str], rows: Sequence[str], fontsize: float) -> None:
+    """A heat map's axes as a table: headings above, white space between cells, no frame."""
+    axes.set_xticks(range(len(columns)), columns, fontsize=fontsize, color=INK)
+    axes.tick_params(axis="x", top=True, bottom=False, labeltop=True, labelbottom=False, length=0)
+    axes.set_yticks(range(len(rows)), rows)
+    axes.set_xticks([x + 0.5 for x in range(len(columns) - 1)], minor=True)
+    axes.set_yticks([y + 0.5 for y in range(len(rows) - 1)], minor=True)
+    axes.grid(which="minor", color=LINE, linewidth=1)
+    axes.tick_params(which="minor", length=0)
+    axes.spines[:].set_visible(False)
 
 
 def svg(figure: Figure) -> str:

@@ -21,7 +21,7 @@ from rich.table import Table
 
 from evals.metrics.catalog import Catalog
 from evals.metrics.metric import SignedSum
-from evals.report.figures import ACCENT, INK, LINE, MUTED, SECOND, STYLE, svg
+from evals.report.figures import ACCENT, INK, MUTED, SECOND, STYLE, as_table, svg
 from evals.stats.contrasts import contrast, holm
 from evals.stats.intervals import Tables, estimate
 from evals.stats.number_format import interval, number
@@ -101,24 +101,17 @@ def transfer_figure(block: Json | None) -> str:
     colours = LinearSegmentedColormap.from_list("transfer", [SECOND, "#ffffff", ACCENT]).with_extremes(bad="#f1f3f6")
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(1.9 + 1.5 * len(columns), 1.3 + 0.5 * len(rows)), layout="constrained")
-        condition = figure.subplots()
-        condition.imshow(values, cmap=colours, vmin=-STRONGEST, vmax=STRONGEST, aspect="auto")
+        axes = figure.subplots()
+        axes.imshow(values, cmap=colours, vmin=-STRONGEST, vmax=STRONGEST, aspect="auto")
         for y, row in enumerate(rows.values()):
             for x, cell in enumerate(row.values()):
                 dark = abs(cell["value"] or 0.0) > 0.75 * STRONGEST
                 look: Any = {"ha": "center", "va": "center", "color": "white" if dark else INK}
-                condition.text(x, y - 0.14, marked(cell), fontweight="bold" if cell["apart"] else "normal", **look)
+                axes.text(x, y - 0.14, marked(cell), fontweight="bold" if cell["apart"] else "normal", **look)
                 if cell["low"] is not None and cell["high"] is not None:
-                    condition.text(x, y + 0.22, interval(cell, 2, True), fontsize=8, **look)
+                    axes.text(x, y + 0.22, interval(cell, 2, True), fontsize=8, **look)
         named = [metric.replace("@", "\n@") for metric in columns.values()]
         headings = [f"{textwrap.fill(column, 18)}\n{name}" for column, name in zip(columns, named, strict=True)]
-        condition.set_xticks(range(len(columns)), headings, fontsize=8.5, color=INK)
-        condition.tick_params(axis="x", top=True, bottom=False, labeltop=True, labelbottom=False, length=0)
-        condition.set_yticks(range(len(rows)), list(rows))
-        condition.set_xticks([x + 0.5 for x in range(len(columns) - 1)], minor=True)
-        condition.set_yticks([y + 0.5 for y in range(len(rows) - 1)], minor=True)
-        condition.grid(which="minor", color=LINE, linewidth=1)
-        condition.tick_params(which="minor", length=0)
-        condition.spines[:].set_visible(False)
-        condition.set_ylabel("trained on", color=MUTED)
+        as_table(axes, headings, list(rows), fontsize=8.5)
+        axes.set_ylabel("trained on", color=MUTED)
         return svg(figure)

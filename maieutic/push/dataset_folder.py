@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import pyarrow.parquet as parquet
 from huggingface_hub import DatasetCardData
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
+from pipeline.core.card_template import card_template
 from pipeline.core.files import write_whole
 from pipeline.datasets.card import knows
 from pipeline.datasets.formats import A_ROW, FORMATS
@@ -37,7 +37,7 @@ def write_dataset(experiment: Experiment, repository: str, licences: list[str], 
     for name in experiment.conditions:
         shutil.copytree(experiment.run / "datasets" / name, folder / name, ignore=shutil.ignore_patterns(".*"))
     configs = [config for name in experiment.conditions for config in _configs(experiment, name, folder / name)]
-    body = template("dataset.md.j2").render(
+    body = card_template("maieutic.push", "dataset.md.j2").render(
         experiment=experiment,
         repository=repository,
         model=without_place(experiment.student.model),
@@ -81,15 +81,3 @@ def _metadata(experiment: Experiment, configs: list[Config], licences: list[str]
             for config in configs
         ],
     )
-
-
-def template(name: str) -> Template:
-    """One of push's cards."""
-    return Environment(
-        loader=PackageLoader("maieutic.push"),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,
-    ).get_template(name)

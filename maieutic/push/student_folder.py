@@ -15,8 +15,8 @@ from huggingface_hub import ModelCard, ModelCardData
 from evals.exams.registry import catalog_of
 from evals.report.report_page import is_shown
 from evals.report.summary_types import ConditionSummary, Measured, Summary
-from maieutic.push.dataset_folder import template
 from maieutic.push.may_be_pushed import Student
+from pipeline.core.card_template import card_template
 from pipeline.core.files import write_whole
 from pipeline.engines.weights import EMBEDDED, SMOLLM2
 from pipeline.experiment.experiment import Experiment
@@ -38,7 +38,7 @@ def write_students(experiment: Experiment, students: Sequence[Student], reposito
         shutil.copytree(experiment.base, folder / "warmup" / "base")
     names = list(dict.fromkeys(student.cell.condition_name for student in students))
     first = students[0].cell
-    body = template("students.md.j2").render(
+    body = card_template("maieutic.push", "students.md.j2").render(
         experiment=experiment,
         repository=repository,
         model=without_place(experiment.student.model),
@@ -67,7 +67,7 @@ def _write_adapter(student: Student, folder: Path, repository: str, summary: Sum
         values = json.loads((folder / file).read_text(encoding="utf-8")) | own
         write_whole(folder / file, json.dumps(values_without_places(values), indent=1) + "\n")
     record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
-    more = template("student.md.j2").render(
+    more = card_template("maieutic.push", "student.md.j2").render(
         cell=cell,
         repository=repository,
         exams=exam_table(cell.experiment, summary, [cell.condition_name]),

@@ -9,9 +9,9 @@ from what was run. The text around it is templates/card.md.j2.
 from __future__ import annotations
 
 from huggingface_hub import DatasetCard, DatasetCardData
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from pipeline.building.turn_values import has_turn_values
+from pipeline.core.card_template import card_template
 from pipeline.core.schema import Message, digest
 from pipeline.core.shown_text import cut
 from pipeline.datasets.card_figures import audit, counts, rates
@@ -39,7 +39,7 @@ def card(survey: Survey, rows: dict[Format, int]) -> str:
     rule, licence = LEARNING_RULES[condition.method], experiment.source.licence
     learned = records_of(survey, rule.format)
     first = survey.read(learned[0].place) if learned else None
-    body = _template().render(
+    body = card_template("pipeline", "card.md.j2").render(
         experiment=experiment,
         name=name,
         condition=condition,
@@ -71,17 +71,6 @@ def card(survey: Survey, rows: dict[Format, int]) -> str:
         model=without_place(experiment.student.model),
     )
     return str(DatasetCard(f"---\n{_metadata(survey, rows).to_yaml()}\n---\n\n{body}"))
-
-
-def _template() -> Template:
-    return Environment(
-        loader=PackageLoader("pipeline"),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,
-    ).get_template("card.md.j2")
 
 
 def _metadata(survey: Survey, rows: dict[Format, int]) -> DatasetCardData:

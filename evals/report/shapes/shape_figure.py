@@ -9,7 +9,7 @@ import matplotlib
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
-from evals.report.figures import ACCENT, INK, LINE, MUTED, SECOND, STYLE, svg
+from evals.report.figures import ACCENT, INK, MUTED, SECOND, STYLE, as_table, svg
 from evals.stats.number_format import interval, number
 from pipeline.core.schema import Json
 
@@ -48,14 +48,7 @@ def shape_figure(block: Json | None) -> str:
                 axes.text(x, y - 0.15, marked(cell), fontsize=9.5, fontweight=weight, **look)
                 axes.text(x, y + 0.24, interval(cell["found"], 2, True), fontsize=6.8, **look)
         headings = [f"{textwrap.fill(heading, 15)}\n{_broken(metric)}" for heading, metric in columns.items()]
-        axes.set_xticks(range(len(columns)), headings, fontsize=7.5, color=INK)
-        axes.tick_params(axis="x", top=True, bottom=False, labeltop=True, labelbottom=False, length=0)
-        axes.set_yticks(range(len(rows)), list(rows))
-        axes.set_xticks([x + 0.5 for x in range(len(columns) - 1)], minor=True)
-        axes.set_yticks([y + 0.5 for y in range(len(rows) - 1)], minor=True)
-        axes.grid(which="minor", color=LINE, linewidth=1)
-        axes.tick_params(which="minor", length=0)
-        axes.spines[:].set_visible(False)
+        as_table(axes, headings, list(rows), fontsize=7.5)
         axes.set_ylabel("learned with", color=MUTED)
         axes.set_xlabel(KEY, fontsize=8, color=MUTED)
         return svg(figure)
