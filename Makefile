@@ -10,14 +10,24 @@ PYTEST_WORKERS ?= auto
 env: .venv/installed
 
 # torch first: what follows then finds it there, and takes no other build.
-.venv/installed: pyproject.toml setup.py constraints.txt
+define install
 	@echo "Installing into .venv; this takes some minutes, once."
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch==2.13.0
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[test,docs]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.$(1)'
+endef
+EXTRAS := [test,docs]
+
+.venv/installed: pyproject.toml setup.py constraints.txt
+	$(call install,$(EXTRAS))
+	touch .venv/ready $@
+
+# What experiments need, without the tools of who works on the code.
+.venv/ready: pyproject.toml setup.py constraints.txt
+	$(call install)
 	touch $@
 
-demo: env
+demo: .venv/ready
 	$(BIN)/maieutic run configs/quickstart.yaml
 
 # A real pretrained model; where its wheel is missing, the first line says what to install.

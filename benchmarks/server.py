@@ -1,4 +1,4 @@
-"""A server of the OpenAI chat protocol that thinks for a fixed time and says the same words to everybody.
+"""A server of the OpenAI chat protocol that thinks for a fixed time and asks one question after another.
 
 python -m benchmarks.server LATENCY     # seconds; prints its port on loopback
 """
@@ -6,6 +6,7 @@ python -m benchmarks.server LATENCY     # seconds; prints its port on loopback
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import resource
 import subprocess
@@ -16,22 +17,25 @@ from pathlib import Path
 
 from aiohttp import web
 
-ANSWER = json.dumps(
-    {
-        "id": "chatcmpl-0",
-        "object": "chat.completion",
-        "created": 0,
-        "model": "any",
-        "choices": [
-            {
-                "index": 0,
-                "message": {"role": "assistant", "content": "What do you think?"},
-                "finish_reason": "stop",
-            }
-        ],
-        "usage": {"completion_tokens": 5, "prompt_tokens": 50, "total_tokens": 55},
-    }
-)
+# None asks for a fact of a task, so that any partner has the same to say; several, so that each turn has to be read.
+QUESTIONS = ("What do you think?", "Why is that so?", "What comes next?", "Where do we begin?", "Is there more to it?")
+
+
+def _answer(text: str) -> str:
+    message = {"role": "assistant", "content": text}
+    return json.dumps(
+        {
+            "id": "chatcmpl-0",
+            "object": "chat.completion",
+            "created": 0,
+            "model": "any",
+            "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+            "usage": {"completion_tokens": 5, "prompt_tokens": 50, "total_tokens": 55},
+        }
+    )
+
+
+ANSWERS = [_answer(text) for text in QUESTIONS]
 
 
 @contextmanager
@@ -52,10 +56,12 @@ def serving(latency: float) -> Iterator[str]:
 
 
 async def main(latency: float) -> None:
+    answers = itertools.cycle(ANSWERS)
+
     async def answer(request: web.Request) -> web.Response:
         await request.read()
         await asyncio.sleep(latency)
-        return web.Response(text=ANSWER, content_type="application/json")
+        return web.Response(text=next(answers), content_type="application/json")
 
     app = web.Application()
     app.router.add_post("/v1/chat/completions", answer)

@@ -48,7 +48,7 @@ Run = dict[str, float]
 
 def quickstart(folder: str) -> Experiment:
     """One condition and seed of the quickstart, its dialogues made and exported."""
-    whole = load(ROOT / "configs" / "quickstart.yaml")
+    whole = load(ROOT / "configs" / "quickstart_full.yaml")
     experiment = whole.model_copy(
         update={
             "out": f"{folder}/run", "seeds": (SEED,), "compare": None,

@@ -19,16 +19,16 @@ from rich.table import Table
 from maieutic.estimate import Played, estimate_table, measured_in_words, rate_of, stages
 from maieutic.planned_cost import PlannedCost, cost
 from maieutic.show_memory import memory_lines
+from maieutic.show_views import print_view
 from pipeline.building.build import PlannedDialogue, planned_dialogues, play_planned
 from pipeline.building.soundness import Soundness
 from pipeline.core.errors import ConfigError
-from pipeline.core.schema import Message, Task
+from pipeline.core.schema import Task
 from pipeline.dialogue.casting import Casting
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.records import Dialogue, Failure
 from pipeline.knowledge.view import script_view, view
-from pipeline.prompts.prompts import CLOSED_PROMPTS, Prompts
 from pipeline.runs.progress import console, say
 from pipeline.sandbox.checks import can_run, failing
 from pipeline.tasks.loading import load_dialogues, load_tasks
@@ -113,31 +113,21 @@ def _print(experiment: Experiment, condition_name: str, record: Dialogue | Failu
     say(f"task {task.id}, {task.specification}, gold answer {task.answer}; ended by {record.stop}")
     if condition.row.one_writer:
         words = experiment.partner_prompts(condition)
-        _print_view("the one writer", words, script_view(task, condition, words))
+        print_view("the one writer", words, script_view(task, condition, words))
         for turn in record.turns:
             say(f"  {turn.party}: {turn.text}")
         return
     if condition.memory != "none":
         say(f"Above the question it will read what it remembers of {condition.remembers}; nothing is remembered yet.")
     words = experiment.sampling_prompts(condition)
-    _print_view("the student", words, view(task, condition, record.turns, "student", words))
+    print_view("the student", words, view(task, condition, record.turns, "student", words))
     if condition.row.partner is None:
         say("There is no partner: what answers is content-free.")
     elif condition.voice == "human":
         say("The partner is a person, who read no prompt of ours.")
     else:
         words = experiment.partner_prompts(condition)
-        _print_view("the partner", words, view(task, condition, record.turns, "partner", words))
-
-
-def _print_view(who: str, prompts: Prompts, messages: list[Message]) -> None:
-    named = "" if prompts == CLOSED_PROMPTS else f" ({prompts.says})"
-    console.print(f"[bold]As {who} sees it{named}[/]")
-    for message in messages:
-        first, *rest = message["content"].split("\n")
-        say(f"  {message['role']:>9}  {first}")
-        for line in rest:
-            say(f"  {'':>9}  {line}")
+        print_view("the partner", words, view(task, condition, record.turns, "partner", words))
 
 
 def _print_soundness(experiment: Experiment, trials: dict[str, Trial]) -> None:

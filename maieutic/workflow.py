@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from maieutic.show_views import first_look
 from pipeline.building.failures import whole_before_others
 from pipeline.building.rounds import branch_round, build_round, due_rounds, groups, needs_training_first
 from pipeline.datasets.export import ExportReport, export
@@ -77,7 +78,8 @@ def make_rounds(experiment: Experiment, training: bool) -> None:
 
                 cluster.build_round(experiment, group, round)
             else:
-                asyncio.run(build_round(experiment, group, round))
+                begins = training and not any(experiment.run.glob("dialogues/*.jsonl"))
+                asyncio.run(build_round(experiment, group, round, look=first_look if begins else None))
             asyncio.run(branch_round(experiment, group, round))
             select(experiment, group)
             if training:

@@ -8,18 +8,27 @@ import os
 import shutil
 import tempfile
 from functools import lru_cache
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from safetensors import SafetensorError
-from transformers import Trainer
 
+from pipeline.core.schema import digest
+from pipeline.datasets.rows import Row
+from pipeline.engines.weights import weights_id
 from pipeline.experiment.cell import Cell
 from pipeline.runs.directory import adapter_path
 from training.model_card import fill_card
 
+if TYPE_CHECKING:  # heavy, and whether an adapter is there is asked without it
+    from transformers import Trainer
+
 RECORD = "training.json"
 WEIGHTS = "adapter_model.safetensors"
+# No row is ever cut to max_length; the others say when a training is saved and where it is shown.
+NO_MATTER = {"max_length", "save_steps", "report_to"}
+PACKAGES = ("torch", "transformers", "trl", "peft")
 
 
 def save(trainer: Trainer, cell: Cell, record: dict[str, Any]) -> None:
@@ -42,6 +51,23 @@ def save(trainer: Trainer, cell: Cell, record: dict[str, Any]) -> None:
     os.rename(temporary, out)
     for left in out.parent.glob(f".{out.name}.*"):
         shutil.rmtree(left)
+
+
+def made_from(cell: Cell, rows: list[Row], start: Path | None) -> dict[str, Any]:
+    """What an adapter depends on: where these are equal, it is there already."""
+    experiment = cell.experiment
+    return {
+        "condition_name": cell.condition_name,
+        "method": cell.condition.method,
+        "seed": cell.seed,
+        "round": cell.round,
+        "model": experiment.student.model,
+        "model_hash": weights_id(experiment.base),
+        "start": "" if start is None else file_hash(start / WEIGHTS),
+        "data_hash": digest(rows),
+        "training": experiment.training.model_dump(exclude=NO_MATTER),
+        "versions": {name: version(name) for name in PACKAGES},
+    }
 
 
 def is_done(out: Path, made_from: dict[str, Any]) -> bool:

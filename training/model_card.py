@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from huggingface_hub import ModelCard
-
 from pipeline.engines.weights import weights_at
 from pipeline.experiment.cell import Cell
 
@@ -43,6 +41,8 @@ def fill_card(file: Path, cell: Cell, record: dict[str, Any], repository: str = 
 
     `repository` is where the adapter is pushed to, in CONDITION/seed-N; `more` are sections for its end.
     """
+    from huggingface_hub import ModelCard  # heavy, and whether an adapter is there is asked without it
+
     card, model, condition = ModelCard.load(file), cell.experiment.student.model, cell.condition
     warm, named_here = cell.experiment.student.warmup is not None, weights_at(model) != model
     is_folder = Path(weights_at(model)).is_dir()

@@ -11,7 +11,6 @@ was killed, or whose engine failed, goes on from its newest checkpoint (training
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -27,24 +26,22 @@ from transformers import (
 )
 from transformers.utils import logging as hf_logging
 
-from pipeline.core.errors import ConfigError, MaieuticError
-from pipeline.core.schema import digest
-from pipeline.datasets.dataset_files import read_rows
 from pipeline.datasets.rows import Row
 from pipeline.engines.model import EngineDown, EngineError
 from pipeline.engines.transformers import end_tokens, load_tokenizer
-from pipeline.engines.weights import weights_at, weights_id
+from pipeline.engines.weights import weights_at
 from pipeline.experiment.cell import Cell
 from pipeline.knowledge.condition import ONLINE, Method
 from pipeline.runs.directory import adapter_path
 from pipeline.runs.progress import StageProgress, say, stage
-from training.adapter import WEIGHTS, file_hash, is_done, save
+from training.adapter import is_done, made_from, save
 from training.checkpoints import Checkpoints, newest
-from training.inputs.dealt import dealt
-from training.inputs.job import NothingToTrain, PreparedTrainer, TrainingJob, checkpoints_of, in_bf16
+from training.inputs.job import PreparedTrainer, TrainingJob, checkpoints_of, in_bf16
 from training.inputs.masks import RowTooLong, require_end
+from training.inputs.student_rows import student_rows
+from training.inputs.untrained import Interrupted
 from training.online.grpo import grpo_trainer
-from training.tracking import Tracking
+from training.track_training import Tracking
 from training.trainers.dpo import dpo_trainer
 from training.trainers.kto import kto_trainer
 from training.trainers.sft import sft_trainer
@@ -61,13 +58,6 @@ TRAINERS: dict[Method, Callable[[TrainingJob, list[Row]], PreparedTrainer]] = {
     "grpo_next": grpo_trainer,
     "grpo_step": grpo_trainer,
 }
-# No row is ever cut to max_length; the others say when a training is saved and where it is shown.
-NO_MATTER = {"max_length", "save_steps", "report_to"}
-PACKAGES = ("torch", "transformers", "trl", "peft")
-
-
-class Interrupted(MaieuticError, RuntimeError):
-    """An engine failed while a student played; its checkpoint stays, and the same training goes on from it."""
 
 
 def train(cell: Cell, start: Path | None = None) -> Path:
@@ -78,12 +68,12 @@ def train(cell: Cell, start: Path | None = None) -> Path:
     rows, RowTooLong or TemplateError (training.inputs.masks) naming the row, RunError without a dataset,
     ConfigError for settings that do not fit, Interrupted where an engine failed and kept failing.
     """
-    rows, out = _rows(cell), adapter_path(cell)
-    made_from = _made_from(cell, rows, start)
-    if is_done(out, made_from):
+    rows, out = student_rows(cell), adapter_path(cell)
+    origin = made_from(cell, rows, start)
+    if is_done(out, origin):
         return out
-    prepared, checkpoint = _prepare(cell, rows, start), newest(checkpoints_of(cell), made_from)
-    trainer, checkpoints = prepared.trainer, Checkpoints(prepared, made_from, _steps_between(cell))
+    prepared, checkpoint = _prepare(cell, rows, start), newest(checkpoints_of(cell), origin)
+    trainer, checkpoints = prepared.trainer, Checkpoints(prepared, origin, _steps_between(cell))
     tracking = Tracking(cell)
     if checkpoint is not None:
         checkpoints.resume(checkpoint)
@@ -103,7 +93,7 @@ def train(cell: Cell, start: Path | None = None) -> Path:
         tracking.close()
         prepared.close()
     if trainer.is_world_process_zero():
-        record = made_from | {
+        record = origin | {
             "rows": len(rows),
             "sequences": prepared.sequences,
             "optimizer_steps": trainer.state.global_step,
@@ -132,23 +122,6 @@ def _prepare(cell: Cell, rows: list[Row], start: Path | None) -> PreparedTrainer
 def _steps_between(cell: Cell) -> int:
     """Steps from one checkpoint to the next: one where playing a step takes long, and hangs on engines."""
     return 1 if cell.condition.method in ONLINE else cell.experiment.training.save_steps
-
-
-def _made_from(cell: Cell, rows: list[Row], start: Path | None) -> dict[str, Any]:
-    """What an adapter depends on: where these are equal, it is there already."""
-    experiment = cell.experiment
-    return {
-        "condition_name": cell.condition_name,
-        "method": cell.condition.method,
-        "seed": cell.seed,
-        "round": cell.round,
-        "model": experiment.student.model,
-        "model_hash": weights_id(experiment.base),
-        "start": "" if start is None else file_hash(start / WEIGHTS),
-        "data_hash": digest(rows),
-        "training": experiment.training.model_dump(exclude=NO_MATTER),
-        "versions": {name: version(name) for name in PACKAGES},
-    }
 
 
 def _open_job(cell: Cell, start: Path | None) -> TrainingJob:
@@ -185,27 +158,6 @@ def _score(prepared: PreparedTrainer) -> dict[str, Any]:
         return {}
     scores = prepared.trainer.evaluate()
     return {"held_out": {"pairs": len(prepared.held_out), "accuracy": scores["eval_rewards/accuracies"]}}
-
-
-def _rows(cell: Cell) -> list[Row]:
-    """The rows of the cell's dataset, in the order of their ids."""
-    if (regime := cell.experiment.regime_of(cell.condition_name)) == "shuffled":
-        if not (rows := dealt(cell)):
-            raise NothingToTrain(f"{cell}, round {cell.round}: it kept no rows")
-        return rows
-    everything = read_rows(cell.experiment, cell.condition_name)
-    rows = [row for row in everything if (row["seed"], row["round"]) == (cell.seed, cell.round)]
-    if regime == "matched":
-        if any("matched" not in row for row in rows):
-            raise ConfigError(
-                f"regime: 'matched', but the dataset of {cell.condition_name!r} is not matched with the "
-                "others. Run pipeline.datasets.matching.mark_matched once all conditions are exported."
-            )
-        rows = [row for row in rows if row["matched"]]
-    if not rows:
-        raise NothingToTrain(f"{cell}, round {cell.round}: no rows among {len(everything)} of all seeds")
-    often = [row for row in rows for _ in range(row.get("times", 1))]
-    return sorted(often, key=lambda row: row["id"])
 
 
 class _Progress(TrainerCallback):

@@ -11,9 +11,9 @@ from pipeline.experiment.cell import cells
 from pipeline.experiment.experiment import Experiment
 from pipeline.runs.directory import adapter_path, newest_adapter
 from pipeline.runs.progress import say, seconds
-from training.adapter import RECORD
-from training.inputs.job import NothingToTrain
-from training.student import Interrupted, train
+from training.adapter import RECORD, is_done, made_from
+from training.inputs.student_rows import student_rows
+from training.inputs.untrained import Interrupted, NothingToTrain
 
 
 def train_round(experiment: Experiment, group: list[str], round: int) -> None:
@@ -24,10 +24,14 @@ def train_round(experiment: Experiment, group: list[str], round: int) -> None:
     """
     interrupted: list[Interrupted] = []
     for cell in cells(experiment, group, round):
-        label, there = cell.label("train"), adapter_path(cell) / RECORD
-        before = there.read_text(encoding="utf-8") if there.is_file() else ""
+        label, start = cell.label("train"), newest_adapter(cell.in_round(round - 1))
         try:
-            adapter = train(cell, newest_adapter(cell.in_round(round - 1)))
+            if is_done(adapter_path(cell), made_from(cell, student_rows(cell), start)):
+                say(f"{label}: there already")
+                continue
+            from training.student import train  # heavy: TRL
+
+            adapter = train(cell, start)
         except NothingToTrain as error:
             say(f"{label}: left untrained. {error}")
             continue
@@ -35,14 +39,10 @@ def train_round(experiment: Experiment, group: list[str], round: int) -> None:
             say(str(error))
             interrupted.append(error)
             continue
-        after = (adapter / RECORD).read_text(encoding="utf-8")
-        record = json.loads(after)
-        if after == before:  # a training anew takes other seconds; times of files follow a clock that may be set
-            say(f"{label}: there already")
-        else:
-            say(
-                f"{label}: {record['rows']} rows, {record['optimizer_steps']} steps, "
-                f"{record['trained_tokens']} tokens, {seconds(record['seconds'])}"
-            )
+        record = json.loads((adapter / RECORD).read_text(encoding="utf-8"))
+        say(
+            f"{label}: {record['rows']} rows, {record['optimizer_steps']} steps, "
+            f"{record['trained_tokens']} tokens, {seconds(record['seconds'])}"
+        )
     if interrupted:
         raise Interrupted("\n".join(map(str, interrupted)))

@@ -4,14 +4,17 @@ Where a base fails for lack of understanding, an exam says nothing of its dispos
 any condition, full tasks that it answers in its first turn, and underspecified ones that it answers once a partner has
 told all that is missing, one fact a turn. The turns before are no part of the loss, and show no act that an exam
 counts: the student neither asks, nor guesses, nor agrees. So it is not taught to ask, and the prior of asking may
-stay where it was; what the sampling prompt does is kept by rows of its own (training/kept_turns.py). The adapter is
-merged into an ordinary directory, RUN/warmup/base, which is every later stage's base.
+stay where it was; what the sampling prompt does is kept by rows of its own (training/kept_turns.py). Of hidden
+items there are rows that show how every kind of answer is used, too, and rows that plant how often it asks under the
+sampling prompt (training/hidden_item/ways.py). The adapter is merged into an ordinary directory, RUN/warmup/base, which
+is every later stage's base.
 
     maieutic build configs/lookup_smollm2.yaml
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import random
@@ -24,7 +27,7 @@ import torch
 from peft import PeftModel
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from pipeline.core.schema import Task, Turn
+from pipeline.core.schema import Specification, Task, Turn
 from pipeline.datasets.dataset_files import dataset_path, write_rows
 from pipeline.datasets.rows import Row
 from pipeline.dialogue.rule_partner import WORDINGS
@@ -39,6 +42,8 @@ from pipeline.prompts.prompts import Prompts
 from pipeline.runs.progress import say, seconds
 from pipeline.tasks.loading import base_tasks
 from training.adapter import RECORD, WEIGHTS, file_hash
+from training.hidden_item.item_student import aloud
+from training.hidden_item.ways import WAYS, first_turn, used_answer
 from training.kept_turns import kept_questions
 from training.student import train
 
@@ -71,16 +76,44 @@ def warm_up(experiment: Experiment, settings: Warmup) -> Path:
 
 
 def warmup_rows(cell: Cell, settings: Warmup) -> list[Row]:
-    """A row a task. Loss is on the last turn alone. Raises what `kept_questions` raises."""
-    run = cell.experiment
-    tasks = base_tasks(run.tasks, {"full": settings.full + settings.kept, "underspecified": settings.told})
-    full, lacking = ([task for task in tasks if bool(task.missing) == lacks] for lacks in (False, True))
-    told, kept = [*full[: settings.full], *lacking], full[settings.full :]
-    own = kept_questions(run, kept, run.run / KEPT) if kept else {}
-    sampled = run.sampling_prompts(cell.condition)
-    return [_row(cell, task, _told(task), run.prompts("student")) for task in told] + [
-        _row(cell, task, [Turn(party="student", text=own.get(task.id) or worked_out(task))], sampled) for task in kept
+    """A row a task, and of those of `used` one for each way. Loss is on the last turn alone. Raises what
+    `kept_questions` raises."""
+    run, tasks = cell.experiment, _dealt(cell, settings)
+    own = kept_questions(run, tasks["kept"], run.run / KEPT) if tasks["kept"] else {}
+    plain, sampled = run.prompts("student"), run.sampling_prompts(cell.condition)
+    return [
+        *(_row(cell, task, _told(task), plain) for task in tasks["full"] + tasks["told"]),
+        *(
+            _row(cell, task, used_answer(task, i, way), plain, f"-{way}")
+            for half in ("used_full", "used_lacking")
+            for i, task in enumerate(tasks[half])
+            for way in WAYS
+        ),
+        *(
+            _row(cell, task, [Turn(party="student", text=own.get(task.id) or worked_out(task))], sampled)
+            for task in tasks["kept"]
+        ),
+        *(
+            _row(cell, task, first_turn(task, i), sampled)
+            for half in ("ways_full", "ways_lacking")
+            for i, task in enumerate(tasks[half])
+        ),
     ]
+
+
+def _dealt(cell: Cell, settings: Warmup) -> dict[str, list[Task]]:
+    """The tasks of each kind of row, none in two of them."""
+    full = {"full": settings.full, "kept": settings.kept}
+    full |= {"used_full": settings.used // 2, "ways_full": settings.ways // 2}
+    lacking = {"told": settings.told}
+    lacking |= {"used_lacking": settings.used - settings.used // 2, "ways_lacking": settings.ways - settings.ways // 2}
+    counts: dict[Specification, int] = {"full": sum(full.values()), "underspecified": sum(lacking.values())}
+    tasks = base_tasks(cell.experiment.tasks, counts)
+    dealt = dict[str, list[Task]]()
+    for kinds, lacks in ((full, False), (lacking, True)):
+        rest = iter([task for task in tasks if bool(task.missing) == lacks])
+        dealt |= {name: list(itertools.islice(rest, count)) for name, count in kinds.items()}
+    return dealt
 
 
 def _told(task: Task) -> list[Turn]:
@@ -92,10 +125,10 @@ def _told(task: Task) -> list[Turn]:
     return [*turns, Turn(party="student", text=worked_out(task))]
 
 
-def _row(cell: Cell, task: Task, turns: list[Turn], prompts: Prompts) -> Row:
+def _row(cell: Cell, task: Task, turns: list[Turn], prompts: Prompts, way: str = "") -> Row:
     messages = view(task, cell.condition, turns, "student", prompts)
     return {
-        "id": f"{NAME}-{task.id}",
+        "id": f"{NAME}-{task.id}{way}",
         "task_id": task.id,
         "seed": cell.seed,
         "round": 0,
@@ -106,7 +139,10 @@ def _row(cell: Cell, task: Task, turns: list[Turn], prompts: Prompts) -> Row:
 
 
 def worked_out(task: Task) -> str:
-    """How an expert answers it, in one turn: its steps, where the source has some."""
+    """How an expert answers it, in one turn: its steps, where the source has some. Of options it says what is known of
+    the right one; steps that name all that are left would be longer than a turn."""
+    if task.choice:
+        return f"{aloud(task.choice, {fact.value for fact in task.facts if fact.value})}The answer is {task.answer}."
     return " ".join(step.text for step in task.steps) or f"The answer is {task.answer}."
 
 

@@ -217,8 +217,8 @@ async def first_turns(sitting: Sitting) -> list[Case]:
 
     async def of_task(task: Task, scope: str) -> tuple[Hits, Hits]:
         messages = view(task, OPENING, [], "student", prompts)
-        drawn = await _said(sitting, task, await sitting.sample(messages, exams.samples, task.id, "first"))
-        best = await _said(sitting, task, [await sitting.greedy(messages)] if exams.greedy else [])
+        drawn = await said(sitting, task, await sitting.sample(messages, exams.samples, task.id, "first"))
+        best = await said(sitting, task, [await sitting.greedy(messages)] if exams.greedy else [])
         return (
             [hit for turn in drawn for hit in first_turn(task, turn, scope)],
             [hit for turn in best for hit in first_turn(task, turn, scope)],
@@ -231,7 +231,7 @@ async def first_turns(sitting: Sitting) -> list[Case]:
     return tally("asking", sampled) + tally("asking", [hit for _, hits in results for hit in hits], greedy=True)
 
 
-async def _said(sitting: Sitting, task: Task, answers: Sequence[Completion]) -> list[Turn]:
+async def said(sitting: Sitting, task: Task, answers: Sequence[Completion]) -> list[Turn]:
     """First turns as they are read: where the premise is false as a reply to who asks, with whom one can disagree."""
     turns = await sitting.turns(task, answers)
     if task.specification != "false_premise":

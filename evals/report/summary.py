@@ -169,16 +169,15 @@ def sentence(row: Json | None, between: Iterable[str] = ()) -> str:
         f"{value:+.3f} (95% interval {row['low']:+.3f} to {row['high']:+.3f}, "
         f"{row['tasks']} tasks, {row['seeds']} seeds)"
     )
+    power = ""
     if row["low"] > 0:
         verdict = f"{metric} is higher under {a} than under {b}"
     elif row["high"] < 0:
         verdict = f"{metric} is lower under {a} than under {b}"
     else:
-        verdict = (
-            f"{metric} is not shown to differ between {a} and {b}; such an experiment detects "
-            f"{row['detectable']:.3f} with 80% power"
-        )
-    return f"{verdict}: {interval}."
+        verdict = f"{metric} is not shown to differ between {a} and {b}"
+        power = f" Such an experiment detects {row['detectable']:.3f} with 80% power."
+    return f"{verdict}: {interval}.{power}"
 
 
 def _open(runs: list[Path]) -> list[Run]:

@@ -45,7 +45,7 @@ def _sample(run: ShownRun, talk: Talk, seen: Counter[str]) -> EvalSample:
     task = dialogue.task
     name = f"{talk.arm}/{task.id}" if talk.arm else task.id
     seen[name] += 1
-    messages = _chat(view(task, dialogue.condition, dialogue.turns, "student", run.experiment.prompts("student")))
+    messages = chat(view(task, dialogue.condition, dialogue.turns, "student", run.experiment.prompts("student")))
     last = next((turn.text for turn in reversed(dialogue.turns) if turn.party == "student"), "")
     return EvalSample(
         id=name,
@@ -59,7 +59,8 @@ def _sample(run: ShownRun, talk: Talk, seen: Counter[str]) -> EvalSample:
     )
 
 
-def _chat(messages: Sequence[Message]) -> list[ChatMessage]:
+def chat(messages: Sequence[Message]) -> list[ChatMessage]:
+    """Messages as inspect_ai has them."""
     return [MESSAGES[message["role"]](content=message["content"]) for message in messages]
 
 

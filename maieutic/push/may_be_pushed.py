@@ -18,6 +18,8 @@ from pipeline.experiment.cell import Cell, cells
 from pipeline.experiment.experiment import Experiment
 from pipeline.judging.violations import Kind
 from pipeline.runs.directory import newest_adapter
+from training.inputs.student_rows import student_rows
+from training.inputs.untrained import NothingToTrain
 
 STATED_BY_NOBODY = ("unknown", "other")  # what Licence.spdx is where whoever brings the tasks has to say it
 SOUND = 0.9  # of dialogues kept to what the partner may know, where partner.sound says no other share
@@ -67,12 +69,25 @@ def check_finished(experiment: Experiment, trained: Sequence[Student]) -> None:
             raise NotPushed(f"push: {run} has no dataset of condition {name!r} yet. `maieutic build` makes it.")
     if not trained:
         return
+    _check_all_trained(experiment, trained)
     for cell in cells(experiment, ["base"], experiment.rounds - 1):
         _check_examined(cell, None)
     for cell, adapter in trained:
         _check_examined(cell, adapter)
     if not (run / "report.json").is_file():
         raise NotPushed(f"push: {run} has no report.json, and so no figures for cards. Run: maieutic compare {run}")
+
+
+def _check_all_trained(experiment: Experiment, trained: Sequence[Student]) -> None:
+    there = {student.cell.key for student in trained}
+    for cell in cells(experiment, list(experiment.conditions), experiment.rounds - 1):
+        if cell.key in there:
+            continue
+        try:
+            student_rows(cell)
+        except NothingToTrain:
+            continue
+        raise NotPushed(f"push: the student of {cell} is not trained, and others are. `maieutic train` does that.")
 
 
 def _check_examined(cell: Cell, adapter: Path | None) -> None:

@@ -36,6 +36,7 @@ from pipeline.judging.moves import MOVE_NAMES
 from pipeline.knowledge.condition import LEARNING, Condition
 
 BRIEF = 300  # letters of what is no turn: an answer, an act
+FINAL = 24  # letters of an answer in a list
 LISTS = {"dialogue": "Dialogues", "exam": "Exam episodes"}
 PAIRS = {"pairs": ("dialogue", "Two conditions"), "training": ("exam", "Before and after")}
 FIELD_WORDS = {
@@ -63,7 +64,9 @@ class Pages:
             loader=PackageLoader("maieutic.view"), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
             autoescape=True,
         )  # fmt: skip
-        self.environment.filters.update(shown=visible, cut=cut, brief=lambda text: visible(text[:BRIEF]), marks=_marks)
+        self.environment.filters.update(
+            shown=visible, cut=cut, brief=lambda text: visible(text[:BRIEF]), final=_final, marks=_marks
+        )
         self.environment.globals.update(
             words={"asking": ASKING, "fields": FIELD_WORDS}, worded=self.worded, student=self.student,
             names=[run.name for run in runs],
@@ -301,6 +304,12 @@ def _parts_at(talks: Sequence[Talk]) -> int:
     while all(len(each) > same and each[same] == texts[0][same] for each in texts):
         same += 1
     return same + 1 if len(talks) > 1 else 0
+
+
+def _final(answer: str) -> str:
+    """One line, and no program whole."""
+    line = " ".join(answer.split())
+    return visible(line if len(line) <= FINAL else f"{line[: FINAL - 1]}…")
 
 
 def _marks(row: sqlite3.Row, field: str) -> str:

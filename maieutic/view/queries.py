@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 PAGE = 50  # rows on a page of a list
 MOST_PAIRS = 1_000  # on a page of an export
-MOST_PAIRS = 1_000  # on a page of an export
 FIELDS = (
     "run", "condition", "seed", "specification", "outcome", "asking", "first", "act", "violation", "leak", "luck",
     "kept", "stop", "arm",

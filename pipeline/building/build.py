@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.building.dialogue_keys import dialogue_id, stream_key
+from pipeline.building.dialogue_keys import DialogueKeys
 from pipeline.building.failures import TYPED, NoWrongAnswer, failure_of, forget_engine_errors, unreadable
 from pipeline.building.make_missing import Counts, make_missing
 from pipeline.building.soundness import Watch
@@ -36,13 +36,15 @@ class PlannedDialogue(NamedTuple):
     task: Task
     cell: Cell
     sample: int
+    key: str  # of its random streams
 
 
 def planned_dialogues(cell: Cell, tasks: Collection[Task]) -> Iterator[PlannedDialogue]:
     """The dialogues that a cell asks for, in a fixed order."""
+    keys = DialogueKeys(cell)
     for sample in range(cell.experiment.per_task(cell.condition_name)):
         for task in tasks_of(cell.experiment, cell.condition_name, tasks):
-            yield PlannedDialogue(dialogue_id(cell, task.id, sample), task, cell, sample)
+            yield PlannedDialogue(keys.id(task.id, sample), task, cell, sample, keys.stream(task.id, sample))
 
 
 def finished(run: Path, condition_name: str, shard: Shard | None = None) -> set[str]:
@@ -59,14 +61,14 @@ async def build(
     cell: Cell,
     tasks: Collection[Task],
     bad: list[BadRow],
-    cast: Cast,
+    cast: Cast | None,
     tick: Callable[[], None],
     shard: Shard | None = None,
     watch: Watch | None = None,
     most: int | None = None,
 ) -> Counts:
     """Play what is missing of one cell, or of its part in a shard, at most `most` of it; `tick` is called at each
-    dialogue's end.
+    dialogue's end. `cast` may be None where nothing is missing.
 
     Raises Stopped as `make_missing` does, and UnsoundPartner where `watch` is given and stops it.
     """
@@ -83,6 +85,7 @@ async def build(
         plans = islice((plan for plan in plans if plan.id not in ended), most)
 
     async def make(plan: PlannedDialogue) -> Dialogue | Failure:
+        assert cast is not None, f"{plan.id} is missing, and nobody is there to play it"
         record = await play_planned(plan, cast)
         if watch and isinstance(record, Dialogue):
             watch.add(record)
@@ -107,12 +110,11 @@ async def build(
 async def play_planned(plan: PlannedDialogue, cast: Cast) -> Dialogue | Failure:
     """The planned dialogue, or the failure that it ended in."""
     cell, task = plan.cell, plan.task
-    key = stream_key(cell, task.id, plan.sample)
     try:
         if cell.condition.row.believes_false_key and not task.wrong_answer:
             raise NoWrongAnswer(f"no wrong answer like {task.answer!r} could be made, and the partner would say one")
         played = await play(
-            Episode(task=task, condition=cell.condition, cast=cast, settings=cell.experiment.dialogue, key=key)
+            Episode(task=task, condition=cell.condition, cast=cast, settings=cell.experiment.dialogue, key=plan.key)
         )
     except TYPED as error:
         return failure_of(cell, plan.id, task.id, error)

@@ -6,7 +6,7 @@ maieutic build configs/quickstart.yaml
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,6 +34,8 @@ from pipeline.runs.shards import Shard
 from pipeline.sandbox.checks import can_run
 from pipeline.tasks.loading import load_dialogues, stream_tasks
 from pipeline.tasks.parsing import BadRow
+
+Look = Callable[[Experiment, Casting, Collection[Task]], Awaitable[None]]
 
 
 class Made(NamedTuple):
@@ -87,10 +89,13 @@ def needs_training_first(experiment: Experiment, group: list[str], round: int) -
     return bool(untrained)
 
 
-async def build_round(experiment: Experiment, group: list[str], round: int, shard: Shard | None = None) -> list[Made]:
+async def build_round(
+    experiment: Experiment, group: list[str], round: int, shard: Shard | None = None, look: Look | None = None
+) -> list[Made]:
     """Dialogues of one round, for every condition of the group and every seed, or a shard of them.
 
-    Raises ConfigError where the source has no task.
+    `look` comes before them, with the engines that they are made with. Raises ConfigError where the source has no
+    task.
     """
     can_run(experiment.has_code)
     if shard:
@@ -98,6 +103,8 @@ async def build_round(experiment: Experiment, group: list[str], round: int, shar
     tasks, bad = _tasks(experiment)
     casting = Casting(experiment, newest_adapter)
     casting.announce(cells(experiment, group, round - 1))
+    if look:
+        await look(experiment, casting, tasks)
     made = []
     for cell in cells(experiment, speaking(experiment, group), round):
         label, voice = cell.label("build"), cell.condition.voice
@@ -143,7 +150,8 @@ async def _build_cell(
             if left and condition.memory != "none":
                 await _remember(cell._replace(condition_name=condition.remembers), casting)
                 tasks = recall(cell, tasks)
-            cast, watch = casting.cast(cell), watch_of(cell, *dict.fromkeys((experiment.run, folder)))
+            cast = casting.cast(cell) if left else None  # opening an engine takes seconds to minutes
+            watch = watch_of(cell, *dict.fromkeys((experiment.run, folder)))
             if watch:
                 await _play_first(cell, tasks, bad, cast, shard, watch)
             with stage(cell.label("build"), _missing(cell, tasks, shard) if watch else left) as progress:
@@ -159,7 +167,7 @@ async def _build_cell(
 
 
 async def _play_first(
-    cell: Cell, tasks: Collection[Task], bad: list[BadRow], cast: Cast, shard: Shard | None, watch: Watch
+    cell: Cell, tasks: Collection[Task], bad: list[BadRow], cast: Cast | None, shard: Shard | None, watch: Watch
 ) -> None:
     """Play so many dialogues by themselves that the partner can be looked at. Raises UnsoundPartner."""
     watch.require()

@@ -10,6 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Collection, Iterable
+from operator import not_
 from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -37,9 +38,9 @@ class Fact(Record):
     public: bool = True
     ask: str = ""  # a question that asks for this fact, where the source knows one
     # Words of which one in a question asks for this fact, where the source knows them (stems, in small letters).
-    topics: tuple[str, ...] = Field(default=(), exclude_if=lambda topics: not topics)
+    topics: tuple[str, ...] = Field(default=(), exclude_if=not_)
     # What it says of the option that is asked for, in a task with options: one value of an attribute.
-    value: str = Field(default="", exclude_if=lambda value: not value)
+    value: str = Field(default="", exclude_if=not_)
 
 
 class Step(Record):
@@ -154,16 +155,16 @@ class Task(Record):
     solution: str = ""
     steps: tuple[Step, ...] = ()  # of an expert, where the source has them
     # A wrong solution that `question` shows; what was found in it is a verifier's. Not stored where there is none.
-    draft: Draft | None = Field(default=None, exclude_if=lambda draft: draft is None)
+    draft: Draft | None = Field(default=None, exclude_if=not_)
     wrong_answer: str = ""  # a plausible false key, for partners that are misled
     kind: str = ""
     stratum: str = ""
     split: str = "train"
     memories: tuple[str, ...] = ()  # what the student remembers of other tasks (pipeline/building/memory.py)
     # Of a task whose question names the options; left out of what is stored where it does not.
-    choice: Choice | None = Field(default=None, exclude_if=lambda choice: choice is None)
+    choice: Choice | None = Field(default=None, exclude_if=not_)
     # Of a task whose answer is a program; left out of what is stored where there are none.
-    tests: Tests | None = Field(default=None, exclude_if=lambda tests: tests is None)
+    tests: Tests | None = Field(default=None, exclude_if=not_)
 
     @model_validator(mode="after")
     def _facts_fit_specification(self) -> Task:
@@ -203,16 +204,14 @@ class Turn(Record):
     prompt_tokens: int = 0
     finished: bool = True  # False: cut at max_tokens
     # Before it spoke, which no other party and no reader reads; where it is kept the party itself does, and learns it.
-    reasoning: str = Field(default="", exclude_if=lambda reasoning: not reasoning)
-    keeps_reasoning: bool = Field(default=False, exclude_if=lambda keeps: not keeps)
+    reasoning: str = Field(default="", exclude_if=not_)
+    keeps_reasoning: bool = Field(default=False, exclude_if=not_)
     # Of the program that it holds, in a code task; left out of what is stored where it holds none.
-    check: ProgramCheck | None = Field(default=None, exclude_if=lambda check: check is None)
+    check: ProgramCheck | None = Field(default=None, exclude_if=not_)
     # How the partner understood a student's turn, and what the turn does by the reader of the metrics: two readers.
     # None, and not stored, where the closed reader reads it whenever it is asked.
-    heard: StudentReading | None = Field(default=None, exclude_if=lambda heard: heard is None)
-    reading: StudentReading | PartnerReading | None = Field(
-        default=None, discriminator="party", exclude_if=lambda reading: reading is None
-    )
+    heard: StudentReading | None = Field(default=None, exclude_if=not_)
+    reading: StudentReading | PartnerReading | None = Field(default=None, discriminator="party", exclude_if=not_)
 
     @property
     def own_text(self) -> str:
@@ -240,8 +239,10 @@ class Belief(Record):
 
 def digest(*parts: Any, length: int = 16) -> str:
     """A short hexadecimal hash of JSON-able parts, equal on every machine."""
-    text = json.dumps(parts, sort_keys=True, ensure_ascii=False, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:length]
+    return hashlib.sha256(_JSON.encode(parts).encode()).hexdigest()[:length]
+
+
+_JSON = json.JSONEncoder(sort_keys=True, ensure_ascii=False, default=str)
 
 
 def question_hash(question: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from pipeline.building.dialogue_keys import DialogueKeys
 from pipeline.building.turn_values import has_turn_values
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Task
@@ -124,12 +125,13 @@ def _openings(survey: Survey) -> ConditionRows:
         first = [record for record in own if not record.sample and not record.round]
         dialogues = (survey.read(record.place) for record in first)
         return ConditionRows(
-            len(first), (opening(Cell(experiment, d.condition_name, d.seed), d.task) for d in dialogues)
+            len(first), (opening(DialogueKeys(Cell(experiment, d.condition_name, d.seed)), d.task) for d in dialogues)
         )
     begin = before_steps if condition.method == "grpo_step" else opening
+    of_seeds = map(DialogueKeys, cells(experiment, [name], 0))
     return ConditionRows(
         len(experiment.seeds) * sum(1 for _ in _playable(experiment, name)),
-        (begin(cell, task) for cell in cells(experiment, [name], 0) for task in _playable(experiment, name)),
+        (begin(keys, task) for keys in of_seeds for task in _playable(experiment, name)),
     )
 
 

@@ -10,11 +10,10 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-from pipeline.building.dialogue_keys import dialogue_id
+from pipeline.building.dialogue_keys import DialogueKeys
 from pipeline.building.turn_values import answer_value, turn_value
 from pipeline.core.schema import Task, Turn, aloud
 from pipeline.dialogue.rule_partner import WORDINGS
-from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.judging.outcome import rights
 from pipeline.knowledge.briefing import privileged
@@ -140,10 +139,10 @@ def pairs(experiment: Experiment, branch: Branch, by_answer: bool) -> list[Row]:
     return list(rows.values())
 
 
-def opening(cell: Cell, task: Task, steps: int = 0) -> list[Row]:
+def opening(keys: DialogueKeys, task: Task, steps: int = 0) -> list[Row]:
     """Where a student that learns by playing begins with a task: what it reads before its first turn, or after so
     many of an expert's steps."""
-    id, prompts = dialogue_id(cell, task.id, sample=0), cell.experiment.prompts("student")
+    cell, id, prompts = keys.cell, keys.id(task.id, sample=0), keys.cell.experiment.prompts("student")
     return [
         {
             "id": f"{id}-{steps}" if steps else id,
@@ -156,9 +155,9 @@ def opening(cell: Cell, task: Task, steps: int = 0) -> list[Row]:
     ]
 
 
-def before_steps(cell: Cell, task: Task) -> list[Row]:
+def before_steps(keys: DialogueKeys, task: Task) -> list[Row]:
     """`opening` before each step of the expert's solution."""
-    return [row for done in range(len(task.steps)) for row in opening(cell, task, done)]
+    return [row for done in range(len(task.steps)) for row in opening(keys, task, done)]
 
 
 def expert_turns(task: Task, steps: int) -> list[Turn]:

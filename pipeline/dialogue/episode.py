@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NoReturn
 
 from pipeline.core.errors import MaieuticError
@@ -15,8 +16,9 @@ from pipeline.core.schema import Belief, Message, Party, Task, Turn
 from pipeline.engines.model import Completion, Model, Sampling
 from pipeline.experiment.settings import DialogueSettings
 from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.known import Known, known
 from pipeline.knowledge.records import Stop
-from pipeline.knowledge.view import view
+from pipeline.knowledge.view import continued, opening
 from pipeline.prompts.prompts import CLOSED_PROMPTS, Prompts
 from pipeline.reading.instrument import CLOSED, Instrument
 from pipeline.reading.settings import GenericRequests
@@ -63,8 +65,24 @@ class Episode:
 
     def seen_by(self, party: Party, turns: Sequence[Turn]) -> list[Message]:
         """A party's view of the turns so far, in the words of its prompts."""
-        prompts = self.cast.student_prompts if party == "student" else self.cast.partner_prompts
-        return view(self.task, self.condition, turns, party, prompts)
+        begun = self._student_opening if party == "student" else self._partner_opening
+        return continued(begun, self.task, self.condition, turns, party, self._prompts(party))
+
+    @cached_property
+    def partner_knows(self) -> Known:
+        """What its row gives the partner."""
+        return known(self.task, self.condition, "partner")
+
+    @cached_property
+    def _student_opening(self) -> list[Message]:
+        return opening(self.task, self.condition, "student", self._prompts("student"))
+
+    @cached_property
+    def _partner_opening(self) -> list[Message]:
+        return opening(self.task, self.condition, "partner", self._prompts("partner"))
+
+    def _prompts(self, party: Party) -> Prompts:
+        return self.cast.student_prompts if party == "student" else self.cast.partner_prompts
 
     @property
     def partner(self) -> Model:

@@ -11,6 +11,7 @@ import random
 import re
 from collections.abc import Sequence
 
+from pipeline.core.random_streams import stream
 from pipeline.core.schema import Fact, Task, Turn
 from pipeline.dialogue.episode import Episode
 from pipeline.engines.model import Sampling
@@ -24,12 +25,12 @@ DECAY = 0.75
 NOTHING_TO_ASK = "Can you check that?"
 
 
-def is_primed(task: Task, condition: Condition, turn: Turn, number: int, seed: int) -> bool:
-    """Whether the student's turn `number` (from 0) is to be replaced."""
+def is_primed(task: Task, condition: Condition, turn: Turn, number: int, key: str) -> bool:
+    """Whether the student's turn `number` (from 0) is to be replaced, in the dialogue of the `key`."""
     if condition.method != "q_priming":
         return False
     wrong = heard_right(task, turn) is False
-    return wrong and random.Random(seed).random() < DECAY ** (number + 1)
+    return wrong and random.Random(stream(key, "prime", number)).random() < DECAY ** (number + 1)
 
 
 async def question_instead(episode: Episode, turns: Sequence[Turn], seed: int) -> Turn:

@@ -185,9 +185,9 @@ def _tell(
     say: Callable[..., Reply],
 ) -> Reply:
     """Tell what was asked for, in the partner's manner (after the simulated users of CollabLLM, Wu et al. 2025)."""
-    before = {i for turn in turns[:-1:2] for i in _heard(knows, turn).asks}
     match condition.manner:
         case "vague":  # until it is asked again
+            before = {i for turn in turns[:-1:2] for i in _heard(knows, turn).asks}
             texts = [fact.text if fact.id in before else re.sub(r"\d+", "some", fact.text) for fact in facts]
         case "erring":
             texts = [_misremembered(fact.text, rng) if rng.random() < ERRS else fact.text for fact in facts]

@@ -18,11 +18,11 @@ from pipeline.dialogue.q_priming import is_primed, question_instead
 from pipeline.dialogue.rule_partner import rule_reply
 from pipeline.dialogue.script import play_script
 from pipeline.engines.model import Model
-from pipeline.knowledge.known import compared, hearing, known, printed
+from pipeline.knowledge.known import compared, hearing, printed
 from pipeline.knowledge.records import Stop
 from pipeline.reading.closed import partner_turn
 from pipeline.reading.instrument import CLOSED
-from pipeline.reading.stored import heard_right, heard_turn
+from pipeline.reading.stored import heard_leaving, heard_right
 from pipeline.sandbox.checks import checked
 
 
@@ -43,7 +43,7 @@ async def play(episode: Episode, begun: Sequence[Turn] = ()) -> Played:
             turn = await speak(episode.cast.student, seen, "student", settings, stream(key, "student", i))
             turns.append(await checked(task, turn))
             turns[-1] = await heard(episode, turns)
-            if is_primed(task, condition, turns[-1], i, stream(key, "prime", i)):
+            if is_primed(task, condition, turns[-1], i, key):
                 turns[-1:] = aloud(turns[-1:])  # what it reasoned led to another turn
                 turns[-1] = await question_instead(episode, turns, stream(key, "question", i))
                 turns[-1] = await heard(episode, turns)
@@ -71,7 +71,7 @@ async def respond(episode: Episode, turns: Sequence[Turn]) -> tuple[Turn | None,
     i = len(turns) // 2
     if turns[-1].heard is None:
         turns = [*turns[:-1], await heard(episode, turns)]
-    leaves = heard_turn(episode.task, turns[-1]).done
+    leaves = heard_leaving(turns[-1])
     if leaves and not gets_verdict(episode, turns):
         return None, "student_done"
     if i + 1 >= episode.settings.turns:
@@ -131,7 +131,7 @@ def _ruled(episode: Episode, turns: Sequence[Turn], i: int) -> tuple[Turn, bool]
     """The turn of a rule partner, and whether it ends the dialogue."""
     task, condition = episode.task, episode.condition
     reply = rule_reply(
-        known(task, condition, "partner"),
+        episode.partner_knows,
         condition,
         turns,
         compared(task, condition, turns),

@@ -32,7 +32,6 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-import tenacity
 
 from pipeline.core.errors import ConfigError, MaieuticError
 from pipeline.core.schema import Message
@@ -52,6 +51,7 @@ REFUSED = {
     "temperature": "{key}.temperature: when_set, and none in the role's sampling, in another `out` (--set out=DIR), "
     "since it may change what is sampled",
 }
+WORDS_AND_SIGNS = re.compile(r"\w+|[^\w\s]")
 TOO_LONG = re.compile(r"context.?(length|size|window)|maximum (model|input|sequence) length|prompt is too long", re.I)
 
 
@@ -132,27 +132,23 @@ class OpenAIModel:
         return body | self.engine.extra_body
 
     async def _ask(self, route: str, body: dict[str, Any], headers: dict[str, str] | None = None) -> str:
-        try:
-            async for attempt in tenacity.AsyncRetrying(
-                retry=tenacity.retry_if_exception_type(Passing),
-                stop=tenacity.stop_after_attempt(self.attempts),
-                wait=self._pause,
-                reraise=True,
-            ):
-                with attempt:
-                    return await self._post(route, body, headers)
-        except Passing as error:
-            raise EngineError(f"{self.url}: {error}, after {self.attempts} attempts") from None
-        raise AssertionError("tenacity returns or raises")
+        failed = 0
+        while True:
+            try:
+                return await self._post(route, body, headers)
+            except Passing as error:
+                failed += 1
+                if failed == self.attempts:
+                    raise EngineError(f"{self.url}: {error}, after {self.attempts} attempts") from None
+                await asyncio.sleep(self._pause(error, failed))
 
     def count_tokens(self, text: str) -> int:
         """Words and signs: the server's tokenizer is not at hand."""
-        return len(re.findall(r"\w+|[^\w\s]", text))
+        return len(WORDS_AND_SIGNS.findall(text))
 
-    def _pause(self, state: tenacity.RetryCallState) -> float:
-        error = state.outcome.exception() if state.outcome else None
-        told = error.after if isinstance(error, Passing) else 0.0
-        return min(LONGEST_PAUSE, told + random.uniform(0, self.pause * 2**state.attempt_number))
+    def _pause(self, error: Passing, failed: int) -> float:
+        """Seconds before the next attempt, after so many that failed."""
+        return min(LONGEST_PAUSE, error.after + random.uniform(0, self.pause * 2**failed))
 
     async def _post(self, route: str, body: dict[str, Any], headers: dict[str, str] | None) -> str:
         session = await self._session()

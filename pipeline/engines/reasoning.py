@@ -30,6 +30,8 @@ class Said(NamedTuple):
 
 def parted(text: str, opened: bool = False) -> Said:
     """A text in its two parts; `opened`: its prompt ends inside a thought. Without its end a thought is all."""
+    if not opened and "think" not in text:  # most texts
+        return Said("", text.strip())
     opening, closing = OPENING.match(text), _closing(text)
     begin = opening.end() if opening else 0
     if closing:

@@ -2,7 +2,7 @@
 
 Every request draws from its own random stream (Philox keyed by its seed, one uniform a token, inverse
 CDF), so that a batch's composition changes logits by rounding only; with `batch=1` not even that.
-The decode loop is our own (pipeline.engines.decode).
+The decode loop is our own (pipeline.engines.decoding.decode).
 """
 
 from __future__ import annotations
@@ -21,7 +21,17 @@ from transformers.utils import logging as hf_logging
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Message
 from pipeline.engines.chat_template import render
-from pipeline.engines.decode import Answer, Generated, PrefixCache, Request, generate, remembers
+from pipeline.engines.decoding import attention
+from pipeline.engines.decoding.decode import (
+    Answer,
+    Generated,
+    PrefixCache,
+    Request,
+    generate,
+    read,
+    remembers,
+    shared_beginnings,
+)
 from pipeline.engines.dtype import computed_in
 from pipeline.engines.model import Completion, ContextOverflow, EngineError, Sampling, check_adapter
 from pipeline.engines.reasoning import read_ids
@@ -74,12 +84,10 @@ class TransformersModel:
                 size = len(self.waiting)
                 for _ in range(SETTLED):
                     await asyncio.sleep(0)
-            wave, self.waiting = self.waiting, []
-            wave = [
-                request._replace(past=self.memory.longest(request.prompt))
-                for request in wave
-                if not request.answer.done()  # whoever was cancelled
-            ]
+            wave = [request for request in self.waiting if not request.answer.done()]  # without who was cancelled
+            self.waiting = []
+            self._read_beginnings({request.prompt for request in wave})
+            wave = [request._replace(past=self.memory.longest(request.prompt)) for request in wave]
             wave.sort(key=lambda request: (len(request.prompt) - request.past.tokens, request.prompt))
             parts = -(-len(wave) // self.batch)
             if self.batch > 1 and len(wave) >= self.cores * WORTH_A_CORE:
@@ -95,6 +103,14 @@ class TransformersModel:
                 work = [loop.run_in_executor(pool, self._rows, batch) for batch in batches]
                 for batch, rows in zip(batches, work, strict=True):
                     self._answer(batch, await rows)
+
+    def _read_beginnings(self, prompts: set[tuple[int, ...]]) -> None:
+        """What many prompts begin with, demonstrations for instance, is read once for all of them."""
+        if not self.memory.limit:
+            return
+        for begin in shared_beginnings(prompts, self.ends):
+            if begin not in self.memory.kept:
+                self.memory.keep(begin, Generated([-1], read(self.model, begin)))
 
     def _rows(self, requests: list[Request]) -> list[Generated] | EngineError:
         try:
@@ -186,4 +202,6 @@ def load(engine: Engine, name: str, adapter: str | None = None) -> TransformersM
 
         model = PeftModel.from_pretrained(model, adapter).merge_and_unload()
     model.to("cuda" if torch.cuda.is_available() else "cpu")
+    if model.device.type == "cpu" and dtype is torch.bfloat16 and model.config._attn_implementation == "sdpa":
+        model.set_attn_implementation(attention.NAME)
     return TransformersModel(model, tokenizer, engine.batch)

@@ -16,7 +16,7 @@ from vllm.lora.request import LoRARequest
 from vllm.v1.engine.async_llm import AsyncLLM
 
 from pipeline.core.schema import Message
-from pipeline.engines.decode import Answer
+from pipeline.engines.decoding.decode import Answer
 from pipeline.engines.model import Completion, EngineDown, Sampling
 from pipeline.engines.settings import Engine
 from pipeline.engines.transformers import check_context, encode, load_tokenizer

@@ -64,6 +64,12 @@ class Warmup(Section):
 
     full: int = Field(default=400, ge=0)  # full tasks, answered in the first turn
     told: int = Field(default=200, ge=0)  # underspecified ones, answered once a partner has told all that is missing
+    # Hidden items, half of them full, each in four rows: after an open question, a closed one, a request for the next
+    # step and an option that is tried, the answer to which the student uses (training/hidden_item/ways.py).
+    used: int = Field(default=0, ge=0)
+    # Hidden items, half of them full, under the sampling prompt: one in ten begins with an open question, one in ten
+    # with a closed one, one in ten with a request for the next step. This plants how often it asks.
+    ways: int = Field(default=0, ge=0)
     # Full ones under the sampling prompt, where a question of the base's own stays (training/kept_turns.py).
     kept: int = Field(default=0, ge=0)
     learning_rate: float = Field(default=5e-4, gt=0)
@@ -72,8 +78,8 @@ class Warmup(Section):
 
     @model_validator(mode="after")
     def _has_tasks(self) -> Warmup:
-        if not self.full + self.told:
-            raise ValueError("full: 0 and told: 0 leave nothing to learn. Raise one, or leave the warm-up out")
+        if not self.full + self.told + self.used:
+            raise ValueError("full: 0, told: 0 and used: 0 leave nothing to learn. Raise one, or leave the warm-up out")
         return self
 
 
@@ -88,11 +94,13 @@ class Student(Role):
 
     @model_validator(mode="after")
     def _keeps_what_there_is(self) -> Student:
-        if self.warmup and self.warmup.kept and not self.sampling_prompt:
-            raise ValueError(
-                f"warmup.kept: {self.warmup.kept} rows are to keep what a sampling prompt does, and sampling_prompt "
-                "names none. Name one, or set warmup.kept: 0"
-            )
+        warmup = self.warmup or Warmup()
+        for key, rows in (("kept", warmup.kept), ("ways", warmup.ways)):
+            if rows and not self.sampling_prompt:
+                raise ValueError(
+                    f"warmup.{key}: {rows} rows are to have the sampling prompt, and sampling_prompt names none. "
+                    f"Name one, or set warmup.{key}: 0"
+                )
         return self
 
 

@@ -72,7 +72,7 @@ def known(task: Task, condition: Condition, party: Party) -> Known:
 
 def verdict(task: Task, condition: Condition, turns: Sequence[Turn]) -> bool | None:
     """Whether the student's latest turn, where it is an attempt, is right; None where nobody is told."""
-    if not known(task, condition, "partner").verdicts or not turns or turns[-1].party != "student":
+    if not condition.row.tells_verdicts or not turns or turns[-1].party != "student":
         return None
     return heard_right(task, turns[-1])
 
@@ -80,8 +80,10 @@ def verdict(task: Task, condition: Condition, turns: Sequence[Turn]) -> bool | N
 def compared(task: Task, condition: Condition, turns: Sequence[Turn]) -> bool | None:
     """The verdict, and what a rule partner finds out that holds the reference program: whether another one does the
     same. Numbers it compares itself."""
+    if not task.entry or not turns or turns[-1].party != "student":
+        return verdict(task, condition, turns)
     knows = known(task, condition, "partner")
-    if not (knows.entry and knows.answer) or knows.believes_false_key or not turns or turns[-1].party != "student":
+    if not knows.answer or knows.believes_false_key:
         return verdict(task, condition, turns)
     return heard_right(task, turns[-1])
 

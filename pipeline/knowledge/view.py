@@ -26,7 +26,19 @@ def view(
 
     The partner's first message joins its opening and the student's first turn, so that roles alternate.
     """
-    messages = _begun(briefing(task, condition, party, prompts))
+    return continued(opening(task, condition, party, prompts), task, condition, turns, party, prompts)
+
+
+def opening(task: Task, condition: Condition, party: Party, prompts: Prompts = CLOSED_PROMPTS) -> list[Message]:
+    """What a party reads before the first turn: every view of a dialogue begins with it."""
+    return _begun(briefing(task, condition, party, prompts))
+
+
+def continued(
+    begun: list[Message], task: Task, condition: Condition, turns: Sequence[Turn], party: Party, prompts: Prompts
+) -> list[Message]:
+    """The `view` of a dialogue whose `opening` is there already."""
+    messages = list(begun)
     for i, turn in enumerate(turns):
         text = turn.text
         if party == "partner" and turn.party == "student":

@@ -2,8 +2,9 @@
 
 `closed` has the words that the embedded base was made with. `chat` is for real models: a briefing in the system
 message. `instructed` is `chat` with a student that is told how to behave. `brief` is `chat` with one line for the
-student, `demonstrated` is `brief` with four dialogues that it is shown. A folder of one's own replaces the templates
-that it has files for; a file may extend the one that it replaces: {% extends "chat/partner/facts.j2" %}.
+student, `demonstrated` is `brief` with four dialogues that it is shown, `demonstrated_items` with four on hidden items.
+A folder of one's own replaces the templates that it has files for; a file may extend the one that it replaces:
+{% extends "chat/partner/facts.j2" %}.
 
 What a template may name is in `NAMES`. Nothing is known here: `pipeline.knowledge.view` says what goes into a template.
 
@@ -25,7 +26,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template, Tem
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Message, digest
 
-Set = Literal["closed", "chat", "instructed", "brief", "demonstrated"]
+Set = Literal["closed", "chat", "instructed", "brief", "demonstrated", "demonstrated_items"]
 SETS: tuple[Set, ...] = get_args(Set)
 TEMPLATES = Path(__file__).with_name("templates")
 # Where a set has no file of a name, these have it.
@@ -35,6 +36,7 @@ _BEHIND: dict[Set, tuple[str, ...]] = {
     "instructed": ("instructed", "chat", "shared"),
     "brief": ("brief", "chat", "shared"),
     "demonstrated": ("demonstrated", "brief", "chat", "shared"),
+    "demonstrated_items": ("demonstrated_items", "brief", "chat", "shared"),
 }
 _KNOWN = frozenset({"question", "entry", "other", "facts", "solution", "answer", "program", "where", "what"})
 _PARTNER = _KNOWN | {"you", "verdicts", "share", "believes_false_key", "disclosure", "reveal", "both_know"}

@@ -28,6 +28,7 @@ _ASKS = re.compile(
 )
 # Cut off: what it would have asked is unsaid.
 _CUT = re.compile(r"\b(?:to|the|a|an|of|and|or|so|if|because)$", re.I)
+_DIGITS = re.compile(r"\d+")
 
 
 def questions(text: str) -> list[str]:
@@ -48,9 +49,14 @@ def asked(text: str, facts: Iterable[Fact]) -> list[str]:
     question needs 0.9, or the problem's own question would pass for one; any other needs 0.3. In other words a
     question asks for the fact with most of whose topics a word of it begins, where facts know theirs.
     """
+    return asked_for(questions(text), facts)
+
+
+def asked_for(open_questions: Iterable[str], facts: Iterable[Fact]) -> list[str]:
+    """The same of the `questions` of a turn."""
     facts = tuple(facts)
     ids = []
-    for question in questions(text):
+    for question in open_questions:
         words = content_words(question)
         scored = [(_overlap(words, fact), fact) for fact in facts]
         score, fact = max(scored, key=lambda pair: pair[0], default=(0.0, None))
@@ -62,8 +68,8 @@ def asked(text: str, facts: Iterable[Fact]) -> list[str]:
 
 
 def _overlap(words: set[str], fact: Fact) -> float:
-    targets = [content_words(fact.ask)] if fact.ask else [content_words(fact.text)]
-    return max(len(words & target) / max(1, len(words | target)) for target in targets)
+    target = content_words(fact.ask or fact.text)
+    return len(words & target) / max(1, len(words | target))
 
 
 def _topical(question: str, facts: Iterable[Fact]) -> str | None:
@@ -84,19 +90,18 @@ def given(text: str, facts: Iterable[Fact]) -> list[str]:
 
     Facts that know their topics are conventions, which differ in one word: nine tenths then, both ways.
     """
-    ids = []
-    for fact in facts:
-        numbers, words = set(re.findall(r"\d+", fact.text)), content_words(fact.text)
-        for part in sentences(text):
-            spoken = content_words(part)
-            same = len(words & spoken)
-            if part.endswith("?") or not numbers <= set(re.findall(r"\d+", part)):
-                continue
-            least = 0.9 if fact.topics else 0.7
-            if same >= least * len(words) and (not fact.ask or same >= least * len(spoken)):
-                ids.append(fact.id)
-                break
-    return ids
+    stated = [part for part in sentences(text) if not part.endswith("?")]
+    said = [(set(_DIGITS.findall(part)), content_words(part)) for part in stated]
+    return [fact.id for fact in facts if any(_is_in(fact, numbers, words) for numbers, words in said)]
+
+
+def _is_in(fact: Fact, numbers: set[str], spoken: set[str]) -> bool:
+    """Whether a sentence of these numbers and content words states a fact."""
+    if not numbers.issuperset(_DIGITS.findall(fact.text)):
+        return False
+    words = content_words(fact.text)
+    same, least = len(words & spoken), 0.9 if fact.topics else 0.7
+    return same >= least * len(words) and (not fact.ask or same >= least * len(spoken))
 
 
 def done(text: str) -> bool:
@@ -104,25 +109,6 @@ def done(text: str) -> bool:
     return bool(re.search(r"\bi am done\b", text, re.I))
 
 
-_HEARD = (
-    r"yeah|yep|yes|uh-?huh|mm-?hmm?|mhm|um-?hum|hm+|huh|oh|ah|aha|right|sure|okay|ok|wow|really|good|cool|i see|alright"
-)
-# One pattern per act that wording alone shows; the others need the task (see `acts`).
-_PATTERNS = {
-    "acknowledge": r"^(?:thank(?:s| you)|okay|ok|i see(?! \w)|got it|all right|great)\b"
-    rf"|^(?:(?:{_HEARD})[\s,.!-]*)+$",  # said with nothing else, these only show that one listens
-    "repair": r"\bwhat do you mean\b|\bno, wait\b|\bi meant\b|\bdid you (?:mean|say)\b|\bsorry\?|\bpardon\b|^sorry\b"
-    r"|^(?:so |oh )*you mean\b|\b(?:so|oh),? you(?:'re| are) (?:saying|talking about)\b|\byou(?:'re| are) saying\b.*\?$"
-    r"|^(?:what|huh|excuse me|who|which one)\?$|\bsay (?:that |it )?again\b|\bwhat (?:was|is|were) (?:that|those)\?"
-    r"|\bwhat did you say\b|\bwhat's that\?",
-    "agree": r"(?<!sure )(?<!if )\bi agree\b|\byou are right\b|\byou're right\b|\bexactly(?:[.,!]|$)"
-    r"|\bthat's (?:right|true|correct)\b|^(?:absolutely|definitely|of course|i think so|true)\b",
-    "disagree": r"\bi disagree\b|\bi do not agree\b|\bi don't agree\b|\bthat(?: is|'s) (?:not right|wrong)\b"
-    r"|\bthat is impossible\b|\bi don't think so\b"
-    r"|^(?:no|nope|nah)(?:[.!,]*$|[.!,]* (?:no|nope|not|i|it|it's|that|that's|you|we|they|but|because)\b)",
-    "hedge": r"\bi guess\b|\bmaybe\b|\bperhaps\b|\bprobably\b|\bnot sure\b",
-    "refuse": r"\bi cannot tell\b|\bi can't tell\b|\bcannot be (?:solved|answered)\b|\bnot enough information\b",
-}
 Act = Literal[
     "clarify",
     "other_question",
@@ -139,7 +125,34 @@ Act = Literal[
 ACTS: tuple[Act, ...] = get_args(Act)
 
 
-def acts(text: str, facts: Iterable[Fact], told: Iterable[str] = (), asked_before: bool = False) -> set[str]:
+_HEARD = (
+    r"yeah|yep|yes|uh-?huh|mm-?hmm?|mhm|um-?hum|hm+|huh|oh|ah|aha|right|sure|okay|ok|wow|really|good|cool|i see|alright"
+)
+# One pattern per act that wording alone shows; the others need the task (see `acts`).
+_WORDINGS: dict[Act, str] = {
+    "acknowledge": r"^(?:thank(?:s| you)|okay|ok|i see(?! \w)|got it|all right|great)\b"
+    rf"|^(?:(?:{_HEARD})[\s,.!-]*)+$",  # said with nothing else, these only show that one listens
+    "repair": r"\bwhat do you mean\b|\bno, wait\b|\bi meant\b|\bdid you (?:mean|say)\b|\bsorry\?|\bpardon\b|^sorry\b"
+    r"|^(?:so |oh )*you mean\b|\b(?:so|oh),? you(?:'re| are) (?:saying|talking about)\b|\byou(?:'re| are) saying\b.*\?$"
+    r"|^(?:what|huh|excuse me|who|which one)\?$|\bsay (?:that |it )?again\b|\bwhat (?:was|is|were) (?:that|those)\?"
+    r"|\bwhat did you say\b|\bwhat's that\?",
+    "agree": r"(?<!sure )(?<!if )\bi agree\b|\byou are right\b|\byou're right\b|\bexactly(?:[.,!]|$)"
+    r"|\bthat's (?:right|true|correct)\b|^(?:absolutely|definitely|of course|i think so|true)\b",
+    "disagree": r"\bi disagree\b|\bi do not agree\b|\bi don't agree\b|\bthat(?: is|'s) (?:not right|wrong)\b"
+    r"|\bthat is impossible\b|\bi don't think so\b"
+    r"|^(?:no|nope|nah)(?:[.!,]*$|[.!,]* (?:no|nope|not|i|it|it's|that|that's|you|we|they|but|because)\b)",
+    "hedge": r"\bi guess\b|\bmaybe\b|\bperhaps\b|\bprobably\b|\bnot sure\b",
+    "refuse": r"\bi cannot tell\b|\bi can't tell\b|\bcannot be (?:solved|answered)\b|\bnot enough information\b",
+}
+_PATTERNS = {name: re.compile(wording, re.I) for name, wording in _WORDINGS.items()}
+
+
+def shows(text: str, act: Act) -> bool:
+    """Whether the wording of a turn alone shows an act, one of those that it can."""
+    return _PATTERNS[act].search(text.strip()) is not None
+
+
+def acts(text: str, facts: Iterable[Fact], told: Iterable[str] = (), asked_before: bool = False) -> set[Act]:
     """The acts of one turn (after Shaikh et al., Grounding Gaps, arXiv 2311.09144, and the design's list).
 
     `told`: ids of facts that the other party has stated so far; `asked_before`: an earlier turn of this
@@ -147,8 +160,8 @@ def acts(text: str, facts: Iterable[Fact], told: Iterable[str] = (), asked_befor
     restatement repeats a fact that the other told.
     """
     facts, told = tuple(facts), set(told)
-    labels = {name for name, pattern in _PATTERNS.items() if re.search(pattern, text.strip(), re.I)}
-    wanted, open_questions = asked(text, facts), questions(text)
+    labels, open_questions = {act for act in _PATTERNS if shows(text, act)}, questions(text)
+    wanted = asked_for(open_questions, facts)
     if wanted:
         labels.add("clarify")
         if asked_before and told:

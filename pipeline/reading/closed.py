@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from pipeline.core.readings import PartnerReading, Stance, StudentReading
-from pipeline.reading.acts import acts, asked, done, questions
+from pipeline.reading.acts import asked_for, done, questions, shows
 from pipeline.reading.attempt import attempt
 from pipeline.reading.choices.read_choice import option_attempt, partner_on_options, student_on_options
 from pipeline.reading.embedded_world.partner_rules import feedback, gives_answer, off_role, told, told_wrong
@@ -31,24 +31,24 @@ class Closed:
 
 @lru_cache(LATELY)
 def student_turn(turn: TurnToRead) -> StudentReading:
-    wanted, open_questions = frozenset(asked(turn.text, turn.facts)), questions(turn.text)
-    labels = acts(turn.text, ())
+    open_questions = questions(turn.text)
+    wanted = frozenset(asked_for(open_questions, turn.facts))
     answer = _attempt(turn)
     reading = StudentReading(
         asks=wanted,
         other_question=bool(open_questions) and not wanted,
-        says_missing="refuse" in labels,
+        says_missing=shows(turn.text, "refuse"),
         attempt=answer,
-        tentative=answer is not None and "hedge" in labels,
+        tentative=answer is not None and shows(turn.text, "hedge"),
         done=done(turn.text),
         tells=told(turn.text, turn.facts, turn.question),
-        stance=_stance(labels),
+        stance=_stance(turn.text),
     )
     return student_on_options(turn, reading)
 
 
-def _stance(labels: set[str]) -> Stance:
-    return "disagrees" if "disagree" in labels else "agrees" if "agree" in labels else "none"
+def _stance(text: str) -> Stance:
+    return "disagrees" if shows(text, "disagree") else "agrees" if shows(text, "agree") else "none"
 
 
 @lru_cache(LATELY)
@@ -59,7 +59,7 @@ def partner_turn(turn: TurnToRead) -> PartnerReading:
         tells_wrong=told_wrong(turn.text, turn.facts),
         reveals="stated" if revealed else "no",
         feedback=feedback(turn.text),
-        refuses="refuse" in acts(turn.text, ()),
+        refuses=shows(turn.text, "refuse"),
         off_role=off_role(turn.text),
         attempt=_attempt(turn),
         done=done(turn.text),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from inspect import iscoroutinefunction
+
 from pipeline.core.errors import ConfigError
 from pipeline.core.plugins import is_address, load_object
 from pipeline.engines.open_model import open_model
@@ -19,9 +21,16 @@ def open_reader(name: str, model: str = "", engine: Engine = Engine()) -> Reader
     """
     if is_address(name):
         reader: object = load_object(name, object)
-        if isinstance(reader, Reader):
-            return reader
-        raise ConfigError(f"{name!r} is of type {type(reader).__name__}, expected a Reader (pipeline.reading.protocol)")
+        if isinstance(reader, type):
+            raise ConfigError(f"{name!r} is a class, expected a reader: READER = {reader.__name__}()")
+        if not isinstance(reader, Reader):
+            raise ConfigError(
+                f"{name!r} is of type {type(reader).__name__}, expected a Reader (pipeline.reading.protocol)"
+            )
+        for method in (reader.student, reader.partner):
+            if not iscoroutinefunction(method):
+                raise ConfigError(f"{name!r}: its method {method.__name__} is not async, expected async def")
+        return reader
     if name == "closed":
         return Closed()
     if name in ("semantic", "cross_encoder"):

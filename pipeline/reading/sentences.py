@@ -9,17 +9,21 @@ _STOP = set(
     "there it its he she they them his her their and or for with by that this you know tell me can could i my please "
     "not than so some each after will would get".split()
 ) - {"each"}
+_BETWEEN = re.compile(r"(?<=[.!?])\s+")
+_WORDS = re.compile(r"[a-z]+")
 
 
 def sentences(text: str) -> list[str]:
     """Split after each . ! or ? that a space follows."""
-    return [part for part in re.split(r"(?<=[.!?])\s+", text.strip()) if part]
+    return [part for part in _BETWEEN.split(text.strip()) if part]
 
 
 def content_words(text: str) -> set[str]:
     """Stems of the words that carry meaning; numbers are left out, since questions lack them."""
-    words = set()
-    for word in re.findall(r"[a-z]+", text.lower()):
-        if word not in _STOP:
-            words.add(re.sub(r"(?:es|s)$", "", word) if len(word) > 3 else word)
-    return words
+    return {_stem(word) for word in _WORDS.findall(text.lower()) if word not in _STOP}
+
+
+def _stem(word: str) -> str:
+    if len(word) <= 3 or not word.endswith("s"):
+        return word
+    return word[:-2] if word.endswith("es") else word[:-1]

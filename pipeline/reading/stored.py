@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from pipeline.core.readings import PartnerReading, StudentReading
 from pipeline.core.schema import Task, Turn
+from pipeline.reading.acts import done
 from pipeline.reading.closed import partner_turn, student_turn
 from pipeline.reading.correctness import judged
 from pipeline.reading.protocol import TurnToRead, measured
@@ -61,6 +62,11 @@ def heard_turn(task: Task, turn: Turn) -> StudentReading:
     return student_turn(
         TurnToRead(party="student", text=turn.text, question=task.question, entry=task.entry, choice=task.choice)
     )
+
+
+def heard_leaving(turn: Turn) -> bool:
+    """Whether the partner heard in a student's turn that it is done."""
+    return done(turn.text) if turn.heard is None else turn.heard.done
 
 
 def heard_right(task: Task, turn: Turn) -> bool | None:

@@ -48,7 +48,8 @@ class StageProgress:
             self._show_whole()
             return
         waited = now - self.last
-        if waited >= EVERY and (waited >= 6 * EVERY or self.done - self.shown >= self.total / 10):
+        tenth = waited >= EVERY and self.done - self.shown >= self.total / 10
+        if self.whole is None and (tenth or waited >= 6 * EVERY):  # a whole run's own line says it
             of = f"/{self.total}" if self.total else ""
             print(f"{self.label}: {self.done}{of}, {rate:.1f}/s{left}", flush=True)
             self.last, self.shown = now, self.done
@@ -105,7 +106,8 @@ def say_plan(planned: Sequence[PlannedStage]) -> None:
 
 def whole_in_words(progress: RunProgress) -> str:
     """How far a run is, what runs, and when it ends."""
-    now = f", now {progress.now}" if progress.now else ""
+    so_far = f" ({progress.done} of {progress.total})" if progress.done and progress.total else ""
+    now = f", now {progress.now}{so_far}" if progress.now else ""
     return f"{WHOLE}: {progress.stages_done} of {len(progress.stages)} stages done{now}; {end_in_words(progress)}"
 
 

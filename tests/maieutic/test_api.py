@@ -55,6 +55,15 @@ def test_its_annotations_name_types_that_it_offers() -> None:
 
 
 @pytest.mark.slow
+def test_a_run_that_has_everything_is_resumed_without_torch(experiment: Experiment) -> None:
+    maieutic.run(experiment)
+    changes = repr(["quickstart", f"out={experiment.run}", *SMALL])
+    code = f"import sys, maieutic; maieutic.run(maieutic.load(*{changes})); print('torch' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert found.stdout.splitlines()[-1] == "False" and "train facts seed 1: there already" in found.stdout
+
+
+@pytest.mark.slow
 def test_a_whole_experiment_in_python_is_that_of_the_command(experiment: Experiment, tmp_path: Path) -> None:
     report = maieutic.run(experiment)
     assert [file.name for file in report.files] == ["report.json", "report.md", "report.html"]

@@ -10,7 +10,7 @@ from transformers import PreTrainedTokenizerFast
 
 from pipeline.core.schema import Turn
 from pipeline.engines.chat_template import folded, render
-from pipeline.engines.decode import Answer
+from pipeline.engines.decoding.decode import Answer
 from pipeline.engines.model import Completion, Sampling
 from pipeline.engines.reasoning import read_ids
 from pipeline.engines.transformers import TransformersModel, end_tokens, load_tokenizer

@@ -19,7 +19,7 @@ from transformers import AutoModelForCausalLM
 from pipeline.core.schema import Task, Turn
 from pipeline.datasets.dataset_files import read_rows
 from pipeline.datasets.export import export
-from pipeline.engines.decode import Answer
+from pipeline.engines.decoding.decode import Answer
 from pipeline.engines.model import Completion, ContextOverflow, EngineError, Sampling
 from pipeline.engines.transformers import TransformersModel, load_tokenizer
 from pipeline.experiment.cell import Cell

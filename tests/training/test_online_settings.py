@@ -21,7 +21,8 @@ from pipeline.runs.dialogue_pool import Spent, spent
 from pipeline.runs.store import rewrite
 from pipeline.tasks.loading import load_tasks
 from training.adapter import RECORD
-from training.inputs.job import NothingToTrain, batching
+from training.inputs.job import batching
+from training.inputs.untrained import NothingToTrain
 from training.online.budget import optimizer_steps
 from training.student import train
 

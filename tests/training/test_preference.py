@@ -20,9 +20,10 @@ from pipeline.engines.transformers import load_tokenizer
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from training.adapter import RECORD
-from training.inputs.job import NothingToTrain, TrainingJob
+from training.inputs.job import TrainingJob
 from training.inputs.masks import IGNORE
 from training.inputs.masks import encode as encode_row
+from training.inputs.untrained import NothingToTrain
 from training.student import train
 from training.trainers import dpo
 from training.trainers.dpo import dpo_trainer

@@ -25,8 +25,9 @@ from training import student
 from training.adapter import RECORD, WEIGHTS
 from training.checkpoints import PROGRESS, Progress, newest
 from training.inputs.job import checkpoints_of
+from training.inputs.untrained import Interrupted
 from training.online import grpo
-from training.student import Interrupted, train
+from training.student import train
 from training.train_round import train_round
 
 DIES = """

@@ -27,8 +27,9 @@ from pipeline.experiment.experiment import Experiment, dump
 from pipeline.experiment.settings import Training as Settings
 from pipeline.knowledge.condition import Condition
 from training.adapter import RECORD, WEIGHTS, file_hash
-from training.inputs.job import NothingToTrain, batching
+from training.inputs.job import batching
 from training.inputs.masks import RowTooLong
+from training.inputs.untrained import NothingToTrain
 from training.student import train
 from training.trainers.sft import encode_rows, token_counter
 

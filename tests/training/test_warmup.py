@@ -87,7 +87,7 @@ def test_a_task_that_was_told_is_answered_only_once_all_of_it_was_told(embedded,
         assert all(fact.text in heard for fact in tasks[row["task_id"]].facts if fact.needed)
 
 
-@pytest.mark.parametrize("source", ["embedded", "lookup"])
+@pytest.mark.parametrize("source", ["embedded", "lookup", "hidden_item"])
 def test_no_student_is_trained_or_examined_on_what_warmed_its_base(source):
     tasks = Experiment(name="x", tasks={"source": source}, conditions={"f": {"partition": "facts"}})
     warm = {task.full_question for task in base_tasks(tasks.tasks, {"full": 60, "underspecified": 60})}

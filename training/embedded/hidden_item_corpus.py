@@ -11,23 +11,21 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from pipeline.core.readings import PartnerReading
-from pipeline.core.schema import Message, Party, Specification, Task, Turn
+from pipeline.core.schema import Choice, Message, Party, Specification, Task, Turn
 from pipeline.dialogue.rule_partner import WORDINGS, rule_reply
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.known import known, verdict
 from pipeline.knowledge.view import probe, view
 from pipeline.reading.stored import partner_reading, student_reading
 from pipeline.tasks.hidden_item.hidden_item_tasks import hidden_item_tasks
-from pipeline.tasks.hidden_item.item_words import HELD_OUT, item_words
-from pipeline.tasks.lookup.words import words
+from pipeline.tasks.hidden_item.item_words import item_words
 from training.embedded.training_example import PROBE, TrainingExample
+from training.hidden_item.item_student import STEP, ItemStudent
 
 Option = tuple[str, ...]
-STEP = "How does one go on from here?"
 DONE = "I am done."
 
 
@@ -43,18 +41,12 @@ class Dispositions(NamedTuple):
     give_in: float = 0.5
 
 
-class SimulatedStudent:
-    """What a student says next, from what it was told and nothing else."""
+class SimulatedStudent(ItemStudent):
+    """What a student says next, by its dispositions."""
 
     def __init__(self, task: Task, condition: Condition, party: Party, rng: random.Random, how: Dispositions):
-        assert task.choice is not None
-        self.task, self.choice, self.rng, self.how = task, task.choice, rng, how
-        self.knows = known(task, condition, party)
-        told = [fact for fact in self.knows.facts if fact.public or self.knows.share]
-        self.has = {fact.value for fact in told if fact.value}
-        self.left = [option for option in self.choice.options if self.choice.fits(option, self.has)]
-        self.said_no = list[str]()  # values and options that it is not
-        self.answer = ""
+        super().__init__(task, condition, party, rng)
+        self.how = how
 
     def open(self) -> str:
         roll, how = self.rng.random(), self.how
@@ -68,35 +60,14 @@ class SimulatedStudent:
         """One of the three ways of getting at more, each as likely."""
         return self.rng.choice([self.ask, self.ask_whether, lambda: STEP])()
 
-    def ask(self) -> str:
-        """For one of the needed attributes, whether it stands there or not."""
-        needed = [self.choice.attribute(fact.value) or 0 for fact in self.task.facts if fact.value and fact.needed]
-        return f"What {self.choice.attributes[self.rng.choice(needed)]} is it?"
-
-    def ask_whether(self) -> str:
-        """Of a value that one of the options left has, or of two of them."""
-        if self.rng.random() < 0.5 and len(self.left) > 1:
-            first, second = map(self.choice.name, self.rng.sample(self.left, 2))
-            return f"Is it {first} or {second}?"
-        return f"Is it {self.rng.choice(self.rng.choice(self.left))}?"
-
-    def put_forward(self, but: str = "") -> str:
-        names = [name for option in self.left if (name := self.choice.name(option)) != but]
-        self.answer = self.rng.choice(names or [but])
-        return f"{self.aloud()}The answer is {self.answer}."
-
     def aloud(self) -> str:
-        """What it knows of the item and of nothing else, in the order of English."""
-        if self.rng.random() >= self.how.aloud:
-            return ""
-        known = sorted(self.has, key=lambda value: self.choice.attribute(value) or 0)
-        return "".join([f"It is {value}. " for value in known] + [f"It is not {value}. " for value in self.said_no])
+        return super().aloud() if self.rng.random() < self.how.aloud else ""
 
     def hear(self, turns: list[Turn]) -> str:
         """The next turn, after the partner's last one."""
         does = student_reading(self.task, turns, len(turns) - 2)
         says = partner_reading(self.task, turns, len(turns) - 1)
-        new = self._learn(does.whether, says)
+        new = self.learn(does.whether, says)
         if says.attempt and self.answer and says.attempt != self.answer:
             return self._before_a_claim(says.attempt)
         if does.attempt:
@@ -104,21 +75,6 @@ class SimulatedStudent:
             but = self.answer if says.feedback == "wrong" and self.rng.random() < self.how.heeds_no else ""
             return self.open() if new else self.put_forward(but) if again else DONE
         return self.open()
-
-    def _learn(self, whether: frozenset[str], says: PartnerReading) -> bool:
-        """What follows from what the partner said; whether that is anything new."""
-        before, known = len(self.left), len(self.has)
-        self.has |= {fact.value for fact in self.task.facts if fact.id in says.tells and fact.value}
-        left = [option for option in self.left if self.choice.fits(option, self.has)]
-        if whether and says.confirms != "none":
-            left = [option for option in left if self.choice.fits(option, whether) == (says.confirms == "yes")]
-            values = [word for word in whether if self.choice.attribute(word) is not None]
-            if says.confirms == "yes":
-                self.has |= set(values)
-            else:
-                self.said_no += values
-        self.left = left or self.left
-        return len(self.left) < before or len(self.has) > known
 
     def _before_a_claim(self, claim: str) -> str:
         if self.rng.random() < self.how.give_in:
@@ -233,67 +189,55 @@ def told_all(task: Task, rng: random.Random, how: Dispositions) -> TrainingExamp
     )
 
 
-def quiz(task: Task, rng: random.Random, how: Dispositions) -> TrainingExample:
-    """One list of options, and thing after thing that is in one of them: what is told decides, each time anew.
+def drill(task: Task, rng: random.Random, how: Dispositions) -> TrainingExample:
+    """A list of options, what is known of the item, and the option: to finding it what equations are to arithmetic.
 
-    To finding the option that fits this is what `drill` is to arithmetic.
+    Half of the lists are the task's, of the others no word stands in two options.
     """
     assert task.choice is not None
-    choice, items = task.choice, item_words()
-    messages = view(task, SCENES["blind"], [], "student")
-    learn = set[int]()
-    for i in range(rng.randint(5, 8)):
-        option, person, thing = (
-            rng.choice(choice.options),
-            rng.choice(words().fillers["people"]),
-            rng.choice(items.things),
-        )
-        told = rng.sample(option, rng.randint(1, len(option)))
-        left = [other for other in choice.options if choice.fits(other, told)]
-        facts = [_fact(rng, person, thing, choice.noun, value) for value in told]
-        text = " ".join([*facts, f"Where is {person}'s {thing}?"])
-        # The first comes in the place of the task's own facts.
-        ask = (
-            messages[0]["content"].replace(task.question, f"{' '.join(facts)} {_of(task, person, thing)}")
-            if not i
-            else text
-        )
-        said = "".join(f"It is {value}. " for value in option if value in told)
-        answer = f"{said}The answer is {choice.name(rng.choice(left))}."
-        messages = (
-            [*messages[:-1], {"role": "user", "content": ask}]
-            if not i
-            else [*messages, {"role": "user", "content": ask}]
-        )
-        learn.add(len(messages))
-        messages = [*messages, {"role": "assistant", "content": answer}]
-    return TrainingExample(messages, frozenset(learn))
+    choice = task.choice if rng.random() < 0.5 else _without_a_word_twice(task.choice.noun, rng)
+    option = rng.choice(choice.options)
+    told = _enough(choice, option, rng)
+    *first, last = map(choice.name, choice.options)
+    known = " ".join(f"It is {value}." for value in told)
+    asked: Message = {"role": "user", "content": f"In which of these: {', '.join(first)} or {last}? {known}"}
+    answer: Message = {"role": "assistant", "content": f"The answer is {choice.name(option)}."}
+    return TrainingExample([asked, answer], frozenset([1]))
 
 
-def _fact(rng: random.Random, person: str, thing: str, noun: str, value: str) -> str:
-    article = "an" if value[0] in "aeiou" else "a"
-    says = rng.choice(item_words().says[:-HELD_OUT])
-    text = says.format(P=person, T=thing, N=noun, V=value, AV=f"{article} {value}")
-    return text[0].upper() + text[1:]
+def _enough(choice: Choice, option: Option, rng: random.Random) -> list[str]:
+    """As few of its values, in any order, as no other option has."""
+    values = rng.sample(option, len(option))
+    return next(
+        list(told)
+        for count in range(1, len(values) + 1)
+        for told in itertools.combinations(values, count)
+        if sum(choice.fits(other, told) for other in choice.options) == 1
+    )
 
 
-def _of(task: Task, person: str, thing: str) -> str:
-    assert task.choice is not None
-    *first, last = (task.choice.name(option) for option in task.choice.options)
-    return f"Where is {person}'s {thing}: in {', '.join(first)} or {last}?"
+def _without_a_word_twice(noun: str, rng: random.Random) -> Choice:
+    kinds, attributes = rng.randint(2, 3), item_words().attributes
+    chosen, count = sorted(rng.sample(range(len(attributes)), kinds)), rng.randint(3, 6)
+    names = tuple(list(attributes)[i] for i in chosen)
+    columns = [rng.sample(attributes[name], count) for name in names]
+    return Choice(noun=noun, attributes=names, options=tuple(zip(*columns, strict=True)))
 
 
-MAKERS: dict[Callable[[Task, random.Random, Dispositions], TrainingExample], float] = {
-    dialogue: 0.45, single: 0.2, told_all: 0.05, quiz: 0.3,
+Maker = Callable[[Task, random.Random, Dispositions], TrainingExample]
+MAKERS: dict[Maker, float] = {
+    dialogue: 0.45, single: 0.15, told_all: 0.15, drill: 0.25,
 }  # fmt: skip
 
 
-def corpus(seed: int, how: Dispositions = Dispositions()) -> Iterator[TrainingExample]:
+def corpus(
+    seed: int, how: Dispositions = Dispositions(), makers: Mapping[Maker, float] = MAKERS
+) -> Iterator[TrainingExample]:
     """Endless examples on combinations of the `base` split."""
     rng = random.Random(f"hidden-item-corpus-{seed}")
     specifications: dict[Specification, float] = {"full": 5, "underspecified": 5, "overspecified": 1}
     sources = {name: hidden_item_tasks("base", name, seed=1000 + seed) for name in specifications}
     for _ in itertools.count():
         task = next(sources[rng.choices(list(sources), weights=list(specifications.values()))[0]])
-        make = rng.choices(list(MAKERS), weights=list(MAKERS.values()))[0]
+        make = rng.choices(list(makers), weights=list(makers.values()))[0]
         yield make(task, rng, how)

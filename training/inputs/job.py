@@ -12,7 +12,7 @@ from datasets import Dataset
 from peft import LoraConfig, PeftModel
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, Trainer
 
-from pipeline.core.errors import ConfigError, MaieuticError
+from pipeline.core.errors import ConfigError
 from pipeline.engines.dtype import computed_in
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
@@ -22,10 +22,6 @@ from pipeline.runs.directory import adapter_path
 from training.inputs.token_counts import TokenCounts
 
 KEPT = 2  # checkpoints: while a new one is written, the one before it must be whole
-
-
-class NothingToTrain(MaieuticError, ValueError):
-    """A condition has nothing to learn from for this seed and round; it is reported as untrained."""
 
 
 def checkpoints_of(cell: Cell) -> Path:

@@ -24,8 +24,9 @@ from pipeline.datasets.rows import Row
 from pipeline.engines.model import EngineError
 from pipeline.runs.dialogue_pool import spent
 from pipeline.tasks.loading import stream_tasks
-from training.inputs.job import NothingToTrain, PreparedTrainer, TrainingJob, rows_per_step
+from training.inputs.job import PreparedTrainer, TrainingJob, rows_per_step
 from training.inputs.token_counts import TokenCounts
+from training.inputs.untrained import NothingToTrain
 from training.online.budget import Budget, dialogues_per_step, optimizer_steps
 from training.online.partners import Partners, open_partners
 from training.online.rewards import Sample, sample

@@ -13,7 +13,7 @@ from transformers import PreTrainedTokenizerBase
 
 from pipeline.core.schema import Message
 from pipeline.engines.chat_template import render
-from pipeline.engines.decode import Answer
+from pipeline.engines.decoding.decode import Answer
 from pipeline.engines.model import Completion, Sampling
 from pipeline.engines.reasoning import ANSWER
 from pipeline.engines.transformers import encode

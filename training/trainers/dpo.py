@@ -13,8 +13,9 @@ from trl import DPOConfig, DPOTrainer
 
 from pipeline.core.schema import digest
 from pipeline.datasets.rows import Row
-from training.inputs.job import NothingToTrain, PreparedTrainer, TrainingJob
+from training.inputs.job import PreparedTrainer, TrainingJob
 from training.inputs.masks import IGNORE, encode
+from training.inputs.untrained import NothingToTrain
 
 
 class PairTrainer(DPOTrainer):

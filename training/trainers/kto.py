@@ -17,8 +17,9 @@ from trl.trainer.kto_trainer import DataCollatorForUnpairedPreference
 
 from pipeline.core.errors import ConfigError
 from pipeline.datasets.rows import Row
-from training.inputs.job import NothingToTrain, PreparedTrainer, TrainingJob
+from training.inputs.job import PreparedTrainer, TrainingJob
 from training.inputs.masks import IGNORE, encode
+from training.inputs.untrained import NothingToTrain
 
 
 class DialogueTrainer(KTOTrainer):

@@ -11,8 +11,9 @@ from trl import SFTConfig
 from pipeline.datasets.rows import Row
 from pipeline.engines.transformers import load_tokenizer
 from pipeline.experiment.experiment import Experiment
-from training.inputs.job import NothingToTrain, PreparedTrainer, TrainingJob
+from training.inputs.job import PreparedTrainer, TrainingJob
 from training.inputs.masks import IGNORE, Encoded, encode
+from training.inputs.untrained import NothingToTrain
 from training.trainers.learned_loss import StudentTrainer
 
 

@@ -11,7 +11,6 @@ from typing import Literal, NamedTuple
 
 from maieutic_dialogue.stage import Info, Stage
 from pipeline.building.build import planned_dialogues
-from pipeline.building.dialogue_keys import stream_key
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Message, Task
 from pipeline.knowledge.view import view
@@ -50,8 +49,7 @@ def _dialogues(stage: Stage, split: Split) -> Iterator[tuple[Task, Info]]:
     tasks, _ = load_tasks(cell.experiment.tasks, split)
     if split == "train":
         for plan in planned_dialogues(cell, tasks):
-            key = stream_key(cell, plan.task.id, plan.sample)
-            yield plan.task, {"id": plan.id, "key": key, "sample": plan.sample, "wording": "train"}
+            yield plan.task, {"id": plan.id, "key": plan.key, "sample": plan.sample, "wording": "train"}
         return
     for sample in range(cell.experiment.exams.episodes):
         for task in tasks:

@@ -21,7 +21,7 @@ from evals.audit.audited_talks import Material, group, holds, seed_of
 from evals.audit.checks import functional_leak_share, stated_leak_by_turn
 from evals.audit.finding import Check, Finding, Tried, share, untested
 from evals.audit.other_worlds import other_worlds, view_changed
-from pipeline.building.dialogue_keys import stream_key
+from pipeline.building.dialogue_keys import DialogueKeys
 from pipeline.core.random_streams import stream
 from pipeline.core.schema import Task, Turn, digest
 from pipeline.dialogue.rule_partner import rule_reply
@@ -116,7 +116,7 @@ def _replayed(experiment: Experiment, condition: Condition, dialogue: Dialogue) 
     """Hit where a stored turn cannot be said from the row, or another one is said when the rest is changed."""
     worlds = other_worlds(dialogue.task, condition, "partner", dialogue.turns)
     cell = Cell(experiment, dialogue.condition_name, dialogue.seed, dialogue.round)
-    key = stream_key(cell, dialogue.task.id, dialogue.sample)
+    key = DialogueKeys(cell).stream(dialogue.task.id, dialogue.sample)
     for i, turn in enumerate(dialogue.turns):
         if turn.party == "student":
             continue

@@ -43,8 +43,9 @@ from pipeline.runs.progress import say
 BATCH, RATE, HEAD_RATE, YES = 16, 5e-4, 1e-3, 2.0  # YES: what a true label weighs
 OF_PAIRS = 1.5
 # The class whose F1 a threshold is to make best.
-BEST_FOR = {"asks": "asks_withheld", "agrees": "stance", "disagrees": "stance", "right": "feedback",
-            "wrong": "feedback", "stated": "reveals_stated", "derivable": "reveals_derivable"}  # fmt: skip
+BEST_FOR = {"asks": "asks_withheld", "request": "asks_any_withheld", "agrees": "stance", "disagrees": "stance",
+            "right": "feedback", "wrong": "feedback",
+            "stated": "reveals_stated", "derivable": "reveals_derivable"}  # fmt: skip
 Example = tuple[PreparedTurn, LabelledRow]
 
 
@@ -131,10 +132,10 @@ def _same(row: LabelledRow, value: str, answer: str) -> bool:
 
 
 def tune(rows: list[LabelledRow], network: ReadingNetwork) -> dict[str, float]:
-    """The threshold of each head, of asks, tells, tells_wrong and attempt with the best F1 on these rows."""
+    """The threshold of each head, of asks, tells, tells_wrong, attempt and requests with the best F1 on these rows."""
     read = all_scores(rows, network)
-    names = [*STUDENT_HEADS, *PARTNER_HEADS, "asks", "tells", "tells_wrong", "attempt"]
-    least = dict.fromkeys(names, 0.5)
+    names = [*STUDENT_HEADS, *PARTNER_HEADS, "asks", "tells", "tells_wrong", "attempt", "request"]
+    least = dict.fromkeys(names, 0.5) | {"request": math.inf}  # it is for what the others leave
     thresholds = [round(0.1 + 0.05 * i, 2) for i in range(17)]
     for name in names:
         reached = np.array(

@@ -43,7 +43,7 @@ def measure_readings(
     judge = made_of(JudgeSettings, Path("eval reading"), {}, overrides)
     readings = asyncio.run(read_rows(open_reader(reader, judge.model, judge.engine), rows))
     scores = score_readings(rows, readings)
-    console.print(table(reader, scores, len(rows)))
+    console.print(table(f"{reader} {judge.model}".strip(), scores, len(rows)))
     unread = [reading for reading in readings if isinstance(reading, Unread)]
     if unread:
         say(f"{len(unread)} of {len(rows)} turns were not read, such as: {unread[0].message}")

@@ -70,11 +70,20 @@ if (offline) {
     earlier.disabled = page === 0;
     later.disabled = page === last - 1;
   }
+  const sorted = (filters) => {
+    const these = new URLSearchParams(filters);
+    these.sort();
+    return these.toString();
+  };
   function filter() {
     const asked = [...new FormData(offline)].filter(([, value]) => value);
     const words = asked.filter(([name]) => name === "q").flatMap(([, text]) => text.toLowerCase().split(/\s+/).filter(Boolean));
     const filters = asked.filter(([name]) => name !== "q");
     found = all.filter((row) => fits(row, filters, words));
+    const now = sorted(asked);
+    document.querySelectorAll(".finds a").forEach((one) => {
+      one.ariaCurrent = sorted(one.hash.slice(1)) === now ? "true" : null;
+    });
     page = 0;
     draw();
   }

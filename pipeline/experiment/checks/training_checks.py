@@ -17,7 +17,12 @@ def check_beginning(experiment: Fields) -> None:
     if student.warmup and not source.has_base:
         raise ValueError(
             f"student.warmup: source {experiment.tasks.source!r} keeps no tasks apart for a base. Leave it out, or use "
-            "a source that does: lookup, embedded"
+            "a source that does: lookup, embedded, hidden_item"
+        )
+    if student.warmup and (student.warmup.used or student.warmup.ways) and not source.has_options:
+        raise ValueError(
+            f"student.warmup: tasks of `used` and `ways` have options, and those of source "
+            f"{experiment.tasks.source!r} have none. Set both to 0, or use the source hidden_item"
         )
     if experiment.prompts("student").demonstrate("student"):
         raise ValueError(

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from pipeline.core.readings import Feedback
 from pipeline.core.schema import Fact
-from pipeline.reading.acts import acts, given
+from pipeline.reading.acts import given, shows
 from pipeline.reading.attempt import attempt
 from pipeline.reading.sentences import content_words, sentences
 from pipeline.reading.stated_answer import gives_away
@@ -67,9 +67,9 @@ def feedback(text: str) -> Feedback:
     both. Praise in other words is missed."""
     plain = [p for p in sentences(text) if len(p.split()) <= _SHORT and not _NOT_ALL.search(p)]
     # "That is impossible" may be an answer that both share, and is no disagreement then.
-    stances = {act for part in plain if attempt(part) is None for act in acts(part, ())}
-    right = "agree" in stances or any(_RIGHT.search(part) for part in plain)
-    wrong = "disagree" in stances or any(_WRONG.search(part) for part in plain)
+    stances = [part for part in plain if attempt(part) is None]
+    right = any(shows(part, "agree") for part in stances) or any(_RIGHT.search(part) for part in plain)
+    wrong = any(shows(part, "disagree") for part in stances) or any(_WRONG.search(part) for part in plain)
     return "none" if right == wrong else "right" if right else "wrong"
 
 

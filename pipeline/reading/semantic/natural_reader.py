@@ -34,6 +34,7 @@ from pipeline.reading.stated_answer import gives_away
 
 HUB_NAME = "sentence-transformers/all-MiniLM-L6-v2"
 NEAR = 0.8
+REQUESTS = ("generic_request", "repeats_question", "other_question")  # beside those for a fact
 MOST_FOR_RULES = 4_000  # characters of a turn, the last ones
 # The sentence in which a student's prompt asks for its final answer (pipeline/prompts/templates/chat/student.j2).
 _FORM = re.compile(
@@ -139,13 +140,14 @@ def student_reading(turn: TurnToRead, scores: Scores, least: dict[str, float]) -
     attempt = in_the_form(turn) or (value if share > least["attempt"] else None)
     if turn.entry:
         attempt = program(turn.text, turn.entry)
+    asks, others = _requested(scores, least)
     agrees = _over(scores, least, "agrees", "disagrees")
     stance: Stance = "none" if agrees is None or not turn.before else "agrees" if agrees else "disagrees"
     return StudentReading(
-        asks=_asked(scores["asks"], least["asks"]),
-        generic_request=scores["generic_request"] > least["generic_request"],
-        repeats_question=scores["repeats_question"] > least["repeats_question"],
-        other_question=scores["other_question"] > least["other_question"],
+        asks=asks,
+        generic_request="generic_request" in others,
+        repeats_question="repeats_question" in others,
+        other_question="other_question" in others,
         says_missing=scores["says_missing"] > least["says_missing"],
         attempt=attempt,
         tentative=attempt is not None and scores["tentative"] > least["tentative"],
@@ -198,6 +200,20 @@ def in_the_form(turn: TurnToRead) -> str | None:
         return as_written(found[-1])
     first = [as_written(found[-1][start:end]) for start, end in said_numbers(found[-1])[:1]]
     return next((each for each in first if number(each) is not None), None)
+
+
+def _requested(scores: Scores, least: dict[str, float]) -> tuple[frozenset[str], set[str]]:
+    """The facts that are asked for, and the other kinds of request. Every request is about something: where none is
+    over its threshold, and all together say that there is one, it is the one that comes nearest."""
+    asks = _asked(scores["asks"], least["asks"])
+    others = {name for name in REQUESTS if scores[name] > least[name]}
+    best = max(scores["asks"].values(), default=0.0)
+    if asks or others or best + sum(scores[name] for name in REQUESTS) <= least["request"]:
+        return asks, others
+    nearest = max(REQUESTS, key=lambda name: float(scores[name] / least[name]))
+    if scores[nearest] / least[nearest] > best / least["asks"]:
+        return asks, {nearest}
+    return frozenset(id for id, share in scores["asks"].items() if share == best), others
 
 
 def _asked(shares: dict[str, float], least: float) -> frozenset[str]:

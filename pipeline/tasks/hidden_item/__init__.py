@@ -32,7 +32,7 @@ def make_of(settings: Tasks, split: Split, strata: Collection[str]) -> list[Task
             f"tasks.held_out: {list(settings.held_out)} must be attributes of hidden items, and leave {LEFT} of them. "
             f"Known: {', '.join(KINDS)}."
         )
-    counts, tasks = settings.train if split == "train" else settings.exam, list[Task]()
+    counts, tasks = settings.exam if split == "exam" else settings.train, list[Task]()
     for name, count in counts.items():
         made = hidden_item_tasks(split, name, settings.seed, without=settings.held_out)
         tasks += itertools.islice((task for task in made if task.stratum in strata), count)
@@ -66,5 +66,6 @@ SOURCE = Source(
     has_options=True,
     closed=True,
     kinds=KINDS,
+    has_base=True,
     unlike=unlike,
 )

@@ -172,10 +172,21 @@ def test_an_unknown_reader_is_refused(tmp_path):
         measure_readings([file], "semantics", None)
 
 
-def test_what_is_no_reader_is_refused(tmp_path):
+SYNCHRONOUS = "class Shy:\n    def student(self, turns): ...\n    def partner(self, turns): ...\n\n\n"
+
+
+@pytest.mark.parametrize(
+    "source, says",
+    [
+        ("READER = 5\n", "is of type int, expected a Reader"),
+        (f"{SYNCHRONOUS}READER = Shy\n", r"is a class, expected a reader: READER = Shy\(\)"),
+        (f"{SYNCHRONOUS}READER = Shy()\n", "its method student is not async"),
+    ],
+)
+def test_what_is_no_reader_is_refused(tmp_path, source, says):
     mine = tmp_path / "mine.py"
-    mine.write_text("READER = 5\n")
+    mine.write_text(source)
     file = tmp_path / "turns.jsonl"
     file.write_text(json.dumps(row("1", "How many?", ASKING)))
-    with pytest.raises(ConfigError, match="is of type int, expected a Reader"):
+    with pytest.raises(ConfigError, match=says):
         measure_readings([file], f"{mine}:READER", None)

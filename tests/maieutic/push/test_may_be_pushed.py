@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from maieutic.push.may_be_pushed import NotPushed, check_finished, check_licences, check_partners
+from maieutic.push.may_be_pushed import NotPushed, Student, check_finished, check_licences, check_partners
 from maieutic.push.push_run import push_run
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Turn
+from pipeline.experiment.cell import cells
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.places import without_places
 from pipeline.knowledge.condition import Condition
@@ -63,6 +64,14 @@ def test_a_run_without_datasets_exams_or_report_is_not_finished(made):
     next((made.run / "datasets/facts").rglob("*.parquet")).unlink()
     with pytest.raises(NotPushed, match=r"no dataset of condition 'facts' yet\. `maieutic build`"):
         check_finished(made, [])
+
+
+def test_a_run_in_which_one_student_is_not_trained_is_not_finished(made, tmp_path):
+    first, *others = cells(made, list(made.conditions), 0)
+    with pytest.raises(NotPushed, match=r"the student of blind, seed 2 is not trained(.|\n)*`maieutic train`"):
+        check_finished(made, [Student(first, tmp_path)])
+    with pytest.raises(NotPushed, match="has not sat the exams yet"):
+        check_finished(made, [Student(cell, tmp_path) for cell in (first, *others)])
 
 
 @pytest.mark.parametrize("name", ["small", "me/small/more", "me/sm all"])

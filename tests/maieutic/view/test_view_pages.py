@@ -126,6 +126,8 @@ def test_a_page_says_kept_of_what_is_in_the_dataset_and_of_nothing_else(site: Si
 
 
 def test_two_conditions_stand_beside_each_other_on_the_same_task_and_seed(site: Site) -> None:
+    apart = site.get("/pairs", a="0:volunteer", b="0:facts", by="outcome").text
+    assert re.search(r'final answer">right: \d+</b>', apart)  # not only what it said first, which may be the same
     page = site.get("/pairs", a="0:volunteer", b="0:facts", by="asking").text
     cells = re.findall(r'<a href="(/pairs\?[^"]*cell[^"]*)">(\d+)</a>', page)
     two = [one for one in dialogues(site.path) if one.condition_name in ("volunteer", "facts")]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipeline.building.dialogue_keys import dialogue_id
+from pipeline.building.dialogue_keys import DialogueKeys
 from pipeline.building.memory import recall, remember, shown
 from pipeline.building.rounds import build_round
 from pipeline.core.errors import ConfigError
@@ -205,6 +205,6 @@ def test_ids_follow_the_embedders_weights_and_those_of_other_conditions_do_not(t
     ids = {}
     for name in (EMBEDDER, "other/embedder"):
         made = experiment(tmp_path, memory={"embedder": name})
-        ids[name] = [dialogue_id(Cell(made, condition, 1), "t", 0) for condition in CONDITIONS]
+        ids[name] = [DialogueKeys(Cell(made, condition, 1)).id("t", 0) for condition in CONDITIONS]
     here, there = ids.values()
     assert here[0] == there[0] and all(a != b for a, b in zip(here[1:], there[1:], strict=True))

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from pipeline.building.dialogue_keys import dialogue_id
+from pipeline.building.dialogue_keys import DialogueKeys
 from pipeline.core.schema import Message, Task
 from pipeline.dialogue.episode import Cast, Episode
 from pipeline.dialogue.turn_taking import play
@@ -100,7 +100,7 @@ def test_judge_and_candidates_are_part_of_ids_of_convincing_dialogues_alone():
         made = Experiment.model_validate(
             {"name": "x", "conditions": conditions, "partner": partner, "judge": {"model": judge}}
         )
-        return [dialogue_id(Cell(made, name, 1), "t", 0) for name in conditions]
+        return [DialogueKeys(Cell(made, name, 1)).id("t", 0) for name in conditions]
 
     first, others = ids(), [ids(candidates=8), ids(judgements=8), ids(judge="other")]
     assert ids(candidates=4, judge="data/base") == first

@@ -42,16 +42,16 @@ def test_a_wrong_first_answer_gives_way_to_a_question_for_what_the_partner_knows
 @pytest.mark.parametrize("turn", [0, 1, 2])
 def test_turn_t_is_replaced_with_probability_three_quarters_to_the_t(underspecified, turn):
     said = Turn(party="student", text="The answer is 0.")
-    hits = sum(is_primed(underspecified[0], PRIMED, said, turn, seed) for seed in range(4000))
+    hits = sum(is_primed(underspecified[0], PRIMED, said, turn, str(seed)) for seed in range(4000))
     assert hits / 4000 == pytest.approx(0.75 ** (turn + 1), abs=0.03)
 
 
 def test_questions_right_answers_and_other_methods_are_left_alone(underspecified):
     task = underspecified[0]
     for text in ("How many?", "I am done.", f"The answer is {task.answer}."):
-        assert not any(is_primed(task, PRIMED, Turn(party="student", text=text), 0, seed) for seed in range(50))
+        assert not any(is_primed(task, PRIMED, Turn(party="student", text=text), 0, str(seed)) for seed in range(50))
     wrong = Turn(party="student", text="The answer is 0.")
-    assert not any(is_primed(task, Condition(partition="facts"), wrong, 0, seed) for seed in range(50))
+    assert not any(is_primed(task, Condition(partition="facts"), wrong, 0, str(seed)) for seed in range(50))
 
 
 def test_a_question_asks_for_what_was_not_told_yet_and_else_for_nothing(underspecified, full):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pipeline.building.build import planned_dialogues, play_planned
-from pipeline.building.dialogue_keys import dialogue_id
+from pipeline.building.dialogue_keys import DialogueKeys
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Message
 from pipeline.datasets.rows import to_row
@@ -20,10 +21,12 @@ from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.records import Dialogue
 from pipeline.prompts.prompts import Briefing, prompts_of
+from pipeline.tasks.hidden_item.item_words import item_words
 from pipeline.tasks.loading import load_tasks
 from pipeline.tasks.lookup.words import words
 from tests.builders import small_experiment
 from tests.fakes import FakeModel
+from training.hidden_item.item_student import STEP
 
 CONDITIONS = {"facts": {"partition": "facts"}, "plain": {"partition": "facts", "sampling_prompt": False}}
 DEMONSTRATED = {"model": "embedded", "prompts": "brief", "sampling_prompt": "demonstrated"}
@@ -77,9 +80,9 @@ def test_a_condition_can_be_sampled_without_it():
 
 def test_ids_tell_it_apart_and_random_streams_do_not():
     run, plain = experiment(), experiment(sampling_prompt="")
-    ids = {dialogue_id(Cell(each, "facts", 1), "t", 0) for each in (run, plain)}
+    ids = {DialogueKeys(Cell(each, "facts", 1)).id("t", 0) for each in (run, plain)}
     assert len(ids) == 2
-    assert dialogue_id(Cell(run, "plain", 1), "t", 0) == dialogue_id(Cell(plain, "plain", 1), "t", 0)
+    assert DialogueKeys(Cell(run, "plain", 1)).id("t", 0) == DialogueKeys(Cell(plain, "plain", 1)).id("t", 0)
     assert run.fingerprint() == plain.fingerprint()
 
 
@@ -87,6 +90,15 @@ def test_nothing_that_is_demonstrated_is_a_word_of_the_look_ups():
     shown = " ".join(part["content"] for part in _student("demonstrated").demonstrations)
     names = [name for key in ("people", "places", "things") for name in words().fillers[key]]
     assert "accordion" in shown and not [name for name in names if name in shown]
+
+
+def test_each_way_of_asking_is_demonstrated_once_on_items_of_other_words():
+    shown = [part["content"] for part in _student("demonstrated_items").demonstrations]
+    own = {*item_words().things, *item_words().nouns, *item_words().attributes, *words().fillers["people"]}
+    own |= {value for values in item_words().attributes.values() for value in values}
+    assert not own & set(re.findall(r"[\w-]+", " ".join(shown)))
+    assert sum(text.startswith("The problem") for text in shown) == 4
+    assert [sum(asked in text for text in shown) for asked in ("What weight is it?", "Is it warm?", STEP)] == [1, 1, 1]
 
 
 def _student(name: str) -> Briefing:

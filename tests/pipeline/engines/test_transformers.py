@@ -14,7 +14,19 @@ from scipy.stats import chisquare
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from pipeline.core.errors import ConfigError
-from pipeline.engines.decode import Cuts, Generated, Past, PrefixCache, Request, draw, generate, stream
+from pipeline.engines.decoding.decode import (
+    LONG,
+    MANY,
+    Cuts,
+    Generated,
+    Past,
+    PrefixCache,
+    Request,
+    draw,
+    generate,
+    shared_beginnings,
+    stream,
+)
 from pipeline.engines.model import Completion, ContextOverflow, EngineError, Sampling
 from pipeline.engines.open_model import open_model
 from pipeline.engines.settings import Engine
@@ -263,3 +275,26 @@ def test_a_row_that_cuts_nothing_off_draws_as_it_would_alone(model: Transformers
     )
     (greedy,) = together(model.complete(chat("x"), Sampling(12, 0.0)))
     assert beside[0].text == alone.text and beside[1].text == greedy.text
+
+
+def test_what_many_prompts_begin_with_is_read_once_and_changes_no_answer(model: TransformersModel) -> None:
+    remembering, forgetful = (TransformersModel(model.model, model.tokenizer, batch=8) for _ in range(2))
+    forgetful.memory.limit = 0
+    begin = (*(5 + i % 90 for i in range(LONG)), min(remembering.ends))
+    prompts = [(*begin, *range(5, 8 + i)) for i in range(MANY)] + [(5, 6, 7)]
+    found, expected = (
+        together(*(each.complete_ids(prompt, Sampling(9, 1.0, seed=i)) for i, prompt in enumerate(prompts)))
+        for each in (remembering, forgetful)
+    )
+    assert [answer.ids for answer in found] == [answer.ids for answer in expected]
+    assert [answer.completion.cached_tokens for answer in found] == [LONG] * MANY + [0]
+
+
+def test_long_beginnings_that_many_share_up_to_a_turns_end_are_read() -> None:
+    end, body = 0, (1,) * LONG
+    many = {(*body, end, 2, end, 3, i) for i in range(MANY)}
+    assert shared_beginnings(many, {end}) == {(*body, end, 2)}
+    assert shared_beginnings(sorted(many)[1:], {end}) == set(), "too few"
+    assert shared_beginnings({prompt[1:] for prompt in many}, {end}) == {(*body, end, 2)[1:]}
+    assert shared_beginnings({prompt[2:] for prompt in many}, {end}) == {(*body, end, 2)[2:]}
+    assert shared_beginnings({(*body, 2, 3, i) for i in range(1, MANY + 1)}, {end}) == set(), "no turn ends in it"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.building.dialogue_keys import dialogue_id
+from pipeline.building.dialogue_keys import DialogueKeys
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Turn
 from pipeline.experiment.cell import Cell
@@ -128,7 +128,7 @@ def test_a_file_that_replaces_nothing_is_an_error(own):
 
 def test_prompts_that_are_nowhere_are_an_error_that_names_what_there_is(tmp_path):
     for name in ("chatty", str(tmp_path / "none")):
-        with pytest.raises(ConfigError, match="auto, closed, chat, instructed, brief, demonstrated, or a folder"):
+        with pytest.raises(ConfigError, match="brief, demonstrated, demonstrated_items, or a folder"):
             prompts_of(name, "chat")
     with pytest.raises(ConfigError, match="no template in this folder"):
         prompts_of(str(tmp_path), "chat")
@@ -176,7 +176,7 @@ def test_the_words_are_part_of_the_ids_of_the_dialogues_that_they_shape(tmp_path
                 **roles,
             }
         )
-        return {name: dialogue_id(Cell(made, name, 1), "t", 0) for name in conditions}
+        return {name: DialogueKeys(Cell(made, name, 1)).id("t", 0) for name in conditions}
 
     def changed(**roles: object) -> set[str]:
         return {name for name, id in ids(**roles).items() if id != ids()[name]}

@@ -156,3 +156,5 @@ def test_the_words_name_the_running_stage_and_the_end(tmp_path, clock):
     whole.begin("build b seed 1", 20)
     said = whole_in_words(whole.progress())
     assert said.startswith("whole run: 1 of 2 stages done, now build b seed 1; ends about ") and "in 10 s" in said
+    whole.tick(5, 20)
+    assert "now build b seed 1 (5 of 20); " in whole_in_words(whole.progress())

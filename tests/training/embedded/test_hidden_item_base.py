@@ -2,6 +2,7 @@
 
 import itertools
 import random
+import re
 from collections import Counter
 
 import pytest
@@ -13,8 +14,9 @@ from pipeline.knowledge.records import Dialogue
 from pipeline.reading.choices.read_choice import option_attempt
 from pipeline.tasks.hidden_item.hidden_item_tasks import hidden_item_tasks
 from pipeline.tasks.hidden_item.item_words import HELD_OUT, item_words
-from training.embedded.hidden_item_corpus import SCENES, STEP, Dispositions, SimulatedStudent, corpus
+from training.embedded.hidden_item_corpus import SCENES, Dispositions, SimulatedStudent, corpus, drill
 from training.embedded.training_example import TrainingExample
+from training.hidden_item.item_student import STEP
 
 BLIND = Condition(partition="symmetric")
 
@@ -84,6 +86,16 @@ def test_only_the_base_split_and_no_held_out_wording_is_used(examples):
         question = example.messages[0]["content"].splitlines()[0]
         assert question not in kept_back
         assert not any(start in question for start in held_out if len(start) > 8)
+
+
+def test_in_a_drill_one_option_alone_has_what_is_known():
+    rng = random.Random(4)
+    for task in tasks("full", 60):
+        asked, answer = drill(task, rng, Dispositions()).messages
+        listed, known = asked["content"].removeprefix("In which of these: ").split("? ")
+        values = known.removesuffix(".").removeprefix("It is ").split(". It is ")
+        fitting = [name for name in re.split(", | or ", listed) if set(values) <= set(name.split())]
+        assert answer["content"] == f"The answer is {fitting[0]}." and len(fitting) == 1
 
 
 def test_every_kind_of_knowledge_is_met():

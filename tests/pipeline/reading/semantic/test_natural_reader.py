@@ -20,8 +20,9 @@ from pipeline.reading.semantic.natural_reader import (
     in_the_form,
     partner_reading,
     shipped_reader,
+    student_reading,
 )
-from pipeline.reading.semantic.network import PARTNER_HEADS
+from pipeline.reading.semantic.network import PARTNER_HEADS, STUDENT_HEADS
 
 NAMES = ("semantic", "cross_encoder")
 ROWS = read_turns(Path(__file__).parents[4] / "data" / "reading" / "test.jsonl")
@@ -203,3 +204,20 @@ def test_labelled_turns_are_read_about_as_well_as_the_page_says(name: str):
 
     scores = score_readings(ROWS, asyncio.run(read(ROWS)))
     assert not {name: scores[name].f1 for name, least in LEAST.items() if scores[name].f1 < least}
+
+
+@pytest.mark.parametrize(
+    ("asks", "repeats", "reading"),
+    [
+        ((0.7, 0.1), 0.1, ({"f1"}, False)),
+        ((0.4, 0.1), 0.5, ({"f1"}, False)),  # a request, and nearest to one for the first fact
+        ((0.3, 0.1), 0.7, (set(), True)),
+        ((0.3, 0.1), 0.2, (set(), False)),  # no request at all
+    ],
+)
+def test_a_request_that_is_none_for_certain_is_the_one_that_comes_nearest(asks, repeats, reading):
+    heads = dict.fromkeys(STUDENT_HEADS, 0.0)
+    least = {**dict.fromkeys(heads, 0.5), "asks": 0.5, "attempt": 0.5, "repeats_question": 0.75, "request": 0.8}
+    scores = heads | {"asks": dict(zip(("f1", "f2"), asks, strict=True)), "repeats_question": repeats, "spans": []}
+    found = student_reading(turn("And the crates, how many?", "student"), scores, least)
+    assert (set(found.asks), found.repeats_question) == reading

@@ -7,7 +7,8 @@ prompt and its answer is read from there on: what `generate` does not do.
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
+from collections import Counter, OrderedDict
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +18,8 @@ from transformers.cache_utils import DynamicLayer
 
 from pipeline.engines.model import Completion, Sampling
 
+# A beginning of so many tokens, of so many prompts, is worth reading on its own.
+LONG, MANY = 64, 8
 # Cutting finished rows out copies the cache: worth it once this share of the rows is done.
 CUT = 0.25
 
@@ -80,6 +83,22 @@ class PrefixCache:
 def remembers(model: PreTrainedModel) -> bool:
     """Whether every layer keeps the keys and values of all tokens, so that a past can be cut out of a batch."""
     return all(type(layer) is DynamicLayer for layer in DynamicCache(config=model.config).layers)
+
+
+def shared_beginnings(prompts: Collection[tuple[int, ...]], ends: set[int]) -> set[tuple[int, ...]]:
+    """The longest beginnings, up to the end of a turn, that prompts share."""
+    cuts = {prompt: [i for i, token in enumerate(prompt) if token in ends and i >= LONG] for prompt in prompts}
+    counts = Counter(prompt[:i] for prompt, places in cuts.items() for i in places)
+    shared = ([prompt[:i] for i in places if counts[prompt[:i]] >= MANY] for prompt, places in cuts.items())
+    return {beginnings[-1] for beginnings in shared if beginnings}
+
+
+@torch.inference_mode()
+def read(model: PreTrainedModel, ids: Sequence[int]) -> Past:
+    """What a model computes of a text."""
+    cache = DynamicCache(config=model.config)
+    model(input_ids=torch.tensor([ids], device=model.device), past_key_values=cache, logits_to_keep=1)
+    return _past(cache, 0, torch.ones(len(ids), device=model.device))
 
 
 @torch.inference_mode()

@@ -1,0 +1,31 @@
+"""What one student learns from."""
+
+from __future__ import annotations
+
+from pipeline.core.errors import ConfigError
+from pipeline.datasets.dataset_files import read_rows
+from pipeline.datasets.rows import Row
+from pipeline.experiment.cell import Cell
+from training.inputs.dealt import dealt
+from training.inputs.untrained import NothingToTrain
+
+
+def student_rows(cell: Cell) -> list[Row]:
+    """The rows of the cell's dataset, in the order of their ids. Raises NothingToTrain without any."""
+    if (regime := cell.experiment.regime_of(cell.condition_name)) == "shuffled":
+        if not (rows := dealt(cell)):
+            raise NothingToTrain(f"{cell}, round {cell.round}: it kept no rows")
+        return rows
+    everything = read_rows(cell.experiment, cell.condition_name)
+    rows = [row for row in everything if (row["seed"], row["round"]) == (cell.seed, cell.round)]
+    if regime == "matched":
+        if any("matched" not in row for row in rows):
+            raise ConfigError(
+                f"regime: 'matched', but the dataset of {cell.condition_name!r} is not matched with the "
+                "others. Run pipeline.datasets.matching.mark_matched once all conditions are exported."
+            )
+        rows = [row for row in rows if row["matched"]]
+    if not rows:
+        raise NothingToTrain(f"{cell}, round {cell.round}: no rows among {len(everything)} of all seeds")
+    often = [row for row in rows for _ in range(row.get("times", 1))]
+    return sorted(often, key=lambda row: row["id"])
