@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 
+from pipeline.core.files import write_whole
 from pipeline.experiment.cell import cells
 from pipeline.experiment.experiment import Experiment
-from pipeline.runs.directory import adapter_path, newest_adapter
+from pipeline.runs.directory import adapter_path, newest_adapter, untrained_path
 from pipeline.runs.progress import say, seconds
 from training.adapter import RECORD, is_done, made_from
 from training.inputs.student_rows import student_rows
@@ -33,12 +34,14 @@ def train_round(experiment: Experiment, group: list[str], round: int) -> None:
 
             adapter = train(cell, start)
         except NothingToTrain as error:
+            write_whole(untrained_path(cell), f"{error}\n")
             say(f"{label}: left untrained. {error}")
             continue
         except Interrupted as error:
             say(str(error))
             interrupted.append(error)
             continue
+        untrained_path(cell).unlink(missing_ok=True)
         record = json.loads((adapter / RECORD).read_text(encoding="utf-8"))
         say(
             f"{label}: {record['rows']} rows, {record['optimizer_steps']} steps, "

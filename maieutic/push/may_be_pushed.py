@@ -17,9 +17,7 @@ from pipeline.datasets.survey import surveyed
 from pipeline.experiment.cell import Cell, cells
 from pipeline.experiment.experiment import Experiment
 from pipeline.judging.violations import Kind
-from pipeline.runs.directory import newest_adapter
-from training.inputs.student_rows import student_rows
-from training.inputs.untrained import NothingToTrain
+from pipeline.runs.directory import newest_adapter, untrained_path
 
 STATED_BY_NOBODY = ("unknown", "other")  # what Licence.spdx is where whoever brings the tasks has to say it
 SOUND = 0.9  # of dialogues kept to what the partner may know, where partner.sound says no other share
@@ -81,11 +79,7 @@ def check_finished(experiment: Experiment, trained: Sequence[Student]) -> None:
 def _check_all_trained(experiment: Experiment, trained: Sequence[Student]) -> None:
     there = {student.cell.key for student in trained}
     for cell in cells(experiment, list(experiment.conditions), experiment.rounds - 1):
-        if cell.key in there:
-            continue
-        try:
-            student_rows(cell)
-        except NothingToTrain:
+        if cell.key in there or untrained_path(cell).is_file():
             continue
         raise NotPushed(f"push: the student of {cell} is not trained, and others are. `maieutic train` does that.")
 

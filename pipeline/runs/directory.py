@@ -40,6 +40,12 @@ def adapter_path(cell: Cell) -> Path:
     return cell.experiment.run / "adapters" / cell.condition_name / name
 
 
+def untrained_path(cell: Cell) -> Path:
+    """Why this student was left untrained, where there was nothing that it could learn from."""
+    adapter = adapter_path(cell)
+    return adapter.with_name(f"{adapter.name}.untrained.txt")
+
+
 def newest_adapter(cell: Cell) -> Path | None:
     """What the newest training up to the cell's round left; None where there is none, before round 0 among others."""
     paths = [adapter_path(cell.in_round(round)) for round in range(cell.round, -1, -1)]

@@ -9,6 +9,7 @@ import pytest
 from maieutic.push.may_be_pushed import NotPushed, Student, check_finished, check_licences, check_partners
 from maieutic.push.push_run import push_run
 from pipeline.core.errors import ConfigError
+from pipeline.core.files import write_whole
 from pipeline.core.schema import Turn
 from pipeline.experiment.cell import cells
 from pipeline.experiment.experiment import Experiment
@@ -16,7 +17,7 @@ from pipeline.experiment.places import without_places
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue
 from pipeline.runs.dialogue_pool import dialogues_path
-from pipeline.runs.directory import experiment_of
+from pipeline.runs.directory import experiment_of, untrained_path
 from pipeline.runs.store import read, rewrite
 from tests.evals.made_run import CONDITIONS, made_run
 
@@ -72,6 +73,10 @@ def test_a_run_in_which_one_student_is_not_trained_is_not_finished(made, tmp_pat
         check_finished(made, [Student(first, tmp_path)])
     with pytest.raises(NotPushed, match="has not sat the exams yet"):
         check_finished(made, [Student(cell, tmp_path) for cell in (first, *others)])
+    for cell in others:
+        write_whole(untrained_path(cell), "it kept no rows")
+    with pytest.raises(NotPushed, match="has not sat the exams yet"):
+        check_finished(made, [Student(first, tmp_path)])
 
 
 @pytest.mark.parametrize("name", ["small", "me/small/more", "me/sm all"])
