@@ -17,11 +17,11 @@ from pipeline.society.society_settings import Society
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "docs" / "claims.md").read_text()
+OF_WHAT = (" on the embedded base", " on SmolLM2", " of the proxy")
 VERDICTS = {
-    f"{verdict}{where}"
-    for verdict in ("supported", "contradicted", "undecided")
-    for where in ("", " on the embedded base", " of the proxy")
+    f"{verdict}{where}" for verdict in ("supported", "contradicted", "undecided") for where in ("", *OF_WHAT)
 } | {"not tested"}
+SPOKEN = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 INTERVAL = r"[(\[][-+]?\d*\.?\d+ to [-+]?\d*\.?\d+"
 
 
@@ -90,7 +90,8 @@ def test_a_claim_has_a_verdict_from_the_closed_list(claim: Section) -> None:
 def test_the_verdicts_are_explained_on_the_page() -> None:
     explained = re.findall(r"^\| (\w+(?: \w+)*) \| [^|]* \|$", TEXT, re.MULTILINE)
     assert {"supported", "contradicted", "undecided", "not tested"} <= set(explained)
-    assert '"On the embedded base"' in TEXT
+    for words in OF_WHAT:
+        assert f'**"{words[1].upper()}{words[2:]}"** stands behind a verdict' in TEXT
 
 
 @pytest.mark.parametrize("claim", RANGED, ids=ids(RANGED))
@@ -109,10 +110,15 @@ def test_what_is_undecided_says_what_would_have_been_seen() -> None:
     assert not [claim.number for claim in undecided if "would have seen" not in claim.measured]
 
 
-def test_the_readme_counts_the_verdicts_as_they_are() -> None:
-    count = {word: sum(claim.verdict.startswith(word) for claim in CLAIMS[:36]) for word in ("undecided", "not tested")}
-    readme = (ROOT / "README.md").read_text()
-    assert f"{count['undecided']} are undecided and {count['not tested']} not tested" in readme
+def test_the_readme_and_the_exams_page_count_the_verdicts_as_they_are() -> None:
+    words = ("supported", "contradicted", "undecided", "not tested")
+    supported, contradicted, undecided, untested = (
+        sum(claim.verdict.startswith(word) for claim in CLAIMS[:36]) for word in words
+    )
+    readme, exams = ((ROOT / page).read_text() for page in ("README.md", "docs/exams.md"))
+    assert f"{undecided} are undecided and {untested} not tested" in readme
+    assert f"supports {SPOKEN[supported]} and contradicts {SPOKEN[contradicted]}" in readme
+    assert f"supports {SPOKEN[supported]} and contradicts {SPOKEN[contradicted]}" in exams
 
 
 @pytest.mark.parametrize("folder", sorted(set(re.findall(r"` \((runs/[\w-]+)\)", TEXT))))

@@ -2,7 +2,7 @@
 
 At a student turn of a stored dialogue, k siblings of that turn are sampled from the same prefix, and the
 dialogue is played on from each of them m times with the same partner (forward sampling: CollabLLM, Wu et al.
-2025, section 3; siblings after Coral, Wu et al. 2025). A sibling's value is the share of its rollouts that end
+2025, section 3; siblings after Coral, Ni et al. 2025). A sibling's value is the share of its rollouts that end
 right, less a price per token and per question. The same task has the same siblings at its first turn under
 every condition, so that values differ only by what follows.
 
