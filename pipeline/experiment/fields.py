@@ -36,6 +36,7 @@ class Fields(Section):
 
     name: str
     out: str = ""  # the run directory; empty: runs/NAME
+    pilot_of: str = ""  # a config, by name or path, that this one is to help choose: they share no seed and no problem
     seeds: tuple[Seed, ...] = (1, 2, 3)
     rounds: int = Field(default=1, ge=1)  # of sample, select, train
     tasks: Tasks = Tasks()

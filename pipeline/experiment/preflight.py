@@ -13,6 +13,7 @@ from pipeline.core.errors import ConfigError
 from pipeline.core.plugins import is_address
 from pipeline.engines.weights import EMBEDDED, HIDDEN_ITEM, is_embedded_base, not_made, weights_at
 from pipeline.experiment.experiment import Experiment
+from pipeline.experiment.pilot import check_pilot
 from pipeline.experiment.roles import ROLES
 from pipeline.reading.labelling.labeller import Own
 from pipeline.reading.reader_figures import read_figures
@@ -22,6 +23,7 @@ OLD_BASE = Path("data/base")  # how configs of earlier versions named the base t
 
 def preflight(experiment: Experiment) -> None:
     """Raises ConfigError with the key, the value, what was expected and what to do."""
+    check_pilot(experiment)
     _check_order(experiment)
     _check_embedder(experiment)
     _check_labeller(experiment)

@@ -23,7 +23,7 @@ from pipeline.tasks.sources import files_of
 
 # What a resumed run may change.
 FREE = {
-    "out", "executor", "workers", "dialogue.concurrency", "partner.sound", "training.max_length",
+    "out", "pilot_of", "executor", "workers", "dialogue.concurrency", "partner.sound", "training.max_length",
     "training.save_steps", "training.report_to",
     "compare.difference", "compare.pilot", "compare.tokens_per_second",
 }  # fmt: skip

@@ -14,7 +14,6 @@ from evals.exams.registry import catalog_of
 from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.experiment import load
 from pipeline.experiment.open_role import engines_in_use
-from pipeline.tasks.loading import load_tasks
 from pipeline.tasks.talks import load_source
 
 QUESTION = 400  # tokens of a question, with what stands before it
@@ -68,17 +67,6 @@ def test_the_index_says_of_every_config_once_what_it_needs_and_takes():
     named = [name for row in rows for name in re.findall(r"`(\w[\w.]*)`", row[0])]
     assert sorted(named) == sorted(path.stem for path in FOLDER.glob("*.yaml"))
     assert all(len(row) == 4 and row[3].strip() for row in rows)
-
-
-@pytest.mark.parametrize("pilot", ["lookup_smollm2_small", "lookup_beginnings"])
-def test_a_pilot_has_none_of_the_seeds_and_tasks_that_the_run_decides_with(pilot):
-    run, small = (load(FOLDER / f"{name}.yaml") for name in ("lookup_smollm2", pilot))
-    first = [each.model_copy(update={"second": None}) for each in (run.tasks, small.tasks)]
-    asked, piloted = (
-        {task.question for split in ("train", "exam") for task in load_tasks(tasks, split)[0]} for tasks in first
-    )
-    assert not set(run.seeds) & set(small.seeds) and not asked & piloted
-    assert run.tasks.held_out == small.tasks.held_out
 
 
 def test_models_that_share_a_gpu_say_how_much_of_it_each_has():
