@@ -1,7 +1,7 @@
 """How much of a verdict does the student use: that it is wrong, where, or what is wrong?
 
 StepVerify (Daheim et al., EMNLP 2024, arXiv 2407.09136) has wrong solutions with the first wrong step and a description
-of the error, as teachers gave them (`pipeline.tasks.loading.stepverify`). Here the student has said such a solution as
+of the error, as teachers gave them (`pipeline.tasks.stepverify`). Here the student has said such a solution as
 its own first turn, hears one of five things, and is asked in the same words for its whole solution again:
 
     none        nothing but that request
