@@ -271,7 +271,7 @@ def push(
     ] = False,
     public: Annotated[bool, typer.Option("--public", help="Make it public; it is private without.")] = False,
     licence: Annotated[
-        str, typer.Option(metavar="SPDX", help="Under which you may pass on tasks whose licence is not known here.")
+        str, typer.Option(metavar="LICENCE", help="Of tasks whose licence is not known here, as the hub names it.")
     ] = "",
 ) -> None:
     """Push a run's datasets, with their cards, and its students to the hub. Refused where a licence or what partners

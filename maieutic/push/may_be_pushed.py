@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from evals.examining.examine import is_done
+from maieutic.push.licences import known_licence
 from pipeline.building.failures import unfinished
 from pipeline.building.soundness import FIRST, Soundness
 from pipeline.core.errors import MaieuticError
@@ -41,8 +42,11 @@ def students(experiment: Experiment) -> list[Student]:
 
 
 def check_licences(experiment: Experiment, stated: str) -> list[str]:
-    """The licences of its rows as SPDX names, `stated` for sources that have none of their own. Raises NotPushed."""
-    found = dict[str, None]()
+    """The licences of its rows as the hub names them, `stated` for sources that have none of their own.
+
+    Raises NotPushed where one is missing, and ConfigError where the hub does not know one, `stated` in any case.
+    """
+    stated, found = stated and known_licence(stated, "--licence"), dict[str, None]()
     for source in experiment.sources:
         spdx = source.licence.spdx
         if spdx in STATED_BY_NOBODY and not stated:
@@ -50,7 +54,8 @@ def check_licences(experiment: Experiment, stated: str) -> list[str]:
                 f"push: the licence of source {source.name!r} is {spdx!r}. {source.licence.asks}\nWhere you may pass "
                 "its tasks on, say under which licence: --licence cc-by-4.0, for example."
             )
-        found[stated.lower() if spdx in STATED_BY_NOBODY else spdx] = None
+        own = "" if spdx in STATED_BY_NOBODY else known_licence(spdx, f"the licence of source {source.name!r}")
+        found[own or stated] = None
     return list(found)
 
 

@@ -35,8 +35,9 @@ def push_run(
 ) -> list[Pushed]:
     """Write RUN/push/dataset and RUN/push/model, and send each to the repository of that kind.
 
-    `licence` is an identifier of SPDX for tasks whose rights are not known here. Raises ConfigError for a name that is
-    none, NotPushed where a run is not finished or may not be passed on, HubError where the hub refuses or is not there.
+    `licence` is what the hub calls that of tasks whose rights are not known here. Raises ConfigError for a name or a
+    licence that is none, NotPushed where a run is not finished or may not be passed on, HubError where the hub refuses
+    or is not there.
     """
     _check_name(repository)
     require(run)

@@ -6,7 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from maieutic.push.may_be_pushed import NotPushed, Student, check_finished, check_licences, check_partners
+from maieutic.push.licences import LICENCES
+from maieutic.push.may_be_pushed import (
+    STATED_BY_NOBODY,
+    NotPushed,
+    Student,
+    check_finished,
+    check_licences,
+    check_partners,
+)
 from maieutic.push.push_run import push_run
 from pipeline.core.errors import ConfigError
 from pipeline.core.files import write_whole
@@ -19,6 +27,8 @@ from pipeline.knowledge.records import Dialogue
 from pipeline.runs.dialogue_pool import dialogues_path
 from pipeline.runs.directory import experiment_of, untrained_path
 from pipeline.runs.store import read, rewrite
+from pipeline.tasks.settings import Tasks
+from pipeline.tasks.sources import source_names, source_of
 from tests.evals.made_run import CONDITIONS, made_run
 
 MODEL = Condition(partition="facts", voice="model", selection="none")
@@ -46,6 +56,28 @@ def test_tasks_whose_rights_nobody_states_are_not_passed_on(made, tmp_path):
     with pytest.raises(NotPushed, match=r"source 'gsm8k' is 'unknown'(.|\n)*--licence"):
         check_licences(both, "")
     assert check_licences(both, "CC-BY-4.0") == ["mit", "cc-by-4.0"]
+
+
+@pytest.mark.parametrize("name", ["nonsense", "unknown", "cc-by-5.0"])
+def test_a_licence_that_the_hub_does_not_know_is_refused_where_sources_have_one_too(made, name):
+    with pytest.raises(ConfigError, match=rf"--licence: '{name}' is no licence (.|\n)*Known: (.|\n)*cc-by-4\.0,"):
+        check_licences(made, name)
+    assert check_licences(made, "Apache-2.0") == ["mit"]
+
+
+def test_every_source_that_ships_states_a_licence_that_the_hub_knows_or_none():
+    stated = {name: source_of(Tasks(source=name)).licence.spdx for name in source_names()}
+    assert "mit" in stated.values() and {*stated.values()} <= {*LICENCES, *STATED_BY_NOBODY}, stated
+
+
+def test_a_licence_of_ones_own_source_that_the_hub_does_not_know_names_the_source(made, tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "from pipeline.tasks.source import Licence, Source\n"
+        "SOURCE = Source('mine', ('full',), read=lambda _: ([], []), licence=Licence('mine-1.0', 'Ask me.'))\n"
+    )
+    tasks = Tasks(source=f"{tmp_path}/mine.py:SOURCE", train={"full": 1})
+    with pytest.raises(ConfigError, match=r"the licence of source 'mine': 'mine-1\.0' is no licence"):
+        check_licences(made.model_copy(update={"tasks": tasks}), "")
 
 
 def test_a_partner_that_kept_to_its_knowledge_too_seldom_is_not_passed_on(tmp_path):
