@@ -53,7 +53,9 @@ def newest_adapter(cell: Cell) -> Path | None:
 
 
 def require(run: Path) -> None:
-    """Raises RunError where this is no run directory."""
+    """Raises RunError where this is no run directory; of a file in one it names the directory."""
+    if run.is_file() and (run.parent / "config.yaml").is_file():
+        raise RunError(f"{run}: a file of a run. Expected the run directory that it lies in: {run.parent}")
     if not (run / "config.yaml").is_file():
         raise RunError(f"{run}: no config.yaml here. Expected a run directory, such as runs/quickstart after a run.")
 

@@ -1,4 +1,4 @@
-"""What a run directory holds on to: the files that it began with."""
+"""What a run directory is known by, and what it holds on to: the files that it began with."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from pipeline.core.errors import RunError
 from pipeline.experiment.experiment import Experiment
-from pipeline.runs.directory import claim, experiment_of
+from pipeline.runs.directory import claim, experiment_of, require
 from tests.builders import small_experiment
 
 
@@ -44,3 +44,14 @@ def test_a_run_of_an_earlier_version_is_not_to_be_mended_but_begun_again(tmp_pat
     (tmp_path / "config.yaml").write_text("name: old\ncompare: {primary: {metric: a, a: b, b: c}, bootstrap: 9}\n")
     with pytest.raises(RunError, match=r"earlier version of maieutic.*compare\.bootstrap.*Begin in another `out`"):
         experiment_of(tmp_path)
+
+
+def test_who_names_the_config_in_a_run_is_told_to_name_the_run(tmp_path: Path) -> None:
+    run = tmp_path / "runs" / "mine"
+    run.mkdir(parents=True)
+    (run / "config.yaml").write_text("name: mine\n")
+    require(run)
+    with pytest.raises(RunError, match=rf"^{run}/config\.yaml: .* Expected the run directory that it lies in: {run}$"):
+        require(run / "config.yaml")
+    with pytest.raises(RunError, match=rf"^{tmp_path}: no config\.yaml here\. Expected a run directory"):
+        require(tmp_path)
