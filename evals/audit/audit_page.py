@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import json
-import re
 from pathlib import Path
-from typing import Any
 
 import matplotlib
 from matplotlib.figure import Figure
@@ -16,7 +13,7 @@ from rich.table import Table
 
 from evals.audit.audited_talks import Material
 from evals.audit.finding import Check, Finding, plain, untested
-from evals.report.figures import ACCENT, STYLE
+from evals.report.figures import ACCENT, STYLE, svg
 from evals.report.rendering import environment
 from evals.report.summary import clean
 from evals.stats.intervals import Rate
@@ -145,7 +142,4 @@ def curve(finding: Finding) -> str:
         condition.fill_between(turns, lines[1], lines[2], step="post", color=ACCENT, alpha=0.15, linewidth=0)
         condition.set(xlabel="partner turn", ylabel="not yet said", ylim=(0, 1.02), xlim=(0, turns[-1]))
         condition.xaxis.set_major_locator(MaxNLocator(integer=True))
-        buffer = io.StringIO()
-        metadata: dict[str, Any] = {"Date": None}
-        figure.savefig(buffer, format="svg", metadata=metadata)
-    return re.sub(r"^.*?(?=<svg)", "", buffer.getvalue(), flags=re.S)
+        return svg(figure)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import matplotlib
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -15,7 +16,11 @@ from matplotlib.lines import Line2D
 from evals.report.validity import REFUSED
 from pipeline.core.schema import Json
 
-INK, MUTED, LINE, ACCENT, SECOND = "#1c2430", "#6b7480", "#d5dae1", "#1f5fa8", "#c2571a"
+# Not colours, but places for those of the page: `svg` puts the variable of its scheme (templates/scheme.css) at each.
+INK, MUTED, LINE, ACCENT, SECOND, PAGE = "#000001", "#000002", "#000003", "#000004", "#000005", "#000006"
+VARIABLES = {INK: "ink", MUTED: "muted", LINE: "line", ACCENT: "accent", SECOND: "warm", PAGE: "page"}
+UP, DOWN, NOTHING = (31, 95, 168), (194, 87, 26), (128, 138, 150, 30)  # of a heat map's cells, on any page
+FULLEST = 0.7  # of their colour, so that text stands out from them by 4.5 to 1 on a light page and on a dark one
 STYLE: Any = {
     "svg.fonttype": "none",
     "svg.hashsalt": "maieutic",
@@ -60,7 +65,7 @@ def forest(comparisons: list[Json]) -> str:
                 "D" if headline else "o",
                 color=colour,
                 markersize=8 if headline else 6,
-                markeredgecolor="white",
+                markeredgecolor=PAGE,
                 zorder=3,
             )
         axes.set_yticks(range(len(rows)), [_of_contrast(row) for row in rows])
@@ -104,7 +109,7 @@ def prediction(conditions: dict[str, Json]) -> str:
                 y,
                 "D",
                 "predicted by selection alone",
-                color="white",
+                color=PAGE,
                 markeredgecolor=SECOND,
                 markersize=7,
                 markeredgewidth=1.8,
@@ -117,7 +122,7 @@ def prediction(conditions: dict[str, Json]) -> str:
                 "observed (exam, 95% interval)",
                 color=ACCENT,
                 markersize=7,
-                markeredgecolor="white",
+                markeredgecolor=PAGE,
                 zorder=4,
             )
         axes.set_yticks(range(len(rows)), [name for name, _ in rows])
@@ -176,7 +181,7 @@ def turn_values_figure(turn_values: dict[str, Json], moves: dict[str, str]) -> s
             tick.set_fontweight("normal" if move else "bold")
         columns[0].set_ylim(len(lines) - 0.4, -0.6)
         keys: list[Any] = [
-            Line2D([], [], marker="o", color=colour, linestyle="", markersize=7, markeredgecolor="white", label=label)
+            Line2D([], [], marker="o", color=colour, linestyle="", markersize=7, markeredgecolor=PAGE, label=label)
             for colour, label in (
                 (ACCENT, "better than its siblings"),
                 (SECOND, "worse"),
@@ -200,7 +205,7 @@ def precision_recall(curves: dict[str, Json], points: dict[str, Json], names: di
             colour = MUTED if name.startswith("naive") else SECOND
             at = point["recall"]["value"], point["precision"]["value"]
             if None not in at:
-                look: Any = {"color": colour, "markersize": 8, "markeredgecolor": "white", "zorder": 3}
+                look: Any = {"color": colour, "markersize": 8, "markeredgecolor": PAGE, "zorder": 3}
                 axes.plot(*at, next(shapes), label=names[name], linestyle="", **look)
         axes.set_xlim(-0.02, 1.02)
         axes.set_ylim(-0.02, 1.03)
@@ -218,7 +223,7 @@ def _value_of(axes: Axes, y: int, row: Json) -> None:
     colour = ACCENT if low > 0 else SECOND if high < 0 else MUTED
     if value["low"] is not None and value["high"] is not None:
         axes.plot([value["low"], value["high"]], [y, y], color=colour, linewidth=2, solid_capstyle="butt", zorder=2)
-    axes.plot(value["value"], y, "o", color=colour, markersize=7, markeredgecolor="white", zorder=3)
+    axes.plot(value["value"], y, "o", color=colour, markersize=7, markeredgecolor=PAGE, zorder=3)
 
 
 def as_table(axes: Axes, columns: Sequence[str], rows: Sequence[str], fontsize: float) -> None:
@@ -233,10 +238,22 @@ def as_table(axes: Axes, columns: Sequence[str], rows: Sequence[str], fontsize: 
     axes.spines[:].set_visible(False)
 
 
+def tinted(values: Sequence[Sequence[float | None]], strongest: float) -> np.ndarray:
+    """Differences as the cells of a heat map, [rows, columns, 4] bytes: blue above 0, orange below, and the less of it
+    the more the page shows through."""
+    cells = [[NOTHING if value is None else _tint(value / strongest) for value in row] for row in values]
+    return np.array(cells, dtype=np.uint8)
+
+
+def _tint(share: float) -> tuple[int, int, int, int]:
+    return (*(UP if share > 0 else DOWN), round(255 * FULLEST * min(abs(share), 1.0)))
+
+
 def svg(figure: Figure) -> str:
-    """A figure as it is put into a page."""
+    """A figure as it is put into a page, in the page's colours."""
     file = io.StringIO()
     figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
     text = file.getvalue()
+    text = re.sub("|".join(VARIABLES), lambda place: f"var(--{VARIABLES[place[0]]})", text)
     text = re.sub(r"font:([^;\"']*?)(\d+(?:\.\d+)?px)[^;\"]*", r"font: \2 system-ui, sans-serif", text)
     return re.sub(r'<svg [^>]*?viewBox="([^"]*)"[^>]*>', r'<svg viewBox="\1" role="img">', text[text.index("<svg") :])

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from evals.stats.number_format import interval, number
+
+SCHEME = Path(__file__).parents[1] / "templates" / "scheme.css"  # the colours, light and dark, of all pages
 
 
 def environment() -> Environment:

@@ -231,8 +231,7 @@ def _cell(rate: Json | None, base: float | None) -> Json:
     if base is not None and rate["low"] is not None and rate["high"] is not None:
         change = rate["value"] - base
         apart = not rate["low"] <= base <= rate["high"]
-        colour = "31, 95, 168" if change > 0 else "194, 87, 26"
-        tint = f"rgba({colour}, {min(abs(change), 0.5) * 0.8:.2f})"
+        tint = f"rgb(var({'--up' if change > 0 else '--down'}) / {min(abs(change), 0.5) * 0.8:.2f})"
     return {"rate": rate, "tint": tint, "apart": apart}
 
 

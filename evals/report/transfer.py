@@ -15,13 +15,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import matplotlib
-from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from rich.table import Table
 
 from evals.metrics.catalog import Catalog
 from evals.metrics.metric import SignedSum
-from evals.report.figures import ACCENT, INK, MUTED, SECOND, STYLE, as_table, svg
+from evals.report.figures import INK, MUTED, STYLE, as_table, svg, tinted
 from evals.stats.contrasts import contrast, holm
 from evals.stats.intervals import Tables, estimate
 from evals.stats.number_format import interval, number
@@ -96,17 +95,14 @@ def transfer_figure(block: Json | None) -> str:
     if block is None:
         return ""
     rows, columns = block["rows"], block["columns"]
-    blank = float("nan")
-    values = [[blank if cell["value"] is None else cell["value"] for cell in row.values()] for row in rows.values()]
-    colours = LinearSegmentedColormap.from_list("transfer", [SECOND, "#ffffff", ACCENT]).with_extremes(bad="#f1f3f6")
+    values = [[cell["value"] for cell in row.values()] for row in rows.values()]
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(1.9 + 1.5 * len(columns), 1.3 + 0.5 * len(rows)), layout="constrained")
         axes = figure.subplots()
-        axes.imshow(values, cmap=colours, vmin=-STRONGEST, vmax=STRONGEST, aspect="auto")
+        axes.imshow(tinted(values, STRONGEST), aspect="auto")
         for y, row in enumerate(rows.values()):
             for x, cell in enumerate(row.values()):
-                dark = abs(cell["value"] or 0.0) > 0.75 * STRONGEST
-                look: Any = {"ha": "center", "va": "center", "color": "white" if dark else INK}
+                look: Any = {"ha": "center", "va": "center", "color": INK}
                 axes.text(x, y - 0.14, marked(cell), fontweight="bold" if cell["apart"] else "normal", **look)
                 if cell["low"] is not None and cell["high"] is not None:
                     axes.text(x, y + 0.22, interval(cell, 2, True), fontsize=8, **look)

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 
-from evals.report.figures import ACCENT, INK, LINE, MUTED, SECOND, STYLE, svg
+from evals.report.figures import ACCENT, INK, LINE, MUTED, PAGE, SECOND, STYLE, svg
 from evals.society.silos import BEHAVIOURS
 from pipeline.core.schema import Json
 
@@ -59,7 +59,7 @@ def _field(axes: Axes, x: int, y: int, shares: Mapping[str, float]) -> None:
         left += 0.94 * value
     best = max(shares, key=lambda name: shares[name])
     start = x - 0.47 + 0.94 * sum(list(shares.values())[: list(shares).index(best)])
-    colour = INK if best in ("decaying", "single silo") else "white"
+    colour = "black" if best in ("decaying", "single silo") else "white"
     at = start + 0.47 * shares[best]
     axes.text(at, y, f"{100 * shares[best]:.0f}%", ha="center", va="center", color=colour, fontsize=9)
 
@@ -69,7 +69,7 @@ def curves(rows: Sequence[Json]) -> str:
     by_setting = {(row["setting"]["k"], row["setting"]["p"]): row["curves"] for row in rows}
     ks = spread(sorted({k for k, _ in by_setting}), 5)
     ps = spread(sorted({p for _, p in by_setting}), 5)
-    shades = matplotlib.colormaps["viridis"](np.linspace(0.05, 0.85, len(ps)))
+    shades = matplotlib.colormaps["viridis"](np.linspace(0.25, 0.85, len(ps)))  # on a light page and on a dark one
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(1.1 + 1.75 * max(len(ks), 3), 4.6), layout="constrained")
         grid = figure.subplots(2, len(ks), sharex=True, sharey="row", squeeze=False)
@@ -159,7 +159,7 @@ def verifiers(panels: Sequence[tuple[str, Sequence[Json]]], bar: float) -> str:
             for metric, label, colour, shape in marks:
                 value, low, high = ([row[metric][end] for row in rows] for end in ("value", "low", "high"))
                 axes.fill_between(q, low, high, color=colour, alpha=0.13, linewidth=0)
-                look: Any = {"color": colour, "linewidth": 1.4, "markersize": 5, "markeredgecolor": "white"}
+                look: Any = {"color": colour, "linewidth": 1.4, "markersize": 5, "markeredgecolor": PAGE}
                 axes.plot(q, value, shape + "-", label=label, **look)
             axes.set_title(name, fontsize=10, color=INK)
             axes.grid(axis="y", color=LINE, linewidth=0.6)
@@ -186,7 +186,7 @@ def lines(experiments: Sequence[tuple[str, str, Sequence[Json]]]) -> str:
                 value, low, high = (np.array([row[metric][end] for row in rows]) for end in ("value", "low", "high"))
                 x = range(len(rows))
                 axes.vlines(x, low, high, color=ACCENT, linewidth=2)
-                axes.plot(x, value, "o-", color=ACCENT, linewidth=0.8, markeredgecolor="white", markersize=6)
+                axes.plot(x, value, "o-", color=ACCENT, linewidth=0.8, markeredgecolor=PAGE, markersize=6)
                 axes.set_xticks(x, [f"{row['setting'][varied]:g}" for row in rows])
                 axes.grid(axis="y", color=LINE, linewidth=0.6)
                 axes.set_axisbelow(True)

@@ -14,7 +14,7 @@ from pathlib import Path
 from maieutic.view.addresses import Exported, value_of
 from maieutic.view.pages import LISTS, PAIRS, Pages, pair_page
 from maieutic.view.queries import every, students
-from maieutic.view.server import FILES, TEMPLATES
+from maieutic.view.server import FILES
 from maieutic.view.talk_index import TalkIndex
 from pipeline.core.errors import RunError
 from pipeline.core.files import write_whole
@@ -34,8 +34,8 @@ def export_pages(index: TalkIndex, folder: Path) -> Path:
         index.update(lambda talks, left: progress(talks, talks))
     pages = Pages(index.runs)
     folder.mkdir(parents=True, exist_ok=True)
-    for name in FILES:
-        shutil.copyfile(TEMPLATES / name, folder / name)
+    for name, file in FILES.items():
+        shutil.copyfile(file, folder / name)
     with closing(index.connect()) as connection:
         _write_lists(connection, pages, folder)
         total = connection.execute("SELECT count(*) FROM talks").fetchone()[0]

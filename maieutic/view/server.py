@@ -14,6 +14,7 @@ from pathlib import Path
 
 from aiohttp import web
 
+from evals.report.rendering import SCHEME
 from maieutic.view.addresses import CSP, Served
 from maieutic.view.pages import LISTS, PAIRS, Pages, page_number
 from maieutic.view.queries import FIELDS, Filters, found
@@ -21,8 +22,9 @@ from maieutic.view.talk_index import TalkIndex
 from pipeline.core.errors import MaieuticError
 from pipeline.runs.progress import say
 
-FILES = {"view.css": "text/css", "view.js": "text/javascript"}
 TEMPLATES = Path(__file__).parent / "templates"
+FILES = {"scheme.css": SCHEME, "view.css": TEMPLATES / "view.css", "view.js": TEMPLATES / "view.js"}
+TYPES = {".css": "text/css", ".js": "text/javascript"}
 HOSTS = ("127.0.0.1", "localhost", "[::1]")
 HEADERS = {
     "Content-Security-Policy": CSP.format(own="'self'") + "; frame-ancestors 'none'",
@@ -108,7 +110,8 @@ def application(index: TalkIndex, indexing: Indexing) -> web.Application:
 
     async def file(request: web.Request) -> web.Response:
         name = request.match_info["name"]
-        return web.Response(body=(TEMPLATES / name).read_bytes(), content_type=FILES[name], charset="utf-8")
+        text = FILES[name].read_text(encoding="utf-8")
+        return web.Response(text=text, content_type=TYPES[FILES[name].suffix], charset="utf-8")
 
     app = web.Application(middlewares=[_guard])
     app.add_routes([

@@ -6,10 +6,9 @@ import textwrap
 from typing import Any
 
 import matplotlib
-from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
-from evals.report.figures import ACCENT, INK, MUTED, SECOND, STYLE, as_table, svg
+from evals.report.figures import INK, MUTED, STYLE, as_table, svg, tinted
 from evals.stats.number_format import interval, number
 from pipeline.core.schema import Json
 
@@ -32,18 +31,14 @@ def shape_figure(block: Json | None) -> str:
     if block is None:
         return ""
     rows, columns = block["rows"], block["columns"]
-    blank = float("nan")
-    found = [[cell["found"] for cell in row.values()] for row in rows.values()]
-    values = [[blank if cell["value"] is None else cell["value"] for cell in row] for row in found]
-    colours = LinearSegmentedColormap.from_list("shapes", [SECOND, "#ffffff", ACCENT]).with_extremes(bad="#f1f3f6")
+    values = [[cell["found"]["value"] for cell in row.values()] for row in rows.values()]
     with matplotlib.rc_context(STYLE):
         figure = Figure(figsize=(1.9 + 1.15 * len(columns), 1.7 + 0.46 * len(rows)), layout="constrained")
         axes = figure.subplots()
-        axes.imshow(values, cmap=colours, vmin=-STRONGEST, vmax=STRONGEST, aspect="auto")
+        axes.imshow(tinted(values, STRONGEST), aspect="auto")
         for y, row in enumerate(rows.values()):
             for x, cell in enumerate(row.values()):
-                dark = abs(cell["found"]["value"] or 0.0) > 0.75 * STRONGEST
-                look: Any = {"ha": "center", "va": "center", "color": "white" if dark else INK}
+                look: Any = {"ha": "center", "va": "center", "color": INK}
                 weight = "bold" if cell["stands"] else "normal"
                 axes.text(x, y - 0.15, marked(cell), fontsize=9.5, fontweight=weight, **look)
                 axes.text(x, y + 0.24, interval(cell["found"], 2, True), fontsize=6.8, **look)
