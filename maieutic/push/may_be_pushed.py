@@ -9,6 +9,7 @@ from typing import NamedTuple
 from evals.examining.examine import is_done
 from maieutic.push.licences import known_licence
 from pipeline.building.failures import unfinished
+from pipeline.building.lacking import lacking
 from pipeline.building.soundness import FIRST, Soundness
 from pipeline.core.errors import MaieuticError
 from pipeline.datasets.condition_rows import records_of
@@ -57,6 +58,17 @@ def check_licences(experiment: Experiment, stated: str) -> list[str]:
         own = "" if spdx in STATED_BY_NOBODY else known_licence(spdx, f"the licence of source {source.name!r}")
         found[own or stated] = None
     return list(found)
+
+
+def check_whole(experiment: Experiment) -> None:
+    """Raises NotPushed where dialogues or branches are not there any more, though cards count them, and StoreError for
+    a broken line of theirs."""
+    for name, path, count in lacking(experiment):
+        raise NotPushed(
+            f"push: {path}: {count} records of condition {name!r} are not there any more, or not yet. Bring the file "
+            "back, or make them again, with all that comes of them: `maieutic run`, or `maieutic build` alone where "
+            "the run has no students."
+        )
 
 
 def check_finished(experiment: Experiment, trained: Sequence[Student]) -> None:

@@ -14,7 +14,7 @@ from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
 
 from maieutic.push.dataset_folder import write_dataset
 from maieutic.push.hub import Hub, Kind
-from maieutic.push.may_be_pushed import check_finished, check_licences, check_partners, students
+from maieutic.push.may_be_pushed import check_finished, check_licences, check_partners, check_whole, students
 from maieutic.push.student_folder import write_students
 from pipeline.core.errors import ConfigError
 from pipeline.runs.directory import experiment_of, require
@@ -36,14 +36,15 @@ def push_run(
     """Write RUN/push/dataset and RUN/push/model, and send each to the repository of that kind.
 
     `licence` is what the hub calls that of tasks whose rights are not known here. Raises ConfigError for a name or a
-    licence that is none, NotPushed where a run is not finished or may not be passed on, HubError where the hub refuses
-    or is not there.
+    licence that is none, NotPushed where a run is not finished, not whole or not to be passed on, StoreError for a
+    broken line, HubError where the hub refuses or is not there.
     """
     _check_name(repository)
     require(run)
     with writing(run):
         experiment = experiment_of(run)
         licences = check_licences(experiment, licence)
+        check_whole(experiment)
         trained = students(experiment)
         check_finished(experiment, trained)
         check_partners(experiment)

@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from evals.examining.answers_asked import most_answers
 from evals.examining.examine import results_path
 from pipeline.building.rounds import groups, speaking
-from pipeline.building.turn_values import has_turn_values, planned_branches
+from pipeline.building.turn_values import ended_branches, has_turn_values, planned_branches
 from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.cell import Cell, cells
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.fields import BEFORE_WARMUP
-from pipeline.knowledge.records import Branch, Dialogue, Failure
-from pipeline.runs.dialogue_pool import branches_path, dialogues_path
+from pipeline.knowledge.records import Dialogue, Failure
+from pipeline.runs.dialogue_pool import dialogues_path
 from pipeline.runs.directory import adapter_path
 from pipeline.runs.store import read
 from pipeline.runs.whole_run import ANSWER, BUILD, PlannedStage
@@ -81,9 +81,7 @@ def _missing(experiment: Experiment, condition_name: str, round: int) -> list[tu
 
 def _branches(cell: Cell, missing: int) -> int:
     """Those that are missing of stored dialogues, and of `missing` ones the most that they can have."""
-    records = branches_path(cell.experiment.run, cell.condition_name)
-    failures = read(records.with_name("failures.jsonl"), Failure)
-    ended = {branch.id for branch in read(records, Branch)} | {failure.id for failure in failures}
+    ended = ended_branches(cell.experiment, cell.condition_name)
     return sum(plan.id not in ended for plan in planned_branches(cell)) + missing * len(cell.experiment.turn_values.at)
 
 

@@ -82,8 +82,12 @@ class PlannedBranch(NamedTuple):
 
 def planned_branches(cell: Cell) -> Iterator[PlannedBranch]:
     """Every branch that a cell asks for, in the order of its dialogues."""
-    settings = cell.experiment.turn_values
-    for dialogue in dialogues_of(cell):
+    return branches_due(dialogues_of(cell), cell.experiment.turn_values)
+
+
+def branches_due(dialogues: Iterable[Dialogue], settings: TurnValues) -> Iterator[PlannedBranch]:
+    """Every branch of these dialogues that is asked for."""
+    for dialogue in dialogues:
         for at in settings.at:
             # Ids and streams keep the word "ledger", by which they were first hashed.
             if at < (len(dialogue.turns) + 1) // 2:
@@ -91,15 +95,21 @@ def planned_branches(cell: Cell) -> Iterator[PlannedBranch]:
                 yield PlannedBranch(id, dialogue, at)
 
 
+def ended_branches(experiment: Experiment, condition_name: str) -> set[str]:
+    """Ids of the branches, and of the failures, that are stored."""
+    records = branches_path(experiment.run, condition_name)
+    failures = read(records.with_name("failures.jsonl"), Failure)
+    return {branch.id for branch in read(records, Branch)} | {failure.id for failure in failures}
+
+
 async def play_branches(cell: Cell, cast: Cast, tick: Callable[[], None]) -> Counts:
     """Make what is missing of one cell's branches; `tick` is called at each one's end. Raises Stopped."""
     settings, records = cell.experiment.turn_values, branches_path(cell.experiment.run, cell.condition_name)
     failures = records.with_name("failures.jsonl")
     forget_engine_errors(failures.parent, cell)
-    ended = {branch.id for branch in read(records, Branch)} | {failure.id for failure in read(failures, Failure)}
     return await make_missing(
         planned_branches(cell),
-        ended,
+        ended_branches(cell.experiment, cell.condition_name),
         partial(_play_branch, cell, cast),
         records=records,
         failures=failures,

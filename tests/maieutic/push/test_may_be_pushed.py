@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shutil import copytree, rmtree
 
 import pytest
 
+import maieutic
 from maieutic.push.licences import LICENCES
 from maieutic.push.may_be_pushed import (
     STATED_BY_NOBODY,
@@ -26,9 +28,10 @@ from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue
 from pipeline.runs.dialogue_pool import dialogues_path
 from pipeline.runs.directory import experiment_of, untrained_path
-from pipeline.runs.store import read, rewrite
+from pipeline.runs.store import StoreError, read, rewrite
 from pipeline.tasks.settings import Tasks
 from pipeline.tasks.sources import source_names, source_of
+from tests.builders import small_experiment
 from tests.evals.made_run import CONDITIONS, made_run
 
 MODEL = Condition(partition="facts", voice="model", selection="none")
@@ -46,6 +49,46 @@ def run_of_a_model_partner(path: Path, condition: Condition, says: Turn = OFF_RO
 @pytest.fixture
 def made(tmp_path: Path) -> Experiment:
     return experiment_of(made_run(tmp_path / "run"))
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run without students: twelve dialogues, each with a branch at its first turn."""
+    run = tmp_path_factory.mktemp("built") / "run"
+    maieutic.build(small_experiment(
+        run, seeds=[1, 2], tasks={"train": {"full": 3, "underspecified": 3}, "exam": {"full": 1}},
+        turn_values={"siblings": 2, "rollouts": 1, "at": [0]},
+    ))  # fmt: skip
+    return run
+
+
+def pushed(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To a hub that must not be reached."""
+    monkeypatch.setattr("maieutic.push.push_run.Hub", lambda *_: pytest.fail("something was sent"))
+    push_run(run, "me/small")
+
+
+@pytest.mark.parametrize("file", ["dialogues/facts.jsonl", "branches/facts.jsonl"])
+@pytest.mark.parametrize("cut", [lambda text: text.partition("\n")[2], lambda text: text[:-9]])
+def test_a_run_from_which_dialogues_were_deleted_is_not_passed_on(built, tmp_path, monkeypatch, file, cut):
+    copytree(built, run := tmp_path / "run")
+    assert [pushed.kind for pushed in push_run(run, "me/small", dry_run=True)] == ["dataset"]
+    rmtree(run / "push")
+    (run / file).write_text(cut((run / file).read_text()))
+    with pytest.raises(NotPushed, match=rf"{run / file}: 1 records of condition 'facts' (.|\n)*`maieutic build`"):
+        pushed(run, monkeypatch)
+    assert not (run / "push").exists()
+
+
+@pytest.mark.parametrize("file", ["dialogues/facts.jsonl", "branches/facts.jsonl"])
+@pytest.mark.parametrize("broken", ["{", "[]", '{"id": "a"}', "\x00"])
+def test_a_run_with_a_broken_line_is_not_passed_on_and_the_line_is_named(built, tmp_path, monkeypatch, file, broken):
+    copytree(built, run := tmp_path / "run")
+    first, second, *rest = (run / file).read_text().splitlines()
+    (run / file).write_text("\n".join([first, broken, second, *rest]) + "\n")
+    with pytest.raises(StoreError, match=rf"{run / file}:2: not a (Dialogue|Branch)(.|\n)*Delete that line"):
+        pushed(run, monkeypatch)
+    assert not (run / "push").exists()
 
 
 def test_tasks_whose_rights_nobody_states_are_not_passed_on(made, tmp_path):
