@@ -38,6 +38,18 @@ document.addEventListener("keydown", (event) => {
   else if (event.key === "u") document.querySelector("[aria-current=page]")?.click();
 });
 
+// Filters would fill a narrow screen: there they are folded, and the line that opens them says what is chosen.
+const narrow = window.matchMedia("(max-width: 720px)"), folds = document.querySelectorAll("details.fold");
+const fold = () => folds.forEach((one) => { one.open = !narrow.matches; });
+const sayChosen = () => folds.forEach((one) => {
+  const chosen = [...one.querySelectorAll("select")].filter((select) => select.value);
+  const words = chosen.map((select) => select.selectedOptions[0].text.replace(/ \([\d,]+\)$/, ""));
+  one.querySelector("summary span").textContent = words.length ? `: ${words.join(", ")}` : "";
+});
+narrow.addEventListener("change", fold);
+fold();
+sayChosen();
+
 // A filter that is chosen is shown at once; without scripts the button does it.
 document.querySelectorAll("form.filters:not([data-offline])").forEach((form) => {
   form.addEventListener("change", (event) => event.target.matches("select") && form.requestSubmit());
@@ -86,6 +98,7 @@ if (offline) {
     });
     page = 0;
     draw();
+    sayChosen();
   }
   function fromAddress() {
     const asked = new URLSearchParams(location.hash.slice(1));

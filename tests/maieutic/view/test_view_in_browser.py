@@ -84,6 +84,28 @@ def test_every_page_fits_its_width_in_light_and_dark(seen: Seen, width: int, dar
     assert page.js("document.documentElement.scrollWidth") <= width
 
 
+def test_a_narrow_screen_begins_with_dialogues_and_folded_filters_say_what_is_set(seen: Seen) -> None:
+    page, folded = seen.page, "!document.querySelector('details.fold').open"
+    whole_rows = (
+        "[...document.querySelectorAll('ol.talks li')].filter(e => e.getBoundingClientRect().bottom < 844).length"
+    )
+    line = "document.querySelector('details.fold summary').innerText"
+    drawn = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done())))"
+    for address, chosen in ((f"{seen.address}/dialogue", "?"), (seen.export.as_uri(), "#")):
+        page.size(390, 844)
+        page.open("about:blank")
+        page.open(f"{address}{chosen}condition=facts&outcome=wrong")
+        assert page.js(folded) and page.js(whole_rows) >= 2 and page.js(line) == "Filters: facts, wrong"
+        page.js("document.querySelector('details.fold summary').click()")
+        assert page.js("document.querySelector('select[name=outcome]').checkVisibility()")
+        page.size(1280)
+        page.js(drawn)
+        assert not page.js(folded) and not page.js("document.querySelector('details.fold summary').checkVisibility()")
+        page.size(390, 844)
+        page.js(drawn)
+        assert page.js(folded)
+
+
 def test_nothing_of_a_text_runs_on_the_server_or_in_an_export(seen: Seen) -> None:
     page = seen.page
     page.said.clear()
