@@ -9,6 +9,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from maieutic.finished_stages import (
+    compared,
+    finish_compare,
+    finish_rounds,
+    finish_select,
+    finish_warmup,
+    rounds_finished,
+    selected,
+    warmed_up,
+)
 from maieutic.show_views import first_look
 from pipeline.building.failures import whole_before_others
 from pipeline.building.rounds import branch_round, build_round, due_rounds, groups, needs_training_first
@@ -18,6 +28,7 @@ from pipeline.datasets.matching import mark_matched
 from pipeline.experiment.experiment import Experiment
 from pipeline.judging.stated_leak import privileged
 from pipeline.runs.directory import claim
+from pipeline.runs.finished import REPORT
 from pipeline.runs.lock import writing
 from pipeline.runs.progress import console, say, say_plan, stage
 from pipeline.runs.shards import merge
@@ -59,16 +70,24 @@ def followed_stages(experiment: Experiment) -> Iterator[None]:
 
 def warm_up(experiment: Experiment) -> None:
     """What its base is to learn before all conditions, unless it has learned it. Nothing without `student.warmup`."""
-    if experiment.student.warmup:
-        from training.warmup import warm_up  # heavy: TRL
+    if not experiment.student.warmup:
+        return
+    if warmed_up(experiment):
+        say("warm-up: there already")
+        return
+    from training.warmup import warm_up  # heavy: TRL
 
-        warm_up(experiment, experiment.student.warmup)
+    warm_up(experiment, experiment.student.warmup)
+    finish_warmup(experiment)
 
 
 def make_rounds(experiment: Experiment, training: bool) -> None:
     """Dialogues and datasets of every round, and its students where they are to be trained as well."""
     if taken := merge(experiment):
         say(f"shards: {taken} dialogues and failures taken in")
+    if rounds_finished(experiment, training):
+        say(f"dialogues{', datasets and students' if training else ' and datasets'}: there already")
+        return
     for group in groups(experiment):
         for round in range(experiment.rounds):
             if not training and needs_training_first(experiment, group, round):
@@ -87,6 +106,7 @@ def make_rounds(experiment: Experiment, training: bool) -> None:
 
                 whole_before_others(experiment, group, round)
                 train_round(experiment, group, round)
+    finish_rounds(experiment, training)
 
 
 def train_rounds(experiment: Experiment) -> None:
@@ -99,6 +119,9 @@ def train_rounds(experiment: Experiment) -> None:
 
 def select(experiment: Experiment, group: list[str]) -> None:
     """Rejection sampling and datasets of a group of conditions; says what of each was kept."""
+    if selected(experiment, group):
+        say(f"select {', '.join(group)}: there already")
+        return
     for name in group:
         with stage(f"select {name}"):
             report = export(experiment, name)
@@ -114,6 +137,7 @@ def select(experiment: Experiment, group: list[str]) -> None:
                 f"match {match.condition_name} seed {match.seed}: {match.kept} of {match.rows} rows, "
                 f"{match.kept_tokens} of {match.tokens} student tokens"
             )
+    finish_select(experiment, group)
 
 
 def _kept(report: ExportReport) -> str:
@@ -136,13 +160,21 @@ def _leaks(experiment: Experiment, report: ExportReport) -> str:
 
 def write_report(runs: list[Path]) -> tuple[Summary, tuple[Path, ...]]:
     """The summary of examined runs, and the files of the report; of several runs in a folder of the first."""
+    # Of several runs the report is nobody's own: it must not replace that of the first.
+    others = "-".join(run.resolve().name for run in runs[1:])
+    folder = runs[0] / f"compared-with-{others}" if others else runs[0]
+    files = tuple(folder / name for name in REPORT)
+    if compared(folder, runs):
+        from evals.report.summary_types import Summary
+
+        say("compare: there already, of the same answers")
+        return Summary.model_validate_json(files[0].read_bytes()), files
     from evals.report.report_page import write
     from evals.report.summary import summarize
 
     with stage("compare"):
         summary = summarize(runs)
-        # Of several runs the report is nobody's own: it must not replace that of the first.
-        others = "-".join(run.resolve().name for run in runs[1:])
-        folder = runs[0] / f"compared-with-{others}" if others else runs[0]
         folder.mkdir(exist_ok=True)
-        return summary, tuple(write(folder, summary))
+        write(folder, summary)
+    finish_compare(folder, runs)
+    return summary, files

@@ -193,7 +193,7 @@ def test_a_clock_that_jumps_by_days_changes_nothing_that_is_made_or_said(tmp_pat
             lines = [re.sub(r", (\d+ min )?\d+ s$", "", text) for text in done.stdout.replace(name, "").splitlines()]
             said[name, when] = [text for text in lines if re.match("(build|select|train|examine) [^/]*$", text)]
     assert said["jumping", "first"] == said["steady", "first"] and said["jumping", "again"] == said["steady", "again"]
-    assert {f"train {name} seed 1: there already" for name in CONDITIONS} <= set(said["jumping", "again"])
+    assert {f"examine {name} seed 1: there already" for name in CONDITIONS} <= set(said["jumping", "again"])
     made = {name: contents(tmp_path / name) for name in ("steady", "jumping")}
     assert len(made["steady"]) > 20 and made["steady"] == made["jumping"]
     print(json.dumps({"files equal under a jumping clock": len(made["steady"])}))
@@ -214,7 +214,7 @@ def contents(run: Path) -> dict[str, bytes]:
         .replace(str(run).encode(), b"RUN")
         .replace(run.name.encode(), b"NAME")
         for path in run.rglob("*")
-        if path.is_file() and path.name not in (".lock", "usage.jsonl", "progress.json")
+        if path.is_file() and path.name not in (".lock", "usage.jsonl", "progress.json", "finished.json")
     }
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import math
 import time
+from collections.abc import Callable
 from contextlib import nullcontext
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 from evals.examining.answers_asked import most_answers
@@ -129,23 +130,29 @@ def unasked(experiment: Experiment, tasks: list[Task]) -> list[str]:
 async def examine_all(experiment: Experiment) -> None:
     """Every exam for the base and for every trained student, in the last round's state."""
     can_run(experiment.has_code)
-    tasks, first_turn_tasks = exam_tasks(experiment)
-    _say_unasked(experiment, tasks)
+    tasks = cache(partial(_tasks_said, experiment))
     if references := await make_references(experiment):
         console.print(references_table(references))
     if experiment.student.warmup:
-        await _examine_all_of(experiment.without_warmup(), [BEFORE_WARMUP], tasks, first_turn_tasks)
-    await _examine_all_of(experiment, ["base", *experiment.conditions], tasks, first_turn_tasks)
+        await _examine_all_of(experiment.without_warmup(), [BEFORE_WARMUP], tasks)
+    await _examine_all_of(experiment, ["base", *experiment.conditions], tasks)
     names = {name: name for name in ("base", *experiment.conditions)}
     for exam in exams_of(experiment):
         if exam.tables is not None and (tables := exam.tables(Run(experiment, names))):
             console.print(*tables, sep="\n")
 
 
+def _tasks_said(experiment: Experiment) -> tuple[list[Task], list[Task]]:
+    """`exam_tasks`, with a word on the exams that these are not for."""
+    tasks, first_turn_tasks = exam_tasks(experiment)
+    _say_unasked(experiment, tasks)
+    return tasks, first_turn_tasks
+
+
 async def _examine_all_of(
-    experiment: Experiment, condition_names: list[str], tasks: list[Task], first_turn_tasks: list[Task]
+    experiment: Experiment, condition_names: list[str], tasks: Callable[[], tuple[list[Task], list[Task]]]
 ) -> None:
-    """Every exam for each of these that is there, and has not sat it."""
+    """Every exam for each of these that is there, and has not sat it; `tasks` is asked where somebody has not."""
     casting, untrained = Casting(experiment, newest_adapter), (BEFORE_WARMUP, "base")
     students = [name for name in condition_names if name not in untrained]
     casting.announce(cells(experiment, students, experiment.rounds - 1))
@@ -156,7 +163,7 @@ async def _examine_all_of(
         elif is_done(cell, adapter):
             say(f"{cell.label('examine')}: there already")
         else:
-            await _examine_student(cell, casting, adapter, tasks, first_turn_tasks)
+            await _examine_student(cell, casting, adapter, *tasks())
 
 
 async def _examine_student(

@@ -12,10 +12,6 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.feature_extraction.text import CountVectorizer
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GroupKFold, cross_val_predict
-from sklearn.pipeline import make_pipeline
 
 from pipeline.core.schema import Task, digest
 
@@ -43,6 +39,12 @@ def youden_j(tasks: Iterable[Wording]) -> float:
     Words and pairs of words count with their frequency; a number is one of three words, by its size.
     Minimal pairs stay in one fold, or the twin would push the guess the other way.
     """
+    # Heavy, and a run that has everything does without.
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import GroupKFold, cross_val_predict
+    from sklearn.pipeline import make_pipeline
+
     rows = [task for task in tasks if task.specification in ("full", "underspecified", "sharded")]
     if len(rows) > MOST:
         rows = sorted(rows, key=lambda task: digest(task.full_question))[:MOST]

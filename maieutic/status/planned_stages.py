@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from evals.examining.answers_asked import most_answers
 from evals.examining.examine import results_path
+from maieutic.finished_stages import compared, rounds_finished
 from pipeline.building.rounds import groups, speaking
 from pipeline.building.turn_values import ended_branches, has_turn_values, planned_branches
 from pipeline.experiment.assignment import exam_tasks
@@ -28,13 +29,17 @@ TURN_VALUES = "turn values"
 
 def planned_stages(experiment: Experiment) -> list[PlannedStage]:
     """Those of `maieutic run`, as `maieutic.workflow` goes through them."""
-    stages = [_warmup(experiment)] if experiment.student.warmup else []
+    stages, made = (
+        [_warmup(experiment)] if experiment.student.warmup else [],
+        rounds_finished(experiment, training=True),
+    )
     for group in groups(experiment):
         for round in range(experiment.rounds):
-            stages += _dialogues(experiment, group, round)
-            stages += [PlannedStage("select", f"select {name}", 1) for name in group]
+            stages += _dialogues(experiment, group, round, made)
+            stages += [PlannedStage("select", f"select {name}", float(not made)) for name in group]
             stages += [_training(cell) for cell in cells(experiment, group, round)]
-    return [*stages, *_exams(experiment), PlannedStage("compare", "compare", 1)]
+    left = float(not compared(experiment.run, [experiment.run]))
+    return [*stages, *_exams(experiment), PlannedStage("compare", "compare", left)]
 
 
 def _warmup(experiment: Experiment) -> PlannedStage:
@@ -44,10 +49,12 @@ def _warmup(experiment: Experiment) -> PlannedStage:
     return PlannedStage("warm-up", label, float(not there), ("warm-up",))
 
 
-def _dialogues(experiment: Experiment, group: list[str], round: int) -> Iterator[PlannedStage]:
-    """Those of a group's builds, then those of its turn values."""
+def _dialogues(experiment: Experiment, group: list[str], round: int, made: bool) -> Iterator[PlannedStage]:
+    """Those of a group's builds, then those of its turn values; `made`: nothing of them is missing."""
     names = [name for name in speaking(experiment, group) if experiment.conditions[name].voice != "human"]
-    missing = [pair for name in names for pair in _missing(experiment, name, round)]
+    missing = [(cell, 0) for cell in cells(experiment, names, round)]
+    if not made:
+        missing = [pair for name in names for pair in _missing(experiment, name, round)]
     if experiment.executor == "ray":
         label = f"build {', '.join(group)}"
         yield PlannedStage("build", label, sum(size for _, size in missing), (label, BUILD))
@@ -57,7 +64,8 @@ def _dialogues(experiment: Experiment, group: list[str], round: int) -> Iterator
     for cell, size in missing:
         if has_turn_values(experiment, cell.condition_name):
             kinds = (f"{TURN_VALUES} {cell.condition_name}", TURN_VALUES)
-            yield PlannedStage(TURN_VALUES, cell.label(TURN_VALUES), _branches(cell, size), kinds)
+            left = 0 if made else _branches(cell, size)
+            yield PlannedStage(TURN_VALUES, cell.label(TURN_VALUES), left, kinds)
 
 
 def _build(cell: Cell, size: int) -> Iterator[PlannedStage]:
@@ -91,10 +99,15 @@ def _training(cell: Cell) -> PlannedStage:
 
 
 def _exams(experiment: Experiment) -> Iterator[PlannedStage]:
-    tasks, first_turn_tasks = exam_tasks(experiment)
-    answers = most_answers(experiment, tasks, len(first_turn_tasks))
     before = [BEFORE_WARMUP] if experiment.student.warmup else []
-    for cell in cells(experiment, [*before, "base", *experiment.conditions], experiment.rounds - 1):
-        there = results_path(cell).with_suffix(".student.json").is_file()
+    sitters = cells(experiment, [*before, "base", *experiment.conditions], experiment.rounds - 1)
+    there = {cell.key for cell in sitters if results_path(cell).with_suffix(".student.json").is_file()}
+    answers = 0 if len(there) == len(sitters) else _answers(experiment)
+    for cell in sitters:
         kinds = (f"examine {cell.condition_name}", "examine", ANSWER)
-        yield PlannedStage("examine", cell.label("examine"), 0 if there else answers, kinds)
+        yield PlannedStage("examine", cell.label("examine"), 0 if cell.key in there else answers, kinds)
+
+
+def _answers(experiment: Experiment) -> int:
+    tasks, first_turn_tasks = exam_tasks(experiment)
+    return most_answers(experiment, tasks, len(first_turn_tasks))

@@ -85,7 +85,7 @@ def claim(experiment: Experiment, shared: bool = False) -> None:
     path, ours = experiment.run / "config.yaml", dump(experiment)
     if not shared:  # who holds the run alone
         remove_left(experiment.run)
-    pinned, source = experiment.run / "tasks.sha256", _source(experiment)
+    pinned, source = experiment.run / "tasks.sha256", source_hashes(experiment)
     if shared:
         if source:
             write_first(pinned, source)
@@ -146,7 +146,7 @@ def is_free(key: str) -> bool:
     return key in FREE or ALSO_FREE.fullmatch(key) is not None
 
 
-def _source(experiment: Experiment) -> str:
+def source_hashes(experiment: Experiment) -> str:
     """The hashes of the files that it was made with, in the form of sha256sum."""
     files = [path for paths in _files(experiment).values() for path in paths]
     return "".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files)
@@ -167,7 +167,7 @@ def _files(experiment: Experiment) -> dict[str, list[Path]]:
 
 def _changed(pinned: str, experiment: Experiment) -> str:
     """The files whose hashes differ from those that a run began with, each with the key that names it."""
-    other = set(pinned.splitlines()).symmetric_difference(_source(experiment).splitlines())
+    other = set(pinned.splitlines()).symmetric_difference(source_hashes(experiment).splitlines())
     names = sorted({line.partition("  ")[2] for line in other})
     of = {path.name: key for key, paths in _files(experiment).items() for path in paths}
     return ", ".join(f"{of[name]}: {name}" if name in of else name for name in names)
