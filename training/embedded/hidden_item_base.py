@@ -4,14 +4,15 @@
     python -m training.embedded.hidden_item_base --start runs/drilled --steps 3000 --out data/hidden_item_base
 
 It starts from heads that are placed by hand (option_heads.py), and is drilled first. It learns in a bfloat16 autocast.
-The corpus of a seed is `DISTINCT` examples, over and over: to make one takes as long as to learn from it.
+No example comes twice: with 12,000 over and over the loss fell to .04, which is below what planted chances leave, and
+.73 of the options that it put forward on new items were possible.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
@@ -19,9 +20,6 @@ from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 from training.embedded.base import World, look_back, make_model, make_tokenizer, train
 from training.embedded.hidden_item_corpus import MAKERS, Dispositions, Maker, corpus, drill
 from training.embedded.option_heads import look_options_up
-from training.embedded.training_example import TrainingExample
-
-DISTINCT = 12_000
 
 
 def untrained() -> tuple[PreTrainedTokenizerFast, LlamaForCausalLM]:
@@ -35,11 +33,7 @@ def untrained() -> tuple[PreTrainedTokenizerFast, LlamaForCausalLM]:
 
 def hidden_items(how: Dispositions = Dispositions(), makers: Mapping[Maker, float] = MAKERS) -> World:
     """The world of pipeline/tasks/hidden_item."""
-
-    def repeated(seed: int) -> Iterator[TrainingExample]:
-        return itertools.cycle(itertools.islice(corpus(seed, how, makers), DISTINCT))
-
-    return World(repeated, untrained, how._asdict())
+    return World(lambda seed: corpus(seed, how, makers), untrained, how._asdict())
 
 
 if __name__ == "__main__":
