@@ -2,44 +2,21 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from pipeline.experiment.experiment import Experiment
-from pipeline.knowledge.condition import Method
-
-
-class Pass(NamedTuple):
-    """The largest pass of any of the experiment's methods."""
-
-    method: Method
-    rows: int
-    length: int
-    learned: int
 
 
 def memory_lines(experiment: Experiment) -> list[str]:
     """Sentences with numbers; why there are none, where the student's config cannot be read here."""
-    import torch
-
     from training.inputs.job import in_bf16
-    from training.memory_needed import FACTOR, cache_bytes_per_token, sizes_of, training_memory
+    from training.largest_pass import largest_pass, memory_of
+    from training.memory_needed import FACTOR, cache_bytes_per_token, sizes_of
 
-    settings, on_gpu, bf16 = experiment.training, torch.cuda.is_available(), in_bf16(experiment)
+    settings, bf16 = experiment.training, in_bf16(experiment)
     try:
         sizes = sizes_of(experiment.student.model, settings.lora)
     except (OSError, ValueError) as error:
         return [f"memory of training: unknown, {str(error).splitlines()[0]}"]
-    largest = _largest_pass(experiment)
-    memory = training_memory(
-        sizes,
-        largest.rows,
-        largest.length,
-        largest.learned,
-        bf16,
-        settings.load_in_4bit,
-        settings.gradient_checkpointing,
-        tiled=on_gpu or not largest.method.startswith("sft"),
-    )
+    largest, memory = largest_pass(experiment), memory_of(experiment, sizes)
     parts = ", ".join(f"{name} {_size(size)}" for name, size in memory._asdict().items())
     kind = "4 bits" if settings.load_in_4bit else "bfloat16" if bf16 else "float32"
     saved = "with" if settings.gradient_checkpointing else "without"
@@ -59,19 +36,6 @@ def memory_lines(experiment: Experiment) -> list[str]:
             f"at once take {_size(a_token * talk * at_once)} where they share no prefix, and its weights come on top"
         )
     return lines
-
-
-def _largest_pass(experiment: Experiment) -> Pass:
-    from training.inputs.job import batching
-
-    settings, dialogue = experiment.training, experiment.dialogue
-    passes = []
-    for method in {condition.method for condition in experiment.conditions.values()}:
-        turns = dialogue.turns if method in ("sft", "kto", "grpo") else 1
-        rows = batching(experiment, method)[0] * (2 if method.startswith("dpo") else 1)  # a pair is two sequences
-        learned = rows * min(turns * dialogue.max_tokens, settings.max_length)
-        passes.append(Pass(method, rows, settings.max_length, learned))
-    return max(passes, key=lambda each: (each.rows * each.length, each.learned))
 
 
 def _size(count: int) -> str:

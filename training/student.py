@@ -11,6 +11,7 @@ was killed, or whose engine failed, goes on from its newest checkpoint (training
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ from pipeline.engines.weights import weights_at
 from pipeline.experiment.cell import Cell
 from pipeline.knowledge.condition import ONLINE, Method
 from pipeline.runs.directory import adapter_path
-from pipeline.runs.progress import StageProgress, say, stage
+from pipeline.runs.progress import say, stage
 from training.adapter import is_done, made_from, save
 from training.checkpoints import Checkpoints, newest
 from training.inputs.job import PreparedTrainer, TrainingJob, checkpoints_of, in_bf16
@@ -46,6 +47,7 @@ from training.trainers.dpo import dpo_trainer
 from training.trainers.kto import kto_trainer
 from training.trainers.sft import sft_trainer
 
+Shown = AbstractContextManager[Callable[[int, int], None]]  # it is called with steps done and steps in all
 TRAINERS: dict[Method, Callable[[TrainingJob, list[Row]], PreparedTrainer]] = {
     "sft": sft_trainer,
     "monologue": sft_trainer,
@@ -60,13 +62,13 @@ TRAINERS: dict[Method, Callable[[TrainingJob, list[Row]], PreparedTrainer]] = {
 }
 
 
-def train(cell: Cell, start: Path | None = None) -> Path:
+def train(cell: Cell, start: Path | None = None, shown: Callable[[str], Shown] = stage) -> Path:
     """Train the student of one cell on its rows; the adapter's folder is returned.
 
-    `start` is the adapter to go on from (the round before's); without it LoRA starts at nothing. Returns at
-    once where the adapter is there with the same data, settings and start. Raises NothingToTrain without
-    rows, RowTooLong or TemplateError (training.inputs.masks) naming the row, RunError without a dataset,
-    ConfigError for settings that do not fit, Interrupted where an engine failed and kept failing.
+    `start` is the adapter to go on from (the round before's); without it LoRA starts at nothing. `shown` opens what
+    is told of each step. Returns at once where the adapter is there with the same data, settings and start. Raises
+    NothingToTrain without rows, RowTooLong or TemplateError (training.inputs.masks) naming the row, RunError without a
+    dataset, ConfigError for settings that do not fit, Interrupted where an engine failed and kept failing.
     """
     rows, out = student_rows(cell), adapter_path(cell)
     origin = made_from(cell, rows, start)
@@ -79,7 +81,7 @@ def train(cell: Cell, start: Path | None = None) -> Path:
         checkpoints.resume(checkpoint)
         say(f"{cell.label('train')}: goes on after step {checkpoint.name.rpartition('-')[2]}")
     try:
-        with stage(cell.label("train")) as progress:
+        with shown(cell.label("train")) as progress:
             for callback in (_Progress(progress), checkpoints, tracking):
                 trainer.add_callback(callback)
             loss = trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint)).training_loss
@@ -161,7 +163,7 @@ def _score(prepared: PreparedTrainer) -> dict[str, Any]:
 
 
 class _Progress(TrainerCallback):
-    def __init__(self, progress: StageProgress):
+    def __init__(self, progress: Callable[[int, int], None]):
         self.progress = progress
 
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:

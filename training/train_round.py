@@ -1,4 +1,4 @@
-"""All students of one round, one after the other.
+"""All students of one round.
 
 maieutic train configs/quickstart.yaml
 """
@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 
+from pipeline.core.errors import MaieuticError
 from pipeline.core.files import write_whole
-from pipeline.experiment.cell import cells
+from pipeline.experiment.cell import Cell, cells
 from pipeline.experiment.experiment import Experiment
-from pipeline.runs.directory import adapter_path, newest_adapter, untrained_path
+from pipeline.runs.directory import adapter_before, adapter_path, untrained_path
 from pipeline.runs.progress import say, seconds
 from training.adapter import RECORD, is_done, made_from
 from training.inputs.student_rows import student_rows
@@ -23,29 +24,43 @@ def train_round(experiment: Experiment, group: list[str], round: int) -> None:
     Where an engine failed a student that plays, the others are trained all the same. Raises Interrupted then, since
     nothing may be built on, or compared with, a student that is not there yet.
     """
-    interrupted: list[Interrupted] = []
-    for cell in cells(experiment, group, round):
-        label, start = cell.label("train"), newest_adapter(cell.in_round(round - 1))
-        try:
-            if is_done(adapter_path(cell), made_from(cell, student_rows(cell), start)):
-                say(f"{label}: there already")
-                continue
-            from training.student import train  # heavy: TRL
+    due = [cell for cell in cells(experiment, group, round) if not _is_there(cell)]
+    if not due:
+        return
+    from training.side_by_side import train_each  # heavy: TRL
 
-            adapter = train(cell, start)
-        except NothingToTrain as error:
-            write_whole(untrained_path(cell), f"{error}\n")
-            say(f"{label}: left untrained. {error}")
-            continue
-        except Interrupted as error:
-            say(str(error))
-            interrupted.append(error)
-            continue
-        untrained_path(cell).unlink(missing_ok=True)
-        record = json.loads((adapter / RECORD).read_text(encoding="utf-8"))
-        say(
-            f"{label}: {record['rows']} rows, {record['optimizer_steps']} steps, "
-            f"{record['trained_tokens']} tokens, {seconds(record['seconds'])}"
-        )
+    interrupted = []
+    for cell, made in train_each(due):
+        if isinstance(made, Interrupted):
+            say(str(made))
+            interrupted.append(str(made))
+        elif isinstance(made, NothingToTrain):
+            _leave_untrained(cell, made)
+        elif isinstance(made, MaieuticError):
+            raise made
+        else:
+            untrained_path(cell).unlink(missing_ok=True)
+            record = json.loads((made / RECORD).read_text(encoding="utf-8"))
+            say(
+                f"{cell.label('train')}: {record['rows']} rows, {record['optimizer_steps']} steps, "
+                f"{record['trained_tokens']} tokens, {seconds(record['seconds'])}"
+            )
     if interrupted:
-        raise Interrupted("\n".join(map(str, interrupted)))
+        raise Interrupted("\n".join(interrupted))
+
+
+def _is_there(cell: Cell) -> bool:
+    """Whether there is nothing to be done for this student; it is said why."""
+    try:
+        there = is_done(adapter_path(cell), made_from(cell, student_rows(cell), adapter_before(cell)))
+    except NothingToTrain as error:
+        _leave_untrained(cell, error)
+        return True
+    if there:
+        say(f"{cell.label('train')}: there already")
+    return there
+
+
+def _leave_untrained(cell: Cell, error: NothingToTrain) -> None:
+    write_whole(untrained_path(cell), f"{error}\n")
+    say(f"{cell.label('train')}: left untrained. {error}")

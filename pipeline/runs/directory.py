@@ -52,6 +52,11 @@ def newest_adapter(cell: Cell) -> Path | None:
     return next((path for path in paths if path.exists()), None)
 
 
+def adapter_before(cell: Cell) -> Path | None:
+    """What a student of this cell goes on from: the adapter of the rounds before; None is the base."""
+    return newest_adapter(cell.in_round(cell.round - 1))
+
+
 def require(run: Path) -> None:
     """Raises RunError where this is no run directory; of a file in one it names the directory."""
     if run.is_file() and (run.parent / "config.yaml").is_file():

@@ -1,0 +1,78 @@
+"""Students that are trained at a time: the same bytes as one after the other, and what stops one names it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+import torch
+
+from pipeline.core.errors import RunError
+from pipeline.datasets.dataset_files import dataset_path, write_rows
+from pipeline.datasets.formats import FORMATS
+from pipeline.experiment.cell import Cell
+from tests.training.test_student import experiment, row
+from training.adapter import WEIGHTS
+from training.inputs.masks import RowTooLong
+from training.inputs.untrained import NothingToTrain
+from training.side_by_side import room_for, train_each
+from training.train_round import train_round
+
+
+@pytest.fixture
+def two_threads():
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(1)
+
+
+def two_seeds(model: Path, out: Path, **settings) -> list[Cell]:
+    made = experiment(model, out, [row(n, seed) for n in range(6) for seed in (1, 2)], **settings)
+    return [Cell(made.model_copy(update={"seeds": (1, 2)}), "facts", seed) for seed in (1, 2)]
+
+
+def test_students_side_by_side_are_those_of_one_after_the_other(embedded, two_threads, tmp_path, capsys):
+    at_once = two_seeds(embedded, tmp_path / "at_once")
+    assert room_for(at_once) == 2
+    train_round(at_once[0].experiment, ["facts"], 0)
+    said = capsys.readouterr().out
+    assert "train facts seed 1: 6 rows" in said and "train facts seed 2: 6 rows" in said
+    torch.set_num_threads(1)
+    in_turn = two_seeds(embedded, tmp_path / "in_turn")
+    assert room_for(in_turn) == 1
+    for cell, made in train_each(in_turn):
+        assert isinstance(made, Path)
+        other = tmp_path / "at_once" / made.relative_to(tmp_path / "in_turn")
+        assert (made / WEIGHTS).read_bytes() == (other / WEIGHTS).read_bytes(), cell
+    train_round(at_once[0].experiment, ["facts"], 0)
+    assert capsys.readouterr().out.count("there already") == 2
+
+
+def test_an_error_of_one_comes_back_as_it_was_and_the_other_is_trained(embedded, two_threads, tmp_path):
+    first, second = two_seeds(embedded, tmp_path)
+    rows = [
+        row(n) | {"messages": [{"role": "user", "content": "hats " * 5000}, *row(n)["messages"][1:]]} for n in (1, 2)
+    ]
+    write_rows(dataset_path(first.experiment, "facts"), [*rows, row(1, 2), row(2, 2)], FORMATS["sft"])
+    (_, stopped), (_, made) = train_each([first, second])
+    assert isinstance(stopped, RowTooLong) and "train facts seed 1" in str(stopped)
+    assert isinstance(made, Path) and (made / WEIGHTS).is_file()
+
+
+def test_a_process_that_ends_is_said_with_what_to_do(embedded, two_threads, tmp_path, monkeypatch):
+    cells = two_seeds(embedded, tmp_path)
+    site = tmp_path / "site"
+    site.mkdir()
+    (site / "sitecustomize.py").write_text("import os; os._exit(3)\n")
+    monkeypatch.syspath_prepend(str(site))
+    with pytest.raises(RunError, match=r"train facts seed 1: its process ended with code 3.*OMP_NUM_THREADS=1"):
+        train_round(cells[0].experiment, ["facts"], 0)
+
+
+def test_who_has_nothing_to_learn_needs_no_process(embedded, two_threads, tmp_path, capsys):
+    made = experiment(embedded, tmp_path, [row(n, 3) for n in range(6)]).model_copy(update={"seeds": (1, 2)})
+    train_round(made, ["facts"], 0)
+    assert capsys.readouterr().out.count("left untrained") == 2
+    assert os.listdir(tmp_path / "adapters/facts") == ["seed-1.untrained.txt", "seed-2.untrained.txt"]
+    assert all(isinstance(one, NothingToTrain) for _, one in train_each([Cell(made, "facts", 1)]))
