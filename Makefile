@@ -90,6 +90,7 @@ test-verifiers: .venv-verifiers/installed
 
 bench: env .venv-vllm/installed .venv-peers/installed
 	$(BIN)/python -m benchmarks.server_limit
+	$(BIN)/python -m benchmarks.utilisation
 	$(BIN)/python -m benchmarks.growth
 	$(BIN)/python -m benchmarks.society
 	$(BIN)/python -m benchmarks.reading

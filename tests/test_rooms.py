@@ -133,9 +133,7 @@ def test_a_module_of_ours_is_imported_inside_a_function_only_where_it_is_heavy()
     hidden = [
         f"{one.by}:{one.line} imports {one.of}"
         for one in imports()
-        if one.in_function
-        and not one.of.startswith(heavy)
-        and room_of(one.by) != "maieutic"
+        if one.in_function and not one.of.startswith(heavy) and room_of(one.by) != "maieutic"
     ]
     assert not hidden
 

@@ -1,0 +1,57 @@
+"""How much of the cores' time does `maieutic run` use, and how much sooner does it end with all of them than with one?
+
+Half of the quickstart's problems, both conditions and all seeds: dialogues, students, exams and report. What one core
+takes is measured in the same call, with one thread.
+
+    python -m benchmarks.utilisation
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.results import record
+
+ROOT = Path(__file__).parent.parent
+SMALLER = ("tasks.train={full: 75, underspecified: 300}", "tasks.exam={full: 25, underspecified: 35}")
+
+
+def run(out: Path, threads: int) -> dict[str, float]:
+    """Seconds by the clock, and the share of the cores' time that the processor worked for it."""
+    command = [sys.executable, "-m", "maieutic", "run", "configs/quickstart.yaml", "--set", f"out={out}"]
+    for change in SMALLER:
+        command += ["--set", change]
+    began, before = time.perf_counter(), os.times()
+    done = subprocess.run(
+        command, cwd=ROOT, env=os.environ | {"OMP_NUM_THREADS": str(threads)}, capture_output=True, text=True
+    )
+    clock, after = time.perf_counter() - began, os.times()
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr[-2000:]}")
+    used = after.children_user + after.children_system - before.children_user - before.children_system
+    return {"clock_s": round(clock, 1), "cpu_s": round(used, 1), "utilisation": round(used / clock / threads, 3)}
+
+
+def main() -> None:
+    cores = len(os.sched_getaffinity(0))
+    with tempfile.TemporaryDirectory() as folder:
+        found = {f"{threads} cores": run(Path(folder, str(threads)), threads) for threads in (1, cores)}
+    one, many = found["1 cores"], found[f"{cores} cores"]
+    many["times as fast"] = round(one["clock_s"] / many["clock_s"], 2)
+    table = Table("", *many)
+    for name, row in found.items():
+        table.add_row(name, *(str(row.get(key, "")) for key in many))
+    Console().print(table)
+    record("utilisation", found)
+
+
+if __name__ == "__main__":
+    main()
