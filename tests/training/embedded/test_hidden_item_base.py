@@ -43,10 +43,11 @@ def opening(task: Task, rng: random.Random, condition: Condition = BLIND) -> str
 
 @pytest.mark.parametrize("specification", ["full", "underspecified"])
 def test_each_way_of_getting_at_more_is_as_rare_on_every_kind_of_task(specification):
-    rng = random.Random(0)
+    rng, how = random.Random(0), Dispositions()
+    assert (planted := how.open_question) == how.closed_question == how.step
     ways = Counter(opening(task, rng) for task in tasks(specification, 300) for _ in range(4))
     for way in ("open", "closed", "step"):
-        assert abs(ways[way] / ways.total() - 0.08) < 4 * (0.08 * 0.92 / ways.total()) ** 0.5, ways
+        assert abs(ways[way] / ways.total() - planted) < 4 * (planted * (1 - planted) / ways.total()) ** 0.5, ways
     assert ways["attempt"] == ways.total() - ways["open"] - ways["closed"] - ways["step"]
 
 
