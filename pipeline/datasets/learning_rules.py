@@ -28,7 +28,8 @@ LEARNING_RULES: dict[Method, LearningRule] = {
         "sft",
         selects=True,
         says="supervised learning without turns, the control of sft: a row is a dialogue that rejection sampling "
-        "keeps, flattened into one exchange; all that was said to the student comes before all that it said.",
+        "keeps, rewritten as one exchange. What the partner told stands in the problem; the student's own words are one "
+        "solution, without turns that only ask or only end, and without what it said after its final answer.",
     ),
     "q_priming": LearningRule(
         "sft",

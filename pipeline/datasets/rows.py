@@ -12,7 +12,8 @@ from typing import Any
 
 from pipeline.building.dialogue_keys import DialogueKeys
 from pipeline.building.turn_values import answer_value, turn_value
-from pipeline.core.schema import Task, Turn, aloud
+from pipeline.core.schema import Task, Turn
+from pipeline.datasets.single_turn import monologue_messages
 from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.experiment.experiment import Experiment
 from pipeline.judging.outcome import rights
@@ -58,20 +59,12 @@ def to_row(experiment: Experiment, dialogue: Dialogue) -> Row | None:
 
 
 def monologue(experiment: Experiment, dialogue: Dialogue) -> Row | None:
-    """The same dialogue flattened into one exchange: all that was said to the student comes before all that it said.
-
-    The student's tokens are those of `to_row`; that it said them in turns, and to whom, is gone. None where a turn
-    of the student was cut, since it would have no end.
-    """
-    if not all(turn.finished for turn in dialogue.turns if turn.party == "student"):
+    """The same dialogue as one exchange: a problem that says what was told, and one solution
+    (pipeline/datasets/single_turn.py). None where it gives none."""
+    messages = monologue_messages(experiment, dialogue)
+    if messages is None:
         return None
-    dialogue = dialogue.model_copy(update={"turns": aloud(dialogue.turns)})  # thoughts before one answer, not in it
-    condition = dialogue.condition
-    messages = view(dialogue.task, condition, dialogue.turns, "student", experiment.prompts("student"))
-    texts = {role: " ".join(m["content"] for m in messages if m["role"] == role) for role in ("user", "assistant")}
-    flat = [m for m in messages if m["role"] == "system"]
-    flat += [{"role": "user", "content": texts["user"]}, {"role": "assistant", "content": texts["assistant"]}]
-    return {**_whence(dialogue), "messages": flat, "learn": [m["role"] == "assistant" for m in flat]}
+    return {**_whence(dialogue), "messages": messages, "learn": [m["role"] == "assistant" for m in messages]}
 
 
 def replies(row: Row) -> list[Row]:

@@ -14,6 +14,7 @@ from evals.audit.finding import Check, Finding, Tried, share, untested
 from evals.audit.other_worlds import other_worlds
 from pipeline.datasets.dataset_files import dataset_path, stream_rows
 from pipeline.datasets.rows import Row
+from pipeline.datasets.single_turn import solution, spoken
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.records import Branch, Dialogue
 from pipeline.knowledge.view import view
@@ -107,7 +108,9 @@ def _paired(experiment: Experiment, row: Row, branches: dict[str, Branch]) -> Tr
 def _masked(row: Row, dialogue: Dialogue | None, flat: bool) -> Tried:
     """Hit where a learned message is not, in its place, what the student said, or nothing is learned."""
     turns = [turn for turn in dialogue.turns if turn.party == "student"] if dialogue else []
-    own = [" ".join(turn.text for turn in turns)] if flat else [turn.own_text for turn in turns]
+    own = [turn.own_text for turn in turns]
+    if flat:
+        own = [spoken(dialogue, solution(dialogue))] if dialogue else []
     replies = [i for i, message in enumerate(row["messages"]) if message["role"] == "assistant"]
     texts = dict(zip(replies, own, strict=False))
     learned = [i for i, learn in enumerate(row["learn"]) if learn]

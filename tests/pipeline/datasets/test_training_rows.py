@@ -97,17 +97,6 @@ def test_turns_that_are_not_far_enough_apart_or_were_cut_make_no_pair(underspeci
     assert pairs(experiment(), made.model_copy(update={"siblings": (whole, cut)}), by_answer=False) == []
 
 
-def test_a_monologue_has_the_students_words_and_the_partners_and_no_turns(underspecified):
-    task = underspecified[0]
-    made = talk(task, "How many?", "I cannot say.", "The answer is 7.", "Okay.")
-    flat, whole = monologue(experiment(), made), to_row(experiment(), made)
-    assert flat is not None and whole is not None
-    assert [m["role"] for m in flat["messages"]] == ["user", "assistant"] and flat["learn"] == [False, True]
-    assert flat["messages"][1]["content"] == "How many? The answer is 7."
-    assert flat["messages"][0]["content"] == whole["messages"][0]["content"] + " I cannot say. Okay."
-    assert monologue(experiment(), talk(task, "How many?", "I cannot say.", "The ans", cut=2)) is None
-
-
 def test_a_labelled_dialogue_is_the_row_of_sft_cut_in_two(underspecified):
     made = talk(underspecified[0], "How many?", "I cannot say.", "The answer is 7.", "Okay.")
     row, whole = labelled(experiment(), made, True), to_row(experiment(), made)
