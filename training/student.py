@@ -45,6 +45,7 @@ from training.online.grpo import grpo_trainer
 from training.track_training import Tracking
 from training.trainers.dpo import dpo_trainer
 from training.trainers.kto import kto_trainer
+from training.trainers.post_completion import post_completion_trainer
 from training.trainers.sft import sft_trainer
 
 Shown = AbstractContextManager[Callable[[int, int], None]]  # it is called with steps done and steps in all
@@ -52,6 +53,7 @@ TRAINERS: dict[Method, Callable[[TrainingJob, list[Row]], PreparedTrainer]] = {
     "sft": sft_trainer,
     "monologue": sft_trainer,
     "q_priming": sft_trainer,
+    "post_completion": post_completion_trainer,
     "dpo": dpo_trainer,
     "dpo_answer": dpo_trainer,
     "kto": kto_trainer,

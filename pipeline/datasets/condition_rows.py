@@ -15,7 +15,7 @@ from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Task
 from pipeline.datasets.formats import SELECTED
 from pipeline.datasets.learning_rules import Format
-from pipeline.datasets.rejection_sampling import keeps, learnable, selected
+from pipeline.datasets.rejection_sampling import checked, keeps, learnable, selected
 from pipeline.datasets.rows import (
     Row,
     before_steps,
@@ -32,7 +32,7 @@ from pipeline.experiment.assignment import tasks_of
 from pipeline.experiment.cell import Cell, cells
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import ONLINE
-from pipeline.knowledge.records import Branch
+from pipeline.knowledge.records import Branch, Dialogue
 from pipeline.runs.dialogue_pool import branches_path
 from pipeline.runs.store import placed
 from pipeline.tasks.loading import stream_tasks
@@ -85,6 +85,8 @@ def condition_rows(survey: Survey, format: Format) -> ConditionRows:
 
 def records_of(survey: Survey, format: Format) -> list[Surveyed]:
     """The dialogues that a condition's rows in a format are made of, in the order of its rows."""
+    if format == "unpaired_preference" and survey.condition.method == "post_completion":
+        return checked(survey.dialogues, survey.condition)
     return selected(survey.dialogues, survey.condition) if format in SELECTED else survey.dialogues
 
 
@@ -93,12 +95,19 @@ def _rows(survey: Survey, record: Surveyed, format: Format) -> list[Row]:
     if format == "privileged_context":
         return informed(experiment, dialogue)
     if format == "unpaired_preference":
+        if condition.method == "post_completion" and not _ends(dialogue):
+            return []
         row = labelled(experiment, dialogue, keeps(record, condition))
     else:
         row = (monologue if condition.method == "monologue" else to_row)(experiment, dialogue)
     if row is None:
         return []
     return replies(row) if format == "prompt_completion" else [row]
+
+
+def _ends(dialogue: Dialogue) -> bool:
+    """Whether the student's last turn has an end, behind which a check may stand."""
+    return [turn.finished for turn in dialogue.turns if turn.party == "student"][-1]
 
 
 def _pairs(survey: Survey) -> ConditionRows:

@@ -28,8 +28,8 @@ LEARNING_RULES: dict[Method, LearningRule] = {
         "sft",
         selects=True,
         says="supervised learning without turns, the control of sft: a row is a dialogue that rejection sampling "
-        "keeps, rewritten as one exchange. What the partner told stands in the problem; the student's own words are one "
-        "solution, without turns that only ask or only end, and without what it said after its final answer.",
+        "keeps, rewritten as one exchange. What the partner told stands in the problem; the student's own words are "
+        "one solution, without turns that only ask or only end, and without what it said after its final answer.",
     ),
     "q_priming": LearningRule(
         "sft",
@@ -37,6 +37,13 @@ LEARNING_RULES: dict[Method, LearningRule] = {
         says="supervised learning: a row is a whole dialogue that rejection sampling keeps, in which some wrong "
         "answers of the student gave way to questions, written by somebody who knew what its partner knew; it learns "
         "these too.",
+    ),
+    "post_completion": LearningRule(
+        "unpaired_preference",
+        selects=False,
+        says="supervised learning with a check behind the answer: a row is a dialogue, and whether its final answer is "
+        "right. Of a right one the student learns its turns and the check, of a wrong one the check alone. It stands "
+        "behind the end of its last turn and is never said. There are at most as many wrong ones as right ones.",
     ),
     "dpo": LearningRule(
         "preference",

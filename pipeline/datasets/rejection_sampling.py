@@ -8,9 +8,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
+from pipeline.core.schema import digest
 from pipeline.datasets.survey import Surveyed, survey_of
 from pipeline.judging.violations import violations
 from pipeline.knowledge.condition import Condition
@@ -62,6 +63,20 @@ def selected(dialogues: Sequence[Surveyed], condition: Condition) -> list[Survey
     for record in sorted(candidates, key=lambda record: (record.seed, record.round, record.id, record.place)):
         first.setdefault(record.transcript, record)
     return yoked(list(first.values()), dialogues) if condition.selection == "yoked" else list(first.values())
+
+
+def checked(dialogues: Sequence[Surveyed], condition: Condition) -> list[Surveyed]:
+    """Those that end right, as `selected` has them, and in each seed and round at most as many that end wrong, drawn by
+    a hash of their ids: what a student learns to check its answers from (post_completion)."""
+    right = selected(dialogues, condition)
+    left = Counter((record.seed, record.round) for record in right)
+    wrong: dict[str, Surveyed] = {}
+    for record in sorted(learnable(dialogues, condition), key=lambda record: digest("checked", record.id)):
+        if not keeps(record, condition) and record.transcript not in wrong and left[record.seed, record.round]:
+            wrong[record.transcript] = record
+            left[record.seed, record.round] -= 1
+    both = [*right, *wrong.values()]
+    return sorted(both, key=lambda record: (record.seed, record.round, record.id, record.place))
 
 
 def yoked(kept: Sequence[Surveyed], dialogues: Iterable[Surveyed]) -> list[Surveyed]:

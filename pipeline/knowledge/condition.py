@@ -10,7 +10,8 @@ from pipeline.core.schema import Specification
 from pipeline.knowledge.partition import Partition, find_partition, partitions
 
 Method = Literal[
-    "sft", "monologue", "q_priming", "dpo", "dpo_answer", "kto", "grpo", "grpo_turn", "grpo_next", "grpo_step"
+    "sft", "monologue", "q_priming", "post_completion", "dpo", "dpo_answer", "kto",
+    "grpo", "grpo_turn", "grpo_next", "grpo_step",
 ]  # fmt: skip
 
 
@@ -158,6 +159,11 @@ class Condition(BaseModel):
             raise ValueError(
                 f"selection: {self.selection!r} with first_acts: {self.first_acts!r} says which kept dialogues are "
                 f"learned from and how often, for method: sft, not for {self.method!r}"
+            )
+        if self.method == "post_completion" and (self.selection != "outcome" or self.keep != "all"):
+            raise ValueError(
+                f"method: 'post_completion' learns to check whether an answer is right, and selection: "
+                f"{self.selection!r} with keep: {self.keep!r} says something else of a dialogue. Leave both out"
             )
         if self.selection == "agreement" and self.voice != "model":
             raise ValueError("selection: 'agreement' needs a partner with an answer of its own, use voice: model")

@@ -52,12 +52,14 @@ def encode(
     max_length: int,
     row: str = "row",
     thinking: bool = False,
+    after: str = "",
 ) -> list[Encoded]:
     """Sequences that together carry loss once on every message marked in `learn`.
 
     `learn` has one value per message and is true on `assistant` messages only; `row` names the dialogue in
     errors; `thinking` is what the template is told: true where the student's reasoning is kept. A sequence without
-    loss is left out, so there may be none.
+    loss is left out, so there may be none. `after` is text behind the end of the last message, which is the
+    student's; it carries loss, and no engine samples it, since it stops at that end.
     Raises RowTooLong for a sequence above `max_length` tokens, and TemplateError where a turn cannot be
     told apart in the template's text, has no end-of-turn token, or contains one.
     """
@@ -83,6 +85,12 @@ def encode(
             last, known = sequences[-1], 0
         last["input_ids"] += prompt[known:] + answer
         last["labels"] += [IGNORE] * (len(prompt) - known) + (answer if learned else [IGNORE] * len(answer))
+    if after:
+        if messages[-1]["role"] != "assistant":
+            raise ValueError(f"{row}: text after the student's last turn, and the last message is not the student's")
+        behind = _ids(tokenizer, after)
+        sequences[-1]["input_ids"] += behind
+        sequences[-1]["labels"] += behind
     sequences = [_without_tail(sequence) for sequence in sequences if any(x != IGNORE for x in sequence["labels"])]
     for sequence in sequences:
         if len(sequence["input_ids"]) > max_length:

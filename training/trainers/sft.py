@@ -22,6 +22,11 @@ def sft_trainer(job: TrainingJob, rows: list[Row]) -> PreparedTrainer:
     encoded = encode_rows(job.tokenizer, rows, job.max_length, job.keeps_reasoning)
     if not encoded:
         raise NothingToTrain(f"{job.cell}: no message of {len(rows)} rows carries loss")
+    return trainer_on(job, encoded)
+
+
+def trainer_on(job: TrainingJob, encoded: list[Encoded]) -> PreparedTrainer:
+    """A trainer on sequences that are encoded already; there is at least one."""
     arguments = SFTConfig(
         **job.arguments(),
         # Rows are encoded and measured already: nothing is to be cut, packed or tokenised again.

@@ -26,10 +26,15 @@ def check_method(experiment: Fields, condition_name: str) -> None:
             f"conditions.{condition_name}.method: 'q_priming' changes what is said, turn by turn: leave out "
             "learns_from, and use another partition than script"
         )
+    if condition.method == "post_completion" and experiment.training.learn != "all":
+        raise ValueError(
+            f"conditions.{condition_name}.method: 'post_completion' learns all turns of right dialogues and none of "
+            f"wrong ones, whatever training.learn: {experiment.training.learn!r} says. Use learn: all"
+        )
     if condition.method == "monologue" and condition.row.deals_shares:
         raise ValueError(
-            f"conditions.{condition_name}.method: 'monologue' rewrites a dialogue as a problem that says what was told; "
-            f"in partition {condition.partition!r} the student's problem is its share. Use another partition"
+            f"conditions.{condition_name}.method: 'monologue' rewrites a dialogue as a problem that says what was "
+            f"told; in partition {condition.partition!r} the student's problem is its share. Use another partition"
         )
     if (
         condition.pass_rate != (0, 1)

@@ -198,3 +198,45 @@ def test_pairs_without_turn_values_and_other_students_dialogues_are_refused():
 def test_what_is_said_in_a_dialogue_does_not_depend_on_how_one_learns_from_it():
     condition = [experiment().conditions[name].shaping() for name in METHODS]
     assert all(one == condition[0] for one in itertools.islice(condition, 1, None))
+
+
+def test_checks_are_learned_from_the_rows_of_sft_and_as_many_wrong_ones(underspecified, tmp_path):
+    conditions = METHODS | {"checks": {"partition": "facts", "method": "post_completion", "learns_from": "sft"}}
+    setting = experiment(tmp_path, conditions=conditions)
+    right, *wrong = underspecified[:4]
+    said = [talk(right, f"The answer is {right.answer}."), talk(right, f"So the answer is {right.answer}.")]
+    said += [talk(task, f"The answer is {9000 + 3 * i + k}.") for i, task in enumerate(wrong) for k in range(3)]
+    rewrite(tmp_path / "dialogues/sft.jsonl", said)
+    rewrite(branches_path(tmp_path, "sft"), [])
+    for name in ("sft", "checks"):
+        export(setting, name)
+    labels = {row["id"]: row["label"] for row in read_rows(setting, "checks")}
+    assert [id for id, label in labels.items() if label] == [row["id"] for row in read_rows(setting, "sft")]
+    assert sorted(labels.values()) == [False, False, True, True]
+
+
+def test_a_check_behind_a_cut_turn_is_not_learned(underspecified, tmp_path):
+    conditions = METHODS | {"checks": {"partition": "facts", "method": "post_completion", "learns_from": "sft"}}
+    setting = experiment(tmp_path, conditions=conditions)
+    task = underspecified[0]
+    said = [talk(task, f"The answer is {task.answer}.", "Okay.", "I am do", cut=cut) for cut in (2, -1)]
+    said[1] = said[1].model_copy(update={"id": "whole"})
+    rewrite(tmp_path / "dialogues/sft.jsonl", said[:1])
+    rewrite(branches_path(tmp_path, "sft"), [])
+    assert export(setting, "checks")[3:6] == (1, 0, 1)
+    rewrite(tmp_path / "dialogues/sft.jsonl", said[1:])
+    assert export(setting, "checks")[3:6] == (1, 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("axes", "sections", "message"),
+    [
+        ({"selection": "none"}, {}, "says something else of a dialogue"),
+        ({"keep": "grounded"}, {}, "says something else of a dialogue"),
+        ({}, {"training": {"learn": "final"}}, "Use learn: all"),
+    ],
+)
+def test_a_check_of_anything_but_the_answer_is_refused(axes, sections, message):
+    condition = {"partition": "facts", "method": "post_completion"} | axes
+    with pytest.raises(ValueError, match=message):
+        small_experiment(conditions={"c": condition}, **sections)
