@@ -42,7 +42,8 @@ class BranchSums:
         self.branches += 1
         self.tokens += tokens_of(branch)
         self.rollouts += sum(len(sibling.rollouts) for sibling in branch.siblings)
-        returns = [turn_value(branch, i, experiment.turn_values) for i in range(len(branch.siblings))]
+        selection = experiment.conditions[branch.condition_name].selection
+        returns = [turn_value(branch, i, experiment.turn_values, selection) for i in range(len(branch.siblings))]
         mean = fmean(sibling.value for sibling in returns)
         for sibling, value in zip(branch.siblings, returns, strict=True):
             made, *facts = moves_of(branch, sibling)

@@ -3,7 +3,8 @@
 At a student turn of a stored dialogue, k siblings of that turn are sampled from the same prefix, and the
 dialogue is played on from each of them m times with the same partner (forward sampling: CollabLLM, Wu et al.
 2025, section 3; siblings after Coral, Ni et al. 2025). A sibling's value is the share of its rollouts that end
-right, less a price per token and per question. The same task has the same siblings at its first turn under
+right, less a price per token and per question; under `selection: agreement` the share in which both parties end on
+one answer, right or wrong, so that no oracle is asked. The same task has the same siblings at its first turn under
 every condition, so that values differ only by what follows.
 
 A branch is stored whole or not at all, one line of branches/<condition>.jsonl, and resumes like a build.
@@ -29,7 +30,8 @@ from pipeline.dialogue.turn_taking import heard, play
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.settings import TurnValues
-from pipeline.judging.outcome import is_correct
+from pipeline.judging.outcome import agrees, is_correct
+from pipeline.knowledge.condition import Selection
 from pipeline.knowledge.records import Branch, Dialogue, Failure, Rollout, Sibling
 from pipeline.reading.stored import is_right, student_reading
 from pipeline.runs.dialogue_pool import branches_path, dialogues_of
@@ -43,17 +45,18 @@ class TurnValue(NamedTuple):
     """Of one sibling. `value` = `success` - token_price * `tokens` - question_price * `questions`."""
 
     value: float
-    success: float  # share of rollouts that end right
+    success: float  # share of rollouts that end right, or in agreement
     tokens: float  # of the student from this turn on, mean over rollouts
     questions: float  # things that the student asks for from this turn on, mean over rollouts
 
 
-def turn_value(branch: Branch, sibling: int, prices: TurnValues) -> TurnValue:
-    """The value of one sibling of a branch, a mean over its rollouts."""
+def turn_value(branch: Branch, sibling: int, prices: TurnValues, selection: Selection = "outcome") -> TurnValue:
+    """The value of one sibling of a branch, a mean over its rollouts. `selection` is that of the condition that learns:
+    with `agreement` it says what a success is, and else nothing."""
     dialogues = branch.dialogues(sibling)
     later = [[i for i, t in enumerate(d.turns) if i >= len(branch.prefix) and t.party == "student"] for d in dialogues]
     own = list(zip(dialogues, later, strict=True))
-    success = fmean(map(is_correct, dialogues))
+    success = fmean(map(agrees if selection == "agreement" else is_correct, dialogues))
     tokens = fmean(sum(dialogue.turns[i].tokens for i in turns) for dialogue, turns in own)
     asked = fmean(sum(student_reading(branch.task, d.turns, i).requests for i in turns) for d, turns in own)
     return TurnValue(success - prices.token_price * tokens - prices.question_price * asked, success, tokens, asked)

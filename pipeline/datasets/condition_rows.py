@@ -114,13 +114,13 @@ def _pairs(survey: Survey) -> ConditionRows:
     """Of each branch; it falls with any of its dialogues, since the values of its turns are means over all of them."""
     condition, dialogues = survey.condition, survey.dialogues
     whose = condition.learns_from or survey.condition_name
-    path, by_answer = branches_path(survey.experiment.run, whose), condition.method == "dpo_answer"
+    path = branches_path(survey.experiment.run, whose)
     of_branches = [record for record in dialogues if record.place.sibling >= 0]
     offsets = {record.place.offset for record in of_branches}
     learned = {record.id for record in learnable(dialogues, condition)}
     fallen = {record.place.offset for record in of_branches if record.id not in learned}
     rows = (
-        [] if offset in fallen else pairs(survey.experiment, branch, by_answer)
+        [] if offset in fallen else pairs(survey.experiment, branch, condition)
         for offset, branch in placed(path, Branch)
     )
     return ConditionRows(len(offsets), rows)

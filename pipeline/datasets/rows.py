@@ -18,6 +18,7 @@ from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.experiment.experiment import Experiment
 from pipeline.judging.outcome import rights
 from pipeline.knowledge.briefing import privileged
+from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Branch, Dialogue
 from pipeline.knowledge.view import view
 
@@ -108,14 +109,18 @@ def labelled(experiment: Experiment, dialogue: Dialogue, resolved: bool) -> Row 
     }
 
 
-def pairs(experiment: Experiment, branch: Branch, by_answer: bool) -> list[Row]:
-    """All pairs of a branch's siblings, from the same prompt, that are whose values are at least `training.gap` apart.
+def pairs(experiment: Experiment, branch: Branch, learner: Condition) -> list[Row]:
+    """All pairs of a branch's siblings, from the same prompt, whose values are at least `training.gap` apart.
 
-    `by_answer` is the control after Coral: the turn's own answer decides its value, so that a question has as little
-    as a wrong answer. Equal texts make no pair.
+    `learner` is the condition that learns, which may be another than the branch's: its selection says what a turn is
+    worth. `dpo_answer` is the control after Coral: the turn's own answer decides its value, so that a question has as
+    little as a wrong answer. Equal texts make no pair.
     """
+    by_answer = learner.method == "dpo_answer"
     values = {
-        i: answer_value(branch, i) if by_answer else turn_value(branch, i, experiment.turn_values).value
+        i: answer_value(branch, i)
+        if by_answer
+        else turn_value(branch, i, experiment.turn_values, learner.selection).value
         for i, sibling in enumerate(branch.siblings)
         if sibling.turn.finished
     }

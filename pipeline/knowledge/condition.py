@@ -23,6 +23,7 @@ ONLINE: tuple[Method, ...] = ("grpo", "grpo_turn", "grpo_next", "grpo_step")
 LEARNING = {"method", "learns_from", "pass_rate", "per_task", "violations", "first_acts", "regime"}
 
 Regime = Literal["natural", "matched", "shuffled"]
+Selection = Literal["outcome", "agreement", "none", "yoked"]
 
 
 class Condition(BaseModel):
@@ -36,7 +37,7 @@ class Condition(BaseModel):
     voice: Literal["rule", "model", "human"] = "rule"  # human: imported dialogues
     weights: str = "base"
     # yoked: for each dialogue that `outcome` would keep the next one of its task, whatever was said in it
-    selection: Literal["outcome", "agreement", "none", "yoked"] = "outcome"
+    selection: Selection = "outcome"
     keep: Literal["all", "grounded"] = "all"
     # learn from dialogues in which the partner violated its knowledge constraint?
     violations: Literal["keep", "drop"] = "keep"
@@ -167,4 +168,9 @@ class Condition(BaseModel):
             )
         if self.selection == "agreement" and self.voice != "model":
             raise ValueError("selection: 'agreement' needs a partner with an answer of its own, use voice: model")
+        if self.selection == "agreement" and self.method in ("dpo_answer", "grpo", "grpo_next", "grpo_step"):
+            raise ValueError(
+                f"selection: 'agreement' values a turn by how its dialogues end, and method: {self.method!r} by the gold "
+                "answer or an expert. Use dpo, kto, grpo_turn or sft, or selection: outcome"
+            )
         return self

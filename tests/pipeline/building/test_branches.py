@@ -179,3 +179,31 @@ def test_what_cannot_be_played_on_from_its_middle_has_no_turn_values(tmp_path, c
     assert not has_turn_values(
         setting.model_copy(update={"turn_values": experiment(tmp_path, turn_values={"siblings": 0}).turn_values}), "c"
     )
+
+
+def test_without_an_oracle_a_turn_is_worth_what_ends_in_agreement(underspecified):
+    branch = hand_made(underspecified[0])
+    both_wrong = Rollout(turns=(turn("partner", "The answer is 0."),), stop="turn_cap")
+    apart = Rollout(
+        turns=(turn("partner", "The answer is 0."), turn("student", f"The answer is {branch.task.answer}.")),
+        stop="turn_cap",
+    )
+    asks, guesses = branch.siblings
+    branch = branch.model_copy(
+        update={
+            "siblings": (
+                asks.model_copy(update={"rollouts": (apart, apart)}),
+                guesses.model_copy(update={"rollouts": (both_wrong, both_wrong)}),
+            )
+        }
+    )
+    prices = experiment().turn_values
+    assert [turn_value(branch, i, prices).success for i in (0, 1)] == [1, 0]
+    assert [turn_value(branch, i, prices, "agreement").success for i in (0, 1)] == [0, 1]
+
+
+@pytest.mark.parametrize("method", ["dpo_answer", "grpo", "grpo_next"])
+def test_agreement_is_refused_where_the_gold_answer_values_a_turn(method):
+    condition = {"partition": "symmetric", "voice": "model", "selection": "agreement", "method": method}
+    with pytest.raises(ValueError, match="by the gold answer or an expert"):
+        experiment(conditions={"c": condition})

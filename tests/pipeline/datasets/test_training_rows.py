@@ -67,13 +67,17 @@ def test_pairs_go_from_one_prompt_to_what_is_worth_more_and_no_text_meets_itself
     task = underspecified[0]
     ask = task.missing[0].ask
     made = branch(task, ask, "The answer is 0.", "The answer is 0.", f"The answer is {task.answer}.")
-    found = pairs(experiment(), made, by_answer=False)
+    found = pairs(experiment(), made, learner("dpo"))
     assert {(row["chosen"][0]["content"], row["rejected"][0]["content"]) for row in found} == {
         (ask, "The answer is 0."),
         (f"The answer is {task.answer}.", "The answer is 0."),
     }
     assert all(row["margin"] == 1 and row["prompt"] == view(task, setting_condition(), (), "student") for row in found)
     assert len({row["id"] for row in found}) == len(found)
+
+
+def learner(name: str) -> Condition:
+    return experiment().conditions[name]
 
 
 def setting_condition() -> Any:
@@ -83,18 +87,29 @@ def setting_condition() -> Any:
 def test_credit_by_answer_prefers_an_answer_to_the_question_that_leads_to_it(underspecified):
     task = underspecified[0]
     made = branch(task, task.missing[0].ask, f"The answer is {task.answer}.", "The answer is 0.")
-    found = pairs(experiment(), made, by_answer=True)
+    found = pairs(experiment(), made, learner("answer"))
     assert {row["chosen"][0]["content"] for row in found} == {f"The answer is {task.answer}."}
     assert {row["rejected"][0]["content"] for row in found} == {task.missing[0].ask, "The answer is 0."}
+
+
+def test_pairs_take_the_value_of_who_learns_and_not_of_whose_dialogues_they_are(underspecified):
+    task = underspecified[0]
+    made = branch(task, task.missing[0].ask, "The answer is 0.")
+    agreed = Rollout(turns=(turn("partner", "The answer is 0."),), stop="turn_cap")
+    asks, guess = made.siblings
+    made = made.model_copy(update={"siblings": (asks, guess.model_copy(update={"rollouts": (agreed, agreed)}))})
+    by_agreement = Condition(partition="symmetric", voice="model", method="dpo", selection="agreement")
+    chosen = [pairs(experiment(), made, who)[0]["chosen"][0]["content"] for who in (learner("dpo"), by_agreement)]
+    assert chosen == [task.missing[0].ask, "The answer is 0."]
 
 
 def test_turns_that_are_not_far_enough_apart_or_were_cut_make_no_pair(underspecified):
     task = underspecified[0]
     made = branch(task, task.missing[0].ask, "The answer is 0.")
-    assert pairs(experiment(training={"gap": 1.5}), made, by_answer=False) == []
+    assert pairs(experiment(training={"gap": 1.5}), made, learner("dpo")) == []
     whole, cut = made.siblings
     cut = cut.model_copy(update={"turn": turn("student", "The answer", finished=False)})
-    assert pairs(experiment(), made.model_copy(update={"siblings": (whole, cut)}), by_answer=False) == []
+    assert pairs(experiment(), made.model_copy(update={"siblings": (whole, cut)}), learner("dpo")) == []
 
 
 def test_a_labelled_dialogue_is_the_row_of_sft_cut_in_two(underspecified):
@@ -118,7 +133,7 @@ def test_private_facts_reach_no_row_of_any_method(underspecified, tmp_path):
             [
                 monologue(experiment(), talk(one, "How many?", "I cannot say.", "I am done.")),
                 labelled(experiment(), talk(one, "How many?", "I cannot say.", "I am done."), False),
-                [row["prompt"] for row in pairs(experiment(), made, by_answer=True)],
+                [row["prompt"] for row in pairs(experiment(), made, learner("answer"))],
             ]
         )
     assert rows[0] == rows[1]
