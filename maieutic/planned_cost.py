@@ -37,7 +37,7 @@ def cost(experiment: Experiment, tasks: Collection[Task], condition_name: str) -
             for dialogue in load_dialogues(experiment.tasks, condition_name, condition, seed)[0]
         ]
         return PlannedCost(len(imported), sum(len(dialogue.turns) for dialogue in imported), 0)
-    if condition.learns_from:
+    if condition.learns_from or condition.method == "expert":
         return PlannedCost(0, 0, 0)
     of_cell = sum(1 for _ in planned_dialogues(Cell(experiment, condition_name, seeds[0]), tasks))
     dialogues = len(seeds) * experiment.rounds * of_cell

@@ -149,6 +149,8 @@ def _kept(report: ExportReport) -> str:
             return f"{report.taken} tasks to play"
         case "unpaired_preference":
             return f"{report.taken} dialogues labelled"
+        case "sft" if not report.dialogues and report.taken:
+            return f"{report.taken} solutions of an expert"
         case _:
             return f"rejection sampling kept {report.taken} of {report.dialogues} dialogues"
 

@@ -26,7 +26,7 @@ def largest_pass(experiment: Experiment) -> Pass:
     settings, dialogue = experiment.training, experiment.dialogue
     passes = []
     for method in {condition.method for condition in experiment.conditions.values()}:
-        turns = dialogue.turns if method in ("sft", "post_completion", "kto", "grpo") else 1
+        turns = dialogue.turns if method in ("sft", "post_completion", "expert", "kto", "grpo") else 1
         rows = batching(experiment, method)[0] * (2 if method.startswith("dpo") else 1)  # a pair is two sequences
         learned = rows * min(turns * dialogue.max_tokens, settings.max_length)
         passes.append(Pass(method, rows, settings.max_length, learned))

@@ -54,6 +54,7 @@ TRAINERS: dict[Method, Callable[[TrainingJob, list[Row]], PreparedTrainer]] = {
     "monologue": sft_trainer,
     "q_priming": sft_trainer,
     "post_completion": post_completion_trainer,
+    "expert": sft_trainer,
     "dpo": dpo_trainer,
     "dpo_answer": dpo_trainer,
     "kto": kto_trainer,

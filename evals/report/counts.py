@@ -321,7 +321,7 @@ def _unlike(experiment: Experiment, condition_name: str, files: Files, pool: Poo
         )
     distinct = {row.id for row in files.rows}
     known = {
-        "sft": files.selected,
+        "sft": distinct if condition.method == "expert" else files.selected,
         "preference": {row.id for row in files.rows if row.id.rsplit("-", 2)[0] in files.branches},
         "unpaired_preference": {d.id for d in pool.dialogues},
         "prompt_only": distinct,  # tasks, which are played in training

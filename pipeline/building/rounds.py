@@ -24,7 +24,7 @@ from pipeline.dialogue.episode import Cast
 from pipeline.engines.model import EngineError
 from pipeline.experiment.cell import Cell, cells
 from pipeline.experiment.experiment import Experiment
-from pipeline.knowledge.condition import ONLINE
+from pipeline.knowledge.condition import FROM_TASKS
 from pipeline.runs import directory
 from pipeline.runs.dialogue_pool import dialogues_of
 from pipeline.runs.directory import newest_adapter
@@ -67,7 +67,7 @@ def due_rounds(experiment: Experiment) -> Iterator[tuple[list[str], int]]:
 def speaking(experiment: Experiment, group: list[str]) -> list[str]:
     """Those of a group that have dialogues of their own to be built."""
     conditions = experiment.conditions
-    return [name for name in group if not conditions[name].learns_from and conditions[name].method not in ONLINE]
+    return [name for name in group if not conditions[name].learns_from and conditions[name].method not in FROM_TASKS]
 
 
 def needs_training_first(experiment: Experiment, group: list[str], round: int) -> bool:

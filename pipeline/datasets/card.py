@@ -26,7 +26,7 @@ from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.places import without_place, without_places
 from pipeline.judging.stated_leak import privileged
 from pipeline.knowledge.briefing import shapes
-from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.condition import FROM_TASKS, Condition
 from pipeline.knowledge.known import known
 from pipeline.knowledge.partition import Items, in_order
 from pipeline.knowledge.records import Dialogue
@@ -60,7 +60,8 @@ def card(survey: Survey, rows: dict[Format, int]) -> str:
         learn=LEARN[experiment.training.learn],
         licence=licence.asks,
         rates=rates(condition, learned),
-        audit=audit(condition, survey.dialogues, learned) if rule.format != "prompt_only" else [],
+        audit=audit(condition, survey.dialogues, learned) if condition.method not in FROM_TASKS else [],
+        has_dialogues=condition.method not in FROM_TASKS,
         rows=rows[rule.format],
         counts=counts(condition, learned, rows[rule.format]),
         others=[(format, rows[format], A_ROW[format]) for format in rows if format != rule.format],

@@ -20,6 +20,8 @@ def counts(condition: Condition, learned: Sequence[Surveyed], rows: int) -> list
     if rule.format == "prompt_only":
         what = "task, seed and step of its expert" if condition.method == "grpo_step" else "task and seed"
         return [(f"rows (one for each {what})", rows)]
+    if condition.method == "expert":
+        return [("rows (one for each task and seed)", rows)]
     tokens = {
         "student": sum(record.student_tokens for record in learned),
         "partner": sum(record.partner_tokens for record in learned),

@@ -19,6 +19,7 @@ from pipeline.datasets.rejection_sampling import checked, keeps, learnable, sele
 from pipeline.datasets.rows import (
     Row,
     before_steps,
+    expert,
     informed,
     labelled,
     monologue,
@@ -31,7 +32,7 @@ from pipeline.datasets.survey import Survey, Surveyed
 from pipeline.experiment.assignment import tasks_of
 from pipeline.experiment.cell import Cell, cells
 from pipeline.experiment.experiment import Experiment
-from pipeline.knowledge.condition import ONLINE
+from pipeline.knowledge.condition import FROM_TASKS, STEPWISE
 from pipeline.knowledge.records import Branch, Dialogue
 from pipeline.runs.dialogue_pool import branches_path
 from pipeline.runs.store import placed
@@ -54,10 +55,10 @@ def check_exportable(experiment: Experiment, condition_name: str, format: Format
     condition = experiment.conditions[condition_name]
     if format == "prompt_only":
         return
-    if condition.method in ONLINE:
-        raise NotExportable(
-            f"{condition_name}: method {condition.method!r} plays while it learns, and stores no dialogues"
-        )
+    if condition.method == "expert" and format == "sft":
+        return
+    if condition.method in FROM_TASKS:
+        raise NotExportable(f"{condition_name}: method {condition.method!r} learns from tasks, and stores no dialogues")
     if format == "preference" and not has_turn_values(experiment, condition.learns_from or condition_name):
         raise NotExportable(
             f"{condition_name}: pairs are siblings of a turn, and it has none. Set turn_values.siblings, for example "
@@ -72,8 +73,8 @@ def check_exportable(experiment: Experiment, condition_name: str, format: Format
 def condition_rows(survey: Survey, format: Format) -> ConditionRows:
     """The rows of the surveyed condition. Raises NotExportable."""
     check_exportable(survey.experiment, survey.condition_name, format)
-    if format == "prompt_only":
-        return _openings(survey)
+    if format == "prompt_only" or survey.condition.method == "expert":
+        return _of_tasks(survey, format)
     if format == "preference":
         return _pairs(survey)
     records = records_of(survey, format)
@@ -126,8 +127,8 @@ def _pairs(survey: Survey) -> ConditionRows:
     return ConditionRows(len(offsets), rows)
 
 
-def _openings(survey: Survey) -> ConditionRows:
-    """Where a student that learns by playing begins: tasks, for each seed."""
+def _of_tasks(survey: Survey, format: Format) -> ConditionRows:
+    """Where a student that learns by playing begins, or an expert's solutions: of tasks, for each seed."""
     experiment, condition, name = survey.experiment, survey.condition, survey.condition_name
     if condition.memory != "none":  # its tasks come with memories, which the dialogues hold
         own = [record for record in survey.dialogues if record.place.sibling < 0]
@@ -136,7 +137,7 @@ def _openings(survey: Survey) -> ConditionRows:
         return ConditionRows(
             len(first), (opening(DialogueKeys(Cell(experiment, d.condition_name, d.seed)), d.task) for d in dialogues)
         )
-    begin = before_steps if condition.method == "grpo_step" else opening
+    begin = before_steps if condition.method == "grpo_step" else expert if format == "sft" else opening
     of_seeds = map(DialogueKeys, cells(experiment, [name], 0))
     return ConditionRows(
         len(experiment.seeds) * sum(1 for _ in _playable(experiment, name)),
@@ -149,6 +150,6 @@ def _playable(experiment: Experiment, condition_name: str) -> Iterator[Task]:
     need an expert who had no other facts than the student."""
     condition = experiment.conditions[condition_name]
     for task in tasks_of(experiment, condition_name, stream_tasks(experiment.tasks, "train")[0]):
-        stepwise = condition.method != "grpo_step" or (task.steps and not task.missing)
+        stepwise = condition.method not in STEPWISE or (task.steps and not task.missing)
         if stepwise and (task.wrong_answer or not condition.row.believes_false_key):
             yield task

@@ -45,6 +45,12 @@ LEARNING_RULES: dict[Method, LearningRule] = {
         "right. Of a right one the student learns its turns and the check, of a wrong one the check alone. It stands "
         "behind the end of its last turn and is never said. There are at most as many wrong ones as right ones.",
     ),
+    "expert": LearningRule(
+        "sft",
+        selects=False,
+        says="supervised learning of an expert: a row is a task's worked solution, a step a turn, as grpo_step begins "
+        "from it; no dialogue was sampled.",
+    ),
     "dpo": LearningRule(
         "preference",
         selects=False,

@@ -158,6 +158,16 @@ def before_steps(keys: DialogueKeys, task: Task) -> list[Row]:
     return [row for done in range(len(task.steps)) for row in opening(keys, task, done)]
 
 
+def expert(keys: DialogueKeys, task: Task) -> list[Row]:
+    """The expert's whole solution, a step a turn, each with loss: what `grpo_step` is compared with (the supervised
+    baseline of Deng et al., arXiv 2510.25992)."""
+    turns = [*expert_turns(task, len(task.steps)), Turn(party="student", text=task.steps[-1].text)]
+    (row,), prompts = opening(keys, task), keys.cell.experiment.prompts("student")
+    del row["prompt"]
+    messages = view(task, keys.cell.condition, turns, "student", prompts)
+    return [{**row, "messages": messages, "learn": [message["role"] == "assistant" for message in messages]}]
+
+
 def expert_turns(task: Task, steps: int) -> list[Turn]:
     """A dialogue in which the student has said so many of the expert's steps, and its partner asks for the next."""
     return [

@@ -10,13 +10,16 @@ from pipeline.core.schema import Specification
 from pipeline.knowledge.partition import Partition, find_partition, partitions
 
 Method = Literal[
-    "sft", "monologue", "q_priming", "post_completion", "dpo", "dpo_answer", "kto",
+    "sft", "monologue", "q_priming", "post_completion", "expert", "dpo", "dpo_answer", "kto",
     "grpo", "grpo_turn", "grpo_next", "grpo_step",
 ]  # fmt: skip
 
 
 # Their student plays while it learns: they have tasks, and no dialogues that are built before.
 ONLINE: tuple[Method, ...] = ("grpo", "grpo_turn", "grpo_next", "grpo_step")
+# They learn from tasks alone: by playing them, or from an expert's solutions.
+FROM_TASKS: tuple[Method, ...] = (*ONLINE, "expert")
+STEPWISE: tuple[Method, ...] = ("grpo_step", "expert")  # of an expert's steps
 
 
 # Axes that say how one learns from a dialogue, not what is said in it; selection and keep do too, and stand in its id.
@@ -151,7 +154,7 @@ class Condition(BaseModel):
         low, high = self.pass_rate
         if not 0 <= low <= high <= 1:
             raise ValueError(f"pass_rate: {list(self.pass_rate)}: two shares from 0 to 1 are expected, the lower first")
-        if self.violations == "drop" and (self.method in ONLINE or self.row.partner is None):
+        if self.violations == "drop" and (self.method in FROM_TASKS or self.row.partner is None):
             raise ValueError(
                 "violations: 'drop' leaves out stored dialogues in which a partner violated its knowledge constraint; "
                 f"with method: {self.method!r} in partition {self.partition!r} there are none. Leave it out"
@@ -168,7 +171,7 @@ class Condition(BaseModel):
             )
         if self.selection == "agreement" and self.voice != "model":
             raise ValueError("selection: 'agreement' needs a partner with an answer of its own, use voice: model")
-        if self.selection == "agreement" and self.method in ("dpo_answer", "grpo", "grpo_next", "grpo_step"):
+        if self.selection == "agreement" and self.method in ("dpo_answer", "grpo", "grpo_next", *STEPWISE):
             raise ValueError(
                 f"selection: 'agreement' values a turn by how its dialogues end, and method: {self.method!r} by the gold "
                 "answer or an expert. Use dpo, kto, grpo_turn or sft, or selection: outcome"

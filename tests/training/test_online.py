@@ -31,7 +31,7 @@ from training.adapter import RECORD
 from training.inputs.job import PreparedTrainer, TrainingJob
 from training.online.grpo import grpo_trainer
 from training.online.partners import open_partners
-from training.online.rewards import Sample, discounted, likeness, sample
+from training.online.rewards import Sample, discounted, likeness, sample, without_spread
 from training.online.session import Session
 from training.student import train
 
@@ -124,7 +124,8 @@ def turns(ids: list[int], own: list[int]) -> list[tuple[int, int]]:
 
 @pytest.mark.parametrize("method", ONLINE)
 @pytest.mark.parametrize("kind", ["embedded", "qwen3"])
-def test_the_trainer_is_given_exactly_the_ids_that_were_sampled(kind, method, request, tmp_path, asked):
+def test_the_trainer_is_given_exactly_the_ids_that_were_sampled(kind, method, request, tmp_path, asked, monkeypatch):
+    monkeypatch.setattr("training.online.rewards.NO_SPREAD", -1.0)  # no group is left out
     ready, batch = prepared(experiment(request.getfixturevalue(kind), tmp_path, method))
     trainer, tokenizer = ready.trainer, load_tokenizer(str(request.getfixturevalue(kind)))
     found = trainer.rollout_func([example["prompt"] for example in batch], trainer)
@@ -246,10 +247,14 @@ def test_training_records_what_was_played(tmp_path, method, asked):
     cost = 2 if method == "grpo_turn" else 1
     assert record["optimizer_steps"] == 6 * 5 // (12 * cost) == record["dialogues"] // (12 * cost)
     assert record["sampled_tokens"] == sum(len(sampled) for _, sampled in asked)
-    assert (record["trained_tokens"] < record["sampled_tokens"]) == (method == "grpo_turn")
+    if method == "grpo_step":  # groups without spread are sampled, and not trained
+        assert record["trained_tokens"] <= record["sampled_tokens"]
+    else:
+        assert (record["trained_tokens"] < record["sampled_tokens"]) == (method == "grpo_turn")
     assert record["rows"] == len([row for row in read_rows(made, "facts") if row["seed"] == 1])
     assert record["sequences"] == 12 * record["optimizer_steps"]
-    assert 0 <= record["reward_first"] <= 1 and 0 <= record["reward_last"] <= 1
+    least = -1 if method == "grpo_step" else 0
+    assert least <= record["reward_first"] <= 1 and least <= record["reward_last"] <= 1
 
 
 def test_members_of_a_group_have_one_prompt_and_draws_of_their_own(embedded, tmp_path):
@@ -314,6 +319,30 @@ def test_a_step_is_worth_how_like_the_experts_it_is_and_begins_after_the_experts
     assert likeness("abcd", "bcde") == 2 * 3 / 8 and likeness("", "ab") == 0
 
 
+def test_a_cut_step_is_worth_less_than_any_whole_one(embedded, tmp_path):
+    made = experiment(embedded, tmp_path, "grpo_step", tasks={"train": {"full": 1}})
+    ((task,), _), tokenizer = load_tasks(made.tasks, "train"), load_tokenizer(str(embedded))
+    cut = tokenizer.encode(task.steps[0].text, add_special_tokens=False)
+    assert play(made, task, cut).reward == -1 < play(made, task, "Okay.").reward
+
+
+def test_groups_that_were_all_rewarded_alike_are_left_out_of_the_loss(embedded, tmp_path):
+    assert without_spread([0.1, 0.1, 0.2, 0.3], 2) == [True, True, False, False]
+    cut = {"turns": 3, "max_tokens": 1}
+    for method, learned in (("grpo_step", False), ("grpo", True)):
+        ready, batch = prepared(experiment(embedded, tmp_path / method, method, dialogue=cut))
+        found = ready.trainer.rollout_func([example["prompt"] for example in batch], ready.trainer)
+        assert set(found["reward"]) == ({0.0} if learned else {-1.0})
+        assert any(map(any, found["env_mask"])) is learned
+    made = experiment(embedded, tmp_path / "trained", "grpo_step", dialogue=cut)
+    export(made, "facts")
+    adapter = train(Cell(made, "facts", 1))
+    record = json.loads((adapter / RECORD).read_text())
+    assert record["sampled_tokens"] > record["trained_tokens"] == record["loss"] == 0
+    weights = load_file(adapter / "adapter_model.safetensors")
+    assert all(not values.any() for name, values in weights.items() if "lora_B" in name), "it began with zeros"
+
+
 def test_a_question_is_worth_nothing_by_itself_and_much_by_what_comes_of_it(embedded, tmp_path, task):
     ask, right, wrong = task.missing[0].ask, f"The answer is {task.answer}. I am done.", "The answer is 0. I am done."
     assert play(experiment(embedded, tmp_path, "grpo_next"), task, ask).reward == 0
@@ -340,7 +369,8 @@ def test_a_model_partner_is_read_and_not_learned_and_its_tokens_are_counted(embe
 @pytest.mark.parametrize("method", ONLINE)
 def test_saying_nothing_is_worth_nothing_and_its_end_is_scored(embedded, tmp_path, task, method):
     empty = play(experiment(embedded, tmp_path, method), task, "")
-    assert empty.reward == 0 and empty.session.own == [1] and len(empty.session.ids) == 1
+    assert empty.reward == (-1 if method == "grpo_step" else 0)
+    assert empty.session.own == [1] and len(empty.session.ids) == 1
 
 
 def test_a_full_context_is_worth_nothing_and_leaves_the_ids_until_then(embedded, tmp_path, task):

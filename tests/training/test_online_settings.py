@@ -84,7 +84,7 @@ def test_no_more_dialogues_are_played_than_the_other_methods_have(embedded, tmp_
 @pytest.mark.parametrize(
     ("condition", "sections", "reason"),
     [
-        ({"learns_from": "other"}, {}, "plays its own dialogues"),
+        ({"learns_from": "other"}, {}, "learns from tasks, by playing"),
         ({}, {"rounds": 2}, "Set rounds: 1"),
         ({"partition": "script", "voice": "model"}, {}, "needs a partner that answers"),
         ({"voice": "human"}, {"tasks": {"source": "mathdial"}}, "needs a partner that answers"),
@@ -92,6 +92,10 @@ def test_no_more_dialogues_are_played_than_the_other_methods_have(embedded, tmp_
         ({}, {"training": {"methods": {"grpo": {"epochs": 2}}}}, r"training\.methods\.grpo\.epochs"),
         ({"method": "grpo_step"}, {}, "use a partition whose partner holds one"),
         ({"method": "grpo_step", "partition": "key"}, {"tasks": {"source": "sharded"}}, "needs an expert's steps"),
+        ({"method": "expert"}, {}, "use a partition whose partner holds one"),
+        ({"method": "expert", "partition": "key", "selection": "none"}, {}, "nothing to choose from"),
+        ({"method": "expert", "partition": "key", "learns_from": "other"}, {}, "differs in partition"),
+        ({"method": "expert", "partition": "key"}, {"rounds": 2}, "Set rounds: 1"),
         ({"method": "sft", "learns_from": "online"}, {}, "must name a condition that has dialogues"),
     ],
 )

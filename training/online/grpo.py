@@ -16,6 +16,7 @@ from functools import partial
 from statistics import fmean
 from typing import Any
 
+from accelerate.utils import gather_object
 from datasets import Dataset
 from trl import GRPOConfig, GRPOTrainer
 
@@ -29,7 +30,7 @@ from training.inputs.token_counts import TokenCounts
 from training.inputs.untrained import NothingToTrain
 from training.online.budget import Budget, dialogues_per_step, optimizer_steps
 from training.online.partners import Partners, open_partners
-from training.online.rewards import Sample, sample
+from training.online.rewards import Sample, sample, without_spread
 from training.online.sampling import TrainersModel, VllmBeside, open_sampler
 from training.online.session import IdEngine
 
@@ -125,14 +126,19 @@ def rollouts(
 
         samples: list[Sample] = sampler.play(trainer, together)
         sampler.check(trainer, [each.session for each in samples])
-        token_counts.trained += sum(sum(each.session.own) for each in samples)
+        learned = [each.session.own or [0] for each in samples]
+        if job.method == "grpo_step":  # groups of whom all did alike are left out, from the mean over tokens too
+            alike = without_spread(gather_object([each.reward for each in samples]), group)
+            mine = alike[begin : begin + len(samples)]
+            learned = [[0] * len(own) if out else own for own, out in zip(learned, mine, strict=True)]
+        token_counts.trained += sum(map(sum, learned))
         token_counts.sampled += sum(each.sampled for each in samples)
         # A context that was full before the first turn leaves nothing to score, and TRL takes no empty lists.
         end = [job.tokenizer.eos_token_id]
         return {
             "prompt_ids": [each.session.prompt or end for each in samples],
             "completion_ids": [each.session.ids or end for each in samples],
-            "env_mask": [each.session.own or [0] for each in samples],
+            "env_mask": learned,
             "logprobs": None,
             "reward": [each.reward for each in samples],
         }

@@ -6,7 +6,9 @@ grpo_turn   a group of first turns of a task; each is rewarded with its value, b
             (the multiturn-aware reward of CollabLLM, Wu et al. 2025, section 3)
 grpo_next   its control, the same group; a turn is rewarded where it commits to the right answer itself
 grpo_step   a group of turns after the first steps of an expert's solution; each is rewarded by how like the
-            expert's next step it is (Supervised Reinforcement Learning, Deng et al., arXiv 2510.25992, section 3)
+            expert's next step it is, -1 where there is no whole turn (Supervised Reinforcement Learning, Deng et al.,
+            arXiv 2510.25992, section 3). The paper's student thinks before its step, and groups that are left out
+            are sampled anew; here a turn is the step, and the batch is smaller by what is left out
 """
 
 from __future__ import annotations
@@ -30,6 +32,8 @@ from pipeline.reading.protocol import NotRead
 from training.online.partners import Partners
 from training.online.session import IdEngine, Session
 
+NO_SPREAD = 1e-6  # of rewards that are alike
+
 
 class Sample(NamedTuple):
     """One member of a group."""
@@ -46,8 +50,7 @@ async def sample(cell: Cell, partners: Partners, engine: IdEngine, task: Task, k
     if method == "grpo_step":
         begun = expert_turns(task, steps_done)
         step = await _play(cell, partners, session, task, key, steps_done + 1, begun)
-        reward = 0.0 if step is None else likeness(step.siblings[0].turn.text, task.steps[steps_done].text)
-        return Sample(session, reward, sum(session.own))
+        return Sample(session, step_reward(step, task.steps[steps_done].text), sum(session.own))
     branch = await _play(cell, partners, session, task, key, turns if method == "grpo" else 1)
     if branch is None:
         return Sample(session, 0.0, sum(session.own))
@@ -102,6 +105,18 @@ def discounted(dialogue: Dialogue, discount: float) -> float:
     both = zip(attempts(dialogue), dialogue.turns, strict=True)
     answers = [answer for answer, turn in both if turn.party == "student"]
     return discount ** max(i for i, answer in enumerate(answers) if answer is not None)
+
+
+def step_reward(played: Branch | None, step: str) -> float:
+    """The likeness of the turn that was played to the expert's step; -1 where it is empty or was cut at its cap."""
+    turn = None if played is None else played.siblings[0].turn
+    return likeness(turn.text, step) if turn and turn.finished else -1.0
+
+
+def without_spread(rewards: Sequence[float], group: int) -> list[bool]:
+    """Of each member, whether all of its group were rewarded alike, so that comparing them says nothing."""
+    groups = [rewards[i : i + group] for i in range(0, len(rewards), group)]
+    return [max(members) - min(members) < NO_SPREAD for members in groups for _ in members]
 
 
 def likeness(text: str, step: str) -> float:

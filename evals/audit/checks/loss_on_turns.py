@@ -69,6 +69,9 @@ def _rows(experiment: Experiment, condition_name: str) -> Iterator[Finding]:
     if folder.name == "prompt_only":
         yield untested(condition_name, "its rows are where a task begins: nothing in them carries loss")
         return
+    if experiment.conditions[condition_name].method == "expert":
+        yield untested(condition_name, "its rows are an expert's steps: no student said them")
+        return
     if folder.name == "unpaired_preference":
         rows = {key: _joined(row) for key, row in rows.items()}
     stored = {dialogue.id: dialogue for dialogue in Pool(experiment, condition_name) if dialogue.id in rows}

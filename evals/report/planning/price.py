@@ -89,7 +89,7 @@ def _tasks(experiment: Experiment, condition_name: str) -> int:
 def _cap(experiment: Experiment, condition_name: str) -> float:
     """The most tokens that one seed of a condition samples: every turn of every dialogue at its cap."""
     condition = experiment.conditions[condition_name]
-    if condition.voice == "human":
+    if condition.voice == "human" or condition.method == "expert":
         return 0.0
     spoken = experiment.dialogue.turns * experiment.answer_tokens("student")
     if condition.voice == "model":

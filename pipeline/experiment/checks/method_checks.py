@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pipeline.experiment.fields import Fields
-from pipeline.knowledge.condition import ONLINE, Condition
+from pipeline.knowledge.condition import FROM_TASKS, ONLINE, STEPWISE, Condition
 
 
 def check_method(experiment: Fields, condition_name: str) -> None:
@@ -58,6 +58,8 @@ def check_method(experiment: Fields, condition_name: str) -> None:
         )
     if condition.memory != "none":
         _check_memory(experiment, condition_name)
+    if condition.method in FROM_TASKS:
+        _check_from_tasks(experiment, condition_name)
     if condition.method in ONLINE:
         _check_online(experiment, condition_name)
     if condition.method in ("dpo", "dpo_answer") and not experiment.turn_values.siblings:
@@ -90,44 +92,61 @@ def _check_memory(experiment: Fields, condition_name: str) -> None:
             f"conditions.{condition_name}.remembers: {condition.remembers!r} must name a condition above it that has "
             f"dialogues of its own. Known: {', '.join(before) or 'none'}"
         )
-    if condition.method in ONLINE or condition.voice == "human" or experiment.executor == "ray":
+    if condition.method in FROM_TASKS or condition.voice == "human" or experiment.executor == "ray":
         raise ValueError(
             f"conditions.{condition_name}.memory: {condition.memory!r} is for dialogues that one machine builds before "
-            "they are learned from. Use a method that does not play while it learns, another voice than human, "
+            "they are learned from. Use a method that learns from dialogues, another voice than human, "
             "executor: local"
         )
 
 
 def _has_dialogues(condition: Condition) -> bool:
-    return not condition.learns_from and condition.method not in ONLINE
+    return not condition.learns_from and condition.method not in FROM_TASKS
 
 
-def _check_online(experiment: Fields, condition_name: str) -> None:
+def _check_from_tasks(experiment: Fields, condition_name: str) -> None:
     condition = experiment.conditions[condition_name]
     where = f"conditions.{condition_name}.method: {condition.method!r}"
     if condition.learns_from:
         raise ValueError(
-            f"{where} plays its own dialogues while it learns, so that it cannot learn from those of "
-            f"{condition.learns_from!r}. Leave out learns_from"
+            f"{where} learns from tasks, by playing them or from an expert, so that it cannot learn from the dialogues "
+            f"of {condition.learns_from!r}. Leave out learns_from"
         )
     if experiment.rounds > 1:
-        raise ValueError(f"{where} plays and learns step by step, in one round. Set rounds: 1, not {experiment.rounds}")
+        raise ValueError(f"{where} learns from its tasks in one round. Set rounds: 1, not {experiment.rounds}")
     if condition.voice == "human" or condition.row.one_writer:
         raise ValueError(
             f"{where} needs a partner that answers the student: voice {condition.voice!r} in partition "
             f"{condition.partition!r} has none. Use voice: rule or model, and another partition than script"
         )
-    if condition.method == "grpo_step":
-        if not condition.row.holds_solution:
-            raise ValueError(
-                f"{where} rewards the steps of a worked solution: use a partition whose partner holds one (key, "
-                f"mindreader), not {condition.partition!r}"
-            )
-        if not experiment.source.has_steps:
-            raise ValueError(
-                f"{where} needs an expert's steps, and source {experiment.tasks.source!r} has none. Use gsm8k, "
-                "embedded, or posed with records that have steps"
-            )
+    if condition.method in STEPWISE:
+        _check_stepwise(experiment, condition_name, where)
+
+
+def _check_stepwise(experiment: Fields, condition_name: str, where: str) -> None:
+    condition = experiment.conditions[condition_name]
+    if not condition.row.holds_solution:
+        raise ValueError(
+            f"{where} learns from the steps of a worked solution: use a partition whose partner holds one (key, "
+            f"mindreader), not {condition.partition!r}"
+        )
+    if not experiment.source.has_steps:
+        raise ValueError(
+            f"{where} needs an expert's steps, and source {experiment.tasks.source!r} has none. Use gsm8k, "
+            "embedded, or posed with records that have steps"
+        )
+    if condition.method == "expert" and (condition.selection, condition.keep, condition.pass_rate) != (
+        "outcome", "all", (0, 1),
+    ):  # fmt: skip
+        raise ValueError(
+            f"{where} learns every solution of its tasks, so that selection, keep and pass_rate have nothing to choose "
+            "from. Leave them out"
+        )
+
+
+def _check_online(experiment: Fields, condition_name: str) -> None:
+    condition = experiment.conditions[condition_name]
+    where = f"conditions.{condition_name}.method: {condition.method!r}"
     if not experiment.dialogue.temperature:
         raise ValueError(
             f"{where} compares samples of one task, and with dialogue.temperature: 0 they are all the same. "

@@ -20,6 +20,7 @@ from pipeline.knowledge.records import Branch, Dialogue, Rollout, Sibling
 from pipeline.knowledge.view import view
 from pipeline.runs.dialogue_pool import branches_path
 from pipeline.runs.store import rewrite
+from pipeline.tasks.loading import load_tasks
 from tests.builders import small_experiment
 
 METHODS = {
@@ -255,3 +256,18 @@ def test_a_check_of_anything_but_the_answer_is_refused(axes, sections, message):
     condition = {"partition": "facts", "method": "post_completion"} | axes
     with pytest.raises(ValueError, match=message):
         small_experiment(conditions={"c": condition}, **sections)
+
+
+def test_an_experts_rows_are_its_steps_as_turns_of_the_student_with_loss_on_each(tmp_path):
+    conditions = {"e": {"partition": "key", "method": "expert"}}
+    counts = {"full": 6, "underspecified": 3}
+    setting = small_experiment(tmp_path, conditions=conditions, seeds=[1, 2], tasks={"train": counts})
+    tasks = {task.id: task for task in load_tasks(setting.tasks, "train")[0] if not task.missing}
+    export(setting, "e")
+    rows = read_rows(setting, "e")
+    assert sorted((row["task_id"], row["seed"]) for row in rows) == sorted((id, s) for id in tasks for s in (1, 2))
+    for row in rows:
+        own = [m["content"] for m, learned in zip(row["messages"], row["learn"], strict=True) if learned]
+        assert own == [m["content"] for m in row["messages"] if m["role"] == "assistant"]
+        assert own == [step.text for step in tasks[row["task_id"]].steps]
+        assert [m["role"] for m in row["messages"]] == ["user", "assistant"] * len(own)
