@@ -42,8 +42,9 @@ class BranchSums:
         self.branches += 1
         self.tokens += tokens_of(branch)
         self.rollouts += sum(len(sibling.rollouts) for sibling in branch.siblings)
-        selection = experiment.conditions[branch.condition_name].selection
-        returns = [turn_value(branch, i, experiment.turn_values, selection) for i in range(len(branch.siblings))]
+        whose = experiment.conditions[branch.condition_name]
+        prices = experiment.turn_values_of(whose)
+        returns = [turn_value(branch, i, prices, whose.selection) for i in range(len(branch.siblings))]
         mean = fmean(sibling.value for sibling in returns)
         for sibling, value in zip(branch.siblings, returns, strict=True):
             made, *facts = moves_of(branch, sibling)
@@ -109,6 +110,7 @@ def values(experiment: Experiment, condition_name: str) -> Json | None:
         sums.add(branch, experiment)
     if not sums.branches:
         return None
+    prices = experiment.turn_values_of(experiment.conditions[condition_name])
     dearest = max(v.success - v.value for siblings in sums.siblings.values() for v in siblings)
     values_lie, advantages_lie = (0.0 - dearest, 1.0), (-1 - dearest, 1 + dearest)
     rows = sums.rows(values_lie, advantages_lie)
@@ -116,8 +118,8 @@ def values(experiment: Experiment, condition_name: str) -> Json | None:
         "branches": sums.branches,
         "rollouts": sums.rollouts,
         "sampled_tokens": sums.tokens,
-        "token_price": experiment.turn_values.token_price,
-        "question_price": experiment.turn_values.question_price,
+        "token_price": prices.token_price,
+        "question_price": prices.question_price,
         "values": [row for row in rows if row["move"] in MOVES],
         "facts": [row for row in rows if row["move"] not in MOVES],
         "predicted": {m: pooled(sums.predicted[m])._asdict() for m in MOVES_OF if m in sums.predicted},

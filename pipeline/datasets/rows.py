@@ -112,15 +112,15 @@ def labelled(experiment: Experiment, dialogue: Dialogue, resolved: bool) -> Row 
 def pairs(experiment: Experiment, branch: Branch, learner: Condition) -> list[Row]:
     """All pairs of a branch's siblings, from the same prompt, whose values are at least `training.gap` apart.
 
-    `learner` is the condition that learns, which may be another than the branch's: its selection says what a turn is
-    worth. `dpo_answer` is the control after Coral: the turn's own answer decides its value, so that a question has as
+    `learner` is the condition that learns, which may be another than the branch's: its selection and prices say what a
+    turn is worth. `dpo_answer` is the control after Coral: the turn's own answer decides its value, so that a question has as
     little as a wrong answer. Equal texts make no pair.
     """
     by_answer = learner.method == "dpo_answer"
     values = {
         i: answer_value(branch, i)
         if by_answer
-        else turn_value(branch, i, experiment.turn_values, learner.selection).value
+        else turn_value(branch, i, experiment.turn_values_of(learner), learner.selection).value
         for i, sibling in enumerate(branch.siblings)
         if sibling.turn.finished
     }

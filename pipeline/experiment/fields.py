@@ -192,6 +192,11 @@ class Fields(Section):
         of_branches = self.turn_values.dialogues if self.conditions[condition_name].method == "q_priming" else 0
         return self.dialogue.per_task * (1 + of_branches)
 
+    def turn_values_of(self, condition: Condition) -> TurnValues:
+        """How the turns are valued that a condition learns by: `turn_values`, with its own prices where it has some."""
+        prices = {"token_price": condition.token_price, "question_price": condition.question_price}
+        return self.turn_values.model_copy(update={key: own for key, own in prices.items() if own is not None})
+
     def sources_of(self, condition_name: str) -> list[Source]:
         """The sources whose tasks a condition plays."""
         named = self.conditions[condition_name].sources

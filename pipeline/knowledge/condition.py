@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, NonNegativeInt, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, field_validator, model_validator
 
 from pipeline.core.schema import Specification
 from pipeline.knowledge.partition import Partition, find_partition, partitions
@@ -19,11 +19,15 @@ Method = Literal[
 ONLINE: tuple[Method, ...] = ("grpo", "grpo_turn", "grpo_next", "grpo_step")
 # They learn from tasks alone: by playing them, or from an expert's solutions.
 FROM_TASKS: tuple[Method, ...] = (*ONLINE, "expert")
+VALUED: tuple[Method, ...] = ("dpo", "grpo_turn")  # by the values of turns
 STEPWISE: tuple[Method, ...] = ("grpo_step", "expert")  # of an expert's steps
 
 
 # Axes that say how one learns from a dialogue, not what is said in it; selection and keep do too, and stand in its id.
-LEARNING = {"method", "learns_from", "pass_rate", "per_task", "violations", "first_acts", "regime"}
+LEARNING = {
+    "method", "learns_from", "pass_rate", "per_task", "violations", "first_acts", "regime",
+    "token_price", "question_price",
+}  # fmt: skip
 
 Regime = Literal["natural", "matched", "shuffled"]
 Selection = Literal["outcome", "agreement", "none", "yoked"]
@@ -59,6 +63,9 @@ class Condition(BaseModel):
     # as_played: kept dialogues count so often that first acts come in the mix in which they were played (first_acts.py)
     first_acts: Literal["as_kept", "as_played"] = "as_kept"
     regime: Regime | None = None  # None: as training.regime says
+    # Off the value of a turn that it learns by (dpo, grpo_turn); None: as turn_values says.
+    token_price: float | None = Field(default=None, ge=0)
+    question_price: float | None = Field(default=None, ge=0)
 
     @field_validator("partition")
     @classmethod
@@ -168,6 +175,12 @@ class Condition(BaseModel):
             raise ValueError(
                 f"method: 'post_completion' learns to check whether an answer is right, and selection: "
                 f"{self.selection!r} with keep: {self.keep!r} says something else of a dialogue. Leave both out"
+            )
+        priced = self.token_price is not None or self.question_price is not None
+        if priced and self.method not in VALUED:
+            raise ValueError(
+                f"token_price: {self.token_price} with question_price: {self.question_price} are taken off the values of "
+                f"turns, and method: {self.method!r} learns by none. Leave them out, or use {' or '.join(VALUED)}"
             )
         if self.selection == "agreement" and self.voice != "model":
             raise ValueError("selection: 'agreement' needs a partner with an answer of its own, use voice: model")

@@ -353,6 +353,10 @@ def test_a_question_is_worth_nothing_by_itself_and_much_by_what_comes_of_it(embe
     assert play(experiment(embedded, tmp_path, "grpo_turn"), task, right).reward == 1
     priced = {"turn_values": {"siblings": 2, "rollouts": 2, "question_price": 0.25}}
     assert play(experiment(embedded, tmp_path, "grpo_turn", **priced), task, ask, right, wrong).reward == 0.25
+    made = experiment(embedded, tmp_path, "grpo_turn")
+    own = Condition(partition="facts", method="grpo_turn", question_price=0.25)
+    made = made.model_copy(update={"conditions": {"facts": own}})
+    assert play(made, task, ask, right, wrong).reward == 0.25
 
 
 @pytest.mark.parametrize("weights", ["base", pytest.param("current", marks=pytest.mark.slow)])

@@ -59,12 +59,12 @@ async def sample(cell: Cell, partners: Partners, engine: IdEngine, task: Task, k
         return Sample(session, reward, sum(session.own))
     if method == "grpo_next":
         return Sample(session, answer_value(branch, 0), sum(session.own))
-    prices, selection, turn = cell.experiment.turn_values, cell.condition.selection, branch.siblings[0].turn
+    prices, turn = cell.experiment.turn_values_of(cell.condition), branch.siblings[0].turn
     others = [Session(engine, learns) for _ in range(prices.rollouts)]
     ends = await asyncio.gather(
         *(_play(cell, partners, other, task, digest(key, j), turns, [turn]) for j, other in enumerate(others))
     )
-    reward = fmean(0.0 if end is None else turn_value(end, 0, prices, selection).value for end in ends)
+    reward = fmean(0.0 if end is None else turn_value(end, 0, prices, cell.condition.selection).value for end in ends)
     return Sample(session, reward, sum(sum(each.own) for each in (session, *others)))
 
 

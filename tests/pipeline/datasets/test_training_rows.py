@@ -104,6 +104,24 @@ def test_pairs_take_the_value_of_who_learns_and_not_of_whose_dialogues_they_are(
     assert chosen == [task.missing[0].ask, "The answer is 0."]
 
 
+def test_a_condition_pays_its_own_prices_for_the_same_dialogues(underspecified):
+    task = underspecified[0]
+    made = branch(task, task.missing[0].ask, f"The answer is {task.answer}.")
+    free, dear = (
+        Condition(partition="facts", method="dpo", question_price=price, token_price=price and 0.01)
+        for price in (None, 0.5)
+    )
+    assert pairs(experiment(), made, free) == []  # the question leads to the answer, and both are worth 1
+    (row,) = pairs(experiment(), made, dear)
+    # It says ten tokens more, and asks for one thing.
+    assert row["rejected"][0]["content"] == task.missing[0].ask and row["margin"] == pytest.approx(0.5 + 0.1)
+
+
+def test_a_price_is_refused_where_no_turn_is_valued():
+    with pytest.raises(ValueError, match="learns by none. Leave them out, or use dpo or grpo_turn"):
+        small_experiment(conditions={"c": {"partition": "facts", "token_price": 0.01}})
+
+
 def test_turns_that_are_not_far_enough_apart_or_were_cut_make_no_pair(underspecified):
     task = underspecified[0]
     made = branch(task, task.missing[0].ask, "The answer is 0.")
