@@ -43,6 +43,9 @@ def _verdict(
         broken = ", ".join(sorted(judged.violations))
         rules.append((not broken, f"violations: drop, and the partner did: {broken}" if broken else
                       "the partner kept to its knowledge"))  # fmt: skip
+    if condition.budget < 1:
+        affords = condition.affords(row["task"])
+        rules.append((affords, f"its task is {'within' if affords else 'beyond'} the budget of {condition.budget:g}"))
     if condition.pass_rate != (0.0, 1.0):
         (low, high), rate = condition.pass_rate, pass_rate(index, row)
         rules.append(

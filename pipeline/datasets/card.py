@@ -139,6 +139,8 @@ def _limits(experiment: Experiment, condition_name: str) -> list[str]:
             f"Only tasks whose dialogues end right in {condition.pass_rate[0]:.0%} to "
             f"{condition.pass_rate[1]:.0%} of cases."
         )
+    if condition.budget < 1:
+        limits.append(f"Only tasks within the condition's budget, a share of {condition.budget:g} of them.")
     if condition.selection != "none" and LEARNING_RULES[condition.method].selects:
         limits.append("Rows were selected, so rates of acts here are not rates of what the student does.")
     if experiment.has_planted_acts:

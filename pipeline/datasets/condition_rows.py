@@ -151,5 +151,5 @@ def _playable(experiment: Experiment, condition_name: str) -> Iterator[Task]:
     condition = experiment.conditions[condition_name]
     for task in tasks_of(experiment, condition_name, stream_tasks(experiment.tasks, "train")[0]):
         stepwise = condition.method not in STEPWISE or (task.steps and not task.missing)
-        if stepwise and (task.wrong_answer or not condition.row.believes_false_key):
+        if stepwise and condition.affords(task.id) and (task.wrong_answer or not condition.row.believes_false_key):
             yield task

@@ -38,8 +38,8 @@ def is_sound(record: Surveyed, condition: Condition) -> bool:
 
 
 def learnable(dialogues: Sequence[Surveyed], condition: Condition) -> Iterable[Surveyed]:
-    """Those that a condition learns from, however they ended: sound ones, on tasks that are passed as often as the
-    condition's `pass_rate` asks, in their seed and round.
+    """Those that a condition learns from, however they ended: sound ones, on tasks within its budget that are
+    passed as often as its `pass_rate` asks, in their seed and round.
 
     Tasks that always or never succeed teach nothing by contrast: a curriculum keeps those near one half (SPICE,
     arXiv 2510.24684).
@@ -51,7 +51,9 @@ def learnable(dialogues: Sequence[Surveyed], condition: Condition) -> Iterable[S
     return (
         record
         for record in dialogues
-        if low <= rates[record.task_id, record.seed, record.round] <= high and is_sound(record, condition)
+        if low <= rates[record.task_id, record.seed, record.round] <= high
+        and is_sound(record, condition)
+        and condition.affords(record.task_id)
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, field_validator, model_validator
 
-from pipeline.core.schema import Specification
+from pipeline.core.schema import Specification, digest
 from pipeline.knowledge.partition import Partition, find_partition, partitions
 
 Method = Literal[
@@ -26,7 +26,7 @@ STEPWISE: tuple[Method, ...] = ("grpo_step", "expert")  # of an expert's steps
 # Axes that say how one learns from a dialogue, not what is said in it; selection and keep do too, and stand in its id.
 LEARNING = {
     "method", "learns_from", "pass_rate", "per_task", "violations", "first_acts", "regime",
-    "token_price", "question_price",
+    "token_price", "question_price", "budget",
 }  # fmt: skip
 
 Regime = Literal["natural", "matched", "shuffled"]
@@ -63,6 +63,7 @@ class Condition(BaseModel):
     # as_played: kept dialogues count so often that first acts come in the mix in which they were played (first_acts.py)
     first_acts: Literal["as_kept", "as_played"] = "as_kept"
     regime: Regime | None = None  # None: as training.regime says
+    budget: float = Field(default=1.0, gt=0, le=1)  # share of the tasks of its pool that it learns from, or plays
     # Off the value of a turn that it learns by (dpo, grpo_turn); None: as turn_values says.
     token_price: float | None = Field(default=None, ge=0)
     question_price: float | None = Field(default=None, ge=0)
@@ -74,6 +75,11 @@ class Condition(BaseModel):
             raise ValueError("'sham' is not a row of its own: write partition: symmetric with label: teacher")
         find_partition(name)
         return name
+
+    def affords(self, task_id: str) -> bool:
+        """Whether a task is within the budget. A smaller budget's tasks are among a larger one's, and the same for all
+        methods; how many they are is the share up to chance."""
+        return self.budget == 1 or int(digest("budget", task_id), 16) < self.budget * 16**16
 
     def shaping(self) -> dict[str, Any]:
         """The axes that shape a dialogue: all but how one learns from it (q_priming is how it is made, too)."""
@@ -179,14 +185,14 @@ class Condition(BaseModel):
         priced = self.token_price is not None or self.question_price is not None
         if priced and self.method not in VALUED:
             raise ValueError(
-                f"token_price: {self.token_price} with question_price: {self.question_price} are taken off the values of "
-                f"turns, and method: {self.method!r} learns by none. Leave them out, or use {' or '.join(VALUED)}"
+                f"token_price: {self.token_price} with question_price: {self.question_price} are taken off the values "
+                f"of turns, and method: {self.method!r} learns by none. Leave them out, or use {' or '.join(VALUED)}"
             )
         if self.selection == "agreement" and self.voice != "model":
             raise ValueError("selection: 'agreement' needs a partner with an answer of its own, use voice: model")
         if self.selection == "agreement" and self.method in ("dpo_answer", "grpo", "grpo_next", *STEPWISE):
             raise ValueError(
-                f"selection: 'agreement' values a turn by how its dialogues end, and method: {self.method!r} by the gold "
-                "answer or an expert. Use dpo, kto, grpo_turn or sft, or selection: outcome"
+                f"selection: 'agreement' values a turn by how its dialogues end, and method: {self.method!r} by the "
+                "gold answer or an expert. Use dpo, kto, grpo_turn or sft, or selection: outcome"
             )
         return self

@@ -56,7 +56,8 @@ class PlayingTrainer(GRPOTrainer):
 def grpo_trainer(job: TrainingJob, rows: list[Row]) -> PreparedTrainer:
     """GRPO on the tasks of the rows. The loss is TRL's default (DAPO's token mean), without a KL term."""
     experiment, grpo, names = job.experiment, job.experiment.training.grpo, {row["task_id"] for row in rows}
-    pool = spent(job.cell)
+    whole, share = spent(job.cell), job.cell.condition.budget
+    pool = whole and whole._replace(tokens=int(whole.tokens * share))
     steps = optimizer_steps(experiment, job.method, len(names), len(rows), pool)
     if not steps:
         raise NothingToTrain(

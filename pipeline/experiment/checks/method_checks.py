@@ -56,6 +56,11 @@ def check_method(experiment: Fields, condition_name: str) -> None:
             f"conditions.{condition_name}.per_task: {condition.per_task}: it builds no dialogues of its own. Leave it "
             "out"
         )
+    if condition.budget < 1 and not condition.learns_from and condition.method not in FROM_TASKS:
+        raise ValueError(
+            f"conditions.{condition_name}.budget: {condition.budget}: it builds all of its dialogues, whatever it "
+            "learns from. Give it the dialogues of another condition by learns_from, or lower tasks.train"
+        )
     if condition.memory != "none":
         _check_memory(experiment, condition_name)
     if condition.method in FROM_TASKS:

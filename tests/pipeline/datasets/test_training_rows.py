@@ -118,7 +118,7 @@ def test_a_condition_pays_its_own_prices_for_the_same_dialogues(underspecified):
 
 
 def test_a_price_is_refused_where_no_turn_is_valued():
-    with pytest.raises(ValueError, match="learns by none. Leave them out, or use dpo or grpo_turn"):
+    with pytest.raises(ValueError, match="and method: 'sft' learns by none"):
         small_experiment(conditions={"c": {"partition": "facts", "token_price": 0.01}})
 
 
@@ -289,3 +289,36 @@ def test_an_experts_rows_are_its_steps_as_turns_of_the_student_with_loss_on_each
         assert own == [m["content"] for m in row["messages"] if m["role"] == "assistant"]
         assert own == [step.text for step in tasks[row["task_id"]].steps]
         assert [m["role"] for m in row["messages"]] == ["user", "assistant"] * len(own)
+
+
+def test_methods_of_a_budget_have_the_same_tasks_and_a_larger_one_has_them_too(underspecified, tmp_path):
+    conditions = dict(METHODS)
+    for name in ("flat", "dpo", "kto"):
+        for share in (3, 6):
+            conditions[f"{name}_{share}"] = METHODS[name] | {"budget": share / 10}
+    setting = experiment(tmp_path, conditions=conditions)
+    talks = [talk(t, f"The answer is {t.answer}.").model_copy(update={"id": t.id}) for t in underspecified]
+    rewrite(tmp_path / "dialogues/sft.jsonl", talks)
+    first = [(t, t.missing[0].ask, f"The answer is {t.answer}.", "The answer is 0.") for t in underspecified]
+    rewrite(branches_path(tmp_path, "sft"), [branch(*one) for one in first])
+    tasks = {}
+    for name in conditions:
+        export(setting, name)
+        tasks[name] = {row["task_id"] for row in read_rows(setting, name)}
+    for share in (3, 6):
+        assert tasks[f"flat_{share}"] == tasks[f"dpo_{share}"] == tasks[f"kto_{share}"]
+    assert set() < tasks["kto_3"] < tasks["kto_6"] < tasks["kto"] == {task.id for task in underspecified}
+
+
+def test_a_student_that_plays_has_the_tasks_of_its_budget(tmp_path):
+    conditions = {"g": {"partition": "facts", "method": "grpo", "budget": 0.5}}
+    setting = small_experiment(tmp_path, conditions=conditions, tasks={"train": {"full": 20}})
+    export(setting, "g")
+    afforded = {t.id for t in load_tasks(setting.tasks, "train")[0] if setting.conditions["g"].affords(t.id)}
+    assert 0 < len(afforded) < 20 and {row["task_id"] for row in read_rows(setting, "g")} == afforded
+
+
+@pytest.mark.parametrize("axes", [{}, {"method": "q_priming"}])
+def test_a_budget_of_dialogues_that_are_built_in_full_is_refused(axes):
+    with pytest.raises(ValueError, match="it builds all of its dialogues"):
+        small_experiment(conditions={"c": {"partition": "facts", "budget": 0.5} | axes})

@@ -1,0 +1,120 @@
+"""What each student of a run was worth, beside the tokens that were sampled and trained for it; who is above whom.
+
+Students are compared within one pool and budget: they learn from the same tasks, under the same partner.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+from typing import NamedTuple
+
+from evals.metrics.metric import SignedSum
+from evals.stats.contrasts import Difference, contrast, holm
+from evals.stats.intervals import Rate, Tables, estimate
+from evals.stats.stored_cases import results
+from pipeline.core.schema import Json, Party
+from pipeline.experiment.experiment import Experiment
+from pipeline.knowledge.records import Branch, Dialogue
+from pipeline.runs.dialogue_pool import Pool, reference
+from pipeline.runs.store import read
+
+SURE = 0.05  # Holm's p below which one student is said to be above another
+
+
+class Point(NamedTuple):
+    """One condition: means over its seeds of tokens and steps for one student, and its rate over tasks and seeds."""
+
+    condition_name: str
+    line: str  # the first condition that differs from it in budget alone
+    pool: str  # whose partner, and whose tokens, it is held against
+    method: str
+    budget: float  # share of the pool's tasks
+    sampled: float  # tokens, of what it learned from or played
+    trained: float  # tokens with loss, over all epochs
+    steps: float  # of the optimizer
+    rate: Rate
+
+
+class Above(NamedTuple):
+    """One student is above another, by Holm's correction over all pairs of its pool and budget."""
+
+    difference: Difference
+    p_holm: float
+
+
+def points(experiment: Experiment, tables: Mapping[str, Tables], total: SignedSum) -> list[Point]:
+    """Of every condition that was trained and examined, by pool, budget and what was sampled."""
+    made = []
+    for name, condition in experiment.conditions.items():
+        trained, rate = _trained(experiment, name), estimate(tables[name], total)
+        if not trained or not rate.n:
+            continue
+        pooled = _sampled(experiment, name)
+        made.append(
+            Point(
+                condition_name=name,
+                line=_line(experiment, name),
+                pool=reference(experiment, name) or name,
+                method=condition.method,
+                budget=condition.budget,
+                sampled=fmean(record.get("sampled_tokens", pooled[record["seed"]]) for record in trained),
+                trained=fmean(record["trained_tokens"] for record in trained),
+                steps=fmean(record["optimizer_steps"] for record in trained),
+                rate=rate,
+            )
+        )
+    return sorted(made, key=lambda point: (point.pool, point.budget, point.sampled, point.condition_name))
+
+
+def ranked(
+    made: Sequence[Point], tables: Mapping[str, Tables], total: SignedSum
+) -> dict[tuple[str, float], list[Above]]:
+    """By pool and budget the pairs that are told apart, the better first; an empty list where there is no ranking."""
+    found: dict[tuple[str, float], list[Above]] = {}
+    for key, group in itertools.groupby(made, key=lambda point: (point.pool, point.budget)):
+        names = [point.condition_name for point in group]
+        pairs = [contrast(tables, total, a, b) for a, b in itertools.combinations(names, 2)]
+        apart = [Above(_upwards(pair), p) for pair, p in zip(pairs, holm([pair.p for pair in pairs]), strict=True)]
+        found[key] = [pair for pair in apart if pair.p_holm < SURE]  # NaN is not below
+    return found
+
+
+def tables_of(experiment: Experiment) -> dict[str, Tables]:
+    """The exam cases of every condition; empty where it was not examined."""
+    return {name: results(experiment.run / "results" / name) for name in experiment.conditions}
+
+
+def _line(experiment: Experiment, name: str) -> str:
+    whole = {
+        other: condition.model_copy(update={"budget": 1.0, "learns_from": ""})
+        for other, condition in experiment.conditions.items()
+    }
+    return next(other for other, condition in whole.items() if condition == whole[name])
+
+
+def _upwards(pair: Difference) -> Difference:
+    if not pair.difference < 0:
+        return pair
+    return pair._replace(a=pair.b, b=pair.a, difference=-pair.difference, low=-pair.high, high=-pair.low)
+
+
+def _trained(experiment: Experiment, name: str) -> list[Json]:
+    files = sorted((experiment.run / "adapters" / name).glob("seed-*/training.json"))
+    return [json.loads(file.read_text(encoding="utf-8")) for file in files]
+
+
+def _sampled(experiment: Experiment, name: str) -> Counter[int]:
+    """By seed the tokens that models sampled for what the condition may learn from: its tasks' dialogues and branches.
+    An expert's solutions took none."""
+    condition, tokens = experiment.conditions[name], Counter[int]()
+    source = condition.learns_from or name
+    parties: tuple[Party, ...] = ("student", "partner") if condition.voice == "model" else ("student",)
+    pool = Pool(experiment, source)
+    for record in itertools.chain[Dialogue | Branch](read(pool.own, Dialogue), read(pool.branches, Branch)):
+        if condition.affords(record.task.id):
+            tokens[record.seed] += sum(map(record.tokens, parties))
+    return tokens
