@@ -142,7 +142,7 @@ def reference(experiment: Experiment, condition_name: str) -> str | None:
 
 
 class Spent(NamedTuple):
-    """Tokens that models sampled for one seed's pool, and that a dialogue takes: in its first turn, and later."""
+    """Tokens that models sampled for one seed's pool, and that a dialogue of it takes: in its first turn, and later."""
 
     tokens: int
     first: float
@@ -150,19 +150,20 @@ class Spent(NamedTuple):
 
 
 def spent(cell: Cell) -> Spent | None:
-    """Of the cell's seed in the pool of `reference`; None where that is not built."""
+    """Of the cell's seed in the pool of `reference`, on tasks within its budget; None where that is not built."""
     experiment, seed = cell.experiment, cell.seed
     source = reference(experiment, cell.condition_name)
     if source is None:
         return None
     pool, spoken = Pool(experiment, source), experiment.conditions[source].voice == "model"
     parties: tuple[Party, ...] = ("student", "partner") if spoken else ("student",)
+    affords = cell.condition.affords
     count = first = whole = of_branches = 0
     for dialogue in read(pool.own, Dialogue):
-        if dialogue.seed == seed:
+        if dialogue.seed == seed and affords(dialogue.task.id):
             count, first = count + 1, first + dialogue.turns[0].tokens
             whole += sum(map(dialogue.tokens, parties))
     for branch in read(pool.branches, Branch):
-        if branch.seed == seed:
+        if branch.seed == seed and affords(branch.task.id):
             of_branches += sum(map(branch.tokens, parties))
     return Spent(whole + of_branches, first / count, (whole - first) / count) if count else None

@@ -65,6 +65,24 @@ def test_training_ends_when_the_pools_tokens_are_sampled(embedded, tmp_path):
     assert record["sampled_tokens"] >= 360 > record["sampled_tokens"] * (record["optimizer_steps"] - 2) / 7
 
 
+def test_a_budgets_tokens_are_those_that_its_own_tasks_took(embedded, tmp_path):
+    made = experiment(embedded, tmp_path)
+    half = made.conditions["facts"].model_copy(update={"budget": 0.5})
+    made = made.model_copy(update={"conditions": {"facts": half, "pool": Condition(partition="facts")}})
+    tasks = load_tasks(made.tasks, "train")[0]
+    talks = [
+        Dialogue(
+            id=task.id, task=task, condition_name="pool", condition=made.conditions["pool"].shaped(), seed=1,
+            turns=(Turn(party="student", text="Hm.", tokens=10**i),), stop="turn_cap",
+        )
+        for i, task in enumerate(tasks)
+    ]  # fmt: skip
+    rewrite(tmp_path / "dialogues/pool.jsonl", talks)
+    took = sum(10**i for i, task in enumerate(tasks) if half.affords(task.id))
+    found, whole = (spent(Cell(made, name, 1)) for name in ("facts", "pool"))
+    assert found is not None and whole is not None and 0 < found.tokens == took < whole.tokens
+
+
 def test_no_more_dialogues_are_played_than_the_other_methods_have(embedded, tmp_path):
     default = {"training": {}, "turn_values": {"siblings": 4, "rollouts": 2}}
     made = experiment(embedded, tmp_path, **default)

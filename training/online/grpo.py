@@ -56,8 +56,7 @@ class PlayingTrainer(GRPOTrainer):
 def grpo_trainer(job: TrainingJob, rows: list[Row]) -> PreparedTrainer:
     """GRPO on the tasks of the rows. The loss is TRL's default (DAPO's token mean), without a KL term."""
     experiment, grpo, names = job.experiment, job.experiment.training.grpo, {row["task_id"] for row in rows}
-    whole, share = spent(job.cell), job.cell.condition.budget
-    pool = whole and whole._replace(tokens=int(whole.tokens * share))
+    pool = spent(job.cell)
     steps = optimizer_steps(experiment, job.method, len(names), len(rows), pool)
     if not steps:
         raise NothingToTrain(
