@@ -56,7 +56,7 @@ def test_a_pilot_that_shares_a_seed_is_refused() -> None:
 
 
 def test_a_pilot_that_shares_a_problem_is_refused() -> None:
-    one = ("tasks.train={underspecified: 0}", "tasks.exam={full: 1}")
+    one = ("tasks.train={full: 0}", "tasks.exam={full: 1}")
     check_pilot(load(FOLDER / "methods.yaml", (*OTHERS, *one)))
     with pytest.raises(ConfigError, match=r"tasks\.seed: 0: 1 problems of 'embedded' are also"):
         check_pilot(load(FOLDER / "methods.yaml", (*OTHERS, *one, "tasks.seed=0")))
