@@ -1,4 +1,4 @@
-"""Students that play while they learn: scored on the ids that they sampled, rewarded for what came of them."""
+"""Students that play while they learn: scored on the ids that they sampled."""
 
 from __future__ import annotations
 
@@ -16,22 +16,18 @@ from peft import LoraConfig
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
 
-from pipeline.core.schema import Task, Turn
 from pipeline.datasets.dataset_files import read_rows
 from pipeline.datasets.export import export
 from pipeline.engines.decoding.decode import Answer
-from pipeline.engines.model import Completion, ContextOverflow, EngineError, Sampling
+from pipeline.engines.model import Completion, Sampling
 from pipeline.engines.transformers import TransformersModel, load_tokenizer
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment, dump
 from pipeline.knowledge.condition import ONLINE, Condition
-from pipeline.knowledge.records import Dialogue
-from pipeline.tasks.loading import load_tasks
 from training.adapter import RECORD
 from training.inputs.job import PreparedTrainer, TrainingJob
 from training.online.grpo import grpo_trainer
-from training.online.partners import open_partners
-from training.online.rewards import Sample, discounted, likeness, sample, without_spread
+from training.online.rewards import without_spread
 from training.online.session import Session
 from training.student import train
 
@@ -265,67 +261,6 @@ def test_members_of_a_group_have_one_prompt_and_draws_of_their_own(embedded, tmp
     assert len({tuple(ids) for ids in found["completion_ids"]}) == 8
 
 
-@pytest.mark.parametrize(
-    ("lines", "reward"),
-    [
-        (["The answer is {0}."], 1.0),
-        (["How many?", "Hm.", "The answer is {0}."], 0.5),
-        (["I guess the answer is 0.", "Hm.", "Okay.", "Hm.", "The answer is {0}."], 0.25),
-        (["The answer is {0}.", "Hm.", "I am done."], 1.0),
-        (["The answer is {0}.", "Hm.", "The answer is 0."], 0.0),
-        (["How many?", "The answer is {0}.", "Okay."], 0.0),  # it was the partner that said so
-    ],
-)
-def test_a_right_final_answer_is_worth_less_for_every_turn_before_it(task, lines, reward):
-    said = tuple(
-        Turn(party="partner" if i % 2 else "student", text=line.format(task.answer)) for i, line in enumerate(lines)
-    )
-    condition = Condition(partition="facts")
-    dialogue = Dialogue(
-        id="d", task=task, condition_name="facts", condition=condition, seed=1, turns=said, stop="turn_cap"
-    )
-    assert discounted(dialogue, 0.5) == reward
-
-
-@pytest.fixture(scope="session")
-def task() -> Task:
-    (found,), _ = load_tasks(
-        experiment(BASE, Path()).tasks.model_copy(update={"train": {"underspecified": 1}}), "train"
-    )
-    return found
-
-
-def play(made: Experiment, task: Task, *answers: str | list[int] | Exception, steps: int = 0) -> Sample:
-    student = job(made)
-    engine: Any = Says(student.tokenizer, *answers)
-    return asyncio.run(sample(student.cell, open_partners(student), engine, task, "key", steps))
-
-
-def test_a_step_is_worth_how_like_the_experts_it_is_and_begins_after_the_experts_own(embedded, tmp_path):
-    made = experiment(embedded, tmp_path, "grpo_step", tasks={"train": {"full": 12, "underspecified": 3}})
-    export(made, "facts")
-    rows, tasks = read_rows(made, "facts"), {task.id: task for task in load_tasks(made.tasks, "train")[0]}
-    assert len(rows) == 2 * sum(len(task.steps) for task in tasks.values() if not task.missing)
-    assert len({row["id"] for row in rows}) == len(rows)
-    for row in rows:
-        task, said = tasks[row["task_id"]], [m["content"] for m in row["prompt"] if m["role"] == "assistant"]
-        assert not task.missing and said == [step.text for step in task.steps[: len(said)]]
-        assert row["prompt"][-1]["role"] == "user"
-    two = next(task for task in tasks.values() if len(task.steps) == 2 and not task.missing)
-    for begun, said, reward in [(0, two.steps[0].text, 1.0), (1, two.steps[1].text, 1.0), (1, "Okay.", 0.3)]:
-        played = play(made, two, said, steps=begun)
-        assert played.reward == reward if reward == 1 else played.reward < reward
-        assert sum(played.session.own) == len(played.session.ids) == played.sampled
-    assert likeness("abcd", "bcde") == 2 * 3 / 8 and likeness("", "ab") == 0
-
-
-def test_a_cut_step_is_worth_less_than_any_whole_one(embedded, tmp_path):
-    made = experiment(embedded, tmp_path, "grpo_step", tasks={"train": {"full": 1}})
-    ((task,), _), tokenizer = load_tasks(made.tasks, "train"), load_tokenizer(str(embedded))
-    cut = tokenizer.encode(task.steps[0].text, add_special_tokens=False)
-    assert play(made, task, cut).reward == -1 < play(made, task, "Okay.").reward
-
-
 def test_groups_that_were_all_rewarded_alike_are_left_out_of_the_loss(embedded, tmp_path):
     assert without_spread([0.1, 0.1, 0.2, 0.3], 2) == [True, True, False, False]
     cut = {"turns": 3, "max_tokens": 1}
@@ -343,22 +278,6 @@ def test_groups_that_were_all_rewarded_alike_are_left_out_of_the_loss(embedded, 
     assert all(not values.any() for name, values in weights.items() if "lora_B" in name), "it began with zeros"
 
 
-def test_a_question_is_worth_nothing_by_itself_and_much_by_what_comes_of_it(embedded, tmp_path, task):
-    ask, right, wrong = task.missing[0].ask, f"The answer is {task.answer}. I am done.", "The answer is 0. I am done."
-    assert play(experiment(embedded, tmp_path, "grpo_next"), task, ask).reward == 0
-    turned = play(experiment(embedded, tmp_path, "grpo_turn"), task, ask, right, wrong)
-    assert turned.reward == 0.5
-    assert turned.sampled > sum(turned.session.own) == len(turned.session.ids), "one turn learns, all were sampled"
-    assert play(experiment(embedded, tmp_path, "grpo_next"), task, right).reward == 1
-    assert play(experiment(embedded, tmp_path, "grpo_turn"), task, right).reward == 1
-    priced = {"turn_values": {"siblings": 2, "rollouts": 2, "question_price": 0.25}}
-    assert play(experiment(embedded, tmp_path, "grpo_turn", **priced), task, ask, right, wrong).reward == 0.25
-    made = experiment(embedded, tmp_path, "grpo_turn")
-    own = Condition(partition="facts", method="grpo_turn", question_price=0.25)
-    made = made.model_copy(update={"conditions": {"facts": own}})
-    assert play(made, task, ask, right, wrong).reward == 0.25
-
-
 @pytest.mark.parametrize("weights", ["base", pytest.param("current", marks=pytest.mark.slow)])
 def test_a_model_partner_is_read_and_not_learned_and_its_tokens_are_counted(embedded, tmp_path, weights, asked):
     condition = Condition(partition="symmetric", voice="model", weights=weights, method="grpo")
@@ -370,53 +289,8 @@ def test_a_model_partner_is_read_and_not_learned_and_its_tokens_are_counted(embe
     assert record["sampled_tokens"] == sum(len(sampled) for _, sampled in asked) > own > 0
 
 
-@pytest.mark.parametrize("method", ONLINE)
-def test_saying_nothing_is_worth_nothing_and_its_end_is_scored(embedded, tmp_path, task, method):
-    empty = play(experiment(embedded, tmp_path, method), task, "")
-    assert empty.reward == (-1 if method == "grpo_step" else 0)
-    assert empty.session.own == [1] and len(empty.session.ids) == 1
-
-
-def test_a_full_context_is_worth_nothing_and_leaves_the_ids_until_then(embedded, tmp_path, task):
-    made = experiment(embedded, tmp_path)
-    full = play(made, task, f"The answer is {task.answer}.", ContextOverflow("full"))
-    assert full.reward == 0 and sum(full.session.own) == len(full.session.ids) > 1
-    turned = play(experiment(embedded, tmp_path, "grpo_turn"), task, "Hm.", ContextOverflow("full"), "")
-    assert turned.reward == 0 and turned.session.ids
-    with pytest.raises(EngineError):
-        play(made, task, EngineError("down"))
-
-
 def test_a_prompt_that_does_not_fit_trains_nothing_and_stops_nothing(embedded, tmp_path):
     ready, batch = prepared(experiment(embedded, tmp_path, dialogue={"max_tokens": 4096}))
     found = ready.trainer.rollout_func([example["prompt"] for example in batch], ready.trainer)
     assert found["reward"] == [0.0] * 8 and found["env_mask"] == [[0]] * 8
     ready.trainer._generate_and_score_completions(batch)
-
-
-OWN_READERS = """
-from pipeline.core.readings import PartnerReading, StudentReading
-from pipeline.reading.protocol import Unread
-
-class Reads:
-    def __init__(self, answer): self.answer = answer
-    async def student(self, turns): return [self.read(turn.text) for turn in turns]
-    async def partner(self, turns): return [PartnerReading() for turn in turns]
-    def read(self, text):
-        if "mumbles" in text:
-            return Unread("no", engine="down" in text)
-        return StudentReading(attempt=self.answer if "so it is" in text else None, done=True)
-
-PARTNER, METRICS = Reads("0"), Reads({answer!r})
-"""
-
-
-def test_what_is_rewarded_is_what_the_metrics_reader_read(embedded, tmp_path, task):
-    (tmp_path / "own.py").write_text(OWN_READERS.replace("{answer!r}", repr(task.answer)))
-    own = {"partner": f"{tmp_path}/own.py:PARTNER", "metrics": f"{tmp_path}/own.py:METRICS"}
-    made = experiment(embedded, tmp_path, reading=own)
-    assert play(made, task, "so it is").reward == 1
-    assert play(made, task, f"The answer is {task.answer}.").reward == 0
-    assert play(made, task, "mumbles").reward == 0
-    with pytest.raises(EngineError, match="no"):
-        play(made, task, "mumbles down")
