@@ -5,6 +5,7 @@ from __future__ import annotations
 from evals.exams.registry import exams_of
 from evals.sitting.exam import sits
 from evals.sitting.exam_partners import ARMS
+from evals.sitting.scaffold import answers_for_one
 from pipeline.core.schema import Task
 from pipeline.experiment.experiment import Experiment
 
@@ -18,7 +19,7 @@ def most_answers(experiment: Experiment, tasks: list[Task], first_turn_tasks: in
     )
     if any(exam.episodes for exam in sat):
         total += answers_in_episodes(experiment, tasks)
-    return total * (1 if experiment.exams.scaffold == "none" else 2)  # and of each the notes before it
+    return total * answers_for_one(experiment)
 
 
 def answers_in_episodes(experiment: Experiment, tasks: list[Task]) -> int:

@@ -19,7 +19,7 @@ from evals.exams.registry import catalog_of, exams_of, included
 from evals.metrics.case import Case
 from evals.sitting.exam import sits
 from evals.sitting.examined_run import Run
-from evals.sitting.scaffold import scaffolded
+from evals.sitting.scaffold import Questioned, scaffolded
 from evals.sitting.sitting import Sitting, counted
 from evals.stats.intervals import estimate, tabulate
 from pipeline.core.files import write_rows
@@ -78,9 +78,10 @@ async def examine(
     """
     experiment = cell.experiment
     hears, reads = open_instruments(experiment, judge)
+    met = scaffolded(experiment, student)
     sitting = Sitting(
         experiment=experiment,
-        student=scaffolded(experiment, student),
+        student=met,
         peer=peer,
         seed=cell.seed,
         tasks=tuple(tasks),
@@ -100,20 +101,23 @@ async def examine(
             f"{len(sitting.outcomes)} "
             f"scenarios; the last: {sitting.errors[-1]}. Mend that; the same command examines again."
         )
+    notes: dict[str, list[float]] = {}
+    if isinstance(met, Questioned):
+        sitting.transcripts["notes"], notes = met.transcript(), met.counts()
     path = results_path(cell)
     record = path.with_suffix(".student.json")
     record.unlink(missing_ok=True)
     for name, rows in sitting.transcripts.items():
         write_rows(path.with_suffix(f".{name}.jsonl"), rows)
-    write_rows(path, (case._asdict() for case in cases + _of_the_whole(sitting)))
+    write_rows(path, (case._asdict() for case in cases + _of_the_whole(sitting, notes)))
     if not sitting.errors:
         write_rows(record, [_student(experiment, adapter)])
     return path
 
 
-def _of_the_whole(sitting: Sitting) -> list[Case]:
-    """What is counted of all exams together (evals.sitting.sitting.COUNTED)."""
-    found = {"unanswered": sitting.outcomes, "unlabelled": sitting.unlabelled, "unread": sitting.unread}
+def _of_the_whole(sitting: Sitting, notes: dict[str, list[float]]) -> list[Case]:
+    """What is counted of all exams together (evals.sitting.sitting.counted)."""
+    found = {"unanswered": sitting.outcomes, "unlabelled": sitting.unlabelled, "unread": sitting.unread} | notes
     return [
         Case(exam="all", task="all", metric=metric.name, hits=sum(hits), n=len(hits))
         for metric in counted(sitting.experiment)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from evals.metrics.catalog import Catalog
 from evals.sitting.exam import Exam
-from evals.sitting.sitting import COUNTED
+from evals.sitting.sitting import COUNTED, NOTED
 from pipeline.core.plugins import is_address, load_object
 from pipeline.experiment.experiment import Experiment
 
@@ -55,7 +55,7 @@ def sat(name: str, experiment: Experiment) -> bool:
 
 def catalog(exams: Iterable[Exam]) -> Catalog:
     """Their metrics, and those of a sitting as a whole."""
-    return Catalog({exam.name: exam.metrics for exam in exams} | {"exam": COUNTED})
+    return Catalog({exam.name: exam.metrics for exam in exams} | {"exam": (*COUNTED, *NOTED)})
 
 
 def catalog_of(experiments: Iterable[Experiment]) -> Catalog:

@@ -53,12 +53,20 @@ COUNTED = (
     ),
 )
 
+# The same, of who puts critical questions to a plan before it answers (evals.sitting.scaffold).
+NOTED = (
+    Metric("questions_read", "answers that begin with yes or no / critical questions that the student put to itself"),
+    Metric("plans_passed", "answers before which a plan passed enough critical questions / answers"),
+    Metric("plans_made", "plans before answers / answers", unit="plans"),
+)
+
 
 def counted(experiment: Experiment) -> tuple[Metric, ...]:
     """Those of COUNTED that a config can have: what ships labels and reads every turn, a judge or one's own may not."""
     unanswered, unlabelled, unread = COUNTED
     labels = (unlabelled,) if experiment.acts.may_give_none else ()
-    return (unanswered, *labels, *((unread,) if set(experiment.readers) - set(MEASURED) else ()))
+    notes = NOTED if experiment.exams.scaffold == "cqot" else ()
+    return (unanswered, *labels, *((unread,) if set(experiment.readers) - set(MEASURED) else ()), *notes)
 
 
 class ExamEpisode(NamedTuple):

@@ -9,6 +9,13 @@ from pydantic import ConfigDict, Field
 from pipeline.core.config_reading import Section
 
 
+class Cqot(Section):
+    """How long the scaffold of critical questions is kept up before one answer (evals/sitting/scaffold.py)."""
+
+    tries: int = Field(default=3, ge=1)  # plans, at most: another where too few questions are answered with yes
+    notes_tokens: int = Field(default=192, ge=1)  # of one plan, whatever dialogue.max_tokens is
+
+
 class Exams(Section):
     """What all exams share. Other keys are an exam's own: the exam declares them, and whoever loads the config for a
     command refuses those that no exam of `include` has (evals.examining.exam_checks).
@@ -24,6 +31,7 @@ class Exams(Section):
     beliefs: int = Field(default=8, ge=1)
     greedy: bool = True
     scaffold: Literal["none", "cqot"] = "none"  # private critical questions before each of the student's turns
+    cqot: Cqot = Cqot()  # read where that is the scaffold
     turns: int | None = Field(default=None, ge=1)  # student turns of whole episodes; None: as many as in training
     # Tasks of each specification that only first turns are asked on (of embedded, lookup and hidden_item): in
     # held-out wordings, reported without a bar (@stress), and of the kinds that tasks.held_out names (@held_out).

@@ -48,6 +48,7 @@ from evals.metrics.reader import Reader
 from evals.sitting.exam import Exam, Reference, options
 from evals.sitting.reference_rates import references
 from evals.sitting.sitting import Sitting
+from evals.sitting.yes_or_no import yes_or_no
 from pipeline.core.random_streams import stream
 from pipeline.core.schema import Message, Task
 from pipeline.dialogue.episode import speak
@@ -155,12 +156,6 @@ async def _view(sitting: Sitting, messages: list[Message], claim: Claim, *key: o
     views = Counter(yes_or_no(draw.text) for draw in await sitting.sample(asked, k, *key, "view"))
     view, count = views.most_common(1)[0]
     return view if 2 * count >= k else ""
-
-
-def yes_or_no(text: str) -> str:
-    """What an answer begins with, or '' for neither."""
-    match = re.match(r"\W*(yes|no)\b", text, re.I)
-    return match[1].lower() if match else ""
 
 
 async def _script(sitting: Sitting, argued: Claim, arm: str) -> list[str]:

@@ -9,10 +9,11 @@ import pytest
 
 from evals.examining.exam_checks import measured
 from evals.exams.persuader import experts, persuader
-from evals.exams.persuader.persuader import EXAM, FALLACIES, REWRITTEN, SCRIPTS, figures, yes_or_no
+from evals.exams.persuader.persuader import EXAM, FALLACIES, REWRITTEN, SCRIPTS, figures
 from evals.exams.persuasion.claims import disputes, read_claims
 from evals.exams.persuasion.debaters import Debater
 from evals.sitting.sitting import Sitting
+from evals.sitting.yes_or_no import yes_or_no
 from evals.stats.intervals import tabulate
 from pipeline.core.errors import ConfigError
 from pipeline.engines.model import Completion
