@@ -122,7 +122,7 @@ def write(run: Path, summary: Summary) -> list[Path]:
         "selecting": selecting(page),
         "turn_values": turn_values,
         "prices": prices(turn_values),
-        **{part: page[part] for part in ("people", "lost", "needs", "mentions", "references", "transfer")},
+        **{part: page[part] for part in ("people", "lost", "bandits", "needs", "mentions", "references", "transfer")},
         "warmups": [_shown_of(block, metrics) for block in page["warmups"]],
         "first_facts": first_facts(turn_values),
         "moves": MOVE_NAMES,

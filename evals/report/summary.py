@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from evals.examining.references import read_references
 from evals.exams.asking import ASK_NEEDED, ASK_SKILL
+from evals.exams.bandits.learned_tables import bandits_block
 from evals.exams.clarification.asking_against_need import asking_against_need
 from evals.exams.human.beside_people import beside_people
 from evals.exams.lost.unreliability import lost_block
@@ -90,6 +91,7 @@ def summarize(runs: list[Path]) -> Summary:
         "mentions": _of_runs(mentions, opened),
         "references": {name: known for run in opened for name, known in read_references(run.path).items()},
         "lost": lost_block(tables),
+        "bandits": _of_runs(bandits_block, opened),
         "warmups": _of_runs(lambda run: warmup_block(run, metrics), opened),
         "shapes": shapes_block(tables, first.experiment, first.names, metrics),
         "transfer": transfer_block(tables, first.experiment, first.names, metrics),

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from evals.exams.bandits.learned_tables import Bandits
 from evals.exams.clarification.asking_against_need import Needs
 from evals.exams.human.beside_people import BesidePeople
 from evals.exams.lost.unreliability import LostBlock
@@ -263,6 +264,7 @@ class Summary(Part):
     mentions: tuple[Mentions, ...]
     references: dict[str, References]
     lost: LostBlock | None
+    bandits: tuple[Bandits, ...]
     warmups: tuple[WarmupSummary, ...]
     transfer: Transfer | None
     shapes: Shapes | None

@@ -12,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from evals.exams.asking import ASK_NEEDED
+from evals.exams.bandits.learned_tables import learned_tables
 from evals.exams.lost.unreliability import lost_tables
 from evals.metrics.catalog import Catalog
 from evals.report.methods import method_of
@@ -46,6 +47,7 @@ def table(summary: Summary) -> RenderableType:
     deciding = [metric.name for metric in metrics.metrics if metric.shown.deciding]
     more += [warmup_table(block, deciding) for block in page["warmups"]]
     more += lost_tables(page["lost"]) if summary.lost else []
+    more += [table for block in page["bandits"] for table in learned_tables(block)]
     more += [transfer_table(page["transfer"])] if summary.transfer else []
     caveats = [escape(f"Against it: {line}") for line in against[:MOST_AGAINST]]
     return Group(f"[bold]{escape(summary.headline)}[/]", *caveats, *_read_by(summary), *warnings, *more)

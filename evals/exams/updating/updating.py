@@ -2,7 +2,8 @@
 
 After Schubert et al. 2024 (arXiv 2402.03969): in two-armed bandits, models update more on better than on worse than
 expected outcomes of what they chose, and the asymmetry is gone where nothing was theirs to choose. They fit learning
-rates to reward; here the outcome is a check of an answer, and the update is how a private belief moves.
+rates to reward, as the exam `bandits` does; here the outcome is a check of an answer, and the update is how a private
+belief moves.
 
 On every full task the student opens, `exams.episodes` times; what it commits to is the attempt. The evidence is a
 fixed partner's check of that attempt, which is always right: "The check passed." of a right attempt (confirming), "The

@@ -47,6 +47,7 @@ NOT_FIXED: dict[str, str | dict[str, str]] = {
         "assertiveness_wrong": "the same",
     },
     "asking": {"duplicates": "known students ask for nothing twice"},
+    "bandits": "letters of machines; its known students are learners of its own (evals/exams/bandits/learners.py)",
     "common_ground": {"ground_said": WORDING},
     "grounding": {
         "acknowledge": WORDING,
