@@ -59,6 +59,7 @@ NOT_FIXED: dict[str, str | dict[str, str]] = {
         "refuse": WORDING,
     },
     "human": "acts beside people's, on their talks",
+    "lost": {"lost_worded": "of what a model says in the partner's seat"},
     "narrowing": "tasks with options: its known students are scripts of its own (evals/exams/narrowing/policies.py)",
     "persuader": OTHERS_WORDS,
     "persuasion": OTHERS_WORDS,
