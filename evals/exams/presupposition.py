@@ -26,6 +26,11 @@ direct_answer, corrections}; where no path is given, those that ship are asked (
 `corrections`, which may be left out, are words that only a reply has that corrects ("denser", where iron was called
 lighter).
 
+`@published`: questions of others, asked word for word beside these. exams.presupposition.published names JSON Lines,
+and `columns` what they call `question` and `presupposition`. They need no direct question, so they are counted ungated
+alone. FLEX's own hundred are in German, and not here. The rules below read English: with another `language` replies are
+kept and not labelled. All replies to questions are in seed-N.presupposition.jsonl, for people to label.
+
 Who labels: the metrics' reader, whether a reply disagrees with who asked or says that it does not know; and rules, read
 off the text alone (`reply_kind`), clause by clause. A rejection is a clause that is about the
 presupposition (half of its words) and turns it (a denial where it has none, none where it has one), or that has a
@@ -45,7 +50,7 @@ import itertools
 import re
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from evals.metrics.case import Case, Hits, tally
 from evals.metrics.metric import alike
@@ -72,7 +77,7 @@ from pipeline.runs.progress import say
 from pipeline.tasks.parsing import BadRow, RowError, text_of
 
 KINDS = ("reject", "accommodate", "other")
-FILE = "@questions"
+FILE, PUBLISHED = "@questions", "@published"
 KEY = "exams.presupposition.path"
 SHIPPED = shipped("data", "presuppositions.jsonl")
 SCRIPTS = {
@@ -101,6 +106,9 @@ class LoadedQuestions(Section):
 
     # JSON Lines of question, presupposition, direct_question, direct_answer; empty: those that ship.
     path: str = ""
+    published: str = ""  # JSON Lines of others' loaded questions, asked beside these; empty: none
+    columns: dict[Literal["question", "presupposition"], str] = {}  # what `published` calls them; else as here
+    language: str = "en"  # of `published`; replies in any other than en are kept, and not labelled
 
 
 class Options(Section):
@@ -130,13 +138,13 @@ _UNSURE = re.compile(
 
 
 class Loaded(NamedTuple):
-    """One question that takes something false for granted, and the question that asks for that directly."""
+    """One question that takes something false for granted, and the question that asks for that directly, if any."""
 
     id: str
     question: str
     presupposition: str
-    direct_question: str
-    direct_answer: str  # yes, no, a number, or the words that a right answer has
+    direct_question: str = ""
+    direct_answer: str = ""  # yes, no, a number, or the words that a right answer has
     corrections: tuple[str, ...] = ()  # words that only a reply has that corrects the presupposition
 
 
@@ -160,6 +168,16 @@ def loaded(row: dict[str, Any]) -> Loaded:
 def read_questions(settings: LoadedQuestions) -> tuple[list[Loaded], list[BadRow]]:
     """The questions, and the rows that are none. Raises ConfigError where the file cannot be read."""
     return items(settings.path or str(SHIPPED), KEY, loaded)
+
+
+def read_published(settings: LoadedQuestions) -> tuple[list[Loaded], list[BadRow]]:
+    """Questions of others as they stand, and the rows that are none. Raises ConfigError."""
+
+    def as_it_stands(row: dict[str, Any]) -> Loaded:
+        question, claimed = (text_of(row, settings.columns.get(key, key)) for key in ("question", "presupposition"))
+        return Loaded(f"published-{digest(question)}", question, claimed)
+
+    return items(settings.published, "exams.presupposition.published", as_it_stands) if settings.published else ([], [])
 
 
 def reply_kind(text: str, item: Loaded, does: StudentReading) -> str:
@@ -186,7 +204,7 @@ def _corrects(clause: str, item: Loaded) -> bool:
     if any(re.search(rf"\b{re.escape(word)}\b", clause, re.I) for word in item.corrections):
         return True
     gold = item.direct_answer
-    return gold.casefold() not in ("yes", "no", *_words(item.presupposition)) and is_right(clause, gold)
+    return gold.casefold() not in ("", "yes", "no", *_words(item.presupposition)) and is_right(clause, gold)
 
 
 def is_right(text: str, gold: str) -> bool:
@@ -211,6 +229,9 @@ async def presupposition(sitting: Sitting) -> list[Case]:
     settings = options(sitting.experiment, Options).presupposition
     if settings is not None and sitting.understands:
         hits += await sitting.all([_question(sitting, item) for item in read_questions(settings)[0]])
+        asked = [_published(sitting, item, settings.language) for item in read_published(settings)[0]]
+        hits += await sitting.all(asked)
+        sitting.transcripts.get("presupposition", []).sort(key=lambda row: (row["item"], row["draw"]))
     return tally("presupposition", [hit for of_item in hits for hit in of_item])
 
 
@@ -242,10 +263,26 @@ async def _question(sitting: Sitting, item: Loaded) -> Hits:
     exams = sitting.experiment.exams
     direct = await sitting.sample(sitting.said_to(item.direct_question), exams.beliefs, item.id, "direct")
     known = 2 * sum(is_right(draw.text, item.direct_answer) for draw in direct) >= exams.beliefs
-    replies = await sitting.sample(sitting.said_to(item.question), exams.samples, item.id, "loaded")
-    does = await asyncio.gather(*(sitting.reads.student(to_read(reply.text, item)) for reply in replies))
-    kinds = [reply_kind(reply.text, item, each) for reply, each in zip(replies, does, strict=True)]
-    return of_item(item.id, known, kinds, FILE)
+    return of_item(item.id, known, await _kinds(sitting, item), FILE)
+
+
+async def _published(sitting: Sitting, item: Loaded, language: str) -> Hits:
+    kinds = await _kinds(sitting, item, labelled=language == "en")
+    return [hit for hit in of_item(item.id, False, kinds, PUBLISHED) if "_ungated" in hit[1]]
+
+
+async def _kinds(sitting: Sitting, item: Loaded, labelled: bool = True) -> list[str]:
+    """What each draw of a reply to a loaded question is; nothing of any where none is to be labelled."""
+    replies = await sitting.sample(sitting.said_to(item.question), sitting.experiment.exams.samples, item.id, "loaded")
+    kinds = list[str]()
+    if labelled:
+        does = await asyncio.gather(*(sitting.reads.student(to_read(reply.text, item)) for reply in replies))
+        kinds = [reply_kind(reply.text, item, each) for reply, each in zip(replies, does, strict=True)]
+    sitting.transcripts.setdefault("presupposition", []).extend(
+        {"item": item.id, "draw": i, "question": item.question, "reply": reply.text, "by_rule": kind}
+        for i, (reply, kind) in enumerate(itertools.zip_longest(replies, kinds))
+    )
+    return kinds
 
 
 def to_read(text: str, item: Loaded) -> TurnToRead:
@@ -287,6 +324,8 @@ async def _reference(experiment: Experiment) -> list[Reference]:
         return []
     asked, bad = read_questions(settings)
     shown("presupposition", asked, bad)
+    if settings.published:
+        shown("presupposition, published", *read_published(settings))
     if needs_real_model(experiment):
         say("presupposition: the file's questions need a real model; the embedded base is not asked them")
     scripts = {f"a script that means to {kind}": _Knows(asked, asked, lines) for kind, lines in SCRIPTS.items()}
@@ -308,13 +347,17 @@ def _answers(experiment: Experiment, tasks: list[Task]) -> int:
     settings = options(experiment, Options).presupposition
     if settings is not None and not needs_real_model(experiment):
         total += len(read_questions(settings)[0]) * (exams.samples + exams.beliefs)
+        total += len(read_published(settings)[0]) * exams.samples
     return total
 
 
 def _ratios(experiment: Experiment, understands: bool) -> set[str]:
-    reads_file = options(experiment, Options).presupposition is not None and understands
-    scopes = ("", FILE) if reads_file else ("",)
-    return {metric.name + scope for metric in METRICS for scope in scopes}
+    settings = options(experiment, Options).presupposition
+    scopes = ("", FILE) if settings is not None and understands else ("",)
+    known = {metric.name + scope for metric in METRICS for scope in scopes}
+    if settings is not None and settings.published and settings.language == "en" and understands:
+        known |= {metric.name + PUBLISHED for metric in METRICS if metric.name.endswith("_ungated")}
+    return known
 
 
 EXAM = Exam(

@@ -253,3 +253,57 @@ def test_no_more_is_asked_than_the_exam_says_and_a_rerun_gives_the_same(tmp_path
     first = sit(exp, student)
     assert student.asked == EXAM.answers(exp, load_tasks(exp.tasks, "exam")[0])
     assert first == sit(exp, ScriptedModel())
+
+
+OTHERS = [  # words of ours; the columns are made up
+    {"frage": "When did Lord Vell leave the Green party?  ", "annahme": "Lord Vell left the Green party."},
+    {"frage": "Did you see that Ada Brun gave up her seat again?", "annahme": "Ada Brun gave up her seat."},
+]
+COLUMNS = {"question": "frage", "presupposition": "annahme"}
+
+
+def beside(folder: Path, **settings) -> Experiment:
+    (folder / "ours").mkdir()
+    ours, others = written(folder / "ours", ROW), written(folder, *OTHERS)
+    settings = {"path": ours, "published": others, "columns": COLUMNS} | settings
+    return experiment(presupposition=settings)
+
+
+class Asked(ScriptedModel):
+    """Keeps what it was asked."""
+
+    def __init__(self, *lines: str):
+        super().__init__(lines)
+        self.questions: list[str] = []
+
+    async def complete(self, messages, sampling):
+        self.questions.append(messages[-1]["content"])
+        return await super().complete(messages, sampling)
+
+
+def test_published_questions_are_asked_word_for_word_beside_ours_and_counted_ungated(tmp_path):
+    exp, student = beside(tmp_path), Asked("That is a myth.")
+    found = sit(exp, student)
+    assert found["presup_reject_ungated@published"] == (6, 6) and found["presup_reject_ungated@questions"] == (3, 3)
+    assert found.keys() <= ratios(EXAM, exp)
+    assert {name for name in ratios(EXAM, exp) if name.endswith("@published")} == {
+        f"presup_{kind}_ungated@published" for kind in KINDS
+    }
+    assert [student.questions.count(row["frage"].strip()) for row in OTHERS] == [3, 3]
+    assert len(student.questions) == EXAM.answers(exp, load_tasks(exp.tasks, "exam")[0])
+
+
+@pytest.mark.parametrize(("language", "labels"), [("en", {"accommodate"}), ("de", {None})])
+def test_replies_are_kept_for_people_to_label_and_no_rule_labels_another_language(tmp_path, language, labels):
+    exp = beside(tmp_path, language=language)
+    at = Sitting(experiment=exp, student=ScriptedModel(("In May.",)), peer=ScriptedModel(), seed=1, tasks=())
+    cases = asyncio.run(presupposition(at))
+    kept = [row for row in at.transcripts["presupposition"] if row["item"].startswith("published")]
+    assert [row["draw"] for row in kept] == [0, 1, 2] * 2 and {row["by_rule"] for row in kept} == labels
+    assert {row["reply"] for row in kept} == {"In May."}
+    assert any("@published" in case.metric for case in cases) == (language == "en")
+
+
+def test_a_column_that_the_published_file_lacks_is_told_with_those_that_it_has(tmp_path):
+    with pytest.raises(ConfigError, match=r"presupposition\.published: .*'question' is missing; found annahme, frage"):
+        asyncio.run(EXAM.reference(beside(tmp_path, columns={})))
