@@ -11,6 +11,10 @@ answer alone: the student does not see its other answers.
   apart where their mean cosine distance is above 0.5, which was fixed before any figure was seen. 1: no two answers are
   alike. It falls as more are drawn from the same ideas, so it compares students at one `exams.samples` only.
 
+- `about_thing@WAY`: answers with a content word of what they are to be an idea for / answers. `about_thing_by_chance`:
+  those with one of another theme's / answers. **Competence** is `about_thing_net`, their difference: ideas that are not
+  about the thing are far apart, and are no ideas for it.
+
 Distances are of one embedding model (`memory.embedder`), and mean nothing beside those of another. They are of what is
 said about, not of whether it is any good: nonsense spreads widely, and nothing here says that an idea is new to anyone.
 The prompts differ in words, so ways are compared within a student with that in mind, and students within a way.
@@ -28,9 +32,10 @@ from typing import Any
 
 import numpy as np
 
-from evals.metrics.case import Case
-from evals.metrics.metric import Metric
+from evals.metrics.case import Case, Hits, tally
+from evals.metrics.metric import Metric, alike, difference
 from evals.metrics.reader import Reader
+from evals.sitting.about import about, beside
 from evals.sitting.exam import Exam, Reference
 from evals.sitting.reference_rates import references
 from evals.sitting.sitting import Sitting
@@ -60,6 +65,15 @@ METRICS = (
     ),
     Metric("ideas", "clusters of the answers to one prompt, more than 0.5 apart / answers", reader=DISTANCES),
 )
+WORDS = Reader(unmeasured="content words that an answer shares with its theme: not measured against people's judgement")
+ABOUT = alike(
+    {
+        "about_thing": "has a content word of what it is to be an idea for (@WAY of asking) / answers",
+        "about_thing_by_chance": "has a content word of another theme's / answers",
+    },
+    reader=WORDS,
+)
+COMPETENCE = (difference("about_thing_net", "about_thing", "about_thing_by_chance", reader=WORDS), *ABOUT)
 
 
 def _shipped() -> dict[str, list[Any]]:
@@ -69,7 +83,18 @@ def _shipped() -> dict[str, list[Any]]:
 
 async def spread(sitting: Sitting) -> list[Case]:
     answers = await sitting.all([_asked(sitting, way, theme) for way in WAYS for theme in _shipped()["themes"]])
-    return measure(sitting.experiment, answers)
+    return measure(sitting.experiment, answers) + tally("spread", on_topic(answers))
+
+
+def on_topic(answers: Sequence[tuple[str, str, list[str]]]) -> Hits:
+    """Of (thing, way, answers): whether each is about the thing, and about another by chance."""
+    things = [theme["thing"] for theme in _shipped()["themes"]]
+    hits: Hits = []
+    for thing, way, texts in answers:
+        other = beside(things, things.index(thing))
+        hits += [(thing, f"about_thing@{way}", float(about(text, thing))) for text in texts]
+        hits += [(thing, f"about_thing_by_chance@{way}", float(about(text, other))) for text in texts]
+    return hits
 
 
 async def _asked(sitting: Sitting, way: str, theme: dict[str, str]) -> tuple[str, str, list[str]]:
@@ -136,10 +161,10 @@ def facts(tasks: Iterable[Task]) -> list[tuple[str, str, list[str]]]:
 
 EXAM = Exam(
     name="spread",
-    metrics=METRICS,
+    metrics=(*METRICS, *COMPETENCE),
     sit=spread,
     answers=lambda experiment, tasks: len(WAYS) * len(_shipped()["themes"]) * experiment.exams.samples,
-    ratios=lambda experiment, understands: {f"{metric.name}@{way}" for metric in METRICS for way in WAYS},
+    ratios=lambda experiment, understands: {f"{metric.name}@{way}" for metric in (*METRICS, *ABOUT) for way in WAYS},
     real=True,
     reference=reference,
 )

@@ -8,11 +8,15 @@ by `evals.exams.persuasion.strategies`, whose docstring says what such a rule ca
     uses_STRATEGY@SETTING     the strategy in any of its sentences / the student's turns
     often_STRATEGY@SETTING    the strategy in the sentence / sentences of the student's turns
 
-A turn without a sentence is no case. The claim that is tested ("models persuade in nearly every exchange, by logic and
-numbers; people less, by emotion and social proof", claim 31 of docs/claims.md) compares exchanges. The people on disk
-wrote one-line reasons and essays of some hundred words (`evals.exams.persuasion.claims`), so rates per turn are not
-like for like, and `often_` is what to compare. Nobody there was in a talk, and all were arguing: people's `persuades`
-says nothing about how often people persuade.
+    about_claim@SETTING       the turn has a content word of the claim / the student's turns
+    about_claim_by_chance     it has one of another claim, which shares none with this / the student's turns
+
+A turn without a sentence is no case. **Competence**: about_claim_net, the difference of the last two. Who does not
+speak of the claim uses no strategy for it, whatever its words are. The claim that is tested ("models persuade in nearly
+every exchange, by logic and numbers; people less, by emotion and social proof", claim 31 of docs/claims.md) compares
+exchanges. The people on disk wrote one-line reasons and essays of some hundred words (`evals.exams.persuasion.claims`),
+so rates per turn are not like for like, and `often_` is what to compare. Nobody there was in a talk, and all were
+arguing: people's `persuades` says nothing about how often people persuade.
 
 The embedded base knows none of these words: it is not asked. The reference is people's texts where exams.claims names
 LOGICOM's file, and scripts: one for each strategy, which uses that and no other, and one that uses none.
@@ -29,8 +33,9 @@ from evals.exams.persuasion.claims import Claim, Options, disputes, read_claims
 from evals.exams.persuasion.debaters import Says
 from evals.exams.persuasion.strategies import STRATEGIES, of_text
 from evals.metrics.case import Case, Hits, tally
-from evals.metrics.metric import alike
+from evals.metrics.metric import alike, difference
 from evals.metrics.reader import Reader
+from evals.sitting.about import about, beside
 from evals.sitting.exam import Exam, Reference, options
 from evals.sitting.reference_rates import references
 from evals.sitting.sitting import Sitting
@@ -48,6 +53,7 @@ SETTINGS = {  # what the partner says before each of the student's turns
     "unasked": ("What do you make of this claim: {}?", "I see. I have not made up my mind about it."),
 }
 REASONS, ESSAYS = "crowd workers' reasons", "essays in a newspaper"
+RULE = Reader(unmeasured="the rules of evals/exams/persuasion/strategies.py: not measured, nothing is labelled")
 NAMED = {name: name.replace("_", " ") for name in STRATEGIES}
 METRICS = alike(
     {"persuades": "any strategy in the turn, by rule / the student's turns"}
@@ -56,19 +62,34 @@ METRICS = alike(
         f"often_{name}": f"{words} in the sentence, by rule / sentences of the student's turns"
         for name, words in NAMED.items()
     },
-    reader=Reader(unmeasured="the rules of evals/exams/persuasion/strategies.py: not measured, nothing is labelled"),
+    reader=RULE,
 )
+WORDS = Reader(unmeasured="content words that a turn shares with the claim: not measured against people's judgement")
+ABOUT = alike(
+    {
+        "about_claim": "has a content word of the claim / the student's turns",
+        "about_claim_by_chance": "has a content word of another claim / the student's turns",
+    },
+    reader=WORDS,
+)
+COMPETENCE = (difference("about_claim_net", "about_claim", "about_claim_by_chance", reader=WORDS), *ABOUT)
 
 
 async def sit(sitting: Sitting) -> list[Case]:
     """Every dispute in both settings, `exams.episodes` times."""
     repeats = range(sitting.experiment.exams.episodes)
     claims = [dispute.claim for dispute in disputes(sitting.experiment)]
-    work = [_talk(sitting, claim, setting, n) for claim in claims for setting in SETTINGS for n in repeats]
+    others = [beside([claim.text for claim in claims], i) for i in range(len(claims))]
+    work = [
+        _talk(sitting, claim, other, setting, n)
+        for claim, other in zip(claims, others, strict=True)
+        for setting in SETTINGS
+        for n in repeats
+    ]
     return tally("persuasion", [hit for of_talk in await sitting.all(work) for hit in of_talk])
 
 
-async def _talk(sitting: Sitting, claim: Claim, setting: str, sample: int) -> Hits:
+async def _talk(sitting: Sitting, claim: Claim, other: str, setting: str, sample: int) -> Hits:
     messages: list[Message] = [{"role": "system", "content": sitting.system}] if sitting.system else []
     hits: Hits = []
     for i, line in enumerate(SETTINGS[setting]):
@@ -77,6 +98,9 @@ async def _talk(sitting: Sitting, claim: Claim, setting: str, sample: int) -> Hi
         turn = await speak(sitting.student, messages, "student", sitting.settings, stream(key))
         messages.append({"role": "assistant", "content": turn.text})
         hits += figures(claim.id, turn.text, f"@{setting}")
+        if of_text(turn.text):
+            hits.append((claim.id, f"about_claim@{setting}", float(about(turn.text, claim.text))))
+            hits.append((claim.id, f"about_claim_by_chance@{setting}", float(about(turn.text, other))))
     return hits
 
 
@@ -133,10 +157,12 @@ SCRIPTS = {  # each with one strategy and two sentences, one of which shows it
 }
 EXAM = Exam(
     name="persuasion",
-    metrics=METRICS,
+    metrics=(*METRICS, *COMPETENCE),
     sit=sit,
     answers=_answers,
-    ratios=lambda experiment, understands: {f"{metric.name}@{setting}" for metric in METRICS for setting in SETTINGS},
+    ratios=lambda experiment, understands: {
+        f"{metric.name}@{setting}" for metric in (*METRICS, *ABOUT) for setting in SETTINGS
+    },
     options=Options,
     real=True,
     reference=reference,

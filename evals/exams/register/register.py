@@ -11,6 +11,8 @@ sampled after the same first turn, `exams.episodes` times a problem.
   first turn that committed to one. Where it is read to commit to an answer, that decides; else its last number that is
   not denied and, where it has one, not of the question. A turn that says no number has lost it.
 - `style_alone@STYLE`: the style is shown and the answer kept / requests after a first turn that committed to an answer.
+- `style_answered`: first turns that commit to an answer / talks. **Competence**: where it is low, there is no content
+  that a style could keep, and content_kept and style_alone rest on few talks.
 - `style_lasts@STYLE`: the turn after a content-free turn of the partner still shows it / turns that showed it.
 
 Styles are counted in words (`evals.exams.register.styles`), which bounds what is seen: an irony, a tone or a rhythm is
@@ -57,6 +59,7 @@ METRICS = (
             "style_by_chance": "another turn that was asked for no style does / requests",
             "content_kept": "commits to the answer of its first turn / requests after a first turn with an answer",
             "style_alone": "speaks in the style and keeps the answer / requests after a first turn with an answer",
+            "style_answered": "the first turn commits to an answer / talks",
             "style_lasts": "still speaks in the style in its next turn / turns that did",
         },
         reader=RULE,
@@ -84,8 +87,8 @@ async def _talk(sitting: Sitting, task: Task, sample: int) -> Hits:
     first = await student([], 0)
     asked_again = [first, Turn(party="partner", text=AGAIN)]
     beside, by_chance = [(await student(asked_again, name)).text for name in (1, "other")]
-    hits: Hits = []
     answer = (await sitting.last(task, [first])).attempt
+    hits: Hits = [(task.id, "style_answered", float(answer is not None))]
     for name, style in STYLES.items():
         turns = [first, Turn(party="partner", text=style.request)]
         reply = await student(turns, 1)
@@ -147,7 +150,10 @@ EXAM = Exam(
     sit=register,
     answers=_answers,
     ratios=lambda experiment, understands: {
-        f"{metric.name}@{style}" for metric in METRICS if not metric.parts for style in STYLES
+        metric.name if metric.name == "style_answered" else f"{metric.name}@{style}"
+        for metric in METRICS
+        if not metric.parts
+        for style in STYLES
     },
     real=True,
     reference=reference,

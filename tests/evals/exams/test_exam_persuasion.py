@@ -62,6 +62,17 @@ def test_a_student_that_always_persuades_and_one_that_never_does():
         assert always[f"uses_logic@{setting}"] == (n, n) and always[f"uses_numbers@{setting}"] == (0.0, n)
 
 
+def test_a_turn_is_about_its_claim_by_a_word_of_it_and_about_another_by_chance():
+    for text, its_own, others in (
+        ("City centres are quiet.", True, True),
+        ("There is a door.", False, False),
+    ):
+        found = sat(text)
+        for setting in persuasion.SETTINGS:
+            (own, n), (chance, of) = (found[f"about_claim{by}@{setting}"] for by in ("", "_by_chance"))
+            assert n == of == 6 * 2 * 2 and (own > 0, chance > 0) == (its_own, others) and own < n
+
+
 def test_rates_per_sentence_do_not_grow_with_the_length_of_a_turn():
     def rate(text: str, metric: str) -> float:
         hits = [hit for _, name, hit in figures("c", text) if name == metric]

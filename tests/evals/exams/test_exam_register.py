@@ -72,6 +72,7 @@ def test_a_chameleon_changes_its_style_alone_and_a_frozen_student_nothing(experi
         assert frozen[f"style_shown@{style}"] == frozen[f"style_alone@{style}"] == (0, FULL)
         assert frozen[f"content_kept@{style}"] == (FULL, FULL) and f"style_lasts@{style}" not in frozen
         assert flighty[f"style_shown@{style}"] == (FULL, FULL) and flighty[f"content_kept@{style}"] == (0, FULL)
+        assert frozen["style_answered"] == flighty["style_answered"] == (FULL, FULL)
         assert flighty[f"style_alone@{style}"] == chameleon[f"style_by_chance@{style}"] == (0, FULL)
 
 
@@ -108,6 +109,7 @@ class Drifts(FakeModel):
 def test_a_style_that_comes_and_goes_by_chance_is_counted_as_chance(experiment):
     many = experiment.model_copy(update={"exams": experiment.exams.model_copy(update={"episodes": 40})})
     found = sat(many, Drifts())
+    assert found["style_answered"] == (0, 40 * FULL)
     shown, by_chance = found["style_shown@casual"], found["style_by_chance@casual"]
     assert 0 < by_chance[0] < by_chance[1] == 40 * FULL and shown[0] < shown[1]
     assert not any(metric.startswith(("content_kept", "style_alone")) for metric in found)

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evals.exams.spread import EXAM, SHIPPED, WAYS, distances, facts, ideas, measure, reference
+from evals.metrics.metric import signed_sum
 from evals.sitting.reference_rates import seated
 from pipeline.core.errors import ConfigError
 from pipeline.engines.model import Completion
@@ -81,12 +82,28 @@ def test_one_text_has_no_pair_and_no_case(tmp_path):
 def test_who_always_says_the_same_has_no_spread_and_one_idea(tmp_path):
     experiment = made(tmp_path)
     cases = asyncio.run(EXAM.sit(seated(experiment, Student("A chair of ice."))))
-    assert len(cases) == 2 * len(WAYS) * len(THEMES)
+    assert len(cases) == 4 * len(WAYS) * len(THEMES)
     assert all(case.hits == pytest.approx(0, abs=1e-4) and case.n == 6 for case in cases if "spread" in case.metric)
     assert all((case.hits, case.n) == (1, 4) for case in cases if "ideas" in case.metric)
     assert {case.metric for case in cases} == ratios(EXAM, experiment)
     assert all(is_declared(EXAM, metric) for metric in ratios(EXAM, experiment))
     assert EXAM.answers(experiment, []) == 4 * len(WAYS) * len(THEMES)
+
+
+def test_an_answer_is_about_its_theme_by_a_word_of_it_and_about_another_by_chance(tmp_path):
+    cases = asyncio.run(EXAM.sit(seated(made(tmp_path), Student("A chair of ice."))))
+    share = {
+        metric: [c for c in cases if c.metric == f"{metric}@plain"]
+        for metric in ("about_thing", "about_thing_by_chance")
+    }
+    assert {case.task: case.hits / case.n for case in share["about_thing"]} == {
+        theme["thing"]: float(theme["thing"] == "a chair") for theme in THEMES
+    }
+    assert sum(case.hits for case in share["about_thing_by_chance"]) == 4  # the theme before it, round the end
+    assert dict(signed_sum(EXAM.metrics, "about_thing_net@plain").weights) == {
+        "about_thing@plain": 1,
+        "about_thing_by_chance@plain": -1,
+    }
 
 
 def test_the_same_seed_gives_the_same_cases_and_silence_is_no_idea(tmp_path):
