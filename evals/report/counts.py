@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,23 +18,24 @@ import pyarrow.parquet as parquet
 
 from evals.metrics.metric import Metric
 from evals.metrics.reader import Reader
-from evals.stats.intervals import Cells, pooled
-from evals.stats.wording_shortcut import Wording, wording
+from evals.stats.cell_sums import pooled_cases
+from evals.stats.wording_shortcut import Wordings, wording
 from pipeline.building.turn_values import has_turn_values
+from pipeline.core.id_set import IdSet, repeated
 from pipeline.core.schema import Json
+from pipeline.core.spool import Spool
 from pipeline.datasets.dataset_files import dataset_path
 from pipeline.datasets.rejection_sampling import selected as selected_of
-from pipeline.datasets.survey import surveyed
+from pipeline.datasets.survey import Surveyed, survey_of
 from pipeline.experiment.experiment import Experiment
 from pipeline.judging.moves import move
-from pipeline.judging.outcome import is_correct, is_grounded
-from pipeline.judging.stated_leak import leak_stated, privileged
+from pipeline.judging.stated_leak import privileged
 from pipeline.judging.violations import Kind, audited, violations
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Branch, Dialogue, Failure, Memory
 from pipeline.reading.stored import student_reading
 from pipeline.runs.dialogue_pool import Pool, branches_path
-from pipeline.runs.store import read
+from pipeline.runs.store import read, read_ids
 
 # What is said of a condition's dialogues, beside the metrics of its exams.
 OF_DIALOGUES = (
@@ -57,21 +59,22 @@ OF_DIALOGUES = (
 
 
 class Seen(NamedTuple):
-    """What is counted of a dialogue; it takes a hundredth of the dialogue's memory."""
+    """What is counted of a dialogue."""
 
-    id: str
-    own: bool  # played whole, and not from a branch
-    task: str
-    specification: str
-    seed: int
-    round: int
+    record: Surveyed
     missing: bool  # the question lacks a needed fact
     asks: bool  # for such a fact, or naming none, in the first turn
-    lucky: bool  # right, though a needed fact was missing and never given
-    leaks: bool
-    audited: bool  # a partner spoke whose violations can be seen
-    violations: frozenset[Kind]
-    kept: bool  # trained on
+    kept: bool = False  # trained on
+
+    @property
+    def own(self) -> bool:
+        """Played whole, and not from a branch."""
+        return self.record.place.sibling < 0
+
+    @property
+    def lucky(self) -> bool:
+        """Right, though a needed fact was missing and never given."""
+        return self.missing and self.record.is_correct and not self.record.is_grounded
 
 
 class DatasetRow(NamedTuple):
@@ -86,16 +89,35 @@ class DatasetRow(NamedTuple):
     times: int = 1
 
 
+class DatasetRows:
+    """The rows of a dataset, read anew whenever they are gone through."""
+
+    def __init__(self, folder: Path):
+        self.files = sorted(folder.glob("*.parquet"))
+
+    def __len__(self) -> int:
+        return sum(parquet.read_metadata(file).num_rows for file in self.files)
+
+    def __iter__(self) -> Iterator[DatasetRow]:
+        for path in self.files:
+            with parquet.ParquetFile(path) as file:
+                there = [name for name in DatasetRow._fields if name in file.schema_arrow.names]
+                for part in file.iter_batches(columns=there):
+                    columns = zip(*(part[name].to_pylist() for name in there), strict=True)
+                    yield from (DatasetRow(**dict(zip(there, values, strict=True))) for values in columns)
+
+
 class Files(NamedTuple):
-    """What a condition has on disk beside its dialogues. `format` is that of its dataset, `kept` the ids that training
-    saw, `branches` the tokens sampled for each branch."""
+    """What a condition has on disk beside its dialogues. `format` is that of its dataset, `selected` the ids that
+    rejection sampling keeps, `kept` those that training saw, `branch_tokens` what was sampled for the branches."""
 
     format: str
     failures: list[Failure]
-    rows: list[DatasetRow]
-    selected: set[str]
-    kept: set[str]
-    branches: dict[str, int]
+    rows: DatasetRows
+    selected: IdSet
+    kept: IdSet
+    branches: IdSet
+    branch_tokens: int
     lost_branches: int
     trained: list[Json]  # a record for each adapter
 
@@ -103,53 +125,60 @@ class Files(NamedTuple):
 class Pooled(NamedTuple):
     """What is counted over a condition's pool of dialogues; turns and tokens by party, of those played whole alone."""
 
-    dialogues: list[Seen]
-    tasks: dict[str, Wording]
+    dialogues: Spool[Seen]
+    tasks: Wordings
     turns: Counter[str]
     tokens: Counter[str]
     branches_wanted: int  # of turn values
 
 
-def count(experiment: Experiment, condition_name: str) -> tuple[Json, dict[str, Wording], list[str]]:
+def count(experiment: Experiment, condition_name: str) -> tuple[Json, Wordings, list[str]]:
     """Counts, budgets, leak and luck rates and the predicted ask rate; the tasks met; what does not reconcile."""
-    condition, files = experiment.conditions[condition_name], _files(experiment, condition_name)
-    pool = _pooled(experiment, condition_name, files)
+    condition, pool = experiment.conditions[condition_name], _pooled(experiment, condition_name)
+    files = _files(experiment, condition_name, pool)
+    dialogues = Spool(d._replace(kept=d.record.id in files.kept) for d in pool.dialogues)
+    failed = [failure.task_id for failure in files.failures if failure.kind != "bad_task"]
     counts = {
-        "tasks": len(pool.tasks.keys() | {f.task_id for f in files.failures if f.kind != "bad_task"}),
-        "dialogues": sum(d.own for d in pool.dialogues),
+        "tasks": len(IdSet(chain((d.record.task_id for d in dialogues), failed))),
+        "dialogues": sum(d.own for d in dialogues),
         "failures": len(files.failures),
         "selected": len(files.selected),
         "rows": len(files.rows),
         "student_tokens": pool.tokens["student"],
         "partner_tokens": pool.tokens["partner"],
     }
-    lacking = [d for d in pool.dialogues if d.missing]
-    heard = [d for d in pool.dialogues if d.audited]
+    hears = bool(audited(condition))  # a partner whose violations can be seen
     entry: Json = {
         "counts": counts,
         "failure_kinds": dict(Counter(f.kind for f in files.failures)),
-        "predicted": predict(pool.dialogues),
-        "budgets": _budgets(experiment.run, condition, files, pool),
-        "leak_stated": _share(pool.dialogues if privileged(condition) else [], lambda d: d.leaks),
-        "lucky": _share(lacking, lambda d: d.lucky),
-        "lucky_selected": _share((d for d in lacking if d.kept), lambda d: d.lucky),
-        "violated": _share(heard, lambda d: bool(d.violations)),
-        "violations": {kind: _share(heard, _commits(kind)) for kind in audited(condition)},
+        "predicted": predict(dialogues),
+        "budgets": _budgets(experiment.run, condition, files, pool, dialogues),
+        "leak_stated": _share(dialogues if privileged(condition) else [], lambda d: d.record.leaks),
+        "lucky": _share((d for d in dialogues if d.missing), lambda d: d.lucky),
+        "lucky_selected": _share((d for d in dialogues if d.missing and d.kept), lambda d: d.lucky),
+        "violated": _share(_heard(dialogues, hears), lambda d: bool(d.record.violations)),
+        "violations": {kind: _share(_heard(dialogues, hears), _commits(kind)) for kind in audited(condition)},
         "plumbing": experiment.has_planted_acts and condition.is_plumbing_on_embedded,
         "condition": condition.model_dump(mode="json"),
     }
-    problems = (
-        [] if condition.learns_from else reconcile(experiment, condition_name, counts, pool.dialogues, files.failures)
-    )
-    return entry, pool.tasks, [*problems, *_unlike(experiment, condition_name, files, pool)]
+    problems = [] if condition.learns_from else reconcile(experiment, condition_name, counts, dialogues, files.failures)
+    return entry, pool.tasks, [*problems, *_unlike(experiment, condition_name, files, pool, dialogues)]
 
 
-def _files(experiment: Experiment, condition_name: str) -> Files:
+def _heard(dialogues: Iterable[Seen], hears: bool) -> Iterator[Seen]:
+    return (d for d in dialogues if hears and d.record.partner_spoke)
+
+
+def _files(experiment: Experiment, condition_name: str, pool: Pooled) -> Files:
     run = experiment.run
     condition, folder = experiment.conditions[condition_name], dataset_path(experiment, condition_name)
-    rows = [row for file in sorted(folder.glob("*.parquet")) for row in _rows(file)]
-    selected = _selected(experiment, condition_name) if folder.is_dir() else set[str]()
-    branches = read(branches_path(run, condition.learns_from or condition_name), Branch)
+    rows = DatasetRows(folder)
+    selected = (
+        IdSet(record.id for record in selected_of((d.record for d in pool.dialogues), condition))
+        if folder.is_dir()
+        else IdSet()
+    )
+    branches = branches_path(run, condition.learns_from or condition_name)
     lost = read(run / "branches" / "failures.jsonl", Failure)
     trained = sorted((run / "adapters" / condition_name).glob("seed-*/training.json"))
     return Files(
@@ -158,51 +187,49 @@ def _files(experiment: Experiment, condition_name: str) -> Files:
         rows=rows,
         selected=selected,
         # Methods other than rejection sampling learn from more than what selection keeps.
-        kept={row.id for row in rows if row.matched} if folder.name == "sft" else selected,
-        branches={branch.id: tokens_of(branch) for branch in branches},
+        kept=IdSet(row.id for row in rows if row.matched) if folder.name == "sft" else selected,
+        branches=IdSet(read_ids(branches, Branch)),
+        branch_tokens=sum(tokens_of(branch) for branch in read(branches, Branch)),
         lost_branches=sum(f.condition_name == condition_name for f in lost),
         trained=[json.loads(file.read_text(encoding="utf-8")) for file in trained],
     )
 
 
-def _selected(experiment: Experiment, condition_name: str) -> set[str]:
-    """Ids of the dialogues that rejection sampling keeps."""
-    with surveyed(experiment, condition_name) as survey:
-        return {record.id for record in selected_of(survey.dialogues, survey.condition)}
-
-
-def _pooled(experiment: Experiment, condition_name: str, files: Files) -> Pooled:
-    condition = experiment.conditions[condition_name]
-    dialogues: list[Seen] = []
-    tasks: dict[str, Wording] = {}
+def _pooled(experiment: Experiment, condition_name: str) -> Pooled:
+    tasks = Wordings()
     turns, tokens, wanted = Counter[str](), Counter[str](), 0
-    for place, dialogue in Pool(experiment, condition_name).placed():
-        own = place.sibling < 0
-        tasks.setdefault(dialogue.task.id, wording(dialogue.task))
-        dialogues.append(see(dialogue, condition, files.kept, own))
-        wanted += own * sum(at < (len(dialogue.turns) + 1) // 2 for at in experiment.turn_values.at)
-        for turn in dialogue.turns if own else ():
-            turns[turn.party] += 1
-            tokens[turn.party] += turn.tokens
+
+    def seen() -> Iterator[Seen]:
+        nonlocal wanted
+        for place, dialogue in Pool(experiment, condition_name).placed():
+            own = place.sibling < 0
+            tasks.add(dialogue.task.id, wording(dialogue.task))
+            wanted += own * sum(at < (len(dialogue.turns) + 1) // 2 for at in experiment.turn_values.at)
+            for turn in dialogue.turns if own else ():
+                turns[turn.party] += 1
+                tokens[turn.party] += turn.tokens
+            yield see(dialogue, survey_of(dialogue, violations(dialogue), place))
+
+    dialogues = Spool(seen())
     return Pooled(dialogues=dialogues, tasks=tasks, turns=turns, tokens=tokens, branches_wanted=wanted)
 
 
-def _budgets(run: Path, condition: Condition, files: Files, pool: Pooled) -> Json:
+def _budgets(run: Path, condition: Condition, files: Files, pool: Pooled, dialogues: Iterable[Seen]) -> Json:
     # What was trained on; of students that play while they learn, what they play.
-    met = [(row.task_id, row.specification) for row in files.rows] if files.format == "prompt_only" else []
-    met = met or [(d.task, d.specification) for d in pool.dialogues if d.kept]
+    prompts = files.format == "prompt_only" and len(files.rows) > 0
+    met = files.rows if prompts else Spool(d.record for d in dialogues if d.kept)
     lessons = read(run / "memory" / f"{condition.remembers}.jsonl", Memory)
     return {
         "turns": pool.turns.total(),
         "student_turns": pool.turns["student"],
-        "distinct_tasks": len({task for task, _ in met}),
-        "task_mix": dict(sorted(Counter(specification for _, specification in met).items())),
+        "distinct_tasks": len(IdSet(each.task_id for each in met)),
+        "task_mix": dict(sorted(Counter(each.specification for each in met).items())),
         "trained_rows": sum(t["rows"] for t in files.trained),
         "optimizer_steps": sum(t["optimizer_steps"] for t in files.trained),
         "trained_tokens": sum(t["trained_tokens"] for t in files.trained),
         "sampled_tokens": (pool.tokens["student"] if condition.voice != "human" else 0)
         + (pool.tokens["partner"] if condition.voice == "model" else 0)
-        + sum(files.branches.values())
+        + files.branch_tokens
         + sum(memory.tokens for memory in lessons)
         + sum(t.get("sampled_tokens", 0) for t in files.trained),  # of students that play while they learn
     }
@@ -213,47 +240,22 @@ def tokens_of(branch: Branch) -> int:
     return branch.tokens("student") + (branch.tokens("partner") if branch.condition.voice == "model" else 0)
 
 
-def see(dialogue: Dialogue, condition: Condition, kept: Container[str], own: bool = True) -> Seen:
-    """Reduce a dialogue to what is counted of it."""
+def see(dialogue: Dialogue, record: Surveyed) -> Seen:
+    """Reduce a dialogue, whose record is known, to what is counted of it."""
     missing = bool(dialogue.task.missing)
-    return Seen(
-        id=dialogue.id,
-        own=own,
-        task=dialogue.task.id,
-        specification=dialogue.task.specification,
-        seed=dialogue.seed,
-        round=dialogue.round,
-        missing=missing,
-        asks=missing and _asks(dialogue),
-        lucky=missing and is_correct(dialogue) and not is_grounded(dialogue),
-        leaks=privileged(condition) and leak_stated(dialogue),
-        audited=bool(audited(condition)) and any(turn.party == "partner" for turn in dialogue.turns),
-        violations=frozenset(violation.kind for violation in violations(dialogue)),
-        kept=dialogue.id in kept,
-    )
+    return Seen(record, missing, missing and _asks(dialogue))
 
 
 def _commits(kind: Kind) -> Callable[[Seen], bool]:
-    return lambda dialogue: kind in dialogue.violations
-
-
-def _rows(file: Path) -> Iterator[DatasetRow]:
-    there = [name for name in DatasetRow._fields if name in parquet.read_schema(file).names]
-    table = parquet.read_table(file, columns=there)
-    columns = zip(*(table[name].to_pylist() for name in there), strict=True)
-    return (DatasetRow(**dict(zip(there, values, strict=True))) for values in columns)
+    return lambda dialogue: kind in dialogue.record.violations
 
 
 def _share(dialogues: Iterable[Seen], test: Callable[[Seen], bool]) -> Json:
     """Value, interval over tasks and seeds, and n."""
-    cells: Cells = {}
-    for d in dialogues:
-        hits, n = cells.get((d.seed, d.task), (0.0, 0))
-        cells[d.seed, d.task] = hits + bool(test(d)), n + 1
-    return pooled(cells)._asdict()
+    return pooled_cases((d.record.seed, d.record.task_id, test(d)) for d in dialogues)._asdict()
 
 
-def predict(dialogues: list[Seen]) -> Json:
+def predict(dialogues: Collection[Seen]) -> Json:
     """The ask rate that selection alone predicts, on underspecified tasks: p k_ask / (p k_ask + (1 - p) k_no), with
     its interval over the `kept` dialogues, and what it is made of, over all `n`.
 
@@ -261,8 +263,8 @@ def predict(dialogues: list[Seen]) -> Json:
     k_ask, k_no: the share of each kind that was trained on. Of several rounds the last counts, since the student had
     moved before it.
     """
-    last = max((d.round for d in dialogues), default=0)
-    pool = [d for d in dialogues if d.round == last and d.missing]
+    last = max((d.record.round for d in dialogues), default=0)
+    pool = Spool(d for d in dialogues if d.record.round == last and d.missing)
     # What the formula comes to: the share of asking dialogues among those kept.
     predicted = _share((d for d in pool if d.kept), lambda d: d.asks)
     return {
@@ -283,25 +285,24 @@ def _asks(dialogue: Dialogue) -> bool:
 
 
 def reconcile(
-    experiment: Experiment, condition_name: str, counts: Json, dialogues: list[Seen], failures: list[Failure]
+    experiment: Experiment, condition_name: str, counts: Json, dialogues: Collection[Seen], failures: list[Failure]
 ) -> list[str]:
     """What does not add up, in words; nothing where a condition was never built."""
     condition, problems = experiment.conditions[condition_name], []
-    if not dialogues and not failures:
+    if not len(dialogues) and not failures:
         return []
-    own = [d for d in dialogues if d.own]
-    ids = Counter([d.id for d in own] + [f.id for f in failures])
-    if twice := sum(count > 1 for count in ids.values()):
+    own = sum(d.own for d in dialogues)
+    if twice := repeated(chain((d.record.id for d in dialogues if d.own), (f.id for f in failures))):
         problems.append(f"{twice} ids are stored more than once among dialogues and failures")
-    rounds = 1 + max([d.round for d in dialogues] + [f.round for f in failures])
+    rounds = 1 + max(chain((d.record.round for d in dialogues), (f.round for f in failures)))
     bad = sum(f.kind == "bad_task" for f in failures)
     expected = counts["tasks"] * experiment.per_task(condition_name) * len(experiment.seeds) * rounds
-    ended = len(own) + len(failures) - bad
+    ended = own + len(failures) - bad
     # An imported dialogue exists once, and its source may hold several of one task.
     if condition.voice != "human" and ended != expected:
         problems.append(
             f"{counts['tasks']} tasks x {experiment.per_task(condition_name)} per task x {len(experiment.seeds)} seeds "
-            f"x {rounds} rounds = {expected}, but {len(own)} dialogues + {len(failures) - bad} failures = {ended}"
+            f"x {rounds} rounds = {expected}, but {own} dialogues + {len(failures) - bad} failures = {ended}"
         )
     wanted = sum(map(len, experiment.stretches(condition_name).values()))
     made_here = all(source.made_here for source in experiment.sources)
@@ -310,7 +311,9 @@ def reconcile(
     return problems
 
 
-def _unlike(experiment: Experiment, condition_name: str, files: Files, pool: Pooled) -> list[str]:
+def _unlike(
+    experiment: Experiment, condition_name: str, files: Files, pool: Pooled, dialogues: Iterable[Seen]
+) -> list[str]:
     """What branches, dataset and training records do not have in common, in words."""
     condition, problems = experiment.conditions[condition_name], []
     there = len(files.branches) + files.lost_branches
@@ -319,20 +322,27 @@ def _unlike(experiment: Experiment, condition_name: str, files: Files, pool: Poo
             f"turn values should have {pool.branches_wanted} branches of the stored dialogues, but "
             f"{len(files.branches)} + {files.lost_branches} failures = {there}; `maieutic build` makes what is missing"
         )
-    distinct = {row.id for row in files.rows}
-    known = {
-        "sft": distinct if condition.method == "expert" else files.selected,
-        "preference": {row.id for row in files.rows if row.id.rsplit("-", 2)[0] in files.branches},
-        "unpaired_preference": {d.id for d in pool.dialogues},
-        "prompt_only": distinct,  # tasks, which are played in training
-    }
-    if strangers := len(distinct - known[files.format]):
+    distinct, teaches = len(IdSet(row.id for row in files.rows)), _teaches(condition, files, dialogues)
+    if strangers := len(IdSet(row.id for row in files.rows if not teaches(row.id))):
         problems.append(f"{strangers} dataset rows are nothing that this condition learns from")
     last = max((row.round for row in files.rows), default=0)
     for record in files.trained if last == 0 else []:
         held = sum(row.times for row in files.rows if row.seed == record["seed"] and row.matched)
         if held != record["rows"]:
             problems.append(f"seed {record['seed']} trained on {record['rows']} rows, the dataset holds {held} of them")
-    if len(files.rows) != len(distinct):
-        problems.append(f"{len(files.rows)} dataset rows for {len(distinct)} dialogues, expected one each")
+    if len(files.rows) != distinct:
+        problems.append(f"{len(files.rows)} dataset rows for {distinct} dialogues, expected one each")
     return problems
+
+
+def _teaches(condition: Condition, files: Files, dialogues: Iterable[Seen]) -> Callable[[str], bool]:
+    """Whether the row of an id is of something that this condition learns from."""
+    match files.format:
+        case "sft" if condition.method != "expert":
+            return files.selected.__contains__
+        case "preference":
+            return lambda id: id.rsplit("-", 2)[0] in files.branches
+        case "unpaired_preference":
+            return IdSet(d.record.id for d in dialogues).__contains__
+        case _:  # tasks, which are played in training, or solved by an expert
+            return lambda id: True

@@ -35,7 +35,7 @@ from evals.report.warmup_table import warmup_block
 from evals.sitting.examined_run import Run
 from evals.stats.intervals import Tables, estimate
 from evals.stats.stored_cases import results
-from evals.stats.wording_shortcut import Wording, youden_j
+from evals.stats.wording_shortcut import Wordings, youden_j
 from pipeline.building.turn_values import has_turn_values
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Json
@@ -52,7 +52,7 @@ class Conditions(NamedTuple):
 
     tables: dict[str, Tables]
     entries: dict[str, Json]
-    wordings: dict[str, Wording]  # of the tasks behind the primary contrast, which is the first run's
+    wordings: Wordings  # of the tasks behind the primary contrast, which is the first run's
     problems: list[str]
 
 
@@ -74,7 +74,7 @@ def summarize(runs: list[Path]) -> Summary:
         for run in opened:
             _add_costs(run, conditions, tables)
     primary = next((row for row in comparisons if row["primary"]), None)
-    j = youden_j(wordings.values())
+    j = youden_j(wordings)
     refused = _refusal(first.experiment, j) or unread(primary, experiments, metrics)
     block: Json = {
         "runs": [_heading(run) for run in opened],
@@ -108,12 +108,13 @@ def summarize(runs: list[Path]) -> Summary:
 def _read(opened: list[Run], metrics: Catalog) -> Conditions:
     tables = {shown: results(run.path / "results" / name) for run in opened for name, shown in run.names.items()}
     entries: dict[str, Json] = {}
-    wordings: dict[str, Wording] = {}
+    wordings = Wordings()
     problems: list[str] = []
     for run in opened:
         for name, shown in run.names.items():
             entries[shown], met, wrong = _condition(run, name, tables[shown], metrics)
-            wordings |= met if run is opened[0] else {}
+            if run is opened[0]:
+                wordings.update(met)
             problems += [f"{shown}: {line}" for line in wrong]
         if any((run.path / "shards").glob("*-of-*")):
             problems.append(f"{run.path} has shards that are not taken in; `maieutic build` with its config does that")
@@ -203,9 +204,7 @@ def _names(path: Path, experiment: Experiment) -> list[str]:
     return [*(["base"] if (path / "results" / "base").is_dir() else []), *experiment.conditions]
 
 
-def _condition(
-    run: Run, condition_name: str, tables: Tables, metrics: Catalog
-) -> tuple[Json, dict[str, Wording], list[str]]:
+def _condition(run: Run, condition_name: str, tables: Tables, metrics: Catalog) -> tuple[Json, Wordings, list[str]]:
     """One entry of `conditions`, the tasks that it met, and what does not reconcile."""
     rates: dict[str, Json] = {}
     for metric in metrics.offered({metric for metric, _ in tables}):
@@ -213,7 +212,7 @@ def _condition(
         rates[metric] = {**estimate(tables, total)._asdict(), "greedy": estimate(tables, total, greedy=True).value}
     entry: Json = {"seeds": sorted({seed for table in tables.values() for seed, _ in table}), "metrics": rates}
     if condition_name == "base":
-        return entry, {}, []
+        return entry, Wordings(), []
     counted, met, wrong = count(run.experiment, condition_name)
     entry |= counted
     entry["predicted"]["observed"] = rates.get(ASK_NEEDED.name)

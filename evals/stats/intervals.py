@@ -197,7 +197,15 @@ def estimate(tables: Tables, total: SignedSum, greedy: bool = False, limits: tup
     same tasks, .929. Where seeds differ by a logistic sd of 1 around .9 three seeds cover .84 to .99.
     """
     keys = seeds_and_tasks(tables, total, greedy)
-    ratios = on_grid(tables, total, greedy, sorted({s for s, _ in keys}), sorted({t for _, t in keys}))
+    return _estimate(on_grid(tables, total, greedy, sorted({s for s, _ in keys}), sorted({t for _, t in keys})), limits)
+
+
+def pooled_grid(hits: Array, n: Array) -> Rate:
+    """The same of one ratio, as hits and n of shape [seeds, tasks]."""
+    return _estimate([WeightedRatio(1.0, hits, n)])
+
+
+def _estimate(ratios: Sequence[WeightedRatio], limits: tuple[float, float] | None = None) -> Rate:
     n = int(min(ratio.n.sum() for ratio in ratios))
     if n == 0:
         return Rate(math.nan, math.nan, math.nan, 0)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from heapq import heappop, heappush
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ import numpy as np
 from pipeline.core.schema import Task, digest
 
 FOLDS = 5
+COMPARED = ("full", "underspecified", "sharded")
 MOST = 10_000  # tasks that are gone through: more of them take memory and hardly change the second digit
 
 
@@ -33,6 +35,43 @@ def wording(task: Task) -> Wording:
     return Wording(task.specification, task.question, task.full_question, bool(task.missing))
 
 
+class Wordings:
+    """Those of distinct tasks, of which no more are held than `youden_j` goes through."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, Wording] = {}
+        self._last_first: list[tuple[int, int, str]] = []  # a heap of (-hash, -place, task) of those held
+        self._met, self._dropped = 0, False
+
+    def add(self, task: str, read: Wording) -> None:
+        if task in self._held or read.specification not in COMPARED:
+            return
+        self._held[task] = read
+        self._met += 1
+        heappush(self._last_first, (-_hash(read), -self._met, task))
+        if len(self._held) > MOST:
+            del self._held[heappop(self._last_first)[2]]
+            self._dropped = True
+
+    def update(self, other: Wordings) -> None:
+        for task, read in other.items():
+            self.add(task, read)
+        self._dropped |= other._dropped
+
+    def items(self) -> Iterator[tuple[str, Wording]]:
+        """Tasks with their wording: in the order in which they were met, and by hash where some were dropped."""
+        if self._dropped:
+            return ((task, self._held[task]) for *_, task in sorted(self._last_first, reverse=True))
+        return iter(self._held.items())
+
+    def __iter__(self) -> Iterator[Wording]:
+        return (read for _, read in self.items())
+
+
+def _hash(read: Wording) -> int:
+    return int(digest(read.full_question), 16)
+
+
 def youden_j(tasks: Iterable[Wording]) -> float:
     """Sensitivity + specificity - 1 on held-out tasks: 0 is chance, 1 is perfect. NaN below 5 tasks of either kind.
 
@@ -45,9 +84,9 @@ def youden_j(tasks: Iterable[Wording]) -> float:
     from sklearn.model_selection import GroupKFold, cross_val_predict
     from sklearn.pipeline import make_pipeline
 
-    rows = [task for task in tasks if task.specification in ("full", "underspecified", "sharded")]
+    rows = [task for task in tasks if task.specification in COMPARED]
     if len(rows) > MOST:
-        rows = sorted(rows, key=lambda task: digest(task.full_question))[:MOST]
+        rows = sorted(rows, key=_hash)[:MOST]
     lacks = np.array([task.lacks for task in rows], dtype=bool)
     groups = [task.full_question for task in rows]
     if min(lacks.sum(), (~lacks).sum()) < FOLDS or len(set(groups)) < FOLDS:

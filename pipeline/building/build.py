@@ -17,6 +17,7 @@ from pipeline.building.dialogue_keys import DialogueKeys
 from pipeline.building.failures import TYPED, NoWrongAnswer, failure_of, forget_engine_errors, unreadable
 from pipeline.building.make_missing import Counts, make_missing
 from pipeline.building.soundness import Watch
+from pipeline.core.id_set import IdSet
 from pipeline.core.schema import Task
 from pipeline.dialogue.episode import Cast, Episode
 from pipeline.dialogue.turn_taking import play
@@ -25,7 +26,7 @@ from pipeline.experiment.cell import Cell
 from pipeline.knowledge.records import Dialogue, Failure
 from pipeline.runs.dialogue_pool import dialogues_path
 from pipeline.runs.shards import Shard
-from pipeline.runs.store import Appender, read
+from pipeline.runs.store import Appender, read, read_ids
 from pipeline.tasks.parsing import BadRow
 
 
@@ -47,14 +48,16 @@ def planned_dialogues(cell: Cell, tasks: Collection[Task]) -> Iterator[PlannedDi
             yield PlannedDialogue(keys.id(task.id, sample), task, cell, sample, keys.stream(task.id, sample))
 
 
-def finished(run: Path, condition_name: str, shard: Shard | None = None) -> set[str]:
+def finished(run: Path, condition_name: str, shard: Shard | None = None) -> IdSet:
     """Ids of a condition that need no more work: its dialogues, and its failures but those of the engine, in the
     run and in the shard."""
-    ended: set[str] = set()
-    for folder in (run, shard.folder(run)) if shard else (run,):
-        ended.update(dialogue.id for dialogue in read(dialogues_path(folder, condition_name), Dialogue))
-        ended.update(f.id for f in read(folder / "failures.jsonl", Failure) if f.kind != "engine_error")
-    return ended
+
+    def ended() -> Iterator[str]:
+        for folder in (run, shard.folder(run)) if shard else (run,):
+            yield from read_ids(dialogues_path(folder, condition_name), Dialogue)
+            yield from (f.id for f in read(folder / "failures.jsonl", Failure) if f.kind != "engine_error")
+
+    return IdSet(ended())
 
 
 async def build(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Container, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -34,7 +34,7 @@ Plan = TypeVar("Plan", bound=Planned)
 
 async def make_missing(
     plans: Iterable[Plan],
-    ended: Collection[str],
+    ended: Container[str],
     make: Callable[[Plan], Awaitable[Record]],
     records: Path,
     failures: Path,

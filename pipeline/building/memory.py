@@ -15,11 +15,13 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
+from itertools import chain
 
 import numpy as np
 
 from pipeline.building.failures import TYPED, failure_of, forget_engine_errors
 from pipeline.building.make_missing import Counts, make_missing
+from pipeline.core.id_set import IdSet
 from pipeline.core.random_streams import stream
 from pipeline.core.schema import Task, aloud, digest, question_hash
 from pipeline.dialogue.episode import EmptyTurn
@@ -31,7 +33,7 @@ from pipeline.knowledge.records import Dialogue, Failure, Memory
 from pipeline.knowledge.view import probe, view
 from pipeline.reading.embedder import unit_vectors
 from pipeline.runs.dialogue_pool import dialogues_of
-from pipeline.runs.store import read
+from pipeline.runs.store import read, read_ids
 
 REFLECT = "The answer was not right. Say in one line what to do differently next time."
 LIKE = 10  # memories of nearly the same length, of which `random` draws one
@@ -45,7 +47,7 @@ async def remember(cell: Cell, writer: Model, tick: Callable[[], None]) -> Count
     folder = cell.experiment.run / "memory"
     records, failures = folder / f"{cell.condition_name}.jsonl", folder / "failures.jsonl"
     forget_engine_errors(folder, cell)
-    ended = {memory.id for memory in read(records, Memory)} | {failure.id for failure in read(failures, Failure)}
+    ended = IdSet(chain(read_ids(records, Memory), read_ids(failures, Failure)))
     return await make_missing(
         dialogues_of(cell),
         ended,

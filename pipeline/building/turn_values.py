@@ -18,11 +18,13 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from statistics import fmean
 from typing import Any, NamedTuple, TypeVar
 
 from pipeline.building.failures import TYPED, failure_of, forget_engine_errors
 from pipeline.building.make_missing import Counts, make_missing
+from pipeline.core.id_set import IdSet
 from pipeline.core.random_streams import stream
 from pipeline.core.schema import digest
 from pipeline.dialogue.episode import Cast, Episode, speak
@@ -35,7 +37,7 @@ from pipeline.knowledge.condition import Selection
 from pipeline.knowledge.records import Branch, Dialogue, Failure, Rollout, Sibling
 from pipeline.reading.stored import is_right, student_reading
 from pipeline.runs.dialogue_pool import branches_path, dialogues_of
-from pipeline.runs.store import read
+from pipeline.runs.store import read_ids
 from pipeline.sandbox.checks import checked
 
 T = TypeVar("T")
@@ -98,11 +100,10 @@ def branches_due(dialogues: Iterable[Dialogue], settings: TurnValues) -> Iterato
                 yield PlannedBranch(id, dialogue, at)
 
 
-def ended_branches(experiment: Experiment, condition_name: str) -> set[str]:
+def ended_branches(experiment: Experiment, condition_name: str) -> IdSet:
     """Ids of the branches, and of the failures, that are stored."""
     records = branches_path(experiment.run, condition_name)
-    failures = read(records.with_name("failures.jsonl"), Failure)
-    return {branch.id for branch in read(records, Branch)} | {failure.id for failure in failures}
+    return IdSet(chain(read_ids(records, Branch), read_ids(records.with_name("failures.jsonl"), Failure)))
 
 
 async def play_branches(cell: Cell, cast: Cast, tick: Callable[[], None]) -> Counts:

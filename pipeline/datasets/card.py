@@ -38,7 +38,7 @@ def card(survey: Survey, rows: dict[Format, int]) -> str:
     experiment, name, condition = survey.experiment, survey.condition_name, survey.condition
     rule, licence = LEARNING_RULES[condition.method], experiment.source.licence
     learned = records_of(survey, rule.format)
-    first = survey.read(learned[0].place) if learned else None
+    first = next((survey.read(record.place) for record in learned), None)
     body = card_template("pipeline", "card.md.j2").render(
         experiment=experiment,
         name=name,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable
 
+from pipeline.core.id_set import IdSet
 from pipeline.datasets.card_words import VIOLATION
 from pipeline.datasets.learning_rules import LEARNING_RULES
 from pipeline.datasets.rejection_sampling import is_sound
@@ -14,7 +15,7 @@ from pipeline.judging.violations import audited
 from pipeline.knowledge.condition import Condition
 
 
-def counts(condition: Condition, learned: Sequence[Surveyed], rows: int) -> list[tuple[str, object]]:
+def counts(condition: Condition, learned: Collection[Surveyed], rows: int) -> list[tuple[str, object]]:
     """Of the dialogues that the method learns from, and the rows that they gave."""
     rule = LEARNING_RULES[condition.method]
     if rule.format == "prompt_only":
@@ -29,7 +30,7 @@ def counts(condition: Condition, learned: Sequence[Surveyed], rows: int) -> list
     return [
         ("selected dialogues" if rule.selects else "dialogues in the pool", len(learned)),
         ("rows" if rule.format == "preference" else "rows (the others would teach nothing)", rows),
-        ("distinct tasks", len({record.task_id for record in learned})),
+        ("distinct tasks", len(IdSet(record.task_id for record in learned))),
         ("by specification", _listed(record.specification for record in learned)),
         ("by seed and round", _listed(f"seed {record.seed} round {record.round}" for record in learned)),
         ("how they ended", _listed(record.stop for record in learned)),
@@ -42,31 +43,33 @@ def _listed(values: Iterable[str]) -> str:
     return ", ".join(f"{value}: {count}" for value, count in sorted(Counter(values).items())) or "none"
 
 
-def rates(condition: Condition, learned: Sequence[Surveyed]) -> list[tuple[str, str]]:
+def rates(condition: Condition, learned: Collection[Surveyed]) -> list[tuple[str, str]]:
     """Shares with their denominators; an empty denominator is not a number."""
-    right = [record for record in learned if record.is_correct]
-    lucky = sum(not record.is_grounded for record in right)
+    right = sum(record.is_correct for record in learned)
+    lucky = sum(record.is_correct and not record.is_grounded for record in learned)
     leak = "not applicable, the partner holds nothing private"
     if privileged(condition):
         leak = _share(sum(record.leaks for record in learned), len(learned))
     return [
-        ("right: the final answer is the gold answer", _share(len(right), len(learned))),
-        ("lucky: right, though a needed fact was never given", _share(lucky, len(right))),
+        ("right: the final answer is the gold answer", _share(right, len(learned))),
+        ("lucky: right, though a needed fact was never given", _share(lucky, right)),
         ("leak_stated: the partner states the gold answer before the student has it", leak),
     ]
 
 
-def audit(condition: Condition, pool: Sequence[Surveyed], learned: Sequence[Surveyed]) -> list[tuple[str, str, str]]:
+def audit(condition: Condition, pool: Iterable[Surveyed], learned: Collection[Surveyed]) -> list[tuple[str, str, str]]:
     """Shares of the dialogues in which a partner spoke that it violated its knowledge constraint in: of all, and of
     those learned from."""
     kinds = audited(condition)
     if not kinds:
         return []
     columns = []
-    for dialogues in (pool, [record for record in learned if is_sound(record, condition)]):
-        n = sum(record.partner_spoke for record in dialogues)
-        violating = sum(bool(record.violations) for record in dialogues)
-        by_kind = Counter(kind for record in dialogues for kind in record.violations)
+    for dialogues in (pool, (record for record in learned if is_sound(record, condition))):
+        n, violating, by_kind = 0, 0, Counter[str]()
+        for record in dialogues:
+            n += record.partner_spoke
+            violating += bool(record.violations)
+            by_kind.update(record.violations)
         columns.append([_wilson(violating, n), *(_wilson(by_kind[kind], n) for kind in kinds)])
     names = ["any of these", *(f"`{kind}`: {VIOLATION[kind]}" for kind in kinds)]
     return list(zip(names, *columns, strict=True))

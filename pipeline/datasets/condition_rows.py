@@ -7,12 +7,15 @@ maieutic export configs/quickstart.yaml prompt_completion           # the same d
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import groupby
 from typing import NamedTuple
 
 from pipeline.building.dialogue_keys import DialogueKeys
 from pipeline.building.turn_values import has_turn_values
 from pipeline.core.errors import ConfigError
+from pipeline.core.id_set import IdSet
 from pipeline.core.schema import Task
+from pipeline.core.spool import Spool
 from pipeline.datasets.formats import SELECTED
 from pipeline.datasets.learning_rules import Format
 from pipeline.datasets.rejection_sampling import checked, keeps, learnable, selected
@@ -78,13 +81,13 @@ def condition_rows(survey: Survey, format: Format) -> ConditionRows:
     if format == "preference":
         return _pairs(survey)
     records = records_of(survey, format)
-    ids = {record.id for record in learnable(survey.dialogues, survey.condition)}
+    ids = IdSet(record.id for record in learnable(survey.dialogues, survey.condition))
     return ConditionRows(
         len(records), (_rows(survey, record, format) if record.id in ids else [] for record in records)
     )
 
 
-def records_of(survey: Survey, format: Format) -> list[Surveyed]:
+def records_of(survey: Survey, format: Format) -> Spool[Surveyed]:
     """The dialogues that a condition's rows in a format are made of, in the order of its rows."""
     if format == "unpaired_preference" and survey.condition.method == "post_completion":
         return checked(survey.dialogues, survey.condition)
@@ -116,23 +119,27 @@ def _pairs(survey: Survey) -> ConditionRows:
     condition, dialogues = survey.condition, survey.dialogues
     whose = condition.learns_from or survey.condition_name
     path = branches_path(survey.experiment.run, whose)
-    of_branches = [record for record in dialogues if record.place.sibling >= 0]
-    offsets = {record.place.offset for record in of_branches}
-    learned = {record.id for record in learnable(dialogues, condition)}
-    fallen = {record.place.offset for record in of_branches if record.id not in learned}
+    learned = IdSet(record.id for record in learnable(dialogues, condition))
+
+    def stand() -> Iterator[bool]:
+        """Of each branch, in the order of their file, whether all of its dialogues are learned from."""
+        of_branches = (record for record in dialogues if record.place.sibling >= 0)
+        for _, through in groupby(of_branches, lambda record: record.place.offset):
+            yield all([record.id in learned for record in through])
+
     rows = (
-        [] if offset in fallen else pairs(survey.experiment, branch, condition)
-        for offset, branch in placed(path, Branch)
+        pairs(survey.experiment, branch, condition) if stands else []
+        for (_, branch), stands in zip(placed(path, Branch), stand(), strict=True)
     )
-    return ConditionRows(len(offsets), rows)
+    return ConditionRows(sum(1 for _ in stand()), rows)
 
 
 def _of_tasks(survey: Survey, format: Format) -> ConditionRows:
     """Where a student that learns by playing begins, or an expert's solutions: of tasks, for each seed."""
     experiment, condition, name = survey.experiment, survey.condition, survey.condition_name
     if condition.memory != "none":  # its tasks come with memories, which the dialogues hold
-        own = [record for record in survey.dialogues if record.place.sibling < 0]
-        first = [record for record in own if not record.sample and not record.round]
+        own = (record for record in survey.dialogues if record.place.sibling < 0)
+        first = Spool(record for record in own if not record.sample and not record.round)
         dialogues = (survey.read(record.place) for record in first)
         return ConditionRows(
             len(first), (opening(DialogueKeys(Cell(experiment, d.condition_name, d.seed)), d.task) for d in dialogues)

@@ -8,10 +8,12 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import chain, groupby
 
 from pipeline.core.schema import digest
+from pipeline.core.spool import Spool, in_order
 from pipeline.datasets.survey import Surveyed, survey_of
 from pipeline.judging.violations import violations
 from pipeline.knowledge.condition import Condition
@@ -37,62 +39,88 @@ def is_sound(record: Surveyed, condition: Condition) -> bool:
     return condition.violations == "keep" or not record.violations
 
 
-def learnable(dialogues: Sequence[Surveyed], condition: Condition) -> Iterable[Surveyed]:
-    """Those that a condition learns from, however they ended: sound ones, on tasks within its budget that are
-    passed as often as its `pass_rate` asks, in their seed and round.
+def learnable(dialogues: Iterable[Surveyed], condition: Condition) -> Iterator[Surveyed]:
+    """Those that a condition learns from, however they ended, task by task: sound ones, on tasks within its budget
+    that are passed as often as its `pass_rate` asks, in their seed and round.
 
     Tasks that always or never succeed teach nothing by contrast: a curriculum keeps those near one half (SPICE,
     arXiv 2510.24684).
     """
-    (low, high), passed = condition.pass_rate, defaultdict[tuple[str, int, int], list[bool]](list)
-    for record in dialogues:
-        passed[record.task_id, record.seed, record.round].append(record.is_correct)
-    rates = {key: sum(outcomes) / len(outcomes) for key, outcomes in passed.items()}
-    return (
-        record
-        for record in dialogues
-        if low <= rates[record.task_id, record.seed, record.round] <= high
-        and is_sound(record, condition)
-        and condition.affords(record.task_id)
-    )
+    for of_task in _by_task(dialogues):
+        yield from _learnable(of_task, condition)
 
 
-def selected(dialogues: Sequence[Surveyed], condition: Condition) -> list[Surveyed]:
+def _learnable(of_task: Sequence[Surveyed], condition: Condition) -> list[Surveyed]:
+    low, high = condition.pass_rate
+    rate = sum(record.is_correct for record in of_task) / len(of_task)
+    taught = low <= rate <= high and condition.affords(of_task[0].task_id)
+    return [record for record in of_task if is_sound(record, condition)] if taught else []
+
+
+def selected(dialogues: Iterable[Surveyed], condition: Condition) -> Spool[Surveyed]:
     """Those that rejection sampling keeps, in the order of seed, round and id; each distinct transcript of a task once
     per seed and round."""
-    first: dict[str, Surveyed] = {}
-    candidates = (record for record in learnable(dialogues, condition) if keeps(record, condition))
-    for record in sorted(candidates, key=lambda record: (record.seed, record.round, record.id, record.place)):
-        first.setdefault(record.transcript, record)
-    return yoked(list(first.values()), dialogues) if condition.selection == "yoked" else list(first.values())
+    kept = (record for of_task in _by_task(dialogues) for record in _selected(of_task, condition))
+    return Spool(in_order(kept, _of_rows))
 
 
-def checked(dialogues: Sequence[Surveyed], condition: Condition) -> list[Surveyed]:
+def checked(dialogues: Collection[Surveyed], condition: Condition) -> Spool[Surveyed]:
     """Those that end right, as `selected` has them, and in each seed and round at most as many that end wrong, drawn by
     a hash of their ids: what a student learns to check its answers from (post_completion)."""
     right = selected(dialogues, condition)
     left = Counter((record.seed, record.round) for record in right)
-    wrong: dict[str, Surveyed] = {}
-    for record in sorted(learnable(dialogues, condition), key=lambda record: digest("checked", record.id)):
-        if not keeps(record, condition) and record.transcript not in wrong and left[record.seed, record.round]:
-            wrong[record.transcript] = record
-            left[record.seed, record.round] -= 1
-    both = [*right, *wrong.values()]
-    return sorted(both, key=lambda record: (record.seed, record.round, record.id, record.place))
+
+    def wrong() -> Iterator[Surveyed]:
+        distinct = (record for of_task in _by_task(dialogues) for record in _wrong(of_task, condition))
+        for record in in_order(distinct, _drawn):
+            if left[record.seed, record.round]:
+                left[record.seed, record.round] -= 1
+                yield record
+
+    return Spool(in_order(chain(right, wrong()), _of_rows))
 
 
-def yoked(kept: Sequence[Surveyed], dialogues: Iterable[Surveyed]) -> list[Surveyed]:
+def _of_rows(record: Surveyed) -> tuple[str | int, ...]:
+    return record.seed, record.round, record.id, *record.place
+
+
+def _drawn(record: Surveyed) -> tuple[str]:
+    return (digest("checked", record.id),)
+
+
+def _wrong(of_task: Sequence[Surveyed], condition: Condition) -> list[Surveyed]:
+    first: dict[str, Surveyed] = {}
+    for record in sorted(_learnable(of_task, condition), key=_drawn):
+        if not keeps(record, condition):
+            first.setdefault(record.transcript, record)
+    return list(first.values())
+
+
+def _selected(of_task: Sequence[Surveyed], condition: Condition) -> list[Surveyed]:
+    first: dict[str, Surveyed] = {}
+    candidates = (record for record in _learnable(of_task, condition) if keeps(record, condition))
+    for record in sorted(candidates, key=lambda record: (record.id, record.place)):
+        first.setdefault(record.transcript, record)
+    return _yoked(list(first.values()), of_task) if condition.selection == "yoked" else list(first.values())
+
+
+def _yoked(kept: Sequence[Surveyed], of_task: Sequence[Surveyed]) -> list[Surveyed]:
     """For each kept dialogue the next one of its task in its seed and round, the first behind the last.
 
     A yoked control (Church 1964): as many dialogues, of the same tasks, and nothing that is said in one decides whether
     it is learned from. A dialogue that is the only one of its task has no next one, and falls.
     """
-    of_task = defaultdict[tuple[str, int, int], list[Surveyed]](list)
-    for record in sorted(dialogues, key=lambda record: (record.sample, record.place)):
-        of_task[record.task_id, record.seed, record.round].append(record)
-    after: dict[str, Surveyed] = {}
-    for records in of_task.values():
-        if len(records) > 1:
-            after |= {record.id: records[(i + 1) % len(records)] for i, record in enumerate(records)}
-    taken = [after[record.id] for record in kept if record.id in after]
-    return sorted(taken, key=lambda record: (record.seed, record.round, record.id, record.place))
+    if len(of_task) == 1:
+        return []
+    records = sorted(of_task, key=lambda record: (record.sample, record.place))
+    after = {record.id: records[(i + 1) % len(records)] for i, record in enumerate(records)}
+    return [after[record.id] for record in kept]
+
+
+def _by_task(dialogues: Iterable[Surveyed]) -> Iterator[list[Surveyed]]:
+    """All of one task in one seed and round together; each in the order in which they come."""
+
+    def whose(record: Surveyed) -> tuple[str, int, int]:
+        return record.task_id, record.seed, record.round
+
+    return (list(of_task) for _, of_task in groupby(in_order(dialogues, whose), whose))

@@ -1,8 +1,8 @@
 """What an export has to know of a condition's dialogues, gathered in one pass.
 
-Of each dialogue a small record is held, and not its text, so that a run of a million of them can be exported. Rows are
-made in a second reading, at the places that the records name: selected rows stand in the order of ids, which is not the
-order in which dialogues ended.
+Of each dialogue a small record is written down on disk (pipeline/core/spool.py), and not its text, so that a run of a
+million of them can be exported. Rows are made in a second reading, at the places that the records name: selected rows
+stand in the order of ids, which is not the order in which dialogues ended.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from pipeline.core.schema import digest
+from pipeline.core.spool import Spool
 from pipeline.experiment.experiment import Experiment
 from pipeline.judging.outcome import agrees, is_correct, is_grounded
 from pipeline.judging.stated_leak import leak_stated, privileged
@@ -54,7 +55,7 @@ class Survey:
 
     experiment: Experiment
     condition_name: str
-    dialogues: list[Surveyed]
+    dialogues: Spool[Surveyed]
     read: Callable[[Place], Dialogue]
 
     @property
@@ -68,11 +69,15 @@ def surveyed(
 ) -> Iterator[Survey]:
     """The survey of a condition, whose dialogues can be read while it lasts. `tag` is given each with its partner's
     violations, as it is met."""
-    pool, dialogues = Pool(experiment, condition_name), list[Surveyed]()
-    for place, dialogue in pool.placed():
-        violated = violations(dialogue)
-        tag(dialogue, violated)
-        dialogues.append(survey_of(dialogue, violated, place))
+    pool = Pool(experiment, condition_name)
+
+    def records() -> Iterator[Surveyed]:
+        for place, dialogue in pool.placed():
+            violated = violations(dialogue)
+            tag(dialogue, violated)
+            yield survey_of(dialogue, violated, place)
+
+    dialogues = Spool(records())
     with pool.opened() as read:
         yield Survey(experiment, condition_name, dialogues, read)
 

@@ -16,6 +16,7 @@ from pipeline.knowledge.view import view
 from pipeline.runs.dialogue_pool import dialogues_path
 from pipeline.runs.store import read
 
+KINDS = ((True, True), (True, False), (False, True))  # of those shown: lacks a fact, was kept
 BRIEF = 200  # letters of an answer in a line about a dialogue
 
 
@@ -35,12 +36,15 @@ def samples(summary: Summary, runs: Iterable[Experiment]) -> list[Json]:
 
 
 def _pick(experiment: Experiment, dialogues: Iterable[Dialogue]) -> list[Dialogue]:
-    """The first by id of each kind."""
+    """The first by id of each of KINDS."""
     chosen: dict[tuple[bool, bool], Dialogue] = {}
     for dialogue in dialogues:
-        key = bool(dialogue.task.missing), kept(dialogue, experiment.conditions[dialogue.condition_name])
-        chosen[key] = min(chosen.get(key, dialogue), dialogue, key=lambda d: d.id)
-    return [chosen[key] for key in ((True, True), (True, False), (False, True)) if key in chosen]
+        may_be = [kind for kind in KINDS if kind[0] == bool(dialogue.task.missing)]
+        if all(kind in chosen and chosen[kind].id <= dialogue.id for kind in may_be):
+            continue  # whether it was kept takes long to say
+        kind = bool(dialogue.task.missing), kept(dialogue, experiment.conditions[dialogue.condition_name])
+        chosen[kind] = min(chosen.get(kind, dialogue), dialogue, key=lambda d: d.id)
+    return [chosen[kind] for kind in KINDS if kind in chosen]
 
 
 def _sample(experiment: Experiment, shown: str, dialogue: Dialogue) -> Json:

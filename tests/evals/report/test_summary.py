@@ -16,9 +16,11 @@ from evals.stats.wording_shortcut import wording, youden_j
 from maieutic.cli import app
 from pipeline.core.errors import RunError
 from pipeline.core.schema import digest
+from pipeline.datasets.survey import survey_of
 from pipeline.experiment.experiment import load
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue
+from pipeline.runs.dialogue_pool import Place
 from pipeline.runs.store import StoreError, read, rewrite
 from tests.evals.made_run import CONDITIONS, made_results, made_run, made_tasks, talk
 
@@ -129,7 +131,8 @@ def first_turns(asks: int, silent: int) -> list[Dialogue]:
 
 
 def seen(dialogues: list[Dialogue], kept: set[str]) -> list[Seen]:
-    return [see(dialogue, CONDITIONS["facts"], kept) for dialogue in dialogues]
+    records = [survey_of(dialogue, (), Place(0)) for dialogue in dialogues]
+    return [see(*both)._replace(kept=both[0].id in kept) for both in zip(dialogues, records, strict=True)]
 
 
 def test_the_prediction_is_the_ask_rate_among_the_kept():

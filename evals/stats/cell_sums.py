@@ -1,0 +1,36 @@
+"""Hits and cases by task and seed, summed on disk: the interval of a share of a million dialogues takes little memory.
+
+rate = pooled_cases((dialogue.seed, dialogue.task.id, is_right) for dialogue in dialogues)
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable
+from contextlib import closing
+
+import numpy as np
+
+from evals.stats.intervals import Rate, pooled_grid
+from pipeline.core.spool import temporary_database
+
+Case = tuple[int, str, int]  # seed, task, and 1 for a hit
+
+
+def pooled_cases(cases: Iterable[Case]) -> Rate:
+    """As `pooled` of their sums by seed and task (evals.stats.intervals); NaN without any case."""
+    with closing(temporary_database()) as to:
+        to.execute("CREATE TABLE cases (seed INT, task TEXT, hit INT)")
+        to.executemany("INSERT INTO cases VALUES (?, ?, ?)", cases)
+        row_of = {seed: i for i, (seed,) in enumerate(to.execute("SELECT DISTINCT seed FROM cases ORDER BY seed"))}
+        hits, n = [array("d") for _ in row_of], [array("d") for _ in row_of]
+        last: str | None = None
+        sums = "SELECT task, seed, sum(hit), count(*) FROM cases GROUP BY task, seed ORDER BY task, seed"
+        for task, seed, hit, count in to.execute(sums):
+            if task != last:
+                for column in (*hits, *n):
+                    column.append(0.0)
+                last = task
+            hits[row_of[seed]][-1] = hit
+            n[row_of[seed]][-1] = count
+    return pooled_grid(np.array([np.frombuffer(row) for row in hits]), np.array([np.frombuffer(row) for row in n]))
