@@ -30,8 +30,9 @@ class Read(NamedTuple):
     shingles: frozenset[tuple[str, ...]]
 
 
-def compare(ours: dict[str, str], theirs: dict[str, str]) -> dict[str, tuple[Kind, str]]:
-    """For each of our questions that is one of theirs how it is that, and the key of theirs. Keys are hashes."""
+def compare(ours: Iterable[tuple[str, str]], theirs: dict[str, str]) -> dict[str, tuple[Kind, str]]:
+    """For each of our questions, which come with their keys, that is one of theirs how it is that, and the key of
+    theirs. Keys are hashes. Theirs are held, ours are not."""
     read = {key: read_question(question) for key, question in theirs.items()}
     by_numbers: dict[tuple[str, ...], list[str]] = defaultdict(list)
     by_shingle: dict[tuple[str, ...], list[str]] = defaultdict(list)
@@ -41,7 +42,7 @@ def compare(ours: dict[str, str], theirs: dict[str, str]) -> dict[str, tuple[Kin
         for shingle in other.shingles:
             by_shingle[shingle].append(key)
     matches: dict[str, tuple[Kind, str]] = {}
-    for key, question in ours.items():
+    for key, question in ours:
         own = read_question(question)
         pointed = Counter(k for s in own.shingles if len(by_shingle.get(s, ())) <= FEW for k in by_shingle.get(s, ()))
         likely = [*by_numbers.get(own.numbers, ()), *(k for k, _ in pointed.most_common(FEW))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import matplotlib
@@ -63,8 +64,8 @@ def _html(material: Material, checks: list[Check]) -> str:
 
 
 def _parties(material: Material) -> list[tuple[str, int]]:
-    turns = [turn.party for talk in material.talks for turn in talk.turns]
-    return [("student turns", turns.count("student")), ("partner turns", turns.count("partner"))]
+    turns = Counter(turn.party for talk in material.talks for turn in talk.turns)
+    return [("student turns", turns["student"]), ("partner turns", turns["partner"])]
 
 
 def headline(checks: list[Check]) -> str:
@@ -79,10 +80,12 @@ def headline(checks: list[Check]) -> str:
 
 def unsaid(material: Material, checks: list[Check]) -> str:
     """The keys of a description that would let more checks be made, and which; empty where there is none."""
+    if material.experiment:
+        return ""
     idle = [check.name for check in checks if check.verdict == "not testable"]
     silent = {key: [name for name in names if name in idle] for key, names in NEEDS.items() if not _set(material, key)}
     asked = "; ".join(f"{key} ({', '.join(names)})" for key, names in silent.items() if names)
-    if material.experiment or not asked:
+    if not asked:
         return ""
     return (
         f"Not testable: {', '.join(idle)}. What the rows hold for these keys would make more of them: {asked}. "

@@ -6,6 +6,7 @@ import asyncio
 import os
 import re
 import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,9 @@ from typing import Any
 import pyarrow.parquet as parquet
 
 from evals.audit.refusals import can_be_used, is_free, none_fits
+from evals.audit.run_talks import RunTalks, run_talks
 from pipeline.core.errors import ConfigError
+from pipeline.core.id_set import IdSet
 from pipeline.core.schema import Task, digest, question_hash
 from pipeline.datasets.dataset_files import dataset_path
 from pipeline.experiment.experiment import Experiment
@@ -25,7 +28,6 @@ from pipeline.reading.instrument import CLOSED, Instrument
 from pipeline.reading.numbers.equality import equal, number
 from pipeline.reading.open_reader import open_reader
 from pipeline.reading.protocol import NotRead
-from pipeline.runs.dialogue_pool import own_dialogues
 from pipeline.runs.directory import experiment_of
 from pipeline.tasks.parsing import BadRow
 from pipeline.tasks.talks import AuditSettings, Talk, load_source, read_talks
@@ -41,27 +43,25 @@ class Material:
     """
 
     name: str
-    talks: list[Talk]
+    talks: Sequence[Talk]
     bad: list[BadRow]
     settings: AuditSettings
     out: Path
     source: str
     experiment: Experiment | None = None
 
-    def used(self) -> list[Talk]:
+    def used(self) -> Sequence[Talk]:
         """What is trained on: of a run the rows of its datasets, where there are any; of a dataset all."""
         if self.experiment is None:
             return self.talks
+        assert isinstance(self.talks, RunTalks)
         rows = {name: trained(self.experiment, name) for name in self.experiment.conditions}
         if all(ids is None for ids in rows.values()):
             return self.talks
-        return [talk for talk in self.talks if talk.id in (rows[talk.condition_name] or ())]
+        return self.talks.among({name: ids or IdSet() for name, ids in rows.items()})
 
-    def conditions(self) -> dict[str, list[Talk]]:
-        talks: dict[str, list[Talk]] = {}
-        for talk in self.talks:
-            talks.setdefault(talk.condition_name, []).append(talk)
-        return talks
+    def conditions(self) -> Mapping[str, Sequence[Talk]]:
+        return by_condition(self.talks)
 
 
 def open_material(target: str, overrides: tuple[str, ...] = ()) -> Material:
@@ -86,14 +86,9 @@ def open_material(target: str, overrides: tuple[str, ...] = ()) -> Material:
         bad += unread
         return Material(name=name, talks=talks, bad=bad, settings=settings.audit, out=out, source=source)
     experiment = experiment_of(run)
-    talks = [
-        talk_of(dialogue, condition)
-        for name, condition in experiment.conditions.items()
-        for dialogue in own_dialogues(experiment, name)
-    ]
     return Material(
         name=experiment.name,
-        talks=talks,
+        talks=run_talks(experiment),
         bad=[],
         settings=settings.audit,
         out=out,
@@ -124,39 +119,29 @@ def read_turns(talks: list[Talk], reader: str) -> tuple[list[Talk], list[BadRow]
     return [m for m in made if isinstance(m, Talk)], [m for m in made if isinstance(m, BadRow)]
 
 
-def trained(experiment: Experiment, condition_name: str) -> set[str] | None:
+def by_condition(talks: Sequence[Talk]) -> Mapping[str, Sequence[Talk]]:
+    """The same by their conditions' names, in the order in which these come."""
+    if isinstance(talks, RunTalks):
+        return talks.conditions()
+    groups: dict[str, list[Talk]] = {}
+    for talk in talks:
+        groups.setdefault(talk.condition_name, []).append(talk)
+    return groups
+
+
+def trained(experiment: Experiment, condition_name: str) -> IdSet | None:
     """Ids of the rows that training sees, in the matched regime those that matching kept; None without a dataset."""
-    ids: set[str] = set()
     files = sorted(dataset_path(experiment, condition_name).glob("*.parquet"))
-    for file in files:
-        rows = parquet.read_table(file)
-        kept = rows["matched"].to_pylist() if "matched" in rows.column_names else [True] * len(rows)
-        ids |= {name for name, use in zip(rows["id"].to_pylist(), kept, strict=True) if use}
-    return ids if files else None
 
+    def ids() -> Iterator[str]:
+        for path in files:
+            with parquet.ParquetFile(path) as file:
+                there = [name for name in ("id", "matched") if name in file.schema_arrow.names]
+                for part in file.iter_batches(columns=there):
+                    use = part["matched"].to_pylist() if "matched" in there else [True] * len(part)
+                    yield from (id for id, used in zip(part["id"].to_pylist(), use, strict=True) if used)
 
-def talk_of(dialogue: Dialogue, condition: Condition) -> Talk:
-    """A dialogue of a run as the audit reads all talks."""
-    task = dialogue.task
-    return Talk(
-        id=dialogue.id,
-        split=task.split,
-        condition_name=dialogue.condition_name,
-        question=task.question,
-        answer=task.answer,
-        solution=task.solution,
-        earlier=str(dialogue.meta.get("student_incorrect_solution", "")),
-        specification=task.specification,
-        turns=dialogue.turns,
-        partition=condition.partition,
-        disclosure=condition.disclosure,
-        meta={
-            "full_question": task.full_question,
-            "seed": dialogue.seed,
-            "round": dialogue.round,
-            "stop": dialogue.stop,
-        },
-    )
+    return IdSet(ids()) if files else None
 
 
 def dialogue_of(talk: Talk) -> Dialogue:

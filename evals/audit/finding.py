@@ -6,10 +6,11 @@ What cannot be known from the data is `not testable`, never a pass.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal, NamedTuple
 
-from evals.stats.intervals import Rate, pooled
+from evals.stats.cell_sums import pooled_cases
+from evals.stats.intervals import Rate
 
 Verdict = Literal["pass", "fail", "not testable"]
 EXAMPLES = 5
@@ -65,17 +66,18 @@ def share(what: str, cases: Iterable[Tried], bar: float | None, note: str = "", 
 
     `empty` says why there is no case, where there is none.
     """
-    cells: dict[tuple[int, str], tuple[float, int]] = {}
     examples: list[Example] = []
-    for case in cases:
-        hits, n = cells.get((case.seed, case.group), (0.0, 0))
-        cells[case.seed, case.group] = hits + case.hit, n + 1
-        if case.hit and len(examples) < EXAMPLES:
-            text = case.text if len(case.text) <= WIDEST else case.text[:WIDEST] + " ..."
-            examples.append(Example(case.where, text))
-    if not cells:
+
+    def counted() -> Iterator[tuple[int, str, bool]]:
+        for case in cases:
+            if case.hit and len(examples) < EXAMPLES:
+                text = case.text if len(case.text) <= WIDEST else case.text[:WIDEST] + " ..."
+                examples.append(Example(case.where, text))
+            yield case.seed, case.group, case.hit
+
+    rate = pooled_cases(counted())
+    if not rate.n:
         return Finding(what=what, verdict="not testable", bar=bar, note=empty or "no case")
-    rate = pooled(cells)
     verdict: Verdict = "not testable" if bar is None else "fail" if rate.value > bar else "pass"
     return Finding(what=what, verdict=verdict, rate=rate, bar=bar, note=note, examples=tuple(examples))
 

@@ -32,6 +32,12 @@ def cluster_bootstrap(*clusters: int, resamples: int = RESAMPLES, seed: int = 0)
     return weights.reshape(resamples, *clusters)
 
 
+def resampled_sums(sums: Array, resamples: int = RESAMPLES, seed: int = 0) -> Array:
+    """`cluster_bootstrap(len(sums), ...) @ sums` of sums [clusters, ...], of which one resample is held at a time."""
+    rng, n = np.random.default_rng(seed), len(sums)
+    return np.array([rng.multinomial(n, np.full(n, 1 / n)).astype(float) @ sums for _ in range(resamples if n else 0)])
+
+
 def case_bootstrap(kinds: Array, resamples: int = RESAMPLES, seed: int = 0) -> Array:
     """Which cases, each a cluster of its own, stand in each resample: [resamples, cases], for figures that are no
     function of sums, such as those of ranks.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator
-from heapq import heappop, heappush
+from heapq import heappop, heappush, nsmallest
 from typing import NamedTuple
 
 import numpy as np
@@ -66,6 +66,12 @@ class Wordings:
 
     def __iter__(self) -> Iterator[Wording]:
         return (read for _, read in self.items())
+
+
+def first_by_hash(rows: Iterable[Wording]) -> list[Wording]:
+    """Of distinct ones those that `youden_j` goes through: all of them, sorted, or by hash where they are many."""
+    drawn = nsmallest(MOST + 1, ((_hash(row), row) for row in rows))
+    return [row for _, row in drawn[:MOST]] if len(drawn) > MOST else sorted(row for _, row in drawn)
 
 
 def _hash(read: Wording) -> int:

@@ -18,6 +18,13 @@ class IdSet:
     def __init__(self, ids: Iterable[str] = ()):
         self.hashes = np.unique(hashes_of(ids))
 
+    @classmethod
+    def of(cls, hashes: np.ndarray) -> IdSet:
+        """Of ids that are hashed already."""
+        made = cls()
+        made.hashes = np.unique(hashes)
+        return made
+
     def __contains__(self, id: str) -> bool:
         hash = np.uint64(id_hash(id))
         place = int(self.hashes.searchsorted(hash))

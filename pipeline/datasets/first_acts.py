@@ -11,20 +11,21 @@ difference between conditions is not made by which first acts were kept.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from datasets import Features, Value
 
+from pipeline.core.id_set import IdSet
 from pipeline.core.readings import StudentReading
 from pipeline.core.schema import Task, digest
-from pipeline.datasets.dataset_files import dataset_path, read_rows, write_rows
+from pipeline.datasets.dataset_files import dataset_path, stream_rows, write_rows
 from pipeline.datasets.formats import FORMATS
-from pipeline.datasets.survey import surveyed
 from pipeline.experiment.experiment import Experiment
 from pipeline.judging.moves import move
 from pipeline.knowledge.records import Dialogue
 from pipeline.reading.stored import student_reading
+from pipeline.runs.dialogue_pool import Pool
 
 COUNTED = Features({**FORMATS["sft"], "times": Value("int64")})
 
@@ -79,23 +80,20 @@ def times(kept: Mapping[str, Kind], played: Counter[Kind]) -> dict[str, int]:
 
 def mark_as_played(experiment: Experiment, condition_name: str) -> Weighed:
     """Add to a condition's dataset the column `times`; rows that count 0 times stay in it. By seed and round."""
-    kinds = dict[str, Kind]()
+    rows = IdSet(row["id"] for row in stream_rows(experiment, condition_name))
+    kinds = defaultdict[tuple[int, int], dict[str, Kind]](dict)  # of rows
     played = defaultdict[tuple[int, int], Counter[Kind]](Counter)
-
-    def tag(dialogue: Dialogue, violated: Sequence[object]) -> None:
-        kinds[dialogue.id] = dialogue.task.specification, first_act(dialogue)
-        played[dialogue.seed, dialogue.round][kinds[dialogue.id]] += 1
-
-    with surveyed(experiment, condition_name, tag):
-        pass
-    rows = read_rows(experiment, condition_name)
+    for dialogue in Pool(experiment, condition_name):
+        part, kind = (dialogue.seed, dialogue.round), (dialogue.task.specification, first_act(dialogue))
+        played[part][kind] += 1
+        if dialogue.id in rows:
+            kinds[part][dialogue.id] = kind
     counted, unseen = dict[str, int](), 0
-    for part in {(row["seed"], row["round"]) for row in rows}:
-        kept = {row["id"]: kinds[row["id"]] for row in rows if (row["seed"], row["round"]) == part}
+    for part, kept in kinds.items():
         counted |= times(kept, played[part])
-        unseen += sum(n for kind, n in played[part].items() if kind not in kept.values())
-    write_rows(
-        dataset_path(experiment, condition_name), ({**row, "times": counted[row["id"]]} for row in rows), COUNTED
-    )
+        there = set(kept.values())
+        unseen += sum(n for kind, n in played[part].items() if kind not in there)
+    counting = ({**row, "times": counted[row["id"]]} for row in stream_rows(experiment, condition_name))
+    written = write_rows(dataset_path(experiment, condition_name), counting, COUNTED)
     total = sum(part.total() for part in played.values())
-    return Weighed(len(rows), sum(counted.values()), unseen / total if total else 0.0)
+    return Weighed(written, sum(counted.values()), unseen / total if total else 0.0)

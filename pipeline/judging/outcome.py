@@ -5,6 +5,9 @@ All rests on what was read of the turns (pipeline/reading/stored.py).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import lru_cache
+
 from pipeline.core.readings import PartnerReading, StudentReading
 from pipeline.core.schema import Party
 from pipeline.knowledge.known import known
@@ -14,10 +17,30 @@ from pipeline.reading.numbers.equality import equal
 from pipeline.reading.stored import reading
 
 
-def readings(dialogue: Dialogue) -> list[StudentReading | PartnerReading]:
+class _Itself:
+    """A dialogue that is equal to none but itself, whatever the other holds: to compare contents takes long."""
+
+    def __init__(self, dialogue: Dialogue):
+        self.dialogue = dialogue
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Itself) and self.dialogue is other.dialogue
+
+    def __hash__(self) -> int:
+        return id(self.dialogue)
+
+
+def readings(dialogue: Dialogue) -> Sequence[StudentReading | PartnerReading]:
     """What each turn does."""
+    return _readings(_Itself(dialogue))
+
+
+# Selection and the audit ask a dozen questions of a dialogue, and each of them rests on these.
+@lru_cache(maxsize=4)
+def _readings(of: _Itself) -> tuple[StudentReading | PartnerReading, ...]:
+    dialogue = of.dialogue
     imported = dialogue.stop == "imported"
-    return [reading(dialogue.task, dialogue.turns, i, imported) for i in range(len(dialogue.turns))]
+    return tuple(reading(dialogue.task, dialogue.turns, i, imported) for i in range(len(dialogue.turns)))
 
 
 def attempts(dialogue: Dialogue) -> list[str | None]:

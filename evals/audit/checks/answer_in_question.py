@@ -5,16 +5,20 @@ Where it does, that it is said in the talk shows nothing, and a match of the bar
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from evals.audit.audited_talks import Material, group, holds
 from evals.audit.finding import Check, Tried, share
+from evals.audit.places import first_places, is_last
+from pipeline.core.id_set import hashes_of
+from pipeline.core.spool import in_order
+from pipeline.tasks.talks import Talk
 
 MOST = 0.10
 
 
 def check(material: Material) -> Check:
-    asked = [talk for talk in material.talks if talk.answer and talk.question]
-    questions = {(group(talk), talk.question): talk for talk in asked}.values()
-    earlier = [talk for talk in asked if talk.earlier]
+    earlier = (talk for talk in _asked(material) if talk.earlier)
     no_gold = "the data hold no question with a gold answer"
     return Check(
         "public answer",
@@ -27,7 +31,7 @@ def check(material: Material) -> Check:
                 "the answer stands in the question",
                 (
                     Tried(group(t), holds(t.question, t.answer), t.id, f"answer {t.answer}: {t.question}")
-                    for t in questions
+                    for t in _of_questions(material)
                 ),
                 MOST,
                 "of distinct questions",
@@ -41,3 +45,15 @@ def check(material: Material) -> Check:
             ),
         ),
     )
+
+
+def _asked(material: Material) -> Iterator[Talk]:
+    return (talk for talk in material.talks if talk.answer and talk.question)
+
+
+def _of_questions(material: Material) -> Iterator[Talk]:
+    """The last talk about each question, in the order in which the questions come first."""
+    hashes = hashes_of(f"{group(talk)} {talk.question}" for talk in _asked(material))
+    firsts, lasts = first_places(hashes).tolist(), is_last(hashes)
+    talks = ((first, talk) for first, last, talk in zip(firsts, lasts, _asked(material), strict=True) if last)
+    return (talk for _, talk in in_order(talks, lambda both: (both[0],)))

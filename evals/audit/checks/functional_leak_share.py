@@ -9,7 +9,8 @@ are told to it cannot read such text: then there is no figure.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from heapq import nsmallest
 
 from evals.audit.audited_talks import group, rights, seed_of
 from evals.audit.finding import Finding, Tried, share, untested
@@ -26,22 +27,27 @@ MOST = 2000  # talks that are read by rule, drawn by their ids
 MOST_BY_MODEL, SAMPLES = 100, 4
 
 
-def findings(of: str, talks: list[Talk], reader: str) -> Iterator[Finding]:
+def findings(of: str, talks: Iterable[Talk], reader: str) -> Iterator[Finding]:
     """Two figures without a bar. `of` names the condition; `reader` a model's directory or hub name, or is empty."""
     what = f"{of}the answer can be worked out from what the partner said"
-    known = [talk for talk in talks if talk.question and number(talk.answer) is not None and heard(talk)]
-    known.sort(key=lambda talk: digest(talk.id))
-    if not known:
+    known = 0
+
+    def drawn() -> Iterator[tuple[str, int, Talk]]:
+        nonlocal known
+        for talk in talks:
+            if talk.question and number(talk.answer) is not None and heard(talk):
+                known += 1
+                yield digest(talk.id), known, talk
+
+    some = [talk for *_, talk in nsmallest(MOST, drawn())]
+    if not some:
         yield untested(what, "the data hold no question with a number as its gold answer")
         return
-    some = known[:MOST]
     leaks = ((talk, reading.leak > 0) for talk, reading in zip(some, _readings(RuleReader(), some, 1), strict=True))
-    yield share(
-        f"{what}, by rule", (_tried(talk, hit) for talk, hit in leaks), None, f"{len(some)} of {len(known)} talks"
-    )
+    yield share(f"{what}, by rule", (_tried(talk, hit) for talk, hit in leaks), None, f"{len(some)} of {known} talks")
     if reader:
         model = open_model(Engine(), reader, deterministic=True)
-        yield by_model(f"{what}, by a model", known[:MOST_BY_MODEL], model, reader)
+        yield by_model(f"{what}, by a model", some[:MOST_BY_MODEL], model, reader)
     else:
         yield untested(f"{what}, by a model", "needs a real model: set audit.reader to one")
 

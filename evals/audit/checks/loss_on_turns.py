@@ -6,20 +6,24 @@ also when all that the student cannot know is changed, and the messages that car
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from evals.audit.audited_talks import Material, group, shown
 from evals.audit.finding import Check, Finding, Tried, share, untested
 from evals.audit.other_worlds import other_worlds
+from evals.audit.places import IdPlaces
+from pipeline.core.spool import Spool
 from pipeline.datasets.dataset_files import dataset_path, stream_rows
 from pipeline.datasets.rows import Row
 from pipeline.datasets.single_turn import solution, spoken
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.records import Branch, Dialogue
 from pipeline.knowledge.view import view
-from pipeline.runs.dialogue_pool import Pool, branches_path
-from pipeline.runs.store import read
+from pipeline.runs.dialogue_pool import Place, Pool, branches_path
+from pipeline.runs.store import placed
 
 DEFAULT = (
     "the data hold no mask. Trainers then learn every token, the partner's too: TRL's SFTTrainer does on `messages` "
@@ -59,12 +63,13 @@ def _rows(experiment: Experiment, condition_name: str) -> Iterator[Finding]:
     if not folder.is_dir():
         yield untested(condition_name, "no dataset was exported")
         return
-    rows = {row["id"]: row for row in stream_rows(experiment, condition_name)}
+    rows = partial(stream_rows, experiment, condition_name)
     if folder.name == "preference":
-        path = branches_path(experiment.run, experiment.conditions[condition_name].learns_from or condition_name)
-        branches = {branch.id: branch for branch in read(path, Branch)}
-        yield share(f"{condition_name}: pairs that hold more than two turns of the student's after its view",
-                    (_paired(experiment, row, branches) for row in rows.values()), 0)  # fmt: skip
+        yield share(
+            f"{condition_name}: pairs that hold more than two turns of the student's after its view",
+            _pairs(experiment, condition_name, rows()),
+            0,
+        )
         return
     if folder.name == "prompt_only":
         yield untested(condition_name, "its rows are where a task begins: nothing in them carries loss")
@@ -72,18 +77,41 @@ def _rows(experiment: Experiment, condition_name: str) -> Iterator[Finding]:
     if experiment.conditions[condition_name].method == "expert":
         yield untested(condition_name, "its rows are an expert's steps: no student said them")
         return
-    if folder.name == "unpaired_preference":
-        rows = {key: _joined(row) for key, row in rows.items()}
-    stored = {dialogue.id: dialogue for dialogue in Pool(experiment, condition_name) if dialogue.id in rows}
     flat = experiment.conditions[condition_name].method == "monologue"
-    both = [(row, stored.get(key)) for key, row in rows.items()]
+    with _stored(experiment, condition_name) as stored:
+        both = Spool(_tried(experiment, row, stored(row["id"]), flat) for row in rows())
     yield share(
-        f"{condition_name}: rows that train on what is no turn of the student's", (_masked(*b, flat) for b in both), 0
+        f"{condition_name}: rows that train on what is no turn of the student's", (masked for masked, _ in both), 0
     )
     if not flat:
-        yield share(
-            f"{condition_name}: rows that hold more than the student's view", (_seen(experiment, *b) for b in both), 0
-        )
+        yield share(f"{condition_name}: rows that hold more than the student's view", (seen for _, seen in both), 0)
+
+
+@contextmanager
+def _stored(experiment: Experiment, condition_name: str) -> Iterator[Callable[[str], Dialogue | None]]:
+    """What reads the dialogue of an id in a condition's pool; None where there is none."""
+    pool = Pool(experiment, condition_name)
+    places = IdPlaces((dialogue.id, place) for place, dialogue in pool.placed())
+    with pool.opened() as read:
+        yield lambda id: read(place) if (place := places.of(id)) else None
+
+
+def _pairs(experiment: Experiment, condition_name: str, rows: Iterable[Row]) -> Iterator[Tried]:
+    path = branches_path(experiment.run, experiment.conditions[condition_name].learns_from or condition_name)
+    places = IdPlaces((branch.id, Place(offset)) for offset, branch in placed(path, Branch))
+    with path.open("rb") as file:
+        for row in rows:
+            branch, place = None, places.of(row["id"].rsplit("-", 2)[0])
+            if place is not None:
+                file.seek(place.offset)
+                branch = Branch.model_validate_json(file.readline())
+            yield _paired(experiment, row, branch)
+
+
+def _tried(experiment: Experiment, row: Row, dialogue: Dialogue | None, flat: bool) -> tuple[Tried, Tried]:
+    row = _joined(row) if "completion" in row else row
+    masked = _masked(row, dialogue, flat)
+    return masked, masked if flat else _seen(experiment, row, dialogue)
 
 
 def _joined(row: Row) -> Row:
@@ -92,9 +120,8 @@ def _joined(row: Row) -> Row:
     return {**row, "messages": [*row["prompt"], *row["completion"]], "learn": learn}
 
 
-def _paired(experiment: Experiment, row: Row, branches: dict[str, Branch]) -> Tried:
+def _paired(experiment: Experiment, row: Row, branch: Branch | None) -> Tried:
     """Hit where the prompt is not the view of a student who knows nothing else, or a turn was not the student's."""
-    branch = branches.get(row["id"].rsplit("-", 2)[0])
     texts = [message["content"] for message in (*row["chosen"], *row["rejected"])]
     hit = branch is None or len(texts) != 2
     if branch is not None:
@@ -119,8 +146,9 @@ def _masked(row: Row, dialogue: Dialogue | None, flat: bool) -> Tried:
     learned = [i for i, learn in enumerate(row["learn"]) if learn]
     wrong = [i for i in learned if texts.get(i) != row["messages"][i]["content"]]
     hit = bool(wrong) or not learned or len(row["learn"]) != len(row["messages"])
-    text = "\n".join(f"{'LEARNED' if i in learned else 'read'}: {m['content']}" for i, m in enumerate(row["messages"]))
-    return Tried(row["task_id"], hit, row["id"] + ("" if dialogue else ", no stored dialogue"), text, row["seed"])
+    said = [f"{'LEARNED' if i in learned else 'read'}: {m['content']}" for i, m in enumerate(row["messages"])]
+    where, text = row["id"] + ("" if dialogue else ", no stored dialogue"), "\n".join(said) if hit else ""
+    return Tried(row["task_id"], hit, where, text, row["seed"])
 
 
 def _seen(experiment: Experiment, row: Row, dialogue: Dialogue | None) -> Tried:
@@ -135,4 +163,5 @@ def _seen(experiment: Experiment, row: Row, dialogue: Dialogue | None) -> Tried:
         ]
     different = [m["content"] for shown in views for m, e in zip(row["messages"], shown, strict=False) if m != e]
     hit = any(row["messages"] != shown for shown in views)
-    return Tried(row["task_id"], hit, row["id"], "\n".join(different or ["another number of messages"]), row["seed"])
+    text = "\n".join(different or ["another number of messages"]) if hit else ""
+    return Tried(row["task_id"], hit, row["id"], text, row["seed"])

@@ -7,11 +7,13 @@ nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 
-from evals.audit.audited_talks import Material, group, holds, rights, seed_of, shown, talk_of
+from evals.audit.audited_talks import Material, group, holds, rights, seed_of, shown
 from evals.audit.finding import Check, Finding, Tried, share, untested
+from evals.audit.run_talks import talk_of
+from pipeline.core.spool import Spool
 from pipeline.datasets.rejection_sampling import kept
 from pipeline.experiment.experiment import Experiment
 from pipeline.judging.outcome import is_correct, is_grounded
@@ -39,19 +41,14 @@ def check(material: Material) -> Check:
 
 def _lucky(experiment: Experiment, condition_name: str) -> Iterator[Finding]:
     condition = experiment.conditions[condition_name]
-    selected = [dialogue for dialogue in own_dialogues(experiment, condition_name) if kept(dialogue, condition)]
     if condition.learns_from:
         yield untested(condition_name, f"its dialogues are those of {condition.learns_from}")
         return
+    selected = (dialogue for dialogue in own_dialogues(experiment, condition_name) if kept(dialogue, condition))
+    tried = Spool((bool(dialogue.task.missing), _tried(dialogue, _is_lucky(dialogue))) for dialogue in selected)
+    yield share(f"{condition_name}: lucky, of kept dialogues", (case for _, case in tried), MOST, empty="none is kept")
     yield share(
-        f"{condition_name}: lucky, of kept dialogues",
-        (_tried(d, _is_lucky(d)) for d in selected),
-        MOST,
-        empty="none is kept",
-    )
-    lacking = [dialogue for dialogue in selected if dialogue.task.missing]
-    yield share(
-        f"{condition_name}: lucky, of those on tasks that lack a fact", (_tried(d, _is_lucky(d)) for d in lacking), None
+        f"{condition_name}: lucky, of those on tasks that lack a fact", (case for lacks, case in tried if lacks), None
     )
 
 
@@ -67,9 +64,9 @@ def _text(dialogue: Dialogue) -> str:
     return f"{dialogue.task.question}\n{shown(talk_of(dialogue, dialogue.condition))}"
 
 
-def _early(name: str, talks: list[Talk]) -> Finding:
+def _early(name: str, talks: Iterable[Talk]) -> Finding:
     what = f"{name}: right in the student's first turn" if name else "right in the student's first turn"
-    asked = [talk for talk in talks if talk.answer and talk.texts("student")]
+    asked = (talk for talk in talks if talk.answer and talk.texts("student"))
     return share(what, map(_first, asked), MOST, empty="the data hold no gold answer")
 
 

@@ -8,6 +8,7 @@ False feedback, the answer revealed, what it cannot know, against its disclosure
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 
 from evals.audit.audited_talks import Material, dialogue_of
 from evals.audit.finding import Check, Finding, Tried, share, untested
@@ -39,32 +40,34 @@ def check(material: Material) -> Check:
 
 
 def _of_condition(experiment: Experiment, condition_name: str) -> Finding:
-    condition, dialogues = experiment.conditions[condition_name], list(own_dialogues(experiment, condition_name))
+    condition = experiment.conditions[condition_name]
     if condition.row.partner is None:
         return untested(condition_name, "there is no partner")
     bar = None if condition.manner == "erring" else 0 if condition.voice == "rule" else MOST
-    return _violating(f"{condition_name}: {WHAT}", dialogues, bar)
+    return _violating(f"{condition_name}: {WHAT}", own_dialogues(experiment, condition_name), bar)
 
 
-def _of_talks(name: str, talks: list[Talk]) -> Finding:
+def _of_talks(name: str, talks: Iterable[Talk]) -> Finding:
     what = f"{name}: {WHAT}" if name else WHAT
-    read = [talk for talk in talks if talk.question and talk.partition and number(talk.answer) is not None]
+    read = (talk for talk in talks if talk.question and talk.partition and number(talk.answer) is not None)
     empty = "the rules need to know what the partner knew (partition), and gold answers that are numbers"
-    return _violating(what, [dialogue_of(talk) for talk in read], MOST, empty)
+    return _violating(what, map(dialogue_of, read), MOST, empty)
 
 
 def _violating(
-    what: str, dialogues: list[Dialogue], bar: float | None, empty: str = "no dialogues of its own"
+    what: str, dialogues: Iterable[Dialogue], bar: float | None, empty: str = "no dialogues of its own"
 ) -> Finding:
-    kinds, cases = Counter[str](), list[Tried]()
-    for dialogue in dialogues:
+    kinds = Counter[str]()
+
+    def tried(dialogue: Dialogue) -> Tried:
         violated = violations(dialogue)
         kinds.update({violation.kind for violation in violated})
         text = "\n".join(
             f"turn {violation.turn + 1}, {violation.kind}: {violation.text}\n({violation.knows})"
             for violation in violated
         )
-        problem = question_hash(dialogue.task.full_question)
-        cases.append(Tried(problem, bool(violated), dialogue.id, text, dialogue.seed))
+        return Tried(question_hash(dialogue.task.full_question), bool(violated), dialogue.id, text, dialogue.seed)
+
+    finding = share(what, map(tried, dialogues), bar, empty=empty)
     note = ", ".join(f"{kind} in {n}" for kind, n in sorted(kinds.items()))
-    return share(what, cases, bar, note, empty)
+    return finding._replace(note=note) if finding.rate else finding

@@ -6,6 +6,9 @@ them all before the student has said them. A partner that may say the answer, or
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Sequence
+
 import numpy as np
 from statsmodels.duration.survfunc import SurvfuncRight
 
@@ -33,22 +36,24 @@ def check(material: Material) -> Check:
     )
 
 
-def _of_condition(material: Material, name: str, talks: list[Talk]) -> Finding:
+def _of_condition(material: Material, name: str, talks: Sequence[Talk]) -> Finding:
     what = f"{name}: the answer is stated" if name else "the answer is stated"
     row = find_partition(talks[0].partition) if talks[0].partition else None
     if row and not row.holds_private:
         return untested(what, "its partner holds nothing private")
     if material.experiment and (material.experiment.conditions[name].reveal or (row and row.believes_false_key)):
         return untested(what, "its partner may say an answer")
-    asked = [talk for talk in talks if talk.question and talk.answer]
-    when = [leaks_at(talk) for talk in asked]
-    finding = share(
-        what,
-        (Tried(group(t), at is not None, t.id, _until(t, at), seed_of(t)) for t, at in zip(asked, when, strict=True)),
-        MOST,
-        empty="the data hold no gold answer",
-    )
-    return finding._replace(curve=_curve(asked, when)) if asked else finding
+    times, leaked = array("q"), array("b")  # partner turns until it leaks, or until nothing more can
+
+    def tried(talk: Talk) -> Tried:
+        at = leaks_at(talk)
+        times.append(_censored(talk) if at is None else at + 1)
+        leaked.append(at is not None)
+        return Tried(group(talk), at is not None, talk.id, _until(talk, at), seed_of(talk))
+
+    asked = (talk for talk in talks if talk.question and talk.answer)
+    finding = share(what, map(tried, asked), MOST, empty="the data hold no gold answer")
+    return finding._replace(curve=_curve(np.array(times), np.array(leaked, bool))) if times else finding
 
 
 def leaks_at(talk: Talk) -> int | None:
@@ -68,10 +73,8 @@ def _until(talk: Talk, at: int | None) -> str:
     return "" if at is None else f"partner turn {at + 1}, gold answer {talk.answer}: {talk.texts('partner')[at]}"
 
 
-def _curve(talks: list[Talk], when: list[int | None]) -> tuple[tuple[int, float, float, float, int], ...]:
-    times = np.array([_censored(talk) if at is None else at + 1 for talk, at in zip(talks, when, strict=True)])
+def _curve(times: np.ndarray, leaked: np.ndarray) -> tuple[tuple[int, float, float, float, int], ...]:
     seen = times > 0  # a talk that ends before its partner spoke is no case
-    leaked = np.array([at is not None for at in when])
     if not leaked[seen].any():
         return ()
     survival = SurvfuncRight(times[seen], leaked[seen])

@@ -15,15 +15,16 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import chain
+from itertools import chain, islice, pairwise
 
 from evals.audit.audited_talks import Material, group, holds, seed_of
 from evals.audit.checks import functional_leak_share, stated_leak_by_turn
 from evals.audit.finding import Check, Finding, Tried, share, untested
 from evals.audit.other_worlds import other_worlds, view_changed
+from evals.audit.run_talks import RunTalks
 from pipeline.building.dialogue_keys import DialogueKeys
 from pipeline.core.random_streams import stream
-from pipeline.core.schema import Task, Turn, digest
+from pipeline.core.schema import Task, Turn
 from pipeline.dialogue.rule_partner import rule_reply
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
@@ -34,7 +35,6 @@ from pipeline.knowledge.partition import find_partition
 from pipeline.knowledge.records import Dialogue
 from pipeline.knowledge.view import view
 from pipeline.reading.settings import GenericRequests
-from pipeline.runs.dialogue_pool import own_dialogues
 from pipeline.tasks.talks import Talk
 
 MOST = 5000  # dialogues of a condition that are changed, drawn by their ids
@@ -62,21 +62,22 @@ def check(material: Material) -> Check:
 
 def _changed(material: Material, experiment: Experiment, condition_name: str) -> Iterator[Finding]:
     """The findings of one condition of a run."""
-    condition, dialogues = experiment.conditions[condition_name], list(own_dialogues(experiment, condition_name))
-    sample = sorted(dialogues, key=lambda dialogue: digest(dialogue.id))[:MOST]
-    if not sample:
+    condition, own = experiment.conditions[condition_name], material.conditions().get(condition_name)
+    if own is None:
         yield untested(
             condition_name,
             f"no dialogues of its own (method {condition.method}, learns_from {condition.learns_from or 'none'})",
         )
         return
-    note = f"{len(sample)} of {len(dialogues)} dialogues"
+    assert isinstance(own, RunTalks)
+    drawn = own.drawn(MOST)
+    note = f"{len(drawn)} of {len(own)} dialogues"
     if condition.row.one_writer:
         yield untested(f"{condition_name}: views", "one model writes both sides and knows all")
         return
     yield share(
         f"{condition_name}: the student's view changed",
-        (view_changed(view, condition, d, "student") for d in sample),
+        (view_changed(view, condition, d, "student") for d in drawn.dialogues(condition_name)),
         0,
         note,
     )
@@ -84,32 +85,30 @@ def _changed(material: Material, experiment: Experiment, condition_name: str) ->
         yield untested(f"{condition_name}: who says the answer first", "the partner may reveal it")
         return
     if condition.voice == "human":
-        yield from _read(condition_name, material.conditions()[condition_name], material.settings.reader)
+        yield from _read(condition_name, own, material.settings.reader)
         return
     if condition.row.partner is not None:
         yield share(
             f"{condition_name}: the partner's view changed",
-            (view_changed(view, condition, d, "partner") for d in sample),
+            (view_changed(view, condition, d, "partner") for d in drawn.dialogues(condition_name)),
             0,
             note,
         )
     if condition.voice == "rule":
-        turns = (_replayed(experiment, condition, d) for d in sample)
+        turns = (_replayed(experiment, condition, d) for d in drawn.dialogues(condition_name))
         yield share(f"{condition_name}: a partner turn changed, or is none that its row can say", turns, 0, note)
         return
     if condition.row.holds_answer and not condition.reveal:
-        yield _first_said(f"{condition_name}: ", material.conditions()[condition_name])
+        yield _first_said(f"{condition_name}: ", own)
     if not condition.row.holds_all_facts:
-        lacking = (_invented(d) for d in dialogues if d.task.missing)
+        lacking = (_invented(d) for d in own.dialogues(condition_name) if d.task.missing)
         yield share(
             f"{condition_name}: the partner states a fact that its row does not hold",
             lacking,
             LUCK,
             empty="no task lacks a fact",
         )
-        yield from functional_leak_share.findings(
-            f"{condition_name}: ", material.conditions()[condition_name], material.settings.reader
-        )
+        yield from functional_leak_share.findings(f"{condition_name}: ", own, material.settings.reader)
 
 
 def _replayed(experiment: Experiment, condition: Condition, dialogue: Dialogue) -> Tried:
@@ -148,26 +147,26 @@ def _invented(dialogue: Dialogue) -> Tried:
     return Tried(dialogue.task.id, False, seed=dialogue.seed)
 
 
-def _read(name: str, talks: list[Talk], reader: str) -> Iterator[Finding]:
+def _read(name: str, talks: Sequence[Talk], reader: str) -> Iterator[Finding]:
     """The findings of one condition of other people's talks."""
     of = f"{name}: " if name else ""
     yield _first_said(of, talks)
     yield from functional_leak_share.findings(of, talks, reader)
 
 
-def _first_said(of: str, talks: list[Talk]) -> Finding:
+def _first_said(of: str, talks: Sequence[Talk]) -> Finding:
     """However it is worded: the bare answer in a partner's turn, before anybody has said it."""
     partition = talks[0].partition
-    hidden = [
-        talk
-        for talk in talks
-        if talk.answer and talk.question and not holds(f"{talk.question}\n{talk.earlier}", talk.answer)
-    ]
-    strangers = [
+
+    def hidden() -> Iterator[Talk]:
+        asked = (talk for talk in talks if talk.answer and talk.question)
+        return (talk for talk in asked if not holds(f"{talk.question}\n{talk.earlier}", talk.answer))
+
+    strangers = (
         talk.model_copy(update={"answer": other.answer})
-        for talk, other in zip(hidden, hidden[1:] + hidden[:1], strict=True)
+        for talk, other in pairwise(chain(hidden(), islice(hidden(), 1)))
         if not holds(f"{talk.question}\n{talk.earlier}", other.answer)
-    ]
+    )
     chance = share("", map(_says_first, strangers), None).rate
     by_luck = chance.value if chance else 0.0
     note = f"by chance, with another talk's answer: {by_luck:.3f}" if chance else ""
@@ -178,7 +177,7 @@ def _first_said(of: str, talks: list[Talk]) -> Finding:
     elif row and row.holds_private:
         bar, note = None, f"the description says that it knew more (partition {partition}), so there is no bar; {note}"
     what = f"{of}the partner is the first to say the answer"
-    return share(what, map(_says_first, hidden), bar, note, "the data hold no question with a gold answer")
+    return share(what, map(_says_first, hidden()), bar, note, "the data hold no question with a gold answer")
 
 
 def _says_first(talk: Talk) -> Tried:

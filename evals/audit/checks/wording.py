@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
 
 from evals.audit.audited_talks import Material, rights, whole_question
 from evals.audit.finding import Check, Finding, untested
 from evals.stats.intervals import Rate
-from evals.stats.wording_shortcut import MOST, Wording, youden_j
+from evals.stats.wording_shortcut import MOST, Wording, first_by_hash, youden_j
+from pipeline.core.spool import Spool, in_order
 from pipeline.tasks.talks import Talk
 
 MOST_J = 0.2
@@ -17,30 +20,42 @@ LACKS = ("underspecified", "sharded")
 
 
 def check(material: Material) -> Check:
-    asked = [talk for talk in material.talks if talk.question]
     return Check(
         "wording",
         "How well does a bag of words tell from the question, on questions that it was not fitted on, which tasks lack "
         "a fact (or which condition a talk is of, or whether it ends right)? Youden's J: 0 is chance, 1 is certain.",
         f"At most {MOST_J}: above it a student can learn when to ask, or a model what to expect, from wording alone.",
-        (_guess(asked) if asked else untested("the questions", "the data hold no questions"),),
+        (_guess(material.talks),),
     )
 
 
-def _guess(talks: list[Talk]) -> Finding:
-    if len({talk.specification in LACKS for talk in talks}) > 1:
-        what, labels = "lacks a fact", [talk.specification in LACKS for talk in talks]
-    elif len(names := Counter(talk.condition_name for talk in talks)) > 1:
+def _guess(talks: Sequence[Talk]) -> Finding:
+    kinds, names, any_answer = set[bool](), Counter[str](), False
+    for talk in _asked(talks):
+        kinds.add(talk.specification in LACKS)
+        names[talk.condition_name] += 1
+        any_answer = any_answer or bool(talk.answer)
+    if not names:
+        return untested("the questions", "the data hold no questions")
+    if len(kinds) > 1:
+        return _told("lacks a fact", talks, lambda talk: talk.specification in LACKS)
+    if len(names) > 1:
         name = names.most_common(1)[0][0]
-        what, labels = f"is of condition {name}", [talk.condition_name == name for talk in talks]
-    elif any(talk.answer for talk in talks):
-        talks = [talk for talk in talks if talk.answer]
-        what, labels = "ends wrong", [not _ends_right(talk) for talk in talks]
-    else:
-        return untested("the questions", "one specification, one condition and no gold answers: nothing to guess")
-    rows = list({Wording("full", t.question, whole_question(t), bad) for t, bad in zip(talks, labels, strict=True)})
-    rows.sort()
-    j, kinds = youden_j(rows), Counter(row.lacks for row in rows)
+        return _told(f"is of condition {name}", talks, lambda talk: talk.condition_name == name)
+    if any_answer:
+        return _told("ends wrong", (talk for talk in talks if talk.answer), lambda talk: not _ends_right(talk))
+    return untested("the questions", "one specification, one condition and no gold answers: nothing to guess")
+
+
+def _asked(talks: Iterable[Talk]) -> Iterator[Talk]:
+    return (talk for talk in talks if talk.question)
+
+
+def _told(what: str, talks: Iterable[Talk], holds: Callable[[Talk], bool]) -> Finding:
+    """How well the wording of questions tells of which talks it holds."""
+    met = (Wording("full", talk.question, whole_question(talk), holds(talk)) for talk in _asked(talks))
+    rows = Spool(row for row, _ in groupby(in_order(met, lambda row: (row.question, row.full_question, row.lacks))))
+    kinds, j = Counter(row.lacks for row in rows), youden_j(first_by_hash(rows))
     n = min(len(rows), MOST)
     note = f"{kinds[True]} that do against {kinds[False]} that do not"
     if math.isnan(j) or min(kinds[True], kinds[False]) < LEAST:

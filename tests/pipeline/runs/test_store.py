@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pipeline.core.errors import ConfigError
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue, Failure
-from pipeline.runs.store import Appender, StoreError, read, rewrite
+from pipeline.runs.store import Appender, StoreError, read, read_ids, rewrite
 from pipeline.tasks.parsing import full_task
 
 
@@ -42,6 +42,24 @@ def test_a_malformed_line_is_named_with_what_to_do(tmp_path):
     path.write_bytes(path.read_bytes() + b'{"id": 3}\n')
     with pytest.raises(StoreError, match=r"f\.jsonl:2: not a Failure.*Delete that line"):
         list(read(path, Failure))
+
+
+def test_ids_alone_are_read_where_the_first_record_is_whole_and_every_line_has_one(tmp_path):
+    path = tmp_path / "f.jsonl"
+    assert list(read_ids(path, Failure)) == []
+    with Appender(path) as file:
+        for i in range(3):
+            file.append(failure(i))
+    whole = path.read_bytes()
+    assert list(read_ids(path, Failure)) == ["0", "1", "2"]
+    path.write_bytes(whole + b'{"id": "torn"')
+    assert list(read_ids(path, Failure)) == ["0", "1", "2"]
+    path.write_bytes(whole + b'{"kind": "bad_task"}\n')
+    with pytest.raises(StoreError, match=r"f\.jsonl:4: not a Failure: id .*Delete that line"):
+        list(read_ids(path, Failure))
+    path.write_bytes(b'{"id": "0", "arm": "facts"}\n' + whole)
+    with pytest.raises(StoreError, match=r"f\.jsonl:1: not a Failure"):
+        read_ids(path, Failure)
 
 
 def a_dialogue(path: Path, **changes: object) -> Path:

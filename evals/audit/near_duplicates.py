@@ -1,0 +1,59 @@
+"""Which talks are nearly another that stands earlier, among those that hold the same numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from evals.audit.places import together
+from pipeline.reading.embedder import unit_vectors
+from pipeline.tasks.talks import Talk
+
+EMBEDDED = 4096  # texts that are embedded at once, or as many as hold the same numbers where these are more
+BLOCK = 512  # rows whose similarities to all before them are held at once
+
+
+def near_duplicates(
+    talks: Sequence[Talk],
+    numbers: np.ndarray,
+    texts: np.ndarray,
+    text_of: Callable[[Talk], str],
+    name: str,
+    near: float,
+) -> np.ndarray:
+    """Of each talk, the place of the first before it with the same `numbers`, other words, and a cosine of at least
+    `near`; -1 where there is none. `numbers` and `texts` are hashes. Raises ConfigError as `unit_vectors`."""
+    others = np.full(len(talks), -1)
+    for kinds in _batches(numbers, texts):
+        members = np.concatenate(kinds)
+        vectors = unit_vectors([text_of(talks[i]) for i in members.tolist()], name, "audit.embedder")
+        for kind, own in zip(kinds, np.split(vectors, np.cumsum([len(kind) for kind in kinds])[:-1]), strict=True):
+            found = _first_alike(own, texts[kind], near)
+            others[kind] = np.where(found < 0, -1, kind[found])
+    return others
+
+
+def _batches(numbers: np.ndarray, texts: np.ndarray) -> Iterator[list[np.ndarray]]:
+    """The places of those that hold the same numbers and not the same words, kind by kind."""
+    batch: list[np.ndarray] = []
+    for kind in together(numbers):
+        if len(np.unique(texts[kind])) > 1:
+            batch.append(kind)
+            if sum(map(len, batch)) >= EMBEDDED:
+                yield batch
+                batch = []
+    if batch:
+        yield batch
+
+
+def _first_alike(vectors: np.ndarray, texts: np.ndarray, near: float) -> np.ndarray:
+    found = np.full(len(vectors), -1)
+    for start in range(0, len(vectors), BLOCK):
+        part = vectors[start : start + BLOCK]
+        alike = part @ vectors[: start + len(part)].T >= near
+        alike &= texts[start : start + len(part), None] != texts[None, : start + len(part)]
+        for i, row in enumerate(alike, start):
+            before = np.flatnonzero(row[:i])
+            found[i] = before[0] if len(before) else -1
+    return found

@@ -1,0 +1,52 @@
+"""Which of many things are the same, and where they stand, by hashes: the things themselves are not held."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from pipeline.core.id_set import id_hash
+from pipeline.runs.dialogue_pool import Place
+
+
+def first_places(hashes: np.ndarray) -> np.ndarray:
+    """Of each, the place of the first that is equal to it: (things,) to (things,)."""
+    _, first, whose = np.unique(hashes, return_index=True, return_inverse=True)
+    return np.asarray(first[whose])
+
+
+def is_last(hashes: np.ndarray) -> np.ndarray:
+    """Whether no later one is equal to it: (things,) bool."""
+    last = np.zeros(len(hashes), bool)
+    last[len(hashes) - 1 - np.unique(hashes[::-1], return_index=True)[1]] = True
+    return last
+
+
+def together(hashes: np.ndarray) -> Iterator[np.ndarray]:
+    """The places of those that are equal to another, kind by kind, each kind's in their order."""
+    order = np.argsort(hashes, kind="stable")
+    new = np.flatnonzero(np.diff(hashes[order])) + 1
+    begins, ends = np.append(0, new), np.append(new, len(order))
+    several = ends - begins > 1
+    for begin, end in zip(begins[several].tolist(), ends[several].tolist(), strict=True):
+        yield order[begin:end]
+
+
+class IdPlaces:
+    """Where the record of an id stands, of all records of a file; 24 bytes are held of each."""
+
+    def __init__(self, placed: Iterable[tuple[str, Place]]):
+        found = ((id_hash(id), *place) for id, place in placed)
+        kinds = [("id", np.uint64), ("offset", np.int64), ("sibling", np.int32), ("rollout", np.int32)]
+        table = np.fromiter(found, np.dtype(kinds))
+        self.table = table[np.argsort(table["id"], kind="stable")]
+
+    def of(self, id: str) -> Place | None:
+        """Of the last record with the id; None where there is none."""
+        hash = np.uint64(id_hash(id))
+        i = int(self.table["id"].searchsorted(hash, side="right")) - 1
+        if i < 0 or self.table["id"][i] != hash:
+            return None
+        _, *place = self.table[i].item()
+        return Place(*place)

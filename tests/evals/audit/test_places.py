@@ -1,0 +1,62 @@
+"""What the audit finds by hashes is what it would find with everything in its hands."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evals.audit import near_duplicates as near
+from evals.audit.places import IdPlaces, first_places, is_last, together
+from pipeline.core.id_set import hashes_of
+from pipeline.core.schema import Turn
+from pipeline.runs.dialogue_pool import Place
+from pipeline.tasks.talks import Talk
+
+WORDS = st.lists(st.sampled_from("abcdef"), max_size=20)
+
+
+@given(WORDS)
+def test_the_first_and_the_last_of_equals_and_who_is_together(words):
+    hashes = hashes_of(words)
+    assert first_places(hashes).tolist() == [words.index(word) for word in words]
+    assert is_last(hashes).tolist() == [word not in words[i + 1 :] for i, word in enumerate(words)]
+    kinds = [[i for i, other in enumerate(words) if other == word] for word in set(words)]
+    assert sorted(kind.tolist() for kind in together(hashes)) == sorted(kind for kind in kinds if len(kind) > 1)
+
+
+@given(WORDS)
+def test_an_id_is_found_where_its_last_record_stands(words):
+    placed = [(word, Place(i, i - 1, 2 * i)) for i, word in enumerate(words)]
+    places, last = IdPlaces(iter(placed)), dict(placed)
+    assert [places.of(word) for word in "abcdefg"] == [last.get(word) for word in "abcdefg"]
+
+
+@pytest.mark.parametrize(("block", "at_once"), [(512, 4096), (3, 1), (1, 10)])
+def test_a_near_duplicate_is_the_first_alike_with_the_same_numbers_and_other_words(monkeypatch, block, at_once):
+    rng = np.random.default_rng(0)
+    vectors = {i: vector / np.linalg.norm(vector) for i, vector in enumerate(rng.normal(size=(60, 2)))}
+    texts = [f"{'abc'[i % 3]}{i // 7} costs {i % 4}" for i in range(60)]
+    texts[30:40] = texts[:10]
+    talks = [Talk(id=str(i), turns=(Turn(party="student", text=text),)) for i, text in enumerate(texts)]
+    by_text = {text: vectors[texts.index(text)] for text in texts}
+    monkeypatch.setattr(near, "BLOCK", block)
+    monkeypatch.setattr(near, "EMBEDDED", at_once)
+    monkeypatch.setattr(near, "unit_vectors", lambda texts, *_: np.array([by_text[text] for text in texts]))
+    numbers = [re.findall(r"\d+$", text)[0] for text in texts]
+    expected = [
+        next(
+            (
+                j
+                for j in range(i)
+                if numbers[j] == numbers[i] and texts[j] != texts[i] and by_text[texts[i]] @ by_text[texts[j]] >= 0.9
+            ),
+            -1,
+        )
+        for i in range(60)
+    ]
+    found = near.near_duplicates(talks, hashes_of(numbers), hashes_of(texts), lambda talk: talk.turns[0].text, "", 0.9)
+    assert found.tolist() == expected and 5 < sum(j >= 0 for j in expected) < 60
