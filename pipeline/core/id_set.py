@@ -25,6 +25,9 @@ class IdSet:
         made.hashes = np.unique(hashes)
         return made
 
+    def __or__(self, other: IdSet) -> IdSet:
+        return IdSet.of(np.concatenate([self.hashes, other.hashes]))
+
     def __contains__(self, id: str) -> bool:
         hash = np.uint64(id_hash(id))
         place = int(self.hashes.searchsorted(hash))

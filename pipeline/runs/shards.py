@@ -19,12 +19,13 @@ from typing import NamedTuple
 import tenacity
 
 from pipeline.core.errors import ConfigError
+from pipeline.core.id_set import IdSet
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.records import Dialogue, Failure
 from pipeline.runs.directory import same
 from pipeline.runs.lock import Held, writing
 from pipeline.runs.progress import say
-from pipeline.runs.store import Appender, read, rewrite
+from pipeline.runs.store import Appender, read, read_ids, rewrite
 from pipeline.runs.usage import Usage
 
 HELD = 60.0  # seconds in which the process of a lost node, or of a lost driver, lets go of its shard
@@ -80,7 +81,7 @@ def merge(experiment: Experiment) -> int:
     for left in (run / "shards").glob(".*.taken"):  # by a merge that was killed
         shutil.rmtree(left)
     folders = sorted(folder for folder in (run / "shards").glob("*-of-*") if folder.is_dir())
-    made: dict[str, set[str]] = {}  # by file of dialogues
+    made: dict[str, IdSet] = {}  # by file of dialogues
     taken = 0
     for folder in folders:
         same(experiment, folder)
@@ -89,8 +90,10 @@ def merge(experiment: Experiment) -> int:
             for part in sorted((folder / "dialogues").glob("*.jsonl")):
                 whole = run / "dialogues" / part.name
                 if part.name not in made:
-                    made[part.name] = {dialogue.id for dialogue in read(whole, Dialogue)}
-                taken += _take_dialogues(whole, part, made[part.name])
+                    made[part.name] = IdSet(read_ids(whole, Dialogue))
+                new = _take_dialogues(whole, part, made[part.name])
+                made[part.name] |= IdSet(new)
+                taken += len(new)
             taken += _take_failures(run, folder / "failures.jsonl", made)
             _take_usage(run / "usage.jsonl", folder / "usage.jsonl")
             # At once, so that a kill never leaves a shard without its config.
@@ -100,19 +103,19 @@ def merge(experiment: Experiment) -> int:
     return taken
 
 
-def _take_dialogues(whole: Path, part: Path, made: set[str]) -> int:
-    taken = 0
+def _take_dialogues(whole: Path, part: Path, made: IdSet) -> set[str]:
+    """The ids of those that were new."""
+    new: set[str] = set()
     with Appender(whole) as file:
         for dialogue in read(part, Dialogue):
-            if dialogue.id not in made:
+            if dialogue.id not in made and dialogue.id not in new:
                 file.append(dialogue)
-                made.add(dialogue.id)
-                taken += 1
+                new.add(dialogue.id)
         file.sync()
-    return taken
+    return new
 
 
-def _take_failures(run: Path, part: Path, made: dict[str, set[str]]) -> int:
+def _take_failures(run: Path, part: Path, made: dict[str, IdSet]) -> int:
     """Where one shard failed at what another made, the dialogue stands."""
     before = list(read(run / "failures.jsonl", Failure))
     after = {
