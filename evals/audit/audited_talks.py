@@ -18,7 +18,7 @@ from evals.audit.run_talks import RunTalks, run_talks
 from pipeline.core.errors import ConfigError
 from pipeline.core.id_set import IdSet
 from pipeline.core.schema import Task, digest, question_hash
-from pipeline.datasets.dataset_files import dataset_path
+from pipeline.datasets.dataset_files import ROW_GROUP, dataset_path
 from pipeline.experiment.experiment import Experiment
 from pipeline.judging import outcome
 from pipeline.knowledge.condition import Condition
@@ -137,7 +137,7 @@ def trained(experiment: Experiment, condition_name: str) -> IdSet | None:
         for path in files:
             with parquet.ParquetFile(path) as file:
                 there = [name for name in ("id", "matched") if name in file.schema_arrow.names]
-                for part in file.iter_batches(columns=there):
+                for part in file.iter_batches(ROW_GROUP, columns=there):
                     use = part["matched"].to_pylist() if "matched" in there else [True] * len(part)
                     yield from (id for id, used in zip(part["id"].to_pylist(), use, strict=True) if used)
 

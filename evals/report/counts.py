@@ -24,7 +24,7 @@ from pipeline.building.turn_values import has_turn_values
 from pipeline.core.id_set import IdSet, repeated
 from pipeline.core.schema import Json
 from pipeline.core.spool import Spool
-from pipeline.datasets.dataset_files import dataset_path
+from pipeline.datasets.dataset_files import ROW_GROUP, dataset_path
 from pipeline.datasets.rejection_sampling import selected as selected_of
 from pipeline.datasets.survey import Surveyed, survey_of
 from pipeline.experiment.experiment import Experiment
@@ -102,7 +102,7 @@ class DatasetRows:
         for path in self.files:
             with parquet.ParquetFile(path) as file:
                 there = [name for name in DatasetRow._fields if name in file.schema_arrow.names]
-                for part in file.iter_batches(columns=there):
+                for part in file.iter_batches(ROW_GROUP, columns=there):
                     columns = zip(*(part[name].to_pylist() for name in there), strict=True)
                     yield from (DatasetRow(**dict(zip(there, values, strict=True))) for values in columns)
 

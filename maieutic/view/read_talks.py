@@ -7,7 +7,7 @@ An exam episode is stored without its task, so the tasks of the exam are made ag
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -138,7 +138,7 @@ class ShownRun:
         )
 
 
-def _with_readings(dialogue: Dialogue, read: list[StudentReading | PartnerReading]) -> Dialogue:
+def _with_readings(dialogue: Dialogue, read: Sequence[StudentReading | PartnerReading]) -> Dialogue:
     """The same, each turn with what was read of it: whoever asks next need not read again."""
     turns = zip(dialogue.turns, read, strict=True)
     return dialogue.model_copy(update={"turns": tuple(turn.model_copy(update={"reading": one}) for turn, one in turns)})

@@ -28,8 +28,8 @@ class IdSet:
     def __or__(self, other: IdSet) -> IdSet:
         return IdSet.of(np.concatenate([self.hashes, other.hashes]))
 
-    def __contains__(self, id: str) -> bool:
-        hash = np.uint64(id_hash(id))
+    def __contains__(self, id: object) -> bool:
+        hash = np.uint64(id_hash(str(id)))
         place = int(self.hashes.searchsorted(hash))
         return place < len(self.hashes) and bool(self.hashes[place] == hash)
 

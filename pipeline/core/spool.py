@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import pickle
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import closing
-from typing import Generic, TypeVar
+from typing import TypeVar
 from weakref import finalize
 
 Row = TypeVar("Row")
 Key = tuple[str | int, ...]
 
 
-class Spool(Generic[Row]):
+class Spool(Collection[Row]):
     """The records of an iterable, in its order. It is read to its end at once."""
 
     def __init__(self, rows: Iterable[Row] = ()):
@@ -32,6 +32,9 @@ class Spool(Generic[Row]):
 
     def __len__(self) -> int:
         return int(self._count)
+
+    def __contains__(self, row: object) -> bool:
+        return any(row == each for each in self)
 
 
 def in_order(rows: Iterable[Row], key: Callable[[Row], Key]) -> Iterator[Row]:

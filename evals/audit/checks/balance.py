@@ -68,7 +68,7 @@ def _budget(talks: Sequence[Talk]) -> Budget:
 
     sizes = ("student", "partner", "turns")
     table = np.fromiter(rows(), np.dtype([("group", np.uint64), *((name, np.float64) for name in sizes)]))
-    return Budget(table["group"].copy(), *(table[name].copy() for name in sizes), mix=mix)
+    return Budget(groups=table["group"].copy(), **{name: table[name].copy() for name in sizes}, mix=mix)
 
 
 def size(talk: Talk, party: Party) -> int:
