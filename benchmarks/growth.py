@@ -1,12 +1,12 @@
 """How do time and memory of each stage grow with the number of dialogues?
 
 The scripted model answers at once, so what is measured is everything else: tasks, views, rules, storage, selection,
-export, comparison, the audit. Every dialogue is kept. Each stage of each size is a process of its own; building and
-resuming select as well. `x linear` is the time beside that of the smallest size times the dialogues; a process's start
-makes it less than 1.
+export, comparison, the audit. Every dialogue is kept. Each stage of each size is a process of its own. Building selects
+as well; resuming goes past what is there and selects again, as after a kill. `x linear` is the time beside that of the
+smallest size times the dialogues; a process's start makes it less than 1.
 
-    python -m benchmarks.growth                            # half an hour on two free cores, the audit most of it
-    python -m benchmarks.growth --sizes 1000,1000000       # a million; most of a day on two cores
+    python -m benchmarks.growth                                     # the audit takes most of it
+    python -m benchmarks.growth --sizes 1000,1000000 --stages build,resume,export,compare
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -24,6 +25,7 @@ from rich.table import Table
 
 from benchmarks.results import record
 from pipeline.experiment.experiment import Experiment, dump
+from pipeline.runs.finished import finished_path
 
 SIZES = (1_000, 10_000, 100_000)
 STAGES = {
@@ -33,9 +35,10 @@ STAGES = {
     "compare": ("compare", "{run}"),
     "audit": ("audit", "{run}"),
 }
+Figures = dict[str, dict[str, float]]  # by stage
 
 
-def measure(size: int) -> dict[str, dict[str, float]]:
+def measure(size: int, stages: Sequence[str]) -> Figures:
     """Of each stage seconds by the clock and of the CPU, and the greatest resident memory of its process in MiB."""
     with tempfile.TemporaryDirectory() as folder:
         experiment = Experiment.model_validate({
@@ -43,12 +46,14 @@ def measure(size: int) -> dict[str, dict[str, float]]:
             "tasks": {"train": {"full": size // 2, "underspecified": size - size // 2}, "exam": {}},
             "conditions": {"facts": {"partition": "facts", "selection": "none"}},
         })  # fmt: skip
-        config = Path(folder, "growth.yaml")
+        config, figures = Path(folder, "growth.yaml"), Figures()
         config.write_text(dump(experiment), encoding="utf-8")
-        return {
-            stage: _run(stage, size, [part.format(config=config, run=experiment.run) for part in command])
-            for stage, command in STAGES.items()
-        }
+        for stage in stages:
+            if stage == "resume":  # a build that ended has noted that there is nothing to go through
+                finished_path(experiment.run).unlink()
+            command = [part.format(config=config, run=experiment.run) for part in STAGES[stage]]
+            figures[stage] = _run(stage, size, command)
+        return figures
 
 
 def _run(stage: str, size: int, command: list[str]) -> dict[str, float]:
@@ -58,6 +63,7 @@ def _run(stage: str, size: int, command: list[str]) -> dict[str, float]:
     wall = time.perf_counter() - began
     if status:
         raise SystemExit(f"{stage} of {size} dialogues: `maieutic {' '.join(command)}` failed with status {status}")
+    print(f"{stage} of {size:,}: {wall:.1f} s, {usage.ru_maxrss // 1024} MiB", flush=True)
     return {
         "wall_s": round(wall, 1),
         "cpu_s": round(usage.ru_utime + usage.ru_stime, 1),
@@ -66,15 +72,13 @@ def _run(stage: str, size: int, command: list[str]) -> dict[str, float]:
     }
 
 
-def show(figures: dict[int, dict[str, dict[str, float]]]) -> None:
+def show(found: dict[int, Figures]) -> None:
     """A row for each stage and size, beside what linear growth from the smallest size gives."""
-    smallest = min(figures)
+    smallest = min(found)
     table = Table("stage", "dialogues", "took, s", "CPU, s", "x linear", "peak, MiB", "more, KB a dialogue")
-    for stage in STAGES:
-        least = figures[smallest][stage]
-        for size, stages in sorted(figures.items()):
-            row = stages[stage]
-            more = size - smallest
+    for stage, least in found[smallest].items():
+        for size, figures in sorted(found.items()):
+            row, more = figures[stage], size - smallest
             held = f"{1048.576 * (row['peak_mib'] - least['peak_mib']) / more:.2f}" if more else "–"
             linear = f"{row['wall_s'] / (least['wall_s'] * size / smallest):.2f}"
             figure = (f"{row['wall_s']:g}", f"{row['cpu_s']:g}", linear, f"{row['peak_mib']:g}", held)
@@ -85,10 +89,14 @@ def show(figures: dict[int, dict[str, dict[str, float]]]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Time and memory of each stage by the number of dialogues.")
     parser.add_argument("--sizes", default=",".join(map(str, SIZES)), help="numbers of dialogues, such as 1000,10000")
-    sizes = [int(size) for size in parser.parse_args().sizes.split(",")]
-    figures = {size: measure(size) for size in sizes}
-    show(figures)
-    record("growth", {f"{stage} {size}": row for size, stages in figures.items() for stage, row in stages.items()})
+    parser.add_argument("--stages", default=",".join(STAGES), help="in this order, `build` first")
+    asked = parser.parse_args()
+    stages = asked.stages.split(",")
+    if stages[0] != "build" or not set(stages) <= set(STAGES):
+        parser.error(f"--stages: {asked.stages!r}: expected `build` and then any of {', '.join(list(STAGES)[1:])}")
+    found = {size: measure(size, stages) for size in map(int, asked.sizes.split(","))}
+    show(found)
+    record("growth", {f"{stage} {size}": row for size, figures in found.items() for stage, row in figures.items()})
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from evals.audit.places import together
+from evals.audit.places_by_hash import together
 from pipeline.reading.embedder import unit_vectors
 from pipeline.tasks.talks import Talk
 

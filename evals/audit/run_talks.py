@@ -47,13 +47,13 @@ class RunTalks(Sequence[Talk]):
     def __getitem__(self, i: int | slice) -> Talk | list[Talk]:
         if isinstance(i, slice):
             return [self[j] for j in range(*i.indices(len(self)))]
-        i = i + len(self) if i < 0 else i
+        i = range(len(self))[i]
         for name, own in self.stored.items():
             if i < len(own.places):
                 one = RunTalks(self.experiment, {name: Stored(own.places[i : i + 1], own.ids[i : i + 1])})
                 return next(iter(one))
             i -= len(own.places)
-        raise IndexError(i)
+        raise AssertionError("the places of its conditions are as many as it is long")
 
     def dialogues(self, condition_name: str) -> Iterator[Dialogue]:
         """The stored dialogues of one condition."""

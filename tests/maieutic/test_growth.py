@@ -24,7 +24,7 @@ from pipeline.tasks.word_problems import embedded_tasks
 from tests.builders import small_experiment
 from tests.evals.small_embedder import small_embedder
 
-FEW, MANY = 100, 500
+FEW, MANY = 100, 300
 # What is held at most, of however many dialogues: here of few, or it would grow with them.
 BOUNDS = {
     "pipeline.datasets.dataset_files.ROW_GROUP": 10,

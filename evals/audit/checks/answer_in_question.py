@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from evals.audit.audited_talks import Material, group, holds
 from evals.audit.finding import Check, Tried, share
-from evals.audit.places import first_places, is_last
+from evals.audit.places_by_hash import first_places, is_last
 from pipeline.core.id_set import hashes_of
 from pipeline.core.spool import in_order
 from pipeline.tasks.talks import Talk

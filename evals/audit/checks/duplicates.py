@@ -18,7 +18,7 @@ import numpy as np
 from evals.audit.audited_talks import Material, group, seed_of, shown
 from evals.audit.finding import EXAMPLES, Check, Finding, Tried, share, untested
 from evals.audit.near_duplicates import near_duplicates
-from evals.audit.places import first_places
+from evals.audit.places_by_hash import first_places
 from pipeline.core.id_set import IdSet, id_hash
 from pipeline.core.schema import digest
 from pipeline.reading.embedder import installed_model

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from evals.audit.audited_talks import Material, group, shown
 from evals.audit.finding import Check, Finding, Tried, share, untested
 from evals.audit.other_worlds import other_worlds
-from evals.audit.places import IdPlaces
+from evals.audit.places_by_hash import IdPlaces
 from pipeline.core.spool import Spool
 from pipeline.datasets.dataset_files import dataset_path, stream_rows
 from pipeline.datasets.rows import Row
@@ -99,13 +100,15 @@ def _stored(experiment: Experiment, condition_name: str) -> Iterator[Callable[[s
 def _pairs(experiment: Experiment, condition_name: str, rows: Iterable[Row]) -> Iterator[Tried]:
     path = branches_path(experiment.run, experiment.conditions[condition_name].learns_from or condition_name)
     places = IdPlaces((branch.id, Place(offset)) for offset, branch in placed(path, Branch))
+    for row in rows:
+        place = places.of(row["id"].rsplit("-", 2)[0])
+        yield _paired(experiment, row, _branch(path, place) if place else None)
+
+
+def _branch(path: Path, place: Place) -> Branch:
     with path.open("rb") as file:
-        for row in rows:
-            branch, place = None, places.of(row["id"].rsplit("-", 2)[0])
-            if place is not None:
-                file.seek(place.offset)
-                branch = Branch.model_validate_json(file.readline())
-            yield _paired(experiment, row, branch)
+        file.seek(place.offset)
+        return Branch.model_validate_json(file.readline())
 
 
 def _tried(experiment: Experiment, row: Row, dialogue: Dialogue | None, flat: bool) -> tuple[Tried, Tried]:

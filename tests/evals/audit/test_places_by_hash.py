@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evals.audit import near_duplicates as near
-from evals.audit.places import IdPlaces, first_places, is_last, together
+from evals.audit.places_by_hash import IdPlaces, first_places, is_last, together
 from pipeline.core.id_set import hashes_of
 from pipeline.core.schema import Turn
 from pipeline.runs.dialogue_pool import Place
