@@ -32,6 +32,7 @@ BOUNDS = {
     "evals.audit.audited_talks.ROW_GROUP": 10,
     "evals.stats.wording_shortcut.MOST": 20,
     "evals.audit.checks.functional_leak_share.MOST": 20,
+    "evals.audit.checks.view_invariance.MOST": 20,
     "evals.audit.near_duplicates.EMBEDDED": 20,
 }
 
@@ -66,6 +67,7 @@ def peak(work: Callable[[], object]) -> int:
     """Bytes of Python's that are held at most while it works, beside what it leaves in caches of a fixed size."""
     tracemalloc.start()
     work()
+    # No gc.collect() here: it empties the interpreter's lists of free objects, which the second time fills again.
     left, _ = tracemalloc.get_traced_memory()
     tracemalloc.reset_peak()
     work()
@@ -80,7 +82,8 @@ def peak(work: Callable[[], object]) -> int:
         pytest.param(lambda made: finished(made.run, "facts"), 50, id="resume"),
         pytest.param(lambda made: export(made, "facts"), 200, id="export"),
         pytest.param(lambda made: count(made, "facts"), 200, id="compare"),
-        pytest.param(audit, 400, id="audit", marks=pytest.mark.slow),
+        # Those that hold the same numbers are embedded at once, which moves it; a talk that is held takes some KB.
+        pytest.param(audit, 1500, id="audit", marks=pytest.mark.slow),
     ],
 )
 def test_a_dialogue_more_takes_few_bytes_more(tmp_path, monkeypatch, stage, most):
