@@ -27,13 +27,13 @@ def opened(monkeypatch) -> Counter[str]:
 
 
 @pytest.mark.parametrize("others", [[], ["unpaired_preference", "prompt_completion", "privileged_context"]])
-def test_a_file_of_dialogues_is_opened_to_survey_it_and_to_make_rows(underspecified, tmp_path, opened, others):
+def test_a_file_is_opened_to_survey_it_to_make_rows_and_for_its_hash(underspecified, tmp_path, opened, others):
     made = built(tmp_path, underspecified[:4])
     for format in ["sft", *others]:
         export(made, "facts", format)
     opened.clear()
     select(made, ["facts"])
-    assert opened["dialogues/facts.jsonl"] == 2
+    assert opened["dialogues/facts.jsonl"] == 3
     for format in others:
         assert (tmp_path / "datasets/facts" / format / "train.parquet").exists()
 
