@@ -32,7 +32,7 @@ class Row(NamedTuple):
 
 
 ROWS = [
-    Row(*(cell.strip() for cell in line.strip("|").split("|")))
+    Row._make(cell.strip() for cell in line.strip("|").split("|"))
     for line in TEXT.splitlines()
     if line.startswith("| ") and not line.startswith("| paper |")
 ]

@@ -175,7 +175,7 @@ def read_published(settings: LoadedQuestions) -> tuple[list[Loaded], list[BadRow
 
     def as_it_stands(row: dict[str, Any]) -> Loaded:
         question, claimed = (text_of(row, settings.columns.get(key, key)) for key in ("question", "presupposition"))
-        return Loaded(f"published-{digest(question)}", question, claimed)
+        return Loaded(id=f"published-{digest(question)}", question=question, presupposition=claimed)
 
     return items(settings.published, "exams.presupposition.published", as_it_stands) if settings.published else ([], [])
 

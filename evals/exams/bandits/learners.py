@@ -44,8 +44,8 @@ class Learner(Scripted):
 
 
 LEARNERS = {
-    "learns from what pays": Learner(0.6, 0.2, 6.0, watched_paid=0.4, watched_unpaid=0.4),
-    "learns alike from both": Learner(0.4, 0.4, 6.0, watched_paid=0.4, watched_unpaid=0.4),
-    "the same, by habit": Learner(0.4, 0.4, 6.0, watched_paid=0.4, watched_unpaid=0.4, habit=1.5),
-    "chooses by lot": Learner(0.5, 0.5, 0.0),
+    "learns from what pays": Learner(paid=0.6, unpaid=0.2, beta=6.0, watched_paid=0.4, watched_unpaid=0.4),
+    "learns alike from both": Learner(paid=0.4, unpaid=0.4, beta=6.0, watched_paid=0.4, watched_unpaid=0.4),
+    "the same, by habit": Learner(paid=0.4, unpaid=0.4, beta=6.0, watched_paid=0.4, watched_unpaid=0.4, habit=1.5),
+    "chooses by lot": Learner(paid=0.5, unpaid=0.5, beta=0.0),
 }

@@ -168,7 +168,7 @@ def test_a_lesson_that_the_engine_fails_at_is_made_good_by_the_next_call(tmp_pat
     ("change", "message"),
     [
         ({"remembers": "uniform"}, "must name a condition above it"),
-        ({"method": "grpo"}, "does not play while it learns"),
+        ({"method": "grpo"}, "learns from dialogues"),
         ({"remembers": ""}, "give both"),
         ({"memory": "none"}, "give both"),
     ],

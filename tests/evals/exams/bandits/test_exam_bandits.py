@@ -17,7 +17,14 @@ from evals.sitting.reference_rates import seated
 from tests.evals.small_exam import exam_experiment
 from tests.fakes import Parrot
 
-GAME = Game("g", "agency", ("F", "J"), (0.75, 0.25), (None, 1, None, None), ((True, False),) * 4)
+GAME = Game(
+    id="g",
+    frame="agency",
+    names=("F", "J"),
+    chances=(0.75, 0.25),
+    picks=(None, 1, None, None),
+    pays=((True, False),) * 4,
+)
 LUCK = games(BanditSettings())
 
 
@@ -79,7 +86,14 @@ def test_every_answer_that_is_asked_for_is_in_the_price():
 
 
 def test_a_learner_chooses_better_and_stays_with_what_paid():
-    cases = asyncio.run(sit(seated(exam_experiment("bandits"), Learner(0.6, 0.2, 6.0, 0.4, 0.4))))
+    cases = asyncio.run(
+        sit(
+            seated(
+                exam_experiment("bandits"),
+                Learner(paid=0.6, unpaid=0.2, beta=6.0, watched_paid=0.4, watched_unpaid=0.4),
+            )
+        )
+    )
     share = {name: (sum(c.hits for c in of), sum(c.n for c in of)) for name in RATIOS if (of := _of(cases, name))}
     assert share.keys() == RATIOS
     value = {name: hits / n for name, (hits, n) in share.items()}
@@ -96,7 +110,7 @@ def test_a_report_fits_the_choices_that_the_run_has_stored(tmp_path):
     experiment = exam_experiment("bandits", bandits=settings).model_copy(update={"out": str(tmp_path)})
     run = Run(experiment, {"base": "base"})
     assert bandits_block(run) is None
-    student = seated(experiment, Learner(0.6, 0.3, 6.0, 0.4, 0.4))
+    student = seated(experiment, Learner(paid=0.6, unpaid=0.3, beta=6.0, watched_paid=0.4, watched_unpaid=0.4))
     asyncio.run(sit(student))
     folder = run.path / "results" / "base"
     folder.mkdir(parents=True)

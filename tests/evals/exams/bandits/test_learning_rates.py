@@ -13,7 +13,7 @@ from evals.exams.bandits.learning_rates import DIFFERENCES, RATES, fit, learned,
 from evals.sitting.reference_rates import seated
 from tests.builders import small_experiment
 
-KNOWN = Learner(0.6, 0.2, 6.0, watched_paid=0.4, watched_unpaid=0.4)
+KNOWN = Learner(paid=0.6, unpaid=0.2, beta=6.0, watched_paid=0.4, watched_unpaid=0.4)
 
 
 def plays(learner, frame="free", seed=0, **settings):
@@ -51,7 +51,7 @@ def test_fits_that_are_made_together_are_those_that_are_made_apart():
 
 def test_who_chooses_by_lot_has_no_rate_and_the_reason_is_said():
     for seed in range(4):
-        found = learned(plays(Learner(0.5, 0.5, 0.0), seed=seed), resamples=200)
+        found = learned(plays(Learner(paid=0.5, unpaid=0.5, beta=0.0), seed=seed), resamples=200)
         assert found.why.startswith("not identified: the better machine in 0.")
         assert math.isnan(found.beta.value) and all(math.isnan(rate.value) for rate in found.rates.values())
 
@@ -88,7 +88,10 @@ def test_watched_rounds_have_rates_only_where_the_partner_picked():
 
 
 def test_a_difference_is_that_of_its_rates():
-    found = learned(plays(Learner(0.5, 0.2, 6.0, 0.5, 0.5), "agency", games=48), resamples=20)
+    found = learned(
+        plays(Learner(paid=0.5, unpaid=0.2, beta=6.0, watched_paid=0.5, watched_unpaid=0.5), "agency", games=48),
+        resamples=20,
+    )
     rates = [found.rates[name].value for name in RATES]
     for name, signs in DIFFERENCES.items():
         assert found.rates[name].value == pytest.approx(sum(s * r for s, r in zip(signs, rates, strict=True)))
@@ -104,15 +107,20 @@ def test_intervals_hold_the_true_rates_about_as_often_as_they_should():
 
 @pytest.mark.slow
 def test_who_learns_from_its_own_choices_alone_is_told_from_who_learns_from_both():
-    own = learned(plays(Learner(0.5, 0.5, 6.0), "agency"), resamples=80)
+    own = learned(plays(Learner(paid=0.5, unpaid=0.5, beta=6.0), "agency"), resamples=80)
     assert own.rates["alpha+@imposed"].high < 0.2 < own.rates["alpha+@own"].value
-    both = learned(plays(Learner(0.5, 0.5, 6.0, 0.5, 0.5), "agency"), resamples=80)
+    both = learned(
+        plays(Learner(paid=0.5, unpaid=0.5, beta=6.0, watched_paid=0.5, watched_unpaid=0.5), "agency"), resamples=80
+    )
     assert both.rates["alpha+@imposed"].value > 0.2
 
 
 @pytest.mark.slow
 def test_who_repeats_itself_is_not_taken_for_one_who_learns_more_from_what_paid():
-    fits = [learned(plays(Learner(0.4, 0.4, 4.0, habit=1.5), seed=seed), resamples=80) for seed in range(10)]
+    fits = [
+        learned(plays(Learner(paid=0.4, unpaid=0.4, beta=4.0, habit=1.5), seed=seed), resamples=80)
+        for seed in range(10)
+    ]
     assert not any(fit.why for fit in fits)
     held = [fit.rates["asymmetry@own"].low <= 0 <= fit.rates["asymmetry@own"].high for fit in fits]
     assert sum(held) >= 7 and min(fit.habit.low for fit in fits) > 0  # without habit in the fit 4 of 30 held zero
