@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from evals.report.rendering import SCHEME
 from evals.report.validity import REFUSED
 from pipeline.core.schema import Json
 
@@ -257,3 +258,11 @@ def svg(figure: Figure) -> str:
     text = re.sub("|".join(VARIABLES), lambda place: f"var(--{VARIABLES[place[0]]})", text)
     text = re.sub(r"font:([^;\"']*?)(\d+(?:\.\d+)?px)[^;\"]*", r"font: \2 system-ui, sans-serif", text)
     return re.sub(r'<svg [^>]*?viewBox="([^"]*)"[^>]*>', r'<svg viewBox="\1" role="img">', text[text.index("<svg") :])
+
+
+def svg_file(drawn: str) -> str:
+    """What `svg` has drawn as a file of its own, which brings the names and the colours that a page would have."""
+    begins = '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
+    colours = f"<style>{SCHEME.read_text(encoding='utf-8')}svg {{ background: var(--page) }}</style>"
+    opened, rest = drawn.split(">", 1)
+    return f"{opened.replace('<svg ', begins)}>{colours}{rest}\n"

@@ -17,9 +17,10 @@ from rich.table import Table
 
 from evals.exams.registry import catalog_of
 from evals.report.budgets.budget_points import Above, Point, points, ranked, tables_of
-from evals.report.figures import STYLE
+from evals.report.figures import STYLE, svg, svg_file
 from evals.stats.number_format import interval, number
 from pipeline.core.errors import MaieuticError
+from pipeline.core.files import write_whole
 from pipeline.runs.directory import experiment_of, require
 
 COLOURS = matplotlib.color_sequences["tab10"]
@@ -100,7 +101,7 @@ def main() -> None:
     Console(width=160).print(table(made, options.metric))
     print(*in_words(ranked(made, tables, total)), sep="\n")
     picture = options.run / "budget_curve.svg"
-    curve(made, options.metric).savefig(picture, format="svg", metadata={"Date": None})
+    write_whole(picture, svg_file(svg(curve(made, options.metric))))
     print(picture)
 
 

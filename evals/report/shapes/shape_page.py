@@ -13,6 +13,7 @@ import random
 from pathlib import Path
 from typing import Literal
 
+from evals.report.figures import svg_file
 from evals.report.rendering import environment
 from evals.report.shapes.shape_figure import KEY, LEFT, STANDS, marked, shape_figure
 from evals.report.shapes.shape_table import CONTROLS, MATCHED, WITHOUT_SELECTION
@@ -159,7 +160,7 @@ def main() -> None:
     except ConfigError as error:
         raise SystemExit(str(error)) from None
     write_whole(options.page, text)
-    write_whole(picture, shape_figure(_report(options.run)["shapes"]) + "\n")
+    write_whole(picture, svg_file(shape_figure(_report(options.run)["shapes"])))
     print(f"{options.page}\n{picture}")
 
 

@@ -1,12 +1,15 @@
 """The shape table on hand-made cases: what stands, what selection explains, and the page that says so."""
 
 import math
+import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 from evals.exams.registry import catalog_of
 from evals.metrics.case import Case
+from evals.report.figures import svg_file
 from evals.report.shapes.shape_figure import LEFT, STANDS, marked, shape_figure
 from evals.report.shapes.shape_page import tries
 from evals.report.shapes.shape_table import control_of, shapes_block
@@ -121,6 +124,12 @@ def test_a_cell_that_a_shuffled_student_has_as_well_falls():
 def test_the_figure_has_every_row_and_every_number():
     text = shape_figure(clean(block(facts=0.5)))
     assert all(word in text for word in ("facts", "solo", "+0.25*", "asks")) and shape_figure(None) == ""
+
+
+def test_the_figure_as_a_file_is_a_document_that_knows_its_colours():
+    drawn = svg_file(shape_figure(clean(block(facts=0.5))))
+    assert ElementTree.fromstring(drawn).tag == "{http://www.w3.org/2000/svg}svg"
+    assert set(re.findall(r"var\((--[\w-]+)\)", drawn)) <= set(re.findall(r"(--[\w-]+):", drawn))
 
 
 def test_the_shipped_config_has_all_shapes_their_controls_and_named_contrasts():
