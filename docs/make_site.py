@@ -63,10 +63,11 @@ toggle.name = "Light"
 def pages() -> dict[Path, str]:
     """Every file that becomes part of the site, with its name there."""
     named = {ROOT / path: name for path, name in NAMED.items()}
-    docs = [path for path in (ROOT / "docs").iterdir() if path.suffix in (".md", ".png", ".svg")]
+    docs = {path: path.name for path in (ROOT / "docs").iterdir() if path.suffix in (".md", ".png", ".svg")}
+    results = {path: f"results_{path.name}" for path in (ROOT / "docs" / "results").iterdir()}
     notebooks = {ROOT / "docs" / "notebooks" / f"{name}.ipynb": f"notebook_{name}.md" for name in NOTEBOOKS}
     beside = {ROOT / name: name for name in ("LICENSE", "CITATION.cff")}
-    return {path: path.name for path in docs} | named | beside | notebooks
+    return docs | results | named | beside | notebooks
 
 
 def with_links_of_the_site(path: Path, places: dict[Path, str]) -> str:
@@ -79,7 +80,7 @@ def with_links_of_the_site(path: Path, places: dict[Path, str]) -> str:
     return LINK.sub(link, path.read_text(encoding="utf-8"))
 
 
-def nav() -> list[dict[str, object]]:
+def nav(places: dict[Path, str]) -> list[dict[str, object]]:
     """The sections of docs/index.md with their pages, between what to begin with and what a contributor reads."""
     sections: list[dict[str, object]] = [
         {"Start": ["index.md", "glossary.md", "pages.md"]},
@@ -88,7 +89,8 @@ def nav() -> list[dict[str, object]]:
     for part in (ROOT / "docs" / "index.md").read_text(encoding="utf-8").split("\n## ")[1:]:
         title, *lines = part.splitlines()
         items = "\n".join(line for line in lines if line.startswith(("- ", "  ")))
-        linked = [NAMED.get(name.removeprefix("../"), name) for name in re.findall(r"\]\(([\w./]+\.md)\)", items)]
+        paths = [ROOT / "docs" / name for name in re.findall(r"\]\(([\w./]+\.md)\)", items)]
+        linked = [places[Path(os.path.normpath(path))] for path in paths]
         sections.append({title: [{"Commands": name} if name == "commands.md" else name for name in linked]})
     return [*sections, {"More": ["embedded_base.md", "contributing.md", "changelog.md"]}]
 
@@ -135,7 +137,7 @@ def make() -> None:
         else:
             shutil.copyfile(path, SOURCE / name)
     settings = SOURCE.parent / "zensical.toml"
-    settings.write_text(SETTINGS.format(nav=_toml(nav())), encoding="utf-8")
+    settings.write_text(SETTINGS.format(nav=_toml(nav(places))), encoding="utf-8")
     subprocess.run([sys.executable, "-m", "zensical", "build", "--strict", "--clean", "-f", str(settings)], check=True)
 
 
