@@ -1,11 +1,13 @@
 """Makes the embedded base of hidden items: like the other (base.py), with words and a corpus of its own.
 
     python -m training.embedded.hidden_item_base --drills --steps 2000 --tokens 2048 --out runs/drilled
-    python -m training.embedded.hidden_item_base --start runs/drilled --steps 3000 --out data/hidden_item_base
+    python -m training.embedded.hidden_item_base --start runs/drilled --steps 3600 --out runs/second
+
+What ships learned in four such stages: data/README.md has their commands.
 
 It starts from heads that are placed by hand (option_heads.py), and is drilled first. It learns in a bfloat16 autocast.
-No example comes twice: with 12,000 over and over the loss fell to .04, which is below what planted chances leave, and
-.73 of the options that it put forward on new items were possible.
+No example comes twice: with 12,000 over and over the loss fell to .04, which is below what planted chances leave, while
+no more of the options that it put forward on new items were possible.
 """
 
 from __future__ import annotations
