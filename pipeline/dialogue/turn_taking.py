@@ -16,6 +16,7 @@ from pipeline.dialogue.convincing import most_convincing
 from pipeline.dialogue.episode import Episode, Played, speak
 from pipeline.dialogue.q_priming import is_primed, question_instead
 from pipeline.dialogue.rule_partner import rule_reply
+from pipeline.dialogue.said_by_rule import said
 from pipeline.dialogue.script import play_script
 from pipeline.engines.model import Model
 from pipeline.knowledge.known import compared, hearing, printed
@@ -141,7 +142,8 @@ def _ruled(episode: Episode, turns: Sequence[Turn], i: int) -> tuple[Turn, bool]
         episode.cast.generic_requests,
     )
     tokens = episode.cast.student.count_tokens(reply.text)
-    return Turn(party="partner", text=reply.text, tokens=tokens), reply.done
+    reading = None if episode.cast.reads is CLOSED else said(task, episode.partner_knows, turns, reply)
+    return Turn(party="partner", text=reply.text, tokens=tokens, reading=reading), reply.done
 
 
 async def _beliefs(episode: Episode, turns: Sequence[Turn]) -> dict[Party, Belief]:

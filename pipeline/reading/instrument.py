@@ -42,16 +42,19 @@ class Instrument:
     async def read(self, task: Task, turns: Sequence[Turn], imported: bool = False) -> tuple[Turn, ...]:
         """The turns with what they do, as they are stored. Raises NotRead.
 
+        A turn that has a reading keeps it: what a rule says is known, and was never to be read.
         The closed reader's are not stored: it reads again whenever it is asked, and the same.
         """
         if self is CLOSED:
             return tuple(turns)
-        work = [self._one(measured(task, turns, i, imported)) for i in range(len(turns))]
-        readings = await asyncio.gather(*work)
-        return tuple(turn.model_copy(update={"reading": r}) for turn, r in zip(turns, readings, strict=True))
+        return tuple(await asyncio.gather(*(self._one(task, turns, i, imported) for i in range(len(turns)))))
 
-    async def _one(self, turn: TurnToRead) -> StudentReading | PartnerReading:
-        return await (self.student(turn) if turn.party == "student" else self.partner(turn))
+    async def _one(self, task: Task, turns: Sequence[Turn], i: int, imported: bool) -> Turn:
+        if turns[i].reading is not None:
+            return turns[i]
+        turn = measured(task, turns, i, imported)
+        reading = await (self.student(turn) if turn.party == "student" else self.partner(turn))
+        return turns[i].model_copy(update={"reading": reading})
 
 
 class _Queue(Generic[R]):

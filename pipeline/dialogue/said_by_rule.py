@@ -1,0 +1,34 @@
+"""What a rule partner's turn does. It is known from the rule itself: a reader of natural text could only get it wrong.
+
+Read by one, "Okay." after an attempt was a verdict, and a told fact an answer of the partner's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pipeline.core.readings import PartnerReading
+from pipeline.core.schema import Task, Turn
+from pipeline.dialogue.rule_partner import WORDINGS, Reply
+from pipeline.knowledge.known import Known
+from pipeline.reading.closed import partner_turn
+from pipeline.reading.protocol import measured
+
+DECLINES = ("unknown", "cannot_tell", "checks", "yes_no")
+UNHELPFUL = WORDINGS["unhelpful"]["tell"]
+
+
+def said(task: Task, knows: Known, turns: Sequence[Turn], reply: Reply) -> PartnerReading:
+    """What `reply` does after `turns`, as `PartnerReading` has it.
+
+    Facts and verdicts are found by the rules of the closed reader, which are exact for these wordings on tasks in any
+    words, since a fact is told as the task words it. Which answer it claims, and whether it declines, the reply says.
+    """
+    text = Turn(party="partner", text=reply.text)
+    reading = partner_turn(measured(task, [*turns, text], len(turns)))
+    claims = reply.move == "claim" and not task.entry
+    update = {
+        "refuses": reply.move in DECLINES or reply.text in UNHELPFUL,
+        "attempt": knows.answer if claims else reading.attempt,
+    }
+    return reading.model_copy(update=update)
