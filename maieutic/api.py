@@ -116,7 +116,7 @@ def train(experiment: maieutic.Experiment) -> Path:
 @_in_a_notebook_too
 def examine(experiment: maieutic.Experiment) -> Path:
     """Have the untrained base and every trained student sit the exams. Returns the folder of the results."""
-    from evals.examining.examine import examine_all
+    from evals.examining.students import examine_all
     from maieutic.workflow import claimed, warm_up
 
     with claimed(experiment):
@@ -144,7 +144,7 @@ def compare(run: str | Path, *others: str | Path) -> Report:
 @_in_a_notebook_too
 def run(experiment: maieutic.Experiment) -> Report:
     """Do all of it: build, train, examine, compare, round by round. The same call again resumes."""
-    from evals.examining.examine import examine_all
+    from evals.examining.students import examine_all
     from maieutic.workflow import claimed, followed_stages, make_rounds, warm_up, write_report
 
     with claimed(experiment), followed_stages(experiment):

@@ -17,7 +17,7 @@ from importlib import import_module
 
 IMPORTED = (
     "maieutic.cli", "maieutic.api", "maieutic.workflow", "maieutic.show_preview", "pipeline.tasks.embedded",
-    "pipeline.building.rounds", "training.train_round", "evals.audit.audit", "evals.examining.examine",
+    "pipeline.building.rounds", "training.train_round", "evals.audit.audit", "evals.examining.students",
     "evals.report.report_page", "evals.report.summary",
 )  # fmt: skip
 

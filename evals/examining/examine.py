@@ -7,39 +7,23 @@ from __future__ import annotations
 
 import json
 import math
-import time
-from collections.abc import Callable
 from contextlib import nullcontext
-from functools import cache, partial
 from pathlib import Path
 
-from evals.examining.answers_asked import most_answers
-from evals.examining.references import make_references, references_table
 from evals.exams.registry import catalog_of, exams_of, included
 from evals.metrics.case import Case
 from evals.sitting.exam import sits
-from evals.sitting.examined_run import Run
 from evals.sitting.scaffold import Questioned, scaffolded
 from evals.sitting.sitting import Sitting, counted
 from evals.stats.intervals import estimate, tabulate
 from pipeline.core.files import write_rows
 from pipeline.core.plugins import failing_as, is_address
 from pipeline.core.schema import Task
-from pipeline.dialogue.casting import Casting
 from pipeline.engines.model import EngineDown, Model
 from pipeline.engines.weights import weights_id
-from pipeline.experiment.assignment import exam_tasks
-from pipeline.experiment.cell import Cell, cells
+from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
-from pipeline.experiment.fields import BEFORE_WARMUP
 from pipeline.experiment.instruments import OpenJudge, open_acts_labeller, open_instruments
-from pipeline.runs.directory import newest_adapter
-from pipeline.runs.progress import console, say, seconds, stage
-from pipeline.runs.usage import Metered
-from pipeline.sandbox.checks import can_run
-from training.tracking import SampleDialogue, log_exams
-
-SAMPLES = 3  # dialogues with each exam partner that a tracker is shown
 
 
 def results_path(cell: Cell) -> Path:
@@ -131,64 +115,6 @@ def unasked(experiment: Experiment, tasks: list[Task]) -> list[str]:
     return [exam.name for exam in sat if not (exam.answers(experiment, tasks) or (exam.episodes and tasks))]
 
 
-async def examine_all(experiment: Experiment) -> None:
-    """Every exam for the base and for every trained student, in the last round's state."""
-    can_run(experiment.has_code)
-    tasks = cache(partial(_tasks_said, experiment))
-    if references := await make_references(experiment):
-        console.print(references_table(references))
-    if experiment.student.warmup:
-        await _examine_all_of(experiment.without_warmup(), [BEFORE_WARMUP], tasks)
-    await _examine_all_of(experiment, ["base", *experiment.conditions], tasks)
-    names = {name: name for name in ("base", *experiment.conditions)}
-    for exam in exams_of(experiment):
-        if exam.tables is not None and (tables := exam.tables(Run(experiment, names))):
-            console.print(*tables, sep="\n")
-
-
-def _tasks_said(experiment: Experiment) -> tuple[list[Task], list[Task]]:
-    """`exam_tasks`, with a word on the exams that these are not for."""
-    tasks, first_turn_tasks = exam_tasks(experiment)
-    _say_unasked(experiment, tasks)
-    return tasks, first_turn_tasks
-
-
-async def _examine_all_of(
-    experiment: Experiment, condition_names: list[str], tasks: Callable[[], tuple[list[Task], list[Task]]]
-) -> None:
-    """Every exam for each of these that is there, and has not sat it; `tasks` is asked where somebody has not."""
-    casting, untrained = Casting(experiment, newest_adapter), (BEFORE_WARMUP, "base")
-    students = [name for name in condition_names if name not in untrained]
-    casting.announce(cells(experiment, students, experiment.rounds - 1))
-    for cell in cells(experiment, condition_names, experiment.rounds - 1):
-        adapter = None if cell.condition_name in untrained else newest_adapter(cell)
-        if adapter is None and cell.condition_name not in untrained:
-            say(f"{cell.label('examine')}: there is no adapter, left out")
-        elif is_done(cell, adapter):
-            say(f"{cell.label('examine')}: there already")
-        else:
-            await _examine_student(cell, casting, adapter, *tasks())
-
-
-async def _examine_student(
-    cell: Cell, casting: Casting, adapter: Path | None, tasks: list[Task], first_turn_tasks: list[Task]
-) -> None:
-    """Open it, examine it, and say how long that took."""
-    experiment, label, began = cell.experiment, cell.label("examine"), time.monotonic()
-    base = casting.open("student")
-    with stage(label, most_answers(experiment, tasks, len(first_turn_tasks))) as progress:
-        student = Metered(casting.open("student", adapter), lambda _: progress())
-        try:
-            await examine(cell, adapter, student, base, tasks, first_turn_tasks, partial(casting.open, "judge"))
-        finally:
-            cached = casting.meter.store(experiment.run, "examine", cell)
-    say(f"{label}: {progress.done} answers, {seconds(time.monotonic() - began)}{cached}")
-    if experiment.training.report_to != "none":
-        log_exams(cell, figures_of(cell), _samples(cell))
-    if not is_done(cell, adapter):
-        say("  The engine failed at some scenarios; the same command examines this student again.")
-
-
 def figures_of(cell: Cell) -> dict[str, float]:
     """The values of all metrics, composite ones too, that a student's cases give; not of greedy answers."""
     lines = results_path(cell).read_text(encoding="utf-8").splitlines()
@@ -197,24 +123,3 @@ def figures_of(cell: Cell) -> dict[str, float]:
     named = metrics.offered({metric for metric, greedy in tables if not greedy})
     values = {name: estimate(tables, metrics.signed_sum(name)).value for name in named}
     return {name: value for name, value in values.items() if not math.isnan(value)}
-
-
-def _samples(cell: Cell) -> list[SampleDialogue]:
-    """The first of a student's episodes with each exam partner; none where it played none."""
-    file, shown = results_path(cell).with_suffix(".episodes.jsonl"), dict[str, list[SampleDialogue]]()
-    with file.open(encoding="utf-8") as lines:
-        for row in map(json.loads, lines):
-            of_arm = shown.setdefault(row["arm"], [])
-            if len(of_arm) < SAMPLES and row["task"] not in [one.task for one in of_arm]:
-                of_arm.append(SampleDialogue(row["arm"], row["task"], row["turns"]))
-    return [one for of_arm in shown.values() for one in of_arm]
-
-
-def _say_unasked(experiment: Experiment, tasks: list[Task]) -> None:
-    where = {exam.name: exam.sit.__module__ for exam in exams_of(experiment)}
-    for name in unasked(experiment, tasks):
-        counts = ", ".join(f"{kind}: {n}" for kind, n in experiment.tasks.exam.items())
-        say(
-            f"exams.include: {name} has nothing to ask about, and is left out. tasks.exam is {{{counts}}} of source "
-            f"{experiment.tasks.source}; {where[name]} says which tasks, or which file, it reads."
-        )

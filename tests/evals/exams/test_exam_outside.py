@@ -11,7 +11,7 @@ from rich.console import Console
 
 from evals.examining.answers_asked import most_answers
 from evals.examining.exam_checks import check_exams, measured
-from evals.examining.examine import examine_all
+from evals.examining.students import examine_all
 from evals.report.planning.power import plan
 from evals.report.report_page import write
 from evals.report.summary import summarize

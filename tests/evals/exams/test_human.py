@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from evals.examining.exam_checks import measured
-from evals.examining.examine import examine, examine_all
+from evals.examining.examine import examine
+from evals.examining.students import examine_all
 from evals.exams.human.beside_people import AGAIN, THEMSELVES, beside_people, people_tables
 from evals.exams.human.human import UNSEEN, asked_for, reads
 from evals.exams.human.kappa import compare, gaps, kappas, shuffled

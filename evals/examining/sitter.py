@@ -1,0 +1,47 @@
+"""One student sits all exams."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import NamedTuple
+
+from evals.examining.answers_asked import most_answers
+from evals.examining.examine import examine
+from pipeline.core.schema import Task
+from pipeline.dialogue.casting import Casting
+from pipeline.experiment.cell import Cell
+from pipeline.experiment.fields import BEFORE_WARMUP
+from pipeline.experiment.roles import RoleName
+from pipeline.runs.directory import newest_adapter
+from pipeline.runs.usage import Metered, Tally
+
+UNTRAINED = (BEFORE_WARMUP, "base")
+Tasks = tuple[list[Task], list[Task]]  # of whole exams, and those that are asked for a first turn alone
+
+
+class Sat(NamedTuple):
+    """What sitting the exams took."""
+
+    answers: int  # the student's
+    seconds: float
+    asked: dict[RoleName, Tally]  # of all models
+
+
+def adapter_of(cell: Cell) -> Path | None:
+    """With which it sits; None for who was not trained, and for who is not there."""
+    return None if cell.condition_name in UNTRAINED else newest_adapter(cell)
+
+
+async def sit(cell: Cell, casting: Casting, tasks: Tasks, progress: Callable[[int, int], None]) -> Sat:
+    """`examine` for the student of a cell, opened. `progress` is told of each answer. What was asked until an error
+    came is in the casting's meter."""
+    began, answered = time.monotonic(), count(1)
+    total = most_answers(cell.experiment, tasks[0], len(tasks[1]))
+    base, adapter = casting.open("student"), adapter_of(cell)
+    student = Metered(casting.open("student", adapter), lambda _: progress(next(answered), total))
+    await examine(cell, adapter, student, base, *tasks, partial(casting.open, "judge"))
+    return Sat(next(answered) - 1, time.monotonic() - began, casting.meter.take())

@@ -1,0 +1,66 @@
+"""A process that does one kind of work for another one, one cell after the other (pipeline/runs/processes.py).
+
+It reads pickled cells, and answers each with pickled steps (how much is done, of how much), then with what came of it,
+or with the error that stopped it. Where the other process ends, so does this one.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import IO, Any, NamedTuple
+
+from pipeline.core.errors import MaieuticError
+from pipeline.experiment.cell import Cell
+
+Told = Callable[[str], AbstractContextManager[Callable[[int, int], None]]]  # as pipeline.runs.progress.stage
+Work = Callable[[Cell, Told], Any]
+
+
+class Step(NamedTuple):
+    """How far the work on a cell is."""
+
+    done: int
+    total: int
+
+
+def work_for_another(work: Work) -> None:
+    """Until nothing more is asked. What comes of the work has to be possible to pickle."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started this ends it
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what libraries print is no answer
+    _serve(work, sys.stdin.buffer, answers)
+
+
+def _serve(work: Work, asked: IO[bytes], answers: IO[bytes]) -> None:
+    def answer(what: object) -> None:
+        pickle.dump(what, answers)
+        answers.flush()
+
+    @contextmanager
+    def told(_label: str) -> Iterator[Callable[[int, int], None]]:
+        yield lambda done, total: answer(Step(done, total))
+
+    while True:
+        try:
+            cell = pickle.load(asked)
+        except EOFError:
+            return
+        try:
+            answer(work(cell, told))
+        except MaieuticError as error:
+            answer(error)
+
+
+def _end_with(parent: int) -> None:
+    """What nobody waits for any more would be written beside what the next call makes."""
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(1)
