@@ -14,7 +14,7 @@ from pipeline.knowledge.known import Known
 from pipeline.reading.closed import partner_turn
 from pipeline.reading.protocol import measured
 
-DECLINES = ("unknown", "cannot_tell", "checks", "yes_no")
+DECLINES = ("checks", "yes_no")  # who does not know declines nothing (the guide in docs/reading.md)
 UNHELPFUL = WORDINGS["unhelpful"]["tell"]
 
 

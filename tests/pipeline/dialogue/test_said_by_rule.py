@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from pipeline.core.readings import PartnerReading, StudentReading
 from pipeline.core.schema import Task, Turn
 from pipeline.dialogue.episode import Cast, Episode
-from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.dialogue.turn_taking import play
 from pipeline.experiment.settings import DialogueSettings
 from pipeline.judging.violations import violations
@@ -95,8 +94,10 @@ def test_an_answer_in_words_is_the_partners_own_where_it_claims_it(wording):
     assert isinstance(turn.reading, PartnerReading) and turn.reading.attempt == task.wrong_answer
 
 
-@pytest.mark.parametrize("wording", [*WORDINGS])
-def test_who_does_not_know_refuses(wording):
+@pytest.mark.parametrize(("partition", "wording", "refuses"), [
+    ("symmetric", "unhelpful", True), ("symmetric", "train", False), ("verifier", "train", True)
+])  # fmt: skip
+def test_who_will_not_say_refuses_and_who_does_not_know_does_not(partition, wording, refuses):
     task = make_task(1, "underspecified")
-    _, turn = answered("symmetric", task.missing[0].ask, wording)
-    assert isinstance(turn.reading, PartnerReading) and turn.reading.refuses
+    _, turn = answered(partition, task.missing[0].ask, wording)
+    assert isinstance(turn.reading, PartnerReading) and turn.reading.refuses is refuses
