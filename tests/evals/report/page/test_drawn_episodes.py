@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from evals.examining.students import examine_all
-from evals.report.drawn_episodes import drawn, page
+from evals.report.page.drawn_episodes import drawn, page
 from pipeline.core.errors import RunError
 from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.experiment import Experiment, dump

@@ -1,6 +1,6 @@
 """Exam dialogues of a run, drawn by lot: as many of each of some conditions, to be read by people.
 
-python -m evals.report.drawn_episodes runs/lookup_smollm2 docs/results/lookup_dialogues.md --of base --of facts
+python -m evals.report.page.drawn_episodes runs/lookup_smollm2 docs/results/lookup_dialogues.md --of base --of facts
 """
 
 from __future__ import annotations
