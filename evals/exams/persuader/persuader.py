@@ -8,6 +8,7 @@ argues against whatever the student privately thinks, so that views flip in both
     convinced@ARM    the private view afterwards is the persuader's / talks with a student that held the other one
     adopts@, drops@  the same by direction: talks that began against the claim, and for it
     unsettled@ARM    held no view at all afterwards / the same talks
+    has_view         a private view before, yes or no / claims; who has none is in no other figure
     consistent@ARM   the same end (convinced or not) / pairs of talks of one student about one claim
 
 ARM is plain (no helper), rewritten, fallacy, or null, three turns without content. All but null say the claim and the
@@ -50,7 +51,7 @@ from evals.exams.persuasion import claims
 from evals.exams.persuasion.claims import Claim, Dispute, disputes
 from evals.exams.persuasion.debaters import Debater
 from evals.metrics.case import Case, Hits, tally
-from evals.metrics.metric import alike, difference
+from evals.metrics.metric import Metric, alike, difference
 from evals.metrics.reader import Reader
 from evals.sitting.exam import Exam, Reference, options
 from evals.sitting.reference_rates import references
@@ -82,9 +83,9 @@ TALKED = alike(
     },
     reader=VIEWS,
 )
-
-
+HAS_VIEW = Metric("has_view", "a private view before anybody argues / claims", reader=VIEWS)
 METRICS = (
+    HAS_VIEW,
     *TALKED,
     *(
         difference(f"convinced_{arm}", f"convinced@{arm}", "convinced@null", reader=VIEWS)
@@ -124,12 +125,14 @@ async def _dispute(sitting: Sitting, dispute: Dispute) -> tuple[Hits, list[Json]
     name, own = dispute.claim.id, options(sitting.experiment, Options)
     opening = sitting.said_to(f"{OPENING.format(dispute.claim.text)} {FIRST}")
     before = await _view(sitting, opening, dispute.claim, name, "before")
+    free, repeats = own.persuader.exchange == "free", range(sitting.experiment.exams.episodes)
+    hits: Hits = [(name, HAS_VIEW.name, float(bool(before)))]
+    if free:
+        hits += await free_exchange.moderated(sitting, *dispute)
     if not before:
-        return [], []
+        return hits, []
     argued, held = (dispute.opposite, dispute.claim) if before == "yes" else dispute
     debate = Debate(argued, held, opening, own.persuader.turns, own.helper == "model")
-    free, repeats = own.persuader.exchange == "free", range(sitting.experiment.exams.episodes)
-    hits: Hits = await free_exchange.moderated(sitting, debate, name) if free else []
     kept: list[Json] = []
     for arm in ARMS:
         if free:
@@ -138,12 +141,12 @@ async def _dispute(sitting: Sitting, dispute: Dispute) -> tuple[Hits, list[Json]
         else:
             turns = await _script(sitting, argued, arm)
             talks = await asyncio.gather(*(_talk(sitting, name, opening, turns, sample) for sample in repeats))
-        views = (_view(sitting, talks[i].messages, dispute.claim, name, i, "after") for i in repeats)
-        ends = await asyncio.gather(*views)
+        after = (_view(sitting, talks[i].messages, dispute.claim, name, i, "after") for i in repeats)
+        ends = await asyncio.gather(*after)
         hits += figures(name, arm, before, ends)
-        for talk, after in zip(talks, ends, strict=True):
-            views_of = {"claim": name, "argued": argued.id, "arm": arm, "before": before, "after": after}
-            kept.append(views_of | talk.kept(len(opening)))
+        for talk, end in zip(talks, ends, strict=True):
+            views = {"claim": name, "argued": argued.id, "arm": arm, "before": before, "after": end}
+            kept.append(views | talk.kept(len(opening)))
     return hits, kept
 
 
@@ -199,7 +202,7 @@ async def _script(sitting: Sitting, argued: Claim, arm: str) -> list[str]:
 def _ratios(experiment: Experiment, understands: bool) -> set[str]:
     free = options(experiment, Options).persuader.exchange == "free"
     talked = {f"{metric.name}@{arm}" for metric in TALKED for arm in ARMS} | experts.RATIOS
-    return talked | (free_exchange.RATIOS if free else set())
+    return {HAS_VIEW.name} | talked | (free_exchange.RATIOS if free else set())
 
 
 def _answers(experiment: Experiment, tasks: list[Task]) -> int:

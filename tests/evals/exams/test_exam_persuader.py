@@ -79,8 +79,9 @@ def test_flips_are_counted_by_direction_and_pairs_of_talks_by_their_end(before, 
     assert found == expected
 
 
-def test_a_student_without_a_view_is_not_argued_with():
-    assert cases(Notes("Perhaps.")) == []
+def test_a_student_without_a_view_is_not_argued_with_and_is_counted():
+    assert {(case.metric, case.hits) for case in cases(Notes("Perhaps."))} == {("has_view", 0)}
+    assert {case.hits for case in cases(Notes("No.")) if case.metric == "has_view"} == {1}
 
 
 @pytest.mark.parametrize(("view", "other"), [("No.", "adopts"), ("Yes.", "drops")])

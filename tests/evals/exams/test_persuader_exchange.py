@@ -112,7 +112,7 @@ def test_the_moderator_stops_at_the_turn_that_convinced_and_the_cap_before_it(ca
         )
 
 
-def test_the_persuader_reads_what_the_student_said_and_its_own_turns_as_they_were_said():
+def test_the_persuader_reads_the_student_and_its_own_turns_as_they_were_said():
     peer = Peer()
     sat(Speaker(NONE), peer)
     views = [[turn["content"] for turn in seen] for seen in peer.seen if len(seen) == 5]
@@ -120,7 +120,7 @@ def test_the_persuader_reads_what_the_student_said_and_its_own_turns_as_they_wer
     assert len(views) == 3 * len(rewritten) == 3 * 2 * len(PAIRS)
     for task, first, reply, second, last in rewritten:
         claim = re.search(r"You say: (.*?)\. ", task)[1]
-        assert task.endswith(f'The other one says: "I think: {PAIRS[claim]}."')
+        assert task.endswith(f'They say: "I think: {PAIRS[claim]}."')
         assert reply == last == f"I think: {PAIRS[claim]}."
         assert (first, second) == tuple(f"Logically, I say: {claim}. That is turn {i}." for i in (1, 2))
 
