@@ -8,8 +8,8 @@ content, and are moderated like the others. Up to exams.persuader.turns turns of
 
 As the moderator it reads the student's reply to each of them, and the turn before, and is asked of both claims whether
 the student now says so. A student is convinced in public where it says the persuader's, and not its own. The labeller
-of acts is no such moderator: people's `agree` is found with an F1 of .08 to .47 (docs/labels.md), and says of no claim
-that it is held.
+of acts is no such moderator: by rule it finds people's `agree` with an F1 of .08 (MRDA) and .47 (SwDA, docs/labels.md),
+and says of no claim that it is held.
 
     concedes@ARM           the moderator stopped it: convinced in public / talks
     persuader_turns@ARM    the persuader's turns until then, or up to the cap / talks
@@ -19,8 +19,8 @@ that it is held.
 **Competence**: moderator_right, of two replies of known stance for each claim those that it reads so: .5 by chance, and
 for who always says yes, or no. on_claim@ARM: the persuader's turns that share a content word with the claim, a low bar.
 
-Not as in the paper: its persuader does not meet a null, its moderator also stops talks that left the topic, and what it
-calls convinced is public alone.
+Not as in the paper: it has no null, its moderators also stop talks that leave the topic, and what it calls convinced is
+public alone.
 """
 
 from __future__ import annotations
