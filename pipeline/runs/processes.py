@@ -20,6 +20,7 @@ import psutil
 import torch
 
 from pipeline.core.errors import MaieuticError, RunError
+from pipeline.engines.decoding.freed_memory import give_back
 from pipeline.experiment.cell import Cell
 from pipeline.runs.progress import stage
 from pipeline.runs.worker import Step
@@ -31,6 +32,7 @@ def room_for(count: int, needed: float) -> int:
     """How many of `count` pieces of work fit at a time: by cores, and by the bytes `needed` for each; 1 on a GPU."""
     if torch.accelerator.is_available() or int(os.environ.get("WORLD_SIZE", "1")) > 1:
         return 1
+    give_back()
     return max(1, min(count, torch.get_num_threads(), int(psutil.virtual_memory().available / needed)))
 
 
