@@ -166,7 +166,12 @@ def _names(sentence: str, choice: Choice) -> list[str]:
 
 
 def _stands(words: str, text: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(words)}(?!\w)", text, re.I) is not None
+    return _as_words(words).search(text) is not None
+
+
+@lru_cache(4096)  # re keeps 512 patterns, and a world has more words than that
+def _as_words(words: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w){re.escape(words)}(?!\w)", re.I)
 
 
 def _facts_of(words: frozenset[str], turn: TurnToRead) -> frozenset[str]:

@@ -68,6 +68,7 @@ class _Value(NamedTuple):
     kind: Literal["", "%", "$", "¢"] = ""
 
 
+@lru_cache(maxsize=1 << 12)  # every turn that is read asks it of its task's answer
 def number(text: str) -> float | None:
     """The number that a text is, its unit aside, or None. "50%" is 50, "1/2" is 0.5, "twelve pens" is 12."""
     value = _value(_plain(text))
