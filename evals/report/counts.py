@@ -132,9 +132,31 @@ class Pooled(NamedTuple):
     branches_wanted: int  # of turn values
 
 
-def count(experiment: Experiment, condition_name: str) -> tuple[Json, Wordings, list[str]]:
-    """Counts, budgets, leak and luck rates and the predicted ask rate; the tasks met; what does not reconcile."""
-    condition, pool = experiment.conditions[condition_name], _pooled(experiment, condition_name)
+class Counted(NamedTuple):
+    """A condition's part of the summary, the tasks that it met, and what does not reconcile, in words."""
+
+    entry: Json
+    tasks: Wordings
+    problems: list[str]
+
+
+def count_all(experiment: Experiment) -> Iterator[tuple[str, Counted]]:
+    """`count` of each condition. Those that learn from one pool come together, and it is read once."""
+    learners: dict[str, list[str]] = {}
+    for name, condition in experiment.conditions.items():
+        learners.setdefault(condition.learns_from or name, []).append(name)
+    for names in learners.values():
+        pool = _pooled(experiment, names[0])
+        yield from ((name, _count(experiment, name, pool)) for name in names)
+
+
+def count(experiment: Experiment, condition_name: str) -> Counted:
+    """Counts, budgets, leak and luck rates and the predicted ask rate of one condition."""
+    return _count(experiment, condition_name, _pooled(experiment, condition_name))
+
+
+def _count(experiment: Experiment, condition_name: str, pool: Pooled) -> Counted:
+    condition = experiment.conditions[condition_name]
     files = _files(experiment, condition_name, pool)
     dialogues = Spool(d._replace(kept=d.record.id in files.kept) for d in pool.dialogues)
     failed = [failure.task_id for failure in files.failures if failure.kind != "bad_task"]
@@ -162,7 +184,7 @@ def count(experiment: Experiment, condition_name: str) -> tuple[Json, Wordings, 
         "condition": condition.model_dump(mode="json"),
     }
     problems = [] if condition.learns_from else reconcile(experiment, condition_name, counts, dialogues, files.failures)
-    return entry, pool.tasks, [*problems, *_unlike(experiment, condition_name, files, pool, dialogues)]
+    return Counted(entry, pool.tasks, problems + _unlike(experiment, condition_name, files, pool, dialogues))
 
 
 def _heard(dialogues: Iterable[Seen], hears: bool) -> Iterator[Seen]:

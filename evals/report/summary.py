@@ -24,7 +24,7 @@ from evals.exams.private.mention_curves import mentions
 from evals.exams.registry import catalog_of
 from evals.metrics.catalog import Catalog
 from evals.report.comparisons import contrasts_between, named_contrasts
-from evals.report.counts import count
+from evals.report.counts import count_all
 from evals.report.methods import agreement, beside, cost, differ
 from evals.report.readers_used import marked, reader_use, unread
 from evals.report.shapes.shape_table import shapes_block
@@ -107,15 +107,19 @@ def summarize(runs: list[Path]) -> Summary:
 
 def _read(opened: list[Run], metrics: Catalog) -> Conditions:
     tables = {shown: results(run.path / "results" / name) for run in opened for name, shown in run.names.items()}
-    entries: dict[str, Json] = {}
+    entries = {shown: _examined(of_condition, metrics) for shown, of_condition in tables.items()}
     wordings = Wordings()
     problems: list[str] = []
     for run in opened:
-        for name, shown in run.names.items():
-            entries[shown], met, wrong = _condition(run, name, tables[shown], metrics)
+        wrong: dict[str, list[str]] = {}
+        for name, counted in count_all(run.experiment):
+            entry = entries[run.names[name]]
+            entry |= counted.entry | _valued(run, name)
+            entry["predicted"]["observed"] = entry["metrics"].get(ASK_NEEDED.name)
+            wrong[name] = counted.problems
             if run is opened[0]:
-                wordings.update(met)
-            problems += [f"{shown}: {line}" for line in wrong]
+                wordings.update(counted.tasks)
+        problems += [f"{run.names[name]}: {line}" for name in run.experiment.conditions for line in wrong[name]]
         if any((run.path / "shards").glob("*-of-*")):
             problems.append(f"{run.path} has shards that are not taken in; `maieutic build` with its config does that")
     return Conditions(tables, entries, wordings, problems)
@@ -204,23 +208,23 @@ def _names(path: Path, experiment: Experiment) -> list[str]:
     return [*(["base"] if (path / "results" / "base").is_dir() else []), *experiment.conditions]
 
 
-def _condition(run: Run, condition_name: str, tables: Tables, metrics: Catalog) -> tuple[Json, Wordings, list[str]]:
-    """One entry of `conditions`, the tasks that it met, and what does not reconcile."""
+def _examined(tables: Tables, metrics: Catalog) -> Json:
+    """What the exams say, in one entry of `conditions`."""
     rates: dict[str, Json] = {}
     for metric in metrics.offered({metric for metric, _ in tables}):
         total = metrics.signed_sum(metric)
         rates[metric] = {**estimate(tables, total)._asdict(), "greedy": estimate(tables, total, greedy=True).value}
-    entry: Json = {"seeds": sorted({seed for table in tables.values() for seed, _ in table}), "metrics": rates}
-    if condition_name == "base":
-        return entry, Wordings(), []
-    counted, met, wrong = count(run.experiment, condition_name)
-    entry |= counted
-    entry["predicted"]["observed"] = rates.get(ASK_NEEDED.name)
+    return {"seeds": sorted({seed for table in tables.values() for seed, _ in table}), "metrics": rates}
+
+
+def _valued(run: Run, condition_name: str) -> Json:
+    """The turn values of a condition, in its entry, or whose are its own."""
     source = run.experiment.conditions[condition_name].learns_from
-    entry["turn_values"] = None if source else values(run.experiment, condition_name)
     judge = turn_values_of(run.experiment, condition_name)
-    entry["turn_values_of"] = run.names[judge] if judge else None
-    return entry, met, wrong
+    return {
+        "turn_values": None if source else values(run.experiment, condition_name),
+        "turn_values_of": run.names[judge] if judge else None,
+    }
 
 
 def turn_values_of(experiment: Experiment, condition_name: str) -> str | None:

@@ -49,10 +49,12 @@ def tabulate(cases: Mapping[int, Iterable[Case]]) -> Tables:
     """Sum each seed's cases by metric, decoding and task."""
     tables: Tables = {}
     for seed, rows in cases.items():
+        keys: dict[str, tuple[int, str]] = {}  # a task has many metrics, and its key is held once
         for case in rows:
             table = tables.setdefault((case.metric, case.greedy), {})
-            hits, n = table.get((seed, case.task), (0.0, 0))
-            table[seed, case.task] = hits + case.hits, n + case.n
+            key = keys.setdefault(case.task, (seed, case.task))
+            hits, n = table.get(key, (0.0, 0))
+            table[key] = hits + case.hits, n + case.n
     return tables
 
 

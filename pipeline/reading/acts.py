@@ -67,7 +67,7 @@ def asked_for(open_questions: Iterable[str], facts: Iterable[Fact]) -> list[str]
     return ids
 
 
-def _overlap(words: set[str], fact: Fact) -> float:
+def _overlap(words: frozenset[str], fact: Fact) -> float:
     target = content_words(fact.ask or fact.text)
     return len(words & target) / max(1, len(words | target))
 
@@ -95,7 +95,7 @@ def given(text: str, facts: Iterable[Fact]) -> list[str]:
     return [fact.id for fact in facts if any(_is_in(fact, numbers, words) for numbers, words in said)]
 
 
-def _is_in(fact: Fact, numbers: set[str], spoken: set[str]) -> bool:
+def _is_in(fact: Fact, numbers: set[str], spoken: frozenset[str]) -> bool:
     """Whether a sentence of these numbers and content words states a fact."""
     if not numbers.issuperset(_DIGITS.findall(fact.text)):
         return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from pipeline.reading.numbers.numerals import WORDS, spoken
 from pipeline.reading.programs import program
@@ -38,6 +39,7 @@ _BARE = re.compile(rf"(?:^|\n|(?<!\d)[.!?]\s)\s*({_SAID})[.!]?\s*$", re.I)
 _CLOSING = re.compile(rf"(?:=|\b(?!(?:by|to|from|for|away|not|x)\b)[a-z]+)\s*({_NUMBER}){_UNIT}[.!]?\s*$", re.I)
 
 
+@lru_cache(2048)  # what a turn asks, tells and judges is each read where it commits to nothing
 def attempt(text: str, question: str = "", entry: str = "") -> str | None:
     """The final answer that a turn commits to, or None. "Is it 12?" is one; the last one in the turn counts.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _STOP = set(
     "a an the of to in on at is are was were be do does did has have had how many much what which who when where "
@@ -18,9 +19,10 @@ def sentences(text: str) -> list[str]:
     return [part for part in _BETWEEN.split(text.strip()) if part]
 
 
-def content_words(text: str) -> set[str]:
+@lru_cache(2048)  # the facts of a task are held against every sentence of its turns
+def content_words(text: str) -> frozenset[str]:
     """Stems of the words that carry meaning; numbers are left out, since questions lack them."""
-    return {_stem(word) for word in _WORDS.findall(text.lower()) if word not in _STOP}
+    return frozenset(_stem(word) for word in _WORDS.findall(text.lower()) if word not in _STOP)
 
 
 def _stem(word: str) -> str:

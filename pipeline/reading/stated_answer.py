@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from pipeline.reading.attempt import attempt
@@ -40,7 +41,8 @@ def states(text: str, gold: str, question: str = "") -> bool:
     return answer is not None and equal(answer, gold)
 
 
-def numbers_told(text: str) -> list[Number]:
+@lru_cache(2048)  # of a question, for every turn on it
+def numbers_told(text: str) -> tuple[Number, ...]:
     """Every number of a text in digits; in a sentence that asks, none is a result."""
     told, place = [], 0
     for part in sentences(text):
@@ -52,7 +54,7 @@ def numbers_told(text: str) -> list[Number]:
             sum_or_verb = _RESULT.search(before) and not _DENIED.search(before) and not _GOES_ON.match(after)
             result = not asks and bool(sum_or_verb)
             told.append(Number(match.group().rstrip(","), place + match.start(), called or result, called))
-    return told
+    return tuple(told)
 
 
 def mentions(text: str, gold: str) -> bool:

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from evals.audit.audited_talks import Material, group, seed_of, shown
 from evals.audit.finding import Check, Example, Finding, Tried, share, untested
-from evals.report.counts import count
+from evals.report.counts import count_all
 from evals.stats.intervals import wilson
 from pipeline.experiment.experiment import Experiment
 
@@ -69,20 +69,17 @@ def _of_rows(material: Material) -> list[Finding]:
 
 
 def _of_run(experiment: Experiment) -> list[Finding]:
-    findings = []
-    for name in experiment.conditions:
-        entry, _, problems = count(experiment, name)
+    findings = {}
+    for name, (entry, _, problems) in count_all(experiment):
         counts = ", ".join(f"{entry['counts'][key]} {key}" for key in ("dialogues", "failures", "selected", "rows"))
         kinds = ", ".join(f"{kind}: {n}" for kind, n in sorted(entry["failure_kinds"].items()))
         examples = tuple(Example(name, line) for line in problems[:5])
         note = f"{len(problems)} that do not; {counts}{f' ({kinds})' if kinds else ''}"
-        findings.append(
-            Finding(
-                what=f"{name}: counts add up",
-                verdict="fail" if problems else "pass",
-                bar=0,
-                note=note,
-                examples=examples,
-            )
+        findings[name] = Finding(
+            what=f"{name}: counts add up",
+            verdict="fail" if problems else "pass",
+            bar=0,
+            note=note,
+            examples=examples,
         )
-    return findings
+    return [findings[name] for name in experiment.conditions]

@@ -91,6 +91,6 @@ def _without(text: str, parts: Iterable[str]) -> str:
     return text
 
 
-def _alike(words: set[str], fact: Fact) -> bool:
+def _alike(words: frozenset[str], fact: Fact) -> bool:
     theirs = content_words(fact.text)
     return bool(theirs) and len(words & theirs) >= 0.9 * len(words | theirs)

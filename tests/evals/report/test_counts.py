@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 
-from evals.report.counts import count
+from evals.report import counts
+from evals.report.counts import count, count_all
 from pipeline.building.turn_values import has_turn_values
 from pipeline.datasets.export import export
 from pipeline.experiment.experiment import Experiment, load
 from pipeline.experiment.settings import TurnValues
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue
-from pipeline.runs.dialogue_pool import branches_path
+from pipeline.runs.dialogue_pool import Pool, branches_path
 from pipeline.runs.store import read, rewrite
-from tests.evals.made_run import made_run
+from tests.evals.made_run import METHODS, made_run
 
 
 def test_a_condition_that_plays_while_it_learns_counts_what_was_sampled_then(tmp_path):
@@ -53,3 +54,24 @@ def test_the_share_with_a_violation_is_of_dialogues_in_which_a_partner_spoke(tmp
     assert entry["violated"]["n"] == 1 + len(rest) and entry["violated"]["value"] == 1 / (1 + len(rest))
     assert entry["violations"]["off_role"] == entry["violated"] and entry["violations"]["false_fact"]["value"] == 0
     assert "disclosure" not in entry["violations"]
+
+
+def test_a_pool_that_several_learn_from_is_read_once_and_counts_as_before(tmp_path, monkeypatch):
+    first = {"facts_first": METHODS["facts_dpo"]}  # stands before the condition that it learns from
+    run = made_run(tmp_path / "run", conditions=first | METHODS, turn_values=TurnValues(siblings=2))
+    experiment = load(run / "config.yaml").model_copy(update={"out": str(run)})
+    alone = {name: count(experiment, name) for name in experiment.conditions}
+    read_files = []
+
+    class Watched(Pool):
+        def placed(self):
+            read_files.append(self.own.name)
+            return super().placed()
+
+    monkeypatch.setattr(counts, "Pool", Watched)
+    together = dict(count_all(experiment))
+    assert sorted(read_files) == ["blind.jsonl", "facts.jsonl", "volunteer.jsonl"]
+    assert together.keys() == alone.keys()
+    for name, counted in together.items():
+        assert (counted.entry, counted.problems) == (alone[name].entry, alone[name].problems)
+        assert list(counted.tasks.items()) == list(alone[name].tasks.items())

@@ -54,6 +54,14 @@ def test_a_value_is_pooled_hits_over_pooled_n():
     assert (rate.value, rate.n) == (3 / 8, 8)
 
 
+def test_the_key_of_a_task_and_seed_is_held_once_however_many_metrics_it_has():
+    cases = [Case(exam="e", task="-".join("ab"), metric=metric, hits=1, n=1) for metric in "mno" for _ in range(2)]
+    tables = tabulate({1: cases, 2: cases})
+    keys = [key for cells in tables.values() for key in cells]
+    assert len(keys) == 6 and len(set(keys)) == len({id(key) for key in keys}) == 2
+    assert set(tables["n", False].values()) == {(2, 2)}
+
+
 def test_greedy_cases_have_a_value_of_their_own():
     tables = tabulate(
         {

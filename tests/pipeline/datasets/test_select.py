@@ -2,6 +2,7 @@
 
 import pytest
 
+from pipeline.core.readings import StudentReading
 from pipeline.core.schema import Fact, Task, Turn
 from pipeline.datasets.condition_rows import condition_rows
 from pipeline.datasets.rejection_sampling import kept, selected
@@ -82,6 +83,14 @@ def test_agreement_needs_one_answer_of_both_right_or_wrong():
     assert kept(talk("The answer is 7.", "I agree. The answer is 7."), condition)
     assert not kept(talk("The answer is 7.", "I disagree. The answer is 42."), condition)
     assert not agrees(talk("The answer is 7.", "I see."))
+
+
+def test_where_all_is_kept_a_dialogue_is_kept_unread():
+    answer = ASKED.turns[-1].model_copy(update={"reading": StudentReading(attempt="42")})
+    unread = ASKED.model_copy(update={"turns": (*ASKED.turns[:-1], answer)})
+    assert kept(unread, Condition(partition="facts", selection="none"))
+    with pytest.raises(ValueError, match="has no reading"):
+        kept(unread, Condition(partition="facts"))
 
 
 def test_dialogues_with_violations_are_kept_or_dropped_as_the_condition_says():
