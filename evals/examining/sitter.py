@@ -41,7 +41,8 @@ async def sit(cell: Cell, casting: Casting, tasks: Tasks, progress: Callable[[in
     came is in the casting's meter."""
     began, answered = time.monotonic(), count(1)
     total = most_answers(cell.experiment, tasks[0], len(tasks[1]))
-    base, adapter = casting.open("student"), adapter_of(cell)
-    student = Metered(casting.open("student", adapter), lambda _: progress(next(answered), total))
+    # Of the cell, which knows the base that its student learned on.
+    base, adapter = casting.student(cell.in_round(-1)), adapter_of(cell)
+    student = Metered(casting.student(cell), lambda _: progress(next(answered), total))
     await examine(cell, adapter, student, base, *tasks, partial(casting.open, "judge"))
     return Sat(next(answered) - 1, time.monotonic() - began, casting.meter.take())

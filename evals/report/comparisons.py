@@ -35,9 +35,9 @@ def _of_config(run: Run, tables: Mapping[str, Tables], metrics: Catalog, several
 
     def made(items: tuple[Contrast, ...], primary: bool = False, family: str | None = None) -> list[Json]:
         return [
-            _row(tables, metrics, item.metric, run.names[item.a], run.names[item.b], primary, family)
+            _row(tables, metrics, item.metric, *(run.names[name] for name in item.names), primary=primary, family=family)
             for item in items
-            if {item.a, item.b} <= run.names.keys()  # the base need not have been examined
+            if {*item.names} <= run.names.keys()  # the base need not have been examined
         ]
 
     rows = made((compare.primary,), primary=True)
@@ -48,9 +48,16 @@ def _of_config(run: Run, tables: Mapping[str, Tables], metrics: Catalog, several
 
 
 def _row(
-    tables: Mapping[str, Tables], metrics: Catalog, metric: str, a: str, b: str, primary: bool, family: str | None
+    tables: Mapping[str, Tables],
+    metrics: Catalog,
+    metric: str,
+    a: str,
+    b: str,
+    *less: str,
+    primary: bool,
+    family: str | None,
 ) -> Json:
-    found = contrast(tables, metrics.signed_sum(metric), a, b)
+    found = contrast(tables, metrics.signed_sum(metric), a, b, (less[0], less[1]) if less else None)
     return {**found._asdict(), "primary": primary, "family": family, "p_holm": math.nan}
 
 

@@ -64,14 +64,39 @@ def sides(
     return ratios, tasks, max(len(seeds_a), len(seeds_b)), paired
 
 
-def contrast(tables: Mapping[str, Tables], total: SignedSum, a: str, b: str) -> Difference:
+def _four(
+    tables: Mapping[str, Tables], total: SignedSum, *names: str
+) -> tuple[list[WeightedRatio], list[str], int, bool]:
+    """The same of (first - second) - (third - fourth)."""
+    keys = [seeds_and_tasks(tables[name], total, False) for name in names]
+    seeds = sorted(set.intersection(*({seed for seed, _ in side} for side in keys)))
+    tasks = sorted({task for side in keys for _, task in side})
+    signs = zip((1, -1, -1, 1), names, strict=True)
+    return (
+        [
+            ratio._replace(weight=sign * ratio.weight)
+            for sign, name in signs
+            for ratio in on_grid(tables[name], total, False, seeds, tasks)
+        ],
+        tasks,
+        len(seeds),
+        True,
+    )
+
+
+def contrast(
+    tables: Mapping[str, Tables], total: SignedSum, a: str, b: str, less: tuple[str, str] | None = None
+) -> Difference:
     """The metric under `a` minus under `b`, paired by task and by seed wherever both have them.
+
+    With `less` that difference minus the one of these two, over the seeds that all four have, all in one table: who
+    sat the same tasks under the same seeds is paired here, too.
 
     Each side keeps its own denominator, so the difference equals that of the two values in the table
     (over the seeds used). Tasks that only one side has enter as unpaired. NaN where a side has no case.
     """
-    ratios, tasks, used, same_seeds = sides(tables, total, a, b)
-    tasks_a, tasks_b = ({task for _, task in seeds_and_tasks(tables[name], total, False)} for name in (a, b))
+    ratios, tasks, used, same_seeds = sides(tables, total, a, b) if less is None else _four(tables, total, a, b, *less)
+    sat = [{task for _, task in seeds_and_tasks(tables[name], total, False)} for name in (a, b, *(less or ()))]
     value = low = high = p = se = df = least = math.nan
     paired = False
     if min(ratio.n.sum() for ratio in ratios) > 0:
@@ -80,11 +105,11 @@ def contrast(tables: Mapping[str, Tables], total: SignedSum, a: str, b: str) -> 
         low, high = interval_around(value, ratios, se, df)
         p = float(2 * student_t.sf(abs(value) / se, df))  # NaN where se is
         least = detectable(se, df)
-        paired = same_seeds and bool(tasks_a & tasks_b)
+        paired = same_seeds and bool(set.intersection(*sat))
     return Difference(
         metric=total.name,
         a=a,
-        b=b,
+        b=b if less is None else f"{b} − ({less[0]} − {less[1]})",
         difference=value,
         low=low,
         high=high,

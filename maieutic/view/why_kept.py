@@ -39,6 +39,9 @@ def _verdict(
         grounded = judged.survey.is_grounded
         rules.append((grounded, "every needed fact was known or told before the final answer" if grounded else
                       "keep: grounded, and a needed fact was never known"))  # fmt: skip
+    if condition.keep == "no_questions":
+        silent = judged.survey.asks_nothing
+        rules.append((silent, "the student asks nothing" if silent else "keep: no_questions, and the student asks"))
     if condition.violations == "drop":
         broken = ", ".join(sorted(judged.violations))
         rules.append((not broken, f"violations: drop, and the partner did: {broken}" if broken else

@@ -102,8 +102,8 @@ def say_failures(cell: Cell) -> None:
 
 def whole_before_others(experiment: Experiment, group: list[str], round: int) -> None:
     """Raises EngineError where others would learn from these students, and dialogues of theirs are to be made again."""
-    partners = {condition.weights for condition in experiment.conditions.values()}
-    followed = {name for name in group if name in partners or round + 1 < experiment.rounds}
+    speakers = {name for condition in experiment.conditions.values() for name in condition.speakers}
+    followed = {name for name in group if name in speakers or round + 1 < experiment.rounds}
     failures = read(experiment.run / "failures.jsonl", Failure)
     open_ = sum(f.kind == "engine_error" and f.condition_name in followed and f.round == round for f in failures)
     if open_:

@@ -46,10 +46,10 @@ class Made(NamedTuple):
 
 
 def groups(experiment: Experiment) -> list[list[str]]:
-    """Conditions that can be made together: one whose partner is another's student waits for that student."""
+    """Conditions that can be made together: one in which another's student speaks waits for that student."""
     grouped: list[list[str]] = [[]]
     for name, condition in experiment.conditions.items():
-        if condition.weights in grouped[-1]:
+        if condition.speakers & {*grouped[-1]}:
             grouped.append([])
         grouped[-1].append(name)
     return grouped
@@ -74,13 +74,12 @@ def needs_training_first(experiment: Experiment, group: list[str], round: int) -
     """Whether this round needs students that are not trained yet; it is said which."""
     untrained = set()
     for cell in cells(experiment, group, round):
-        partner = cell.condition.weights
         if round and newest_adapter(cell.in_round(round - 1)) is None:
             untrained.add(cell.condition_name)
-        if partner in experiment.conditions:
-            trained = cell._replace(condition_name=partner, round=experiment.rounds - 1)
+        for speaker in cell.condition.speakers & experiment.conditions.keys():
+            trained = cell._replace(condition_name=speaker, round=experiment.rounds - 1)
             if newest_adapter(trained) is None:
-                untrained.add(partner)
+                untrained.add(speaker)
     if untrained:
         say(
             f"round {round + 1} of {', '.join(group)} waits for the training of {', '.join(sorted(untrained))}. "

@@ -3,7 +3,7 @@
 
 `outcome` keeps dialogues whose final answer is right, `agreement` those that end with both parties on one answer,
 `none` all, `yoked` the next dialogue of the task for each that `outcome` keeps; `keep: grounded` drops lucky guesses,
-`violations: drop` those whose partner violated its knowledge constraint.
+`keep: no_questions` those in which the student asks, `violations: drop` those whose partner violated its knowledge constraint.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ def keeps(record: Surveyed, condition: Condition) -> bool:
     """Whether the condition's rejection sampling keeps a dialogue; where it is yoked, whether the next one is kept."""
     ends_well = record.agrees if condition.selection == "agreement" else record.is_correct
     ends_well = ends_well or condition.selection == "none"
-    return ends_well and (condition.keep == "all" or record.is_grounded) and is_sound(record, condition)
+    holds = {"all": True, "grounded": record.is_grounded, "no_questions": record.asks_nothing}[condition.keep]
+    return ends_well and holds and is_sound(record, condition)
 
 
 def kept(dialogue: Dialogue, condition: Condition) -> bool:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from pipeline.core.schema import digest
 from pipeline.core.spool import Spool
 from pipeline.experiment.experiment import Experiment
-from pipeline.judging.outcome import agrees, is_correct, is_grounded
+from pipeline.judging.outcome import agrees, asks_nothing, is_correct, is_grounded
 from pipeline.judging.stated_leak import leak_stated, privileged
 from pipeline.judging.violations import Kind, Violation, violations
 from pipeline.knowledge.condition import Condition
@@ -44,6 +44,7 @@ class Surveyed(NamedTuple):
     partner_spoke: bool
     is_correct: bool
     is_grounded: bool
+    asks_nothing: bool  # the student
     agrees: bool
     leaks: bool  # never where the partner holds nothing private
     violations: frozenset[Kind]
@@ -101,6 +102,7 @@ def survey_of(dialogue: Dialogue, violated: Sequence[Violation], place: Place) -
         partner_spoke=any(turn.party == "partner" for turn in dialogue.turns),
         is_correct=is_correct(dialogue),
         is_grounded=is_grounded(dialogue),
+        asks_nothing=asks_nothing(dialogue),
         agrees=agrees(dialogue),
         leaks=privileged(dialogue.condition) and leak_stated(dialogue),
         violations=frozenset(violation.kind for violation in violated),

@@ -56,8 +56,11 @@ class Casting:
             self.held = [self.student(cell) for cell in students]
 
     def student(self, cell: Cell) -> Model:
-        """The student after the cell's round of training; -1 is before the first."""
-        return self.open("student", self.adapters(cell))
+        """The student after the cell's round of training, on the base that it learns on; -1 is before the first."""
+        return Metered(self._student(cell), self.meter.of("student"))
+
+    def _student(self, cell: Cell) -> InRole:
+        return open_role(self.experiment.on_base_of(cell.condition_name), "student", self.adapters(cell))
 
     def partner(self, cell: Cell) -> Model | None:
         """Who speaks for the partner of a cell: with its own weights, or as a student that was trained."""
@@ -69,15 +72,18 @@ class Casting:
         if condition.weights == "current":
             speaker = cell.in_round(cell.round - 1)
         else:
-            speaker = cell._replace(condition_name=condition.weights, round=self.experiment.rounds - 1)
-        student = open_role(self.experiment, "student", self.adapters(speaker))
-        return Metered(InRole(student.model, "partner", self.experiment.partner), self.meter.of("partner"))
+            speaker = self._trained(cell, condition.weights)
+        return Metered(InRole(self._student(speaker).model, "partner", self.experiment.partner), self.meter.of("partner"))
+
+    def _trained(self, cell: Cell, condition_name: str) -> Cell:
+        """Another condition under the same seed, once it is trained."""
+        return cell._replace(condition_name=condition_name, round=self.experiment.rounds - 1)
 
     def cast(self, cell: Cell) -> Cast:
-        """Who plays a cell: the student that the round before left, and its partner."""
-        experiment = self.experiment
+        """Who plays a cell: the student that the round before left, or another condition's, and its partner."""
+        experiment, speaker = self.experiment, cell.condition.speaker
         return Cast(
-            student=self.student(cell.in_round(cell.round - 1)),
+            student=self.student(self._trained(cell, speaker) if speaker else cell.in_round(cell.round - 1)),
             partner=self.partner(cell),
             student_prompts=experiment.sampling_prompts(cell.condition),
             partner_prompts=experiment.prompts("partner"),

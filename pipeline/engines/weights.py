@@ -11,7 +11,9 @@ from pipeline.core.schema import digest
 
 EMBEDDED = "embedded"  # the base that ships, of 1.5 M parameters
 HIDDEN_ITEM = "embedded_hidden_item"  # a second one, of the words of hidden items
+OTHER = "embedded_other"  # the first one's kind from other initial weights, which `maieutic base embedded_other` makes
 SMOLLM2 = "smollm2"  # a pretrained model, which `maieutic base smollm2` makes (maieutic/smollm2.py)
+MADE = (OTHER, SMOLLM2)
 
 
 def weights_at(model: str) -> str:
@@ -19,17 +21,18 @@ def weights_at(model: str) -> str:
     local = {
         EMBEDDED: shipped("data", "base"),
         HIDDEN_ITEM: shipped("data", "hidden_item_base"),
-        SMOLLM2: user_cache() / "bases" / SMOLLM2,
+        **{name: user_cache() / "bases" / name for name in MADE},
     }
     return str(local.get(model, model))
 
 
 def not_made(model: str) -> str:
     """What to run where a model is a local base that is still to be made here; '' for every other model."""
-    place = weights_at(SMOLLM2)
-    if weights_at(model) != place or Path(place).is_dir():
+    place = weights_at(model)
+    name = next((name for name in MADE if weights_at(name) == place), "")
+    if not name or Path(place).is_dir():
         return ""
-    return f"the base {SMOLLM2!r} is not made here yet (it would be in {place}). Run: maieutic base {SMOLLM2}"
+    return f"the base {name!r} is not made here yet (it would be in {place}). Run: maieutic base {name}"
 
 
 @lru_cache(maxsize=64)

@@ -45,5 +45,7 @@ class Cell(NamedTuple):
 
 
 def cells(experiment: Experiment, condition_names: Iterable[str], round: int) -> list[Cell]:
-    """Condition by condition, and each seed by seed."""
-    return [Cell(experiment, name, seed, round) for name in condition_names for seed in experiment.seeds]
+    """Condition by condition, and each seed by seed, each with the base that its student learns on."""
+    return [
+        Cell(experiment.on_base_of(name), name, seed, round) for name in condition_names for seed in experiment.seeds
+    ]

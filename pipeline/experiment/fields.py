@@ -94,6 +94,15 @@ class Fields(Section):
         """The same with the base as it was before its warm-up."""
         return self.model_copy(update={"student": self.student.model_copy(update={"warmup": None})})
 
+    def on_base_of(self, condition_name: str) -> Self:
+        """The same with the base that a condition's student learns on, where that is another one."""
+        condition = self.conditions.get(condition_name)  # `base` is none
+        if condition is None or condition.base in ("", self.student.model):
+            return self
+        return self.model_copy(
+            update={"student": self.student.model_copy(update={"model": condition.base, "warmup": None})}
+        )
+
     @property
     def examined(self) -> tuple[str, ...]:
         """Whoever sits the exams, in this order: the base, before its warm-up too, and the students."""

@@ -36,11 +36,13 @@ def preflight(experiment: Experiment) -> None:
 def _check_order(experiment: Experiment) -> None:
     names = list(experiment.conditions)
     for i, (name, condition) in enumerate(experiment.conditions.items()):
-        if condition.weights in names[i:]:
-            raise ConfigError(
-                f"conditions.{name}.weights: {condition.weights!r} is not trained before it. List that condition "
-                "before this one; for this condition's own student write current."
-            )
+        for key, speaker in (("weights", condition.weights), ("speaker", condition.speaker)):
+            if speaker in names[i:]:
+                own = "; for this condition's own student write current" if key == "weights" else ""
+                raise ConfigError(
+                    f"conditions.{name}.{key}: {speaker!r} is not trained before it. List that condition before this "
+                    f"one{own}."
+                )
     later = [name for name, condition in experiment.conditions.items() if condition.weights in names]
     if experiment.with_regime("matched") and later:
         raise ConfigError(
@@ -106,6 +108,14 @@ def _check_models(experiment: Experiment) -> None:
             model = experiment.role(name).model
             # What a warm-up makes need not be there yet.
             _check_model(f"{name}.model", experiment.student.model if model == experiment.base else model)
+    for name, condition in experiment.conditions.items():
+        if condition.base:
+            _check_model(f"conditions.{name}.base", condition.base)
+            if is_embedded_base(condition.base) != experiment.is_embedded("student") or condition.base == HIDDEN_ITEM:
+                raise ConfigError(
+                    f"conditions.{name}.base: {condition.base!r} is not of the kind of student.model: "
+                    f"{experiment.student.model!r}, whose words its dialogues are in. Name one that knows them"
+                )
 
 
 def _check_keys(experiment: Experiment) -> None:

@@ -112,6 +112,12 @@ class Contrast(Section):
     metric: str
     a: str
     b: str
+    less: tuple[str, str] | None = None  # two more, whose difference is taken off: (a - b) - (first - second)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All of them: a and the last one count as they are, those between with a minus."""
+        return self.a, self.b, *(self.less or ())
 
 
 class Compare(Section):

@@ -78,6 +78,11 @@ def is_grounded(dialogue: Dialogue) -> bool:
     return all(fact.id in has for fact in dialogue.task.facts if fact.needed)
 
 
+def asks_nothing(dialogue: Dialogue) -> bool:
+    """Whether the student asks for nothing, in no turn."""
+    return not any(turn.party == "student" and turn.asks_anything for turn in readings(dialogue))
+
+
 def agrees(dialogue: Dialogue) -> bool:
     """Whether both parties answered, and the same, right or wrong."""
     ours, theirs = final_answer(dialogue), final_answer(dialogue, "partner")

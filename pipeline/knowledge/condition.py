@@ -26,7 +26,7 @@ STEPWISE: tuple[Method, ...] = ("grpo_step", "expert")  # of an expert's steps
 # Axes that say how one learns from a dialogue, not what is said in it; selection and keep do too, and stand in its id.
 LEARNING = {
     "method", "learns_from", "pass_rate", "per_task", "violations", "first_acts", "regime",
-    "token_price", "question_price", "budget",
+    "token_price", "question_price", "budget", "base",
 }  # fmt: skip
 
 Regime = Literal["natural", "matched", "shuffled"]
@@ -43,9 +43,12 @@ class Condition(BaseModel):
     label: Literal["partner", "teacher"] = "partner"
     voice: Literal["rule", "model", "human"] = "rule"  # human: imported dialogues
     weights: str = "base"
+    # Whose student sits in the student's seat while dialogues are sampled: another condition's; empty: its own.
+    speaker: str = ""
     # yoked: for each dialogue that `outcome` would keep the next one of its task, whatever was said in it
     selection: Selection = "outcome"
-    keep: Literal["all", "grounded"] = "all"
+    # no_questions: without dialogues in which the student asks anything, by the metrics' reader
+    keep: Literal["all", "grounded", "no_questions"] = "all"
     # learn from dialogues in which the partner violated its knowledge constraint?
     violations: Literal["keep", "drop"] = "keep"
     pass_rate: tuple[float, float] = (0.0, 1.0)  # learn only from tasks whose dialogues end right this often (SPICE)
@@ -60,6 +63,7 @@ class Condition(BaseModel):
     sampling_prompt: bool = True  # are its dialogues sampled with student.sampling_prompt, where there is one
     method: Method = "sft"  # the learning rule
     learns_from: str = ""  # a condition whose dialogues it learns from; empty: it has its own
+    base: str = ""  # the model whose student learns from them, another of the same kind; empty: the student's own
     # as_played: kept dialogues count so often that first acts come in the mix in which they were played (first_acts.py)
     first_acts: Literal["as_kept", "as_played"] = "as_kept"
     regime: Regime | None = None  # None: as training.regime says
@@ -88,6 +92,7 @@ class Condition(BaseModel):
         apart |= {"memory", "remembers"} if self.memory == "none" else set()
         apart |= {"sources"} if self.sources is None else set()
         apart |= {"sampling_prompt"} if self.sampling_prompt else set()
+        apart |= set() if self.speaker else {"speaker"}
         return self.model_dump(mode="json", exclude=apart)
 
     def shaped(self) -> Condition:
@@ -99,6 +104,11 @@ class Condition(BaseModel):
         apart = {*LEARNING, "selection", "keep"}
         ours, theirs = self.model_dump(exclude=apart), other.model_dump(exclude=apart)
         return [axis for axis in ours if ours[axis] != theirs[axis]]
+
+    @property
+    def speakers(self) -> set[str]:
+        """The conditions whose students speak in its dialogues; `base`, `current` and '' are among them."""
+        return {self.weights, self.speaker}
 
     @property
     def row(self) -> Partition:
@@ -119,6 +129,20 @@ class Condition(BaseModel):
             raise ValueError(f"partition {self.partition!r} is written by a model, use voice: model")
         if self.voice == "rule" and self.weights != "base":
             raise ValueError(f"weights: {self.weights!r} needs voice: model")
+        return self
+
+    @model_validator(mode="after")
+    def _student_is_there(self) -> Condition:
+        if self.speaker and (self.method in FROM_TASKS or self.voice == "human" or self.row.one_writer):
+            raise ValueError(
+                f"speaker: {self.speaker!r} sits in the student's seat while dialogues are sampled, and with method: "
+                f"{self.method!r}, voice: {self.voice!r} and partition: {self.partition!r} none are, or without a "
+                "seat. Leave it out"
+            )
+        if self.base and not self.learns_from:
+            raise ValueError(
+                f"base: {self.base!r} is of a student that learns from others' dialogues: name whose, with learns_from"
+            )
         return self
 
     @model_validator(mode="after")

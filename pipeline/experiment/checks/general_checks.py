@@ -31,13 +31,25 @@ def check_condition(experiment: Fields, condition_name: str) -> None:
     """Raises ValueError for a name that is no folder's, and for weights that are not there when it is built."""
     if not condition_name.replace("_", "").replace("-", "").isalnum():
         raise ValueError(f"conditions.{condition_name}: letters, digits, - and _ only, it becomes a folder")
-    weights = experiment.conditions[condition_name].weights
+    condition = experiment.conditions[condition_name]
+    weights, others = condition.weights, experiment.conditions.keys() - {condition_name}
     if weights not in ("base", "current", *experiment.conditions):
         raise ValueError(f"conditions.{condition_name}.weights: {weights!r} is not base, current or a condition")
-    if experiment.with_regime("matched") and weights in experiment.conditions.keys() - {condition_name}:
+    if condition.speaker and condition.speaker not in others:
         raise ValueError(
-            f"conditions.{condition_name}.weights: {weights!r} must be trained before {condition_name!r} is "
-            "built, but regime: 'matched' needs all datasets before any training"
+            f"conditions.{condition_name}.speaker: {condition.speaker!r} must name another condition. Known: "
+            f"{', '.join(sorted(others)) or 'none'}"
+        )
+    for key, speaker in (("weights", weights), ("speaker", condition.speaker)):
+        if experiment.with_regime("matched") and speaker in others:
+            raise ValueError(
+                f"conditions.{condition_name}.{key}: {speaker!r} must be trained before {condition_name!r} is "
+                "built, but regime: 'matched' needs all datasets before any training"
+            )
+    if condition.base and (kind := experiment.engine_of("student").kind) not in ("transformers", "scripted"):
+        raise ValueError(
+            f"conditions.{condition_name}.base: {condition.base!r} beside {experiment.student.model!r}: the student's "
+            f"engine of kind {kind!r} serves one base. Use an engine of kind transformers"
         )
 
 
@@ -46,11 +58,16 @@ def check_contrasts(experiment: Fields) -> None:
     known = {"base", *experiment.conditions}
     where_first: dict[Contrast, str] = {}
     for where, contrast in experiment.compare.named.items() if experiment.compare else ():
-        for name in (contrast.a, contrast.b):
+        for name in contrast.names:
             if name not in known:
                 raise ValueError(f"{where}: {name!r} is not a condition. Known: {', '.join(sorted(known))}")
         if contrast.a == contrast.b:
             raise ValueError(f"{where}: {contrast.a!r} is compared with itself, name two conditions")
+        if len({*contrast.names}) < len(contrast.names) or (contrast.less and where == "compare.primary"):
+            raise ValueError(
+                f"{where}.less: {list(contrast.less or ())} is taken off {contrast.a} - {contrast.b}: four different "
+                "conditions are expected, in a family or among the exploratory contrasts"
+            )
         if (first := where_first.setdefault(contrast, where)) != where:
             raise ValueError(
                 f"{where}: {contrast.a} - {contrast.b} on {contrast.metric} is {first} already. Name each contrast once"

@@ -201,6 +201,21 @@ def test_a_difference_of_identical_conditions_is_zero_with_p_one():
     assert found.difference == 0 and found.p == pytest.approx(1) and found.low < 0 < found.high
 
 
+def test_a_difference_of_differences_is_that_of_the_two_and_narrow_where_tasks_are_shared():
+    sides = {
+        name: made("m", {1: row, 2: row}, n=8)
+        for name, row in {"a": [6, 5, 8], "b": [4, 3, 6], "c": [5, 4, 7], "d": [4, 3, 6]}.items()
+    }
+    both = contrast(sides, M, "a", "b", ("c", "d"))
+    assert both.difference == pytest.approx(
+        contrast(sides, M, "a", "b").difference - contrast(sides, M, "c", "d").difference
+    )
+    assert both.difference == pytest.approx(1 / 8) and both.paired and both.seeds == 2
+    assert (both.a, both.b) == ("a", "b − (c − d)")
+    mirrored = contrast(sides, M, "c", "d", ("a", "b"))
+    assert (mirrored.difference, mirrored.se) == (pytest.approx(-both.difference), pytest.approx(both.se))
+
+
 def test_holm_multiplies_the_smallest_by_all_and_skips_nan():
     corrected = holm([0.01, 0.04, math.nan])
     assert corrected[:2] == pytest.approx([0.02, 0.04]) and math.isnan(corrected[2])

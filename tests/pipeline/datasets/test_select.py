@@ -54,6 +54,14 @@ def test_the_last_answer_counts():
     assert final_answer(talk("Hello.")) is None
 
 
+def test_without_questions_what_is_kept_is_where_the_student_asks_nothing_right_or_wrong():
+    asks_later = talk("I get 41.", "No.", "What is the number of pens in all?", id="later")
+    wrong = talk("The answer is 41.", "Okay.", "I am done.", id="wrong")
+    silent = Condition(partition="facts", selection="none", keep="no_questions")
+    assert select([ASKED, LUCKY, asks_later, wrong], silent) == select([LUCKY, wrong], silent)
+    assert select([ASKED, LUCKY, wrong], Condition(partition="facts", keep="no_questions")) == [LUCKY]
+
+
 def test_a_right_answer_without_the_facts_is_correct_but_not_grounded():
     assert is_correct(ASKED) and is_grounded(ASKED)
     assert is_correct(LUCKY) and not is_grounded(LUCKY)
