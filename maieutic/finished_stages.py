@@ -65,6 +65,7 @@ def _select(group: list[str]) -> str:
 
 def _rounds(experiment: Experiment, training: bool) -> str:
     ids = [experiment.particulars(name) for name in experiment.conditions]
+    ids += [[weights_id(condition.base)] for condition in experiment.conditions.values() if condition.base]
     return state_of(experiment.run, TRAINED if training else BUILT, experiment.fingerprint(), ids, _words(experiment))
 
 

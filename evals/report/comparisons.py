@@ -35,7 +35,9 @@ def _of_config(run: Run, tables: Mapping[str, Tables], metrics: Catalog, several
 
     def made(items: tuple[Contrast, ...], primary: bool = False, family: str | None = None) -> list[Json]:
         return [
-            _row(tables, metrics, item.metric, *(run.names[name] for name in item.names), primary=primary, family=family)
+            _row(
+                tables, metrics, item.metric, *(run.names[name] for name in item.names), primary=primary, family=family
+            )
             for item in items
             if {*item.names} <= run.names.keys()  # the base need not have been examined
         ]

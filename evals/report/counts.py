@@ -173,7 +173,8 @@ def _count(experiment: Experiment, condition_name: str, pool: Pooled) -> Counted
     entry: Json = {
         "counts": counts,
         "failure_kinds": dict(Counter(f.kind for f in files.failures)),
-        "predicted": predict(dialogues),
+        # Who asked so often before is the one who learns: not where another spoke, or the student is of another base.
+        "predicted": predict([] if condition.speaker or condition.base else dialogues),
         "budgets": _budgets(experiment.run, condition, files, pool, dialogues),
         "leak_stated": _share(dialogues if privileged(condition) else [], lambda d: d.record.leaks),
         "lucky": _share((d for d in dialogues if d.missing), lambda d: d.lucky),

@@ -73,7 +73,9 @@ class Casting:
             speaker = cell.in_round(cell.round - 1)
         else:
             speaker = self._trained(cell, condition.weights)
-        return Metered(InRole(self._student(speaker).model, "partner", self.experiment.partner), self.meter.of("partner"))
+        return Metered(
+            InRole(self._student(speaker).model, "partner", self.experiment.partner), self.meter.of("partner")
+        )
 
     def _trained(self, cell: Cell, condition_name: str) -> Cell:
         """Another condition under the same seed, once it is trained."""

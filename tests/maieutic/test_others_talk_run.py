@@ -1,4 +1,4 @@
-"""A run whose students learn another student's talk, of the same base and of another: who spoke, who learned, who sat."""
+"""Students who learn another student's talk, of the same base and of another: who spoke, who learned, who sat."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_in_the_student_s_seat_sits_the_other_condition_s_student_of_the_last_ro
 
 def test_each_student_learns_on_its_own_base_and_sits_the_exams_on_it(other: str, tmp_path: Path, capsys) -> None:
     made = experiment(tmp_path / "run", other)
-    maieutic.run(made)
+    summary, _ = maieutic.run(made)
     base, own = weights_id(made.base), weights_id(other)
     learned = {name: json.loads((made.run / f"adapters/{name}/seed-1/training.json").read_text())["model_hash"]
                for name in made.conditions}  # fmt: skip
@@ -75,6 +75,8 @@ def test_each_student_learns_on_its_own_base_and_sits_the_exams_on_it(other: str
     assert rows["same"] == rows["other"] and rows["same"]
     card = (made.run / "datasets/other/README.md").read_text()
     assert "the student of condition `asker`" in card and "of 6 of the pool" in card
+    predicted = {name: one.predicted and one.predicted.n for name, one in summary.conditions.items()}
+    assert predicted == {"base": None, "asker": 3, "same": 0, "other": 0}
     capsys.readouterr()
     maieutic.run(experiment(tmp_path / "run", other))
     said = capsys.readouterr().out
