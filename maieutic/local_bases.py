@@ -61,7 +61,8 @@ def _make_other(folder: Path, steps: int) -> None:
     if folder.exists():
         say(f"{folder} is there; delete it to make it anew")
         return
-    from training.embedded.base import Dispositions, train, word_problems  # heavy: torch
+    from training.embedded.base import train, word_problems  # heavy: torch
+    from training.embedded.corpus import Dispositions
 
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:

@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 import pytest
 
-import maieutic
+from evals.examining.exam_checks import check_exams
 from pipeline.core.config_reading import read_as
+from pipeline.experiment.experiment import load
 from pipeline.society.society_settings import Society
 from tests.shown import ROOT
 
@@ -72,7 +73,7 @@ def test_a_row_has_a_command_whose_config_loads(row: Row) -> None:
         if words[1] == "society":
             assert list(read_as(Society, ROOT / words[2], tuple(values)).all_repeats())
         else:
-            maieutic.load(words[2], *values)
+            check_exams(ROOT / words[2], load(ROOT / words[2], tuple(values)), tuple(values))
 
 
 @pytest.mark.parametrize("folder", sorted(set(re.findall(r"\((runs/[\w-]+)\)", TEXT))))

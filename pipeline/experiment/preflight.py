@@ -108,14 +108,13 @@ def _check_models(experiment: Experiment) -> None:
             model = experiment.role(name).model
             # What a warm-up makes need not be there yet.
             _check_model(f"{name}.model", experiment.student.model if model == experiment.base else model)
-    for name, condition in experiment.conditions.items():
-        if condition.base:
-            _check_model(f"conditions.{name}.base", condition.base)
-            if is_embedded_base(condition.base) != experiment.is_embedded("student") or condition.base == HIDDEN_ITEM:
-                raise ConfigError(
-                    f"conditions.{name}.base: {condition.base!r} is not of the kind of student.model: "
-                    f"{experiment.student.model!r}, whose words its dialogues are in. Name one that knows them"
-                )
+    for condition_name, base in ((key, one.base) for key, one in experiment.conditions.items() if one.base):
+        _check_model(f"conditions.{condition_name}.base", base)
+        if is_embedded_base(base) != experiment.is_embedded("student") or base == HIDDEN_ITEM:
+            raise ConfigError(
+                f"conditions.{condition_name}.base: {base!r} is not of the kind of student.model: "
+                f"{experiment.student.model!r}, whose words its dialogues are in. Name one that knows them"
+            )
 
 
 def _check_keys(experiment: Experiment) -> None:

@@ -201,7 +201,7 @@ def test_a_difference_of_identical_conditions_is_zero_with_p_one():
     assert found.difference == 0 and found.p == pytest.approx(1) and found.low < 0 < found.high
 
 
-def test_a_difference_of_differences_is_that_of_the_two_and_narrow_where_tasks_are_shared():
+def test_a_difference_of_differences_is_that_of_the_two():
     sides = {
         name: made("m", {1: row, 2: row}, n=8)
         for name, row in {"a": [6, 5, 8], "b": [4, 3, 6], "c": [5, 4, 7], "d": [4, 3, 6]}.items()

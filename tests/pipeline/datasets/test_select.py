@@ -54,7 +54,7 @@ def test_the_last_answer_counts():
     assert final_answer(talk("Hello.")) is None
 
 
-def test_without_questions_what_is_kept_is_where_the_student_asks_nothing_right_or_wrong():
+def test_no_questions_keeps_where_the_student_asks_nothing_right_or_wrong():
     asks_later = talk("I get 41.", "No.", "What is the number of pens in all?", id="later")
     wrong = talk("The answer is 41.", "Okay.", "I am done.", id="wrong")
     silent = Condition(partition="facts", selection="none", keep="no_questions")
