@@ -40,7 +40,7 @@ def _verdict(
         rules.append((grounded, "every needed fact was known or told before the final answer" if grounded else
                       "keep: grounded, and a needed fact was never known"))  # fmt: skip
     if condition.keep == "no_questions":
-        silent = judged.survey.asks_nothing
+        silent = "no_questions" in judged.survey.holds
         rules.append((silent, "the student asks nothing" if silent else "keep: no_questions, and the student asks"))
     if condition.violations == "drop":
         broken = ", ".join(sorted(judged.violations))

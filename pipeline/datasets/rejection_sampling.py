@@ -26,8 +26,7 @@ def keeps(record: Surveyed, condition: Condition) -> bool:
     """Whether the condition's rejection sampling keeps a dialogue; where it is yoked, whether the next one is kept."""
     ends_well = record.agrees if condition.selection == "agreement" else record.is_correct
     ends_well = ends_well or condition.selection == "none"
-    holds = {"all": True, "grounded": record.is_grounded, "no_questions": record.asks_nothing}[condition.keep]
-    return ends_well and holds and is_sound(record, condition)
+    return ends_well and condition.keep in record.holds and is_sound(record, condition)
 
 
 def kept(dialogue: Dialogue, condition: Condition) -> bool:

@@ -19,7 +19,7 @@ from pipeline.experiment.experiment import Experiment
 from pipeline.judging.outcome import agrees, asks_nothing, is_correct, is_grounded
 from pipeline.judging.stated_leak import leak_stated, privileged
 from pipeline.judging.violations import Kind, Violation, violations
-from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.condition import Condition, Keep
 from pipeline.knowledge.records import Dialogue
 from pipeline.runs.dialogue_pool import Place, Pool
 
@@ -43,11 +43,14 @@ class Surveyed(NamedTuple):
     partner_tokens: int
     partner_spoke: bool
     is_correct: bool
-    is_grounded: bool
-    asks_nothing: bool  # the student
+    holds: frozenset[Keep]  # the values of a condition's `keep` under which it stays
     agrees: bool
     leaks: bool  # never where the partner holds nothing private
     violations: frozenset[Kind]
+
+    @property
+    def is_grounded(self) -> bool:
+        return "grounded" in self.holds
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,9 @@ def surveyed(
 def survey_of(dialogue: Dialogue, violated: Sequence[Violation], place: Place) -> Surveyed:
     """The record of one dialogue, whose partner's violations are known."""
     task = dialogue.task
+    kept: dict[Keep, bool] = {
+        "all": True, "grounded": is_grounded(dialogue), "no_questions": asks_nothing(dialogue),
+    }  # fmt: skip
     return Surveyed(
         place=place,
         id=dialogue.id,
@@ -101,8 +107,7 @@ def survey_of(dialogue: Dialogue, violated: Sequence[Violation], place: Place) -
         partner_tokens=dialogue.tokens("partner"),
         partner_spoke=any(turn.party == "partner" for turn in dialogue.turns),
         is_correct=is_correct(dialogue),
-        is_grounded=is_grounded(dialogue),
-        asks_nothing=asks_nothing(dialogue),
+        holds=frozenset(keep for keep, holds in kept.items() if holds),
         agrees=agrees(dialogue),
         leaks=privileged(dialogue.condition) and leak_stated(dialogue),
         violations=frozenset(violation.kind for violation in violated),

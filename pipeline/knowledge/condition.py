@@ -31,6 +31,7 @@ LEARNING = {
 
 Regime = Literal["natural", "matched", "shuffled"]
 Selection = Literal["outcome", "agreement", "none", "yoked"]
+Keep = Literal["all", "grounded", "no_questions"]
 
 
 class Condition(BaseModel):
@@ -48,7 +49,7 @@ class Condition(BaseModel):
     # yoked: for each dialogue that `outcome` would keep the next one of its task, whatever was said in it
     selection: Selection = "outcome"
     # no_questions: without dialogues in which the student asks anything, by the metrics' reader
-    keep: Literal["all", "grounded", "no_questions"] = "all"
+    keep: Keep = "all"
     # learn from dialogues in which the partner violated its knowledge constraint?
     violations: Literal["keep", "drop"] = "keep"
     pass_rate: tuple[float, float] = (0.0, 1.0)  # learn only from tasks whose dialogues end right this often (SPICE)
