@@ -52,7 +52,7 @@ KNOWN = {  # replies of which it is known whether they say that one is convinced
     "You have convinced me. I think so too: {argued}.": True,
     "You have not convinced me. I still think: {held}.": False,
 }
-MODERATED = Reader(unmeasured="the untrained base as a moderator: see moderator_right, on replies of known stance")
+MODERATED = Reader(unmeasured="the untrained base as a moderator: not measured, but see moderator_right")
 METRICS = (
     *alike(
         {
@@ -67,7 +67,11 @@ METRICS = (
         unit="turns",
         reader=MODERATED,
     ),
-    Metric("on_claim", "has a content word of the claim (@ the helper's arm) / turns of a free persuader"),
+    Metric(
+        "on_claim",
+        "has a content word of the claim (@ the helper's arm) / turns of a free persuader",
+        reader=Reader(unmeasured="shared content words: not measured"),
+    ),
     *(difference(f"concedes_{arm}", f"concedes@{arm}", "concedes@null", reader=MODERATED) for arm in ARGUED),
     difference("public_fallacy_gap", "concedes@fallacy", "concedes@rewritten", reader=MODERATED),
 )
