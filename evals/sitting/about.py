@@ -24,5 +24,5 @@ def beside(topics: Sequence[str], i: int) -> str:
     return next((topic for topic in others if not own & _carrying(topic)), "")
 
 
-def _carrying(text: str) -> set[str]:
+def _carrying(text: str) -> frozenset[str]:
     return content_words(text) - MODAL
