@@ -284,8 +284,8 @@ def sat_by(exam: str, student: FakeModel, reads: Instrument) -> tuple[Sitting, d
     ({"stance": "disagrees", "says_missing": True}, {"disagree", "refuse"}),
     ({"attempt": "3", "tentative": True}, {"attempt", "hedge"}), ({}, set())])  # fmt: skip
 def test_grounding_acts_are_those_that_are_read_off_a_turn(does, acts):
-    _, rates = sat_by("grounding", Doubts("Blah.", "Blah."), Instrument("labels", Labels(**does)))
-    # Position 2 comes after a partner that has told all facts; whatever is said then, says them again.
+    _, rates = sat_by("grounding", Doubts(FACTS[0].ask, "Blah."), Instrument("labels", Labels(**does)))
+    # Position 2 comes after a partner that has told what was asked for; whatever is said then, says it again.
     assert {name.partition("/")[0] for name, rate in rates.items() if rate and "/2" in name} == acts | {"restate"}
     assert rates["restate/1"] == rates["follow_up/1"] == 0
 
@@ -309,7 +309,7 @@ def test_turns_that_cannot_be_read_again_are_counted_and_no_fault_of_the_student
             read = await super().partner(turns)
             return [Unread("not read") if "Blah" in turn.text else one for turn, one in zip(turns, read, strict=True)]
 
-    sitting, rates = sat_by("grounding", Doubts("Blah.", "Blah."), Instrument("forgets", Forgets()))
+    sitting, rates = sat_by("grounding", Doubts(FACTS[0].ask, "Blah."), Instrument("forgets", Forgets()))
     assert any(sitting.unread) and not any(sitting.outcomes)
     assert set(rates) == {"repair@garbled"}
 
