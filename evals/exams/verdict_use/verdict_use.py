@@ -269,9 +269,9 @@ def first_changed(old: Sequence[str], new: dict[int, str]) -> int | None:
     return None
 
 
-def _content(step: str) -> tuple[set[Fraction], set[str]]:
+def _content(step: str) -> tuple[set[Fraction], frozenset[str]]:
     stated = numbers(step)
-    return stated, set() if stated else content_words(step)
+    return stated, frozenset() if stated else content_words(step)
 
 
 async def reference(experiment: Experiment) -> list[Reference]:
