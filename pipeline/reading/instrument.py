@@ -33,7 +33,7 @@ class Instrument:
 
     async def student(self, turn: TurnToRead) -> StudentReading:
         """What a student's turn does. Raises NotRead."""
-        return student_on_options(turn, await self.students.read(turn))
+        return _with_what_a_repeat_asks(turn, student_on_options(turn, await self.students.read(turn)))
 
     async def partner(self, turn: TurnToRead) -> PartnerReading:
         """What a partner's turn does. Raises NotRead."""
@@ -55,6 +55,18 @@ class Instrument:
         turn = measured(task, turns, i, imported)
         reading = await (self.student(turn) if turn.party == "student" else self.partner(turn))
         return turns[i].model_copy(update={"reading": reading})
+
+
+def _with_what_a_repeat_asks(turn: TurnToRead, reading: StudentReading) -> StudentReading:
+    """The problem's own question asks for a fact where that one alone answers it ("Who has the drill?"). A reader has
+    to choose between two labels that are both right, and chooses otherwise where the fact stands in the question.
+
+    Of who measures alone, which knows the answer and all facts: a partner cannot tell that nothing else is needed.
+    """
+    needed = [fact.id for fact in turn.facts if fact.needed]
+    if not reading.repeats_question or not turn.answer or len(needed) != 1 or turn.choice is not None:
+        return reading
+    return reading.model_copy(update={"asks": reading.asks | {*needed}})
 
 
 class _Queue(Generic[R]):

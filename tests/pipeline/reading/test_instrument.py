@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pipeline.core.errors import ConfigError
 from pipeline.core.readings import PartnerReading, StudentReading
-from pipeline.core.schema import Task, Turn
+from pipeline.core.schema import Fact, Task, Turn
 from pipeline.reading.instrument import AT_ONCE, CLOSED, Instrument
 from pipeline.reading.protocol import NotRead, TurnToRead, Unread
 
@@ -31,6 +31,22 @@ class Counts:
 
     async def partner(self, turns: Sequence[TurnToRead]) -> list[PartnerReading | Unread]:
         return [PartnerReading(refuses=t.text == "no") for t in turns]
+
+
+class Repeats(Counts):
+    """Hears the problem's own question in every turn, and no fact."""
+
+    async def student(self, turns: Sequence[TurnToRead]) -> list[StudentReading | Unread]:
+        return [StudentReading(repeats_question=True) for _ in turns]
+
+
+@pytest.mark.parametrize(("needed", "answer", "asks"), [
+    ([True], "5", {"0"}), ([True, False], "5", {"0"}), ([True, True], "5", set()), ([False], "5", set()),
+    ([True], "", set())])  # fmt: skip
+def test_the_problems_question_asks_for_the_one_fact_that_answers_it(needed, answer, asks):
+    facts = tuple(Fact(id=str(i), text=f"f{i}", ask="?", needed=each) for i, each in enumerate(needed))
+    turn = TurnToRead(party="student", text="How many?", question="How many?", facts=facts, answer=answer)
+    assert asyncio.run(Instrument("own", Repeats()).student(turn)).asks == asks
 
 
 def to_read(text: str) -> TurnToRead:
