@@ -8,6 +8,8 @@ from evals.examining.sitter import Sat
 from pipeline.core.errors import MaieuticError
 from pipeline.engines.transformers import MEMORY
 from pipeline.experiment.cell import Cell
+from pipeline.experiment.experiment import Experiment
+from pipeline.experiment.roles import ROLES
 from pipeline.runs.processes import each, room_for
 from training.memory_needed import cache_bytes_per_token, sizes_of
 
@@ -18,21 +20,38 @@ AROUND = 2**30  # bytes of Python, torch and the readers
 
 
 def sit_each(due: Sequence[Cell], at_once: int) -> Iterator[tuple[Cell, Sat]]:
-    """What sitting took each of them, in this order. Raises what stopped one."""
+    """What sitting took each of them, in this order. Raises what stopped the first of those that were stopped, once all
+    others have sat. What models answered to those until then is counted nowhere."""
+    stopped: list[MaieuticError] = []
     for cell, sat in each("evals.examining.one_sitter", "examine", due, at_once):
         if isinstance(sat, MaieuticError):
-            raise sat
-        yield cell, sat
+            stopped.append(sat)
+        else:
+            yield cell, sat
+    if stopped:
+        raise stopped[0]
 
 
 def room_for_sitters(due: Sequence[Cell], answers: int) -> int:
-    """How many of these go at a time, of `answers` answers each; 1 where one process is soon done with all."""
+    """How many of these go at a time, of `answers` answers each; 1 where one process is soon done with all, and where a
+    role has a model of its own, which every process would open."""
     experiment = due[0].experiment
-    if len(due) < 2:
+    if len(due) < 2 or {experiment.role(name).model for name in ROLES} != {experiment.base}:
         return 1
-    sizes = sizes_of(experiment.base, experiment.training.lora)
-    weights = sizes.linear + sizes.other
+    bases = {cell.experiment.base: cell.experiment for cell in due}
+    needed, weights = max(_needed(each) for each in bases.values()), _weights(experiment)
     if len(due) * answers * (0.004 + 1e-9 * weights) < WORTH_A_PROCESS:  # seconds of one core, at least
         return 1
+    return room_for(len(due), needed)
+
+
+def _needed(experiment: Experiment) -> float:
+    """Bytes of one process: the student and the base, what a batch knows, and what each keeps."""
+    sizes = sizes_of(experiment.base, experiment.training.lora)
     known = experiment.engine.batch * CONTEXT * cache_bytes_per_token(sizes, bf16=False)
-    return room_for(len(due), AROUND + 2 * 4 * weights + known + 2 * MEMORY)
+    return AROUND + 2 * 4 * _weights(experiment) + known + 2 * MEMORY
+
+
+def _weights(experiment: Experiment) -> int:
+    sizes = sizes_of(experiment.base, experiment.training.lora)
+    return sizes.linear + sizes.other

@@ -84,6 +84,8 @@ class Reply(NamedTuple):
     text: str
     move: str  # a key of WORDINGS
     done: bool = False
+    tells: frozenset[str] | None = None  # ids of facts that it tells as they are; None: those that stand there
+    tells_wrong: frozenset[str] = frozenset()
 
 
 def rule_reply(
@@ -197,7 +199,10 @@ def _tell(
             texts = [facts[0].text]
         case _:
             texts = [fact.text for fact in facts]
-    return say("tell", " ".join(texts))
+    reply = say("tell", " ".join(texts))  # which an unhelpful partner leaves out
+    said = [(fact.id, text == fact.text) for fact, text in zip(facts, texts, strict=False) if text in reply.text]
+    wrong = frozenset(id for id, as_it_is in said if not as_it_is and condition.manner == "erring")
+    return reply._replace(tells=frozenset(id for id, as_it_is in said if as_it_is), tells_wrong=wrong)
 
 
 def _misremembered(text: str, rng: random.Random) -> str:

@@ -12,6 +12,7 @@ from pipeline.core.schema import Task, Turn
 from pipeline.dialogue.rule_partner import WORDINGS, Reply
 from pipeline.knowledge.known import Known
 from pipeline.reading.closed import partner_turn
+from pipeline.reading.numbers.equality import equal
 from pipeline.reading.protocol import measured
 
 DECLINES = ("checks", "yes_no")  # who does not know declines nothing (the guide in docs/reading.md)
@@ -21,14 +22,16 @@ UNHELPFUL = WORDINGS["unhelpful"]["tell"]
 def said(task: Task, knows: Known, turns: Sequence[Turn], reply: Reply) -> PartnerReading:
     """What `reply` does after `turns`, as `PartnerReading` has it.
 
-    Facts and verdicts are found by the rules of the closed reader, which are exact for these wordings on tasks in any
-    words, since a fact is told as the task words it. Which answer it claims, and whether it declines, the reply says.
+    What it tells of its own accord, and verdicts, are found by the rules of the closed reader: these are the wordings
+    that it was made for, and a fact is told as the task words it. Which answer it claims, which facts it was asked for
+    and gets wrong, and whether it declines, the reply says. A claim is made of an attempt that differs.
     """
     text = Turn(party="partner", text=reply.text)
     reading = partner_turn(measured(task, [*turns, text], len(turns)))
-    claims = reply.move == "claim" and not task.entry
-    update = {
-        "refuses": reply.move in DECLINES or reply.text in UNHELPFUL,
-        "attempt": knows.answer if claims else reading.attempt,
-    }
+    update: dict[str, object] = {"refuses": reply.move in DECLINES or reply.text in UNHELPFUL}
+    if reply.tells is not None:
+        update |= {"tells": reply.tells, "tells_wrong": reply.tells_wrong}
+    if reply.move == "claim":
+        update |= {"attempt": reading.attempt if task.entry else knows.answer, "feedback": "wrong"}
+        update["reveals"] = "stated" if task.answer and equal(knows.answer, task.answer) else "no"
     return reading.model_copy(update=update)

@@ -12,9 +12,9 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, NamedTuple
 
 import psutil
 import torch
@@ -41,38 +41,68 @@ def each(module: str, stage_name: str, due: Sequence[Cell], at_once: int) -> Ite
 
     `module` is run by as many processes as go `at_once`, and calls `work_for_another`.
     """
-    # Whatever stops this ends the processes first, and so the threads that wait for them.
-    with ThreadPoolExecutor(at_once) as pool, _workers(module, at_once) as free:
+    with _workers(module, at_once) as pool, ThreadPoolExecutor(at_once) as threads:
         steps: list[list[Step]] = [[] for _ in due]
         labels = [cell.label(stage_name) for cell in due]
         jobs = zip(due, labels, steps, strict=True)
-        futures = [pool.submit(_by_one_of, free, cell, label, said) for cell, label, said in jobs]
-        for cell, label, said, future in zip(due, labels, steps, futures, strict=True):
-            yield cell, _watched(label, said, future)
+        futures = [threads.submit(_by_one_of, pool, cell, label, said) for cell, label, said in jobs]
+        try:
+            for cell, label, said, future in zip(due, labels, steps, futures, strict=True):
+                yield cell, _watched(label, said, future)
+        finally:  # whatever stops this ends the processes, and so the threads that wait for them
+            for future in futures:
+                future.cancel()
+            pool.end()
 
 
 @contextmanager
-def _workers(module: str, count: int) -> Iterator[SimpleQueue[subprocess.Popen[bytes]]]:
+def _workers(module: str, count: int) -> Iterator[Pool]:
     """Processes, to be taken and given back. None outlives the block."""
-    threads = str(max(1, torch.get_num_threads() // count))
-    own = {"OMP_NUM_THREADS": threads, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    free: SimpleQueue[subprocess.Popen[bytes]] = SimpleQueue()
-    command = [sys.executable, "-m", module]
-    with ExitStack() as all_of_them:
+    pool = Pool(module, str(max(1, torch.get_num_threads() // count)), SimpleQueue(), [])
+    try:
         for _ in range(count):
-            worker = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ | own)
-            all_of_them.enter_context(worker)
-            all_of_them.callback(worker.kill)
-            free.put(worker)
-        yield free
+            pool.free.put(pool.start())
+        yield pool
+    finally:
+        pool.end()
+        for worker in pool.started:
+            worker.communicate()
 
 
-def _by_one_of(free: SimpleQueue[subprocess.Popen[bytes]], cell: Cell, label: str, said: list[Step]) -> Any:
+class Pool(NamedTuple):
+    """Processes that run `module` with so many `threads` each."""
+
+    module: str
+    threads: str
+    free: SimpleQueue[subprocess.Popen[bytes]]
+    started: list[subprocess.Popen[bytes]]
+
+    def take(self) -> subprocess.Popen[bytes]:
+        """One that is free, or another in the place of one that ended."""
+        worker = self.free.get()
+        return worker if worker.poll() is None else self.start()
+
+    def start(self) -> subprocess.Popen[bytes]:
+        """One more process."""
+        own = {"OMP_NUM_THREADS": self.threads, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        # -P: a folder `evals` where the user stands is none of this project's.
+        command = [sys.executable, "-P", "-m", self.module]
+        worker = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ | own)
+        self.started.append(worker)
+        return worker
+
+    def end(self) -> None:
+        """All of them, at once."""
+        for worker in self.started:
+            worker.kill()
+
+
+def _by_one_of(pool: Pool, cell: Cell, label: str, said: list[Step]) -> Any:
     """`said` is told of each step. Raises what the work raises, RunError where its process ended."""
-    worker = free.get()
+    worker = pool.take()
     assert worker.stdin is not None and worker.stdout is not None
     try:
-        pickle.dump(cell, worker.stdin)
+        worker.stdin.write(pickle.dumps(cell))
         worker.stdin.flush()
         while isinstance(answer := pickle.load(worker.stdout), Step):
             said.append(answer)
@@ -82,7 +112,7 @@ def _by_one_of(free: SimpleQueue[subprocess.Popen[bytes]], cell: Cell, label: st
             "said stands above. The same command goes on; with OMP_NUM_THREADS=1 it is one student at a time."
         ) from None
     finally:
-        free.put(worker)
+        pool.free.put(worker)
     if isinstance(answer, MaieuticError):
         raise answer
     return answer

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import IO, Any, NamedTuple
 
-from pipeline.core.errors import MaieuticError
+from pipeline.core.errors import MaieuticError, RunError
 from pipeline.experiment.cell import Cell
 
 Told = Callable[[str], AbstractContextManager[Callable[[int, int], None]]]  # as pipeline.runs.progress.stage
@@ -56,7 +56,16 @@ def _serve(work: Work, asked: IO[bytes], answers: IO[bytes]) -> None:
         try:
             answer(work(cell, told))
         except MaieuticError as error:
-            answer(error)
+            answer(_that_travels(error))
+
+
+def _that_travels(error: MaieuticError) -> MaieuticError:
+    """The error, or its words where it is made of more than these."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return RunError(str(error))
+    return error
 
 
 def _end_with(parent: int) -> None:

@@ -260,7 +260,7 @@ def dialogue(task: Task, rng: random.Random, how: Dispositions) -> TrainingExamp
             reply, move = rng.choice(["It is the, you know.", "Hm, the what.", "So the one with the."]), "garbled"
         else:
             style = "unhelpful" if scene == "blind" and rng.random() < 0.3 else wording
-            reply, move, _ = rule_reply(
+            reply, move, *_ = rule_reply(
                 known(task, condition, "partner"), condition, turns, verdict(task, condition, turns), rng, style
             )
         turns.append(Turn(party="partner", text=reply))

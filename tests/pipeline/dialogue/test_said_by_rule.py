@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pipeline.core.readings import PartnerReading, StudentReading
 from pipeline.core.schema import Task, Turn
 from pipeline.dialogue.episode import Cast, Episode
+from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.dialogue.turn_taking import play
 from pipeline.experiment.settings import DialogueSettings
 from pipeline.judging.violations import violations
@@ -101,3 +102,15 @@ def test_who_will_not_say_refuses_and_who_does_not_know_does_not(partition, word
     task = make_task(1, "underspecified")
     _, turn = answered(partition, task.missing[0].ask, wording)
     assert isinstance(turn.reading, PartnerReading) and turn.reading.refuses is refuses
+
+
+@given(st.integers(0, 300), st.sampled_from(["erring", "vague", "low_effort"]), st.sampled_from([*WORDINGS]))
+@settings(max_examples=60, deadline=None)
+def test_what_a_partner_gets_wrong_it_tells_wrong_and_nothing_else(seed, manner, wording):
+    task = make_task(seed, "underspecified")
+    made = talk(task, Condition(partition="facts", manner=manner), [task.missing[0].ask], str(seed), wording)
+    for turn in made.turns[1::2]:
+        assert isinstance(turn.reading, PartnerReading)
+        stands = {fact.id for fact in task.missing[:1] if fact.text in turn.text}
+        other = manner == "erring" and wording != "unhelpful" and not stands
+        assert turn.reading.tells == stands and turn.reading.tells_wrong == ({task.missing[0].id} if other else set())
