@@ -32,7 +32,7 @@ from pipeline.engines.decoding.decode import (
     remembers,
     shared_beginnings,
 )
-from pipeline.engines.decoding.freed_memory import Giver
+from pipeline.engines.decoding.freed_memory import FreedMemory
 from pipeline.engines.dtype import computed_in
 from pipeline.engines.model import Completion, ContextOverflow, EngineError, Sampling, check_adapter
 from pipeline.engines.reasoning import read_ids
@@ -59,7 +59,7 @@ class TransformersModel:
         self.ends = end_tokens(model, tokenizer)
         # A batch of one draws from exactly the logits of its own prompt, read in one piece.
         self.memory = PrefixCache(self.ends, MEMORY if batch > 1 and remembers(model) else 0)
-        self.freed = Giver()
+        self.freed = FreedMemory()
         self.waiting: list[Request] = []
         self.worker: asyncio.Task[None] | None = None
 
@@ -98,7 +98,7 @@ class TransformersModel:
             if self.cores == 1 or parts < self.cores:
                 for batch in batches:
                     self._answer(batch, self._rows(batch))
-                    self.freed.now_and_then()
+                    self.freed.give_back_now_and_then()
                     await asyncio.sleep(0)
                 continue
             with ThreadPoolExecutor(self.cores, initializer=torch.set_num_threads, initargs=(1,)) as pool:
@@ -106,7 +106,7 @@ class TransformersModel:
                 work = [loop.run_in_executor(pool, self._rows, batch) for batch in batches]
                 for batch, rows in zip(batches, work, strict=True):
                     self._answer(batch, await rows)
-                    self.freed.now_and_then()
+                    self.freed.give_back_now_and_then()
 
     def _read_beginnings(self, prompts: set[tuple[int, ...]]) -> None:
         """What many prompts begin with, demonstrations for instance, is read once for all of them."""

@@ -11,13 +11,13 @@ import time
 EVERY = 10.0  # seconds; it takes some milliseconds, and what is given back has to be asked for again
 
 
-class Giver:
-    """Gives back at most every EVERY seconds."""
+class FreedMemory:
+    """What one engine frees, given back at most every EVERY seconds."""
 
     def __init__(self) -> None:
         self.last = time.monotonic()
 
-    def now_and_then(self) -> None:
+    def give_back_now_and_then(self) -> None:
         if time.monotonic() - self.last >= EVERY:
             self.last = time.monotonic()
             give_back()
