@@ -148,7 +148,7 @@ def worked_out(task: Task) -> str:
 
 def _cell(experiment: Experiment, settings: Warmup) -> Cell:
     """The warm-up as a training like any other, in a folder of its own inside the run."""
-    own = {"learning_rate": settings.learning_rate, "epochs": settings.epochs}
+    own = {"learning_rate": settings.learning_rate, "epochs": settings.epochs, "steps": None}
     plain = {"methods": {}, "regime": "natural", "learn": "all"}
     alone = experiment.without_warmup().model_copy(
         update={

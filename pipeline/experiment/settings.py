@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, NonNegativeInt, field_validator
+from pydantic import Field, NonNegativeInt, field_validator, model_validator
 
 from pipeline.core.config_reading import Section
 from pipeline.experiment.lora import DEFAULT, checked_lora
@@ -91,6 +91,8 @@ class Training(Section):
     load_in_4bit: bool = False  # the base in NF4 while it learns (QLoRA), through bitsandbytes; needs a GPU
     learning_rate: float = Field(default=2e-4, gt=0)
     epochs: float = Field(default=2, gt=0)
+    # Optimizer steps of every student that learns from rows, however many rows it has, in place of epochs.
+    steps: int | None = Field(default=None, ge=1)
     batch: int = Field(default=32, ge=1)
     micro_batch: int = Field(default=32, ge=1)
     max_length: int = Field(default=1024, ge=1)  # a row that is longer is an error, never cut
@@ -99,6 +101,16 @@ class Training(Section):
     gradient_checkpointing: bool = False
     save_steps: int = Field(default=100, ge=1)  # steps between checkpoints; students that play have one after each
     report_to: Literal["none", "trackio", "wandb", "tensorboard"] = "none"  # where losses and exams are shown
+
+    @model_validator(mode="after")
+    def _ends_once(self) -> Training:
+        own = [name for name, other in self.methods.items() if other.epochs is not None]
+        if self.steps is not None and own:
+            raise ValueError(
+                f"steps: {self.steps} ends every training, and methods.{own[0]}.epochs would end one otherwise. "
+                "Leave one of them out"
+            )
+        return self
 
     @field_validator("lora")
     @classmethod

@@ -116,6 +116,20 @@ def test_training_makes_the_students_turns_likelier_and_records_what_it_did(kind
     assert all("lora_" in name for name in load_file(adapter / WEIGHTS))
 
 
+@pytest.mark.parametrize("rows", [3, 8])
+def test_with_steps_all_students_take_as_many_however_many_rows_they_have(rows, embedded, tmp_path):
+    made = experiment(embedded, tmp_path, [row(n) for n in range(rows)], steps=5)
+    wrote = record(train(Cell(made, "facts", 1)))
+    a_row = sum(map(token_counter(made), [row(n) for n in range(rows)])) / rows
+    seen = {3: 5 * 3, 8: 5 * 4}[rows]  # of batches of four, where three are no more
+    assert wrote["optimizer_steps"] == 5 and wrote["trained_tokens"] == pytest.approx(seen * a_row, rel=0.1)
+
+
+def test_steps_and_epochs_of_a_method_are_refused_together():
+    with pytest.raises(ValueError, match=r"steps: 5 ends every training, and methods\.kto\.epochs"):
+        Settings(steps=5, methods={"kto": {"epochs": 1}})
+
+
 def test_one_seed_gives_the_same_bytes_and_another_seed_does_not(embedded, plain, tmp_path):
     again = train(Cell(experiment(embedded, tmp_path / "again"), "facts", 1))
     other = train(Cell(experiment(embedded, tmp_path / "other", [row(n, 2) for n in range(6)]), "facts", 2))

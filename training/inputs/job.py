@@ -65,6 +65,7 @@ class TrainingJob(NamedTuple):
             "output_dir": str(checkpoints_of(self.cell)),
             "seed": self.cell.seed,
             "num_train_epochs": own.epochs or settings.epochs,
+            "max_steps": -1 if settings.steps is None or self.method in ONLINE else settings.steps,
             "learning_rate": own.learning_rate or settings.learning_rate,
             "per_device_train_batch_size": micro,
             "gradient_accumulation_steps": accumulate,

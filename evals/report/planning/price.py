@@ -64,7 +64,7 @@ def price(experiment: Experiment, pilot: Path | None) -> Price:
         trained += (
             sum(record["trained_tokens"] for record in records) / len(records)
             if records
-            else cap * experiment.training.epochs
+            else _trained_at_most(experiment, cap)
         )
         timed = [record.get("seconds", math.nan) for record in records]
         seconds += sum(timed) / len(timed) if timed else math.nan
@@ -97,6 +97,14 @@ def _cap(experiment: Experiment, condition_name: str) -> float:
     played = 1 if condition.method == "q_priming" else 1 + experiment.turn_values.dialogues
     dialogues = _tasks(experiment, condition_name) * experiment.per_task(condition_name) * played * experiment.rounds
     return float(dialogues * spoken)
+
+
+def _trained_at_most(experiment: Experiment, sampled: float) -> float:
+    """Tokens that one student learns from, where every turn is at its cap."""
+    settings = experiment.training
+    if settings.steps is None:
+        return sampled * settings.epochs
+    return float(settings.steps * settings.batch * experiment.dialogue.turns * experiment.answer_tokens("student"))
 
 
 def _trainings(pilot: Path | None, name: str) -> list[Json]:
