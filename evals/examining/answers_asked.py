@@ -7,11 +7,14 @@ from evals.sitting.exam import sits
 from evals.sitting.exam_partners import ARMS
 from evals.sitting.scaffold import answers_for_one
 from pipeline.core.schema import Task
+from pipeline.experiment.assignment import in_whole
 from pipeline.experiment.experiment import Experiment
 
 
 def most_answers(experiment: Experiment, tasks: list[Task], first_turn_tasks: int) -> int:
     """Answers of models, private ones among them, for one student and seed, if every episode ran to its cap."""
+    tasks, openings = in_whole(experiment, tasks)
+    first_turn_tasks += len(openings)
     sat = [exam for exam in exams_of(experiment) if sits(exam, experiment)]
     total = sum(exam.answers(experiment, tasks) for exam in sat)
     total += sum(

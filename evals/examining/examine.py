@@ -21,6 +21,7 @@ from pipeline.core.plugins import failing_as, is_address
 from pipeline.core.schema import Task
 from pipeline.engines.model import EngineDown, Model
 from pipeline.engines.weights import weights_id
+from pipeline.experiment.assignment import in_whole
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.instruments import OpenJudge, open_acts_labeller, open_instruments
@@ -63,12 +64,14 @@ async def examine(
     experiment = cell.experiment
     hears, reads = open_instruments(experiment, judge)
     met = scaffolded(experiment, student)
+    whole, openings = in_whole(experiment, tasks)
     sitting = Sitting(
         experiment=experiment,
         student=met,
         peer=peer,
         seed=cell.seed,
-        tasks=tuple(tasks),
+        tasks=tuple(whole),
+        openings=tuple(openings),
         first_turn_tasks=tuple(first_turn_tasks),
         hears=hears,
         reads=reads,

@@ -225,7 +225,8 @@ async def first_turns(sitting: Sitting) -> list[Case]:
             [hit for turn in best for hit in first_turn(task, turn, scope)],
         )
 
-    work = [of_task(task, "@overspecified" if task.specification == "overspecified" else "") for task in sitting.tasks]
+    own = [*sitting.tasks, *sitting.openings]
+    work = [of_task(task, "@overspecified" if task.specification == "overspecified" else "") for task in own]
     work += [of_task(task, _scope(sitting.experiment, task)) for task in sitting.first_turn_tasks]
     results = await sitting.all(work)
     sampled = [hit for hits, _ in results for hit in hits]

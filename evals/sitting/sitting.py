@@ -90,7 +90,8 @@ class Sitting:
     peer: Model
     seed: int
     tasks: tuple[Task, ...]
-    first_turn_tasks: tuple[Task, ...] = ()  # that only first turns are asked on
+    openings: tuple[Task, ...] = ()  # more of these, that only first turns are asked on
+    first_turn_tasks: tuple[Task, ...] = ()  # of other kinds, wordings or sources, that only first turns are asked on
     scripted: bool = False
     outcomes: list[bool] = field(default_factory=list)  # per scenario: the student failed to answer
     errors: list[str] = field(default_factory=list)  # of the engine, not of the student

@@ -23,6 +23,16 @@ def tasks_of(experiment: Experiment, condition_name: str, tasks: Collection[Task
         seen[cell] += 1
 
 
+def in_whole(experiment: Experiment, tasks: Collection[Task]) -> tuple[list[Task], list[Task]]:
+    """Those of the exam split's `tasks` that are sat in whole, and those that only first turns are asked on."""
+    most, seen = experiment.exams.whole, Counter[Specification]()
+    whole, openings = list[Task](), list[Task]()
+    for task in tasks:
+        (whole if most is None or seen[task.specification] < most else openings).append(task)
+        seen[task.specification] += 1
+    return whole, openings
+
+
 def exam_tasks(experiment: Experiment) -> tuple[list[Task], list[Task]]:
     """The exam split, and what only first turns are asked on: the tasks of a second source, and those that are unlike
     what is trained on, in a held-out wording or of a held-out kind."""

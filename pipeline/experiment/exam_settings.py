@@ -33,6 +33,9 @@ class Exams(Section):
     scaffold: Literal["none", "cqot"] = "none"  # private critical questions before each of the student's turns
     cqot: Cqot = Cqot()  # read where that is the scaffold
     turns: int | None = Field(default=None, ge=1)  # student turns of whole episodes; None: as many as in training
+    # Of each specification in tasks.exam so many tasks are sat in whole, by all exams; on the others first turns alone
+    # are asked for, which are cheap and carry ask_skill. None: all in whole.
+    whole: int | None = Field(default=None, ge=1)
     # Tasks of each specification that only first turns are asked on (of embedded, lookup and hidden_item): in
     # held-out wordings, reported without a bar (@stress), and of the kinds that tasks.held_out names (@held_out).
     stress: int = Field(default=0, ge=0)

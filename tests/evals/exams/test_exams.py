@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from evals.examining.answers_asked import most_answers
 from evals.examining.exam_checks import measured
 from evals.examining.examine import examine, is_done
 from evals.exams.asking import first_turn, of_episodes, whole_episode
@@ -389,3 +390,22 @@ def test_first_turns_on_held_out_kinds_have_a_scope_of_their_own(tmp_path):
     assert [len(found) for found in tasks.values()] == [2, 1, 3]
     assert not tasks[""] & tasks["@held_out"]
     assert {c["metric"] for c in asked} <= measured(exp)
+
+
+def test_with_whole_the_other_tasks_are_asked_for_first_turns_and_no_more(tmp_path):
+    include, counts = ["asking", "collapse"], {"exam": {"full": 4, "underspecified": 3}}
+    made = {"tasks": counts, "exams": {"include": include, "samples": 2, "episodes": 1, "whole": 1}}
+    exp = Experiment.model_validate(experiment(tmp_path, include).model_dump() | made)
+    tasks, _ = exam_tasks(exp)
+    student = ScriptedModel((ASK,))
+    path = asyncio.run(examine(Cell(exp, "base", 1), None, student, student, tasks, []))
+    cases = [json.loads(line) for line in path.read_text().splitlines()]
+    drawn = {metric: {c["task"]: c["n"] for c in cases if c["metric"] == metric and not c["greedy"]} for metric in
+             ("ask_needless", "ask_needed", "ask_needed@facts")}  # fmt: skip
+    lacking = [task.id for task in tasks if task.missing]
+    assert drawn["ask_needed"] == dict.fromkeys(lacking, 2) and len(drawn["ask_needless"]) == 4
+    assert list(drawn["ask_needed@facts"]) == lacking[:1]
+    of_collapse = {c["task"] for c in cases if c["exam"] == "collapse"}
+    assert of_collapse <= {tasks[0].id, lacking[0]}
+    alone = Experiment.model_validate(exp.model_dump() | {"tasks": {"exam": {"full": 1, "underspecified": 1}}})
+    assert most_answers(exp, tasks, 0) == most_answers(alone, exam_tasks(alone)[0], 0) + 5 * 3
