@@ -113,8 +113,9 @@ def pairs(experiment: Experiment, branch: Branch, learner: Condition) -> list[Ro
     """All pairs of a branch's siblings, from the same prompt, whose values are at least `training.gap` apart.
 
     `learner` is the condition that learns, which may be another than the branch's: its selection and prices say what a
-    turn is worth. `dpo_answer` is the control after Coral: the turn's own answer decides its value, so that a question
-    has as little as a wrong answer. Equal texts make no pair.
+    turn is worth. `dpo_answer` has Coral's credit: the turn's own answer decides its value, so that a question has as
+    little as a wrong answer; Coral's released code takes one pair a turn, and none of first turns. Equal texts make no
+    pair.
     """
     by_answer = learner.method == "dpo_answer"
     values = {
