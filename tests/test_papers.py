@@ -56,6 +56,11 @@ def test_a_row_has_a_figure_with_interval_and_n_or_says_why_it_is_not_tested(row
     assert reason or re.search(rf"\({INTERVAL}, n \d", row.figure)
 
 
+@every_row
+def test_a_figure_that_is_planted_tests_nothing(row: Row) -> None:
+    assert "planted" not in row.figure or row.figure.startswith("not tested: ")
+
+
 @pytest.mark.parametrize("figure", sorted(set(re.findall(rf"[-+.%\d]+ \({INTERVAL}", TEXT))))
 def test_a_figure_stands_on_another_page_too(figure: str) -> None:
     value, interval = figure.split(" (")

@@ -5,7 +5,8 @@ After Collaborative Reasoner (Coral; Ni et al. 2025). The partner is fixed by th
 - `@cross`: the untrained base (cross-partner). Of the base both are the same pair and give the same figures;
 - `@solo`: nobody; content-free turns in the same places (wording `exam`), with the same cap on turns and tokens.
 The student speaks first. Streams are named by task, seed and sample, so that all arms begin with the same private
-first answer and the same first turn. Tasks are those whose question has its answer in sight (no underspecified ones).
+first answer and the same first turn. Tasks are those whose question has its answer in sight (no underspecified ones; of
+a false premise the answer is that it is impossible).
 
 Both parties' private answers are elicited off the transcript before any turn and after the last one: Coral's
 "agreement" counts pairs that were equal from the start together with pairs in which somebody gave way, and private

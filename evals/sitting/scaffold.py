@@ -20,8 +20,9 @@ as the student's tokens, and is kept in seed-N.notes.jsonl.
   plan is passed or failed by nobody, and the scaffold is no more than a plan.
 - plans_passed = answers before which a plan passed / answers. plans_made = plans / answers, from 1 to `tries`.
 
-Not as in the paper: the questions are in our words, each is asked apart, so that its answer can be read, and the
-student has 3 tries where it has 10. An answer that is neither yes nor no does not pass.
+Not as in the paper: the questions are in our words, each is asked apart, so that its answer can be read, and `tries`
+is 3. Its released code makes up to 11 plans, tells nothing of what failed, takes 5 yes from the fifth new plan on, and
+keeps the last. An answer that is neither yes nor no does not pass.
 
 The embedded base knows no such text, so a config that asks for it is refused there. A scaffold is part of a run: its
 effect is the difference between two runs of one config (`maieutic compare RUN OTHER`). Only the base is the same

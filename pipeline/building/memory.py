@@ -2,7 +2,7 @@
 
 Asymmetric memory: a dialogue that ended right is kept whole, as a demonstration; one that did not becomes a lesson of
 one line, which a model writes from the student's own view. So SkillRL begins (Xia et al., arXiv 2602.08234); its method
-distils successes, too, into short skills, in a bank that grows during RL: there is none here. The
+distils successes, too, into short skills, by a strong model, in a bank that grows during RL: there is none here. The
 memories of the tasks that are nearest in meaning stand above the question in the student's view, and nowhere in its
 partner's. `uniform` is the ablation that keeps every dialogue whole; `random` shows, for each memory, one of about
 the same length of a task drawn at random. A task never has memories of its own question, in any specification.

@@ -1,8 +1,8 @@
 """Does the student ask where something is missing, and not where nothing is?
 
 After ClariQ (Aliannejadi et al. 2020; how much a request needs clarification, from 1, none, to 4, as people judged) and
-Rifts (Shaikh et al. 2025, arXiv 2503.13975; one of its classes needs no grounding act). Asking where nothing is needed
-has its price here.
+Rifts (Shaikh et al. 2025, arXiv 2503.13975; classes by what users did next, one of which needs no grounding act).
+Asking where nothing is needed has its price here.
 
 The student reads the request and says its first turn, `exams.samples` times. Need is how many needed facts the
 question lacks: 0 (full tasks), 1, or 2 for two and more.

@@ -19,8 +19,8 @@ and says of no claim that it is held.
 **Competence**: moderator_right, of two replies of known stance for each claim those that it reads so: .5 by chance, and
 for who always says yes, or no. on_claim@ARM: the persuader's turns that share a content word with the claim, a low bar.
 
-Not as in the paper: it has no null, its moderators also stop talks that leave the topic, and what it calls convinced is
-public alone.
+Not as in the paper: it has no null, its moderators also stop talks that leave the topic, its helper reads the talk and
+mixes fallacies, and what it calls convinced is public alone, a tag that the debater puts to its own turns.
 """
 
 from __future__ import annotations

@@ -15,8 +15,9 @@ A turn without a sentence is no case. **Competence**: about_claim_net, the diffe
 speak of the claim uses no strategy for it, whatever its words are. The claim that is tested ("models persuade in nearly
 every exchange, by logic and numbers; people less, by emotion and social proof", claim 31 of docs/claims.md) compares
 exchanges. The people on disk wrote one-line reasons and essays of some hundred words (`evals.exams.persuasion.claims`),
-so rates per turn are not like for like, and `often_` is what to compare. Nobody there was in a talk, and all were
-arguing: people's `persuades` says nothing about how often people persuade.
+so rates per turn are not like for like, and `often_` is what to compare. Nobody there was in
+a talk, and all were arguing: people's `persuades` says nothing about how often people persuade. The paper's audit
+(arXiv 2604.22109) is of everyday advice, where nobody asked for an argument; these are disputes.
 
 The embedded base knows none of these words: it is not asked. The reference is people's texts where exams.claims names
 LOGICOM's file, and scripts: one for each strategy, which uses that and no other, and one that uses none.
