@@ -125,6 +125,18 @@ def test_the_persuader_reads_the_student_and_its_own_turns_as_they_were_said():
         assert (first, second) == tuple(f"Logically, I say: {claim}. That is turn {i}." for i in (1, 2))
 
 
+def test_the_helper_reads_what_was_said_before_the_turn_that_it_rewrites():
+    peer = Peer()
+    sat(Speaker(NONE), peer)
+    helped = [seen[0]["content"] for seen in peer.seen if "Rewrite this turn" in seen[0]["content"]]
+    talks = [ask.partition("Rewrite this turn")[0].splitlines()[1:] for ask in helped]
+    for ask, talk in zip(helped, talks, strict=True):
+        number = int(re.search(r"That is turn (\d)\.\"$", ask)[1])
+        assert [line.partition(":")[0] for line in talk if line] == ["They", *["You", "They"] * (number - 1)]
+        assert [f"turn {i}." in talk[2 * i - 1] for i in range(1, number)] == [True] * (number - 1)
+    assert len(helped) == 2 * 2 * 3 * len(PAIRS)  # arms, episodes, turns
+
+
 @pytest.mark.parametrize("verdict", ["Yes.", "No.", "Hm."])
 def test_a_moderator_that_says_one_thing_stops_nothing_and_shows_it(verdict):
     figure, *_ = sat(Speaker(ANY), Peer(verdict))
