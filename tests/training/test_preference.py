@@ -138,6 +138,12 @@ def test_no_task_stands_on_both_sides_of_the_split(embedded, tmp_path):
     assert len(learned | held) == 20
 
 
+def test_dpo_that_holds_nothing_out_learns_every_pair(embedded, tmp_path):
+    rows = [pair(n) for n in range(20)]
+    ready = dpo_trainer(job(embedded, experiment(embedded, tmp_path, rows, "dpo", held_out=0), "dpo"), rows)
+    assert (ready.sequences, ready.held_out) == (20, None)
+
+
 def test_kto_scores_what_the_student_said_and_nothing_that_its_partner_said(embedded, tmp_path):
     rows = [talk(n, n % 2 == 0) for n in range(8)]
     made = experiment(embedded, tmp_path, rows, "kto")
