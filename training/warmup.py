@@ -28,7 +28,8 @@ from peft import PeftModel
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from pipeline.core.schema import Specification, Task, Turn
-from pipeline.datasets.dataset_files import dataset_path, write_rows
+from pipeline.datasets.dataset_files import dataset_path
+from pipeline.datasets.formats import write_rows
 from pipeline.datasets.rows import Row
 from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.engines.transformers import load_tokenizer

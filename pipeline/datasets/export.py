@@ -21,8 +21,8 @@ import pyarrow.parquet as parquet
 from pipeline.core.files import write_whole, written_whole
 from pipeline.datasets.card import card
 from pipeline.datasets.condition_rows import NotExportable, check_exportable, condition_rows
-from pipeline.datasets.dataset_files import dataset_path, write_rows
-from pipeline.datasets.formats import FORMATS
+from pipeline.datasets.dataset_files import dataset_path
+from pipeline.datasets.formats import FORMATS, write_rows
 from pipeline.datasets.learning_rules import LEARNING_RULES, Format
 from pipeline.datasets.rows import Row
 from pipeline.datasets.survey import Survey, surveyed

@@ -19,8 +19,8 @@ from datasets import Features, Value
 from pipeline.core.id_set import IdSet
 from pipeline.core.readings import StudentReading
 from pipeline.core.schema import Task, digest
-from pipeline.datasets.dataset_files import dataset_path, stream_rows, write_rows
-from pipeline.datasets.formats import FORMATS
+from pipeline.datasets.dataset_files import dataset_path, stream_rows
+from pipeline.datasets.formats import FORMATS, write_rows
 from pipeline.experiment.experiment import Experiment
 from pipeline.judging.moves import move
 from pipeline.knowledge.records import Dialogue

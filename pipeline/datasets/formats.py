@@ -1,10 +1,22 @@
-"""TRL's dataset formats: the columns of each, and what a row of it is."""
+"""TRL's dataset formats: the columns of each, what a row of it is, and how its Parquet file is written.
+
+Files are replaced whole: a reader sees the old dataset or the new one.
+"""
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as parquet
 from datasets import Features, List, Value
 
+from pipeline.core.files import written_whole
+from pipeline.datasets.dataset_files import ROW_GROUP
 from pipeline.datasets.learning_rules import Format
+from pipeline.datasets.rows import Row
 
 _MESSAGES = List({"role": Value("string"), "content": Value("string")})
 _WHENCE = {
@@ -41,3 +53,13 @@ A_ROW: dict[Format, str] = {
     "partner alone knew (`privileged_context`): for a self-distilling teacher, and no student",
 }
 SELECTED: tuple[Format, ...] = ("sft", "prompt_completion")  # the others have what selection would drop, too
+
+
+def write_rows(folder: Path, rows: Iterable[Row], columns: Features = FORMATS["sft"]) -> int:
+    """Replace the Parquet file of a dataset. Returns how many rows it has."""
+    schema, written, rest = columns.arrow_schema, 0, iter(rows)  # its metadata tells `datasets` the features
+    with written_whole(folder / "train.parquet") as temporary, parquet.ParquetWriter(temporary, schema) as file:
+        while part := list(itertools.islice(rest, ROW_GROUP)):
+            file.write_table(pa.Table.from_pylist(part, schema=schema))
+            written += len(part)
+    return written

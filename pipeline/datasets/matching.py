@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from datasets import Features, Value
 
 from pipeline.core.schema import digest
-from pipeline.datasets.dataset_files import dataset_path, stream_rows, write_rows
-from pipeline.datasets.formats import FORMATS
+from pipeline.datasets.dataset_files import dataset_path, stream_rows
+from pipeline.datasets.formats import FORMATS, write_rows
 from pipeline.datasets.rows import Row
 from pipeline.experiment.experiment import Experiment
 

@@ -1,7 +1,8 @@
 """The shuffled control: rows are dealt to conditions by lot, all of them, as many to each as it has."""
 
 from pipeline.core.schema import Json
-from pipeline.datasets.dataset_files import dataset_path, write_rows
+from pipeline.datasets.dataset_files import dataset_path
+from pipeline.datasets.formats import write_rows
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from tests.builders import small_experiment

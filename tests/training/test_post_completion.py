@@ -11,8 +11,8 @@ import torch
 from peft import PeftModel
 from transformers import AutoModelForCausalLM
 
-from pipeline.datasets.dataset_files import dataset_path, write_rows
-from pipeline.datasets.formats import FORMATS
+from pipeline.datasets.dataset_files import dataset_path
+from pipeline.datasets.formats import FORMATS, write_rows
 from pipeline.datasets.rows import Row
 from pipeline.engines.model import Sampling
 from pipeline.engines.transformers import TransformersModel, load_tokenizer

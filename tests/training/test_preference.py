@@ -12,8 +12,8 @@ from peft import LoraConfig, PeftModel
 from transformers import AutoModelForCausalLM
 
 from pipeline.core.errors import ConfigError
-from pipeline.datasets.dataset_files import dataset_path, write_rows
-from pipeline.datasets.formats import FORMATS
+from pipeline.datasets.dataset_files import dataset_path
+from pipeline.datasets.formats import FORMATS, write_rows
 from pipeline.datasets.rows import Row
 from pipeline.engines.transformers import encode as prompt_ids
 from pipeline.engines.transformers import load_tokenizer

@@ -14,9 +14,9 @@ from safetensors.torch import load_file
 from test_preference import pair, talk
 from test_student import row
 
-from pipeline.datasets.dataset_files import dataset_path, write_rows
+from pipeline.datasets.dataset_files import dataset_path
 from pipeline.datasets.export import export
-from pipeline.datasets.formats import FORMATS
+from pipeline.datasets.formats import FORMATS, write_rows
 from pipeline.engines.model import EngineError
 from pipeline.engines.transformers import TransformersModel
 from pipeline.experiment.cell import Cell

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from pipeline.core.errors import RunError
-from pipeline.datasets.dataset_files import dataset_path, write_rows
-from pipeline.datasets.formats import FORMATS
+from pipeline.datasets.dataset_files import dataset_path
+from pipeline.datasets.formats import FORMATS, write_rows
 from pipeline.experiment.cell import Cell
 from tests.training.test_student import experiment, row
 from training.adapter import WEIGHTS

@@ -17,8 +17,8 @@ from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
 
 from pipeline.core.errors import ConfigError, RunError
-from pipeline.datasets.dataset_files import dataset_path, write_rows
-from pipeline.datasets.formats import FORMATS
+from pipeline.datasets.dataset_files import dataset_path
+from pipeline.datasets.formats import FORMATS, write_rows
 from pipeline.datasets.matching import MATCHED
 from pipeline.datasets.rows import Row
 from pipeline.engines.transformers import load_tokenizer

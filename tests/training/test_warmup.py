@@ -13,7 +13,8 @@ from transformers import AutoModelForCausalLM
 
 from pipeline.core.schema import Message, Turn
 from pipeline.datasets.card import card
-from pipeline.datasets.dataset_files import dataset_path, write_rows
+from pipeline.datasets.dataset_files import dataset_path
+from pipeline.datasets.formats import write_rows
 from pipeline.datasets.survey import surveyed
 from pipeline.engines.model import Completion, Sampling
 from pipeline.engines.transformers import load_tokenizer
