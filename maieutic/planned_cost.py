@@ -60,5 +60,6 @@ def _tokens_of_partner(experiment: Experiment, condition_name: str) -> int:
     condition, partner = experiment.conditions[condition_name], experiment.partner
     one, judgement = experiment.answer_tokens("partner"), experiment.answer_tokens("judge")
     if condition.manner == "convincing":
-        return partner.candidates * one + partner.judgements * (1 + partner.candidates) * judgement
+        # Beside the judge's answers to each: the judge's before them, and the partner's own, where it holds no answer.
+        return partner.candidates * one + partner.judgements * (2 + partner.candidates) * judgement
     return one * (condition.voice == "model")

@@ -21,12 +21,20 @@ from maieutic.finished_stages import (
 )
 from maieutic.show_views import first_look
 from pipeline.building.failures import whole_before_others
-from pipeline.building.rounds import branch_round, build_round, due_rounds, groups, needs_training_first
+from pipeline.building.rounds import (
+    branch_round,
+    build_round,
+    due_rounds,
+    groups,
+    needs_training_first,
+    require_speakers,
+)
 from pipeline.datasets.export import ExportReport, export
 from pipeline.datasets.first_acts import mark_as_played
 from pipeline.datasets.matching import mark_matched
 from pipeline.experiment.experiment import Experiment
 from pipeline.judging.stated_leak import privileged
+from pipeline.knowledge.condition import OF_PARTNER, Method
 from pipeline.runs.directory import claim
 from pipeline.runs.finished import REPORT
 from pipeline.runs.lock import writing
@@ -90,7 +98,9 @@ def make_rounds(experiment: Experiment, training: bool) -> None:
         return
     for group in groups(experiment):
         for round in range(experiment.rounds):
-            if not training and needs_training_first(experiment, group, round):
+            if training:
+                require_speakers(experiment, group)
+            elif needs_training_first(experiment, group, round):
                 return
             if experiment.executor == "ray":
                 from pipeline.building import cluster  # Ray need not be installed
@@ -125,7 +135,8 @@ def select(experiment: Experiment, group: list[str]) -> None:
     for name in group:
         with stage(f"select {name}"):
             report = export(experiment, name)
-        say(f"select {name}: {_kept(report)}{_leaks(experiment, report)}, {report.rows} rows, "
+        kept = _kept(report, experiment.conditions[name].method)
+        say(f"select {name}: {kept}{_leaks(experiment, report)}, {report.rows} rows, "
             f"{report.nothing_learned} without anything to learn")  # fmt: skip
         if experiment.conditions[name].first_acts == "as_played":
             say(f"first acts {name}: {mark_as_played(experiment, name)}")
@@ -140,9 +151,11 @@ def select(experiment: Experiment, group: list[str]) -> None:
     finish_select(experiment, group)
 
 
-def _kept(report: ExportReport) -> str:
+def _kept(report: ExportReport, method: Method) -> str:
     """What the method takes of its pool, in words."""
     match report.path.name:
+        case "preference" if method in OF_PARTNER:
+            return f"what the partner might have said in {report.taken} dialogues"
         case "preference":
             return f"{report.taken} branches used"
         case "prompt_only":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from pipeline.core.schema import Candidate, Convincing, Turn
 from pipeline.datasets.rejection_sampling import selected
 from pipeline.datasets.survey import survey_of
 from pipeline.experiment.experiment import Experiment
@@ -18,6 +19,14 @@ def small_experiment(out: Path | str = "", **sections: object) -> Experiment:
     """A scripted student and one condition; `sections` are a config's, in place of these."""
     small = {"name": "t", "engine": {"kind": "scripted"}, "conditions": {"facts": {"partition": "facts"}}}
     return Experiment.model_validate(small | ({"out": str(out)} if out else {}) | sections)
+
+
+def judged_turn(claim: str, before: tuple[str, ...], **answers: tuple[str, ...]) -> Turn:
+    """A convincing partner's turn: by the text of each candidate what its judge answered; the first one is said."""
+    turns = [Turn(party="partner", text=text) for text in answers]
+    candidates = tuple(Candidate(turn=turn, answers=answers[turn.text]) for turn in turns)
+    choice = Convincing(claim=claim, before=before, candidates=candidates)
+    return turns[0].model_copy(update={"convincing": choice})
 
 
 def select(dialogues: Sequence[Dialogue], condition: Condition) -> list[Dialogue]:

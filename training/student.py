@@ -57,6 +57,7 @@ TRAINERS: dict[Method, Callable[[TrainingJob, list[Row]], PreparedTrainer]] = {
     "expert": sft_trainer,
     "dpo": dpo_trainer,
     "dpo_answer": dpo_trainer,
+    "dpo_judge": dpo_trainer,
     "kto": kto_trainer,
     "grpo": grpo_trainer,
     "grpo_turn": grpo_trainer,

@@ -31,7 +31,7 @@ from pipeline.experiment.experiment import Experiment
 from pipeline.judging.moves import move
 from pipeline.judging.stated_leak import privileged
 from pipeline.judging.violations import Kind, audited, violations
-from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.condition import OF_PARTNER, Condition
 from pipeline.knowledge.records import Branch, Dialogue, Failure, Memory
 from pipeline.reading.stored import student_reading
 from pipeline.runs.dialogue_pool import Pool, branches_path
@@ -363,6 +363,9 @@ def _teaches(condition: Condition, files: Files, dialogues: Iterable[Seen]) -> C
     match files.format:
         case "sft" if condition.method != "expert":
             return files.selected.__contains__
+        case "preference" if condition.method in OF_PARTNER:
+            pool = IdSet(d.record.id for d in dialogues)
+            return lambda id: id.rsplit("-", 3)[0] in pool
         case "preference":
             return lambda id: id.rsplit("-", 2)[0] in files.branches
         case "unpaired_preference":

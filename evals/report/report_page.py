@@ -79,7 +79,7 @@ def change(cell: Json) -> str:
 def source(condition: Json) -> str:
     """Whose dialogues a condition learned from."""
     if condition["condition"]["learns_from"]:
-        return str(condition["turn_values_of"])
+        return str(condition["turn_values_of"] or condition["condition"]["learns_from"])
     return "its own" if condition["counts"]["dialogues"] else "–"
 
 
@@ -121,6 +121,7 @@ def write(run: Path, summary: Summary) -> list[Path]:
         "built": built(page),
         "selecting": selecting(page),
         "turn_values": turn_values,
+        "judges": {name: entry["judge"] for name, entry in page["conditions"].items() if "judge" in entry},
         "prices": prices(turn_values),
         **{part: page[part] for part in ("people", "lost", "bandits", "needs", "mentions", "references", "transfer")},
         "warmups": [_shown_of(block, metrics) for block in page["warmups"]],

@@ -25,6 +25,7 @@ from evals.exams.registry import catalog_of
 from evals.metrics.catalog import Catalog
 from evals.report.comparisons import contrasts_between, named_contrasts
 from evals.report.counts import count_all
+from evals.report.judges.misled_judge import misled_judge
 from evals.report.methods import agreement, beside, cost, differ
 from evals.report.readers_used import marked, reader_use, unread
 from evals.report.shapes.shape_table import shapes_block
@@ -218,12 +219,14 @@ def _examined(tables: Tables, metrics: Catalog) -> Json:
 
 
 def _valued(run: Run, condition_name: str) -> Json:
-    """The turn values of a condition, in its entry, or whose are its own."""
+    """The turn values of a condition, in its entry, or whose are its own; and its judge's answers, where it has one."""
     source = run.experiment.conditions[condition_name].learns_from
-    judge = turn_values_of(run.experiment, condition_name)
+    whose = turn_values_of(run.experiment, condition_name)
+    judge = misled_judge(run.experiment, condition_name)
     return {
         "turn_values": None if source else values(run.experiment, condition_name),
-        "turn_values_of": run.names[judge] if judge else None,
+        "turn_values_of": run.names[whose] if whose else None,
+        **({"judge": judge} if judge else {}),
     }
 
 

@@ -124,6 +124,20 @@ class TurnValuesSummary(Part):
     advantages: dict[str, Figure]
 
 
+class MisledJudge(Part):
+    """How far a convincing partner moves its judge (evals.report.judges.misled_judge)."""
+
+    turns: int
+    unsure: int
+    argues_wrong: Figure
+    misled: Figure
+    before: Figure
+    moved_wrong: Figure
+    moved_wrong_any: Figure
+    moved_right: Figure
+    moved_right_any: Figure
+
+
 class Cost(Part):
     """Of one student, means over seeds; `gained` is skill at asking above the base per million sampled tokens."""
 
@@ -153,6 +167,7 @@ class ConditionSummary(Part):
     condition: Condition | None = None
     turn_values: TurnValuesSummary | None = None
     turn_values_of: str | None = None  # the condition that has the values of this one's turns
+    judge: MisledJudge | None = None  # of a convincing partner
     cost: Cost | None = None
 
 

@@ -17,7 +17,7 @@ from pipeline.building.make_missing import Counts
 from pipeline.building.memory import recall, remember
 from pipeline.building.soundness import FIRST, Watch, watch_of
 from pipeline.building.turn_values import has_turn_values, planned_branches, play_branches
-from pipeline.core.errors import ConfigError
+from pipeline.core.errors import ConfigError, RunError
 from pipeline.core.schema import Task
 from pipeline.dialogue.casting import Casting
 from pipeline.dialogue.episode import Cast
@@ -27,7 +27,7 @@ from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import FROM_TASKS
 from pipeline.runs import directory
 from pipeline.runs.dialogue_pool import dialogues_of
-from pipeline.runs.directory import newest_adapter
+from pipeline.runs.directory import newest_adapter, untrained_path
 from pipeline.runs.lock import writing
 from pipeline.runs.progress import say, stage
 from pipeline.runs.shards import Shard
@@ -72,20 +72,39 @@ def speaking(experiment: Experiment, group: list[str]) -> list[str]:
 
 def needs_training_first(experiment: Experiment, group: list[str], round: int) -> bool:
     """Whether this round needs students that are not trained yet; it is said which."""
-    untrained = set()
+    untrained = set[str]()
     for cell in cells(experiment, group, round):
         if round and newest_adapter(cell.in_round(round - 1)) is None:
             untrained.add(cell.condition_name)
-        for speaker in cell.condition.speakers & experiment.conditions.keys():
-            trained = cell._replace(condition_name=speaker, round=experiment.rounds - 1)
-            if newest_adapter(trained) is None:
-                untrained.add(speaker)
+        untrained |= {speaker.condition_name for speaker in _untrained_speakers(cell)}
     if untrained:
         say(
             f"round {round + 1} of {', '.join(group)} waits for the training of {', '.join(sorted(untrained))}. "
             "`maieutic run` trains as it goes."
         )
     return bool(untrained)
+
+
+def require_speakers(experiment: Experiment, group: list[str]) -> None:
+    """Raises RunError where another condition's student is to speak, and had nothing to learn from: the base would
+    speak in its name."""
+    for cell in cells(experiment, group, 0):
+        for speaker in _untrained_speakers(cell):
+            reason = untrained_path(speaker)
+            why = reason.read_text(encoding="utf-8").strip() if reason.is_file() else "it has no adapter"
+            raise RunError(
+                f"conditions.{cell.condition_name}: {speaker.condition_name!r}, seed {cell.seed}, is to speak in its "
+                f"dialogues and is untrained ({why}), so that the base would speak in its name. Give it more to learn "
+                "from in another `out` (tasks.train, dialogue.per_task, training.gap), or leave this condition out"
+            )
+
+
+def _untrained_speakers(cell: Cell) -> Iterator[Cell]:
+    """The other conditions whose students speak in a cell's dialogues, as far as they have no adapter."""
+    for speaker in sorted(cell.condition.speakers & cell.experiment.conditions.keys()):
+        trained = cell._replace(condition_name=speaker, round=cell.experiment.rounds - 1)
+        if newest_adapter(trained) is None:
+            yield trained
 
 
 async def build_round(

@@ -212,6 +212,8 @@ class Turn(Record):
     # None, and not stored, where the closed reader reads it whenever it is asked.
     heard: StudentReading | None = Field(default=None, exclude_if=not_)
     reading: StudentReading | PartnerReading | None = Field(default=None, discriminator="party", exclude_if=not_)
+    # What a convincing partner's turn was chosen from, which nobody reads in a dialogue; not stored of any other turn.
+    convincing: Convincing | None = Field(default=None, exclude_if=not_)
 
     @property
     def own_text(self) -> str:
@@ -219,9 +221,29 @@ class Turn(Record):
         return f"<think>\n{self.reasoning}\n</think>\n\n{self.text}" if self.keeps_reasoning else self.text
 
 
+class Candidate(Record):
+    """A turn that a convincing partner might have said, and what its judge privately answered after it ('': none)."""
+
+    turn: Turn
+    answers: tuple[str, ...]
+
+
+class Convincing(Record):
+    """The candidates for a convincing partner's turn, the one that it said among them.
+
+    `claim` is the answer that it argues for, '' where it is unsure; `before` is what the judge answered before any of
+    them. Scores and shares follow from these (pipeline/judging/convinced.py).
+    """
+
+    claim: str
+    before: tuple[str, ...]
+    candidates: tuple[Candidate, ...] = Field(min_length=1)
+
+
 def aloud(turns: Iterable[Turn]) -> tuple[Turn, ...]:
-    """The turns without what was reasoned before them: what anybody else may read of them."""
-    return tuple(turn.model_copy(update={"reasoning": "", "keeps_reasoning": False}) for turn in turns)
+    """The turns without what was reasoned before them, or might have been said: what anybody else may read of them."""
+    unsaid = {"reasoning": "", "keeps_reasoning": False, "convincing": None}
+    return tuple(turn.model_copy(update=unsaid) for turn in turns)
 
 
 class Belief(Record):

@@ -24,6 +24,7 @@ from pipeline.datasets.rows import (
     before_steps,
     expert,
     informed,
+    judged_pairs,
     labelled,
     monologue,
     opening,
@@ -35,7 +36,7 @@ from pipeline.datasets.survey import Survey, Surveyed
 from pipeline.experiment.assignment import tasks_of
 from pipeline.experiment.cell import Cell, cells
 from pipeline.experiment.experiment import Experiment
-from pipeline.knowledge.condition import FROM_TASKS, STEPWISE
+from pipeline.knowledge.condition import FROM_TASKS, OF_PARTNER, STEPWISE
 from pipeline.knowledge.records import Branch, Dialogue
 from pipeline.runs.dialogue_pool import branches_path
 from pipeline.runs.store import placed
@@ -62,6 +63,8 @@ def check_exportable(experiment: Experiment, condition_name: str, format: Format
         return
     if condition.method in FROM_TASKS:
         raise NotExportable(f"{condition_name}: method {condition.method!r} learns from tasks, and stores no dialogues")
+    if format == "preference" and condition.method in OF_PARTNER:
+        return
     if format == "preference" and not has_turn_values(experiment, condition.learns_from or condition_name):
         raise NotExportable(
             f"{condition_name}: pairs are siblings of a turn, and it has none. Set turn_values.siblings, for example "
@@ -79,7 +82,7 @@ def condition_rows(survey: Survey, format: Format) -> ConditionRows:
     if format == "prompt_only" or survey.condition.method == "expert":
         return _of_tasks(survey, format)
     if format == "preference":
-        return _pairs(survey)
+        return (_of_partner if survey.condition.method in OF_PARTNER else _pairs)(survey)
     records = records_of(survey, format)
     ids = IdSet(record.id for record in learnable(survey.dialogues, survey.condition))
     return ConditionRows(
@@ -132,6 +135,12 @@ def _pairs(survey: Survey) -> ConditionRows:
         for (_, branch), stands in zip(placed(path, Branch), stand(), strict=True)
     )
     return ConditionRows(sum(1 for _ in stand()), rows)
+
+
+def _of_partner(survey: Survey) -> ConditionRows:
+    """The partner's pairs of each dialogue that was played whole and is learned from."""
+    own = Spool(record for record in learnable(survey.dialogues, survey.condition) if record.place.sibling < 0)
+    return ConditionRows(len(own), (judged_pairs(survey.experiment, survey.read(record.place)) for record in own))
 
 
 def _of_tasks(survey: Survey, format: Format) -> ConditionRows:

@@ -2,8 +2,8 @@
 
 A row's messages are the student's view of one dialogue and nothing else, so no private fact reaches
 a dataset but through the text of a turn. `learn` marks the messages that carry loss; they are all the
-student's own. A condition's file of dialogues is opened twice: to survey it, and to make rows at the places that were
-chosen, whatever the number of formats.
+student's own. Of a method that trains a partner (`dpo_judge`) both are the partner's. A condition's file of dialogues
+is opened twice: to survey it, and to make rows at the places that were chosen, whatever the number of formats.
 
     maieutic build configs/quickstart.yaml     # writes runs/quickstart/datasets/<condition>/
 """

@@ -2,7 +2,8 @@
 
 A row's messages are the student's view and nothing else, so no private fact reaches a dataset but through the
 text of a turn; what the partner knows stands in `privileged_context` alone. `learn` marks the messages that carry
-loss; they are all the student's own.
+loss; they are all the student's own. The rows of a partner that is trained (`judged_pairs`) are the exception: they
+are the partner's view, and no student learns them.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from pipeline.core.schema import Task, Turn
 from pipeline.datasets.single_turn import monologue_messages
 from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.experiment.experiment import Experiment
+from pipeline.judging.convinced import scores
 from pipeline.judging.outcome import rights
 from pipeline.knowledge.briefing import privileged
 from pipeline.knowledge.condition import Condition
@@ -136,6 +138,32 @@ def pairs(experiment: Experiment, branch: Branch, learner: Condition) -> list[Ro
             row = {**_whence(branch), "id": f"{branch.id}-{better}-{worse}", "prompt": prompt}
             rows.setdefault(texts, {**row, "chosen": chosen, "rejected": rejected, "margin": margin})
     return list(rows.values())
+
+
+def judged_pairs(experiment: Experiment, dialogue: Dialogue) -> list[Row]:
+    """Of each turn of a convincing partner: the candidate that convinced its judge most against the one that did least,
+    after what the partner read before them.
+
+    They are at least `training.gap` apart in the share of the judge's answers that are the partner's claim, whether or
+    not that is right. A candidate that was cut has no end to learn; equal texts make no pair.
+    """
+    rows = list[Row]()
+    for at, turn in enumerate(dialogue.turns):
+        if turn.convincing is None:
+            continue
+        candidates, of_each = turn.convincing.candidates, scores(turn.convincing)
+        whole = [i for i, candidate in enumerate(candidates) if candidate.turn.finished]
+        if not whole:
+            continue
+        best, worst = max(whole, key=of_each.__getitem__), min(whole, key=of_each.__getitem__)
+        margin, texts = of_each[best] - of_each[worst], [candidates[i].turn.own_text for i in (best, worst)]
+        if margin >= experiment.training.gap and texts[0] != texts[1]:
+            prompts = experiment.prompts("partner")
+            prompt = view(dialogue.task, dialogue.condition, dialogue.turns[:at], "partner", prompts)
+            chosen, rejected = ([{"role": "assistant", "content": text}] for text in texts)
+            row = {**_whence(dialogue), "id": f"{dialogue.id}-{at}-{best}-{worst}", "prompt": prompt}
+            rows.append({**row, "chosen": chosen, "rejected": rejected, "margin": margin})
+    return rows
 
 
 def opening(keys: DialogueKeys, task: Task, steps: int = 0) -> list[Row]:

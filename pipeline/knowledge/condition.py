@@ -10,7 +10,8 @@ from pipeline.core.schema import Specification, digest
 from pipeline.knowledge.partition import Partition, find_partition, partitions
 
 Method = Literal[
-    "sft", "monologue", "q_priming", "post_completion", "expert", "dpo", "dpo_answer", "kto",
+    "sft", "monologue", "q_priming", "post_completion", "expert", "dpo", "dpo_answer", "dpo_judge",
+    "kto",
     "grpo", "grpo_turn", "grpo_next", "grpo_step",
 ]  # fmt: skip
 
@@ -21,6 +22,8 @@ ONLINE: tuple[Method, ...] = ("grpo", "grpo_turn", "grpo_next", "grpo_step")
 FROM_TASKS: tuple[Method, ...] = (*ONLINE, "expert")
 VALUED: tuple[Method, ...] = ("dpo", "grpo_turn")  # by the values of turns
 STEPWISE: tuple[Method, ...] = ("grpo_step", "expert")  # of an expert's steps
+# Who learns by it learns the partner's turns, to speak for the partner of a condition whose `weights` name it.
+OF_PARTNER: tuple[Method, ...] = ("dpo_judge",)
 
 
 # Axes that say how one learns from a dialogue, not what is said in it; selection and keep do too, and stand in its id.
@@ -168,6 +171,11 @@ class Condition(BaseModel):
                     "manner: 'convincing' is of a partner that may word its turns: use voice: model, and another "
                     "partition than script"
                 )
+        elif self.method in OF_PARTNER:
+            raise ValueError(
+                f"method: {self.method!r} learns from the turns among which a judge chose, and with manner: "
+                f"{self.manner!r} no partner has any. Use manner: convincing"
+            )
         elif self.manner != "plain" and (
             self.voice != "rule" or self.disclosure != "on_request" or not self.row.holds_withheld
         ):
@@ -215,9 +223,9 @@ class Condition(BaseModel):
             )
         if self.selection == "agreement" and self.voice != "model":
             raise ValueError("selection: 'agreement' needs a partner with an answer of its own, use voice: model")
-        if self.selection == "agreement" and self.method in ("dpo_answer", "grpo", "grpo_next", *STEPWISE):
+        if self.selection == "agreement" and self.method in ("dpo_answer", "grpo", "grpo_next", *OF_PARTNER, *STEPWISE):
             raise ValueError(
                 f"selection: 'agreement' values a turn by how its dialogues end, and method: {self.method!r} by the "
-                "gold answer or an expert. Use dpo, kto, grpo_turn or sft, or selection: outcome"
+                "gold answer, a judge or an expert. Use dpo, kto, grpo_turn or sft, or selection: outcome"
             )
         return self

@@ -32,7 +32,7 @@ def test_judges_and_lessons_are_part_of_what_it_costs_at_most(made):
     assert {name: each.dialogues for name, each in found.items()} == dict.fromkeys(CONDITIONS, 10)
     assert found["plain"].tokens == 10 * 3 * 10
     assert found["peer"].tokens == 10 * (3 + 2) * 10
-    assert found["convincing"].tokens == 10 * (3 + 2 * (3 + 2 + 3 * 2)) * 10
+    assert found["convincing"].tokens == 10 * (3 + 2 * (3 + 2 + 2 + 3 * 2)) * 10
     assert found["memory"].tokens == found["plain"].tokens + 10 * 10  # a lesson for each dialogue
 
 

@@ -30,6 +30,7 @@ from training.trainers.dpo import dpo_trainer
 from training.trainers.kto import kto_trainer
 
 METHODS = {name: {"partition": "facts", "method": name} for name in ("dpo", "kto")}
+METHODS["dpo_judge"] = {"partition": "facts", "voice": "model", "manner": "convincing", "method": "dpo_judge"}
 BETTER, WORSE = "How many hats does Tom lose?", "The answer is 7."
 
 
@@ -116,12 +117,13 @@ def test_a_pair_is_scored_after_the_ids_a_sampler_reads_up_to_the_turns_end(kind
             assert found[f"{side}_ids"] == [*said, made.tokenizer.eos_token_id]
 
 
-def test_dpo_prefers_what_has_more_value_and_scores_pairs_of_unseen_tasks(embedded, tmp_path):
-    made = experiment(embedded, tmp_path, [pair(n) for n in range(16)], "dpo", held_out=0.3, beta=0.1)
-    adapter = train(Cell(made, "dpo", 1))
+@pytest.mark.parametrize("name", ["dpo", "dpo_judge"])  # of a student, and of a partner
+def test_dpo_prefers_what_has_more_value_and_scores_pairs_of_unseen_tasks(embedded, tmp_path, name):
+    made = experiment(embedded, tmp_path, [pair(n) for n in range(16)], name, held_out=0.3, beta=0.1)
+    adapter = train(Cell(made, name, 1))
     record = json.loads((adapter / RECORD).read_text())
     assert lean(embedded, adapter) > lean(embedded) + 1
-    assert record["method"] == "dpo" and record["rows"] == 16
+    assert record["method"] == name and record["rows"] == 16
     assert record["sequences"] + record["held_out"]["pairs"] == 16 and record["held_out"]["pairs"] > 1
     assert record["held_out"]["accuracy"] > 0.9
 

@@ -1,7 +1,7 @@
-"""Learning from the values of turns: DPO on pairs of siblings, through TRL's trainer.
+"""Learning from the values of turns: DPO on pairs of siblings, or of a partner's candidates, through TRL's trainer.
 
 It is given ids that are encoded here, as a sampler reads and writes them, and TRL tokenises nothing again: what is
-scored is what was sampled, the student's own tokens and nothing else.
+scored is what was sampled, the speaker's own tokens and nothing else.
 """
 
 from __future__ import annotations

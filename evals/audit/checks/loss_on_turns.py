@@ -2,6 +2,7 @@
 
 Of a run every row of the exported Parquet is held against its stored dialogue: its messages are the student's view,
 also when all that the student cannot know is changed, and the messages that carry loss are the student's own turns.
+The rows of a partner that is trained are held against the partner's view and its candidates.
 """
 
 from __future__ import annotations
@@ -16,11 +17,13 @@ from evals.audit.audited_talks import Material, group, shown
 from evals.audit.finding import Check, Finding, Tried, share, untested
 from evals.audit.other_worlds import other_worlds
 from evals.audit.places_by_hash import IdPlaces
+from pipeline.core.schema import Message
 from pipeline.core.spool import Spool
 from pipeline.datasets.dataset_files import dataset_path, stream_rows
 from pipeline.datasets.rows import Row
 from pipeline.datasets.single_turn import solution, spoken
 from pipeline.experiment.experiment import Experiment
+from pipeline.knowledge.condition import OF_PARTNER
 from pipeline.knowledge.records import Branch, Dialogue
 from pipeline.knowledge.view import view
 from pipeline.runs.dialogue_pool import Place, Pool, branches_path
@@ -65,6 +68,13 @@ def _rows(experiment: Experiment, condition_name: str) -> Iterator[Finding]:
         yield untested(condition_name, "no dataset was exported")
         return
     rows = partial(stream_rows, experiment, condition_name)
+    if experiment.conditions[condition_name].method in OF_PARTNER:
+        yield share(
+            f"{condition_name}: pairs of a partner's that hold more than two candidates after its view",
+            _judged(experiment, condition_name, rows()),
+            0,
+        )
+        return
     if folder.name == "preference":
         yield share(
             f"{condition_name}: pairs that hold more than two turns of the student's after its view",
@@ -125,16 +135,40 @@ def _joined(row: Row) -> Row:
 
 def _paired(experiment: Experiment, row: Row, branch: Branch | None) -> Tried:
     """Hit where the prompt is not the view of a student who knows nothing else, or a turn was not the student's."""
+    if branch is None:
+        return _pair(row, [[]], set())
+    condition = experiment.conditions[branch.condition_name]
+    views = [
+        view(task, condition, branch.prefix, "student", experiment.prompts("student"))
+        for task in other_worlds(branch.task, condition, "student")
+    ]
+    return _pair(row, views, {s.turn.own_text for s in branch.siblings if s.turn.party == "student"})
+
+
+def _judged(experiment: Experiment, condition_name: str, rows: Iterable[Row]) -> Iterator[Tried]:
+    with _stored(experiment, condition_name) as stored:
+        for row in rows:
+            id, at, _, _ = row["id"].rsplit("-", 3)
+            yield _of_partner(experiment, row, stored(id), int(at))
+
+
+def _of_partner(experiment: Experiment, row: Row, dialogue: Dialogue | None, at: int) -> Tried:
+    """Hit where the prompt is not the view of a partner who knows no more than its row, or a turn was no candidate."""
+    choice = dialogue.turns[at].convincing if dialogue else None
+    if dialogue is None or choice is None:
+        return _pair(row, [[]], set())
+    before = dialogue.turns[:at]
+    views = [
+        view(task, dialogue.condition, before, "partner", experiment.prompts("partner"))
+        for task in other_worlds(dialogue.task, dialogue.condition, "partner", before)
+    ]
+    return _pair(row, views, {candidate.turn.own_text for candidate in choice.candidates})
+
+
+def _pair(row: Row, views: list[list[Message]], said: set[str]) -> Tried:
+    """Hit where the prompt is not each of the views, or the two turns are not among what was said there."""
     texts = [message["content"] for message in (*row["chosen"], *row["rejected"])]
-    hit = branch is None or len(texts) != 2
-    if branch is not None:
-        condition = experiment.conditions[branch.condition_name]
-        views = [
-            view(task, condition, branch.prefix, "student", experiment.prompts("student"))
-            for task in other_worlds(branch.task, condition, "student")
-        ]
-        siblings = {sibling.turn.own_text for sibling in branch.siblings if sibling.turn.party == "student"}
-        hit = hit or any(row["prompt"] != shown for shown in views) or not set(texts) <= siblings
+    hit = len(texts) != 2 or any(row["prompt"] != shown for shown in views) or not set(texts) <= said
     return Tried(row["task_id"], hit, row["id"], "\n".join(texts), row["seed"])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pipeline.experiment.fields import Fields
-from pipeline.knowledge.condition import FROM_TASKS, ONLINE, STEPWISE, Condition
+from pipeline.knowledge.condition import FROM_TASKS, OF_PARTNER, ONLINE, STEPWISE, Condition
 
 
 def check_method(experiment: Fields, condition_name: str) -> None:
@@ -71,6 +71,11 @@ def check_method(experiment: Fields, condition_name: str) -> None:
         raise ValueError(
             f"conditions.{condition_name}.method: {condition.method!r} learns from siblings of a turn. "
             "Set turn_values.siblings, for example to 4"
+        )
+    if condition.method in OF_PARTNER and experiment.rounds > 1:
+        raise ValueError(
+            f"conditions.{condition_name}.method: {condition.method!r} trains a partner, and with rounds: "
+            f"{experiment.rounds} it would sit in the student's seat from the second round on. Set rounds: 1"
         )
     if condition.method != "sft" and (regime := experiment.regime_of(condition_name)) != "natural":
         raise ValueError(

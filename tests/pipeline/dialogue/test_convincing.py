@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from pipeline.building.dialogue_keys import DialogueKeys
-from pipeline.core.schema import Message, Task
+from pipeline.core.schema import Message, Task, Turn, aloud
 from pipeline.dialogue.episode import Cast, Episode
 from pipeline.dialogue.turn_taking import play
 from pipeline.engines.model import Completion, Sampling
@@ -51,15 +51,31 @@ def test_a_misled_partner_says_what_convinces_and_the_budget_counts_candidates()
     convincing = CLAIM.format(task.wrong_answer)
     turn, judge = played(task, "misled", "I think so.", convincing, CLAIM.format(task.answer))
     assert turn.text == convincing
-    assert turn.tokens == 3 * 3 + 3 * 2 * 4  # three candidates, and what the judge said twice to each
-    assert len(judge.heard) == 3 * 2
+    assert turn.tokens == 3 * 3 + 4 * 2 * 4  # three candidates, and what the judge said twice to each and before them
+    assert len(judge.heard) == 4 * 2
 
 
 def test_it_argues_for_its_own_belief_without_an_answer_and_that_is_counted():
     task = make_task(1, "full")
     turn, _ = played(task, "symmetric", "Well.", CLAIM.format(5), "The answer is 5.", "The answer is 5.", candidates=2)
     assert turn.text == CLAIM.format(5)
-    assert turn.tokens == 2 * 3 + 2 * 3 + 2 * 2 * 4
+    assert turn.tokens == 2 * 3 + 2 * 3 + 3 * 2 * 4
+
+
+def test_every_candidate_is_kept_with_what_the_judge_answered_before_and_after_it():
+    task = make_task(1, "full")
+    turn, _ = played(task, "misled", "I think so.", CLAIM.format(task.wrong_answer), CLAIM.format(9))
+    choice = turn.convincing
+    assert choice.claim == task.wrong_answer and choice.before == ("", "")
+    assert [one.turn.text for one in choice.candidates] == [
+        "I think so.",
+        CLAIM.format(task.wrong_answer),
+        CLAIM.format(9),
+    ]
+    assert [one.answers for one in choice.candidates] == [("", ""), (task.wrong_answer,) * 2, ("9", "9")]
+    assert Turn.model_validate_json(turn.model_dump_json()) == turn
+    assert aloud([turn])[0].convincing is None
+    assert "convincing" not in Turn(party="partner", text="Hm.").model_dump()
 
 
 def test_the_first_turn_is_said_where_nothing_convinces_or_it_is_unsure():
