@@ -39,7 +39,8 @@ async def most_convincing(episode: Episode, turns: Sequence[Turn], key: str) -> 
         candidates=tuple(Candidate(turn=t, answers=j.answers) for t, j in zip(might_say, after, strict=True)),
     )
     # All was sampled for this turn, by partner and judge, and the budget counts all.
-    tokens = sum(one.tokens for one in (*might_say, *private, before, *after))
+    sampled = [*(turn.tokens for turn in might_say), *(answer.tokens for answer in private)]
+    tokens = sum(sampled) + sum(judgement.tokens for judgement in (before, *after))
     return might_say[favourite(choice)].model_copy(update={"tokens": tokens, "convincing": choice})
 
 
