@@ -26,7 +26,7 @@ from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.places import without_place, without_places
 from pipeline.judging.stated_leak import privileged
 from pipeline.knowledge.briefing import shapes
-from pipeline.knowledge.condition import FROM_TASKS, Condition
+from pipeline.knowledge.condition import FROM_TASKS, OF_PARTNER, Condition
 from pipeline.knowledge.known import known
 from pipeline.knowledge.partition import Items, in_order
 from pipeline.knowledge.records import Dialogue
@@ -119,7 +119,8 @@ def _pool(experiment: Experiment, condition_name: str) -> str:
     """Whose dialogues the rows are made of, and whether those of branches are among them."""
     source = experiment.conditions[condition_name].learns_from
     whose = f"Its dialogues are those of condition `{source}`" if source else "Its dialogues are this condition's own"
-    if not has_turn_values(experiment, source or condition_name):
+    of_partner = experiment.conditions[condition_name].method in OF_PARTNER
+    if of_partner or not has_turn_values(experiment, source or condition_name):
         return f"{whose}."
     return f"{whose}, and those in which they were played on from other turns that the student might have said."
 

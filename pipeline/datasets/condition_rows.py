@@ -91,7 +91,10 @@ def condition_rows(survey: Survey, format: Format) -> ConditionRows:
 
 
 def records_of(survey: Survey, format: Format) -> Spool[Surveyed]:
-    """The dialogues that a condition's rows in a format are made of, in the order of its rows."""
+    """The dialogues that a condition's rows in a format are made of, in the order of its rows. A partner learns from
+    those that were played whole alone."""
+    if format == "preference" and survey.condition.method in OF_PARTNER:
+        return Spool(record for record in survey.dialogues if record.place.sibling < 0)
     if format == "unpaired_preference" and survey.condition.method == "post_completion":
         return checked(survey.dialogues, survey.condition)
     return selected(survey.dialogues, survey.condition) if format in SELECTED else survey.dialogues
@@ -139,8 +142,9 @@ def _pairs(survey: Survey) -> ConditionRows:
 
 def _of_partner(survey: Survey) -> ConditionRows:
     """The partner's pairs of each dialogue that was played whole and is learned from."""
-    own = Spool(record for record in learnable(survey.dialogues, survey.condition) if record.place.sibling < 0)
-    return ConditionRows(len(own), (judged_pairs(survey.experiment, survey.read(record.place)) for record in own))
+    learned = Spool(learnable(records_of(survey, "preference"), survey.condition))
+    rows = (judged_pairs(survey.experiment, survey.read(record.place)) for record in learned)
+    return ConditionRows(len(learned), rows)
 
 
 def _of_tasks(survey: Survey, format: Format) -> ConditionRows:

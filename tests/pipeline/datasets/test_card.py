@@ -17,7 +17,7 @@ from pipeline.datasets.export import export
 from pipeline.datasets.learning_rules import LEARNING_RULES
 from pipeline.datasets.survey import surveyed
 from pipeline.experiment.experiment import Experiment
-from pipeline.knowledge.condition import FROM_TASKS, STEPWISE, Condition, Method
+from pipeline.knowledge.condition import FROM_TASKS, OF_PARTNER, STEPWISE, Condition, Method
 from pipeline.knowledge.records import Branch, Dialogue, Rollout, Sibling
 from pipeline.runs.dialogue_pool import branches_path
 from pipeline.runs.store import read, rewrite
@@ -71,8 +71,9 @@ def test_every_method_has_a_sentence():
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_card_names_the_folder_the_rule_and_every_column_that_are_there(underspecified, tmp_path, method):
-    condition = FACTS if method not in STEPWISE else FACTS.model_copy(update={"partition": "key"})
-    run = experiment(tmp_path, conditions={"mine": condition.model_copy(update={"method": method})})
+    needs = {"partition": "key"} if method in STEPWISE else {}
+    needs |= {"voice": "model", "manner": "convincing"} if method in OF_PARTNER else {}
+    run = experiment(tmp_path, conditions={"mine": FACTS.model_copy(update={"method": method, **needs})})
     if method not in FROM_TASKS:
         made(run, "mine", underspecified[:2])
     report, made_card = export(run, "mine"), card_of(run, "mine")
@@ -146,7 +147,7 @@ def written(run: Experiment) -> str:
         return card(survey, {"sft": 0}).split("## The whole config")[0]
 
 
-@pytest.mark.parametrize("method", [name for name in METHODS if name not in (*FROM_TASKS, "q_priming")])
+@pytest.mark.parametrize("method", [name for name in METHODS if name not in (*FROM_TASKS, *OF_PARTNER, "q_priming")])
 def test_a_card_says_whose_dialogues_they_are(underspecified, tmp_path, method):
     conditions = {"facts": FACTS, "mine": FACTS.model_copy(update={"method": method, "learns_from": "facts"})}
     run = experiment(tmp_path, conditions=conditions)

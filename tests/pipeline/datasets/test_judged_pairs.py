@@ -109,7 +109,11 @@ def test_a_persuader_learns_from_anothers_dialogues_and_its_card_says_whose_rows
     assert (report.taken, report.rows, report.nothing_learned) == (3, 3, 0)
     rows, card = read_rows(made, "persuader"), (report.path.parent / "README.md").read_text()
     assert sorted(row["id"] for row in rows) == sorted(f"d{task.id}-1-1-0" for task in full[:3])
-    for said in ("3 training rows for the partner, and not for the student", "the partner's view before the turn"):
+    for said in (
+        "3 training rows for the partner, and not for the student",
+        "the partner's view before the turn",
+        "of condition `best`.",
+    ):
         assert said in card
     assert export(made, "best").rows == 0  # its own student learns of what ends right, and nothing does
 
