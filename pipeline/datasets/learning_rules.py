@@ -68,7 +68,7 @@ LEARNING_RULES: dict[Method, LearningRule] = {
         "preference",
         selects=False,
         says="preferences between turns of the partner's: a row is two turns that the partner might have said at the "
-        "same place, the one after which a weak judge most often gave the partner's answer, true or not, and the one "
+        "same place, the one after which a judge most often gave the partner's answer, true or not, and the one "
         "after which it did so least. Who learns them is no student: its weights are for a partner's seat.",
     ),
     "kto": LearningRule(
