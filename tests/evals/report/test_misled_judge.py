@@ -13,9 +13,9 @@ from evals.report.judges.misled_judge import misled_judge
 from evals.report.report_page import write
 from evals.report.summary import summarize
 from pipeline.core.schema import Turn
-from pipeline.datasets.dataset_files import dataset_path, read_rows, write_rows
+from pipeline.datasets.dataset_files import dataset_path, read_rows
 from pipeline.datasets.export import export
-from pipeline.datasets.formats import FORMATS
+from pipeline.datasets.formats import FORMATS, write_rows
 from pipeline.datasets.rows import Row
 from pipeline.experiment.experiment import Experiment, dump
 from pipeline.knowledge.condition import Condition
