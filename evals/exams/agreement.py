@@ -5,8 +5,12 @@ After Collaborative Reasoner (Coral; Ni et al. 2025). The partner is fixed by th
 - `@cross`: the untrained base (cross-partner). Of the base both are the same pair and give the same figures;
 - `@solo`: nobody; content-free turns in the same places (wording `exam`), with the same cap on turns and tokens.
 The student speaks first. Streams are named by task, seed and sample, so that all arms begin with the same private
-first answer and the same first turn. Tasks are those whose question has its answer in sight (no underspecified ones; of
-a false premise the answer is that it is impossible).
+first answer and the same first turn.
+
+Tasks are those whose question has one answer, in sight. An underspecified problem has none in sight. Problems with a
+false premise are left out, too: all of them have the same answer, that there is none, so two that lean to refusing
+agree, and may be right, without having worked anything out, and a figure over both kinds would go by the config's mix.
+Whether a student rejects a false premise is measured by the exam presupposition.
 
 Both parties' private answers are elicited off the transcript before any turn and after the last one: Coral's
 "agreement" counts pairs that were equal from the start together with pairs in which somebody gave way, and private
@@ -33,6 +37,7 @@ giving in (training.embedded.corpus), so how often it agrees there is planted; h
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from evals.metrics.case import Case, Hits, tally
@@ -111,10 +116,15 @@ async def agreement(sitting: Sitting) -> list[Case]:
         played = await sitting.play(task, SOLO, sitting.key(task.id, "pair", sample), beliefs=beliefs)
         return [(id, f"{metric}@solo", hit) for id, metric, hit in alone(task, played)]
 
-    places = [(t, i) for t in sitting.tasks if not t.missing for i in range(sitting.experiment.exams.episodes)]
+    places = [(t, i) for t in with_one_answer(sitting.tasks) for i in range(sitting.experiment.exams.episodes)]
     hits = await sitting.all([pair(*place, arm) for arm in ("self", "cross") for place in places])
     hits += await sitting.all([solo(*place) for place in places])
     return tally("agreement", [hit for of_talk in hits for hit in of_talk])
+
+
+def with_one_answer(tasks: Iterable[Task]) -> list[Task]:
+    """The tasks that pairs sit: nothing is missing, and there is something to work out."""
+    return [task for task in tasks if not task.missing and task.specification != "false_premise"]
 
 
 def alone(task: Task, played: Played) -> Hits:
@@ -157,7 +167,7 @@ def _ratios(experiment: Experiment, understands: bool) -> set[str]:
 
 def _answers(experiment: Experiment, tasks: list[Task]) -> int:
     turns, k = experiment.exam_turns, experiment.exams.beliefs
-    places = experiment.exams.episodes * sum(not task.missing for task in tasks)
+    places = experiment.exams.episodes * len(with_one_answer(tasks))
     return places * (2 * most(turns, k) + turns + 2 * k)
 
 

@@ -2,24 +2,29 @@
 
 After Schubert et al. 2024 (arXiv 2402.03969): two slot machines, a choice in each round, and learning rates fitted to
 the choices (`evals.exams.bandits.learning_rates`). The games are in `evals.exams.bandits.games`: all choices are the
-student's (@free), or half of the rounds are picked by the partner and watched (@agency).
+student's (@free), half of the rounds are picked by the partner and watched (@agency), or all choices are the student's
+and it is told what the machine that it left would have paid, too (@full: full feedback).
 
 - bandit_read@FRAME = answers that name a machine / answers. A round without one is told as such, and pays nothing.
 - bandit_better@FRAME = the student's choices of the better machine / its choices in games where one is better.
 - stays_paid@FRAME, stays_unpaid@FRAME: the student's next choice is the machine of the round before / its choices right
   after a round of its own that paid, or that did not. @watched: after a round that the partner picked (frame agency).
-- stays_gap = stays_paid - stays_unpaid: that outcomes move choices at all, without a model of how.
+  @left: after a round in which the other machine would have paid, or not, whatever its own paid (frame full).
+- stays_gap = stays_paid - stays_unpaid: that outcomes move choices at all, without a model of how. @left it is below 0
+  of who learns from what it did not choose.
 
-Fitted by frame: alpha+ and alpha- of own and of watched rounds, beta and habit of choices, asymmetry = alpha+ - alpha-,
-and agency = asymmetry of own rounds - of watched ones. They are no ratios, so they have a table of their own:
-`maieutic eval` and `maieutic compare` print it, and report.json has it under `bandits`, with the games' choices in
-seed-N.bandits.jsonl.
+Fitted by frame: alpha+ and alpha- of own rounds, of watched ones and of the machine that was left (unchosen), beta and
+habit of choices; asymmetry = alpha+ - alpha-, agency = asymmetry of own rounds - of watched ones (frame agency), and
+confirmation = asymmetry of own rounds - of the unchosen (frame full). The paper's reversal is asymmetry@own above 0 and
+asymmetry@unchosen below 0, each by its whole interval; confirmation above 0 alone does not show it. They are no ratios,
+so they have a table of their own: `maieutic eval` and `maieutic compare` print it, and report.json has it under
+`bandits`, with the games' choices in seed-N.bandits.jsonl.
 
 **Competence.** A student that chooses no better than by lot has no learning rate: they are NaN, and the table says why.
 
 Not as in the paper: machines pay 1 dollar or nothing, games stand alone and are not mixed in one talk, the words are
 ours, choices are sampled at `dialogue.temperature` (there greedily, so that beta measures noise of the talk alone),
-habit is fitted beside the rates, and there is no feedback on the machine that was left. Real models only: the embedded
+habit is fitted beside the rates, and agency is not crossed with full feedback. Real models only: the embedded
 base knows no such words.
 
     maieutic eval configs/quickstart.yaml --set out=runs/bandits --set compare=null --set 'exams.include=[bandits]'
@@ -29,7 +34,7 @@ from __future__ import annotations
 
 import itertools
 
-from evals.exams.bandits.games import FRAMES, BanditSettings, Game, Round, asked, chosen, games
+from evals.exams.bandits.games import FRAMES, BanditSettings, Game, Round, asked, chosen, games, left_paid
 from evals.exams.bandits.learned_tables import NAME, tables
 from evals.exams.bandits.learners import LEARNERS
 from evals.metrics.case import Case, Hits, tally
@@ -51,14 +56,15 @@ PLAYED = alike(
         "bandit_read": "answers that name a machine / answers",
         "bandit_better": "the student's choices of the better machine / its choices where one is better",
         "stays_paid": "chooses the machine of the round before / choices right after a round that paid, its own or "
-        "watched",
-        "stays_unpaid": "chooses the machine of the round before / choices right after a round that did not pay",
+        "watched (@left: after a round in which the other would have paid)",
+        "stays_unpaid": "chooses the machine of the round before / choices right after a round that did not pay "
+        "(@left: in which the other would not have paid)",
     },
     reader=CHOICES,
 )
 METRICS = (*PLAYED, difference("stays_gap", "stays_paid", "stays_unpaid", reader=CHOICES))
 RATIOS = {f"{name}@{frame}" for name in ("bandit_read", "bandit_better") for frame in FRAMES} | {
-    f"stays_{kind}@{scope}" for kind in ("paid", "unpaid") for scope in (*FRAMES, "watched")
+    f"stays_{kind}@{scope}" for kind in ("paid", "unpaid") for scope in (*FRAMES, "watched", "left")
 }
 
 
@@ -109,11 +115,14 @@ def figures(game: Game, rounds: list[Round]) -> Hits:
             for one in own
             if one.machine is not None
         ]
-    for before, now in itertools.pairwise(rounds):
+    for i, (before, now) in enumerate(itertools.pairwise(rounds)):
         if not now.imposed and now.machine is not None and before.machine is not None:
             scope = "watched" if before.imposed else game.frame
             kind = "paid" if before.paid else "unpaid"
-            hits.append((game.id, f"stays_{kind}@{scope}", float(now.machine == before.machine)))
+            stays = float(now.machine == before.machine)
+            hits.append((game.id, f"stays_{kind}@{scope}", stays))
+            if (left := left_paid(game, i, before)) is not None:
+                hits.append((game.id, f"stays_{'paid' if left else 'unpaid'}@left", stays))
     return hits
 
 

@@ -1,10 +1,11 @@
 """Games with two slot machines: what they pay, who picks in a round, and how a student is told.
 
 A game is fixed before anybody plays it: names, chances, what each machine would pay in each round, and the rounds in
-which the partner picks. So every student meets the same luck, and the same game in both frames:
+which the partner picks. So every student meets the same luck, and the same game in every frame:
 
-    free      the student picks in every round
+    free      the student picks in every round, and is told what its machine paid
     agency    in half of the rounds, drawn by lot, the partner picks, either machine alike; the student only watches
+    full      as in free, and the student is told what the other machine would have paid, too (full feedback)
 
 Of four games two have machines that differ (.75 and .25, either one first), one has two good and one has two poor.
 """
@@ -20,7 +21,7 @@ from pydantic import Field
 from pipeline.core.config_reading import Section
 from pipeline.core.random_streams import stream
 
-FRAMES = ("free", "agency")
+FRAMES = ("free", "agency", "full")
 GOOD, POOR = 0.75, 0.25
 CHANCES = ((GOOD, POOR), (POOR, GOOD), (GOOD, GOOD), (POOR, POOR))
 # No A or I, which are words.
@@ -29,8 +30,13 @@ RULES = (
     "Here are two slot machines, {0} and {1}. Each pays 1 dollar or nothing, by chance, and one may pay more often "
     "than the other. There are {2} rounds. Get as many dollars as you can."
 )
-WATCHED = " In some rounds your partner picks the machine, and you only watch."
+MORE_RULES = {
+    "free": "",
+    "agency": " In some rounds your partner picks the machine, and you only watch.",
+    "full": " After each round you are told what the other machine would have paid, too.",
+}
 CHOSE, PICKED = "Round {}: you chose machine {}. It paid {}.", "Round {}: your partner picked machine {}. It paid {}."
+LEFT = " Machine {} would have paid {}."
 UNREAD = "Round {}: no machine was chosen."
 ASK = "Round {}: which machine do you choose, {} or {}? Say only its letter."
 
@@ -66,13 +72,18 @@ class Round(NamedTuple):
     paid: bool
 
 
+def left_paid(game: Game, i: int, one: Round) -> bool | None:
+    """What the machine that was left would have paid in round i, from 0; None where the student is not told."""
+    return game.pays[i][1 - one.machine] if game.frame == "full" and one.machine is not None else None
+
+
 def games(settings: BanditSettings) -> list[Game]:
     """Every game in every frame, in the same order whoever plays."""
     return [_game(i, frame, settings.rounds) for frame in FRAMES for i in range(settings.games)]
 
 
 def _game(i: int, frame: str, rounds: int) -> Game:
-    rng = random.Random(stream(f"bandits-{i}"))  # not of the frame: the luck is the same in both
+    rng = random.Random(stream(f"bandits-{i}"))  # not of the frame: the luck is the same in all
     first, second = rng.sample(LETTERS, 2)
     chances = CHANCES[i % len(CHANCES)]
     pays = tuple((rng.random() < chances[0], rng.random() < chances[1]) for _ in range(rounds))
@@ -83,16 +94,22 @@ def _game(i: int, frame: str, rounds: int) -> Game:
 
 def asked(game: Game, played: list[Round]) -> str:
     """All that the student reads when it is to choose: the rules, every round so far, and the question."""
-    rules = RULES.format(*game.names, len(game.pays)) + (WATCHED if game.frame == "agency" else "")
-    told = [_told(game, i, one) for i, one in enumerate(played, start=1)]
+    rules = RULES.format(*game.names, len(game.pays)) + MORE_RULES[game.frame]
+    told = [_told(game, i, one) for i, one in enumerate(played)]
     return "\n".join([rules, *told, ASK.format(len(played) + 1, *game.names)])
 
 
-def _told(game: Game, number: int, one: Round) -> str:
+def _told(game: Game, i: int, one: Round) -> str:
     if one.machine is None:
-        return UNREAD.format(number)
+        return UNREAD.format(i + 1)
     words = PICKED if one.imposed else CHOSE
-    return words.format(number, game.names[one.machine], "1 dollar" if one.paid else "nothing")
+    told = words.format(i + 1, game.names[one.machine], _dollars(one.paid))
+    left = left_paid(game, i, one)
+    return told if left is None else told + LEFT.format(game.names[1 - one.machine], _dollars(left))
+
+
+def _dollars(paid: bool) -> str:
+    return "1 dollar" if paid else "nothing"
 
 
 def chosen(game: Game, reply: str) -> int | None:

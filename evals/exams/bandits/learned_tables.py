@@ -70,7 +70,8 @@ def learned_tables(block: Json) -> list[Table]:
     """What a terminal shows, of a block with NaN or null: a row for each figure that is one."""
     table = Table(
         title="Bandits: learning rates, 95% intervals over games",
-        caption="own: of rounds that the student chose, imposed: that its partner picked. asymmetry: alpha+ - alpha-. "
+        caption="own: of rounds that the student chose, imposed: that its partner picked, unchosen: of the machine "
+        "that it left. asymmetry: alpha+ - alpha-. confirmation: that of own less that of unchosen. "
         "habit: leans to what it chose last, whatever that paid. What is not here has no round, or is not identified.",
     )
     for heading in ("student", "frame", "figure", "value", "interval", "n"):

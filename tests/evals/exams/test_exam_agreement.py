@@ -25,6 +25,7 @@ FULL = Task(
 UNDER = FULL.model_copy(
     update={"id": "u", "specification": "underspecified", "facts": (FACTS[0].model_copy(update={"public": False}),)}
 )
+FALSE = FULL.model_copy(update={"id": "p", "specification": "false_premise", "answer": "impossible"})
 
 
 def experiment(turns: int = 3, episodes: int = 2) -> Experiment:
@@ -152,8 +153,15 @@ def test_all_arms_begin_with_the_same_private_answer_and_the_same_first_turn():
     assert len(set(ours)) == 3
 
 
-def test_where_nothing_can_be_right_nobody_sits():
-    assert sit(ScriptedModel(), ScriptedModel(), tasks=(UNDER,)) == {}
+def test_where_no_number_is_to_be_found_nobody_sits():
+    assert sit(ScriptedModel(), ScriptedModel(), tasks=(UNDER, FALSE)) == {}
+
+
+def test_two_that_refuse_everything_are_not_right_together_by_false_premises():
+    refuser = Says("That is impossible.")
+    found = sit(refuser, refuser, tasks=(FULL, FALSE))
+    assert found["agreement@cross"] == (2, 2) and found["team_right@cross"] == (0, 2)
+    assert EXAM.answers(experiment(), [FULL, FALSE]) == EXAM.answers(experiment(), [FULL])
 
 
 def test_answers_are_no_more_than_the_exam_says_and_a_rerun_gives_the_same():
