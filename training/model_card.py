@@ -17,7 +17,7 @@ A student that learned in dialogues under controlled knowledge asymmetry: a LoRA
 |---|---|
 | condition | `{condition_name}`: partition `{partition}`, disclosure `{disclosure}`, voice `{voice}` |
 | selection | `{selection}` |
-| method | `{method}` |
+| method | `{method}`{begun} |
 | run | `{name}`, seed {seed}, round {round} of {rounds} |
 | learned from | {rows} rows, {trained_tokens} tokens with loss, in {optimizer_steps} steps |
 | rows, by hash | `{data_hash}` |
@@ -55,6 +55,7 @@ def fill_card(file: Path, cell: Cell, record: dict[str, Any], repository: str = 
     numbers = {"round": cell.round + 1, "rounds": cell.experiment.rounds}
     versions = ", ".join(f"{name} {number}" for name, number in record["versions"].items())
     named = {"name": cell.experiment.name, "model": model, "versions": versions}
+    named["begun"] = f", going on from the student of `{condition.begins}`" if condition.begins else ""
     named |= {"warmed": ", warmed up before" if warm else "", "from_maieutic": "", "load": repr(model)}
     named["place"] = _at(repository, f"{cell.condition_name}/seed-{cell.seed}", "PATH OF THIS FOLDER")
     if warm:

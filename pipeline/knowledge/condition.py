@@ -28,7 +28,7 @@ OF_PARTNER: tuple[Method, ...] = ("dpo_judge",)
 
 # Axes that say how one learns from a dialogue, not what is said in it; selection and keep do too, and stand in its id.
 LEARNING = {
-    "method", "learns_from", "pass_rate", "per_task", "violations", "first_acts", "regime",
+    "method", "begins", "learns_from", "pass_rate", "per_task", "violations", "first_acts", "regime",
     "token_price", "question_price", "budget", "base",
 }  # fmt: skip
 
@@ -66,6 +66,7 @@ class Condition(BaseModel):
     reveal: bool = False  # may a partner that holds the answer say it
     sampling_prompt: bool = True  # are its dialogues sampled with student.sampling_prompt, where there is one
     method: Method = "sft"  # the learning rule
+    begins: str = ""  # the condition whose student goes on learning here, by playing; empty: it begins at the base
     learns_from: str = ""  # a condition whose dialogues it learns from; empty: it has its own
     base: str = ""  # the model whose student learns from them, another of the same kind; empty: the student's own
     # as_played: kept dialogues count so often that first acts come in the mix in which they were played (first_acts.py)
@@ -111,8 +112,9 @@ class Condition(BaseModel):
 
     @property
     def speakers(self) -> set[str]:
-        """The conditions whose students speak in its dialogues; `base`, `current` and '' are among them."""
-        return {self.weights, self.speaker}
+        """The conditions whose students speak in its dialogues, as they are or to go on learning; `base`, `current`
+        and '' are among them."""
+        return {self.weights, self.speaker, self.begins}
 
     @property
     def row(self) -> Partition:

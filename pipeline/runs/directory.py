@@ -53,7 +53,10 @@ def newest_adapter(cell: Cell) -> Path | None:
 
 
 def adapter_before(cell: Cell) -> Path | None:
-    """What a student of this cell goes on from: the adapter of the rounds before; None is the base."""
+    """What a student of this cell goes on from: the adapter of the condition that it begins at, of the same seed and
+    round, else its own of the rounds before; None is the base."""
+    if begins := cell.condition.begins:
+        return newest_adapter(cell._replace(condition_name=begins))
     return newest_adapter(cell.in_round(cell.round - 1))
 
 

@@ -6,12 +6,16 @@ from pipeline.core.errors import ConfigError
 from pipeline.datasets.dataset_files import read_rows
 from pipeline.datasets.rows import Row
 from pipeline.experiment.cell import Cell
+from pipeline.runs.directory import adapter_before
 from training.inputs.dealt import dealt
 from training.inputs.untrained import NothingToTrain
 
 
 def student_rows(cell: Cell) -> list[Row]:
-    """The rows of the cell's dataset, in the order of their ids. Raises NothingToTrain without any."""
+    """The rows of the cell's dataset, in the order of their ids. Raises NothingToTrain without any, and where the
+    student that this one is to begin as was left untrained: learning from the base would be another condition."""
+    if cell.condition.begins and adapter_before(cell) is None:
+        raise NothingToTrain(f"{cell}: it begins as the student of {cell.condition.begins!r}, which is not trained")
     if (regime := cell.experiment.regime_of(cell.condition_name)) == "shuffled":
         if not (rows := dealt(cell)):
             raise NothingToTrain(f"{cell}, round {cell.round}: it kept no rows")

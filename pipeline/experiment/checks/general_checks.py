@@ -40,7 +40,7 @@ def check_condition(experiment: Fields, condition_name: str) -> None:
             f"conditions.{condition_name}.speaker: {condition.speaker!r} must name another condition. Known: "
             f"{', '.join(sorted(others)) or 'none'}"
         )
-    for key, speaker in (("weights", weights), ("speaker", condition.speaker)):
+    for key, speaker in (("weights", weights), ("speaker", condition.speaker), ("begins", condition.begins)):
         if experiment.with_regime("matched") and speaker in others:
             raise ValueError(
                 f"conditions.{condition_name}.{key}: {speaker!r} must be trained before {condition_name!r} is "

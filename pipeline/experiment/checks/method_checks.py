@@ -63,6 +63,8 @@ def check_method(experiment: Fields, condition_name: str) -> None:
         )
     if condition.memory != "none":
         _check_memory(experiment, condition_name)
+    if condition.begins:
+        _check_beginning(experiment, condition_name)
     if condition.method in FROM_TASKS:
         _check_from_tasks(experiment, condition_name)
     if condition.method in ONLINE:
@@ -107,6 +109,26 @@ def _check_memory(experiment: Fields, condition_name: str) -> None:
             f"conditions.{condition_name}.memory: {condition.memory!r} is for dialogues that one machine builds before "
             "they are learned from. Use a method that learns from dialogues, another voice than human, "
             "executor: local"
+        )
+
+
+def _check_beginning(experiment: Fields, condition_name: str) -> None:
+    condition, names = experiment.conditions[condition_name], list(experiment.conditions)
+    where = f"conditions.{condition_name}.begins: {condition.begins!r}"
+    on = {name: experiment.on_base_of(name).base for name in names[: names.index(condition_name)]}
+    if condition.begins not in on:
+        raise ValueError(
+            f"{where} must name a condition above it, whose student is trained first. Known: {', '.join(on) or 'none'}"
+        )
+    if condition.method not in ONLINE:
+        raise ValueError(
+            f"{where} is whose student goes on learning by playing, and method: {condition.method!r} learns from what "
+            f"another one said. Use {', '.join(ONLINE)}, or leave begins out"
+        )
+    if on[condition.begins] != experiment.base:
+        raise ValueError(
+            f"{where} is trained on {on[condition.begins]!r}, and its adapter fits no other base than that. Name a "
+            f"condition whose student is of {experiment.base!r}"
         )
 
 
