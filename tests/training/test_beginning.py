@@ -73,7 +73,7 @@ def test_who_would_begin_as_a_student_that_was_left_untrained_is_left_untrained(
     assert sorted(path.name for path in (tmp_path / "adapters/on").iterdir())[0] == "seed-1.untrained.txt"
 
 
-def test_whom_a_student_begins_as_is_trained_before_it_and_neither_s_dialogues_change():
+def test_whom_a_student_begins_as_is_trained_first_and_no_dialogue_changes():
     conditions = {"facts": {"partition": "facts"}, "primed": PRIMED, "on": PLAYS, "off": PLAYS | {"begins": ""}}
     made = small_experiment(conditions=conditions)
     assert groups(made) == [["facts", "primed"], ["on", "off"]]
