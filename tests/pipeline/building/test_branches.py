@@ -205,5 +205,5 @@ def test_without_an_oracle_a_turn_is_worth_what_ends_in_agreement(underspecified
 @pytest.mark.parametrize("method", ["dpo_answer", "grpo", "grpo_next"])
 def test_agreement_is_refused_where_the_gold_answer_values_a_turn(method):
     condition = {"partition": "symmetric", "voice": "model", "selection": "agreement", "method": method}
-    with pytest.raises(ValueError, match="gold answer or an expert"):
+    with pytest.raises(ValueError, match="the gold answer, a judge or an expert"):
         experiment(conditions={"c": condition})
