@@ -225,13 +225,14 @@ class Cuts(NamedTuple):
 def draw(logits: torch.Tensor, uniforms: torch.Tensor, heat: torch.Tensor, cuts: Cuts | None = None) -> torch.Tensor:
     """One token a row by inverse CDF in float64: the first whose cumulative share exceeds the row's uniform.
     `logits` [rows, vocabulary]; `uniforms` and the temperatures `heat` [rows]; temperature 0 is argmax."""
-    greedy = logits.argmax(-1)
     if not heat.any():
-        return greedy
+        return logits.argmax(-1)
     shares = torch.softmax(logits.double() / torch.where(heat > 0, heat, 1.0)[:, None], -1)
     shares = (shares if cuts is None else cuts.keep(shares)).cumsum(-1)
     drawn = torch.searchsorted(shares, (uniforms * shares[:, -1])[:, None], right=True)[:, 0]
-    return torch.where(heat > 0, drawn.clamp(max=logits.shape[1] - 1), greedy)
+    drawn = drawn.clamp(max=logits.shape[1] - 1)
+    # Over a vocabulary in bfloat16, argmax takes a CPU longer than all else here: only where a row asks for it.
+    return drawn if heat.all() else torch.where(heat > 0, drawn, logits.argmax(-1))
 
 
 def stream(seed: int, n: int) -> torch.Tensor:
