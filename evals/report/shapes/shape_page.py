@@ -31,7 +31,7 @@ PARTNER = {"solo": "symmetric", "blind": "symmetric", "sham": "symmetric", "volu
 
 def page(run: Path, shuffled: Path | None, figure: str) -> str:
     """The page's text. `figure` is where its picture lies, seen from the page. Raises ConfigError."""
-    report, experiment = _report(run), experiment_of(run)
+    report, experiment, by_lot = _report(run), experiment_of(run), _shuffled(shuffled)
     block = report["shapes"]
     env = environment()
     env.filters.update(marked=marked, span=_span)
@@ -45,11 +45,11 @@ def page(run: Path, shuffled: Path | None, figure: str) -> str:
         controls={
             kind: said for kind, said in CONTROLS.items() if any(kind in of for of in block["controls"].values())
         },
-        primary=[_judged(row) for row in _primary(report)],
+        primary=[_judged(row) | {"by_lot": same_by_lot(row, by_lot)} for row in _primary(report)],
         counts={name: report["conditions"][name] for name in block["rows"]},
         predicted={name: report["conditions"][name]["predicted"] for name in block["rows"]},
         tries=tries(block, _block(shuffled)),
-        shuffled=_shuffled(shuffled),
+        shuffled=by_lot,
         dialogues={name: drawn(run, name) for name in block["rows"]},
         seeds=experiment.seeds,
         exam=experiment.tasks.exam,
@@ -78,6 +78,13 @@ def _primary(report: Json) -> list[Json]:
 def _judged(row: Json) -> Json:
     direction = DIRECTIONS.get(row["metric"].partition("@")[0], 1)
     return row | {"verdict": in_words(row, direction), "claimed": "above 0" if direction > 0 else "below 0"}
+
+
+def same_by_lot(row: Json, shuffled: Json | None) -> Json | None:
+    """The same contrast between students whose rows were dealt by lot: no more than chance."""
+    keys = ("metric", "a", "b")
+    same = [found for found in (shuffled or {"contrasts": []})["contrasts"] if all(found[k] == row[k] for k in keys)]
+    return same[0] | {"value": same[0]["difference"]} if same else None
 
 
 def _span(row: Json | None) -> str:

@@ -11,7 +11,7 @@ from evals.exams.registry import catalog_of
 from evals.metrics.case import Case
 from evals.report.figures import svg_file
 from evals.report.shapes.shape_figure import LEFT, STANDS, marked, shape_figure
-from evals.report.shapes.shape_page import tries
+from evals.report.shapes.shape_page import same_by_lot, tries
 from evals.report.shapes.shape_table import control_of, shapes_block
 from evals.report.summary import clean
 from evals.stats.intervals import tabulate
@@ -132,13 +132,20 @@ def test_the_figure_as_a_file_is_a_document_that_knows_its_colours():
     assert set(re.findall(r"var\((--[\w-]+)\)", drawn)) <= set(re.findall(r"(--[\w-]+):", drawn))
 
 
+def test_a_contrast_stands_beside_the_same_one_of_shuffled_students():
+    row = {"metric": "m", "a": "facts", "b": "solo", "difference": 0.1, "low": 0.0, "high": 0.2}
+    other = row | {"a": "key"}
+    there = {"contrasts": [other, row | {"difference": 0.3}]}
+    assert same_by_lot(row, there)["value"] == 0.3
+    assert same_by_lot(row, {"contrasts": [other]}) is None and same_by_lot(row, None) is None
+
+
 def test_the_shipped_config_has_all_shapes_their_controls_and_named_contrasts():
     made = load(CONFIGS / "shapes.yaml")
     arms = "solo symmetric blind sham verifier answer key facts volunteer jigsaw misled".split()
     for arm in arms:
-        assert {control_of(made, f"{arm}_{kind}") for kind in ("matched", "as_played", "yoked")} == {
-            "matched", "as_played", "yoked",
-        }  # fmt: skip
+        kinds = {"matched", "as_played", "yoked"} - ({"matched"} if arm == "misled" else set())
+        assert {control_of(made, f"{arm}_{kind}") for kind in kinds} == kinds
     assert made.compare is not None
     first = [made.compare.primary, *next(iter(made.compare.families.values()))]
     assert [(each.metric, each.a, each.b) for each in first] == [
