@@ -49,7 +49,10 @@ def cost(experiment: Experiment, tasks: Collection[Task], condition_name: str) -
     else:
         tokens = settings.turns * student + (settings.turns - 1) * _tokens_of_partner(experiment, condition_name)
         tokens += settings.beliefs * 2 * (student + (partner if condition.voice == "model" else 0))
-    lessons = cost(experiment, tasks, condition.remembers).dialogues if condition.memory != "none" else 0
+    if condition.remembers == condition_name:
+        lessons = len(seeds) * (experiment.rounds - 1) * of_cell
+    else:
+        lessons = cost(experiment, tasks, condition.remembers).dialogues if condition.remembers else 0
     return PlannedCost(
         dialogues, dialogues * (2 * settings.turns - 1), dialogues * tokens + lessons * partner, branches
     )

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from evals.examining.answers_asked import most_answers
 from evals.examining.examine import examine
+from pipeline.building.memory import recall
 from pipeline.core.schema import Task
 from pipeline.dialogue.casting import Casting
 from pipeline.experiment.cell import Cell
@@ -37,10 +38,12 @@ def adapter_of(cell: Cell) -> Path | None:
 
 
 async def sit(cell: Cell, casting: Casting, tasks: Tasks, progress: Callable[[int, int], None]) -> Sat:
-    """`examine` for the student of a cell, opened. `progress` is told of each answer. What was asked until an error
-    came is in the casting's meter."""
+    """`examine` for the student of a cell, opened, with what it remembers. `progress` is told of each answer. What was
+    asked until an error came is in the casting's meter."""
     began, answered = time.monotonic(), count(1)
     total = most_answers(cell.experiment, tasks[0], len(tasks[1]))
+    if cell.condition_name not in UNTRAINED and cell.condition.memory != "none":
+        tasks = recall(cell, tasks[0]), recall(cell, tasks[1])
     # Of the cell, which knows the base that its student learned on.
     base, adapter = casting.student(cell.in_round(-1)), adapter_of(cell)
     student = Metered(casting.student(cell), lambda _: progress(next(answered), total))

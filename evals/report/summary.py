@@ -263,8 +263,8 @@ def _notes(runs: list[Run], conditions: dict[str, Json], tables: dict[str, Table
     ]
     if remembering:
         notes.append(
-            f"{', '.join(remembering)}: trained on dialogues in which the student read memories, and examined without. "
-            "What memories do while they are read shows in how many dialogues selection keeps (counts)."
+            f"{', '.join(remembering)}: these students read memories of other tasks while they learned and in their "
+            "exams; the base read none. A difference from it is of memories and training together."
         )
     if j > GIVEN_AWAY:
         notes.append(

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from evals.examining.answers_asked import most_answers
 from evals.examining.examine import results_path
 from maieutic.finished_stages import compared, rounds_finished
+from pipeline.building.memory import remembered
 from pipeline.building.rounds import groups, speaking
 from pipeline.building.turn_values import ended_branches, has_turn_values, planned_branches
 from pipeline.experiment.assignment import exam_tasks
@@ -71,8 +72,8 @@ def _dialogues(experiment: Experiment, group: list[str], round: int, made: bool)
 def _build(cell: Cell, size: int) -> Iterator[PlannedStage]:
     condition = cell.condition
     if condition.memory != "none":
-        remembered = cell._replace(condition_name=condition.remembers)
-        yield PlannedStage("memory", remembered.label("memory"), size, ("memory",))
+        for source in remembered(cell):
+            yield PlannedStage("memory", source.label("memory"), size, ("memory",))
     kinds = (f"build {cell.condition_name}", f"build {condition.voice}", BUILD)
     yield PlannedStage("build", cell.label("build"), size, kinds)
 

@@ -2,16 +2,19 @@
 
 Asymmetric memory: a dialogue that ended right is kept whole, as a demonstration; one that did not becomes a lesson of
 one line, which a model writes from the student's own view. So SkillRL begins (Xia et al., arXiv 2602.08234); its method
-distils successes, too, into short skills, by a strong model, in a bank that grows during RL: there is none here. The
-memories of the tasks that are nearest in meaning stand above the question in the student's view, and nowhere in its
+distils successes, too, into short skills, by a strong model. Of a condition that remembers itself the memories are a
+bank that grows with its rounds; its student has the bank in its exams, too.
+The memories of the tasks that are nearest in meaning stand above the question in the student's view, and nowhere in its
 partner's. `uniform` is the ablation that keeps every dialogue whole; `random` shows, for each memory, one of about
-the same length of a task drawn at random. A task never has memories of its own question, in any specification.
+the same length of a task drawn at random. With `memory.words` all arms read about as many words. A task never has
+memories of its own question, in any specification.
 
     maieutic build configs/memory_qwen3_0.6b.yaml     # writes memory/<condition>.jsonl before it is remembered
 """
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
@@ -28,6 +31,7 @@ from pipeline.dialogue.episode import EmptyTurn
 from pipeline.engines.model import Model, Sampling
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
+from pipeline.experiment.settings import MemorySettings
 from pipeline.judging.outcome import is_correct
 from pipeline.knowledge.records import Dialogue, Failure, Memory
 from pipeline.knowledge.view import probe, view
@@ -95,21 +99,32 @@ async def _lesson(experiment: Experiment, dialogue: Dialogue, writer: Model) -> 
     return lesson, written.tokens
 
 
+def remembered(cell: Cell) -> list[Cell]:
+    """Whose dialogues the cell's student remembers: of another condition those of the same round, and of its own those
+    of all rounds before."""
+    name = cell.condition.remembers
+    if name != cell.condition_name:
+        return [cell._replace(condition_name=name)]
+    return [cell.in_round(round) for round in range(cell.round)]
+
+
 def recall(cell: Cell, tasks: Collection[Task]) -> list[Task]:
     """The tasks, each with the memories that the cell's student has of others. Raises ConfigError."""
     condition, settings = cell.condition, cell.experiment.memory
     path = cell.experiment.run / "memory" / f"{condition.remembers}.jsonl"
-    pool = sorted((m for m in read(path, Memory) if (m.seed, m.round) == (cell.seed, cell.round)), key=lambda m: m.id)
-    if not pool:
+    rounds = {source.round for source in remembered(cell)}
+    pool = sorted((m for m in read(path, Memory) if m.seed == cell.seed and m.round in rounds), key=lambda m: m.id)
+    if not pool or not tasks:
         return list(tasks)
     embed = partial(unit_vectors, name=settings.embedder, key="memory.embedder")
     likeness = embed([task.question for task in tasks]) @ embed([memory.question for memory in pool]).T
     reminded = []
     for task, row in zip(tasks, likeness, strict=True):
-        chosen = _nearest(pool, row, question_hash(task.full_question), settings.items)
+        whole = condition.memory == "uniform"
+        chosen = _nearest(pool, row, question_hash(task.full_question), settings, whole)
         if condition.memory == "random":
             chosen = _others(pool, chosen, task, random.Random(digest(task.id, cell.seed, cell.round, "memory")))
-        texts = tuple(shown(memory, whole=condition.memory == "uniform") for memory in chosen)
+        texts = tuple(shown(memory, whole) for memory in chosen)
         reminded.append(task.model_copy(update={"memories": texts}))
     return reminded
 
@@ -121,16 +136,21 @@ def shown(memory: Memory, whole: bool) -> str:
     return f"Another problem, which ended {'right' if memory.right else 'wrong'}.\n{memory.transcript}"
 
 
-def _nearest(pool: Sequence[Memory], likeness: np.ndarray, problem: str, items: int) -> list[Memory]:
-    """The most alike first, one of each problem, none of this one; ties in the order of ids."""
+def _nearest(
+    pool: Sequence[Memory], likeness: np.ndarray, problem: str, settings: MemorySettings, whole: bool
+) -> list[Memory]:
+    """The most alike first, one of each problem, none of this one; ties in the order of ids. One that would go beyond
+    the words that are left gives way to the next that does not."""
     chosen: list[Memory] = []
-    taken = {problem}
+    taken, left = {problem}, math.inf if settings.words is None else settings.words
     for i in np.argsort(-likeness, kind="stable"):
-        if len(chosen) == items:
+        if len(chosen) == settings.items:
             break
-        if pool[i].problem not in taken:
+        words = len(shown(pool[i], whole).split())
+        if pool[i].problem not in taken and words <= left:
             taken.add(pool[i].problem)
             chosen.append(pool[i])
+            left -= words
     return chosen
 
 

@@ -14,7 +14,7 @@ from pipeline.building.build import build, finished, planned_dialogues
 from pipeline.building.failures import check_engine, failures_of, say_failures
 from pipeline.building.human_dialogues import adopt
 from pipeline.building.make_missing import Counts
-from pipeline.building.memory import recall, remember
+from pipeline.building.memory import recall, remember, remembered
 from pipeline.building.soundness import FIRST, Watch, watch_of
 from pipeline.building.turn_values import has_turn_values, planned_branches, play_branches
 from pipeline.core.errors import ConfigError, RunError
@@ -166,7 +166,8 @@ async def _build_cell(
         else:
             left = _missing(cell, tasks, shard)
             if left and condition.memory != "none":
-                await _remember(cell._replace(condition_name=condition.remembers), casting)
+                for source in remembered(cell):
+                    await _remember(source, casting)
                 tasks = recall(cell, tasks)
             cast = casting.cast(cell) if left else None  # opening an engine takes seconds to minutes
             watch = watch_of(cell, *dict.fromkeys((experiment.run, folder)))

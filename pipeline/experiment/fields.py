@@ -17,7 +17,7 @@ from pipeline.engines.settings import Engine
 from pipeline.engines.weights import is_embedded_base, weights_id
 from pipeline.experiment.exam_settings import Exams
 from pipeline.experiment.prices import TokenPrice
-from pipeline.experiment.roles import LIKE, Partner, Role, RoleName, Student
+from pipeline.experiment.roles import LIKE, Challenger, Partner, Role, RoleName, Student
 from pipeline.experiment.settings import Compare, DialogueSettings, MemorySettings, Training, TurnValues
 from pipeline.knowledge.briefing import shapes
 from pipeline.knowledge.condition import Condition, Regime
@@ -43,7 +43,7 @@ class Fields(Section):
     student: Student = Student()
     partner: Partner = Partner()
     judge: Role = Role()  # reads turns (reading, acts), and is whom a convincing partner is to convince
-    challenger: Role = Role()  # poses tasks (maieutic pose)
+    challenger: Challenger = Challenger()  # poses tasks (maieutic pose)
     engine: Engine = Engine()  # of every role that names no other
     engines: dict[str, Engine] = {}
     prices: dict[str, TokenPrice] = {}  # by a model's name, or by a name in `engines`
@@ -288,7 +288,8 @@ class Fields(Section):
         """What else shapes the dialogues of one condition, and of no other."""
         condition, shaping = self.conditions[condition_name], list[Any]()
         if condition.memory != "none":
-            shaping.append([weights_id(self.memory.embedder), self.memory.items])
+            most = [] if self.memory.words is None else [self.memory.words]
+            shaping.append([weights_id(self.memory.embedder), self.memory.items, *most])
         convincing = condition.manner == "convincing"
         if convincing:
             judge = weights_id(self.role("judge").model)

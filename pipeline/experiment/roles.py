@@ -112,3 +112,9 @@ class Partner(Role):
     # The share of dialogues in which it is to keep to what it may know: a build stops early where it is too certainly
     # less (pipeline/building/soundness.py). None: a build only counts.
     sound: float | None = Field(default=None, gt=0, lt=1)
+
+
+class Challenger(Role):
+    """Who poses tasks (`maieutic pose`), and learns to (`maieutic challenger`)."""
+
+    adapter: str = ""  # the folder of a LoRA adapter of its model, such as `maieutic challenger` makes; empty: none

@@ -59,6 +59,7 @@ class MemorySettings(Section):
     # A directory, or a hub name.
     embedder: str = Field(default="sentence-transformers/all-MiniLM-L6-v2", min_length=1)
     items: int = Field(default=3, ge=1)  # memories above each question, at most
+    words: int | None = Field(default=None, ge=20)  # and at most so many words, for arms to be alike
 
 
 class Override(Section):

@@ -27,7 +27,7 @@ def worked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     done: list[str] = []
     for name, of in {
         "maieutic.workflow.build_round": "build",
-        "maieutic.workflow.export": "select",
+        "pipeline.datasets.export.export": "select",
         "evals.report.summary.summarize": "compare",
     }.items():
         module, _, function = name.rpartition(".")

@@ -36,6 +36,13 @@ def test_judges_and_lessons_are_part_of_what_it_costs_at_most(made):
     assert found["memory"].tokens == found["plain"].tokens + 10 * 10  # a lesson for each dialogue
 
 
+def test_who_remembers_itself_has_lessons_of_all_rounds_but_the_last(made):
+    bank = made.conditions["memory"].model_copy(update={"remembers": "memory"})
+    grown = made.model_copy(update={"rounds": 3, "conditions": {"memory": bank}})
+    tasks, _ = load_tasks(made.tasks, "train")
+    assert cost(grown, tasks, "memory").tokens == 3 * 10 * 3 * 10 + 2 * 10 * 10
+
+
 def test_what_a_role_reasons_is_part_of_what_it_costs_at_most(made):
     tasks, _ = load_tasks(made.tasks, "train")
     thinks = made.partner.model_copy(update={"thinking": "drop", "thinking_tokens": 100})

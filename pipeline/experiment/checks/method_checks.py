@@ -99,10 +99,16 @@ def check_method(experiment: Fields, condition_name: str) -> None:
 def _check_memory(experiment: Fields, condition_name: str) -> None:
     condition, names = experiment.conditions[condition_name], list(experiment.conditions)
     before = [n for n in names[: names.index(condition_name)] if _has_dialogues(experiment.conditions[n])]
-    if condition.remembers not in before:
+    itself = condition.remembers == condition_name
+    if itself and experiment.rounds == 1:
         raise ValueError(
-            f"conditions.{condition_name}.remembers: {condition.remembers!r} must name a condition above it that has "
-            f"dialogues of its own. Known: {', '.join(before) or 'none'}"
+            f"conditions.{condition_name}.remembers: {condition.remembers!r} is itself, and with rounds: 1 there is no "
+            "earlier round to remember. Set rounds: 2 or more, or name a condition above it"
+        )
+    if not itself and condition.remembers not in before:
+        raise ValueError(
+            f"conditions.{condition_name}.remembers: {condition.remembers!r} must name itself, or a condition above it "
+            f"that has dialogues of its own. Known: {', '.join(before) or 'none'}"
         )
     if condition.method in FROM_TASKS or condition.voice == "human" or experiment.executor == "ray":
         raise ValueError(

@@ -19,7 +19,7 @@ from pipeline.core.schema import digest
 from pipeline.datasets.survey import survey_of
 from pipeline.experiment.experiment import load
 from pipeline.knowledge.condition import Condition
-from pipeline.knowledge.records import Dialogue
+from pipeline.knowledge.records import Dialogue, Failure
 from pipeline.runs.dialogue_pool import Place
 from pipeline.runs.store import StoreError, read, rewrite
 from tests.evals.made_run import CONDITIONS, made_results, made_run, made_tasks, talk
@@ -40,6 +40,7 @@ def test_the_summary_has_the_promised_shape_and_no_nan(run):
         "tasks",
         "dialogues",
         "failures",
+        "bad_rows",
         "selected",
         "rows",
         "student_tokens",
@@ -79,15 +80,28 @@ def test_counts_are_derived_from_the_files_and_reconcile(run):
     assert summary["conditions"]["facts"]["budgets"]["optimizer_steps"] == 6
 
 
-def test_counting_takes_less_memory_than_the_dialogues_have_bytes(tmp_path):
-    run = made_run(tmp_path / "made", count=30)
-    experiment = load(run / "config.yaml").model_copy(update={"out": str(run)})
-    count(experiment, "facts")  # what is imported at first use is no part of it
-    tracemalloc.start()
-    count(experiment, "facts")
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert peak < (run / "dialogues" / "facts.jsonl").stat().st_size
+def test_a_row_that_is_no_task_is_no_failed_dialogue(tmp_path):
+    run = made_run(tmp_path / "made")
+    failed = next(iter(read(run / "failures.jsonl", Failure)))
+    row = failed.model_copy(update={"id": "bad", "task_id": "tasks.jsonl:7", "kind": "bad_task"})
+    with (run / "failures.jsonl").open("a") as file:
+        file.write(row.model_dump_json() + "\n")
+    counts = summarize([run]).plain()["conditions"]["facts"]["counts"]
+    assert (counts["dialogues"], counts["failures"], counts["bad_rows"]) == (15, 1, 1)
+
+
+def test_counting_more_dialogues_takes_less_memory_than_they_have_bytes(tmp_path):
+    peaks, sizes = [], []
+    for tasks in (120, 240):
+        run = made_run(tmp_path / str(tasks), count=tasks)
+        experiment = load(run / "config.yaml").model_copy(update={"out": str(run)})
+        count(experiment, "facts")  # what is imported or kept at first use is no part of it
+        tracemalloc.start()
+        count(experiment, "facts")
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        sizes.append((run / "dialogues" / "facts.jsonl").stat().st_size)
+    assert peaks[1] - peaks[0] < (sizes[1] - sizes[0]) / 2
 
 
 def test_a_lost_dialogue_does_not_reconcile(run):

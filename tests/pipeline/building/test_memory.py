@@ -140,6 +140,41 @@ def test_a_build_remembers_before_it_plays_and_trains_on_what_was_read(tmp_path,
     )
 
 
+def test_a_bank_of_its_own_holds_all_rounds_before_and_no_other(tmp_path):
+    banked = {"bank": {"partition": "facts", "memory": "asymmetric", "remembers": "bank"}}
+    made = experiment(tmp_path, rounds=3, conditions=banked, memory={"embedder": EMBEDDER, "items": 8})
+    tasks, _ = load_tasks(made.tasks, "train")
+    turn = Turn(party="student", text="The answer is 0.", tokens=5)
+    dialogues = [
+        Dialogue(
+            id=f"{round}-{i:02}", task=task, condition_name="bank", condition=made.conditions["bank"],
+            seed=1, round=round, turns=(turn,), stop="turn_cap",
+        )
+        for round in range(3) for i, task in enumerate(tasks[4 * round : 4 * round + 4])
+    ]  # fmt: skip
+    rewrite(made.run / "dialogues/bank.jsonl", dialogues)
+    for round in range(3):
+        cell = Cell(made, "bank", 1, round)
+        asyncio.run(remember(cell, Parrot(f"Lesson of round {round}."), lambda: None))
+        read_of = {memory for task in recall(cell, tasks) for memory in task.memories}
+        lessons = {f"A lesson from another problem: Lesson of round {before}." for before in range(round)}
+        assert read_of == lessons
+
+
+def test_with_a_cap_of_words_all_arms_read_about_as_many(tmp_path):
+    made = experiment(tmp_path, memory={"embedder": EMBEDDER, "items": 12, "words": 90})
+    tasks = played(made)
+    words = {
+        name: [sum(len(memory.split()) for memory in task.memories) for task in recall(Cell(made, name, 1), tasks)]
+        for name in ("asymmetric", "uniform", "random")
+    }
+    assert max(words["asymmetric"] + words["uniform"]) <= 90
+    longest = max(len(shown(memory, whole=True).split()) for memory in read(tmp_path / "memory/facts.jsonl", Memory))
+    assert min(words["asymmetric"] + words["uniform"]) > 90 - longest
+    means = [np.mean(each) for each in words.values()]
+    assert max(means) <= 1.2 * min(means)
+
+
 class Broken:
     """Fails at its first request."""
 
@@ -167,7 +202,8 @@ def test_a_lesson_that_the_engine_fails_at_is_made_good_by_the_next_call(tmp_pat
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"remembers": "uniform"}, "must name a condition above it"),
+        ({"remembers": "uniform"}, "must name itself, or a condition above it"),
+        ({"remembers": "asymmetric"}, "with rounds: 1 there is no earlier round"),
         ({"method": "grpo"}, "learns from dialogues"),
         ({"remembers": ""}, "give both"),
         ({"memory": "none"}, "give both"),
