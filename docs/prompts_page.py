@@ -73,7 +73,7 @@ SHELF = Task(
 )
 DRAFTED = SHELF.model_copy(update={"question": f"{SHELF_QUESTION}\nA first solution:\n{DRAFT.text}", "draft": DRAFT})
 TASKS = {task.id: task for task in (ROLLS, BOAT, SHELF)}
-CHAT, CLOSED, INSTRUCTED = Prompts("chat"), Prompts("closed"), Prompts("instructed")
+CHAT, CLOSED, INSTRUCTED, SHOWN = (Prompts(name) for name in ("chat", "closed", "instructed", "demonstrated"))
 WITH_PARTNER = [name for name, row in PARTITIONS.items() if row.partner is not None and not row.one_writer]
 ATTEMPT = Turn(party="student", text="I think it is 6 bags or so. The answer is 6.")
 
@@ -110,6 +110,10 @@ def prompts() -> str:
         folded("judge that reads turns", judge_reader.prompt(to_read, "(a JSON schema)")),
         folded("judge that labels acts", judge.prompt(TurnInContext(ATTEMPT.text, facts=ROLLS.facts))),
         *(folded(f"challenger, <i>{kind}</i>", ask(document, i)) for i, kind in enumerate(KINDS)),
+        *(
+            folded(f"challenger, `demonstrated`, <i>{kind}</i>", ask(document, i, SHOWN))
+            for i, kind in enumerate(KINDS)
+        ),
     ]
     closed = [("student", view(ROLLS, public, [], "student", CLOSED))]
     closed += [(f"partner, {name}", partner(name, prompts=CLOSED)) for name in WITH_PARTNER]

@@ -30,9 +30,7 @@ app = typer.Typer(
 Config = Annotated[
     Path, typer.Argument(help="An experiment: a file, or the name of one that ships: quickstart.", show_default=False)
 ]
-Society = Annotated[
-    Path, typer.Argument(help="A society: a file, or the name of one that ships: mirroring.", show_default=False)
-]
+Society = Annotated[Path, typer.Argument(help="A society: a file, or one that ships: mirroring.", show_default=False)]
 Overrides = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Override a value, such as dialogue.turns=2. Repeatable."),
@@ -61,6 +59,7 @@ Version = Annotated[
     bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
 ]
 Attempts = Annotated[int, typer.Option(min=1, help="Questions to ask for of each document.")]
+Valid = Annotated[bool, typer.Option("--valid", help="Learn from all tasks alike, before there are dialogues.")]
 
 
 @app.callback()
@@ -241,7 +240,10 @@ def export_(
         from pipeline.runs.directory import require
 
         if format == "inspect":
-            _export_inspect(config)
+            from maieutic.inspect_logs.write_logs import write_inspect_logs
+
+            folder = write_inspect_logs(config)
+            _open_next(f"{folder}: inspect view --log-dir {folder}")
             return
         known(format)
         experiment = _load(config, overrides)
@@ -249,17 +251,6 @@ def export_(
         with claimed(experiment):
             export_all(experiment, format)
         _open_next(experiment.run / "datasets")
-
-
-def _export_inspect(run: Path) -> None:
-    from maieutic.inspect_logs.write_logs import write_inspect_logs
-    from pipeline.runs.directory import require
-    from pipeline.runs.lock import writing
-
-    require(run)
-    with writing(run):
-        folder = write_inspect_logs(run)
-    _open_next(f"{folder}: inspect view --log-dir {folder}")
 
 
 @app.command()
@@ -289,6 +280,15 @@ def pose(config: Config, documents: Documents, overrides: Overrides = None, atte
         from pipeline.posing.pose import pose_documents
 
         raise typer.Exit(1 if pose_documents(_load(config, overrides), documents, attempts) else 0)
+
+
+@app.command()
+def challenger(config: Config, documents: Documents, overrides: Overrides = None, valid: Valid = False) -> None:
+    """Train who poses on its own best replies about these documents: those whose dialogues end right half the time."""
+    with _told():
+        from training.challenger import learn
+
+        _open_next(learn(_load(config, overrides), documents, valid))
 
 
 @app.command()

@@ -11,17 +11,14 @@ out by a condition's `pass_rate`.
 
 from __future__ import annotations
 
-import json
 import re
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, ValidationError
-
 from pipeline.core.schema import Fact, Message, Task
-from pipeline.engines.reasoning import parted
 from pipeline.posing.documents import Document
 from pipeline.posing.evidence import Refused, cited, numbers_in, stands
+from pipeline.posing.labelled_lines import Claim, claimed
 from pipeline.prompts.prompts import CLOSED_PROMPTS, Prompts
 from pipeline.reading.acts import given
 from pipeline.reading.numbers.arithmetic import Computed, NotArithmetic, evaluate, written
@@ -42,17 +39,6 @@ _NAMES_A_TEXT = re.compile(
 )
 
 
-class Proposal(BaseModel):
-    """What the challenger says. Nothing of it is believed but what is found in the document."""
-
-    model_config = ConfigDict(extra="ignore", coerce_numbers_to_str=True, str_strip_whitespace=True)
-
-    question: str
-    evidence: list[str] | str
-    answer: str | None = None
-    expression: str | None = None
-
-
 class Gold(NamedTuple):
     """An answer that the document itself gives, `quoted` from it or `computed` from its numbers."""
 
@@ -63,9 +49,15 @@ class Gold(NamedTuple):
 
 
 def ask(document: Document, attempt: int, prompts: Prompts = CLOSED_PROMPTS) -> list[Message]:
-    """The one message of an attempt; attempts ask for either kind of gold in turn."""
-    asked = prompts.text(f"challenger/{KINDS[attempt % len(KINDS)]}", {"text": document.text})
-    return [{"role": "user", "content": asked}]
+    """The messages of an attempt, worked examples among them where the prompts have some."""
+    briefing = prompts.brief((f"challenger/{kind_of(attempt)}",), {"text": document.text})
+    system: list[Message] = [{"role": "system", "content": briefing.system}] if briefing.system else []
+    return [*system, *briefing.demonstrations, {"role": "user", "content": briefing.opening}]
+
+
+def kind_of(attempt: int) -> str:
+    """Attempts ask for either kind of gold in turn."""
+    return KINDS[attempt % len(KINDS)]
 
 
 def task_of(name: str, reply: str, document: Document) -> Task:
@@ -74,12 +66,8 @@ def task_of(name: str, reply: str, document: Document) -> Task:
     Raises Refused.
     """
     claim = claimed(reply)
-    question = " ".join(claim.question.split())
-    spans = [
-        " ".join(span.split()) for span in ([claim.evidence] if isinstance(claim.evidence, str) else claim.evidence)
-    ]
-    sentences = cited(spans, document.sentences())
-    gold = _gold(claim, spans, set[Fraction]().union(*map(numbers_in, sentences)))
+    question, sentences = claim.question, cited(claim.evidence, document.sentences())
+    gold = _gold(claim, set[Fraction]().union(*map(numbers_in, sentences)))
     check_question(question, sentences, gold)
     whole = " ".join([*sentences, question])
     facts = [
@@ -101,38 +89,17 @@ def task_of(name: str, reply: str, document: Document) -> Task:
     )
 
 
-def claimed(reply: str) -> Proposal:
-    """The first JSON object of a reply, whatever stands around it. Raises Refused."""
-    reply, keys = parted(reply).answer, None
-    for brace in re.finditer(r"\{", reply):
-        try:
-            keys, _ = json.JSONDecoder().raw_decode(reply, brace.start())
-            break
-        except (ValueError, RecursionError):
-            continue
-    if keys is None:
-        raise Refused("no_json", "no JSON object stands in the reply")
-    try:
-        claim = Proposal.model_validate(keys)
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise Refused("wrong_keys", f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
-    if not claim.question or not claim.evidence or not all(claim.evidence) or not (claim.answer or claim.expression):
-        raise Refused("wrong_keys", "a question, evidence, and an answer or an expression are expected, none empty")
-    return claim
-
-
-def _gold(claim: Proposal, spans: list[str], told: set[Fraction]) -> Gold:
+def _gold(claim: Claim, told: set[Fraction]) -> Gold:
     """`told` are the numbers of whole sentences: a span may cut one short ("twenty" of "twenty five")."""
     computed = _computed(claim.expression) if claim.expression else None
     if computed is None or not computed.operations:  # a number alone is quoted, or it is nothing
-        answer = " ".join((claim.answer or claim.expression or "").split()).strip(" .,;:\"'")
+        answer = (claim.answer or claim.expression).strip(" .,;:\"'")
         if len(answer) > LONGEST_ANSWER:
             raise Refused("answer_too_long", f"{answer!r} has {len(answer)} characters, at most {LONGEST_ANSWER}")
-        if not answer or not any(stands(answer, span) for span in spans) or not numbers_in(answer) <= told:
+        if not answer or not any(stands(answer, span) for span in claim.evidence) or not numbers_in(answer) <= told:
             raise Refused("answer_not_in_evidence", f"{answer!r} does not stand in the evidence word for word")
         return Gold(answer, "quoted")
-    standing = set[Fraction]().union(*map(numbers_in, spans)) & told
+    standing = set[Fraction]().union(*map(numbers_in, claim.evidence)) & told
     if foreign := [number for number in computed.numbers if number not in standing]:
         raise Refused("number_not_in_evidence", f"{foreign[0]} of {claim.expression!r} stands in no evidence")
     try:

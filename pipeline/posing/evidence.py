@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import re
 from bisect import bisect_right
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Literal
 
@@ -16,7 +17,7 @@ from pipeline.reading.numbers.numerals import numbers
 
 RefusalKind = Literal[
     "bad_document", "context_overflow", "engine_error",
-    "no_json", "wrong_keys", "evidence_not_in_document", "evidence_ambiguous", "evidence_too_long",
+    "no_lines", "wrong_lines", "evidence_not_in_document", "evidence_ambiguous", "evidence_too_long",
     "answer_not_in_evidence", "answer_too_long", "not_arithmetic", "number_not_in_evidence", "answer_is_not_the_value",
     "question_states_answer", "question_tells_evidence", "question_names_a_text", "question_unrelated", "duplicate",
 ]  # fmt: skip
@@ -48,7 +49,7 @@ def stands(span: str, text: str) -> list[re.Match[str]]:
     return list(re.finditer(before + re.escape(span.translate(_QUOTES)) + after, text.translate(_QUOTES)))
 
 
-def cited(spans: list[str], sentences: list[str]) -> list[str]:
+def cited(spans: Sequence[str], sentences: list[str]) -> list[str]:
     """The sentences that the evidence stands in, whole: a part of one can say the contrary ("not built in 1920").
 
     Raises Refused.

@@ -1,8 +1,9 @@
 """A challenger poses tasks about documents: what it says becomes a task or a typed refusal, and neither twice.
 
-TASKS is the config's `tasks.path`; TASKS.failures.jsonl beside it holds each refused reply whole, with the
-reason. An attempt's id is a hash of its prompt (document and wording), the challenger's weights, the sampling and
-its number, so the same command after a kill makes what is missing, and asks again where the engine failed.
+TASKS is the config's `tasks.path`. Beside it TASKS.replies.jsonl holds the whole replies that became tasks, from which
+a challenger can learn (training/challenger.py), and TASKS.failures.jsonl the refused ones, with the reason. An
+attempt's id is a hash of its prompt (document and wording), the challenger's weights, the sampling and its number, so
+the same command after a kill makes what is missing, and asks again where the engine failed.
 
     maieutic pose configs/posed_qwen3_0.6b.yaml DOCUMENTS
 """
@@ -13,40 +14,27 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pipeline.building.make_missing import Counts, make_missing
-from pipeline.core.errors import ConfigError, RunError
+from pipeline.core.errors import ConfigError
 from pipeline.core.random_streams import stream
-from pipeline.core.schema import Message, Record, Task, digest, question_hash
+from pipeline.core.schema import Message, Task, digest, question_hash
 from pipeline.dialogue.casting import Casting
-from pipeline.engines.model import ContextOverflow, EngineDown, EngineError, Model, Sampling
+from pipeline.engines.model import ContextOverflow, EngineDown, EngineError, Model, Sampling, check_adapter
 from pipeline.engines.weights import weights_id
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.posing.challenge import ask, task_of
 from pipeline.posing.documents import Document, load_documents
 from pipeline.posing.evidence import RefusalKind, Refused
+from pipeline.posing.replies import AGAIN, Refusal, Reply, held, posed_to, refusals_path, replies_path
 from pipeline.prompts.prompts import CLOSED_PROMPTS, Prompts
-from pipeline.runs.lock import Held, writing
 from pipeline.runs.progress import say, stage
 from pipeline.runs.store import Appender, read, rewrite
 from pipeline.tasks.parsing import BadRow
-from pipeline.tasks.posed import SOURCE as POSED
 
 MAX_TOKENS = 700  # of a reply
-AGAIN: tuple[RefusalKind, ...] = ("engine_error", "bad_document")  # are found anew by each command
-
-
-class Refusal(Record):
-    """An attempt that did not become a task, and why; `said` is the whole reply."""
-
-    id: str
-    document: str
-    attempt: int  # -1: the document could not be read
-    kind: RefusalKind
-    message: str
-    said: str = ""
 
 
 class Attempt(NamedTuple):
@@ -56,10 +44,6 @@ class Attempt(NamedTuple):
     document: Document
     number: int
     asked: list[Message]
-
-
-def refusals_path(tasks: Path) -> Path:
-    return tasks.with_suffix(".failures.jsonl")
 
 
 def attempts_at(
@@ -104,19 +88,22 @@ async def pose(
         except (Refused, ContextOverflow, EngineError) as error:
             return _refusal(attempt, error, text)
         asked.update(dict.fromkeys(_same(task), task.id))  # nothing was awaited since the look for a twin
+        # Before its task: a kill may leave a reply without its task, which is asked for again, and no task without one.
+        replies.append(Reply(**_whence(attempt, text)))
         return task
 
-    return await make_missing(
-        attempts,
-        ended,
-        make,
-        records=tasks,
-        failures=refusals_path(tasks),
-        failure=Refusal,
-        at_a_time=at_a_time,
-        tick=tick,
-        what="attempts",
-    )
+    with Appender(replies_path(tasks)) as replies:
+        return await make_missing(
+            attempts,
+            ended,
+            make,
+            records=tasks,
+            failures=refusals_path(tasks),
+            failure=Refusal,
+            at_a_time=at_a_time,
+            tick=tick,
+            what="attempts",
+        )
 
 
 def _same(task: Task) -> tuple[str, str]:
@@ -126,14 +113,28 @@ def _same(task: Task) -> tuple[str, str]:
 
 def _refusal(attempt: Attempt, error: Exception, reply: str) -> Refusal:
     kind: RefusalKind = "context_overflow" if isinstance(error, ContextOverflow) else "engine_error"
-    return Refusal(
-        id=attempt.id,
-        document=attempt.document.id,
-        attempt=attempt.number,
-        kind=error.kind if isinstance(error, Refused) else kind,
-        message=str(error),
-        said=reply.encode("utf-8", "backslashreplace").decode(),  # half a surrogate pair cannot be stored
-    )
+    found = error.kind if isinstance(error, Refused) else kind
+    return Refusal(**_whence(attempt, reply), kind=found, message=str(error))
+
+
+def _whence(attempt: Attempt, reply: str) -> dict[str, Any]:
+    said = reply.encode("utf-8", "backslashreplace").decode()  # half a surrogate pair cannot be stored
+    return {"id": attempt.id, "document": attempt.document.id, "attempt": attempt.number, "said": said}
+
+
+def challenger_weights(experiment: Experiment) -> str:
+    """Names the weights that pose: a base's, or a base's with an adapter."""
+    base, adapter = weights_id(experiment.role("challenger").model), experiment.challenger.adapter
+    return digest(base, weights_id(adapter)) if adapter else base
+
+
+def check_weights(experiment: Experiment) -> None:
+    """Raises ConfigError where the challenger's adapter is none."""
+    try:
+        if experiment.challenger.adapter:
+            check_adapter(experiment.challenger.adapter)
+    except ConfigError as error:
+        raise ConfigError(f"challenger.{error} `maieutic challenger` makes one.") from None
 
 
 def pose_documents(experiment: Experiment, source: Path, each: int) -> int:
@@ -141,35 +142,24 @@ def pose_documents(experiment: Experiment, source: Path, each: int) -> int:
 
     Returns how many attempts the engine failed at. Raises ConfigError for a config that reads no such file.
     """
-    tasks = Path(experiment.tasks.path)
-    if experiment.source is not POSED or tasks.suffix != ".jsonl" or "$" in experiment.tasks.path:
-        raise ConfigError(
-            f"tasks: source {experiment.tasks.source!r}, path {experiment.tasks.path!r}: tasks are posed to there. "
-            "Expected source: posed, and a path that ends in .jsonl, such as runs/posed/tasks.jsonl."
-        )
+    tasks = posed_to(experiment)
+    check_weights(experiment)
     documents, bad = load_documents(source)
-    challenger, temperature = experiment.role("challenger"), experiment.dialogue.temperature
-    wanted = list(
-        attempts_at(documents, each, weights_id(challenger.model), temperature, experiment.prompts("challenger"))
-    )
-    at_a_time = experiment.dialogue.at_a_time
-    casting = Casting(experiment)
+    temperature, at_a_time = experiment.dialogue.temperature, experiment.dialogue.at_a_time
+    weights, prompts = challenger_weights(experiment), experiment.prompts("challenger")
+    wanted = list(attempts_at(documents, each, weights, temperature, prompts))
+    casting, adapter = Casting(experiment), experiment.challenger.adapter
 
     async def work() -> Counts:
         with stage("pose", len(wanted)) as progress:
-            return await pose(casting.open("challenger"), wanted, bad, tasks, temperature, at_a_time, progress)
+            challenger = casting.open("challenger", Path(adapter) if adapter else None)
+            return await pose(challenger, wanted, bad, tasks, temperature, at_a_time, progress)
 
-    try:
-        with writing(tasks.parent):
-            try:
-                posed = asyncio.run(work())
-            finally:
-                casting.meter.store(tasks.parent, "pose", Cell(experiment, "", 0))  # of no condition
-    except Held as error:
-        raise RunError(
-            f"tasks.path: another process poses into {tasks.parent}. Wait until it ends, or choose another file with "
-            "--set tasks.path=FILE."
-        ) from error
+    with held(tasks):
+        try:
+            posed = asyncio.run(work())
+        finally:
+            casting.meter.store(tasks.parent, "pose", Cell(experiment, "", 0))  # of no condition
     return _tell(tasks, documents, bad, wanted, posed)
 
 

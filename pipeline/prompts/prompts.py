@@ -2,7 +2,8 @@
 
 `closed` has the words that the embedded base was made with. `chat` is for real models: a briefing in the system
 message. `instructed` is `chat` with a student that is told how to behave. `brief` is `chat` with one line for the
-student, `demonstrated` is `brief` with four dialogues that it is shown, `demonstrated_items` with four on hidden items.
+student, `demonstrated` is `brief` with four dialogues that it is shown, or with four tasks where it poses some,
+`demonstrated_items` with four dialogues on hidden items.
 A folder of one's own replaces the templates that it has files for; a file may extend the one that it replaces:
 {% extends "chat/partner/facts.j2" %}.
 
@@ -194,7 +195,8 @@ def _lost(environment: Environment, tree: nodes.Template, name: Path) -> Iterato
             if block.name not in known:
                 there = ", ".join(sorted(known))
                 yield block.lineno, f"{extended.value} has no block {block.name!r} to replace. Known: {there}"
-    is_briefing = name.parts[0].removesuffix(".j2") in ("student", "partner", "script")
+    briefings = ("student", "partner", "script", "challenger")
+    is_briefing = name.parts[0].removesuffix(".j2") in briefings and not name.name.startswith("_")
     if is_briefing and extended is None and not {"system", "opening"} & {block.name for block in own}:
         yield 1, "it has neither a block `system` nor a block `opening`, so nothing of it would be read"
 

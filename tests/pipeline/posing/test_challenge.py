@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from fractions import Fraction
@@ -13,9 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.core.schema import Task
-from pipeline.posing.challenge import ask, task_of
+from pipeline.posing.challenge import KINDS, ask, task_of
 from pipeline.posing.documents import Document
 from pipeline.posing.evidence import Refused, numbers_in, stands
+from pipeline.posing.labelled_lines import claimed
+from pipeline.prompts.prompts import Prompts
+from pipeline.tasks.lookup.words import words
 
 BRIDGE = Document(
     "bridge",
@@ -30,10 +32,18 @@ COMPUTED = {
     "answer": "360",
 }
 QUOTED = {"question": "Who built the Alder Bridge?", "evidence": ["Ida Holm built the bridge"], "answer": "Ida Holm"}
+QUOTED_LINES = 'Evidence: "Ida Holm built the bridge"\nQuestion: Who built the Alder Bridge?\nAnswer: Ida Holm'
 
 
-def posed(claim: Any) -> Task:
-    return task_of("x", claim if isinstance(claim, str) else json.dumps(claim), BRIDGE)
+def written(claim: dict[str, Any]) -> str:
+    """A claim as labelled lines."""
+    evidence = [claim["evidence"]] if isinstance(claim.get("evidence"), str) else claim.get("evidence") or []
+    said = [f"{label.title()}: {claim[label]}" for label in ("question", "expression", "answer") if label in claim]
+    return "\n".join([*(f'Evidence: "{span}"' for span in evidence), *said])
+
+
+def posed(claim: dict[str, Any] | str) -> Task:
+    return task_of("x", claim if isinstance(claim, str) else written(claim), BRIDGE)
 
 
 def test_a_computed_gold_is_our_value_and_its_facts_are_withheld_sentences():
@@ -61,15 +71,17 @@ def test_evidence_that_the_computation_does_not_use_is_withheld_but_not_needed()
 @pytest.mark.parametrize(
     ("claim", "kind"),
     [
-        ("I would rather not.", "no_json"),
-        ('{"question": "Who', "no_json"),
-        ("[1, 2]", "no_json"),
-        ("{" * 5000, "no_json"),
-        ({"question": "Who?"}, "wrong_keys"),
-        (QUOTED | {"evidence": []}, "wrong_keys"),
-        (QUOTED | {"evidence": ["  "]}, "wrong_keys"),
-        (QUOTED | {"answer": None}, "wrong_keys"),
-        (QUOTED | {"question": "Who built \ud800?"}, "wrong_keys"),
+        ("I would rather not.", "no_lines"),
+        ("", "no_lines"),
+        ('{"question": "Who built it?", "answer": "Ida Holm"}', "no_lines"),
+        ("The question: who?", "no_lines"),
+        ("<think>" + QUOTED_LINES, "no_lines"),
+        ({"question": "Who?"}, "wrong_lines"),
+        (QUOTED | {"evidence": []}, "wrong_lines"),
+        (QUOTED | {"evidence": [*QUOTED["evidence"], "  "]}, "wrong_lines"),
+        (QUOTED | {"answer": ""}, "wrong_lines"),
+        (QUOTED | {"question": " "}, "wrong_lines"),
+        (QUOTED | {"question": "Who built \ud800?"}, "wrong_lines"),
         (QUOTED | {"evidence": ["Ida Holm painted the bridge"]}, "evidence_not_in_document"),
         (QUOTED | {"evidence": ["da Holm built"]}, "evidence_not_in_document"),
         (QUOTED | {"evidence": ["50 crowns"], "answer": "50"}, "evidence_not_in_document"),
@@ -116,17 +128,34 @@ def test_too_much_evidence_and_too_long_an_answer_are_refused():
          "answer_too_long"),
     ):  # fmt: skip
         with pytest.raises(Refused) as refused:
-            task_of("x", json.dumps(claim), long if "doors" in claim["question"] else BRIDGE)
+            task_of("x", written(claim), long if "doors" in claim["question"] else BRIDGE)
         assert refused.value.kind == kind
 
 
-@pytest.mark.parametrize("around", ["```json\n{}\n```", "<think>{{a}}</think>{}", "Here: {} Is that {{fine}}?", "{}"])
-def test_what_stands_around_the_json_does_not_matter(around: str):
-    assert posed(around.replace("{{", "{").replace("}}", "}").replace("{}", json.dumps(QUOTED))).answer == "Ida Holm"
+@pytest.mark.parametrize(
+    "around",
+    ["{}", "```\n{}\n```", "<think>Evidence: a\nAnswer: b</think>{}", "Here it is.\n\n{}\n\nIs that fine?", "{}\n\n{}",
+     "{}\nEvidence: Another one.\nQuestion: Which?\nAnswer: This."],
+)  # fmt: skip
+def test_what_stands_around_the_first_lines_does_not_matter(around: str):
+    assert posed(around.replace("{}", QUOTED_LINES)) == posed(QUOTED)
 
 
-def test_spacing_and_line_ends_of_a_quote_do_not_matter():
-    assert posed(COMPUTED | {"evidence": ["has 12 arches.  Each of\nits arches carries 30 lamps."]}).answer == "360"
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Question: Who built the Alder Bridge?\nAnswer: Ida Holm\nEvidence: “Ida Holm built the bridge”",
+        "**Evidence 1:** Ida Holm built the bridge\n\n**Question:** Who built the Alder Bridge?\n**Answer:** Ida Holm",
+        '- evidence: "Ida  Holm built\tthe bridge"\n- QUESTION : Who built the Alder Bridge?\n- Answer: Ida Holm.',
+    ],
+)
+def test_the_order_of_lines_and_marks_of_their_labels_do_not_matter(said: str):
+    assert posed(said) == posed(QUOTED)
+
+
+def test_evidence_behind_other_lines_is_of_another_claim():
+    claim = claimed(f"{QUOTED_LINES}\nEvidence: A keeper has 3 coats.\nAnswer: 3")
+    assert claim.text == QUOTED_LINES == written(QUOTED)
 
 
 def test_quotation_marks_do_not_matter_and_the_fact_is_as_the_document_has_it():
@@ -136,7 +165,7 @@ def test_quotation_marks_do_not_matter_and_the_fact_is_as_the_document_has_it():
         "evidence": "O'Neil's mill is called \"Luck\".",
         "answer": "Luck",
     }
-    task = task_of("x", json.dumps(claim), document)
+    task = task_of("x", written(claim), document)
     assert (task.answer, task.facts[0].text) == ("Luck", document.text)
 
 
@@ -187,7 +216,14 @@ VALUES = TEXTS | st.none() | st.booleans() | st.floats() | st.integers() | st.li
 @given(said=TEXTS, claim=st.fixed_dictionaries({"question": VALUES, "answer": VALUES, "expression": VALUES}))
 @settings(max_examples=300, deadline=None)
 def test_no_reply_stops_the_work(said: str, claim: dict[str, Any]):
-    for reply in (said, "{" + said, claim, COMPUTED | claim, COMPUTED | {"answer": claim["answer"]}, QUOTED | claim):
+    for reply in (
+        said,
+        f"Evidence: {said}\nQuestion: {said}\nAnswer: {said}",
+        claim,
+        COMPUTED | claim,
+        COMPUTED | {"answer": claim["answer"]},
+        QUOTED | claim,
+    ):
         try:
             assert posed(reply).missing
         except Refused as refused:
@@ -198,3 +234,19 @@ def test_all_attempts_at_a_document_share_its_prefix_and_take_kinds_in_turn():
     first, second, third = (ask(BRIDGE, number)[0]["content"] for number in range(3))
     assert all(said.startswith(BRIDGE.text) for said in (first, second))
     assert first == third != second and "expression" in first and "expression" not in second
+
+
+def test_a_challenger_that_is_shown_tasks_is_shown_ones_that_would_be_accepted():
+    for number, kind in enumerate(KINDS):
+        asked = ask(BRIDGE, number, Prompts("demonstrated"))
+        assert [message["role"] for message in asked] == ["system", *["user", "assistant"] * 4, "user"]
+        assert asked[-1]["content"] == BRIDGE.text
+        for shown, reply in zip(asked[1:-1:2], asked[2:-1:2], strict=True):
+            task = task_of("x", reply["content"], Document("shown", shown["content"]))
+            assert task.kind == kind and claimed(reply["content"]).text == reply["content"]
+
+
+def test_nothing_that_a_challenger_is_shown_is_a_word_of_the_look_ups():
+    messages = [message["content"] for number in range(2) for message in ask(BRIDGE, number, Prompts("demonstrated"))]
+    names = {name for key in ("people", "places", "things") for name in words().fillers[key]}
+    assert not [name for name in names if any(name in message for message in messages)]

@@ -27,7 +27,9 @@ from pipeline.knowledge.records import Dialogue
 from pipeline.knowledge.view import view
 from pipeline.posing.challenge import task_of
 from pipeline.posing.documents import Document, load_documents
-from pipeline.posing.pose import MAX_TOKENS, Attempt, Refusal, attempts_at, pose, refusals_path
+from pipeline.posing.labelled_lines import Claim
+from pipeline.posing.pose import MAX_TOKENS, Attempt, attempts_at, pose
+from pipeline.posing.replies import Refusal, Reply, refusals_path, replies_path
 from pipeline.reading.instrument import Instrument
 from pipeline.reading.protocol import TurnToRead, Unread
 from pipeline.runs.store import read
@@ -60,11 +62,11 @@ class Challenger(FakeModel):
         name = said.split()[0]
         i = TREES.index(name.lower())
         evidence = [f"{name} hall has {i + 12} doors.", f"Each door of {name} hall has {i + 40} locks."]
-        claim = {"question": f"How many locks are in {name} hall?", "evidence": evidence, "answer": "7"}
+        claim = Claim(tuple(evidence), f"How many locks are in {name} hall?", answer="7")
         if "expression" in said:
-            claim |= {"expression": f"{i + 12} * {i + 40}", "answer": str((i + 12) * (i + 40))}
-            claim |= {"question": "How many locks are in the hall?"} if i > 7 else {}
-        return Completion(f"```json\n{json.dumps(claim)}\n```", tokens=9, prompt_tokens=9)
+            claim = claim._replace(expression=f"{i + 12} * {i + 40}", answer=str((i + 12) * (i + 40)))
+            claim = claim._replace(question="How many locks are in the hall?") if i > 7 else claim
+        return Completion(f"Here:\n{claim.text}\nFine?", tokens=9, prompt_tokens=9)
 
 
 WANTED = list(attempts_at([hall(i) for i in range(10)], 2, "weights", 1.0))
@@ -86,7 +88,10 @@ def test_every_attempt_ends_as_a_task_or_as_a_refusal_with_its_whole_reply(tmp_p
         f"posed-{attempt.id}" for attempt in WANTED
     }
     assert Counter(refusal.kind for refusal in refusals) == {"answer_not_in_evidence": 10, "duplicate": 1}
-    assert all(refusal.said.startswith("```json") and refusal.message for refusal in refusals)
+    assert all(refusal.said.startswith("Here:") and refusal.message for refusal in refusals)
+    replies = list(read(replies_path(tmp_path / "tasks.jsonl"), Reply))
+    documents = {attempt.id: attempt.document for attempt in WANTED}
+    assert [task_of(reply.id, reply.said, documents[reply.id]) for reply in replies] == tasks
     assert "7" not in {task.answer for task in tasks}  # the claim that nothing bears out
     read_back, bad = source.read(Tasks(source="posed", path=str(tmp_path / "tasks.jsonl")))
     assert bad == [] and Counter(task.specification for task in read_back) == {"underspecified": 9, "full": 9}
@@ -100,6 +105,7 @@ def test_posing_that_was_killed_at_any_byte_loses_and_doubles_nothing(tmp_path: 
     killed.parent.mkdir()
     for ours, theirs in ((whole, killed), (refusals_path(whole), refusals_path(killed))):
         theirs.write_bytes(ours.read_bytes()[: int(cut * ours.stat().st_size)])
+    replies_path(killed).write_bytes(replies_path(whole).read_bytes() + b'{"id": "torn')  # written before their tasks
     left = sum(map(len, stored(killed)))
     model = Challenger()
     counts = posed(killed, model)
@@ -107,6 +113,8 @@ def test_posing_that_was_killed_at_any_byte_loses_and_doubles_nothing(tmp_path: 
     tasks, refusals = stored(killed)
     ids = [task.id.removeprefix("posed-") for task in tasks] + [refusal.id for refusal in refusals]
     assert sorted(ids) == sorted(attempt.id for attempt in WANTED)
+    replies = {reply.id: reply for reply in read(replies_path(killed), Reply)}
+    assert set(replies) == {task.id.removeprefix("posed-") for task in tasks}
     assert len({question_hash(task.question) for task in tasks}) == len(tasks) == 9
     assert posed(killed, Challenger()) == (0, 0, len(WANTED))
 

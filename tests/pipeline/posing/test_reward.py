@@ -1,0 +1,76 @@
+"""What a reply is worth, by hand, and which replies are learned."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from pipeline.core.readings import StudentReading
+from pipeline.core.schema import Task, Turn
+from pipeline.experiment.experiment import Experiment
+from pipeline.knowledge.records import Dialogue
+from pipeline.posing.replies import Reply
+from pipeline.posing.reward import REFUSED, Played, best, played, reward, rewarding
+from pipeline.runs.dialogue_pool import dialogues_path
+from pipeline.runs.store import Appender
+from tests.builders import small_experiment
+from tests.pipeline.posing.test_pose import TASK
+
+
+def test_a_task_is_worth_most_where_half_its_dialogues_end_right_and_a_refusal_least():
+    worth = [reward(Played(8, right)) for right in range(9)]
+    assert max(worth) == worth[4] == 1
+    assert worth[:5] == sorted(worth[:5]) and worth == worth[::-1] and len(set(worth)) == 5
+    assert worth[0] == pytest.approx(math.exp(-0.0625 / 0.02)) == pytest.approx(0.044, abs=5e-4)
+    assert min(worth) > REFUSED
+
+
+def reply(id: str, document: str, attempt: int) -> Reply:
+    return Reply(id=id, document=document, attempt=attempt, said=id)
+
+
+def test_the_best_replies_to_a_prompt_are_learned_and_no_other_prompt_is_compared():
+    replies = [reply("low", "a", 0), reply("high", "a", 2), reply("tied", "a", 4), reply("other kind", "a", 1),
+               reply("other document", "b", 0), reply("unplayed", "c", 0), reply("refused", "d", 0)]  # fmt: skip
+    worth = {"low": 0.5, "high": 0.9, "tied": 0.9, "other kind": 0.1, "other document": 0.2, "refused": REFUSED}
+    assert [each.id for each in best(replies, worth)] == ["high", "tied", "other kind", "other document"]
+
+
+def experiment(out: Path) -> Experiment:
+    conditions = {
+        "facts": {"partition": "facts"}, "volunteer": {"partition": "facts", "disclosure": "volunteer"},
+        "again": {"partition": "facts", "learns_from": "facts"}, "erring": {"partition": "facts", "manner": "erring"},
+        "peer": {"partition": "symmetric"}, "solo": {"partition": "solo"}, "answer": {"partition": "answer"},
+    }  # fmt: skip
+    tasks = {"source": "posed", "path": "posed.jsonl"}
+    return small_experiment(out, conditions=conditions, tasks=tasks)
+
+
+def store(run: Experiment, condition_name: str, task: Task, *answers: str) -> None:
+    """Dialogues of one turn each, in which the student gives these answers."""
+    with Appender(dialogues_path(run.run, condition_name)) as file:
+        for i, answer in enumerate(answers):
+            said = StudentReading(attempt=answer)
+            file.append(
+                Dialogue(
+                    id=f"{condition_name}-{task.id}-{i}",
+                    task=task,
+                    condition_name=condition_name,
+                    condition=run.conditions[condition_name],
+                    seed=1,
+                    turns=(Turn(party="student", text=answer, reading=said, heard=said),),
+                    stop="turn_cap",
+                )
+            )
+
+
+def test_dialogues_count_whose_partner_holds_the_evidence_and_nothing_else(tmp_path: Path):
+    run = experiment(tmp_path)
+    assert rewarding(run) == ["facts", "volunteer", "again"]
+    store(run, "facts", TASK, "1", TASK.answer, TASK.answer)
+    store(run, "volunteer", TASK, "2")
+    store(run, "peer", TASK, TASK.answer)
+    assert played(run) == {TASK.id: Played(dialogues=4, right=2)}
+    assert reward(played(run)[TASK.id]) == 1
