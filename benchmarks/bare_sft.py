@@ -19,7 +19,7 @@ def main(base: str, rows: str, out: str, settings: str) -> None:
     trainer = SFTTrainer(
         model=base,
         args=SFTConfig(
-            out, assistant_only_loss=True, model_init_kwargs={"dtype": "float32"}, use_cpu=True, bf16=False,
+            out, assistant_only_loss=True, use_cpu=True,
             gradient_checkpointing=False, save_strategy="no", report_to="none", dataloader_pin_memory=False,
             **json.loads(settings),
         ),

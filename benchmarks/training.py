@@ -1,16 +1,19 @@
 """How fast does `maieutic train` train, beside a bare SFTTrainer on the same data with the same settings?
 
-The data is the quickstart's `volunteer` condition of one seed, trained for one epoch. Every training is a
-process of its own, and each round runs all of them. With one thread the seconds of the processor are those
-of the clock on an idle machine, and neighbours disturb them least: ratios are of these, the median over
-rounds. By the clock the fastest round counts. Tokens are all that are read, padding aside. The variants say
-what other batching brings; where one changes which rows share a step, its loss is another.
+The data is the quickstart's `volunteer` condition of one seed, trained for one epoch; or that of a run that was
+built, such as one of SmolLM2, trained for some steps. Every training is a process of its own, and each round runs
+all of them. With one thread the seconds of the processor are those of the clock on an idle machine, and neighbours
+disturb them least: ratios are of these, the median over rounds. By the clock the fastest round counts. Tokens are
+all that are read, padding aside. The variants say what other batching brings; where one changes which rows share a
+step, its loss is another.
 
     python -m benchmarks.training
+    python -m benchmarks.training --run runs/lookup_smollm2 --condition volunteer --steps 10
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import shutil
@@ -31,6 +34,8 @@ from pipeline.datasets.dataset_files import read_rows
 from pipeline.engines.transformers import load_tokenizer
 from pipeline.engines.weights import weights_at
 from pipeline.experiment.experiment import Experiment, dump, load
+from pipeline.runs.directory import experiment_of
+from training.inputs.job import in_bf16
 from training.trainers.sft import encode_rows
 
 ROOT = Path(__file__).parent.parent
@@ -61,6 +66,24 @@ def quickstart(folder: str) -> Experiment:
     return experiment
 
 
+def built(folder: str, run: Path, condition: str, steps: int) -> Experiment:
+    """One condition and seed of a run that was built, linked into a folder of its own."""
+    whole = experiment_of(run)
+    experiment = whole.model_copy(
+        update={
+            "out": f"{folder}/run", "seeds": whole.seeds[:1], "compare": None,
+            "conditions": {condition: whole.conditions[condition]},
+            "training": whole.training.model_copy(update={"steps": steps}),
+        }
+    )  # fmt: skip
+    experiment.run.mkdir()
+    for part in ("warmup", "datasets", "dialogues", "failures.jsonl"):
+        if (run / part).exists():
+            (experiment.run / part).symlink_to((run / part).resolve())
+    Path(folder, "config.yaml").write_text(dump(experiment), encoding="utf-8")
+    return experiment
+
+
 def command(*arguments: str) -> tuple[str, Run]:
     """What a module prints, and the seconds that its process takes, of the processor and by the clock."""
     began, before = time.perf_counter(), os.times()
@@ -86,22 +109,36 @@ def ratio(some: list[Run], beside: list[Run], key: str) -> float:
 
 
 def main() -> None:
-    runs: dict[str, list[Run]] = {name: [] for name in ("maieutic train", *BARE)}
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--run", type=Path)
+    parser.add_argument("--condition", default="volunteer")
+    parser.add_argument("--steps", type=int, default=10)
+    options = parser.parse_args()
+    variants = {"bare": GROUPED} if options.run else BARE
+    runs: dict[str, list[Run]] = {name: [] for name in ("maieutic train", *variants)}
     with tempfile.TemporaryDirectory() as folder:
-        experiment = quickstart(folder)
-        training, model = experiment.training, weights_at(experiment.student.model)
-        rows = sorted(read_rows(experiment, "volunteer"), key=lambda row: row["id"])
+        if options.run:
+            experiment = built(folder, options.run, options.condition, options.steps)
+        else:
+            experiment = quickstart(folder)
+        training, model, (condition,) = experiment.training, weights_at(experiment.base), experiment.conditions
+        (seed,) = experiment.seeds
+        rows = sorted(read_rows(experiment, condition), key=lambda row: row["id"])
+        rows = [row for row in rows if row["seed"] == seed]
         encoded = encode_rows(load_tokenizer(model), rows, training.max_length)
-        tokens = training.epochs * sum(len(row["input_ids"]) for row in encoded)
+        passes = training.steps * training.batch / len(rows) if training.steps else training.epochs
+        tokens = passes * sum(len(row["input_ids"]) for row in encoded)
         Dataset.from_list([{"messages": row["messages"]} for row in rows]).to_parquet(f"{folder}/rows.parquet")
         same = {
-            "seed": SEED, "num_train_epochs": training.epochs, "learning_rate": training.learning_rate,
-            "per_device_train_batch_size": training.batch, "max_length": None,
+            "seed": seed, "num_train_epochs": training.epochs, "max_steps": training.steps or -1,
+            "learning_rate": training.learning_rate, "per_device_train_batch_size": training.batch, "max_length": None,
+            "bf16": in_bf16(experiment),
+            "model_init_kwargs": {"dtype": "bfloat16" if in_bf16(experiment) else "float32"},
         }  # fmt: skip
         for _ in range(ROUNDS):
             shutil.rmtree(experiment.run / "adapters", ignore_errors=True)
             runs["maieutic train"].append(trained("maieutic", "train", f"{folder}/config.yaml"))
-            for name, settings in BARE.items():
+            for name, settings in variants.items():
                 last = [f"{folder}/rows.parquet", f"{folder}/bare", json.dumps(same | settings)]
                 runs[name].append(trained("benchmarks.bare_sft", model, *last))
     ours, bare = runs["maieutic train"][0], runs["bare"][0]
@@ -123,7 +160,7 @@ def main() -> None:
     for name, row in figures.items():
         table.add_row(name, *(str(value) for value in row.values()))
     Console().print(table)
-    record("training", figures)
+    record(f"training on {options.run.name}" if options.run else "training", figures)
 
 
 if __name__ == "__main__":
