@@ -29,9 +29,6 @@ from pipeline.building.rounds import (
     needs_training_first,
     require_speakers,
 )
-from pipeline.datasets.export import ExportReport, export
-from pipeline.datasets.first_acts import mark_as_played
-from pipeline.datasets.matching import mark_matched
 from pipeline.experiment.experiment import Experiment
 from pipeline.judging.stated_leak import privileged
 from pipeline.knowledge.condition import OF_PARTNER, Method
@@ -44,6 +41,7 @@ from pipeline.runs.whole_run import followed
 
 if TYPE_CHECKING:
     from evals.report.summary_types import Summary
+    from pipeline.datasets.export import ExportReport
 
 
 @contextmanager
@@ -132,6 +130,10 @@ def select(experiment: Experiment, group: list[str]) -> None:
     if selected(experiment, group):
         say(f"select {', '.join(group)}: there already")
         return
+    from pipeline.datasets.export import export  # heavy, with the next two: datasets
+    from pipeline.datasets.first_acts import mark_as_played
+    from pipeline.datasets.matching import mark_matched
+
     for name in group:
         with stage(f"select {name}"):
             report = export(experiment, name)

@@ -2,7 +2,7 @@
 
 tasks x per_task x seeds x rounds = dialogues + failures, and rows <= selected <= dialogues: a selected
 dialogue in which nothing would be learned gives no row. What does not add up comes back in words.
-Malformed source rows (`bad_task`) are failures too, of no task.
+Malformed source rows (`bad_task`) are counted apart: they are of no task.
 """
 
 from __future__ import annotations
@@ -163,7 +163,8 @@ def _count(experiment: Experiment, condition_name: str, pool: Pooled) -> Counted
     counts = {
         "tasks": len(IdSet(chain((d.record.task_id for d in dialogues), failed))),
         "dialogues": sum(d.own for d in dialogues),
-        "failures": len(files.failures),
+        "failures": len(failed),
+        "bad_rows": len(files.failures) - len(failed),
         "selected": len(files.selected),
         "rows": len(files.rows),
         "student_tokens": pool.tokens["student"],

@@ -31,7 +31,7 @@ from pipeline.core.schema import Json
 from pipeline.experiment.experiment import Experiment, load
 from pipeline.judging.moves import MOVE_NAMES
 
-COUNTS = ("tasks", "dialogues", "failures", "selected", "rows", "student_tokens", "partner_tokens")
+COUNTS = ("tasks", "dialogues", "failures", "bad_rows", "selected", "rows", "student_tokens", "partner_tokens")
 BUDGETS = (
     "turns",
     "student_turns",

@@ -21,6 +21,8 @@ from pipeline.core.errors import ConfigError
 from pipeline.core.schema import digest
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.places import without_place
+from pipeline.runs.directory import require
+from pipeline.runs.lock import writing
 from pipeline.runs.progress import say, stage
 
 if TYPE_CHECKING:
@@ -39,11 +41,12 @@ def check_inspect() -> None:
 
 def write_inspect_logs(path: Path) -> Path:
     """Write RUN/inspect anew and return it. Raises ConfigError, RunError where there is no run, StoreError."""
+    require(path)
     check_inspect()
-    run, folder = ShownRun(path, path.resolve().name), path / "inspect"
-    shutil.rmtree(folder, ignore_errors=True)
-    with stage("export inspect") as progress:
-        for cell, source, name, samples, scores in _logs(run):
+    folder = path / "inspect"
+    with writing(path), stage("export inspect") as progress:
+        shutil.rmtree(folder, ignore_errors=True)
+        for cell, source, name, samples, scores in _logs(ShownRun(path, path.resolve().name)):
             _write(folder, cell, source, name, samples, scores)
             progress()
     if not progress.done:

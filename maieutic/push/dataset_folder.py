@@ -15,8 +15,8 @@ from huggingface_hub import DatasetCardData
 from pipeline.core.card_template import card_template
 from pipeline.core.files import write_whole
 from pipeline.datasets.card import knows
-from pipeline.datasets.formats import A_ROW, FORMATS
-from pipeline.datasets.learning_rules import LEARNING_RULES, Format
+from pipeline.datasets.formats import FORMATS
+from pipeline.datasets.learning_rules import A_ROW, LEARNING_RULES, Format
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.places import without_place, without_places
 

@@ -18,8 +18,7 @@ from pipeline.datasets.card_figures import audit, counts, rates
 from pipeline.datasets.card_roles import roles
 from pipeline.datasets.card_words import DISCLOSURE, LEARN, MANNER, MEMORY, SELECTION, VOICES
 from pipeline.datasets.condition_rows import records_of
-from pipeline.datasets.formats import A_ROW
-from pipeline.datasets.learning_rules import LEARNING_RULES, Format
+from pipeline.datasets.learning_rules import A_ROW, LEARNING_RULES, Format
 from pipeline.datasets.survey import Survey
 from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.experiment.experiment import Experiment

@@ -16,8 +16,7 @@ from pipeline.core.errors import ConfigError
 from pipeline.core.id_set import IdSet
 from pipeline.core.schema import Task
 from pipeline.core.spool import Spool
-from pipeline.datasets.formats import SELECTED
-from pipeline.datasets.learning_rules import Format
+from pipeline.datasets.learning_rules import SELECTED, Format
 from pipeline.datasets.rejection_sampling import checked, keeps, learnable, selected
 from pipeline.datasets.rows import (
     Row,

@@ -1,4 +1,4 @@
-"""TRL's dataset formats: the columns of each, what a row of it is, and how its Parquet file is written.
+"""TRL's dataset formats: the columns of each, and how its Parquet file is written.
 
 Files are replaced whole: a reader sees the old dataset or the new one.
 """
@@ -40,19 +40,6 @@ FORMATS: dict[Format, Features] = {
     "prompt_only": Features({**_WHENCE, "prompt": _MESSAGES}),
     "privileged_context": Features({**_WHENCE, "prompt": _MESSAGES, "privileged_context": Value("string")}),
 }
-# What a row is, where the format was exported beside the one that the method learns from.
-A_ROW: dict[Format, str] = {
-    "sft": "a selected dialogue: `messages`, and in `learn` whether each carries loss",
-    "prompt_completion": "a turn of the student in a selected dialogue: `prompt` is all that it read before it, "
-    "`completion` the turn",
-    "preference": "two turns that the student might have said after `prompt`: `chosen` and `rejected`, `margin` apart",
-    "unpaired_preference": "a dialogue: `prompt`, `completion`, `learn`, and whether rejection sampling keeps it "
-    "(`label`)",
-    "prompt_only": "where a task begins, for a student that plays: `prompt`",
-    "privileged_context": "what the student read before one of its turns (`prompt`), and apart from it what its "
-    "partner alone knew (`privileged_context`): for a self-distilling teacher, and no student",
-}
-SELECTED: tuple[Format, ...] = ("sft", "prompt_completion")  # the others have what selection would drop, too
 
 
 def write_rows(folder: Path, rows: Iterable[Row], columns: Features = FORMATS["sft"]) -> int:

@@ -7,6 +7,19 @@ from typing import Literal, NamedTuple
 from pipeline.knowledge.condition import Method
 
 Format = Literal["sft", "prompt_completion", "preference", "unpaired_preference", "prompt_only", "privileged_context"]
+# What a row is, where the format was exported beside the one that the method learns from.
+A_ROW: dict[Format, str] = {
+    "sft": "a selected dialogue: `messages`, and in `learn` whether each carries loss",
+    "prompt_completion": "a turn of the student in a selected dialogue: `prompt` is all that it read before it, "
+    "`completion` the turn",
+    "preference": "two turns that the student might have said after `prompt`: `chosen` and `rejected`, `margin` apart",
+    "unpaired_preference": "a dialogue: `prompt`, `completion`, `learn`, and whether rejection sampling keeps it "
+    "(`label`)",
+    "prompt_only": "where a task begins, for a student that plays: `prompt`",
+    "privileged_context": "what the student read before one of its turns (`prompt`), and apart from it what its "
+    "partner alone knew (`privileged_context`): for a self-distilling teacher, and no student",
+}
+SELECTED: tuple[Format, ...] = ("sft", "prompt_completion")  # the others have what selection would drop, too
 
 
 class LearningRule(NamedTuple):

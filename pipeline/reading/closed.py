@@ -16,7 +16,7 @@ from pipeline.reading.choices.read_choice import option_attempt, partner_on_opti
 from pipeline.reading.embedded_world.partner_rules import feedback, gives_answer, off_role, told, told_wrong
 from pipeline.reading.protocol import TurnToRead, Unread
 
-LATELY = 2048  # turns whose reading is kept: one after the other, many ask of the same dialogue
+LATELY = 128  # turns whose reading is kept: one after the other, many ask of the same dialogue
 
 
 class Closed:

@@ -28,7 +28,8 @@ def stream_tasks(settings: Tasks, split: Split) -> tuple[Collection[Task], list[
     """Up to as many tasks per specification as `settings.train` or `settings.exam` says, twins sharing questions.
 
     Which ones is drawn by `settings.seed`; no question comes a second time (in another sharding or
-    scenario) before all have come once. The bad rows are those of the whole file, whatever the split.
+    scenario) before all have come once. The bad rows are those of the whole file,
+    or none where none of its tasks is wanted.
     Those of `settings.second` come after them. Raises ConfigError for a file that cannot be read and a specification
     that the source does not have.
     """
@@ -67,7 +68,7 @@ def of_one_source(settings: Tasks, split: Split) -> tuple[Collection[Task], list
             [task for task in tasks if task.split == split and task.specification == name], settings.seed
         )[:count]
     ]
-    return drawn, bad
+    return drawn, bad if any(counts.values()) else []
 
 
 def _draw(tasks: list[Task], seed: int) -> list[Task]:

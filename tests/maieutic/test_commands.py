@@ -143,8 +143,8 @@ def posing(config: Path) -> tuple[object, ...]:
 def test_posing_again_asks_for_nothing_twice_and_every_refused_reply_is_kept(posing: tuple[object, ...]) -> None:
     status, out, _ = call("pose", *posing, "--attempts", 3)
     assert status == 0
-    assert "pose: 0 tasks, 6 refused, 0 there already" in out  # the scripted engine writes no JSON
-    assert "2 documents; 6 attempts = 0 tasks + 6 refused" in out and "refused: 6 no_json" in out
+    assert "pose: 0 tasks, 6 refused, 0 there already" in out  # the scripted engine writes no such lines
+    assert "2 documents; 6 attempts = 0 tasks + 6 refused" in out and "refused: 6 no_lines" in out
     failures = Path(str(posing[0])).parent / "posed" / "tasks.failures.jsonl"
     stored = failures.read_bytes()
     assert stored.count(b"\n") == 6 and str(failures) in out

@@ -178,3 +178,10 @@ def test_what_stands_around_the_number_stands_around_the_wrong_one_too(gold):
 @pytest.mark.parametrize("gold", ["seven", "inf", "1e400", "12 or 13", ""])
 def test_an_answer_that_is_no_number_has_no_wrong_one(gold):
     assert wrong_answer(gold, "How many?") == ""
+
+
+def test_a_source_of_which_no_task_is_wanted_has_no_bad_rows(row, write):
+    path = write("gsm8k", [row["gsm8k"](0), b"{broken"])
+    tasks = Tasks(source="gsm8k", path=path, train={}, exam=ALL)
+    assert load_tasks(tasks, "train") == ([], [])
+    assert len(load_tasks(tasks, "exam")[1]) == 1
