@@ -92,9 +92,8 @@ bench: env .venv-vllm/installed .venv-peers/installed
 	$(BIN)/python -m benchmarks.server_limit
 	$(BIN)/python -m benchmarks.utilisation
 	$(BIN)/python -m benchmarks.growth
-	$(BIN)/python -m benchmarks.society
 	$(BIN)/python -m benchmarks.reading
-	$(BIN)/python -m benchmarks.view
 	$(BIN)/python -m benchmarks.peers
 	$(BIN)/python -m benchmarks.raw_vllm
 	$(BIN)/python -m benchmarks.training
+	$(BIN)/python -m benchmarks.page

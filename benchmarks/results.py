@@ -1,4 +1,4 @@
-"""benchmarks/results.json: what the benchmarks found when they were run last, on which machine."""
+"""benchmarks/results.json: what each benchmark found when it was run last, on each kind of machine."""
 
 from __future__ import annotations
 
@@ -8,11 +8,31 @@ import platform
 from pathlib import Path
 
 PATH = Path(__file__).parent / "results.json"
+# From the widest down: which of them a processor has decides how fast it multiplies, and its name does not say it.
+INSTRUCTIONS = {"amx_bf16": "AMX", "avx512f": "AVX-512", "avx2": "AVX2"}
+
+Found = dict[str, dict[str, float]]  # by what was measured: figures
 
 
-def record(name: str, figures: dict[str, dict[str, float]]) -> None:
-    """Replace one benchmark's figures."""
-    everything = json.loads(PATH.read_text(encoding="utf-8")) if PATH.exists() else {}
-    machine = {"cores": os.cpu_count(), "machine": platform.machine(), "python": platform.python_version()}
-    everything[name] = {"on": machine, "found": figures}
+def machine() -> str:
+    """The kind of this machine in words: its processor, its widest instructions, its cores."""
+    about = Path("/proc/cpuinfo")
+    lines = about.read_text(encoding="utf-8").splitlines() if about.exists() else []
+    pairs = [line.split(":", 1) for line in lines if ":" in line]
+    facts = {key.strip(): value.strip() for key, value in pairs}
+    flags = set(facts.get("flags", "").split())
+    widest = next((name for flag, name in INSTRUCTIONS.items() if flag in flags), platform.machine())
+    return f"{facts.get('model name', platform.processor())}, {widest}, {os.cpu_count()} cores"
+
+
+def record(name: str, figures: Found) -> None:
+    """Replace one benchmark's figures of this kind of machine."""
+    everything = recorded()
+    everything.setdefault(name, {})[machine()] = figures
     PATH.write_text(json.dumps(everything, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def recorded() -> dict[str, dict[str, Found]]:
+    """What was found, by benchmark and by machine."""
+    everything: dict[str, dict[str, Found]] = json.loads(PATH.read_text(encoding="utf-8")) if PATH.exists() else {}
+    return everything

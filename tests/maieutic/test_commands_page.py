@@ -1,10 +1,11 @@
 """docs/commands.md is what the command line says of itself, docs/config.md what the sections of a config do, and
-docs/prompts.md what models read."""
+docs/prompts.md what models read, and docs/benchmarks.md what was measured."""
 
 import re
 import runpy
 from pathlib import Path
 
+from benchmarks import page
 from pipeline.knowledge.partition import PARTITIONS
 
 ROOT = Path(__file__).parents[2]
@@ -29,6 +30,11 @@ def test_the_reference_of_config_keys_is_current() -> None:
 def test_the_page_of_prompts_is_current() -> None:
     made = runpy.run_path(str(ROOT / "docs" / "prompts_page.py"))["page"]()
     assert made == (ROOT / "docs" / "prompts.md").read_text("utf-8"), "make it anew: python docs/prompts_page.py"
+
+
+def test_the_page_of_benchmarks_is_of_the_results_that_are_recorded() -> None:
+    made = page.page()
+    assert made == page.PAGE.read_text("utf-8"), "make it anew: python -m benchmarks.page"
 
 
 def test_the_page_of_prompts_has_every_role_and_partition() -> None:
