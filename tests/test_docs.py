@@ -2,7 +2,9 @@
 
 import ast
 import json
+import os
 import re
+import shutil
 import tomllib
 from pathlib import Path
 from statistics import mean
@@ -15,6 +17,7 @@ from evals.readers.labels.label_settings import LabelSettings
 from evals.readers.turns.turns_file import read_turns
 from maieutic.cli import app
 from pipeline.core.config_reading import read_as
+from pipeline.engines.weights import MADE, OTHER
 from pipeline.society.society_settings import Society
 from pipeline.tasks.talks import load_source
 from tests.shown import PAGES, ROOT, maieutic_commands, maieutic_in_prose, sentences
@@ -60,8 +63,11 @@ def test_the_glossary_fits_on_a_screen() -> None:
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: " ".join(words)[:80])
-def test_what_a_page_shows_parses_and_its_config_loads_with_what_it_sets(words: list[str]) -> None:
+def test_what_a_page_shows_parses_and_its_config_loads_with_what_it_sets(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Read by the command line's own parser, and not run: most of it needs a real model."""
+    _stand_in_for_made_bases(tmp_path, monkeypatch)
     command, values = words[1], GROUP.commands[words[1]].make_context(words[1], words[2:]).params
     # A base that an earlier command of the page makes is not there.
     said = values.get("overrides") or ()
@@ -77,6 +83,16 @@ def test_what_a_page_shows_parses_and_its_config_loads_with_what_it_sets(words: 
         assert all(read_turns(file) for file in values["files"])
     elif config and not str(config).startswith("runs/"):  # of what is exported of a run
         maieutic.load(config, *overrides)
+
+
+def _stand_in_for_made_bases(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bases that `maieutic base` makes are there by name, whether or not they were made on this machine."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    shipped_base = ROOT / "data" / "base"
+    for name in MADE:
+        others = () if name == OTHER else ("recipe.json",)  # by which an embedded base is known
+        leave = shutil.ignore_patterns(*others)
+        shutil.copytree(shipped_base, cache / "maieutic/bases" / name, copy_function=os.symlink, ignore=leave)
 
 
 @pytest.mark.parametrize("words", NAMED, ids=lambda words: " ".join(words)[:80])
