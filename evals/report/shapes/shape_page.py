@@ -45,7 +45,7 @@ def page(run: Path, shuffled: Path | None, figure: str) -> str:
         controls={
             kind: said for kind, said in CONTROLS.items() if any(kind in of for of in block["controls"].values())
         },
-        primary=[_judged(row) | {"by_lot": same_by_lot(row, by_lot)} for row in _primary(report)],
+        primary=[judged(row, same_by_lot(row, by_lot)) for row in _primary(report)],
         counts={name: report["conditions"][name] for name in block["rows"]},
         predicted={name: report["conditions"][name]["predicted"] for name in block["rows"]},
         tries=tries(block, _block(shuffled)),
@@ -75,9 +75,13 @@ def _primary(report: Json) -> list[Json]:
     return [row for row in report["comparisons"] if row["primary"] or row["family"]]
 
 
-def _judged(row: Json) -> Json:
+def judged(row: Json, by_lot: Json | None) -> Json:
+    """A contrast with its verdict. What students differ by whose rows were dealt by lot is no evidence for a shape."""
     direction = DIRECTIONS.get(row["metric"].partition("@")[0], 1)
-    return row | {"verdict": in_words(row, direction), "claimed": "above 0" if direction > 0 else "below 0"}
+    said, claimed = in_words(row, direction), "above 0" if direction > 0 else "below 0"
+    if by_lot and verdict(row) == verdict(by_lot) != "undecided":
+        said = "undecided (by lot it leaves out 0 on the same side)"
+    return row | {"verdict": said, "claimed": claimed, "by_lot": by_lot}
 
 
 def same_by_lot(row: Json, shuffled: Json | None) -> Json | None:

@@ -11,7 +11,7 @@ from evals.exams.registry import catalog_of
 from evals.metrics.case import Case
 from evals.report.figures import svg_file
 from evals.report.shapes.shape_figure import LEFT, STANDS, marked, shape_figure
-from evals.report.shapes.shape_page import same_by_lot, tries
+from evals.report.shapes.shape_page import judged, same_by_lot, tries
 from evals.report.shapes.shape_table import control_of, shapes_block
 from evals.report.summary import clean
 from evals.stats.intervals import tabulate
@@ -157,3 +157,12 @@ def test_the_shipped_config_has_all_shapes_their_controls_and_named_contrasts():
     assert list(shuffled.conditions) == arms and set(shuffled.with_regime("shuffled")) == set(arms)
     for part in ("seeds", "tasks", "dialogue", "exams", "student"):
         assert getattr(shuffled, part) == getattr(made, part), part
+
+
+def test_a_contrast_that_chance_gives_as_well_supports_no_claim():
+    apart = {"metric": "open_question", "difference": 0.1, "low": 0.02, "high": 0.15, "detectable": 0.08}
+    at_zero, other_side = apart | {"low": -0.1}, apart | {"low": -0.2, "high": -0.1}
+    assert judged(apart, None)["verdict"] == judged(apart, at_zero)["verdict"] == "supported"
+    assert judged(apart, other_side)["verdict"] == "supported"
+    assert judged(apart, apart)["verdict"].startswith("undecided (by lot")
+    assert judged(at_zero, apart)["verdict"] == "undecided (a difference of 0.08 would have been seen)"
