@@ -40,7 +40,7 @@ STYLE: Any = {
 
 
 def forest(comparisons: list[Json]) -> str:
-    """One line per contrast, the primary first: the difference a - b and its 95% interval. Exploratory ones are hollow."""
+    """One line per contrast, the primary first: the difference a - b and its 95% interval; exploratory ones hollow."""
     rows = [row for row in comparisons if row["difference"] is not None]
     if not rows:
         return ""

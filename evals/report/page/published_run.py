@@ -1,5 +1,5 @@
-"""A run's report as a page of docs/results: the tables that `maieutic compare` wrote, and the figure of all contrasts. A
-path into the run is shortened to its name.
+"""A run's report as a page of docs/results: the tables that `maieutic compare` wrote, and the figure of all contrasts.
+A path into the run is shortened to its name.
 
     python -m evals.report.page.published_run runs/lookup_smollm2 docs/results/lookup_smollm2.md
 
