@@ -52,7 +52,7 @@ def row(id: str, text: str, asks: tuple[str, ...], public: bool = False, before:
     )
 
 
-def test_a_repeated_question_asks_for_the_one_fact_that_is_needed_and_what_asks_for_nothing_is_counted() -> None:
+def test_a_repeat_asks_for_the_one_needed_fact_and_false_finds_are_counted() -> None:
     talk = (Turn(party="student", text="Hm."), Turn(party="partner", text="Go on."))
     rows = [
         row("a", "Who has the drill?", ("f0",)),

@@ -157,7 +157,7 @@ def test_the_prediction_is_the_ask_rate_among_the_kept():
     assert found["ask_rate"] == pytest.approx(1 / 3)
 
 
-def test_the_prediction_is_the_rate_before_where_first_acts_count_as_they_were_played():
+def test_the_prediction_is_the_rate_before_where_first_acts_count_as_played():
     found = predict(seen(first_turns(2, 8), {"0", "1", "2", "3", "4", "5"}), "as_played")
     assert (found["ask_rate"], found["prior"], found["kept"]) == (0.2, 0.2, 6)
     nothing = predict(seen(first_turns(2, 8), set()), "as_played")
