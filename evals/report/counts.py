@@ -175,7 +175,7 @@ def _count(experiment: Experiment, condition_name: str, pool: Pooled) -> Counted
         "counts": counts,
         "failure_kinds": dict(Counter(f.kind for f in files.failures)),
         # Who asked so often before is the one who learns: not where another spoke, or the student is of another base.
-        "predicted": predict([] if condition.speaker or condition.base else dialogues),
+        "predicted": predict([] if condition.speaker or condition.base else dialogues, condition.first_acts),
         "budgets": _budgets(experiment.run, condition, files, pool, dialogues),
         "leak_stated": _share(dialogues if privileged(condition) else [], lambda d: d.record.leaks),
         "lucky": _share((d for d in dialogues if d.missing), lambda d: d.lucky),
@@ -279,9 +279,10 @@ def _share(dialogues: Iterable[Seen], test: Callable[[Seen], bool]) -> Json:
     return pooled_cases((d.record.seed, d.record.task_id, test(d)) for d in dialogues)._asdict()
 
 
-def predict(dialogues: Collection[Seen]) -> Json:
+def predict(dialogues: Collection[Seen], first_acts: str = "as_kept") -> Json:
     """The ask rate that selection alone predicts, on underspecified tasks: p k_ask / (p k_ask + (1 - p) k_no), with
-    its interval over the `kept` dialogues, and what it is made of, over all `n`.
+    its interval over the `kept` dialogues, and what it is made of, over all `n`. Where first acts count `as_played`,
+    selection moves nothing: it is p, where anything is kept.
 
     p: share of dialogues whose first turn asks for a missing needed fact, or naming none, and commits to nothing;
     k_ask, k_no: the share of each kind that was trained on. Of several rounds the last counts, since the student had
@@ -290,13 +291,14 @@ def predict(dialogues: Collection[Seen]) -> Json:
     last = max((d.record.round for d in dialogues), default=0)
     pool = Spool(d for d in dialogues if d.record.round == last and d.missing)
     # What the formula comes to: the share of asking dialogues among those kept.
-    predicted = _share((d for d in pool if d.kept), lambda d: d.asks)
+    kept, prior = (_share((d for d in pool if d.kept), lambda d: d.asks), _share(pool, lambda d: d.asks))
+    predicted = prior if first_acts == "as_played" and kept["n"] else kept
     return {
         "ask_rate": predicted["value"],
         "low": predicted["low"],
         "high": predicted["high"],
-        "kept": predicted["n"],
-        "prior": _share(pool, lambda d: d.asks)["value"],
+        "kept": kept["n"],
+        "prior": prior["value"],
         "keep_ask": _share((d for d in pool if d.asks), lambda d: d.kept)["value"],
         "keep_no": _share((d for d in pool if not d.asks), lambda d: d.kept)["value"],
         "n": len(pool),

@@ -40,7 +40,7 @@ STYLE: Any = {
 
 
 def forest(comparisons: list[Json]) -> str:
-    """One line per contrast, the primary first: the difference a - b and its 95% interval."""
+    """One line per contrast, the primary first: the difference a - b and its 95% interval; exploratory ones hollow."""
     rows = [row for row in comparisons if row["difference"] is not None]
     if not rows:
         return ""
@@ -50,7 +50,7 @@ def forest(comparisons: list[Json]) -> str:
         axes.axvline(0, color=MUTED, linewidth=1, zorder=1)
         headlines = [row["primary"] and row["measured"] for row in rows]
         for y, (row, headline) in enumerate(zip(rows, headlines, strict=True)):
-            colour = ACCENT if headline else INK
+            colour = ACCENT if headline else MUTED if _exploratory(row) else INK
             if row["low"] is not None and row["high"] is not None:
                 axes.plot(
                     [row["low"], row["high"]],
@@ -64,9 +64,9 @@ def forest(comparisons: list[Json]) -> str:
                 row["difference"],
                 y,
                 "D" if headline else "o",
-                color=colour,
+                color=PAGE if _exploratory(row) else colour,
                 markersize=8 if headline else 6,
-                markeredgecolor=PAGE,
+                markeredgecolor=colour if _exploratory(row) else PAGE,
                 zorder=3,
             )
         axes.set_yticks(range(len(rows)), [_of_contrast(row) for row in rows])
@@ -79,8 +79,13 @@ def forest(comparisons: list[Json]) -> str:
         return svg(figure)
 
 
+def _exploratory(row: Json) -> bool:
+    return not row["primary"] and row["family"] is None
+
+
 def _of_contrast(row: Json) -> str:
-    return f"{row['a']} − {row['b']}, {row['metric']}{'' if row['measured'] else f' ({REFUSED})'}"
+    of_whom = f"{row['a']} − {row['b']}, {row['metric']}{'' if row['measured'] else f' ({REFUSED})'}"
+    return f"{of_whom} (exploratory)" if _exploratory(row) else of_whom
 
 
 def prediction(conditions: dict[str, Json]) -> str:

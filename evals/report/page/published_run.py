@@ -1,5 +1,4 @@
 """A run's report as a page of docs/results: the tables that `maieutic compare` wrote, and the figure of all contrasts.
-
 A path into the run is shortened to its name.
 
     python -m evals.report.page.published_run runs/lookup_smollm2 docs/results/lookup_smollm2.md
@@ -28,7 +27,8 @@ def publish(run: Path, page: Path) -> None:
     said = report.read_text(encoding="utf-8").replace(str(run.resolve()), run.name)
     title, headline, rest = said.split("\n\n", 2)
     made = f"Made by `python -m evals.report.page.published_run` from the run `{run.name}`."
-    drawn = f"![Each contrast: the difference and its 95% interval, the primary first.]({figure.name})"
+    what = "Each contrast: the difference and its 95% interval, the primary first; exploratory ones are hollow."
+    drawn = f"![{what}]({figure.name})"
     page.parent.mkdir(parents=True, exist_ok=True)
     write_whole(page, "\n\n".join([title, made, headline, drawn, rest]))
     write_whole(figure, svg_file(forest(comparisons)))

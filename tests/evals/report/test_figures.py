@@ -50,3 +50,14 @@ def test_a_figure_names_the_variables_of_the_page_and_no_place_for_one_is_left()
         {"accent", "ink", "muted", "line", "page"} >= {*re.findall(r"var\(--([a-z]+)\)", drawn)} >= {"accent", "page"}
     )
     assert not re.findall("#00000[1-9]", drawn)
+
+
+def test_an_exploratory_contrast_is_marked_as_one() -> None:
+    row = {"a": "facts", "b": "blind", "difference": 0.2, "low": 0.1, "high": 0.3, "primary": False, "measured": True}
+    named = [{"metric": "ask_skill", "family": None, "primary": True}, {"metric": "ask_skill", "family": "what moves"}]
+    drawn = forest([row | each for each in [*named, {"metric": "ask_needed", "family": None}]])
+    assert re.findall(r"facts − blind, (\w+(?: \(exploratory\))?)", drawn) == [
+        "ask_skill",
+        "ask_skill",
+        "ask_needed (exploratory)",
+    ]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 import shutil
 import tracemalloc
@@ -154,6 +155,13 @@ def test_the_prediction_is_the_ask_rate_among_the_kept():
     found = predict(seen(first_turns(2, 8), {"0", "1", "2", "3", "4", "5"}))
     assert (found["prior"], found["keep_ask"], found["keep_no"]) == (0.2, 1.0, 0.5)
     assert found["ask_rate"] == pytest.approx(1 / 3)
+
+
+def test_the_prediction_is_the_rate_before_where_first_acts_count_as_played():
+    found = predict(seen(first_turns(2, 8), {"0", "1", "2", "3", "4", "5"}), "as_played")
+    assert (found["ask_rate"], found["prior"], found["kept"]) == (0.2, 0.2, 6)
+    nothing = predict(seen(first_turns(2, 8), set()), "as_played")
+    assert math.isnan(nothing["ask_rate"]) and nothing["kept"] == 0
 
 
 def test_the_prediction_is_of_the_last_round_alone():
