@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -38,8 +38,9 @@ STAGES = {
 Figures = dict[str, dict[str, float]]  # by stage
 
 
-def measure(size: int, stages: Sequence[str]) -> Figures:
-    """Of each stage seconds by the clock and of the CPU, and the greatest resident memory of its process in MiB."""
+def measure(size: int, stages: Sequence[str], ended: Callable[[Figures], None]) -> Figures:
+    """Of each stage seconds by the clock and of the CPU, and the greatest resident memory of its process in MiB.
+    `ended` is told what there is after each of them: a run that is cut short keeps its figures."""
     with tempfile.TemporaryDirectory() as folder:
         experiment = Experiment.model_validate({
             "name": "growth", "out": f"{folder}/run", "seeds": [1], "engine": {"kind": "scripted"},
@@ -53,6 +54,7 @@ def measure(size: int, stages: Sequence[str]) -> Figures:
                 finished_path(experiment.run).unlink()
             command = [part.format(config=config, run=experiment.run) for part in STAGES[stage]]
             figures[stage] = _run(stage, size, command)
+            ended(figures)
         return figures
 
 
@@ -63,10 +65,11 @@ def _run(stage: str, size: int, command: list[str]) -> dict[str, float]:
     wall = time.perf_counter() - began
     if status:
         raise SystemExit(f"{stage} of {size} dialogues: `maieutic {' '.join(command)}` failed with status {status}")
-    print(f"{stage} of {size:,}: {wall:.1f} s, {usage.ru_maxrss // 1024} MiB", flush=True)
+    cpu = usage.ru_utime + usage.ru_stime
+    print(f"{stage} of {size:,}: {wall:.1f} s, {cpu:.1f} s of CPU, {usage.ru_maxrss // 1024} MiB", flush=True)
     return {
         "wall_s": round(wall, 1),
-        "cpu_s": round(usage.ru_utime + usage.ru_stime, 1),
+        "cpu_s": round(cpu, 1),
         "ms_per_dialogue": round(1000 * wall / size, 3),
         "peak_mib": usage.ru_maxrss // 1024,
     }
@@ -94,9 +97,15 @@ def main() -> None:
     stages = asked.stages.split(",")
     if stages[0] != "build" or not set(stages) <= set(STAGES):
         parser.error(f"--stages: {asked.stages!r}: expected `build` and then any of {', '.join(list(STAGES)[1:])}")
-    found = {size: measure(size, stages) for size in map(int, asked.sizes.split(","))}
+    rows, found = dict[str, dict[str, float]](), dict[int, Figures]()
+    for size in map(int, asked.sizes.split(",")):
+
+        def ended(figures: Figures, size: int = size) -> None:
+            rows.update({f"{stage} {size}": row for stage, row in figures.items()})
+            record("growth", rows)
+
+        found[size] = measure(size, stages, ended)
     show(found)
-    record("growth", {f"{stage} {size}": row for size, figures in found.items() for stage, row in figures.items()})
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ Splits hash the combination (numbers, object), so no combination that trained a 
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -144,7 +145,7 @@ def make_task(
     two_missing: float = 0.3,
 ) -> Task:
     """The problem of `seed`; the same seed gives the same problem under each specification."""
-    rng = random.Random(f"world-{seed}")
+    rng = _draws(seed)
     problem = _problem(rng, specification, strata)
     shown, whole, facts = _texts(problem, _stated(rng, problem, specification, two_missing))
     ask = _fill(KINDS[problem.kind][1][rng.choice(wordings)], problem.cast)
@@ -164,6 +165,10 @@ def make_task(
         stratum=problem.stratum,
         split=split_of(problem.numbers, problem.cast["O"]),
     )
+
+
+def _draws(seed: int) -> random.Random:
+    return random.Random(f"world-{seed}")
 
 
 def _problem(rng: random.Random, specification: Specification, strata: tuple[str, ...]) -> Problem:
@@ -241,9 +246,8 @@ def embedded_tasks(
     wordings: tuple[int, ...] = (0, 1, 2),
 ) -> Iterator[Task]:
     """Endless problems of one split, the same for the same arguments. Twins share the number in their id."""
-    number = seed * 10_000_000
-    while True:
-        task = make_task(number, specification, strata, wordings)
-        if task.split == split:
-            yield task
-        number += 1
+    for number in itertools.count(seed * 10_000_000):
+        # Most numbers are of another split, which a problem says before it is put into words.
+        problem = _problem(_draws(number), specification, strata)
+        if split_of(problem.numbers, problem.cast["O"]) == split:
+            yield make_task(number, specification, strata, wordings)

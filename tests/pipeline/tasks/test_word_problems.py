@@ -127,3 +127,10 @@ def test_the_loaders_exam_shares_no_combination_with_its_training_tasks():
     (train, _), (exam, _) = (load_tasks(settings, split) for split in ("train", "exam"))
     assert len(train) == len(exam) == 180 and {task.split for task in exam} == {"exam"}
     assert not combinations(train) & combinations(exam)
+
+
+@pytest.mark.parametrize("specification", ["full", "underspecified", "false_premise"])
+def test_the_tasks_of_a_split_are_those_of_all_numbers_that_fall_into_it(specification):
+    all_numbers = (make_task(20_000_000 + i, specification) for i in range(200))
+    train = [task for task in all_numbers if task.split == "train"]
+    assert list(itertools.islice(embedded_tasks("train", specification, seed=2), len(train))) == train
