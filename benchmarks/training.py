@@ -128,7 +128,9 @@ def main() -> None:
         encoded = encode_rows(load_tokenizer(model), rows, training.max_length)
         passes = training.steps * training.batch / len(rows) if training.steps else training.epochs
         tokens = passes * sum(len(row["input_ids"]) for row in encoded)
-        Dataset.from_list([{"messages": row["messages"]} for row in rows]).to_parquet(f"{folder}/rows.parquet")
+        # A model's own template need not mark what the assistant says, which TRL then refuses: it is given the tokens.
+        read = [dict(each) for each in encoded] if options.run else [{"messages": row["messages"]} for row in rows]
+        Dataset.from_list(read).to_parquet(f"{folder}/rows.parquet")
         same = {
             "seed": seed, "num_train_epochs": training.epochs, "max_steps": training.steps or -1,
             "learning_rate": training.learning_rate, "per_device_train_batch_size": training.batch, "max_length": None,
