@@ -47,8 +47,14 @@ def planned_dialogues(cell: Cell, tasks: Collection[Task]) -> Iterator[PlannedDi
     keys, condition = DialogueKeys(cell), cell.condition.shaped()
     for sample in range(cell.experiment.per_task(cell.condition_name)):
         for task in tasks_of(cell.experiment, cell.condition_name, tasks):
-            id, key = keys.id(task.id, sample), keys.stream(task.id, sample)
-            yield PlannedDialogue(id, task, cell, sample, key, condition)
+            yield PlannedDialogue(
+                id=keys.id(task.id, sample),
+                task=task,
+                cell=cell,
+                sample=sample,
+                key=keys.stream(task.id, sample),
+                condition=condition,
+            )
 
 
 def finished(run: Path, condition_name: str, shard: Shard | None = None) -> IdSet:
