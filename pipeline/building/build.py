@@ -23,6 +23,7 @@ from pipeline.dialogue.episode import Cast, Episode
 from pipeline.dialogue.turn_taking import play
 from pipeline.experiment.assignment import tasks_of
 from pipeline.experiment.cell import Cell
+from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue, Failure
 from pipeline.runs.dialogue_pool import dialogues_path
 from pipeline.runs.shards import Shard
@@ -38,14 +39,22 @@ class PlannedDialogue(NamedTuple):
     cell: Cell
     sample: int
     key: str  # of its random streams
+    condition: Condition  # as it is stored
 
 
 def planned_dialogues(cell: Cell, tasks: Collection[Task]) -> Iterator[PlannedDialogue]:
     """The dialogues that a cell asks for, in a fixed order."""
-    keys = DialogueKeys(cell)
+    keys, condition = DialogueKeys(cell), cell.condition.shaped()
     for sample in range(cell.experiment.per_task(cell.condition_name)):
         for task in tasks_of(cell.experiment, cell.condition_name, tasks):
-            yield PlannedDialogue(keys.id(task.id, sample), task, cell, sample, keys.stream(task.id, sample))
+            yield PlannedDialogue(
+                id=keys.id(task.id, sample),
+                task=task,
+                cell=cell,
+                sample=sample,
+                key=keys.stream(task.id, sample),
+                condition=condition,
+            )
 
 
 def finished(run: Path, condition_name: str, shard: Shard | None = None) -> IdSet:
@@ -125,7 +134,7 @@ async def play_planned(plan: PlannedDialogue, cast: Cast) -> Dialogue | Failure:
         id=plan.id,
         task=task,
         condition_name=cell.condition_name,
-        condition=cell.condition.shaped(),
+        condition=plan.condition,
         seed=cell.seed,
         round=cell.round,
         sample=plan.sample,

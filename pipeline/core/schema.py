@@ -264,7 +264,7 @@ def digest(*parts: Any, length: int = 16) -> str:
     return hashlib.sha256(_JSON.encode(parts).encode()).hexdigest()[:length]
 
 
-_JSON = json.JSONEncoder(sort_keys=True, ensure_ascii=False, default=str)
+_JSON = json.JSONEncoder(check_circular=False, sort_keys=True, ensure_ascii=False, default=str)
 
 
 def question_hash(question: str) -> str:

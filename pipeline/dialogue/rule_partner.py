@@ -17,7 +17,7 @@ from pipeline.core.schema import Fact, Turn
 from pipeline.dialogue.closed_questions import to_closed_question
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.known import Known
-from pipeline.reading.closed import student_turn
+from pipeline.reading.closed import student_request
 from pipeline.reading.numbers.equality import equal, number
 from pipeline.reading.programs import fenced
 from pipeline.reading.protocol import TurnToRead
@@ -146,7 +146,7 @@ def _heard(knows: Known, turn: Turn) -> StudentReading:
     """As the config's reader understood it when it was said, or as the closed one does."""
     if turn.heard is not None:
         return turn.heard
-    return student_turn(
+    return student_request(
         TurnToRead(
             party="student",
             text=turn.text,

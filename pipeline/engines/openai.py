@@ -301,6 +301,8 @@ def _said(message: dict[str, Any]) -> Said:
     if beside and content is None:  # it only reasoned
         return Said(_storable(beside).strip(), "")
     said = parted(_storable(message["content"] if content is None else content))
+    if not beside:
+        return said
     return said._replace(reasoning="\n".join(part for part in (_storable(beside).strip(), said.reasoning) if part))
 
 
@@ -312,7 +314,7 @@ def _text(parts: str | list[dict[str, Any]]) -> str:
 
 
 def _storable(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def _seconds(after: str) -> float:

@@ -157,14 +157,14 @@ PARTITIONS = {
 
 def find_partition(name: str) -> Partition:
     """A row of PARTITIONS, or one in a file: `my.py:ROW`. Raises ConfigError where there is none that can be shown."""
-    if is_address(name):
-        return _outside(name)
-    if name not in PARTITIONS:
+    if name in PARTITIONS:  # first: it is asked for many times a turn
+        return PARTITIONS[name]
+    if not is_address(name):
         raise ConfigError(
             f"{name!r} is not a partition. Known: {', '.join(PARTITIONS)}; one of your own is named by its file, as in "
             "my.py:ROW"
         )
-    return PARTITIONS[name]
+    return _outside(name)
 
 
 def partitions(which: Callable[[Partition], bool]) -> str:

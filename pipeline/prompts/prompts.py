@@ -222,6 +222,8 @@ def _messages(text: str, template: Template) -> tuple[Message, ...]:
 
     Raises ConfigError unless they take turns, the user first and the assistant last.
     """
+    if not text:
+        return ()
     _, *parts = re.split(r"^(user|assistant):", f"\n{text}", flags=re.MULTILINE)
     roles = parts[::2]
     if roles != ["user", "assistant"] * (len(roles) // 2) or (text.strip() and not roles):

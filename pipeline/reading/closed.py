@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 from pipeline.core.readings import PartnerReading, Stance, StudentReading
 from pipeline.reading.acts import asked_for, done, questions, shows
@@ -31,20 +32,38 @@ class Closed:
 
 @lru_cache(LATELY)
 def student_turn(turn: TurnToRead) -> StudentReading:
-    open_questions = questions(turn.text)
-    wanted = frozenset(asked_for(open_questions, turn.facts))
-    answer = _attempt(turn)
+    wants = _wanted(turn)
     reading = StudentReading(
-        asks=wanted,
-        other_question=bool(open_questions) and not wanted,
+        asks=wants.asks,
+        other_question=wants.other_question,
         says_missing=shows(turn.text, "refuse"),
-        attempt=answer,
-        tentative=answer is not None and shows(turn.text, "hedge"),
+        attempt=wants.attempt,
+        tentative=wants.attempt is not None and shows(turn.text, "hedge"),
         done=done(turn.text),
         tells=told(turn.text, turn.facts, turn.question),
         stance=_stance(turn.text),
     )
     return student_on_options(turn, reading)
+
+
+def student_request(turn: TurnToRead) -> StudentReading:
+    """Of `student_turn` what an answer is given to: what the turn asks for and puts forward. All else is left out, and
+    was half of the work of a rule partner's turn."""
+    wants = _wanted(turn)
+    reading = StudentReading(asks=wants.asks, other_question=wants.other_question, attempt=wants.attempt)
+    return student_on_options(turn, reading)
+
+
+class _Wanted(NamedTuple):
+    asks: frozenset[str]
+    other_question: bool
+    attempt: str | None
+
+
+def _wanted(turn: TurnToRead) -> _Wanted:
+    open_questions = questions(turn.text)
+    asks = frozenset(asked_for(open_questions, turn.facts))
+    return _Wanted(asks, bool(open_questions) and not asks, _attempt(turn))
 
 
 def _stance(text: str) -> Stance:
