@@ -7,6 +7,7 @@ maieutic export configs/quickstart.yaml prompt_completion           # the same d
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from itertools import groupby
 from typing import NamedTuple
 
@@ -153,9 +154,8 @@ def _of_tasks(survey: Survey, format: Format) -> ConditionRows:
         own = (record for record in survey.dialogues if record.place.sibling < 0)
         first = Spool(record for record in own if not record.sample and not record.round)
         dialogues = (survey.read(record.place) for record in first)
-        return ConditionRows(
-            len(first), (opening(DialogueKeys(Cell(experiment, d.condition_name, d.seed)), d.task) for d in dialogues)
-        )
+        keys_of = cache(lambda played, seed: DialogueKeys(Cell(experiment, played, seed)))
+        return ConditionRows(len(first), (opening(keys_of(d.condition_name, d.seed), d.task) for d in dialogues))
     begin = before_steps if condition.method == "grpo_step" else expert if format == "sft" else opening
     of_seeds = map(DialogueKeys, cells(experiment, [name], 0))
     return ConditionRows(

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from itertools import chain, islice, pairwise
 
 from evals.audit.audited_talks import Material, group, holds, seed_of
@@ -95,7 +95,9 @@ def _changed(material: Material, experiment: Experiment, condition_name: str) ->
             note,
         )
     if condition.voice == "rule":
-        turns = (_replayed(experiment, condition, d) for d in drawn.dialogues(condition_name))
+        keys = cache(lambda seed, round: DialogueKeys(Cell(experiment, condition_name, seed, round)))
+        generic = experiment.reading.generic_requests
+        turns = (_replayed(keys(d.seed, d.round), generic, condition, d) for d in drawn.dialogues(condition_name))
         yield share(f"{condition_name}: a partner turn changed, or is none that its row can say", turns, 0, note)
         return
     if condition.row.holds_answer and not condition.reveal:
@@ -111,17 +113,16 @@ def _changed(material: Material, experiment: Experiment, condition_name: str) ->
         yield from functional_leak_share.findings(f"{condition_name}: ", own, material.settings.reader)
 
 
-def _replayed(experiment: Experiment, condition: Condition, dialogue: Dialogue) -> Tried:
+def _replayed(keys: DialogueKeys, generic: GenericRequests, condition: Condition, dialogue: Dialogue) -> Tried:
     """Hit where a stored turn cannot be said from the row, or another one is said when the rest is changed."""
     worlds = other_worlds(dialogue.task, condition, "partner", dialogue.turns)
-    cell = Cell(experiment, dialogue.condition_name, dialogue.seed, dialogue.round)
-    key = DialogueKeys(cell).stream(dialogue.task.id, dialogue.sample)
+    key = keys.stream(dialogue.task.id, dialogue.sample)
     for i, turn in enumerate(dialogue.turns):
         if turn.party == "student":
             continue
         before = dialogue.turns[:i]
         seeds = (stream(key, "partner", i // 2), *range(TRIES))
-        said = partial(_said, experiment.reading.generic_requests, condition, before)
+        said = partial(_said, generic, condition, before)
         seed = next((s for s in seeds if said(dialogue.task, s) == turn.text), None)
         if seed is None or any(said(task, seed) != turn.text for task in worlds):
             expected = said(dialogue.task, seeds[0])
