@@ -206,6 +206,8 @@ def load(engine: Engine, name: str, adapter: str | None = None) -> TransformersM
 
         model = PeftModel.from_pretrained(model, adapter).merge_and_unload()
     model.to("cuda" if torch.cuda.is_available() else "cpu")
-    if model.device.type == "cpu" and dtype is torch.bfloat16 and model.config._attn_implementation == "sdpa":
+    # A batch of one keeps the library's attention, so that it draws what it always drew.
+    batched = dtype is torch.bfloat16 or engine.batch > 1
+    if model.device.type == "cpu" and batched and model.config._attn_implementation == "sdpa":
         model.set_attn_implementation(attention.NAME)
     return TransformersModel(model, tokenizer, engine.batch)

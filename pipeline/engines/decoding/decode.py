@@ -16,12 +16,16 @@ import torch
 from transformers import DynamicCache, PreTrainedModel
 from transformers.cache_utils import DynamicLayer
 
+from pipeline.engines.decoding import attention
+from pipeline.engines.decoding.room import Room, roomy
 from pipeline.engines.model import Completion, Sampling
 
 # A beginning of so many tokens, of so many prompts, is worth reading on its own.
 LONG, MANY = 64, 8
 # Cutting finished rows out copies the cache: worth it once this share of the rows is done.
 CUT = 0.25
+# Tokens that are read at once on a CPU, and numbers of float64 that a draw works on at once: what fits its caches.
+PART, NUMBERS = 1024, 2**18
 
 
 class Past(NamedTuple):
@@ -108,32 +112,35 @@ def generate(
     """The answers. Ids from `vocabulary` on are never drawn. Pasts are filled in where `keep`."""
     device, limits = model.device, torch.tensor([request.sampling.max_tokens for request in requests])
     unique = {request.prompt: request for request in requests}
-    fresh = [prompt[request.past.tokens :] for prompt, request in unique.items()]
-    known = max(request.past.tokens for request in unique.values())
+    pasts = [request.past for request in unique.values()]
+    fresh = [prompt[past.tokens :] for prompt, past in zip(unique, pasts, strict=True)]
+    known = max(past.tokens for past in pasts)
     width, steps = max(map(len, fresh)), int(limits.max())
     ids = torch.tensor([[0] * (width - len(new)) + list(new) for new in fresh])
     mask = torch.tensor(
         [
             [0] * (known - past.tokens) + [1] * past.tokens + [0] * (width - len(new)) + [1] * (len(new) + steps)
-            for new, past in zip(fresh, (request.past for request in unique.values()), strict=True)
+            for new, past in zip(fresh, pasts, strict=True)
         ]
     ).to(device)
     position = (mask[:, : known + width].cumsum(1) - 1).clamp(min=0)[:, known:]
-    cache = _joined(model, [request.past for request in unique.values()])
+    cache = _joined(model, pasts, known + width + steps)
     width += known
-    logits = model(input_ids=ids.to(device), attention_mask=mask[:, :width], position_ids=position,
-                   past_key_values=cache, logits_to_keep=1).logits[:, -1]  # fmt: skip
+    logits = _prefill(model, cache, ids.to(device), mask[:, :width], position, [len(new) for new in fresh])
     order = {prompt: i for i, prompt in enumerate(unique)}
     index = torch.tensor([order[request.prompt] for request in requests], device=device)
     if len(unique) < len(requests):
         cache.batch_select_indices(index)
     logits, mask, position = logits[index], mask[index], position[index, -1:]
+    # One mask for all layers and steps, where our attention reads it; elsewhere the library makes its own of each step.
+    ours = model.config._attn_implementation == attention.NAME and remembers(model)
+    seen = attention.added(mask[:, None, None].bool()) if ours else None
     uniforms = torch.stack([stream(request.sampling.seed, steps) for request in requests]).to(device)
     heat = torch.tensor([request.sampling.temperature for request in requests], dtype=torch.float64, device=device)
     cuts = Cuts.of([request.sampling for request in requests], device)
     limits, stop = limits.to(device), torch.tensor(sorted(ends), device=device)
     out = torch.full((len(requests), steps), -1, device=device)
-    pasts = [Past()] * len(requests)
+    remembered = [Past()] * len(requests)
     rows = torch.arange(len(requests), device=device)  # of `out`, for each row still in the batch
     done = torch.zeros(len(requests), dtype=torch.bool, device=device)
     for step in range(steps):
@@ -143,23 +150,28 @@ def generate(
         done |= ending
         if keep:
             for i in ending.nonzero()[:, 0].tolist():
-                pasts[int(rows[i])] = _past(cache, i, mask[i, : width + step])
+                remembered[int(rows[i])] = _past(cache, i, mask[i, : width + step])
         live = (~done).nonzero()[:, 0]
         if not len(live):
             break
         if len(live) <= (1 - CUT) * len(rows):
             cache.batch_select_indices(live)
             rows, token, mask, position, done = rows[live], token[live], mask[live], position[live], done[live]
-        position = position + 1
-        logits = model(input_ids=token[:, None], attention_mask=mask[:, : width + step + 1], position_ids=position,
-                       past_key_values=cache).logits[:, -1]  # fmt: skip
+            seen = None if seen is None else seen[live]
+        position, columns = position + 1, width + step + 1
+        logits = model(
+            input_ids=token[:, None],
+            attention_mask=mask[:, :columns] if seen is None else seen[..., :columns],
+            position_ids=position,
+            past_key_values=cache,
+        ).logits[:, -1]
     answers = [[token for token in row if token >= 0] for row in out.tolist()]
-    return [Generated(answer, past) for answer, past in zip(answers, pasts, strict=True)]
+    return [Generated(answer, past) for answer, past in zip(answers, remembered, strict=True)]
 
 
-def _joined(model: PreTrainedModel, pasts: list[Past]) -> DynamicCache:
-    """One cache of many pasts, the shorter ones padded on the left."""
-    cache = DynamicCache(config=model.config)
+def _joined(model: PreTrainedModel, pasts: list[Past], columns: int) -> DynamicCache:
+    """One cache of many pasts, the shorter ones padded on the left, with room for `columns` tokens."""
+    cache = roomy(model, len(pasts), columns)
     known = max(past.tokens for past in pasts)
     example = next((past for past in pasts if past.tokens), Past())
     for layer, pair in enumerate(example.layers):
@@ -174,13 +186,50 @@ def _joined(model: PreTrainedModel, pasts: list[Past]) -> DynamicCache:
     return cache
 
 
+def _prefill(
+    model: PreTrainedModel,
+    cache: DynamicCache,
+    ids: torch.Tensor,
+    mask: torch.Tensor,
+    position: torch.Tensor,
+    lengths: list[int],
+) -> torch.Tensor:
+    """The logits after each row of `ids`, which is padded on the left and has `lengths` tokens; `mask` also covers what
+    the cache knows. On a CPU some rows after others: what is computed of PART tokens stays near its core."""
+    rows, width = ids.shape
+    rooms = [layer for layer in cache.layers if isinstance(layer, Room)]
+    apart = ids.device.type == "cpu" and len(rooms) == len(cache.layers)
+    logits, first = [], 0
+    while first < rows:
+        last = first + 1 if apart else rows
+        while last < rows and (last + 1 - first) * max(lengths[first : last + 1]) <= PART:
+            last += 1
+        part = slice(first, last)
+        skip = width - max(lengths[part]) if apart else 0
+        for layer in rooms if apart else ():
+            layer.at(part, mask.shape[1] - width + skip)
+        read = model(input_ids=ids[part, skip:], attention_mask=mask[part], position_ids=position[part, skip:],
+                     past_key_values=cache, logits_to_keep=1)  # fmt: skip
+        logits.append(read.logits[:, -1])
+        first = last
+    for layer in rooms if apart else ():
+        layer.at(slice(0, rows), mask.shape[1])
+    return torch.cat(logits)
+
+
 def _past(cache: DynamicCache, row: int, mask: torch.Tensor) -> Past:
     """A copy of one row of a batch without its padding."""
     columns = mask.nonzero()[:, 0]
+    first, last = int(columns[0]), int(columns[-1]) + 1
+    whole = last - first == len(columns)  # no padding within: a slice is copied faster than chosen columns
     layers = []
     for layer in cache.layers:
         assert isinstance(layer, DynamicLayer) and layer.keys is not None and layer.values is not None
-        layers.append((layer.keys[row][:, columns], layer.values[row][:, columns]))
+        keys, values = (
+            part[row, :, first:last].clone(memory_format=torch.contiguous_format) if whole else part[row][:, columns]
+            for part in (layer.keys, layer.values)
+        )
+        layers.append((keys, values))
     return Past(len(columns), tuple(layers))
 
 
@@ -227,12 +276,20 @@ def draw(logits: torch.Tensor, uniforms: torch.Tensor, heat: torch.Tensor, cuts:
     `logits` [rows, vocabulary]; `uniforms` and the temperatures `heat` [rows]; temperature 0 is argmax."""
     if not heat.any():
         return logits.argmax(-1)
+    rows = torch.arange(len(logits), device=logits.device)
+    at_once = max(1, NUMBERS // logits.shape[1]) if logits.device.type == "cpu" else len(logits)
+    drawn = torch.cat(
+        [_drawn(logits[part], uniforms[part], heat[part], cuts and cuts.rows(part)) for part in rows.split(at_once)]
+    )
+    # Over a vocabulary in bfloat16, argmax takes a CPU longer than all else here: only where a row asks for it.
+    return drawn if heat.all() else torch.where(heat > 0, drawn, logits.argmax(-1))
+
+
+def _drawn(logits: torch.Tensor, uniforms: torch.Tensor, heat: torch.Tensor, cuts: Cuts | None) -> torch.Tensor:
     shares = torch.softmax(logits.double() / torch.where(heat > 0, heat, 1.0)[:, None], -1)
     shares = (shares if cuts is None else cuts.keep(shares)).cumsum(-1)
     drawn = torch.searchsorted(shares, (uniforms * shares[:, -1])[:, None], right=True)[:, 0]
-    drawn = drawn.clamp(max=logits.shape[1] - 1)
-    # Over a vocabulary in bfloat16, argmax takes a CPU longer than all else here: only where a row asks for it.
-    return drawn if heat.all() else torch.where(heat > 0, drawn, logits.argmax(-1))
+    return drawn.clamp(max=logits.shape[1] - 1)
 
 
 def stream(seed: int, n: int) -> torch.Tensor:
