@@ -27,7 +27,7 @@ from benchmarks.results import record
 from pipeline.experiment.experiment import Experiment, dump
 from pipeline.runs.finished import finished_path
 
-SIZES = (1_000, 10_000, 100_000)
+SIZES = (1_000, 10_000)
 STAGES = {
     "build": ("build", "{config}"),
     "resume": ("build", "{config}"),
