@@ -94,6 +94,7 @@ bench: env .venv-vllm/installed .venv-peers/installed
 	$(BIN)/python -m benchmarks.growth
 	$(BIN)/python -m benchmarks.reading
 	$(BIN)/python -m benchmarks.peers
+	$(BIN)/python -m benchmarks.engine
 	$(BIN)/python -m benchmarks.raw_vllm
 	$(BIN)/python -m benchmarks.training
 	$(BIN)/python -m benchmarks.page

@@ -48,6 +48,16 @@ LIMITS = (
         for c, bar in (("64", 0.97), ("256", 0.96), ("1024", 0.93))
     ),
     Shown("raw_vllm", "dialogues", "share", "dialogues on vLLM: of its own flat batch, tokens a second"),
+    *(
+        Shown(
+            "engine", f"{base} {rows}", f"{work} share of {limit}", f"engine, {base}, {rows} rows: {work}, {said}", 0.5
+        )
+        for base, rows in (("embedded", 16), ("embedded", 64), ("embedded", 256), ("smollm2", 64))
+        for work, limit, said in (
+            ("prefill", "products", "of the matrix products' rate"),
+            ("decode", "with attention", "of the matrix products' rate, attention's among them"),
+        )
+    ),
     Shown("utilisation", "2 cores", "utilisation", "a whole run: of the time of both cores"),
 )
 PEERS = (
@@ -61,9 +71,28 @@ PEERS = (
         for c in ("64", "256", "1024")
         for (peer, said), bar in zip(CLIENTS.items(), (6.0, 5.0, 20.0), strict=True)
     ),
-    Shown("training", "maieutic train", "loop_ratio", "training: tokens a CPU second by a bare SFTTrainer's", 1.0),
+    Shown(
+        "training",
+        "maieutic train",
+        "loop_ratio",
+        "training the embedded base: tokens a CPU second by a bare SFTTrainer's",
+        1.0,
+    ),
+    Shown(
+        "training on lookups_smollm2", "maieutic train", "loop_ratio", "training SmolLM2: the same, for 4 steps", 1.0
+    ),
 )
 OURS = (
+    *(
+        Shown(
+            "engine",
+            f"embedded {rows}",
+            f"{work} times as fast as vllm",
+            f"engine, embedded, {rows} rows: {work}, tokens a CPU second by vLLM's",
+        )
+        for rows in (16, 64, 256)
+        for work in ("prefill", "decode")
+    ),
     *(
         Shown("limit", c, "cpu_times_bare", f"client CPU a turn, {c} at a time: ours by a bare aiohttp loop's", 2.5)
         for c in ("64", "256", "1024")
@@ -79,8 +108,19 @@ OWN = (
         for what in ("first page", "filtered", "filtered by an act", "searched", "two conditions")
     ),
     Shown("view", "command", "indexed_s", "its index, made once, s"),
+    *(
+        Shown(
+            "engine",
+            f"{base} 64",
+            f"{work} tokens_per_s",
+            f"engine, {base}, 64 rows on one core: {work}, tokens a second",
+        )
+        for base in ("embedded", "smollm2")
+        for work in ("prefill", "decode")
+    ),
     Shown("reading", "semantic", "ms_a_turn", "reading a turn, ms"),
     Shown("training", "maieutic train", "tokens_per_s", "training the embedded base, tokens a second"),
+    Shown("training on lookups_smollm2", "maieutic train", "tokens_per_s", "training SmolLM2, tokens a second"),
 )
 
 
@@ -145,7 +185,7 @@ def grown(stage: str, found: Found) -> list[str]:
 
 def picture() -> Figure:
     """Shares of a limit, and ratios to peers; a mark for each machine, a stroke at each bar."""
-    groups = (LIMITS, "share of the limit"), (PEERS, "times as much as ours (training: ours by the bare trainer's)")
+    groups = (LIMITS, "share of the limit"), (PEERS, "times ours (training: ours by the bare trainer's)")
     with matplotlib.rc_context(STYLE):
         counts = [len(measured(rows)) for rows, _ in groups]
         figure = Figure(figsize=(9.6, 1.6 + 0.34 * sum(counts)), layout="constrained")
