@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import stdtrit
-from scipy.stats import t as student_t
 
 from evals.metrics.case import Case
 from evals.metrics.metric import SignedSum, ratio
+from pipeline.judging.wilson import wilson_interval
 
 Array = np.ndarray
 Z = 1.959964
@@ -37,12 +37,7 @@ class Rate(NamedTuple):
 
 def wilson(hits: float, n: int) -> Rate:
     """A share of independent cases with Wilson's interval; NaN where n is 0."""
-    from statsmodels.stats.proportion import proportion_confint
-
-    if n == 0:
-        return Rate(math.nan, math.nan, math.nan, 0)
-    low, high = proportion_confint(hits, n, method="wilson")
-    return Rate(hits / n, float(low) if hits else 0.0, float(high), n)
+    return Rate(hits / n if n else math.nan, *wilson_interval(hits, n), n)
 
 
 def tabulate(cases: Mapping[int, Iterable[Case]]) -> Tables:
@@ -177,7 +172,7 @@ def interval_around(
     least, most = limits or _bounds(ratios)
     if math.isnan(se):
         return least, most  # one cell says nothing about its own spread
-    reach = se * float(student_t.ppf(0.975, df))
+    reach = se * float(stdtrit(df, 0.975))
     return min(value, max(least, value - reach)), max(value, min(most, value + reach))
 
 

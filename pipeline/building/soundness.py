@@ -21,6 +21,7 @@ from typing import TypeVar
 from pipeline.core.errors import MaieuticError
 from pipeline.experiment.cell import Cell
 from pipeline.judging.violations import KINDS, Kind, Violation, violations
+from pipeline.judging.wilson import wilson_interval
 from pipeline.knowledge.records import Dialogue
 from pipeline.runs.dialogue_pool import dialogues_path
 from pipeline.runs.store import read
@@ -58,12 +59,7 @@ class Soundness:
     @property
     def interval(self) -> tuple[float, float]:
         """Wilson's 95% interval of the share that kept to it, dialogues taken as independent; (0, 1) without any."""
-        from scipy.stats import binomtest  # heavy
-
-        if not self.n:
-            return 0.0, 1.0
-        low, high = binomtest(self.kept, self.n).proportion_ci(method="wilson")
-        return float(low), float(high)
+        return wilson_interval(self.kept, self.n) if self.n else (0.0, 1.0)
 
     def __str__(self) -> str:
         if not self.n:

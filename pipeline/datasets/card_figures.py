@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable
-from math import sqrt
-from statistics import NormalDist
 
 from pipeline.core.id_set import IdSet
 from pipeline.datasets.card_words import VIOLATION
@@ -14,6 +12,7 @@ from pipeline.datasets.rejection_sampling import is_sound
 from pipeline.datasets.survey import Surveyed
 from pipeline.judging.stated_leak import privileged
 from pipeline.judging.violations import audited
+from pipeline.judging.wilson import wilson_interval
 from pipeline.knowledge.condition import Condition
 
 
@@ -85,9 +84,5 @@ def _wilson(hits: int, n: int) -> str:
     """With Wilson's 95% interval, dialogues taken as independent."""
     if not n:
         return _share(hits, n)
-    # Written out: scipy.stats takes seconds to import, and more memory than all dialogues together.
-    z, p = NormalDist().inv_cdf(0.975), hits / n
-    middle, half = p + z * z / (2 * n), z * sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-    low, high = (0.0 if hits == 0 else (middle - half) / (1 + z * z / n)), (middle + half) / (1 + z * z / n)
-    high = 1.0 if hits == n else high
+    low, high = wilson_interval(hits, n)
     return f"{hits / n:.3f} [{low:.3f}, {high:.3f}] ({hits} of {n})"

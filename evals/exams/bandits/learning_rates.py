@@ -34,7 +34,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.special import expit
 
 from evals.exams.bandits.games import Game, Round, left_paid
@@ -152,6 +151,8 @@ def fit(plays: Plays, weights: Array, starts: Array) -> tuple[Array, Array]:
     All are one problem to the optimizer, since the loss is a sum over fits that share nothing: it is as exact, and far
     faster, because every step of all of them is one array.
     """
+    from scipy.optimize import minimize  # heavy: not for every command that knows the exams
+
     kinds = len(plays.rates)
     scale = np.array([1.0] * kinds + [10.0, 5.0])  # so that a step in each weighs like one in a rate
 

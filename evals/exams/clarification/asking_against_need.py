@@ -25,7 +25,6 @@ from typing import NamedTuple
 import numpy as np
 from pydantic import Field
 from rich.table import Table
-from scipy.stats import rankdata
 
 from evals.exams.registry import sat
 from evals.metrics.metric import ratio
@@ -153,6 +152,8 @@ def _items(tables: Tables, levels: list[float], scope: str, needless: float) -> 
 
 def auc(items: Items) -> float:
     """The area under the curve of asking against whether something is needed, by ranks (Mann and Whitney)."""
+    from scipy.stats import rankdata  # heavy: not for every command that knows the exams
+
     yes = int(items.needed.sum())
     no = len(items.needed) - yes
     if not yes or not no:

@@ -18,7 +18,6 @@ from pathlib import Path
 
 import numpy as np
 from rich.table import Table
-from statsmodels.stats.proportion import proportion_confint
 
 from evals.exams.registry import sat
 from evals.metrics.case import Case
@@ -26,6 +25,7 @@ from evals.sitting.examined_run import Run
 from evals.stats.bootstrap import cluster_bootstrap, percentiles
 from evals.stats.parts import Figure, Part
 from pipeline.core.schema import Json
+from pipeline.judging.wilson import wilson_interval
 
 NAME = "private"  # of the exam
 METRIC = "first_mention"
@@ -80,7 +80,7 @@ def _interval(value: float, draws: np.ndarray, scenarios: int) -> tuple[float, f
     if math.isnan(value) or math.isnan(low):
         return math.nan, math.nan
     if low == high:
-        low, high = map(float, proportion_confint(round(value * scenarios), scenarios, method="wilson"))
+        low, high = wilson_interval(round(value * scenarios), scenarios)
     return min(value, low), max(value, high)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from statsmodels.stats.multitest import multipletests
 
 from evals.exams.registry import catalog
 from evals.metrics.case import Case
@@ -214,6 +215,11 @@ def test_a_difference_of_differences_is_that_of_the_two():
     assert (both.a, both.b) == ("a", "b − (c − d)")
     mirrored = contrast(sides, M, "c", "d", ("a", "b"))
     assert (mirrored.difference, mirrored.se) == (pytest.approx(-both.difference), pytest.approx(both.se))
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
+def test_holm_is_that_of_the_library(p):
+    assert holm(p) == pytest.approx(multipletests(p, method="holm")[1].tolist())
 
 
 def test_holm_multiplies_the_smallest_by_all_and_skips_nan():

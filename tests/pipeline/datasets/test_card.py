@@ -9,12 +9,10 @@ from typing import get_args
 import pyarrow.parquet as parquet
 import pytest
 from huggingface_hub import DatasetCard
-from scipy.stats import binomtest
 
 from pipeline.building.turn_values import turn_value
 from pipeline.core.schema import Task, Turn
 from pipeline.datasets.card import card
-from pipeline.datasets.card_figures import _wilson
 from pipeline.datasets.export import export
 from pipeline.datasets.learning_rules import LEARNING_RULES
 from pipeline.datasets.survey import surveyed
@@ -207,9 +205,3 @@ def spoiled(branch: Branch) -> Branch:
     told = told.model_copy(update={"text": f"As an AI language model I know this. {told.text}"})
     rollouts = (asking.rollouts[0].model_copy(update={"turns": (told, right)}),)
     return branch.model_copy(update={"siblings": (asking.model_copy(update={"rollouts": rollouts}), wrong)})
-
-
-@pytest.mark.parametrize(("hits", "n"), [(0, 7), (7, 7), (1, 3), (40, 1000), (999_999, 1_000_000)])
-def test_the_interval_of_a_card_is_wilsons(hits, n):
-    low, high = binomtest(hits, n).proportion_ci(method="wilson")
-    assert _wilson(hits, n) == f"{hits / n:.3f} [{low:.3f}, {high:.3f}] ({hits} of {n})"
