@@ -56,7 +56,8 @@ unit: env
 	$(BIN)/pytest -rs --numprocesses $(PYTEST_WORKERS) --dist worksteal
 
 test-slow: env
-	$(BIN)/pytest -rs -m slow --numprocesses $(PYTEST_WORKERS) --dist worksteal
+	@# A limit for what hangs: a processor without bfloat16's instructions takes several times as long for some.
+	$(BIN)/pytest -rs -m slow --timeout 1800 --numprocesses $(PYTEST_WORKERS) --dist worksteal
 
 # build/site: every page, and the notebooks with what they print; a link that leads nowhere ends it.
 site: env

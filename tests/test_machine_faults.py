@@ -219,7 +219,7 @@ def contents(run: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)  # dozens of processes, on a machine that may be busy
+@pytest.mark.timeout(1800)  # dozens of processes, on a machine that may be busy
 def test_a_run_stopped_at_random_never_shows_half_a_result_and_ends_alike(tmp_path: Path) -> None:
     rng, landed = random.Random(8), Counter[str]()
     whole, stopped = (write_config(tmp_path, name) for name in ("whole-run", "stopped-run"))

@@ -233,7 +233,7 @@ def test_a_model_as_student_reads_its_own_wrong_solution_and_no_key(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)  # 298 talks are read, as far as the figures below look
+@pytest.mark.timeout(1800)  # 298 talks are read, as far as the figures below look
 @pytest.mark.skipif("MAIEUTIC_DATA" not in os.environ, reason="MAIEUTIC_DATA names no folder of corpora")
 def test_mathdials_teachers_seldom_tell_and_bare_matching_flatters_their_students(tmp_path):
     lines = (Path(os.environ["MAIEUTIC_DATA"]) / "mathdial/dialogues.jsonl").read_text().splitlines()

@@ -162,7 +162,7 @@ def test_rows_that_could_not_be_read_are_failures_that_name_their_line_once(tmp_
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(900)  # dozens of processes, on a machine that may be busy
+@pytest.mark.timeout(1800)  # dozens of processes, on a machine that may be busy
 def test_a_build_stopped_at_fifteen_random_moments_loses_and_doubles_nothing(tmp_path):
     conditions = {"facts": {"partition": "facts"}, "verifier": {"partition": "verifier"}}
     tasks = {"train": {"full": 120, "underspecified": 120}, "exam": {"full": 1}}

@@ -43,7 +43,7 @@ def _parent(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
-@pytest.mark.timeout(900)  # workers of Ray start slowly on a busy machine
+@pytest.mark.timeout(1800)  # workers of Ray start slowly on a busy machine
 def test_a_build_whose_node_is_killed_gives_the_dialogues_of_one_machine(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("RAY_worker_niceness", "0")  # at Ray's own 15 they starve beside another busy process
     import ray
