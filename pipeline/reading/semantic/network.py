@@ -21,6 +21,7 @@ from torch.nn.utils.rnn import pad_sequence
 from transformers import AutoModel, AutoTokenizer
 
 from pipeline.core.schema import Party
+from pipeline.engines.dtype import WORTH_IT, bfloat16_gain
 from pipeline.reading.semantic.features import MARKS, PAIR_FEATURES, SPAN_FEATURES, TURN_FEATURES
 from pipeline.reading.semantic.preparing import MOST_OF_A_FACT, PreparedTurn
 
@@ -64,6 +65,7 @@ class ReadingNetwork(nn.Module):
         adapted = LoraConfig(r=rank, lora_alpha=2 * rank, target_modules=["query", "key", "value", "dense"])
         self.tuned = get_peft_model(copy.deepcopy(self.frozen), adapted)
         self.merged: Any = None
+        self.read_in: torch.dtype | None = None  # None: it learns
         of_pair, of_question = SIMILARITIES[similar]
         self.segment = nn.Parameter(torch.zeros(4, WIDTH))  # turn, question, answer, fact
         self.marks = nn.Parameter(torch.zeros(MARKS, WIDTH))
@@ -82,10 +84,11 @@ class ReadingNetwork(nn.Module):
         self.embedded: dict[str, Tensor] = {}
 
     def for_reading(self) -> ReadingNetwork:
-        """With LoRA merged, in half precision: no more to be trained."""
+        """With LoRA merged, in half precision where this processor is faster with it: no more to be trained."""
         self.merged = self.tuned.merge_and_unload()
+        self.read_in = torch.bfloat16 if bfloat16_gain() >= WORTH_IT else torch.float32
         for encoder in (self.merged, self.frozen):
-            encoder.to(torch.bfloat16)
+            encoder.to(self.read_in)
         return self.eval().requires_grad_(False)
 
     def forward(self, turns: Sequence[PreparedTurn]) -> Logits:
@@ -181,9 +184,8 @@ class ReadingNetwork(nn.Module):
 
     def _layers(self, model: Any, states: Tensor, mask: Tensor, start: int, end: int) -> Tensor:
         unseen = (1 - mask[:, None, None, :]) * torch.finfo(torch.bfloat16).min
-        half = self.merged is not None
-        states = states.to(torch.bfloat16) if half else states
-        with torch.autocast("cpu", torch.bfloat16, enabled=not half):
+        states = states if self.read_in is None else states.to(self.read_in)
+        with torch.autocast("cpu", torch.bfloat16, enabled=self.read_in is None):
             for layer in model.encoder.layer[start:end]:
                 after = layer(states, attention_mask=unseen.to(states.dtype))
                 states = after[0] if isinstance(after, tuple) else after
