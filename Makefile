@@ -93,6 +93,7 @@ bench: env .venv-vllm/installed .venv-peers/installed
 	$(BIN)/python -m benchmarks.server_limit
 	$(BIN)/python -m benchmarks.utilisation
 	$(BIN)/python -m benchmarks.growth
+	$(BIN)/python -m benchmarks.cluster
 	$(BIN)/python -m benchmarks.reading
 	$(BIN)/python -m benchmarks.peers
 	$(BIN)/python -m benchmarks.engine
