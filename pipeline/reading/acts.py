@@ -31,7 +31,7 @@ _ASKS = re.compile(
 _CUT = re.compile(r"\b(?:to|the|a|an|of|and|or|so|if|because)$", re.I)
 _DIGITS = re.compile(r"\d+")
 _DONE = re.compile(r"\bi am done\b", re.I)
-LATELY = 2048  # texts of which it is kept what was read of them: turns are short and alike, and a task's facts come back
+LATELY = 2048  # texts of which it is kept what was read of them: turns are alike, and a task's facts come back
 
 
 def questions(text: str) -> list[str]:
