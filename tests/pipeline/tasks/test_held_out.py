@@ -27,7 +27,8 @@ def test_held_out_kinds_are_only_among_the_tasks_of_which_first_turns_are_asked(
 @pytest.mark.parametrize("held_out", [(), HARD])
 def test_embedded_tasks_are_the_same_whenever_they_are_gone_through_whole_or_in_part(held_out):
     counts = {"underspecified": 7, "full": 12, "false_premise": 5}
-    made = make(small_experiment(tasks=PRODUCTS | {"train": counts, "held_out": held_out}).tasks, "train")
+    tasks = PRODUCTS | {"train": counts, "held_out": held_out}
+    made = make(small_experiment(tasks=tasks, exams={"held_out": len(held_out)}).tasks, "train")
     expected = [
         task
         for name, count in counts.items()
