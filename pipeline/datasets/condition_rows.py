@@ -93,9 +93,10 @@ def condition_rows(survey: Survey, format: Format) -> ConditionRows:
 def records_of(survey: Survey, format: Format) -> Spool[Surveyed]:
     """The dialogues that a condition's rows in a format are made of, in the order of its rows. A partner learns from
     those that were played whole alone."""
-    if format not in survey.chosen:  # the rows and the card ask for them
-        survey.chosen[format] = _chosen(survey, format)
-    return survey.chosen[format]
+    of = "sft" if format in SELECTED else format  # the same dialogues
+    if of not in survey.chosen:  # the rows and the card ask for them
+        survey.chosen[of] = _chosen(survey, of)
+    return survey.chosen[of]
 
 
 def _chosen(survey: Survey, format: Format) -> Spool[Surveyed]:
