@@ -8,6 +8,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -145,7 +146,17 @@ def trained(experiment: Experiment, condition_name: str) -> IdSet | None:
 
 
 def dialogue_of(talk: Talk) -> Dialogue:
-    """A talk with an answer, for the functions that read dialogues."""
+    """A talk with an answer, for the functions that read dialogues. Of one talk it is the same one while it is asked
+    for in a row, so that its turns are read once."""
+    if not _LAST or _LAST[0][0] is not talk:
+        _LAST[:] = [(talk, _dialogue_of(talk))]
+    return _LAST[0][1]
+
+
+_LAST: list[tuple[Talk, Dialogue]] = []
+
+
+def _dialogue_of(talk: Talk) -> Dialogue:
     partition = talk.partition or "symmetric"
     return Dialogue(
         id=talk.id,
@@ -158,12 +169,17 @@ def dialogue_of(talk: Talk) -> Dialogue:
             answer=talk.answer,
         ),
         condition_name=talk.condition_name,
-        # Who wrote a talk is not known: it is read as people's; a script alone is a model's by definition.
-        condition=Condition(partition=partition, voice="model" if find_partition(partition).one_writer else "human"),
+        condition=_read_as(partition),
         seed=0,
         turns=talk.turns,
         stop=_stop(talk),
     )
+
+
+@lru_cache
+def _read_as(partition: str) -> Condition:
+    """Who wrote a talk is not known: it is read as people's; a script alone is a model's by definition."""
+    return Condition(partition=partition, voice="model" if find_partition(partition).one_writer else "human")
 
 
 def whole_question(talk: Talk) -> str:

@@ -78,21 +78,25 @@ async def build(
     shard: Shard | None = None,
     watch: Watch | None = None,
     most: int | None = None,
+    there: int | None = None,
 ) -> Counts:
     """Play what is missing of one cell, or of its part in a shard, at most `most` of it; `tick` is called at each
-    dialogue's end. `cast` may be None where nothing is missing.
+    dialogue's end. `cast` may be None where nothing is missing; who knows that says how many are `there`, and they are
+    not gone through again.
 
     Raises Stopped as `make_missing` does, and UnsoundPartner where `watch` is given and stops it.
     """
     run = cell.experiment.run
-    folder, ended = shard.folder(run) if shard else run, finished(run, cell.condition_name, shard)
+    folder = shard.folder(run) if shard else run
+    ended = IdSet() if there is not None and not bad else finished(run, cell.condition_name, shard)
     forget_engine_errors(folder, cell)
     with Appender(folder / "failures.jsonl") as file:
         for failure in (unreadable(cell, row) for row in bad):
             if failure.id not in ended and (shard is None or shard.takes(failure.id)):
                 file.append(failure)
+    planned = planned_dialogues(cell, tasks) if there is None else ()
     plans: Iterator[PlannedDialogue]
-    plans = (plan for plan in planned_dialogues(cell, tasks) if shard is None or shard.takes(plan.id))
+    plans = (plan for plan in planned if shard is None or shard.takes(plan.id))
     if most is not None:
         plans = islice((plan for plan in plans if plan.id not in ended), most)
 
@@ -116,7 +120,7 @@ async def build(
     )
     if watch:
         watch.require()
-    return counts
+    return counts._replace(skipped=counts.skipped + (there or 0))
 
 
 async def play_planned(plan: PlannedDialogue, cast: Cast) -> Dialogue | Failure:

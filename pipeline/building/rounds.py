@@ -22,6 +22,7 @@ from pipeline.core.schema import Task
 from pipeline.dialogue.casting import Casting
 from pipeline.dialogue.episode import Cast
 from pipeline.engines.model import EngineError
+from pipeline.experiment.assignment import plays_all
 from pipeline.experiment.cell import Cell, cells
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import FROM_TASKS
@@ -164,7 +165,7 @@ async def _build_cell(
             imported = load_dialogues(experiment.tasks, cell.condition_name, condition, cell.seed)
             counts = await adopt(cell.in_round(0), *imported, casting.reads)
         else:
-            left = _missing(cell, tasks, shard)
+            left, there = _left(cell, tasks, shard)
             if left and condition.memory != "none":
                 for source in remembered(cell):
                     await _remember(source, casting)
@@ -174,7 +175,7 @@ async def _build_cell(
             if watch:
                 await _play_first(cell, tasks, bad, cast, shard, watch)
             with stage(cell.label("build"), _missing(cell, tasks, shard) if watch else left) as progress:
-                counts = await build(cell, tasks, bad, cast, progress, shard, watch)
+                counts = await build(cell, tasks, bad, cast, progress, shard, watch, there=None if left else there)
     finally:
         cached = casting.meter.store(folder, "build", cell)
     say(f"{cell.label('build')}: {counts}{cached}")
@@ -238,9 +239,21 @@ def missing(experiment: Experiment, group: list[str], round: int) -> int:
 
 
 def _missing(cell: Cell, tasks: Collection[Task], shard: Shard | None) -> int:
-    ended = finished(cell.experiment.run, cell.condition_name, shard)
-    mine = (plan.id for plan in planned_dialogues(cell, tasks) if not shard or shard.takes(plan.id))
-    return sum(id not in ended for id in mine)
+    return _left(cell, tasks, shard)[0]
+
+
+def _left(cell: Cell, tasks: Collection[Task], shard: Shard | None) -> tuple[int, int]:
+    """How many dialogues of a cell are still to be made, and how many are there."""
+    experiment, name = cell.experiment, cell.condition_name
+    ended = finished(experiment.run, name, shard)
+    if not ended and not shard and plays_all(experiment, name, tasks):  # a first build: no task need be made for it
+        return len(tasks) * experiment.per_task(name), 0
+    left, there = 0, 0
+    for plan in planned_dialogues(cell, tasks):
+        if not shard or shard.takes(plan.id):
+            is_there = plan.id in ended
+            left, there = left + (not is_there), there + is_there
+    return left, there
 
 
 def shard_of(experiment: Experiment, text: str) -> Shard:

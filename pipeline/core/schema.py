@@ -261,7 +261,17 @@ class Belief(Record):
 
 def digest(*parts: Any, length: int = 16) -> str:
     """A short hexadecimal hash of JSON-able parts, equal on every machine."""
-    return hashlib.sha256(_JSON.encode(parts).encode()).hexdigest()[:length]
+    return digest_of(json_of(parts), length)
+
+
+def json_of(part: Any) -> str:
+    """The text of a JSON-able part that `digest` hashes."""
+    return _JSON.encode(part)
+
+
+def digest_of(text: str, length: int = 16) -> str:
+    """The digest of parts whose text is known: `[part, part]`."""
+    return hashlib.sha256(text.encode()).hexdigest()[:length]
 
 
 _JSON = json.JSONEncoder(check_circular=False, sort_keys=True, ensure_ascii=False, default=str)

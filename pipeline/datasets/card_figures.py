@@ -24,33 +24,40 @@ def counts(condition: Condition, learned: Collection[Surveyed], rows: int) -> li
         return [(f"rows (one for each {what})", rows)]
     if condition.method == "expert":
         return [("rows (one for each task and seed)", rows)]
-    tokens = {
-        "student": sum(record.student_tokens for record in learned),
-        "partner": sum(record.partner_tokens for record in learned),
-    }
+    turns, tokens = 0, Counter[str]()
+    specifications, rounds, stops = Counter[str](), Counter[str](), Counter[str]()
+    for record in learned:  # once, as they are read from disk
+        turns += record.turns
+        tokens.update(student=record.student_tokens, partner=record.partner_tokens)
+        specifications[record.specification] += 1
+        rounds[f"seed {record.seed} round {record.round}"] += 1
+        stops[record.stop] += 1
     return [
         ("selected dialogues" if rule.selects else "dialogues in the pool", len(learned)),
         ("rows" if rule.format == "preference" else "rows (the others would teach nothing)", rows),
         ("distinct tasks", len(IdSet(record.task_id for record in learned))),
-        ("by specification", _listed(record.specification for record in learned)),
-        ("by seed and round", _listed(f"seed {record.seed} round {record.round}" for record in learned)),
-        ("how they ended", _listed(record.stop for record in learned)),
-        ("turns", sum(record.turns for record in learned)),
+        ("by specification", _listed(specifications)),
+        ("by seed and round", _listed(rounds)),
+        ("how they ended", _listed(stops)),
+        ("turns", turns),
         *((f"{who} tokens", tokens[who] or "none sampled") for who in ("student", "partner")),
     ]
 
 
-def _listed(values: Iterable[str]) -> str:
-    return ", ".join(f"{value}: {count}" for value, count in sorted(Counter(values).items())) or "none"
+def _listed(counts: Counter[str]) -> str:
+    return ", ".join(f"{value}: {count}" for value, count in sorted(counts.items())) or "none"
 
 
 def rates(condition: Condition, learned: Collection[Surveyed]) -> list[tuple[str, str]]:
     """Shares with their denominators; an empty denominator is not a number."""
-    right = sum(record.is_correct for record in learned)
-    lucky = sum(record.is_correct and not record.is_grounded for record in learned)
+    right = lucky = leaks = 0
+    for record in learned:
+        right += record.is_correct
+        lucky += record.is_correct and not record.is_grounded
+        leaks += record.leaks
     leak = "not applicable, the partner holds nothing private"
     if privileged(condition):
-        leak = _share(sum(record.leaks for record in learned), len(learned))
+        leak = _share(leaks, len(learned))
     return [
         ("right: the final answer is the gold answer", _share(right, len(learned))),
         ("lucky: right, though a needed fact was never given", _share(lucky, right)),

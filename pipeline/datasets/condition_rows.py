@@ -93,6 +93,13 @@ def condition_rows(survey: Survey, format: Format) -> ConditionRows:
 def records_of(survey: Survey, format: Format) -> Spool[Surveyed]:
     """The dialogues that a condition's rows in a format are made of, in the order of its rows. A partner learns from
     those that were played whole alone."""
+    of = "sft" if format in SELECTED else format  # the same dialogues
+    if of not in survey.chosen:  # the rows and the card ask for them
+        survey.chosen[of] = _chosen(survey, of)
+    return survey.chosen[of]
+
+
+def _chosen(survey: Survey, format: Format) -> Spool[Surveyed]:
     if format == "preference" and survey.condition.method in OF_PARTNER:
         return Spool(record for record in survey.dialogues if record.place.sibling < 0)
     if format == "unpaired_preference" and survey.condition.method == "post_completion":

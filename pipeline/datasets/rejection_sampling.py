@@ -33,7 +33,8 @@ def kept(dialogue: Dialogue, condition: Condition) -> bool:
     """The same of a dialogue that was not surveyed."""
     if (condition.selection, condition.keep, condition.violations) == ("none", "all", "keep"):
         return True  # whatever it holds, so it need not be read
-    return keeps(survey_of(dialogue, violations(dialogue), Place(0)), condition)
+    violated = violations(dialogue) if condition.violations == "drop" else ()  # else nothing rests on them
+    return keeps(survey_of(dialogue, violated, Place(0)), condition)
 
 
 def is_sound(record: Surveyed, condition: Condition) -> bool:

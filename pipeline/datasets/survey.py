@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from pipeline.core.schema import digest
@@ -61,6 +61,7 @@ class Survey:
     condition_name: str
     dialogues: Spool[Surveyed]
     read: Callable[[Place], Dialogue]
+    chosen: dict[str, Spool[Surveyed]] = field(default_factory=dict)  # by format, of those that were asked for
 
     @property
     def condition(self) -> Condition:

@@ -23,6 +23,16 @@ def tasks_of(experiment: Experiment, condition_name: str, tasks: Collection[Task
         seen[cell] += 1
 
 
+def plays_all(experiment: Experiment, condition_name: str, tasks: Collection[Task]) -> bool:
+    """Whether `tasks_of` are all of `tasks`: the source has what was asked for, and the condition plays it."""
+    asked = {
+        (source.name, specification): range(count)
+        for source, settings in zip(experiment.sources, experiment.tasks.parts, strict=True)
+        for specification, count in settings.train.items()
+    }
+    return experiment.stretches(condition_name) == asked and len(tasks) == sum(map(len, asked.values()))
+
+
 def in_whole(experiment: Experiment, tasks: Collection[Task]) -> tuple[list[Task], list[Task]]:
     """Those of the exam split's `tasks` that are sat in whole, and those that only first turns are asked on."""
     most, seen = experiment.exams.whole, Counter[Specification]()

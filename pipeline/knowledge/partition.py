@@ -51,10 +51,11 @@ ITEMS = [kind for kind in vars().values() if isinstance(kind, Item)]  # in this 
 Items = frozenset[Item]
 
 
-def in_order(items: Items) -> list[Item]:
+@lru_cache  # of the few rows that there are, and asked for several times a dialogue
+def in_order(items: Items) -> tuple[Item, ...]:
     """As ITEMS has them; those of a file outside the repository behind them, by what they say."""
     others = sorted(items.difference(ITEMS), key=lambda item: item.says)
-    return [item for item in ITEMS if item in items] + others
+    return (*(item for item in ITEMS if item in items), *others)
 
 
 class Partition(NamedTuple):

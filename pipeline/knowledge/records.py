@@ -8,13 +8,29 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import PlainSerializer
+from pydantic import PlainSerializer, ValidatorFunctionWrapHandler, WrapValidator
 
 from pipeline.core.schema import Belief, Party, Record, Task, Turn
 from pipeline.knowledge.condition import Condition
 
+_MOST = 64  # conditions that are kept
+_CONDITIONS: dict[str, Condition] = {}
+
+
+def _read_once(stored: Any, read: ValidatorFunctionWrapHandler) -> Condition:
+    """A run has few conditions, and every line names its own in whole: to check it took a third of a line's time."""
+    if not isinstance(stored, dict):
+        return read(stored)
+    text = repr(stored)
+    if text not in _CONDITIONS:
+        if len(_CONDITIONS) == _MOST:
+            _CONDITIONS.clear()
+        _CONDITIONS[text] = read(stored)
+    return _CONDITIONS[text]
+
+
 # Stored without how the student learns from it, so that conditions that share dialogues store the same.
-Stored = Annotated[Condition, PlainSerializer(Condition.shaping)]
+Stored = Annotated[Condition, PlainSerializer(Condition.shaping), WrapValidator(_read_once)]
 Stop = Literal["student_done", "partner_done", "turn_cap", "imported"]
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Literal, get_args
 
 from pipeline.core.schema import Fact
@@ -29,11 +30,18 @@ _ASKS = re.compile(
 # Cut off: what it would have asked is unsaid.
 _CUT = re.compile(r"\b(?:to|the|a|an|of|and|or|so|if|because)$", re.I)
 _DIGITS = re.compile(r"\d+")
+_DONE = re.compile(r"\bi am done\b", re.I)
+LATELY = 2048  # texts of which it is kept what was read of them: turns are alike, and a task's facts come back
 
 
 def questions(text: str) -> list[str]:
     """The sentences that ask, without those that commit to an answer. Some people write no question marks."""
-    return [part for part in sentences(prose(text)) if _asks(part) and attempt(part) is None]
+    return list(_questions(text))
+
+
+@lru_cache(LATELY)
+def _questions(text: str) -> tuple[str, ...]:
+    return tuple(part for part in sentences(prose(text)) if _asks(part) and attempt(part) is None)
 
 
 def _asks(sentence: str) -> bool:
@@ -90,14 +98,25 @@ def given(text: str, facts: Iterable[Fact]) -> list[str]:
 
     Facts that know their topics are conventions, which differ in one word: nine tenths then, both ways.
     """
-    stated = [part for part in sentences(text) if not part.endswith("?")]
-    said = [(set(_DIGITS.findall(part)), content_words(part)) for part in stated]
+    said = _said(text)
     return [fact.id for fact in facts if any(_is_in(fact, numbers, words) for numbers, words in said)]
 
 
-def _is_in(fact: Fact, numbers: set[str], spoken: frozenset[str]) -> bool:
+@lru_cache(LATELY)
+def _said(text: str) -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
+    """The numbers and the content words of each sentence that does not ask."""
+    return tuple((digits(part), content_words(part)) for part in sentences(text) if not part.endswith("?"))
+
+
+@lru_cache(LATELY)
+def digits(text: str) -> frozenset[str]:
+    """The numbers of a text that stand in digits."""
+    return frozenset(_DIGITS.findall(text))
+
+
+def _is_in(fact: Fact, numbers: frozenset[str], spoken: frozenset[str]) -> bool:
     """Whether a sentence of these numbers and content words states a fact."""
-    if not numbers.issuperset(_DIGITS.findall(fact.text)):
+    if not digits(fact.text) <= numbers:
         return False
     words = content_words(fact.text)
     same, least = len(words & spoken), 0.9 if fact.topics else 0.7
@@ -106,7 +125,7 @@ def _is_in(fact: Fact, numbers: set[str], spoken: frozenset[str]) -> bool:
 
 def done(text: str) -> bool:
     """The party says that it is done."""
-    return bool(re.search(r"\bi am done\b", text, re.I))
+    return bool(_DONE.search(text))
 
 
 Act = Literal[
@@ -147,6 +166,7 @@ _WORDINGS: dict[Act, str] = {
 _PATTERNS = {name: re.compile(wording, re.I) for name, wording in _WORDINGS.items()}
 
 
+@lru_cache(LATELY)
 def shows(text: str, act: Act) -> bool:
     """Whether the wording of a turn alone shows an act, one of those that it can."""
     return _PATTERNS[act].search(text.strip()) is not None

@@ -52,15 +52,20 @@ def attempt(text: str, question: str = "", entry: str = "") -> str | None:
     """
     if entry:
         return program(text, entry)
+    by_wording = _by_wording(text)
+    return _closing(text, question) if by_wording is None and question else by_wording
+
+
+@lru_cache(2048)  # the same words come on many questions
+def _by_wording(text: str) -> str | None:
+    """The answer that a text says to be one."""
     bare = _BARE.search(text)
     if bare and _is_number(bare):
         return as_written(bare.group(1))
     answers = [answer for part in sentences(text) for answer in _named(part)]
     if answers:
         return as_written(answers[-1])
-    if re.search(r"\bthat is impossible\b(?! to)", text, re.I):
-        return "impossible"
-    return _closing(text, question) if question else None
+    return "impossible" if re.search(r"\bthat is impossible\b(?! to)", text, re.I) else None
 
 
 def _named(sentence: str) -> list[str]:

@@ -16,7 +16,12 @@ _WORDS = re.compile(r"[a-z]+")
 
 def sentences(text: str) -> list[str]:
     """Split after each . ! or ? that a space follows."""
-    return [part for part in _BETWEEN.split(text.strip()) if part]
+    return list(_sentences(text))
+
+
+@lru_cache(2048)  # each rule of a reader asks it of the same turn
+def _sentences(text: str) -> tuple[str, ...]:
+    return tuple(part for part in _BETWEEN.split(text.strip()) if part)
 
 
 @lru_cache(2048)  # the facts of a task are held against every sentence of its turns

@@ -70,5 +70,7 @@ def gives_away(text: str, gold: str, question: str = "") -> bool:
     if states(text, gold, question):
         return True
     told = [number for number in numbers_told(text) if number.result and equal(number.written, gold)]
+    if not told:
+        return False
     news = not mentions(question, gold) or any(equal(str(value), gold) for value in sums(text))
     return any(number.called or news for number in told)

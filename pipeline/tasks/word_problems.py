@@ -246,8 +246,21 @@ def embedded_tasks(
     wordings: tuple[int, ...] = (0, 1, 2),
 ) -> Iterator[Task]:
     """Endless problems of one split, the same for the same arguments. Twins share the number in their id."""
-    for number in itertools.count(seed * 10_000_000):
-        # Most numbers are of another split, which a problem says before it is put into words.
+    for number, _ in numbers_of(split, specification, first_number(seed), strata):
+        yield make_task(number, specification, strata, wordings)
+
+
+def numbers_of(
+    split: str, specification: Specification, start: int, strata: tuple[str, ...] = ("easy", "hard")
+) -> Iterator[tuple[int, str]]:
+    """The numbers of the problems of one split, from `start` on, and the kind of each. Most numbers are of another
+    split, which a problem says before it is put into words."""
+    for number in itertools.count(start):
         problem = _problem(_draws(number), specification, strata)
         if split_of(problem.numbers, problem.cast["O"]) == split:
-            yield make_task(number, specification, strata, wordings)
+            yield number, problem.kind
+
+
+def first_number(seed: int) -> int:
+    """Of the problems of a seed."""
+    return seed * 10_000_000

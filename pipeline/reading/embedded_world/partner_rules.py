@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 from pipeline.core.readings import Feedback
 from pipeline.core.schema import Fact
-from pipeline.reading.acts import given, shows
+from pipeline.reading.acts import LATELY, digits, given, shows
 from pipeline.reading.attempt import attempt
 from pipeline.reading.sentences import content_words, sentences
 from pipeline.reading.stated_answer import gives_away
@@ -53,15 +54,16 @@ def told_wrong(text: str, facts: Iterable[Fact]) -> frozenset[str]:
     """
     facts, wrong = tuple(facts), set[str]()
     for part in sentences(_without(text, [fact.text for fact in facts])):
-        numbers, words = set(re.findall(r"\d+", part)), content_words(part)
+        numbers, words = digits(part), content_words(part)
         if not numbers or part.endswith("?") or _CONCLUDED.search(part) or attempt(part) is not None:
             continue
-        alike = [fact for fact in facts if _alike(words, fact) and re.search(r"\d", fact.text)]
-        if alike and not any(set(re.findall(r"\d+", fact.text)) <= numbers for fact in alike):
+        alike = [fact for fact in facts if _alike(words, fact) and digits(fact.text)]
+        if alike and not any(digits(fact.text) <= numbers for fact in alike):
             wrong.add(alike[0].id)
     return frozenset(wrong)
 
 
+@lru_cache(LATELY)
 def feedback(text: str) -> Feedback:
     """ "That is right", "that is wrong", "too high", "I agree" and the like, in short sentences; none where a turn says
     both. Praise in other words is missed."""
@@ -80,6 +82,7 @@ def gives_answer(text: str, answer: str, question: str, facts: Iterable[Fact]) -
     return gives_away(told, answer, " ".join([*(fact.text for fact in withheld), question]))
 
 
+@lru_cache(LATELY)
 def off_role(text: str) -> bool:
     """It writes the student's lines, says that it is a language model or has instructions, or says no word."""
     return not re.search(r"\w", text) or bool(_OTHERS_LINE.search(text) or _MODEL.search(text))

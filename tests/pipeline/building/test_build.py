@@ -16,9 +16,12 @@ from hypothesis import strategies as st
 
 from pipeline.building.build import Counts, build, planned_dialogues
 from pipeline.building.concurrency import Stopped
+from pipeline.building.dialogue_keys import DialogueKeys
+from pipeline.core.schema import digest
 from pipeline.dialogue.episode import Cast
 from pipeline.engines.model import Completion, ContextOverflow, EngineError
 from pipeline.engines.scripted import ScriptedModel
+from pipeline.experiment.assignment import plays_all, tasks_of
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment, dump
 from pipeline.knowledge.records import Dialogue, Failure
@@ -79,6 +82,22 @@ def test_ids_depend_on_task_condition_seed_and_config_alone(tmp_path):
     assert ids["same"] == ids["again"]
     different = [set(ids[name]) for name in ("same", "seed", "condition", "config")]
     assert len(set.union(*different)) == sum(map(len, different))
+
+
+def test_ids_and_streams_are_digests_of_their_parts(tmp_path):
+    exp = experiment(tmp_path)
+    keys, condition, config = DialogueKeys(Cell(exp, "facts", 1, 2)), exp.conditions["facts"], exp.fingerprint()
+    parts = ("facts", condition.shaping(), 1, 2, 3, config, *exp.particulars("facts"))
+    assert keys.id('a "task", ü', 3) == digest('a "task", ü', *parts)
+    assert keys.stream('a "task", ü', 3) == digest('a "task", ü', 1, 2, 3, config)
+
+
+def test_it_is_known_without_making_tasks_that_a_condition_plays_all_of_them(tmp_path):
+    exp = experiment(tmp_path)
+    tasks, _ = load_tasks(exp.tasks, "train")
+    for name in exp.conditions:
+        assert plays_all(exp, name, tasks) == (list(tasks_of(exp, name, tasks)) == list(tasks)) == (name == "facts")
+    assert not plays_all(exp, "facts", list(tasks)[1:])
 
 
 def test_conditions_share_their_first_student_turns_and_seeds_do_not(tmp_path):

@@ -1,11 +1,14 @@
 """Kinds of problems that are held out of training."""
 
+from itertools import islice
+
 import pytest
 
 from pipeline.core.errors import ConfigError
 from pipeline.experiment.assignment import exam_tasks
+from pipeline.tasks.embedded import make
 from pipeline.tasks.loading import load_tasks
-from pipeline.tasks.word_problems import HARD, KINDS
+from pipeline.tasks.word_problems import HARD, KINDS, embedded_tasks
 from tests.builders import small_experiment
 
 PRODUCTS = {"train": {"full": 20, "underspecified": 20}, "exam": {"full": 6, "underspecified": 9}, "held_out": HARD}
@@ -19,6 +22,20 @@ def test_held_out_kinds_are_only_among_the_tasks_of_which_first_turns_are_asked(
     assert {task.kind for task in aside} <= set(HARD)
     assert {task.split for task in (*own, *aside)} == {"exam"}
     assert [task.specification for task in aside] == ["full"] * 5 + ["underspecified"] * 5
+
+
+@pytest.mark.parametrize("held_out", [(), HARD])
+def test_embedded_tasks_are_the_same_whenever_they_are_gone_through_whole_or_in_part(held_out):
+    counts = {"underspecified": 7, "full": 12, "false_premise": 5}
+    tasks = PRODUCTS | {"train": counts, "held_out": held_out}
+    made = make(small_experiment(tasks=tasks, exams={"held_out": len(held_out)}).tasks, "train")
+    expected = [
+        task
+        for name, count in counts.items()
+        for task in islice((task for task in embedded_tasks("train", name) if task.kind not in held_out), count)
+    ]
+    assert list(islice(made, 9)) == expected[:9]
+    assert list(made) == list(made) == expected
 
 
 def test_the_stress_tasks_beside_them_are_of_kinds_that_are_trained():
