@@ -24,6 +24,7 @@ from rich.table import Table
 from benchmarks.results import record
 from benchmarks.server import serving
 from pipeline.building.build import build
+from pipeline.building.event_loop import run
 from pipeline.dialogue.episode import Cast
 from pipeline.engines.openai import OpenAIModel
 from pipeline.engines.settings import Engine
@@ -85,7 +86,7 @@ def measure(url: str, concurrency: int) -> dict[str, float]:
         model = OpenAIModel(Engine(kind="openai", url=url), "any")
         gc.collect()
         began, cpu = time.perf_counter(), time.process_time()
-        counts = asyncio.run(build(Cell(setting, "facts", 1), tasks, [], Cast(model), lambda: None))
+        counts = run(build(Cell(setting, "facts", 1), tasks, [], Cast(model), lambda: None))
         wall, cpu = time.perf_counter() - began, time.process_time() - cpu
     if counts.made != len(tasks):
         raise SystemExit(f"{counts.failed} of {len(tasks)} dialogues failed at concurrency {concurrency}")
