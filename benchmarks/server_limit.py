@@ -3,8 +3,9 @@
 N dialogues of T student turns, C at a time, against a server that takes 1 s an answer, cannot end before
 N * T / C seconds. The server is a process of its own. Printed: the share of that limit that was reached, and
 the CPU time of this process per turn, each the median of ROUNDS builds, and the least share. What is measured is
-the whole of `build`: views, rules, storage. Before each build a bare loop over aiohttp asks the same server as many
-times, with chats as long, and does nothing else: what HTTP costs on this machine in this hour.
+the whole of `build`: views, rules, storage, in the event loop that builds run in (uvloop's). Before each build a bare
+loop over aiohttp, in asyncio's own event loop, asks the same server as many times, with chats as long, and does nothing
+else: what HTTP usually costs on this machine in this hour.
 
     python -m benchmarks.server_limit
 """
