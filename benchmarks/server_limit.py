@@ -3,8 +3,9 @@
 N dialogues of T student turns, C at a time, against a server that takes 1 s an answer, cannot end before
 N * T / C seconds. The server is a process of its own. Printed: the share of that limit that was reached, and
 the CPU time of this process per turn, each the median of ROUNDS builds, and the least share. What is measured is
-the whole of `build`: views, rules, storage. Before each build a bare loop over aiohttp asks the same server as many
-times, with chats as long, and does nothing else: what HTTP costs on this machine in this hour.
+the whole of `build`: views, rules, storage, in the event loop that builds run in (uvloop's). Before each build a bare
+loop over aiohttp, in asyncio's own event loop, asks the same server as many times, with chats as long, and does nothing
+else: what HTTP usually costs on this machine in this hour.
 
     python -m benchmarks.server_limit
 """
@@ -24,6 +25,7 @@ from rich.table import Table
 from benchmarks.results import record
 from benchmarks.server import serving
 from pipeline.building.build import build
+from pipeline.building.event_loop import run
 from pipeline.dialogue.episode import Cast
 from pipeline.engines.openai import OpenAIModel
 from pipeline.engines.settings import Engine
@@ -85,7 +87,7 @@ def measure(url: str, concurrency: int) -> dict[str, float]:
         model = OpenAIModel(Engine(kind="openai", url=url), "any")
         gc.collect()
         began, cpu = time.perf_counter(), time.process_time()
-        counts = asyncio.run(build(Cell(setting, "facts", 1), tasks, [], Cast(model), lambda: None))
+        counts = run(build(Cell(setting, "facts", 1), tasks, [], Cast(model), lambda: None))
         wall, cpu = time.perf_counter() - began, time.process_time() - cpu
     if counts.made != len(tasks):
         raise SystemExit(f"{counts.failed} of {len(tasks)} dialogues failed at concurrency {concurrency}")

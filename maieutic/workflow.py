@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from maieutic.finished_stages import (
     warmed_up,
 )
 from maieutic.show_views import first_look
+from pipeline.building.event_loop import run
 from pipeline.building.failures import whole_before_others
 from pipeline.building.rounds import (
     branch_round,
@@ -106,8 +106,8 @@ def make_rounds(experiment: Experiment, training: bool) -> None:
                 cluster.build_round(experiment, group, round)
             else:
                 begins = training and not any(experiment.run.glob("dialogues/*.jsonl"))
-                asyncio.run(build_round(experiment, group, round, look=first_look if begins else None))
-            asyncio.run(branch_round(experiment, group, round))
+                run(build_round(experiment, group, round, look=first_look if begins else None))
+            run(branch_round(experiment, group, round))
             select(experiment, group)
             if training:
                 from training.train_round import train_round  # heavy: TRL

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +10,7 @@ from common import TURNS, Messages, Play, compare
 
 from benchmarks import server_limit
 from pipeline.building.build import build
+from pipeline.building.event_loop import run
 from pipeline.dialogue.episode import Cast
 from pipeline.engines.openai import OpenAIModel
 from pipeline.engines.settings import Engine
@@ -27,7 +27,7 @@ def ready(url: str, concurrency: int, openings: list[str], lines: list[str]) -> 
     tasks, _ = load_tasks(experiment.tasks, "train")
 
     def play() -> Iterator[Messages]:
-        asyncio.run(
+        run(
             build(
                 Cell(experiment, "facts", 1),
                 tasks,

@@ -10,7 +10,6 @@ into the run when all have ended.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import signal
@@ -23,6 +22,7 @@ import yaml
 
 from pipeline.building import rounds
 from pipeline.building.concurrency import Stopped
+from pipeline.building.event_loop import run
 from pipeline.building.failures import say_failures
 from pipeline.building.make_missing import Counts
 from pipeline.core.errors import ConfigError, MaieuticError
@@ -68,7 +68,7 @@ def _work(config: str, folder: str, group: list[str], round: int, shard: Shard) 
     os.chdir(folder)
     experiment = Experiment.model_validate(yaml.safe_load(config))
     with held(shard.folder(experiment.run)):
-        return asyncio.run(rounds.build_round(experiment, group, round, shard))
+        return run(rounds.build_round(experiment, group, round, shard))
 
 
 def _gather(

@@ -5,12 +5,12 @@ maieutic build configs/quickstart.yaml
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.building.build import build, finished, planned_dialogues
+from pipeline.building.event_loop import run
 from pipeline.building.failures import check_engine, failures_of, say_failures
 from pipeline.building.human_dialogues import adopt
 from pipeline.building.make_missing import Counts
@@ -268,6 +268,6 @@ def build_shard(experiment: Experiment, shard: Shard) -> Path:
     folder = shard.folder(experiment.run)
     with writing(folder):
         for group, round in due_rounds(experiment):
-            asyncio.run(build_round(experiment, group, round, shard))
+            run(build_round(experiment, group, round, shard))
     say("When all shards have ended, the same command without --shard takes them in.")
     return folder

@@ -35,12 +35,14 @@ import aiohttp
 
 from pipeline.core.errors import ConfigError, MaieuticError
 from pipeline.core.schema import Message
+from pipeline.engines.direct_post import REDIRECTS, DirectPost, Reply, direct_post
 from pipeline.engines.model import Completion, ContextOverflow, EngineError, Sampling, check_adapter
 from pipeline.engines.pace import pace_of
 from pipeline.engines.reasoning import Said, parted
 from pipeline.engines.settings import Engine
 from pipeline.engines.weights import weights_id
 
+CHAT = "chat/completions"
 LONG = 2**20  # tokens: the server knows its own context
 SHORTEST_KEY = 8  # what is shorter is no secret but a word, such as EMPTY
 NO_ADDRESS = "{key}.url: {url!r} is no address. Expected one such as http://127.0.0.1:8000/v1."
@@ -85,6 +87,7 @@ class OpenAIModel:
         self.answered = False  # a server that has answered once has the model, and takes the key
         self.takes_schemas = True
         self.loop: asyncio.AbstractEventLoop | None = None
+        self.direct: DirectPost | None = None
 
     async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
         """Answer one chat. Raises ContextOverflow or EngineError for this request only, ConfigError where no
@@ -96,7 +99,7 @@ class OpenAIModel:
             await self.loading
         body = self._body(messages, sampling)
         try:
-            completion = self._read(await self._ask("chat/completions", body, self._rank(messages)))
+            completion = self._read(await self._ask(CHAT, body, self._rank(messages)))
             self.answered = True
             return completion
         except NoSchema:
@@ -154,9 +157,7 @@ class OpenAIModel:
         session = await self._session()
         await self.pace.wait()
         try:
-            async with session.post(f"{self.url}/{route}", json=body, headers=headers) as response:
-                status, after = response.status, response.headers.get("Retry-After", "")
-                text = await response.text("utf-8", errors="replace")
+            reply = await self._reply(session, route, body, headers or {})
         except (TimeoutError, aiohttp.ClientConnectionError, aiohttp.ClientPayloadError) as error:
             hint = " (raise ulimit -n, or lower dialogue.concurrency)" if "Too many open files" in str(error) else ""
             raise Passing(self._clean(f"{type(error).__name__} {error}{hint}".strip())) from None
@@ -166,12 +167,12 @@ class OpenAIModel:
             raise ConfigError(NO_ADDRESS.format(key=self.engine.config_key, url=self.url)) from None
         except aiohttp.ClientError as error:  # not HTTP, or redirects without end
             raise EngineError(f"{self.url}: {type(error).__name__} {self._clean(str(error))[:300]}") from None
-        text = self._clean(text)
+        status, text = reply.status, self._clean(reply.text)
         if status == 200:
             return text
         refusal = f"status {status}: {text[:300]}"
         if status == 429 or status >= 500:
-            raise Passing(refusal, _seconds(after))
+            raise Passing(refusal, _seconds(reply.headers.get("Retry-After", "")))
         if status == 400 and TOO_LONG.search(text):
             raise ContextOverflow(refusal)
         if status in (400, 422) and "response_format" in body and re.search(r"response_format|schema", text):
@@ -187,6 +188,18 @@ class OpenAIModel:
         takes_none = next((word for word in REFUSED if status in (400, 422) and word in body and word in text), None)
         told = REFUSED[takes_none].format(key=self.engine.config_key) if takes_none else ""
         raise EngineError(f"{self.url}: {refusal}" + (f" If it takes no {takes_none}, set {told}" if told else ""))
+
+    async def _reply(
+        self, session: aiohttp.ClientSession, route: str, body: dict[str, Any], headers: dict[str, str]
+    ) -> Reply:
+        if self.direct is not None and route == CHAT:
+            reply = await self.direct.ask(body, headers)
+            if reply.needs_a_session:
+                self.direct = None
+            if reply.status not in REDIRECTS:
+                return reply
+        async with session.post(f"{self.url}/{route}", json=body, headers=headers) as response:
+            return Reply(response.status, response.headers, await response.text("utf-8", errors="replace"))
 
     async def _load(self, adapter: str) -> None:
         """Have vLLM load the adapter, once, and check that it answers as PEFT does with it."""
@@ -280,6 +293,7 @@ class OpenAIModel:
         if self.loop is not asyncio.get_running_loop():
             self.loop, self.sessions, self.loading = asyncio.get_running_loop(), self._open(), None
             self.session = await anext(self.sessions)
+            self.direct = direct_post(self.session, f"{self.url}/{CHAT}")
         return self.session
 
     async def _open(self) -> AsyncGenerator[aiohttp.ClientSession]:
