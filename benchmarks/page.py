@@ -59,6 +59,10 @@ LIMITS = (
         )
     ),
     Shown("utilisation", "2 cores", "utilisation", "a whole run: of the time of both cores"),
+    *(
+        Shown("cluster", f"{n} workers", "efficiency", f"Ray, workers: {n}, of that many builds without it")
+        for n in (1, 2)
+    ),
 )
 PEERS = (
     *(
@@ -118,6 +122,7 @@ OWN = (
         for base in ("embedded", "smollm2")
         for work in ("prefill", "decode")
     ),
+    Shown("cluster", "2 workers", "start_s", "Ray and two workers: seconds before the first dialogue"),
     Shown("reading", "semantic", "ms_a_turn", "reading a turn, ms"),
     Shown("training", "maieutic train", "tokens_per_s", "training the embedded base, tokens a second"),
     Shown("training on lookups_smollm2", "maieutic train", "tokens_per_s", "training SmolLM2, tokens a second"),
