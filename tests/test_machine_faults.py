@@ -262,7 +262,7 @@ SECRETS = ("OPENAI_API_KEY", "HF_TOKEN", "AWS_SECRET_ACCESS_KEY", "WANDB_API_KEY
 SMALL = (
     "seeds=[1]", "tasks.train={full: 10, underspecified: 40}", "tasks.exam={full: 4, underspecified: 4}",
     "conditions={volunteer: {partition: facts, disclosure: volunteer}, facts: {partition: facts, selection: none}}",
-    "exams.samples=1", "exams.beliefs=1", "compare.families={}", "training.epochs=1",
+    "exams.samples=1", "exams.beliefs=1", "compare.families={}", "training.steps=2",
 )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from pipeline.knowledge.records import Dialogue
 ROOT = Path(__file__).parents[2]
 SMALL = (
     "engine.kind=scripted", "seeds=[1]", "tasks.train={full: 2, underspecified: 2}", "exams.beliefs=2",
-    "tasks.exam={full: 2, underspecified: 2}", "exams.samples=2", "exams.episodes=1", "training.epochs=1",
+    "tasks.exam={full: 2, underspecified: 2}", "exams.samples=2", "exams.episodes=1", "training.steps=2",
     "dialogue.turns=2",
     "conditions={blind: {partition: symmetric, selection: none}, facts: {partition: facts, selection: none}}",
     "compare={primary: {metric: ask_skill, a: facts, b: blind}}", "exams.stress=0",
