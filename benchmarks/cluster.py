@@ -1,9 +1,9 @@
 """What does Ray cost? Dialogues a second with one worker and with two, beside a build without it, and a worker's start.
 
-The scripted model answers at once, so that workers do nothing but their own work, a core each. A build of FEW and one of
-MANY dialogues give the seconds of one more dialogue, and what is spent before the first: Ray itself, and the start of the
-workers. Efficiency is what W workers do in an hour, beside W times what a build without Ray does in it; shards are
-taken into the run in that time as well. Ray must be installed, which the extra `ray` does.
+The scripted model answers at once, so that workers do nothing but their own work, a core each. A build of FEW and one
+of MANY dialogues give the seconds of one more dialogue, and what a build of none would take: Ray, the start of its
+workers and its end. Efficiency is what W workers do in an hour, beside W times what a build without Ray does in it;
+shards are taken into the run in that time as well. Ray must be installed, which the extra `ray` does.
 
     python -m benchmarks.cluster
 """
@@ -21,6 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.results import record
+from pipeline.building.event_loop import run
 from pipeline.building.rounds import build_round
 from pipeline.experiment.experiment import Experiment
 from pipeline.runs.directory import claim
@@ -32,8 +33,6 @@ WORKERS = (0, 1, 2)  # 0: without Ray
 
 def build(workers: int, dialogues: int) -> float:
     """Seconds by the clock, without imports, of one build."""
-    import asyncio
-
     with tempfile.TemporaryDirectory() as folder:
         experiment = Experiment.model_validate({
             "name": "cluster", "out": folder, "seeds": [1], "engine": {"kind": "scripted"},
@@ -42,14 +41,14 @@ def build(workers: int, dialogues: int) -> float:
             "conditions": {"facts": {"partition": "facts"}},
         })  # fmt: skip
         if workers:
-            from pipeline.building import cluster
+            from pipeline.building.cluster import build_round as build_on_ray
         began = time.perf_counter()
         with writing(experiment.run):
             claim(experiment)
             if workers:
-                cluster.build_round(experiment, ["facts"], 0)
+                build_on_ray(experiment, ["facts"], 0)
             else:
-                asyncio.run(build_round(experiment, ["facts"], 0))
+                run(build_round(experiment, ["facts"], 0))
         return time.perf_counter() - began
 
 

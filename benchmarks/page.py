@@ -122,7 +122,7 @@ OWN = (
         for base in ("embedded", "smollm2")
         for work in ("prefill", "decode")
     ),
-    Shown("cluster", "2 workers", "start_s", "Ray and two workers: seconds before the first dialogue"),
+    Shown("cluster", "2 workers", "start_s", "Ray and two workers: seconds to start and to end"),
     Shown("reading", "semantic", "ms_a_turn", "reading a turn, ms"),
     Shown("training", "maieutic train", "tokens_per_s", "training the embedded base, tokens a second"),
     Shown("training on lookups_smollm2", "maieutic train", "tokens_per_s", "training SmolLM2, tokens a second"),

@@ -30,7 +30,7 @@ from pipeline.knowledge.view import view
 from pipeline.tasks.loading import load_tasks
 
 LATENCIES = {64: 0.2, 256: 0.5, 1024: 1.0}  # dialogues at a time: seconds that the server takes
-ROUNDS = {64: 3, 256: 2, 1024: 1}  # the long ones vary less, and take all systems six minutes
+ROUNDS = {64: 3, 256: 2, 1024: 1}  # one of the longest takes all systems six minutes
 ROOT = Path(__file__).parent.parent
 PEERS = str(ROOT / ".venv-peers/bin/python")
 SYSTEMS = {
@@ -61,7 +61,8 @@ def measure(concurrency: int, latency: float) -> dict[str, dict[str, float]]:
     openings = [view(task, setting.conditions["facts"], [], "student")[0]["content"] for task in tasks]
     job = json.dumps({"openings": openings, "lines": WORDINGS["train"]["unknown"]})
     with serving(latency) as url:
-        rounds = [{system: run(system, url, concurrency, job) for system in SYSTEMS} for _ in range(ROUNDS[concurrency])]
+        turns = range(ROUNDS[concurrency])
+        rounds = [{system: run(system, url, concurrency, job) for system in SYSTEMS} for _ in turns]
     limit = len(openings) * TURNS * latency / concurrency
     best = {system: min((each[system] for each in rounds), key=lambda row: row["wall_s"]) for system in SYSTEMS}
     figures = {}

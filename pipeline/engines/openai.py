@@ -192,7 +192,7 @@ class OpenAIModel:
     async def _reply(
         self, session: aiohttp.ClientSession, route: str, body: dict[str, Any], headers: dict[str, str]
     ) -> Reply:
-        if self.direct is not None and route == CHAT:
+        if self.direct is not None and route == CHAT and not len(session.cookie_jar):  # which the session would send
             reply = await self.direct.ask(body, headers)
             if reply.needs_a_session:
                 self.direct = None

@@ -22,11 +22,12 @@ def _read_once(stored: Any, read: ValidatorFunctionWrapHandler) -> Condition:
     if not isinstance(stored, dict):
         return read(stored)
     text = repr(stored)
-    if text not in _CONDITIONS:
-        if len(_CONDITIONS) == _MOST:
+    condition = _CONDITIONS.get(text)
+    if condition is None:
+        if len(_CONDITIONS) >= _MOST:
             _CONDITIONS.clear()
-        _CONDITIONS[text] = read(stored)
-    return _CONDITIONS[text]
+        condition = _CONDITIONS[text] = read(stored)
+    return condition
 
 
 # Stored without how the student learns from it, so that conditions that share dialogues store the same.

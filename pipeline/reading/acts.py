@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import Literal, get_args
 
 from pipeline.core.schema import Fact
 from pipeline.reading.attempt import attempt
+from pipeline.reading.lately import lately
 from pipeline.reading.programs import prose
 from pipeline.reading.sentences import content_words, sentences
 
@@ -31,7 +31,6 @@ _ASKS = re.compile(
 _CUT = re.compile(r"\b(?:to|the|a|an|of|and|or|so|if|because)$", re.I)
 _DIGITS = re.compile(r"\d+")
 _DONE = re.compile(r"\bi am done\b", re.I)
-LATELY = 2048  # texts of which it is kept what was read of them: turns are alike, and a task's facts come back
 
 
 def questions(text: str) -> list[str]:
@@ -39,7 +38,7 @@ def questions(text: str) -> list[str]:
     return list(_questions(text))
 
 
-@lru_cache(LATELY)
+@lately
 def _questions(text: str) -> tuple[str, ...]:
     return tuple(part for part in sentences(prose(text)) if _asks(part) and attempt(part) is None)
 
@@ -102,13 +101,13 @@ def given(text: str, facts: Iterable[Fact]) -> list[str]:
     return [fact.id for fact in facts if any(_is_in(fact, numbers, words) for numbers, words in said)]
 
 
-@lru_cache(LATELY)
+@lately
 def _said(text: str) -> tuple[tuple[frozenset[str], frozenset[str]], ...]:
     """The numbers and the content words of each sentence that does not ask."""
     return tuple((digits(part), content_words(part)) for part in sentences(text) if not part.endswith("?"))
 
 
-@lru_cache(LATELY)
+@lately
 def digits(text: str) -> frozenset[str]:
     """The numbers of a text that stand in digits."""
     return frozenset(_DIGITS.findall(text))
@@ -166,7 +165,7 @@ _WORDINGS: dict[Act, str] = {
 _PATTERNS = {name: re.compile(wording, re.I) for name, wording in _WORDINGS.items()}
 
 
-@lru_cache(LATELY)
+@lately
 def shows(text: str, act: Act) -> bool:
     """Whether the wording of a turn alone shows an act, one of those that it can."""
     return _PATTERNS[act].search(text.strip()) is not None

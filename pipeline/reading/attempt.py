@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
+from pipeline.reading.lately import lately
 from pipeline.reading.numbers.numerals import WORDS, spoken
 from pipeline.reading.programs import program
 from pipeline.reading.sentences import content_words, sentences
@@ -39,7 +39,7 @@ _BARE = re.compile(rf"(?:^|\n|(?<!\d)[.!?]\s)\s*({_SAID})[.!]?\s*$", re.I)
 _CLOSING = re.compile(rf"(?:=|\b(?!(?:by|to|from|for|away|not|x)\b)[a-z]+)\s*({_NUMBER}){_UNIT}[.!]?\s*$", re.I)
 
 
-@lru_cache(2048)  # what a turn asks, tells and judges is each read where it commits to nothing
+@lately  # what a turn asks, tells and judges is each read where it commits to nothing
 def attempt(text: str, question: str = "", entry: str = "") -> str | None:
     """The final answer that a turn commits to, or None. "Is it 12?" is one; the last one in the turn counts.
 
@@ -56,7 +56,7 @@ def attempt(text: str, question: str = "", entry: str = "") -> str | None:
     return _closing(text, question) if by_wording is None and question else by_wording
 
 
-@lru_cache(2048)  # the same words come on many questions
+@lately  # the same words come on many questions
 def _by_wording(text: str) -> str | None:
     """The answer that a text says to be one."""
     bare = _BARE.search(text)

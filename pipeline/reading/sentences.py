@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+
+from pipeline.reading.lately import lately
 
 _STOP = set(
     "a an the of to in on at is are was were be do does did has have had how many much what which who when where "
@@ -19,12 +20,12 @@ def sentences(text: str) -> list[str]:
     return list(_sentences(text))
 
 
-@lru_cache(2048)  # each rule of a reader asks it of the same turn
+@lately  # each rule of a reader asks it of the same turn
 def _sentences(text: str) -> tuple[str, ...]:
     return tuple(part for part in _BETWEEN.split(text.strip()) if part)
 
 
-@lru_cache(2048)  # the facts of a task are held against every sentence of its turns
+@lately  # the facts of a task are held against every sentence of its turns
 def content_words(text: str) -> frozenset[str]:
     """Stems of the words that carry meaning; numbers are left out, since questions lack them."""
     return frozenset(_stem(word) for word in _WORDS.findall(text.lower()) if word not in _STOP)

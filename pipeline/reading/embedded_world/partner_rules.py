@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import lru_cache
 
 from pipeline.core.readings import Feedback
 from pipeline.core.schema import Fact
-from pipeline.reading.acts import LATELY, digits, given, shows
+from pipeline.reading.acts import digits, given, shows
 from pipeline.reading.attempt import attempt
+from pipeline.reading.lately import lately
 from pipeline.reading.sentences import content_words, sentences
 from pipeline.reading.stated_answer import gives_away
 
@@ -63,7 +63,7 @@ def told_wrong(text: str, facts: Iterable[Fact]) -> frozenset[str]:
     return frozenset(wrong)
 
 
-@lru_cache(LATELY)
+@lately
 def feedback(text: str) -> Feedback:
     """ "That is right", "that is wrong", "too high", "I agree" and the like, in short sentences; none where a turn says
     both. Praise in other words is missed."""
@@ -82,7 +82,7 @@ def gives_answer(text: str, answer: str, question: str, facts: Iterable[Fact]) -
     return gives_away(told, answer, " ".join([*(fact.text for fact in withheld), question]))
 
 
-@lru_cache(LATELY)
+@lately
 def off_role(text: str) -> bool:
     """It writes the student's lines, says that it is a language model or has instructions, or says no word."""
     return not re.search(r"\w", text) or bool(_OTHERS_LINE.search(text) or _MODEL.search(text))

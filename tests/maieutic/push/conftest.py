@@ -27,7 +27,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "tasks.train={full: 3, underspecified: 3}", "tasks.exam={full: 2, underspecified: 2}", "dialogue.turns=2",
         "conditions={facts: {partition: facts, selection: none}, blind: {partition: symmetric, method: kto}}",
         "exams.include=[asking]", "exams.beliefs=2", "exams.samples=2", "exams.episodes=1", "exams.stress=0",
-        "student.warmup={full: 4, told: 2}", "training.epochs=1", "training.lora={r: 2}",
+        "student.warmup={full: 4, told: 2}", "training.steps=2", "training.lora={r: 2}",
         "compare={primary: {metric: ask_skill, a: facts, b: blind}}",
     ))  # fmt: skip
     export(experiment_of(run), "facts", "prompt_completion")
