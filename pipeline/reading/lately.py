@@ -1,10 +1,10 @@
-"""What was read of a text lately is kept: turns are alike, a task's facts come back, and rules ask the same of a turn."""
+"""What was read of a text lately is kept: turns are alike, facts come back, and several rules ask the same."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache, wraps
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar, cast
 
 LATELY = 2048  # readings of one kind
 SHORT = 2048  # letters; what is read of long texts would fill the memory, and they seldom come back
@@ -15,7 +15,7 @@ Read = TypeVar("Read")
 
 def lately(read: Callable[Concatenate[str, More], Read]) -> Callable[Concatenate[str, More], Read]:
     """`read` as it is, of a text and of what else can be hashed; of short texts it is remembered."""
-    remembered = lru_cache(LATELY)(read)
+    remembered = cast(Callable[Concatenate[str, More], Read], lru_cache(LATELY)(read))
 
     @wraps(read)
     def recalled(text: str, *more: More.args, **named: More.kwargs) -> Read:
