@@ -17,7 +17,7 @@ from pipeline.core.schema import Fact, Turn
 from pipeline.dialogue.closed_questions import to_closed_question
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.known import Known
-from pipeline.reading.closed import student_request
+from pipeline.reading.embedded_world.closed import student_request
 from pipeline.reading.numbers.equality import equal, number
 from pipeline.reading.programs import fenced
 from pipeline.reading.protocol import TurnToRead

@@ -11,7 +11,7 @@ from pipeline.core.readings import PartnerReading
 from pipeline.core.schema import Task, Turn
 from pipeline.dialogue.rule_partner import WORDINGS, Reply
 from pipeline.knowledge.known import Known
-from pipeline.reading.closed import partner_turn
+from pipeline.reading.embedded_world.closed import partner_turn
 from pipeline.reading.numbers.equality import equal
 from pipeline.reading.protocol import measured
 

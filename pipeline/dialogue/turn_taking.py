@@ -21,7 +21,7 @@ from pipeline.dialogue.script import play_script
 from pipeline.engines.model import Model
 from pipeline.knowledge.known import compared, hearing, printed
 from pipeline.knowledge.records import Stop
-from pipeline.reading.closed import partner_turn
+from pipeline.reading.embedded_world.closed import partner_turn
 from pipeline.reading.instrument import CLOSED
 from pipeline.reading.stored import heard_leaving, heard_right
 from pipeline.sandbox.checks import checked

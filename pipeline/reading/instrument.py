@@ -14,7 +14,7 @@ from pipeline.core.errors import ConfigError
 from pipeline.core.readings import PartnerReading, StudentReading
 from pipeline.core.schema import Task, Turn
 from pipeline.reading.choices.read_choice import partner_on_options, student_on_options
-from pipeline.reading.closed import Closed
+from pipeline.reading.embedded_world.closed import Closed
 from pipeline.reading.protocol import NotRead, Reader, TurnToRead, Unread, measured
 
 AT_ONCE = 64  # turns that are read together, at most

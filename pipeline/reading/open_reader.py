@@ -8,7 +8,7 @@ from pipeline.core.errors import ConfigError
 from pipeline.core.plugins import is_address, load_object
 from pipeline.engines.open_model import open_model
 from pipeline.engines.settings import Engine
-from pipeline.reading.closed import Closed
+from pipeline.reading.embedded_world.closed import Closed
 from pipeline.reading.judge_reader import JudgeReader
 from pipeline.reading.protocol import Reader
 from pipeline.reading.settings import READERS

@@ -3,7 +3,7 @@
 Who understands in a dialogue (a rule partner, which has to notice what it is asked for) and who measures it (the
 labels behind the metrics) are different readers: an instrument that judged its own understanding would find no error.
 
-    closed      the wordings of the embedded world, exact there (pipeline/reading/closed.py)
+    closed      the wordings of the embedded world, exact there (pipeline/reading/embedded_world/closed.py)
 
 The labels follow the guide in docs/reading.md: only what the turn itself says, true or not.
 """

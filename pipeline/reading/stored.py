@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pipeline.core.readings import PartnerReading, StudentReading
 from pipeline.core.schema import Task, Turn
 from pipeline.reading.acts import done
-from pipeline.reading.closed import partner_turn, student_turn
 from pipeline.reading.correctness import judged
+from pipeline.reading.embedded_world.closed import partner_turn, student_turn
 from pipeline.reading.protocol import TurnToRead, measured
 
 

@@ -24,7 +24,7 @@ from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.roles import Student, Warmup
 from pipeline.knowledge.condition import Condition
-from pipeline.reading.closed import student_turn
+from pipeline.reading.embedded_world.closed import student_turn
 from pipeline.reading.protocol import measured
 from pipeline.tasks.loading import base_tasks, load_tasks
 from tests.fakes import FakeModel

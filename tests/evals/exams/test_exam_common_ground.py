@@ -15,7 +15,7 @@ from evals.sitting.reference_rates import seated
 from pipeline.engines.model import Completion
 from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.experiment import Experiment
-from pipeline.reading.closed import student_turn
+from pipeline.reading.embedded_world.closed import student_turn
 from pipeline.reading.protocol import TurnToRead
 from pipeline.tasks.word_problems import KINDS, arithmetic
 from tests.evals.small_exam import ratios

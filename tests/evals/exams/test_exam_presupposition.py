@@ -23,7 +23,7 @@ from pipeline.core.errors import ConfigError
 from pipeline.engines.model import Completion
 from pipeline.engines.scripted import ScriptedModel
 from pipeline.experiment.experiment import Experiment
-from pipeline.reading.closed import student_turn
+from pipeline.reading.embedded_world.closed import student_turn
 from pipeline.tasks.loading import load_tasks
 from pipeline.tasks.parsing import RowError
 from tests.builders import small_experiment

@@ -193,7 +193,8 @@ def test_human_teachers_are_counted_as_a_student_would_be(tmp_path, capsys):
     came = (6, "Teacher: (probing)How many are in the bags?", "Lou: 18 figs, so there are 23 figs.")
     source = {"path": write(tmp_path / "talks.jsonl", told, came)}
     # People's talk is not read with the embedded world's reader, unless somebody names it for that.
-    (tmp_path / "mine.py").write_text("from pipeline.reading.closed import Closed\n\nREADER = Closed()\n")
+    mine = "from pipeline.reading.embedded_world.closed import Closed\n\nREADER = Closed()\n"
+    (tmp_path / "mine.py").write_text(mine)
     named = experiment(tutoring=source)
     reading = named.reading.model_copy(update={"metrics": f"{tmp_path / 'mine.py'}:READER"})
     rows = asyncio.run(tutoring.reference(named.model_copy(update={"reading": reading})))

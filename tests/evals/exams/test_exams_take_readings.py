@@ -21,7 +21,7 @@ from pipeline.core.readings import PartnerReading, StudentReading
 from pipeline.core.schema import Belief, Fact, Message, Task, Turn
 from pipeline.dialogue.episode import Played
 from pipeline.engines.model import Completion, Sampling
-from pipeline.reading.closed import partner_turn, student_turn
+from pipeline.reading.embedded_world.closed import partner_turn, student_turn
 from pipeline.reading.instrument import CLOSED, Instrument
 from pipeline.reading.protocol import TurnToRead, Unread
 from pipeline.tasks.loading import load_tasks

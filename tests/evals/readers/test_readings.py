@@ -13,7 +13,7 @@ from evals.readers.turns.score_readings import score_readings
 from evals.readers.turns.turns_file import LabelledRow, read_turns
 from pipeline.core.errors import ConfigError
 from pipeline.core.readings import PartnerReading, StudentReading
-from pipeline.reading.closed import Closed
+from pipeline.reading.embedded_world.closed import Closed
 from pipeline.reading.protocol import Unread
 
 ASKING = {"asks": ["f1"], "attempt": None, "stance": "none"} | dict.fromkeys(

@@ -107,7 +107,7 @@ def test_the_glossary_has_one_line_for_each_metric(run, page, summary):
 
 
 READER = """
-from pipeline.reading.closed import Closed
+from pipeline.reading.embedded_world.closed import Closed
 READER = Closed()
 """
 

@@ -7,7 +7,7 @@ import pytest
 from pipeline.core.readings import PartnerReading, StudentReading
 from pipeline.core.schema import Choice, Fact, Task, Turn
 from pipeline.reading.choices.read_choice import partner_on_options, student_on_options
-from pipeline.reading.closed import partner_turn, student_turn
+from pipeline.reading.embedded_world.closed import partner_turn, student_turn
 from pipeline.reading.instrument import Instrument
 from pipeline.reading.protocol import measured
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from pipeline.core.schema import Turn
 from pipeline.engines.scripted import LINES
-from pipeline.reading.closed import student_request, student_turn
+from pipeline.reading.embedded_world.closed import student_request, student_turn
 from pipeline.reading.protocol import measured
 from pipeline.tasks.hidden_item.hidden_item_tasks import hidden_item_tasks
 from pipeline.tasks.word_problems import make_task
