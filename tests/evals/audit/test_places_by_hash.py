@@ -58,5 +58,17 @@ def test_a_near_duplicate_is_the_first_alike_with_the_same_numbers_and_other_wor
         )
         for i in range(60)
     ]
-    found = near.near_duplicates(talks, hashes_of(numbers), hashes_of(texts), lambda talk: talk.turns[0].text, "", 0.9)
-    assert found.tolist() == expected and 5 < sum(j >= 0 for j in expected) < 60
+
+    def found() -> tuple[np.ndarray, np.ndarray]:
+        hashes = hashes_of(numbers), hashes_of(texts)
+        return near.near_duplicates(talks, *hashes, lambda talk: talk.turns[0].text, "", 0.9)
+
+    others, looked_at = found()
+    assert others.tolist() == expected and 5 < sum(j >= 0 for j in expected) < 60
+    assert looked_at.all()
+    monkeypatch.setattr(near, "MOST", 20)  # of 60, 15 of each set of numbers
+    others, looked_at = found()
+    whole = {number: {bool(looked_at[i]) for i in range(60) if numbers[i] == number} for number in numbers}
+    assert all(len(looked) == 1 for looked in whole.values())
+    assert np.array_equal(others[looked_at], np.array(expected)[looked_at]) and (others[~looked_at] == -1).all()
+    assert looked_at.sum() == (60 if at_once == 4096 else 30)
