@@ -7,7 +7,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ import pyarrow.parquet as parquet
 
 from evals.audit.refusals import can_be_used, is_free, none_fits
 from evals.audit.run_talks import RunTalks, run_talks
+from evals.report.counts import Pooled, pooled
 from pipeline.core.errors import ConfigError
 from pipeline.core.id_set import IdSet
 from pipeline.core.schema import Task, digest, question_hash
@@ -50,6 +51,16 @@ class Material:
     out: Path
     source: str
     experiment: Experiment | None = None
+    _pools: dict[str, Pooled] = field(default_factory=dict, repr=False, compare=False)
+
+    def pool(self, condition_name: str) -> Pooled:
+        """What is counted over the dialogues of a run's condition. Several checks ask for it, and to read a dialogue's
+        turns takes longest, so that it is gone through once."""
+        assert self.experiment is not None
+        source = self.experiment.conditions[condition_name].learns_from or condition_name
+        if source not in self._pools:
+            self._pools[source] = pooled(self.experiment, source)
+        return self._pools[source]
 
     def used(self) -> Sequence[Talk]:
         """What is trained on: of a run the rows of its datasets, where there are any; of a dataset all."""

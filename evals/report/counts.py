@@ -22,7 +22,7 @@ from evals.stats.cell_sums import pooled_cases
 from evals.stats.wording_shortcut import Wordings, wording
 from pipeline.building.turn_values import has_turn_values
 from pipeline.core.id_set import IdSet, repeated
-from pipeline.core.schema import Json
+from pipeline.core.schema import Json, question_hash
 from pipeline.core.spool import Spool
 from pipeline.datasets.dataset_files import ROW_GROUP, dataset_path
 from pipeline.datasets.rejection_sampling import selected as selected_of
@@ -62,6 +62,7 @@ class Seen(NamedTuple):
     """What is counted of a dialogue."""
 
     record: Surveyed
+    question: str  # a hash of the whole of it
     missing: bool  # the question lacks a needed fact
     asks: bool  # for such a fact, or naming none, in the first turn
     kept: bool = False  # trained on
@@ -140,19 +141,20 @@ class Counted(NamedTuple):
     problems: list[str]
 
 
-def count_all(experiment: Experiment) -> Iterator[tuple[str, Counted]]:
-    """`count` of each condition. Those that learn from one pool come together, and it is read once."""
+def count_all(experiment: Experiment, pool_of: Callable[[str], Pooled] | None = None) -> Iterator[tuple[str, Counted]]:
+    """`count` of each condition. Those that learn from one pool come together, and it is read once; `pool_of` gives
+    that of a condition which somebody has read."""
     learners: dict[str, list[str]] = {}
     for name, condition in experiment.conditions.items():
         learners.setdefault(condition.learns_from or name, []).append(name)
     for names in learners.values():
-        pool = _pooled(experiment, names[0])
+        pool = pool_of(names[0]) if pool_of else pooled(experiment, names[0])
         yield from ((name, _count(experiment, name, pool)) for name in names)
 
 
 def count(experiment: Experiment, condition_name: str) -> Counted:
     """Counts, budgets, leak and luck rates and the predicted ask rate of one condition."""
-    return _count(experiment, condition_name, _pooled(experiment, condition_name))
+    return _count(experiment, condition_name, pooled(experiment, condition_name))
 
 
 def _count(experiment: Experiment, condition_name: str, pool: Pooled) -> Counted:
@@ -219,7 +221,8 @@ def _files(experiment: Experiment, condition_name: str, pool: Pooled) -> Files:
     )
 
 
-def _pooled(experiment: Experiment, condition_name: str) -> Pooled:
+def pooled(experiment: Experiment, condition_name: str) -> Pooled:
+    """What is counted over the pool that a condition learns from."""
     tasks = Wordings()
     turns, tokens, wanted = Counter[str](), Counter[str](), 0
 
@@ -267,7 +270,7 @@ def tokens_of(branch: Branch) -> int:
 def see(dialogue: Dialogue, record: Surveyed) -> Seen:
     """Reduce a dialogue, whose record is known, to what is counted of it."""
     missing = bool(dialogue.task.missing)
-    return Seen(record, missing, missing and _asks(dialogue))
+    return Seen(record, question_hash(dialogue.task.full_question), missing, missing and _asks(dialogue))
 
 
 def _commits(kind: Kind) -> Callable[[Seen], bool]:

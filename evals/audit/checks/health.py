@@ -14,7 +14,7 @@ MOST = 0.01
 
 
 def check(material: Material) -> Check:
-    findings = _of_run(material.experiment) if material.experiment else _of_rows(material)
+    findings = _of_run(material, material.experiment) if material.experiment else _of_rows(material)
     talks = material.talks
     findings.append(
         share(
@@ -68,9 +68,9 @@ def _of_rows(material: Material) -> list[Finding]:
     ]
 
 
-def _of_run(experiment: Experiment) -> list[Finding]:
+def _of_run(material: Material, experiment: Experiment) -> list[Finding]:
     findings = {}
-    for name, (entry, _, problems) in count_all(experiment):
+    for name, (entry, _, problems) in count_all(experiment, material.pool):
         counts = ", ".join(f"{entry['counts'][key]} {key}" for key in ("dialogues", "failures", "selected", "rows"))
         kinds = ", ".join(f"{kind}: {n}" for kind, n in sorted(entry["failure_kinds"].items()))
         examples = tuple(Example(name, line) for line in problems[:5])

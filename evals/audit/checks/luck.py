@@ -8,17 +8,16 @@ nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import chain
+from itertools import chain, count
 
 from evals.audit.audited_talks import Material, group, holds, rights, seed_of, shown
-from evals.audit.finding import Check, Finding, Tried, share, untested
+from evals.audit.finding import EXAMPLES, Check, Finding, Tried, share, untested
 from evals.audit.run_talks import talk_of
-from pipeline.core.spool import Spool
-from pipeline.datasets.rejection_sampling import kept
+from evals.report.counts import Seen
+from pipeline.datasets.rejection_sampling import keeps
 from pipeline.experiment.experiment import Experiment
-from pipeline.judging.outcome import is_correct, is_grounded
 from pipeline.knowledge.records import Dialogue
-from pipeline.runs.dialogue_pool import own_dialogues
+from pipeline.runs.dialogue_pool import Pool
 from pipeline.tasks.talks import Talk
 
 MOST = 0.05
@@ -29,7 +28,7 @@ def check(material: Material) -> Check:
     if experiment is None:
         findings = [_early(name, talks) for name, talks in material.conditions().items()]
     else:
-        findings = list(chain.from_iterable(_lucky(experiment, name) for name in experiment.conditions))
+        findings = list(chain.from_iterable(_lucky(material, experiment, name) for name in experiment.conditions))
     return Check(
         "luck",
         "How many right answers are not owed to the talk: right though a needed fact was never given, or right before "
@@ -39,25 +38,24 @@ def check(material: Material) -> Check:
     )
 
 
-def _lucky(experiment: Experiment, condition_name: str) -> Iterator[Finding]:
+def _lucky(material: Material, experiment: Experiment, condition_name: str) -> Iterator[Finding]:
     condition = experiment.conditions[condition_name]
     if condition.learns_from:
         yield untested(condition_name, f"its dialogues are those of {condition.learns_from}")
         return
-    selected = (dialogue for dialogue in own_dialogues(experiment, condition_name) if kept(dialogue, condition))
-    tried = Spool((bool(dialogue.task.missing), _tried(dialogue, _is_lucky(dialogue))) for dialogue in selected)
-    yield share(f"{condition_name}: lucky, of kept dialogues", (case for _, case in tried), MOST, empty="none is kept")
-    yield share(
-        f"{condition_name}: lucky, of those on tasks that lack a fact", (case for lacks, case in tried if lacks), None
-    )
+    hits, pool = count(), material.pool(condition_name).dialogues
+    with Pool(experiment, condition_name).opened() as read:
 
+        def tried(seen: Seen) -> Tried:
+            hit = seen.record.is_correct and not seen.record.is_grounded
+            text = _text(read(seen.record.place)) if hit and next(hits) < EXAMPLES else ""
+            return Tried(seen.record.task_id, hit, seen.record.id, text, seen.record.seed)
 
-def _is_lucky(dialogue: Dialogue) -> bool:
-    return is_correct(dialogue) and not is_grounded(dialogue)
-
-
-def _tried(dialogue: Dialogue, hit: bool) -> Tried:
-    return Tried(dialogue.task.id, hit, dialogue.id, _text(dialogue) if hit else "", dialogue.seed)
+        kept = (seen for seen in pool if seen.own and keeps(seen.record, condition))
+        yield share(f"{condition_name}: lucky, of kept dialogues", map(tried, kept), MOST, empty="none is kept")
+        hits = count()
+        lacking = (seen for seen in pool if seen.missing and seen.own and keeps(seen.record, condition))
+        yield share(f"{condition_name}: lucky, of those on tasks that lack a fact", map(tried, lacking), None)
 
 
 def _text(dialogue: Dialogue) -> str:

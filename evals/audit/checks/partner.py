@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from itertools import count
 
 from evals.audit.audited_talks import Material, dialogue_of
-from evals.audit.finding import Check, Finding, Tried, share, untested
+from evals.audit.finding import EXAMPLES, Check, Finding, Tried, share, untested
+from evals.report.counts import Seen
 from pipeline.core.schema import question_hash
 from pipeline.experiment.experiment import Experiment
-from pipeline.judging.violations import violations
-from pipeline.knowledge.records import Dialogue
+from pipeline.judging.violations import Violation, violations
 from pipeline.reading.numbers.equality import number
-from pipeline.runs.dialogue_pool import own_dialogues
+from pipeline.runs.dialogue_pool import Pool
 from pipeline.tasks.talks import Talk
 
 MOST = 0.05
@@ -29,7 +30,7 @@ def check(material: Material) -> Check:
     if experiment is None:
         findings = [_of_talks(name, talks) for name, talks in material.conditions().items()]
     else:
-        findings = [_of_condition(experiment, name) for name in experiment.conditions]
+        findings = [_of_condition(material, experiment, name) for name in experiment.conditions]
     return Check(
         "partner",
         "In how many dialogues does the partner violate its knowledge constraint: false feedback, the answer revealed, "
@@ -39,35 +40,47 @@ def check(material: Material) -> Check:
     )
 
 
-def _of_condition(experiment: Experiment, condition_name: str) -> Finding:
+def _of_condition(material: Material, experiment: Experiment, condition_name: str) -> Finding:
     condition = experiment.conditions[condition_name]
     if condition.row.partner is None:
         return untested(condition_name, "there is no partner")
     bar = None if condition.manner == "erring" else 0 if condition.voice == "rule" else MOST
-    return _violating(f"{condition_name}: {WHAT}", own_dialogues(experiment, condition_name), bar)
+    kinds, hits = Counter[str](), count()
+    with Pool(experiment, condition_name).opened() as read:
+
+        def tried(seen: Seen) -> Tried:
+            violated = seen.record.violations
+            kinds.update(violated)
+            shown = bool(violated) and next(hits) < EXAMPLES
+            text = _text(violations(read(seen.record.place))) if shown else ""
+            return Tried(seen.question, bool(violated), seen.record.id, text, seen.record.seed)
+
+        own = (seen for seen in material.pool(condition_name).dialogues if seen.own and not condition.learns_from)
+        finding = share(f"{condition_name}: {WHAT}", map(tried, own), bar, empty="no dialogues of its own")
+    return _with_kinds(finding, kinds)
 
 
 def _of_talks(name: str, talks: Iterable[Talk]) -> Finding:
-    what = f"{name}: {WHAT}" if name else WHAT
-    read = (talk for talk in talks if talk.question and talk.partition and number(talk.answer) is not None)
-    empty = "the rules need to know what the partner knew (partition), and gold answers that are numbers"
-    return _violating(what, map(dialogue_of, read), MOST, empty)
-
-
-def _violating(
-    what: str, dialogues: Iterable[Dialogue], bar: float | None, empty: str = "no dialogues of its own"
-) -> Finding:
     kinds = Counter[str]()
 
-    def tried(dialogue: Dialogue) -> Tried:
+    def tried(talk: Talk) -> Tried:
+        dialogue = dialogue_of(talk)
         violated = violations(dialogue)
         kinds.update({violation.kind for violation in violated})
-        text = "\n".join(
-            f"turn {violation.turn + 1}, {violation.kind}: {violation.text}\n({violation.knows})"
-            for violation in violated
-        )
-        return Tried(question_hash(dialogue.task.full_question), bool(violated), dialogue.id, text, dialogue.seed)
+        question = question_hash(dialogue.task.full_question)
+        return Tried(question, bool(violated), dialogue.id, _text(violated), dialogue.seed)
 
-    finding = share(what, map(tried, dialogues), bar, empty=empty)
+    read = (talk for talk in talks if talk.question and talk.partition and number(talk.answer) is not None)
+    empty = "the rules need to know what the partner knew (partition), and gold answers that are numbers"
+    return _with_kinds(share(f"{name}: {WHAT}" if name else WHAT, map(tried, read), MOST, empty=empty), kinds)
+
+
+def _text(violated: Iterable[Violation]) -> str:
+    return "\n".join(
+        f"turn {violation.turn + 1}, {violation.kind}: {violation.text}\n({violation.knows})" for violation in violated
+    )
+
+
+def _with_kinds(finding: Finding, kinds: Counter[str]) -> Finding:
     note = ", ".join(f"{kind} in {n}" for kind, n in sorted(kinds.items()))
     return finding._replace(note=note) if finding.rate else finding
