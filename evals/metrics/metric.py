@@ -65,26 +65,34 @@ def difference(name: str, more: str, less: str, definition: str = "", **common: 
 class SignedSum(NamedTuple):
     """A metric in one scope as statistics see it: ratios by name, with their weights. A ratio is its own sum.
 
-    `of_mix`: a weight is multiplied by the ratio's share of all draws.
+    `of_mix`: a weight is multiplied by the ratio's share of all draws. `shares`: each ratio is one, and lies in 0 to 1.
     """
 
     name: str
     weights: Mapping[str, float]
     of_mix: bool = False
+    shares: bool = True
 
 
-def ratio(name: str) -> SignedSum:
+def ratio(name: str, shares: bool = True) -> SignedSum:
     """A metric that is no composite, as the sum of itself."""
-    return SignedSum(name, {name: 1.0})
+    return SignedSum(name, {name: 1.0}, shares=shares)
 
 
 def signed_sum(metrics: Iterable[Metric], name: str) -> SignedSum:
     """What a metric, with its scope, is the sum of. One over fixed scopes or positions has no scopes of its own."""
     own, at, scope = name.partition("@")
-    sum_of = next((metric for metric in metrics if metric.name == own and metric.parts), None)
+    declared = list(metrics)
+    sum_of = next((metric for metric in declared if metric.name == own and metric.parts), None)
     if sum_of is None or (at and any("@" in part or "/" in part for part in sum_of.parts)):
-        return ratio(name)
-    return SignedSum(name, {part + at + scope: float(w) for part, w in sum_of.parts.items()}, sum_of.of_mix)
+        return ratio(name, _is_share(declared, metric_name(name)))
+    weights = {part + at + scope: float(w) for part, w in sum_of.parts.items()}
+    return SignedSum(name, weights, sum_of.of_mix, all(_is_share(declared, metric_name(part)) for part in weights))
+
+
+def _is_share(metrics: Iterable[Metric], own: str) -> bool:
+    """Of a name without its scope; True where nobody declared it."""
+    return all(metric.unit == "share" for metric in metrics if metric.name == own)
 
 
 def metric_name(name: str) -> str:

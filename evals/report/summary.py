@@ -35,7 +35,7 @@ from evals.report.turn_values_table import values
 from evals.report.warmup_table import warmup_block
 from evals.sitting.examined_run import Run
 from evals.stats.intervals import Tables, estimate
-from evals.stats.stored_cases import results
+from evals.stats.stored_cases import not_of_today, results
 from evals.stats.wording_shortcut import Wordings, youden_j
 from pipeline.building.turn_values import has_turn_values
 from pipeline.core.errors import ConfigError
@@ -121,6 +121,7 @@ def _read(opened: list[Run], metrics: Catalog) -> Conditions:
             if run is opened[0]:
                 wordings.update(counted.tasks)
         problems += [f"{run.names[name]}: {line}" for name in run.experiment.conditions for line in wrong[name]]
+        problems += not_of_today(run.experiment)
         if any((run.path / "shards").glob("*-of-*")):
             problems.append(f"{run.path} has shards that are not taken in; `maieutic build` with its config does that")
     return Conditions(tables, entries, wordings, problems)
@@ -281,7 +282,7 @@ def _notes(runs: list[Run], conditions: dict[str, Json], tables: dict[str, Table
     single = [name for name, entry in conditions.items() if len(entry["seeds"]) == 1 and name.split("/")[-1] != "base"]
     if single:
         notes.append(f"One seed only: {', '.join(single)}. Intervals are over tasks and hold for that student alone.")
-    if any(run.experiment.training.regime == "natural" for run in runs):
+    if any(run.experiment.with_regime("natural") for run in runs):
         notes.append("Regime natural: conditions train on whatever was kept, so budgets differ; see the budgets table.")
     if len({(run.experiment.readers[1], run.experiment.acts.labeller) for run in runs}) > 1:
         notes.append(

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from scipy.special import stdtr, stdtrit
 
 from evals.metrics.metric import SignedSum
-from evals.stats.intervals import Tables, WeightedRatio, interval_around, on_grid, seeds_and_tasks, squares
+from evals.stats.intervals import Tables, WeightedRatio, bounds, interval_around, on_grid, seeds_and_tasks, squares
 
 
 class Difference(NamedTuple):
@@ -101,7 +101,7 @@ def contrast(
     if min(ratio.n.sum() for ratio in ratios) > 0:
         value = sum(ratio.weight * ratio.value for ratio in ratios)
         se, df = squares(ratios).spread()
-        low, high = interval_around(value, ratios, se, df)
+        low, high = interval_around(value, ratios, se, df, bounds(ratios, total.shares))
         p = float(2 * stdtr(df, -abs(value) / se))  # NaN where se is
         least = detectable(se, df)
         paired = same_seeds and bool(set.intersection(*sat))

@@ -1,12 +1,18 @@
-"""The exam cases that a run has on disk."""
+"""The exam cases that a run has on disk, and whether they are of its students as they are now."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from pathlib import Path
 
 from evals.metrics.case import Case
 from evals.metrics.case_file import cases_of
 from evals.stats.intervals import Tables, tabulate
+from pipeline.engines.weights import weights_id
+from pipeline.experiment.cell import Cell
+from pipeline.experiment.experiment import Experiment
+from pipeline.runs.directory import newest_adapter
 
 
 def results(folder: Path) -> Tables:
@@ -17,3 +23,19 @@ def results(folder: Path) -> Tables:
         if number.isdecimal():  # seed-1.episodes.jsonl holds what was said, not cases
             cases[int(number)] = cases_of(file)
     return tabulate(cases)
+
+
+def not_of_today(experiment: Experiment) -> Iterator[str]:
+    """In words, each student whose cases are partial, or older than its adapter. A run may lie here without its
+    adapters, so nothing is said of those that are absent."""
+    for name in experiment.conditions:
+        for seed in experiment.seeds:
+            cases = experiment.run / "results" / name / f"seed-{seed}.jsonl"
+            if not cases.is_file():
+                continue
+            cell = Cell(experiment, name, seed, experiment.rounds - 1)
+            sat, adapter = cases.with_suffix(".student.json"), newest_adapter(cell)
+            if not sat.is_file():
+                yield f"{cell}: the engine failed at some scenarios of its exams; `maieutic eval` asks them again"
+            elif adapter and json.loads(sat.read_text(encoding="utf-8"))["adapter"] != weights_id(str(adapter)):
+                yield f"{cell}: trained anew since it sat the exams; `maieutic eval` examines it again"

@@ -107,5 +107,8 @@ def youden_j(tasks: Iterable[Wording]) -> float:
 
 
 def _size(match: re.Match[str]) -> str:
-    value = float(match.group().replace(",", ""))
+    try:
+        value = float(match.group().replace(",", ""))
+    except ValueError:  # a date, an address
+        return "number"
     return "tiny" if value < 10 else "small" if value < 26 else "number"

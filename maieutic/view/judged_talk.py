@@ -42,7 +42,7 @@ class JudgedTalk:
     outcome: str  # right, wrong, none (it gave no answer)
     asking: str  # a key of ASKING
     first: str  # the first student turn's move
-    kept: bool | None  # by the rejection sampling of its own condition; None: it is of an exam
+    kept: bool | None  # by the rejection sampling of its own condition; None: of an exam, or others of its task decide
     lucky: bool
     leak: bool
     acts: frozenset[str]
@@ -56,7 +56,9 @@ def judge_talk(run: ShownRun, talk: Talk) -> JudgedTalk:
     survey = survey_of(dialogue, violations(dialogue), Place(0))
     final = final_answer(dialogue)
     moves = [move(dialogue.task, turn.reading) for turn in dialogue.turns if isinstance(turn.reading, StudentReading)]
-    kept = None if talk.kind == "exam" else keeps(survey, run.experiment.conditions[dialogue.condition_name])
+    condition = run.experiment.conditions.get(dialogue.condition_name)
+    alone = condition is not None and condition.selection != "yoked" and condition.pass_rate == (0, 1)
+    kept = keeps(survey, condition) if condition and alone and talk.kind != "exam" else None
     return JudgedTalk(
         outcome="none" if final is None else "right" if survey.is_correct else "wrong",
         asking=asking(dialogue),

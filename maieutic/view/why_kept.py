@@ -57,6 +57,8 @@ def _verdict(
                 f"{rate:.0%} of this task's dialogues end right, pass_rate asks for {low:g} to {high:g}",
             )
         )
+    if condition.selection == "yoked":
+        return Verdict(name, None, [reason for _, reason in rules])
     kept = all(holds for holds, _ in rules)
     if kept and not condition.learns_from and not is_first_of_its_words(index, row):
         kept = False
@@ -73,7 +75,10 @@ def _ends_well(condition: Condition, judged: JudgedTalk) -> tuple[bool, str]:
             return agrees, f"selection: agreement, and the parties end {'on one answer' if agrees else 'apart'}"
         case "yoked":
             right = judged.outcome == "right"
-            return right, f"selection: yoked, so the next dialogue of this task is {'kept' if right else 'not kept'}"
+            return (
+                right,
+                f"selection: yoked keeps the dialogue after a right one of its task; this one is {judged.outcome}",
+            )
         case _:
             ends = {"right": "right", "wrong": "wrong", "none": "missing"}[judged.outcome]
             return judged.outcome == "right", f"selection: outcome, and the student's final answer is {ends}"

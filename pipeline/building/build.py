@@ -91,7 +91,7 @@ async def build(
     ended = IdSet() if there is not None and not bad else finished(run, cell.condition_name, shard)
     forget_engine_errors(folder, cell)
     with Appender(folder / "failures.jsonl") as file:
-        for failure in (unreadable(cell, row) for row in bad):
+        for failure in unreadable(cell, bad):
             if failure.id not in ended and (shard is None or shard.takes(failure.id)):
                 file.append(failure)
     planned = planned_dialogues(cell, tasks) if there is None else ()

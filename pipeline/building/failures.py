@@ -7,6 +7,7 @@ again by the same command, the others stand.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from pipeline.core.errors import MaieuticError
@@ -53,17 +54,23 @@ def failure_of(cell: Cell, id: str, task_id: str, error: Exception) -> Failure:
     )
 
 
-def unreadable(cell: Cell, row: BadRow) -> Failure:
-    """A row of the source that could not be read; it names its line."""
-    return Failure(
-        id=digest(row.where.rpartition("/")[2], *cell.key),
-        task_id=row.where,
-        condition_name=cell.condition_name,
-        seed=cell.seed,
-        round=cell.round,
-        kind="bad_task",
-        message=row.message,
-    )
+def unreadable(cell: Cell, bad: Iterable[BadRow]) -> Iterator[Failure]:
+    """The rows of the source that could not be read; each names its line, and of two files of one name it is counted
+    which."""
+    met = Counter[str]()
+    for row in bad:
+        name = row.where.rpartition("/")[2]
+        again = (met[name],) if met[name] else ()
+        met[name] += 1
+        yield Failure(
+            id=digest(name, *cell.key, *again),
+            task_id=row.where,
+            condition_name=cell.condition_name,
+            seed=cell.seed,
+            round=cell.round,
+            kind="bad_task",
+            message=row.message,
+        )
 
 
 def failures_of(folder: Path, cell: Cell) -> list[Failure]:

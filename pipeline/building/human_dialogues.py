@@ -23,7 +23,7 @@ async def adopt(cell: Cell, dialogues: list[Dialogue], bad: list[BadRow], reads:
     """Store what is not there yet, with what its turns do. A row that is no dialogue is a failure that names its line,
     and so is a dialogue with a turn that cannot be read."""
     run = cell.experiment.run
-    ended, failures = finished(run, cell.condition_name), [unreadable(cell, row) for row in bad]
+    ended, failures = finished(run, cell.condition_name), [*unreadable(cell, bad)]
     missing = [dialogue for dialogue in dialogues if dialogue.id not in ended]
     failed = [failure for failure in failures if failure.id not in ended]
     read = await asyncio.gather(*(_read(cell, dialogue, reads) for dialogue in missing))

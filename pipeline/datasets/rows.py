@@ -89,7 +89,8 @@ def informed(experiment: Experiment, dialogue: Dialogue) -> list[Row]:
     which the partner knew nothing more (it had no attempt to check) are left out.
     """
     condition, rows = dialogue.condition, []
-    for i in range(0, len(dialogue.turns), 2):
+    own = [i for i, turn in enumerate(dialogue.turns) if turn.party == "student"]  # people's teachers may begin
+    for i in own:
         if context := privileged(dialogue.task, condition, dialogue.turns[:i]):
             prompt = view(dialogue.task, condition, dialogue.turns[:i], "student", experiment.prompts("student"))
             row = {**_whence(dialogue), "id": f"{dialogue.id}-{i}", "prompt": prompt}

@@ -16,6 +16,7 @@ from evals.metrics.case import Case
 from pipeline.core.schema import Task, Turn, digest
 from pipeline.datasets.dataset_files import dataset_path
 from pipeline.dialogue.rule_partner import rule_reply
+from pipeline.engines.weights import weights_id
 from pipeline.experiment.exam_settings import Exams
 from pipeline.experiment.experiment import Experiment, dump
 from pipeline.experiment.settings import Compare, Contrast, TurnValues
@@ -205,4 +206,6 @@ def made_results(path: Path, name: str, seeds: tuple[int, ...], rate: float, exa
         folder = path / "results" / name
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"seed-{seed}.jsonl").write_text("".join(json.dumps(case._asdict()) + "\n" for case in cases))
+        adapter = None if name == "base" else weights_id(str(path / "adapters" / name / f"seed-{seed}"))
+        (folder / f"seed-{seed}.student.json").write_text(json.dumps({"model": "", "adapter": adapter}))
         (folder / f"seed-{seed}.episodes.jsonl").write_text('{"arm": "facts"}\n')

@@ -50,22 +50,22 @@ async def sample(cell: Cell, partners: Partners, engine: IdEngine, task: Task, k
     if method == "grpo_step":
         begun = expert_turns(task, steps_done)
         step = await _play(cell, partners, session, task, key, steps_done + 1, begun)
-        return Sample(session, step_reward(step, task.steps[steps_done].text), sum(session.own))
+        return Sample(session, step_reward(step, task.steps[steps_done].text), session.sampled)
     branch = await _play(cell, partners, session, task, key, turns if method == "grpo" else 1)
     if branch is None:
-        return Sample(session, 0.0, sum(session.own))
+        return Sample(session, 0.0, session.sampled)
     if method == "grpo":
         reward = discounted(branch.dialogues(0)[0], cell.experiment.training.grpo.discount)
-        return Sample(session, reward, sum(session.own))
+        return Sample(session, reward, session.sampled)
     if method == "grpo_next":
-        return Sample(session, answer_value(branch, 0), sum(session.own))
+        return Sample(session, answer_value(branch, 0), session.sampled)
     prices, turn = cell.experiment.turn_values_of(cell.condition), branch.siblings[0].turn
     others = [Session(engine, learns) for _ in range(prices.rollouts)]
     ends = await asyncio.gather(
         *(_play(cell, partners, other, task, digest(key, j), turns, [turn]) for j, other in enumerate(others))
     )
     reward = fmean(0.0 if end is None else turn_value(end, 0, prices, cell.condition.selection).value for end in ends)
-    return Sample(session, reward, sum(sum(each.own) for each in (session, *others)))
+    return Sample(session, reward, sum(each.sampled for each in (session, *others)))
 
 
 async def _play(

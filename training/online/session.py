@@ -42,6 +42,7 @@ class Session:
     ids: list[int] = field(default_factory=list)  # everything from then on, up to its last turn
     # 1 on those that it sampled and learns, 0 on those that it read, and on reasoning that is not to be learned.
     own: list[int] = field(default_factory=list)
+    sampled: int = 0  # tokens, its reasoning among them
     scores: list[float] = field(default_factory=list)  # log-probabilities of those that it learns, where they are said
 
     async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
@@ -51,6 +52,7 @@ class Session:
         sampled, completion, scores = await self.engine.complete_ids([*self.prompt, *self.ids, *read], sampling)
         thought = 0 if self.learns_reasoning else completion.reasoning_tokens
         self.scores += (scores or [])[thought:]
+        self.sampled += len(sampled)
         if self.prompt:
             self.ids, self.own = self.ids + read, self.own + [0] * len(read)
         else:

@@ -13,11 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evals.audit.audited_talks import Material, by_condition, group
+from evals.audit.audited_talks import Material, by_condition, group, trained
 from evals.audit.finding import Check, Finding, Verdict, untested
+from evals.audit.run_talks import RunTalks
 from evals.stats.bootstrap import percentiles, resampled_sums
 from evals.stats.intervals import Rate
 from pipeline.core.schema import Party
+from pipeline.experiment.experiment import Experiment
 from pipeline.tasks.talks import Talk
 
 MOST = 0.10
@@ -38,16 +40,10 @@ Budgets = Mapping[str, Budget]
 
 
 def check(material: Material) -> Check:
-    parts: dict[object, dict[str, Sequence[Talk]]] = defaultdict(dict)
-    experiment = material.experiment
-    for name, talks in by_condition(material.used()).items():
-        restricted_to = experiment.conditions[name].specifications if experiment else None
-        parts[restricted_to][name] = talks
     findings: list[Finding] = []
-    for compared in parts.values():
+    for judged, compared in _comparable(material):
         if len(compared) > 1:
-            budgets = {name: _budget(talks) for name, talks in compared.items()}
-            findings += _compare(budgets, experiment is None or experiment.training.regime == "matched")
+            findings += _compare({name: _budget(talks) for name, talks in compared.items()}, judged)
     return Check(
         "balance",
         "Does what is trained on differ between conditions in student tokens, partner tokens, turns, distinct tasks or "
@@ -56,6 +52,28 @@ def check(material: Material) -> Check:
         "matching promises, so the others are shown only. Conditions restricted to other tasks stand apart.",
         tuple(findings or [untested("budgets", "one condition: nothing to compare")]),
     )
+
+
+def _comparable(material: Material) -> list[tuple[bool, Mapping[str, Sequence[Talk]]]]:
+    """What conditions train on that could have the same tasks, and whether their regime promises equal budgets."""
+    experiment = material.experiment
+    if experiment is None:
+        return [(True, by_condition(material.used()))]
+    parts: dict[tuple[object, ...], dict[str, Sequence[Talk]]] = defaultdict(dict)
+    for name, condition in experiment.conditions.items():
+        if talks := _learned(material, experiment, name):
+            key = (experiment.regime_of(name) == "matched", condition.specifications, condition.sources)
+            parts[key][name] = talks
+    return [(bool(matched), compared) for (matched, *_), compared in parts.items()]
+
+
+def _learned(material: Material, experiment: Experiment, condition_name: str) -> Sequence[Talk]:
+    """The dialogues whose rows a condition's student learns; where no condition has rows yet, its own."""
+    source = experiment.conditions[condition_name].learns_from
+    ids, of_source = trained(experiment, condition_name), material.conditions().get(source or condition_name, ())
+    if ids is not None and isinstance(of_source, RunTalks):
+        return of_source.among({source or condition_name: ids})
+    return () if source else by_condition(material.used()).get(condition_name, ())
 
 
 def _budget(talks: Sequence[Talk]) -> Budget:

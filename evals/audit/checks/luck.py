@@ -14,7 +14,8 @@ from evals.audit.audited_talks import Material, group, holds, rights, seed_of, s
 from evals.audit.finding import EXAMPLES, Check, Finding, Tried, share, untested
 from evals.audit.run_talks import talk_of
 from evals.report.counts import Seen
-from pipeline.datasets.rejection_sampling import keeps
+from pipeline.core.id_set import IdSet
+from pipeline.datasets.rejection_sampling import selected
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.records import Dialogue
 from pipeline.runs.dialogue_pool import Pool
@@ -51,10 +52,11 @@ def _lucky(material: Material, experiment: Experiment, condition_name: str) -> I
             text = _text(read(seen.record.place)) if hit and next(hits) < EXAMPLES else ""
             return Tried(seen.record.task_id, hit, seen.record.id, text, seen.record.seed)
 
-        kept = (seen for seen in pool if seen.own and keeps(seen.record, condition))
+        ids = IdSet(record.id for record in selected((seen.record for seen in pool), condition))
+        kept = (seen for seen in pool if seen.record.id in ids)
         yield share(f"{condition_name}: lucky, of kept dialogues", map(tried, kept), MOST, empty="none is kept")
         hits = count()
-        lacking = (seen for seen in pool if seen.missing and seen.own and keeps(seen.record, condition))
+        lacking = (seen for seen in pool if seen.missing and seen.record.id in ids)
         yield share(f"{condition_name}: lucky, of those on tasks that lack a fact", map(tried, lacking), None)
 
 

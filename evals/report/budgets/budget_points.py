@@ -61,9 +61,9 @@ def points(experiment: Experiment, tables: Mapping[str, Tables], total: SignedSu
                 pool=reference(experiment, name) or name,
                 method=condition.method,
                 budget=condition.budget,
-                sampled=fmean(record.get("sampled_tokens", pooled[record["seed"]]) for record in trained),
-                trained=fmean(record["trained_tokens"] for record in trained),
-                steps=fmean(record["optimizer_steps"] for record in trained),
+                sampled=fmean(_sum(records, "sampled_tokens", pooled[seed]) for seed, records in trained.items()),
+                trained=fmean(_sum(records, "trained_tokens") for records in trained.values()),
+                steps=fmean(_sum(records, "optimizer_steps") for records in trained.values()),
                 rate=rate,
             )
         )
@@ -102,9 +102,17 @@ def _upwards(pair: Difference) -> Difference:
     return pair._replace(a=pair.b, b=pair.a, difference=-pair.difference, low=-pair.high, high=-pair.low)
 
 
-def _trained(experiment: Experiment, name: str) -> list[Json]:
+def _trained(experiment: Experiment, name: str) -> dict[int, list[Json]]:
+    """The records of each seed's student, one of each round."""
     files = sorted((experiment.run / "adapters" / name).glob("seed-*/training.json"))
-    return [json.loads(file.read_text(encoding="utf-8")) for file in files]
+    records = [json.loads(file.read_text(encoding="utf-8")) for file in files]
+    return {seed: [record for record in records if record["seed"] == seed] for seed in {r["seed"] for r in records}}
+
+
+def _sum(records: Sequence[Json], key: str, otherwise: float = 0.0) -> float:
+    """Over a student's rounds; `otherwise` where no record has the key."""
+    there = [record[key] for record in records if key in record]
+    return float(sum(there)) if there else float(otherwise)
 
 
 def _sampled(experiment: Experiment, name: str) -> Counter[int]:

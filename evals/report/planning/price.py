@@ -54,20 +54,21 @@ def price(experiment: Experiment, pilot: Path | None) -> Price:
     for name in experiment.conditions:
         there = (report.get(name) or {}).get("budgets")
         cap = _cap(experiment, name)
-        if there and trainings[name]:
-            measured = there["sampled_tokens"] / len(trainings[name]) * _more_tasks(experiment, name, report[name])
+        records = trainings[name]
+        seeds = len({record["seed"] for record in records})  # a student has a record of each round
+        if there and records:
+            measured = there["sampled_tokens"] / seeds * _more_tasks(experiment, name, report[name])
         else:
             measured, capped = cap, [*capped, name]
         # What a condition learns from another's dialogues it does not sample again.
         sampled += 0.0 if experiment.conditions[name].learns_from else measured
-        records = trainings[name]
         trained += (
-            sum(record["trained_tokens"] for record in records) / len(records)
+            sum(record["trained_tokens"] for record in records) / seeds
             if records
             else _trained_at_most(experiment, cap)
         )
         timed = [record.get("seconds", math.nan) for record in records]
-        seconds += sum(timed) / len(timed) if timed else math.nan
+        seconds += sum(timed) / seeds if timed else math.nan
     exam, how = _exam(experiment, pilot)
     where = f"the pilot {pilot}" if pilot else "no pilot"
     sources = [

@@ -31,6 +31,21 @@ def check_method(experiment: Fields, condition_name: str) -> None:
             f"conditions.{condition_name}.method: 'post_completion' learns all turns of right dialogues and none of "
             f"wrong ones, whatever training.learn: {experiment.training.learn!r} says. Use learn: all"
         )
+    if condition.method == "kto" and experiment.training.learn != "all":
+        raise ValueError(
+            f"conditions.{condition_name}.method: 'kto' learns wrong dialogues beside right ones, and with "
+            f"training.learn: {experiment.training.learn!r} wrong ones have no turn to learn. Use learn: all"
+        )
+    if condition.method in (*FROM_TASKS, "dpo", "dpo_answer", *OF_PARTNER) and condition.keep != "all":
+        raise ValueError(
+            f"conditions.{condition_name}.keep: {condition.keep!r} chooses between whole dialogues, and method: "
+            f"{condition.method!r} does not learn from such. Leave it out"
+        )
+    if condition.method in FROM_TASKS and condition.pass_rate != (0, 1):
+        raise ValueError(
+            f"conditions.{condition_name}.pass_rate: {list(condition.pass_rate)} rests on stored dialogues, and "
+            f"method: {condition.method!r} learns from tasks without them. Leave it out"
+        )
     if condition.method == "monologue" and condition.row.deals_shares:
         raise ValueError(
             f"conditions.{condition_name}.method: 'monologue' rewrites a dialogue as a problem that says what was "
@@ -173,12 +188,10 @@ def _check_stepwise(experiment: Fields, condition_name: str, where: str) -> None
             f"{where} needs an expert's steps, and source {experiment.tasks.source!r} has none. Use gsm8k, "
             "embedded, or posed with records that have steps"
         )
-    if condition.method == "expert" and (condition.selection, condition.keep, condition.pass_rate) != (
-        "outcome", "all", (0, 1),
-    ):  # fmt: skip
+    if condition.method == "expert" and condition.selection != "outcome":
         raise ValueError(
-            f"{where} learns every solution of its tasks, so that selection, keep and pass_rate have nothing to choose "
-            "from. Leave them out"
+            f"{where} learns every solution of its tasks, so that selection: {condition.selection!r} has nothing to "
+            "choose from. Leave it out"
         )
 
 
