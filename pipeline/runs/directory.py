@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -114,8 +116,45 @@ def claim(experiment: Experiment, shared: bool = False) -> None:
             f"{changed} is not the file that this run began with (see {pinned}). Bring that one back, choose another "
             f"directory (--set out=DIR), or delete {experiment.run} to start again."
         )
-    if path.read_text(encoding="utf-8") != ours and not shared:
-        write_whole(path, ours)
+    if not shared:
+        _claim_exams(experiment)
+        if path.read_text(encoding="utf-8") != ours:
+            write_whole(path, ours)
+
+
+def _claim_exams(experiment: Experiment) -> None:
+    """Write down, in exams.sha256, the files that exams ask from, or check that they are the same where a student has
+    sat already: who sits later would be asked something else. Those that are not on this machine are passed over.
+    Raises RunError with the file."""
+    pinned, files = experiment.run / "exams.sha256", _exam_files(experiment)
+    ours = _hashes(files)
+    if not pinned.exists() or not any(experiment.run.glob("results/*/*.jsonl")):
+        if ours:
+            write_whole(pinned, ours)
+        return
+    there = pinned.read_text(encoding="utf-8").splitlines()
+    known = {line.partition("  ")[2] for line in there}
+    for line in ours.splitlines():
+        if line not in there and (name := line.partition("  ")[2]) in known:
+            raise RunError(
+                f"exams: {name} is not the file that the students of this run were examined with (see {pinned}). Bring "
+                f"that one back, choose another directory (--set out=DIR), or delete {experiment.run / 'results'} to "
+                "examine all of them again."
+            )
+
+
+def _exam_files(experiment: Experiment) -> list[Path]:
+    """The files on this machine that keys of `exams` name."""
+    named = (os.path.expandvars(text) for text in _texts(experiment.exams.own))
+    return [Path(path) for path in dict.fromkeys(named) if os.path.isfile(path)]
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _texts(item)
 
 
 def label(experiment: Experiment, folder: Path) -> None:
@@ -156,16 +195,21 @@ def is_free(key: str) -> bool:
 
 def source_hashes(experiment: Experiment) -> str:
     """The hashes of the files that it was made with, in the form of sha256sum."""
-    files = [path for paths in _files(experiment).values() for path in paths]
+    return _hashes([path for paths in _files(experiment).values() for path in paths])
+
+
+def _hashes(files: Iterable[Path]) -> str:
     return "".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files)
 
 
 def _files(experiment: Experiment) -> dict[str, list[Path]]:
-    """Those of tasks; and of partitions, exams and a labeller outside the repository. By the key that names them."""
+    """Those of tasks; and of partitions, exams, readers and a labeller outside the repository. By the key that names
+    them."""
     addresses = {
         "conditions": [condition.partition for condition in experiment.conditions.values()],
         "exams.include": experiment.exams.include or (),
         "acts.labeller": [experiment.acts.labeller],
+        "reading": experiment.readers,
     }
     files = {"tasks": [path for settings in experiment.tasks.parts for path in files_of(settings)]}
     for key, names in addresses.items():
@@ -183,7 +227,7 @@ def _changed(pinned: str, experiment: Experiment) -> str:
 
 def _anything_made(run: Path) -> bool:
     made = {file.name for file in run.rglob("*") if file.is_file() and file.stat().st_size}
-    return not made <= {"config.yaml", "tasks.sha256", "progress.json", ".lock"}
+    return not made <= {"config.yaml", "tasks.sha256", "exams.sha256", "progress.json", ".lock"}
 
 
 def _leaves(value: Any, prefix: str = "") -> dict[str, Any]:

@@ -119,7 +119,10 @@ def _spread(what: str, budgets: Budgets, sizes: Sequence[np.ndarray], judged: bo
     if not totals.sum(axis=0).all():
         return Finding(what=what, verdict="fail" if judged else "not testable", bar=MOST if judged else None, note=each)
     resampled = resampled_sums(totals, RESAMPLES)
-    value, (low, high) = _relative(totals.sum(axis=0)), percentiles(np.array(list(map(_relative, resampled))))
+    value = _relative(totals.sum(axis=0))
+    # Of least / most, which is 0 where a resample has nothing of one condition: the excess would be infinite.
+    least, greatest = percentiles(resampled.min(axis=1) / resampled.max(axis=1))
+    low, high = 1 / greatest - 1 if greatest else np.inf, 1 / least - 1 if least else np.inf
     names = list(budgets)
     apart = {(a, b): _standardised(sizes[a], sizes[b]) for a, b in combinations(range(len(names)), 2)}
     (a, b), d = max(apart.items(), key=lambda item: abs(item[1]))
@@ -129,9 +132,8 @@ def _spread(what: str, budgets: Budgets, sizes: Sequence[np.ndarray], judged: bo
 
 
 def _relative(totals: np.ndarray) -> float:
-    """(most - least) / least; infinite where a resample has nothing of one condition."""
-    least, most = float(totals.min()), float(totals.max())
-    return most / least - 1 if least else float("inf")
+    """(most - least) / least; there are some of each."""
+    return float(totals.max() / totals.min()) - 1
 
 
 def _standardised(a: np.ndarray, b: np.ndarray) -> float:

@@ -17,17 +17,20 @@ from typer.testing import CliRunner
 
 from evals.audit.audit import examine
 from evals.audit.audited_talks import open_material
+from evals.audit.checks import balance, luck
 from evals.audit.finding import Check
 from evals.audit.other_worlds import View, other_worlds, view_changed
 from evals.exams.verdict_use.revisers import PROBLEMS
 from maieutic.cli import app
 from pipeline.core.schema import Party, Task, Turn
+from pipeline.experiment.settings import TurnValues
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.known import known
 from pipeline.knowledge.partition import PARTITIONS
 from pipeline.knowledge.records import Dialogue
 from pipeline.knowledge.view import view
 from pipeline.tasks.word_problems import embedded_tasks
+from tests.evals.made_run import CONDITIONS, made_run
 from tests.evals.small_embedder import small_embedder
 
 EACH = 16  # tasks of either specification: too few to tell the wording of one from the other's
@@ -189,6 +192,39 @@ def test_conditions_that_train_on_other_amounts_are_red_in_the_matched_regime_al
     del config["conditions"]["pairs"], config["conditions"]["labels"]  # the regime is not for their methods
     (run / "config.yaml").write_text(yaml.safe_dump(config))
     assert ("balance", "student tokens") in red(run)
+
+
+def matched_arms(path: Path) -> Path:
+    """Two natural conditions, and two that learn the same rows under the matched regime."""
+    arms = {
+        f"{name}_matched": CONDITIONS[name].model_copy(update={"learns_from": name, "regime": "matched"})
+        for name in ("facts", "volunteer")
+    }
+    run = made_run(path, conditions=CONDITIONS | arms)
+    for name in ("facts", "volunteer"):
+        rows = run / "datasets" / name / "sft" / "train.parquet"
+        shutil.copy(rows, run / "datasets" / f"{name}_matched" / "sft" / "train.parquet")
+    return run
+
+
+def test_balance_is_judged_of_conditions_whose_own_regime_is_matched(tmp_path: Path) -> None:
+    run = matched_arms(tmp_path / "run")
+    path = run / "datasets" / "facts_matched" / "sft" / "train.parquet"
+    table = parquet.read_table(path)
+    parquet.write_table(table.slice(0, len(table) // 3), path)
+    tokens = [f for f in balance.check(open_material(str(run))).findings if f.what == "student tokens"]
+    assert [finding.verdict for finding in tokens] == ["not testable", "fail"]
+    assert "facts_matched" in tokens[1].note and "blind" in tokens[0].note
+
+
+def test_luck_is_of_what_selection_keeps(tmp_path: Path) -> None:
+    some = CONDITIONS["facts"].model_copy(update={"pass_rate": (0.2, 0.8)})
+    run = made_run(tmp_path / "run", conditions=CONDITIONS | {"facts": some}, turn_values=TurnValues(siblings=3))
+    findings = {finding.what: finding for finding in luck.check(open_material(str(run))).findings}
+    for name in ("facts", "volunteer"):
+        rows = parquet.read_table(run / "datasets" / name / "sft" / "train.parquet")
+        rate = findings[f"{name}: lucky, of kept dialogues"].rate
+        assert rate is not None and rate.n == len(rows) > 0
 
 
 @settings(max_examples=60, deadline=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -46,6 +47,16 @@ def test_tokens_are_those_of_the_dialogues_and_branches_on_tasks_of_the_budget(r
     assert made["half"].sampled == sum(count for id, count in tokens if HALF.affords(id)) / 2
     assert 0 < made["half"].sampled < made["facts"].sampled
     assert all(point.trained == 100 for point in made.values())
+
+
+def test_a_student_of_several_rounds_learned_in_all_of_them(run, made, tmp_path):
+    copy = shutil.copytree(run, tmp_path / "copy")
+    for adapter in (copy / "adapters" / "facts").glob("seed-?"):
+        shutil.copytree(adapter, adapter.with_name(f"{adapter.name}-round-0"))
+    experiment = experiment_of(copy)
+    total = catalog_of([experiment]).signed_sum("ask_needed")
+    found = {point.condition_name: point for point in points(experiment, tables_of(experiment), total)}
+    assert found["facts"] == made["facts"]._replace(trained=200, steps=2 * made["facts"].steps)
 
 
 def test_conditions_that_differ_in_budget_alone_share_a_line(made):

@@ -136,6 +136,16 @@ def test_tokens_and_hours_are_those_that_the_pilot_measured_times_the_design(run
     assert "GPU-hours" in printed(of(copy, tokens_per_second=50.0))
 
 
+def test_a_student_of_several_rounds_costs_all_of_them(run, tmp_path):
+    copy = shutil.copytree(run, tmp_path / "copy")
+    write(copy, summarize([copy]))
+    once = price(of(copy), copy)
+    for adapter in (copy / "adapters").glob("*/seed-?"):
+        shutil.copytree(adapter, adapter.with_name(f"{adapter.name}-round-0"))
+    twice = price(of(copy), copy)
+    assert (twice.sampled, twice.trained, twice.seconds) == (once.sampled, 2 * once.trained, 2 * once.seconds)
+
+
 def test_what_was_not_measured_is_priced_at_its_cap(run):
     cost = price(of(run), None)
     experiment = of(run)

@@ -55,3 +55,9 @@ def test_of_many_wordings_those_are_held_that_are_gone_through(monkeypatch, most
     assert list(parts[0]) == drawn
     alphabetical = sorted(rows)
     assert repr(youden_j(first_by_hash(iter(alphabetical)))) == repr(youden_j(alphabetical))
+
+
+def test_a_date_in_a_question_is_a_number():
+    dated = Wording("full", "It was on 12.05.2021, at 1.2.3.4. How many?", "whole", lacks=False)
+    rows = [dated._replace(full_question=f"{i}", lacks=i % 2 == 0) for i in range(20)]
+    assert youden_j(rows) <= 0.2

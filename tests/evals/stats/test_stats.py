@@ -30,6 +30,16 @@ def made(metric: str, hits: dict[int, list[float]], n: int = 1) -> Tables:
     )
 
 
+def test_what_is_no_share_has_an_interval_that_is_not_cut_at_1():
+    distances = {1: [0.7, 1.0, 0.9, 1.0, 0.8, 1.0]}
+    table = made("spread@plain", distances)
+    whole, cut = estimate(table, METRICS.signed_sum("spread@plain")), estimate(table, ratio("spread@plain"))
+    assert cut.high == 1 < whole.high and whole.value == cut.value
+    both = {"a": table, "b": made("spread@plain", {1: [0.0, 0.1, 0.0, 0.0, 0.2, 0.0]})}
+    assert contrast(both, METRICS.signed_sum("spread@plain"), "a", "b").high > whole.value - 0.05
+    assert estimate(made("ask_needed", {1: [1.0, 1.0, 0.0, 1.0]}), METRICS.signed_sum("ask_needed")).high == 1
+
+
 def simulated(
     rng: np.random.Generator,
     seeds: int,

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from pipeline.building.build import Counts, build, planned_dialogues
 from pipeline.building.concurrency import Stopped
 from pipeline.building.dialogue_keys import DialogueKeys
+from pipeline.building.failures import unreadable
 from pipeline.core.schema import digest
 from pipeline.dialogue.episode import Cast
 from pipeline.engines.model import Completion, ContextOverflow, EngineError
@@ -178,6 +179,15 @@ def test_rows_that_could_not_be_read_are_failures_that_name_their_line_once(tmp_
         make(exp, bad=[BadRow("tasks.jsonl:7", "the answer is empty")])
     (failure,) = read(exp.run / "failures.jsonl", Failure)
     assert (failure.kind, failure.task_id) == ("bad_task", "tasks.jsonl:7")
+
+
+def test_bad_rows_of_two_files_of_one_name_are_two_failures(tmp_path):
+    cell = Cell(small_experiment(tmp_path), "facts", 1)
+    bad = [BadRow(f"{folder}/data.jsonl:{line}", "no question") for folder in ("a", "b") for line in (7, 8)]
+    ids = [failure.id for failure in unreadable(cell, bad)]
+    assert len(set(ids)) == 4
+    moved = [row._replace(where=f"elsewhere/{row.where}") for row in bad]
+    assert [failure.id for failure in unreadable(cell, moved)] == ids
 
 
 @pytest.mark.slow

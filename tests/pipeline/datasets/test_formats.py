@@ -131,6 +131,14 @@ def test_what_the_partner_knows_stands_in_its_own_column_and_in_no_prompt(unders
         assert [row["privileged_context"] for row in found] == ["The last answer is wrong."]
 
 
+def test_where_a_teacher_begins_rows_stand_before_the_students_turns(underspecified):
+    dialogue = talk(underspecified[0], "key", ("How many?", "The answer is 5.", "No.", "The answer is 6."))
+    turns = [turn.model_copy(update={"party": ("partner", "student")[i % 2]}) for i, turn in enumerate(dialogue.turns)]
+    rows = informed(built_nowhere(), dialogue.model_copy(update={"turns": tuple(turns)}))
+    assert [row["id"] for row in rows] == [f"{dialogue.id}-1", f"{dialogue.id}-3"]
+    assert "How many?" in rows[0]["prompt"][-1]["content"] and "No." in rows[1]["prompt"][-1]["content"]
+
+
 def test_a_symmetric_partner_has_nothing_to_tell_whatever_is_hidden(underspecified):
     for task in underspecified[:5]:
         assert privileged(task, Condition(partition="symmetric"), talk(task).turns) == ""

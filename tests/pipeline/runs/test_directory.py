@@ -12,19 +12,48 @@ from pipeline.runs.directory import claim, experiment_of, require
 from tests.builders import small_experiment
 
 
-@pytest.mark.parametrize("key", ["exams.include", "acts.labeller"])
-def test_a_run_goes_on_only_with_the_exam_and_the_labeller_it_began_with(tmp_path: Path, key: str) -> None:
+@pytest.mark.parametrize("key", ["exams.include", "acts.labeller", "reading"])
+def test_a_run_goes_on_only_with_the_exam_the_labeller_and_the_reader_it_began_with(tmp_path: Path, key: str) -> None:
     mine = tmp_path / "mine.py"
     mine.write_text("EXAM = 1\n")
     address = f"{mine}:EXAM"
-    named = {"exams": {"include": [address]}} if key == "exams.include" else {"acts": {"labeller": address}}
-    experiment = small_experiment(tmp_path / "run", **named)
+    named = {
+        "exams.include": {"exams": {"include": [address]}},
+        "acts.labeller": {"acts": {"labeller": address}},
+        "reading": {"reading": {"metrics": address}},
+    }
+    experiment = small_experiment(tmp_path / "run", **named[key])
     (experiment.run / "dialogues").mkdir(parents=True)
     claim(experiment)
     (experiment.run / "dialogues" / "facts.jsonl").write_text("{}\n")
     claim(experiment)
     mine.write_text("EXAM = 2\n")
     with pytest.raises(RunError, match=rf"^{key}: mine\.py is not the file that this run began with"):
+        claim(experiment)
+
+
+def test_once_a_student_has_sat_all_are_asked_from_the_same_files(tmp_path: Path) -> None:
+    asked, elsewhere = tmp_path / "asked.jsonl", tmp_path / "other" / "asked.jsonl"
+    elsewhere.parent.mkdir()
+    asked.write_text("{}\n")
+    elsewhere.write_text("{ }\n")
+    paths = {"presupposition": {"path": str(asked)}, "claims": {"path": str(elsewhere)}}
+    experiment = small_experiment(tmp_path / "run", exams=paths)
+    (experiment.run / "dialogues").mkdir(parents=True)
+    claim(experiment)
+    (experiment.run / "dialogues" / "facts.jsonl").write_text("{}\n")
+    claim(experiment)
+    asked.write_text("{}\n{}\n")
+    claim(experiment)  # nobody was asked yet
+    (experiment.run / "results" / "base").mkdir(parents=True)
+    (experiment.run / "results" / "base" / "seed-1.jsonl").write_text("")
+    claim(experiment)
+    asked.unlink()
+    claim(experiment)  # a machine that does not have it
+    asked.write_text("{}\n")
+    with pytest.raises(
+        RunError, match=r"asked\.jsonl is not the file that the students .* were examined with"
+    ):
         claim(experiment)
 
 
