@@ -32,7 +32,7 @@ def results_path(cell: Cell) -> Path:
     return cell.experiment.run / "results" / cell.condition_name / f"seed-{cell.seed}.jsonl"
 
 
-def _student(experiment: Experiment, adapter: Path | None) -> dict[str, str | None]:
+def who_sits(experiment: Experiment, adapter: Path | None) -> dict[str, str | None]:
     """Who sat the exam, by content."""
     return {
         "model": weights_id(experiment.base),
@@ -43,7 +43,7 @@ def _student(experiment: Experiment, adapter: Path | None) -> dict[str, str | No
 def is_done(cell: Cell, adapter: Path | None) -> bool:
     """Whether these very weights sat the exam already."""
     record = results_path(cell).with_suffix(".student.json")
-    return record.is_file() and json.loads(record.read_text(encoding="utf-8")) == _student(cell.experiment, adapter)
+    return record.is_file() and json.loads(record.read_text(encoding="utf-8")) == who_sits(cell.experiment, adapter)
 
 
 async def examine(
@@ -98,7 +98,7 @@ async def examine(
         write_rows(path.with_suffix(f".{name}.jsonl"), rows)
     write_rows(path, (case._asdict() for case in cases + _of_the_whole(sitting, notes)))
     if not sitting.errors:
-        write_rows(record, [_student(experiment, adapter)])
+        write_rows(record, [who_sits(experiment, adapter)])
     return path
 
 

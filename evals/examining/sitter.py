@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from evals.examining.answers_asked import most_answers
-from evals.examining.examine import examine
+from evals.examining.examine import examine, is_done, results_path, who_sits
+from evals.examining.kept_answers import answers_kept
 from pipeline.building.memory import recall
 from pipeline.core.schema import Task
 from pipeline.dialogue.casting import Casting
@@ -39,13 +40,17 @@ def adapter_of(cell: Cell) -> Path | None:
 
 async def sit(cell: Cell, casting: Casting, tasks: Tasks, progress: Callable[[int, int], None]) -> Sat:
     """`examine` for the student of a cell, opened, with what it remembers. `progress` is told of each answer. What was
-    asked until an error came is in the casting's meter."""
+    asked until an error came is in the casting's meter, and is not asked again."""
     began, answered = time.monotonic(), count(1)
     total = most_answers(cell.experiment, tasks[0], len(tasks[1]))
     if cell.condition_name not in UNTRAINED and cell.condition.memory != "none":
         tasks = recall(cell, tasks[0]), recall(cell, tasks[1])
     # Of the cell, which knows the base that its student learned on.
     base, adapter = casting.student(cell.in_round(-1)), adapter_of(cell)
-    student = Metered(casting.student(cell), lambda _: progress(next(answered), total))
-    await examine(cell, adapter, student, base, *tasks, partial(casting.open, "judge"))
+    path = results_path(cell).with_suffix(".answers")
+    with answers_kept(path, who_sits(cell.experiment, adapter)) as kept:
+        student = Metered(kept.of("student", casting.student(cell)), lambda _: progress(next(answered), total))
+        await examine(cell, adapter, student, kept.of("peer", base), *tasks, partial(casting.open, "judge"))
+    if is_done(cell, adapter):
+        path.unlink()
     return Sat(next(answered) - 1, time.monotonic() - began, casting.meter.take())

@@ -51,9 +51,7 @@ def test_once_a_student_has_sat_all_are_asked_from_the_same_files(tmp_path: Path
     asked.unlink()
     claim(experiment)  # a machine that does not have it
     asked.write_text("{}\n")
-    with pytest.raises(
-        RunError, match=r"asked\.jsonl is not the file that the students .* were examined with"
-    ):
+    with pytest.raises(RunError, match=r"asked\.jsonl is not the file that the students .* were examined with"):
         claim(experiment)
 
 

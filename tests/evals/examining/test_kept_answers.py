@@ -1,0 +1,102 @@
+"""An exam that is cut off goes on from what was answered; another student's answers are never taken."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evals.examining.sitter import sit
+from pipeline.core.schema import Message
+from pipeline.engines.model import Completion, EngineDown, EngineError, Sampling
+from pipeline.experiment.assignment import exam_tasks
+from pipeline.experiment.cell import Cell
+from pipeline.experiment.experiment import Experiment
+from pipeline.runs.usage import Meter
+from tests.builders import small_experiment
+
+
+class Guesses:
+    """Answers by lot, never twice the same; from the answer `stops` on it is down."""
+
+    def __init__(self, stops: int | None = None, error: type[Exception] = EngineDown):
+        self.rng, self.asked, self.stops, self.error, self.meter = random.Random(), 0, stops, error, Meter()
+
+    async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
+        if self.asked == self.stops:
+            raise self.error
+        self.asked += 1
+        said = self.rng.choice(["Which number is missing?", "The answer is 4.", "I cannot tell."])
+        return Completion(said, tokens=4, prompt_tokens=9, reasoning="Let me see.")
+
+    def count_tokens(self, text: str) -> int:
+        return len(text.split())
+
+    def student(self, cell: Cell) -> Any:
+        return self
+
+    open = student
+
+
+def experiment(out: Path) -> Experiment:
+    return small_experiment(
+        out, seeds=[1], tasks={"train": {"full": 1}, "exam": {"full": 2, "underspecified": 2}},
+        exams={"include": ["asking", "collapse"], "samples": 3, "episodes": 1, "beliefs": 2},
+    )  # fmt: skip
+
+
+def sits(made: Experiment, model: Guesses) -> int:
+    """How many answers it was asked for, those from before among them."""
+    seats: Any = model
+    return asyncio.run(sit(Cell(made, "base", 1), seats, exam_tasks(made), lambda *_: None)).answers
+
+
+def test_nothing_that_was_answered_is_asked_again(tmp_path: Path) -> None:
+    made, whole = experiment(tmp_path), Guesses()
+    answers = sits(experiment(tmp_path / "whole"), whole)
+    first, then = Guesses(stops=20), Guesses()
+    with pytest.raises(EngineDown):
+        sits(made, first)
+    kept = tmp_path / "results/base/seed-1.answers"
+    assert len(kept.read_text().splitlines()) == 20
+    sits(made, then)
+    assert 0 < then.asked < whole.asked and not kept.exists()
+    assert (tmp_path / "results/base/seed-1.student.json").is_file()
+    assert answers >= whole.asked / 2
+
+
+def test_scenarios_at_which_the_engine_failed_are_asked_alone(tmp_path: Path) -> None:
+    made = experiment(tmp_path)
+    once = Guesses(stops=40, error=EngineError)
+
+    async def fails_once(messages: list[Message], sampling: Sampling, answer: Any = once.complete) -> Completion:
+        try:
+            return await answer(messages, sampling)
+        except EngineError:
+            once.stops = None
+            raise
+
+    once.complete = fails_once  # type: ignore[method-assign]
+    sits(made, once)
+    assert not (tmp_path / "results/base/seed-1.student.json").exists()
+    again = Guesses()
+    sits(made, again)
+    assert 0 < again.asked < once.asked / 2
+    assert (tmp_path / "results/base/seed-1.student.json").is_file()
+
+
+def test_answers_of_other_weights_are_not_taken(tmp_path: Path) -> None:
+    made = experiment(tmp_path)
+    with pytest.raises(EngineDown):
+        sits(made, Guesses(stops=20))
+    model = tmp_path / "other"
+    model.mkdir()
+    (model / "model.safetensors").write_bytes(b"others")
+    other, whole = Guesses(), Guesses()
+    another = made.model_copy(update={"student": made.student.model_copy(update={"model": str(model)})})
+    sits(another, other)
+    sits(experiment(tmp_path / "whole"), whole)
+    assert other.asked >= 20 and not (tmp_path / "results/base/seed-1.answers").exists()
