@@ -42,6 +42,7 @@ class WarmupSummary(Part):
     model: str
     full: int  # tasks
     told: int
+    kept: int = 0  # full ones under the sampling prompt, whose first turns were the base's own
     trained_tokens: int
     seconds: Number
     rows: tuple[WarmupChange, ...]
@@ -59,7 +60,7 @@ def warmup_block(run: Run, metrics: Catalog) -> Json | None:
     return {
         "run": str(run.path),
         "model": run.experiment.student.model,
-        **settings.model_dump(include={"full", "told"}),
+        **settings.model_dump(include={"full", "told", "kept"}),
         **{key: learned[key] for key in ("trained_tokens", "seconds")},
         "rows": [_change(tables, name, metrics) for name in metrics.offered(there)],
     }
