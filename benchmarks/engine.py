@@ -53,7 +53,7 @@ CASES = (
     Case("embedded", 16, 64, 33, 5),
     Case("embedded", 64, 64, 33, 5),
     Case("embedded", 256, 64, 33, 5),
-    Case("smollm2", 64, 32, 17, 3),  # a round takes a core most of a minute
+    Case("smollm2", 64, 32, 17, 2),  # a round takes a core most of a minute
 )
 
 

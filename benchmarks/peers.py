@@ -1,6 +1,6 @@
 """Is a build faster than the same dialogues by other means?
 
-T student turns by request, the partner's lines between them by rule, C dialogues at a time, WAVES * C in all: the
+T student turns by request, the partner's lines between them by rule, C dialogues at a time, some times C in all: the
 same number of requests in the same order to the same server, by a build of this project, a plain loop over the
 OpenAI SDK, a solver in inspect_ai and an environment in verifiers. Every run is a process of its own whose clock
 runs from the first dialogue to the last, without imports; the systems take turns. The peers' partner draws a line at
@@ -24,13 +24,14 @@ from rich.table import Table
 
 from benchmarks.results import record
 from benchmarks.server import serving
-from benchmarks.server_limit import TURNS, WAVES, experiment
+from benchmarks.server_limit import TURNS, experiment
 from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.knowledge.view import view
 from pipeline.tasks.loading import load_tasks
 
 LATENCIES = {64: 0.2, 256: 0.5, 1024: 1.0}  # dialogues at a time: seconds that the server takes
-ROUNDS = {64: 3, 256: 2, 1024: 1}  # one of the longest takes all systems six minutes
+WAVES = {64: 4, 256: 4, 1024: 2}  # times C, the dialogues of a run
+ROUNDS = {64: 3, 256: 2, 1024: 1}  # one of the longest takes all systems three minutes
 ROOT = Path(__file__).parent.parent
 PEERS = str(ROOT / ".venv-peers/bin/python")
 SYSTEMS = {
@@ -56,7 +57,7 @@ def run(system: str, url: str, concurrency: int, job: str) -> dict[str, float]:
 
 def measure(concurrency: int, latency: float) -> dict[str, dict[str, float]]:
     """The fastest of every system's runs: what else the machine does can only add to them."""
-    setting = experiment("", WAVES * concurrency, concurrency)
+    setting = experiment("", WAVES[concurrency] * concurrency, concurrency)
     tasks, _ = load_tasks(setting.tasks, "train")
     openings = [view(task, setting.conditions["facts"], [], "student")[0]["content"] for task in tasks]
     job = json.dumps({"openings": openings, "lines": WORDINGS["train"]["unknown"]})

@@ -1,7 +1,6 @@
-"""How much of the cores' time does `maieutic run` use, and how much sooner does it end with all of them than with one?
+"""How much of the cores' time does `maieutic run` use?
 
-Half of the quickstart's problems, both conditions and all seeds: dialogues, students, exams and report. What one core
-takes is measured in the same call, with one thread.
+Half of the quickstart's problems, both conditions and all seeds: dialogues, students, exams and report.
 
     python -m benchmarks.utilisation
 """
@@ -43,12 +42,10 @@ def run(out: Path, threads: int) -> dict[str, float]:
 def main() -> None:
     cores = len(os.sched_getaffinity(0))
     with tempfile.TemporaryDirectory() as folder:
-        found = {f"{threads} cores": run(Path(folder, str(threads)), threads) for threads in (1, cores)}
-    one, many = found["1 cores"], found[f"{cores} cores"]
-    many["times as fast"] = round(one["clock_s"] / many["clock_s"], 2)
-    table = Table("", *many)
+        found = {f"{cores} cores": run(Path(folder, "run"), cores)}
+    table = Table("", *next(iter(found.values())))
     for name, row in found.items():
-        table.add_row(name, *(str(row.get(key, "")) for key in many))
+        table.add_row(name, *map(str, row.values()))
     Console().print(table)
     record("utilisation", found)
 
