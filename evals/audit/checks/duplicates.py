@@ -157,9 +157,7 @@ def _near(talks: Sequence[Talk], hashes: Hashes, settings: AuditSettings) -> Fin
     others, looked_at = near_duplicates(talks, hashes.with_numbers, hashes.text, plain_text, embedder, settings.near)
     by_cell = np.lexsort((np.arange(len(talks)), first_places(hashes.cell)))
     tried = _tried(talks, hashes, others, NEARLY, by_cell[looked_at[by_cell]])
-    of = (
-        ""
-        if looked_at.all()
-        else f", of {looked_at.sum():,} talks that hold one of the sets of numbers that were drawn"
-    )
-    return share(what, tried, MOST_NEAR, f"beside the exact ones{of}", "no talks")
+    note = "beside the exact ones"
+    if not looked_at.all():
+        note += f"; of {looked_at.sum():,} talks, those with a set of numbers that was drawn"
+    return share(what, tried, MOST_NEAR, note, "no talks")
