@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from pipeline.core.schema import Message, digest
 from pipeline.engines.model import Completion, Model, Sampling
-from pipeline.runs.store import Appender, read
+from pipeline.runs.store import Appender
 
 
 class KeptAnswer(BaseModel):
@@ -29,8 +29,8 @@ class AnswersKept:
 
     def __init__(self, path: Path, weights: Any):
         self.weights, self.met = weights, Counter[str]()
-        self.there = {kept.key: kept.answer for kept in read(path, KeptAnswer)}
-        self.file = Appender(path)
+        self.there = dict(_readable(path))
+        self.file, self.is_open = Appender(path), True
 
     def of(self, role: str, model: Model) -> Model:
         return _Kept(self, role, model)
@@ -51,7 +51,8 @@ class _Kept:
         if (there := self.answers.there.get(key)) is not None:
             return there
         answer = await self.model.complete(messages, sampling)
-        self.answers.file.append(KeptAnswer(key=key, answer=answer))
+        if self.answers.is_open:  # what was still asked when the exam ended is nobody's
+            self.answers.file.append(KeptAnswer(key=key, answer=answer))
         return answer
 
     def count_tokens(self, text: str) -> int:
@@ -62,5 +63,16 @@ class _Kept:
 def answers_kept(path: Path, weights: Any) -> Iterator[AnswersKept]:
     """Those that an earlier try left in `path`, and the new ones; `weights` says who sits. The file stays."""
     kept = AnswersKept(path, weights)
-    with kept.file:
-        yield kept
+    try:
+        with kept.file:
+            yield kept
+    finally:
+        kept.is_open = False
+
+
+def _readable(path: Path) -> Iterator[tuple[str, Completion]]:
+    """What a line does not say is asked again."""
+    for line in path.read_bytes().splitlines() if path.exists() else ():
+        with suppress(ValidationError):
+            kept = KeptAnswer.model_validate_json(line)
+            yield kept.key, kept.answer

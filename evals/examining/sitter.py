@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple
@@ -15,6 +14,7 @@ from evals.examining.kept_answers import answers_kept
 from pipeline.building.memory import recall
 from pipeline.core.schema import Task
 from pipeline.dialogue.casting import Casting
+from pipeline.engines.model import Model
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.fields import BEFORE_WARMUP
 from pipeline.experiment.roles import RoleName
@@ -49,8 +49,12 @@ async def sit(cell: Cell, casting: Casting, tasks: Tasks, progress: Callable[[in
     base, adapter = casting.student(cell.in_round(-1)), adapter_of(cell)
     path = results_path(cell).with_suffix(".answers")
     with answers_kept(path, who_sits(cell.experiment, adapter)) as kept:
+
+        def judge() -> Model:
+            return kept.of("judge", casting.open("judge"))
+
         student = Metered(kept.of("student", casting.student(cell)), lambda _: progress(next(answered), total))
-        await examine(cell, adapter, student, kept.of("peer", base), *tasks, partial(casting.open, "judge"))
+        await examine(cell, adapter, student, kept.of("peer", base), *tasks, judge)
     if is_done(cell, adapter):
         path.unlink()
     return Sat(next(answered) - 1, time.monotonic() - began, casting.meter.take())

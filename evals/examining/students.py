@@ -86,6 +86,7 @@ def _is_due(cell: Cell) -> bool:
         say(f"{cell.label('examine')}: there is no adapter, left out")
         return False
     if is_done(cell, adapter):
+        results_path(cell).with_suffix(".answers").unlink(missing_ok=True)  # a kill may have left it
         say(f"{cell.label('examine')}: there already")
         return False
     return True

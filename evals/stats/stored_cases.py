@@ -12,6 +12,7 @@ from evals.stats.intervals import Tables, tabulate
 from pipeline.engines.weights import weights_id
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
+from pipeline.experiment.fields import BEFORE_WARMUP
 from pipeline.runs.directory import newest_adapter
 
 
@@ -28,7 +29,7 @@ def results(folder: Path) -> Tables:
 def not_of_today(experiment: Experiment) -> Iterator[str]:
     """In words, each student whose cases are partial, or older than its adapter. A run may lie here without its
     adapters, so nothing is said of those that are absent."""
-    for name in experiment.conditions:
+    for name in (BEFORE_WARMUP, "base", *experiment.conditions):
         for seed in experiment.seeds:
             cases = experiment.run / "results" / name / f"seed-{seed}.jsonl"
             if not cases.is_file():

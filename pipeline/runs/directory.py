@@ -104,6 +104,7 @@ def claim(experiment: Experiment, shared: bool = False) -> None:
         write_whole(path, ours)
         if source:
             write_whole(pinned, source)
+        _claim_exams(experiment)
         return
     if lines := _differing(path, ours):
         raise RunError(
@@ -126,13 +127,13 @@ def _claim_exams(experiment: Experiment) -> None:
     """Write down, in exams.sha256, the files that exams ask from, or check that they are the same where a student has
     sat already: who sits later would be asked something else. Those that are not on this machine are passed over.
     Raises RunError with the file."""
-    pinned, files = experiment.run / "exams.sha256", _exam_files(experiment)
-    ours = _hashes(files)
-    if not pinned.exists() or not any(experiment.run.glob("results/*/*.jsonl")):
-        if ours:
+    pinned, ours = experiment.run / "exams.sha256", _hashes(_exam_files(experiment))
+    if not any(experiment.run.glob("results/*/seed-*")):
+        if ours or pinned.exists():
             write_whole(pinned, ours)
         return
-    there = pinned.read_text(encoding="utf-8").splitlines()
+    # Of a run that was begun before such files were written down nothing is known.
+    there = pinned.read_text(encoding="utf-8").splitlines() if pinned.exists() else []
     known = {line.partition("  ")[2] for line in there}
     for line in ours.splitlines():
         if line not in there and (name := line.partition("  ")[2]) in known:

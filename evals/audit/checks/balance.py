@@ -121,7 +121,8 @@ def _spread(what: str, budgets: Budgets, sizes: Sequence[np.ndarray], judged: bo
     resampled = resampled_sums(totals, RESAMPLES)
     value = _relative(totals.sum(axis=0))
     # Of least / most, which is 0 where a resample has nothing of one condition: the excess would be infinite.
-    least, greatest = percentiles(resampled.min(axis=1) / resampled.max(axis=1))
+    some = resampled[resampled.max(axis=1) > 0]
+    least, greatest = percentiles(some.min(axis=1) / some.max(axis=1))
     low, high = 1 / greatest - 1 if greatest else np.inf, 1 / least - 1 if least else np.inf
     names = list(budgets)
     apart = {(a, b): _standardised(sizes[a], sizes[b]) for a, b in combinations(range(len(names)), 2)}

@@ -62,6 +62,7 @@ def test_nothing_that_was_answered_is_asked_again(tmp_path: Path) -> None:
         sits(made, first)
     kept = tmp_path / "results/base/seed-1.answers"
     assert len(kept.read_text().splitlines()) == 20
+    kept.write_text(kept.read_text() + "a broken line\n")
     sits(made, then)
     assert 0 < then.asked < whole.asked and not kept.exists()
     assert (tmp_path / "results/base/seed-1.student.json").is_file()

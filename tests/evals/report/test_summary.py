@@ -75,14 +75,16 @@ def test_a_difference_is_that_of_the_values_in_the_table(run):
 def test_exams_that_are_partial_or_of_an_older_student_are_a_problem(run):
     student = run / "results" / "facts" / "seed-1.student.json"
     student.write_text(json.dumps({"model": "", "adapter": "another"}))
-    (run / "results" / "blind" / "seed-2.student.json").unlink()
+    for name in ("base", "blind"):
+        (run / "results" / name / "seed-2.student.json").unlink()
     problems = summarize([run]).plain()["problems"]
     assert problems == [
+        "base, seed 2: the engine failed at some scenarios of its exams; `maieutic eval` asks them again",
         "blind, seed 2: the engine failed at some scenarios of its exams; `maieutic eval` asks them again",
         "facts, seed 1: trained anew since it sat the exams; `maieutic eval` examines it again",
     ]
     shutil.rmtree(run / "adapters")
-    assert summarize([run]).plain()["problems"][-1] == problems[0]
+    assert summarize([run]).plain()["problems"][-2:] == problems[:2]
 
 
 def test_counts_are_derived_from_the_files_and_reconcile(run):

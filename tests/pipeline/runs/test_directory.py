@@ -41,6 +41,7 @@ def test_once_a_student_has_sat_all_are_asked_from_the_same_files(tmp_path: Path
     experiment = small_experiment(tmp_path / "run", exams=paths)
     (experiment.run / "dialogues").mkdir(parents=True)
     claim(experiment)
+    assert (experiment.run / "exams.sha256").is_file()  # by the first command, which may be the one that examines
     (experiment.run / "dialogues" / "facts.jsonl").write_text("{}\n")
     claim(experiment)
     asked.write_text("{}\n{}\n")
