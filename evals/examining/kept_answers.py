@@ -19,12 +19,12 @@ from pipeline.engines.model import Completion, Model, Sampling
 from pipeline.runs.store import Appender
 
 
-class KeptAnswer(BaseModel):
+class AnswerLine(BaseModel):
     key: str
     answer: Completion
 
 
-class AnswersKept:
+class Answers:
     """Those of one file, and of the models that are asked through `of`."""
 
     def __init__(self, path: Path, weights: Any):
@@ -43,7 +43,7 @@ class AnswersKept:
 
 
 class _Kept:
-    def __init__(self, answers: AnswersKept, role: str, model: Model):
+    def __init__(self, answers: Answers, role: str, model: Model):
         self.answers, self.role, self.model = answers, role, model
 
     async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
@@ -52,7 +52,7 @@ class _Kept:
             return there
         answer = await self.model.complete(messages, sampling)
         if self.answers.is_open:  # what was still asked when the exam ended is nobody's
-            self.answers.file.append(KeptAnswer(key=key, answer=answer))
+            self.answers.file.append(AnswerLine(key=key, answer=answer))
         return answer
 
     def count_tokens(self, text: str) -> int:
@@ -60,9 +60,9 @@ class _Kept:
 
 
 @contextmanager
-def answers_kept(path: Path, weights: Any) -> Iterator[AnswersKept]:
+def keeping_answers(path: Path, weights: Any) -> Iterator[Answers]:
     """Those that an earlier try left in `path`, and the new ones; `weights` says who sits. The file stays."""
-    kept = AnswersKept(path, weights)
+    kept = Answers(path, weights)
     try:
         with kept.file:
             yield kept
@@ -74,5 +74,5 @@ def _readable(path: Path) -> Iterator[tuple[str, Completion]]:
     """What a line does not say is asked again."""
     for line in path.read_bytes().splitlines() if path.exists() else ():
         with suppress(ValidationError):
-            kept = KeptAnswer.model_validate_json(line)
+            kept = AnswerLine.model_validate_json(line)
             yield kept.key, kept.answer

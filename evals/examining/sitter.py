@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from evals.examining.answers_asked import most_answers
 from evals.examining.examine import examine, is_done, results_path, who_sits
-from evals.examining.kept_answers import answers_kept
+from evals.examining.kept_answers import keeping_answers
 from pipeline.building.memory import recall
 from pipeline.core.schema import Task
 from pipeline.dialogue.casting import Casting
@@ -48,7 +48,7 @@ async def sit(cell: Cell, casting: Casting, tasks: Tasks, progress: Callable[[in
     # Of the cell, which knows the base that its student learned on.
     base, adapter = casting.student(cell.in_round(-1)), adapter_of(cell)
     path = results_path(cell).with_suffix(".answers")
-    with answers_kept(path, who_sits(cell.experiment, adapter)) as kept:
+    with keeping_answers(path, who_sits(cell.experiment, adapter)) as kept:
 
         def judge() -> Model:
             return kept.of("judge", casting.open("judge"))
