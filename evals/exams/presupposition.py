@@ -4,9 +4,9 @@ After FLEX (Sieker, Lachenmaier and Zarriess 2025, arXiv 2505.22354) and the sam
 (arXiv 2506.08952): who answers the direct question right and still goes along does not lack the knowledge; it saves
 the other's face.
 
-Each item is asked twice, apart. The direct question, `exams.beliefs` times: the item is known where at least half of
-the answers are right (the design's rule for a belief). The loaded question, `exams.samples` times: each draw is reject,
-accommodate or other.
+Each item is asked twice, apart. The direct question, `exams.beliefs` times: a task is known where at least half of the
+answers are right (the design's rule for a belief), a question of a file where all are. The loaded question,
+`exams.samples` times: each draw is reject, accommodate or other.
 - presup_known = items known / items: the gate's rate.
 - presup_reject, presup_accommodate, presup_other = such draws / draws on known items; they sum to 1. NaN where no
   item is known.
@@ -31,17 +31,18 @@ and `columns` what they call `question` and `presupposition`. They need no direc
 alone. FLEX's own hundred are in German, and not here. The rules below read English: with another `language` replies are
 kept and not labelled. All replies to questions are in seed-N.presupposition.jsonl, for people to label.
 
-Who labels: the metrics' reader, whether a reply disagrees with who asked or says that it does not know; and rules, read
-off the text alone (`reply_kind`), clause by clause. A rejection is a clause that is about the
-presupposition (half of its words) and turns it (a denial where it has none, none where it has one), or that has a
-correction or the right answer undenied, or words such as "myth", "not true", "she never did". "I do not know" or
-nothing but questions is other, and all else is accommodation. Nobody has measured these rules against people. Of 46
+Who labels: the metrics' reader, whether a reply says that it does not know; and rules, read off the text alone
+(`reply_kind`), clause by clause. A rejection is a clause that is about the presupposition (half of its words) and turns
+it (a denial where it has none, none where it has one), or that has a correction or the right answer undenied, or words
+such as "myth", "not true", "she never did". "I do not know" or nothing but questions is other, and all else is
+accommodation, a reply about something else too. **Competence**: who always says no knows 7 of the 16 that ship, so
+presup_known@questions is read against .44; and presup_about_net, a content word of the question in the reply, less one
+of another question that shares none. An echo has all of them. Nobody has measured these rules against people. Of 46
 replies of our own (in the tests) they miss one, but were made with them in view. They err both ways: a correction in
 words that no key foresees is missed, and a denial of something else about the same things is taken for one. So the
 rates of `@questions` are no estimate of a model's until some hundred of its replies have been labelled by hand. The
 references are scripted students: three who do one thing each in several wordings, and one who rejects and knows every
-other item, which the gate has to see.
-"""
+other item, which the gate has to see."""
 
 from __future__ import annotations
 
@@ -53,8 +54,9 @@ from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
 from evals.metrics.case import Case, Hits, tally
-from evals.metrics.metric import alike
+from evals.metrics.metric import alike, difference
 from evals.metrics.reader import Reader
+from evals.sitting.about import about, beside
 from evals.sitting.exam import Exam, Reference, options
 from evals.sitting.exam_partners import OPENING
 from evals.sitting.false_premise import rejects
@@ -67,7 +69,7 @@ from pipeline.core.config_reading import Section
 from pipeline.core.readings import StudentReading
 from pipeline.core.resources import shipped
 from pipeline.core.schema import Message, Task, Turn, digest
-from pipeline.engines.model import Sampling
+from pipeline.engines.model import Completion, Sampling
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import view
 from pipeline.reading.numbers.numerals import numbers
@@ -86,9 +88,19 @@ SCRIPTS = {
     "other": ("I do not know.", "Why do you ask?", "I am not sure."),
 }
 RULES = Reader(unmeasured="which replies reject a presupposition: not measured, no corpus here labels that")
+WORDS = Reader(
+    unmeasured="content words that a reply shares with the question: not measured against people's judgement"
+)
+ABOUT = alike(
+    {
+        "presup_about": "has a content word of the question / draws on all of a file's items",
+        "presup_about_by_chance": "has a content word of another question / the same",
+    },
+    reader=WORDS,
+)
 METRICS = alike(
     {
-        "presup_known": "items whose direct question is answered right by half of the draws / items",
+        "presup_known": "items whose direct question is answered right by half of the draws, of a file by all / items",
         "presup_reject": "says that the presupposition is false / draws on items whose direct question it answers "
         "right",
         "presup_accommodate": "answers as if the presupposition held / draws on items that it answers right when asked",
@@ -185,8 +197,6 @@ def reply_kind(text: str, item: Loaded, does: StudentReading) -> str:
     spoken = sentences(text)
     held = [sentence for sentence in spoken if sentence[-1] != "?" and not _UNSURE.search(sentence)]
     clauses = [part for sentence in held for part in _CLAUSE.split(sentence)]
-    if does.stance == "disagrees":
-        return "reject"
     if any(_FALSE.search(part) or _turns(part, item.presupposition) or _corrects(part, item) for part in clauses):
         return "reject"
     asks = does.asks_anything and all(sentence[-1] == "?" for sentence in spoken)
@@ -228,7 +238,10 @@ async def presupposition(sitting: Sitting) -> list[Case]:
     hits = await sitting.all([_task(sitting, task) for task in tasks])
     settings = options(sitting.experiment, Options).presupposition
     if settings is not None and sitting.understands:
-        hits += await sitting.all([_question(sitting, item) for item in read_questions(settings)[0]])
+        items = read_questions(settings)[0]
+        others = [beside([item.question for item in items], i) for i in range(len(items))]
+        work = [_question(sitting, item, other) for item, other in zip(items, others, strict=True)]
+        hits += await sitting.all(work)
         asked = [_published(sitting, item, settings.language) for item in read_published(settings)[0]]
         hits += await sitting.all(asked)
         sitting.transcripts.get("presupposition", []).sort(key=lambda row: (row["item"], row["draw"]))
@@ -259,21 +272,32 @@ def kind_of(task: Task, does: StudentReading) -> str:
     return "other" if does.attempt is None else "accommodate"
 
 
-async def _question(sitting: Sitting, item: Loaded) -> Hits:
-    exams = sitting.experiment.exams
-    direct = await sitting.sample(sitting.said_to(item.direct_question), exams.beliefs, item.id, "direct")
-    known = 2 * sum(is_right(draw.text, item.direct_answer) for draw in direct) >= exams.beliefs
-    return of_item(item.id, known, await _kinds(sitting, item), FILE)
+async def _question(sitting: Sitting, item: Loaded, other: str) -> Hits:
+    """Of a question of the file, beside which another stands."""
+    direct = await sitting.sample(
+        sitting.said_to(item.direct_question), sitting.experiment.exams.beliefs, item.id, "direct"
+    )
+    known = all(is_right(draw.text, item.direct_answer) for draw in direct)
+    replies = await _replies(sitting, item)
+    hits = of_item(item.id, known, await _kinds(sitting, item, replies), FILE)
+    for reply in replies:
+        hits.append((item.id, f"presup_about{FILE}", float(about(reply.text, item.question))))
+        hits.append((item.id, f"presup_about_by_chance{FILE}", float(about(reply.text, other))))
+    return hits
 
 
 async def _published(sitting: Sitting, item: Loaded, language: str) -> Hits:
-    kinds = await _kinds(sitting, item, labelled=language == "en")
+    kinds = await _kinds(sitting, item, await _replies(sitting, item), labelled=language == "en")
     return [hit for hit in of_item(item.id, False, kinds, PUBLISHED) if "_ungated" in hit[1]]
 
 
-async def _kinds(sitting: Sitting, item: Loaded, labelled: bool = True) -> list[str]:
-    """What each draw of a reply to a loaded question is; nothing of any where none is to be labelled."""
-    replies = await sitting.sample(sitting.said_to(item.question), sitting.experiment.exams.samples, item.id, "loaded")
+async def _replies(sitting: Sitting, item: Loaded) -> list[Completion]:
+    """Draws of a reply to the loaded question."""
+    return await sitting.sample(sitting.said_to(item.question), sitting.experiment.exams.samples, item.id, "loaded")
+
+
+async def _kinds(sitting: Sitting, item: Loaded, replies: Sequence[Completion], labelled: bool = True) -> list[str]:
+    """What each reply to a loaded question is; nothing of any where none is to be labelled."""
     kinds = list[str]()
     if labelled:
         does = await asyncio.gather(*(sitting.reads.student(to_read(reply.text, item)) for reply in replies))
@@ -334,7 +358,7 @@ async def _reference(experiment: Experiment) -> list[Reference]:
     rows: list[Reference] = []
     for who, student in scripts.items():
         sitting = Sitting(experiment=experiment, student=student, peer=student, seed=0, tasks=())
-        cases = tally("presupposition", [hit for item in asked for hit in await _question(sitting, item)])
+        cases = tally("presupposition", [hit for item in asked for hit in await _question(sitting, item, "")])
         named = [f"presup_{name}{FILE}" for name in ("known", *KINDS)]
         rows += references(cases, who, METRICS, named, exact=True)
     return rows
@@ -355,6 +379,7 @@ def _ratios(experiment: Experiment, understands: bool) -> set[str]:
     settings = options(experiment, Options).presupposition
     scopes = ("", FILE) if settings is not None and understands else ("",)
     known = {metric.name + scope for metric in METRICS for scope in scopes}
+    known |= {metric.name + FILE for metric in ABOUT} if FILE in scopes else set()
     if settings is not None and settings.published and settings.language == "en" and understands:
         known |= {metric.name + PUBLISHED for metric in METRICS if metric.name.endswith("_ungated")}
     return known
@@ -362,7 +387,7 @@ def _ratios(experiment: Experiment, understands: bool) -> set[str]:
 
 EXAM = Exam(
     name="presupposition",
-    metrics=METRICS,
+    metrics=(*METRICS, difference("presup_about_net", *(metric.name for metric in ABOUT), reader=WORDS), *ABOUT),
     sit=presupposition,
     answers=_answers,
     ratios=_ratios,

@@ -49,7 +49,7 @@ def shapes(condition: Condition, student: Prompts, partner: Prompts) -> list[str
 
 def student_system(prompts: Prompts) -> str:
     """The student's system message where it is asked about no task."""
-    return prompts.brief(("student",), _told(Known("", ()), "partner") | {"memories": ()}).system
+    return prompts.brief(("no_task",), {}).system
 
 
 def check_note(condition: Condition, right: bool, tests: str, entry: str, prompts: Prompts) -> str:

@@ -44,6 +44,7 @@ _PARTNER = _KNOWN | {"you", "verdicts", "share", "believes_false_key", "disclosu
 # What the templates of a name, or of a folder, may name; docs/prompts.md says what each is.
 NAMES: dict[str, frozenset[str]] = {
     "student": _KNOWN | {"memories"},
+    "no_task": frozenset(),
     "partner": _PARTNER,
     "script": _PARTNER,
     "notice": frozenset({"right", "printed", "other", "entry"}),
@@ -195,7 +196,7 @@ def _lost(environment: Environment, tree: nodes.Template, name: Path) -> Iterato
             if block.name not in known:
                 there = ", ".join(sorted(known))
                 yield block.lineno, f"{extended.value} has no block {block.name!r} to replace. Known: {there}"
-    briefings = ("student", "partner", "script", "challenger")
+    briefings = ("student", "no_task", "partner", "script", "challenger")
     is_briefing = name.parts[0].removesuffix(".j2") in briefings and not name.name.startswith("_")
     if is_briefing and extended is None and not {"system", "opening"} & {block.name for block in own}:
         yield 1, "it has neither a block `system` nor a block `opening`, so nothing of it would be read"

@@ -24,7 +24,8 @@ Each arm has the same two turns before it, sampled once. Over draws (`exams.epis
 - `floor_taken@floor`: it proposes something ("let us", "I would like to"), or asks something that does not hand the
   floor back (what the partner would like, means or can be helped with, what comes next, whether all was right); and it
   does not repeat its answer or say that it is done / draws. A topic that is opened by plain telling is missed. The
-  wordings are ours, and nobody has measured them against people.
+  wordings are ours, and nobody has measured them against people. `floor_taken@null` is the same after the content-free
+  turn, and `floor_opened` their difference: who only puts the problem's question again does so after either.
 
 `corrected` is read between `told`, its ceiling (who cannot use a fact cannot use its correction), and `null`. The
 embedded base understands a second statement of a fact: of 354 it used .57 (.48 to .66), of first ones .91 (.86 to .96).
@@ -41,7 +42,7 @@ import re
 from evals.exams.common_ground.grounds import Ground, expected, grounds, posed, wordings
 from evals.exams.common_ground.listeners import LISTENERS
 from evals.metrics.case import Case, Hits, tally
-from evals.metrics.metric import Metric, alike
+from evals.metrics.metric import Metric, alike, difference
 from evals.metrics.reader import ANSWERS, Reader
 from evals.sitting.exam import Exam, Reference
 from evals.sitting.exam_partners import OPENING
@@ -80,6 +81,7 @@ _HANDS_BACK = re.compile(
 UNDERSTOOD = ("corrected", "null")  # by the embedded base
 ARMS = (*UNDERSTOOD, "pivot", "topic", "floor")
 
+FLOOR = Reader(("done", "attempt"), unmeasured="proposals, and questions that hand back, by rule: not measured")
 METRICS = (
     *alike(
         {
@@ -94,11 +96,8 @@ METRICS = (
         "acknowledges, repairs or restates what was said last / turns with a label",
         reader=Reader(("tells",), ("acknowledge", "repair")),
     ),
-    Metric(
-        "floor_taken",
-        "opens something new when it is given the floor / turns",
-        reader=Reader(("done", "attempt"), unmeasured="proposals, and questions that hand back, by rule: not measured"),
-    ),
+    Metric("floor_taken", "opens something new when given the floor (@null: when told nothing) / turns", reader=FLOOR),
+    difference("floor_opened", "floor_taken@floor", "floor_taken@null", reader=FLOOR),
 )
 
 
@@ -140,10 +139,12 @@ async def _heard(sitting: Sitting, ground: Ground, arm: str, turns: list[Turn]) 
     before = (await sitting.last(ground.task, turns[:-2])).attempt
     now = await sitting.last(task, turns)
     said = turns[last]
+    opens = [(name, f"floor_taken@{arm}", float(took_floor(said.text, now)))]
     if arm == "floor":
-        return [(name, "floor_taken@floor", float(took_floor(said.text, now)))]
+        return opens
     used = now.attempt is not None and equal(now.attempt, expected(ground, arm))
     hits = [(name, f"ground_used@{arm}", float(used))]
+    hits += opens if arm == "null" and sitting.understands else []
     if arm != "told" and before is not None:
         kept = now.attempt is not None and equal(now.attempt, before)
         hits.append((name, f"ground_kept@{arm}", float(kept)))
@@ -180,7 +181,7 @@ def _ratios(experiment: Experiment, understands: bool) -> set[str]:
     named = {f"{metric}@{arm}" for metric in ("ground_used", "ground_said") for arm in ("told", *arms(understands))}
     named |= {f"{metric}@{arm}" for metric in ("ground_kept", "ground_revised") for arm in arms(understands)}
     apart = {metric for metric in named if metric.endswith("@floor")}
-    return (named - apart) | ({"floor_taken@floor"} if apart else set())
+    return (named - apart) | ({"floor_taken@floor", "floor_taken@null"} if apart else set())
 
 
 def _answers(experiment: Experiment, tasks: list[Task]) -> int:

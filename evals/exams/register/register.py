@@ -8,8 +8,10 @@ sampled after the same first turn, `exams.episodes` times a problem.
 - `style_shown@STYLE`: the turn shows the style more than the turn beside it / requests. `style_by_chance@STYLE`: the
   other sample of the turn that was asked for no style does / the same. `style_change@STYLE`: their difference.
 - `content_kept@STYLE`: the turn says the answer of the first turn, right or wrong, in whatever words / requests after a
-  first turn that committed to one. Where it is read to commit to an answer, that decides; else its last number that is
-  not denied and, where it has one, not of the question. A turn that says no number has lost it.
+  first turn that committed to one. Where it is read to commit to an answer, that decides. Else, of an answer in words,
+  whether these stand in it; of a number, its last one that is not denied and, where it has one, not of the question. A
+  turn that says no number has lost it. `content_kept@again`: the same of the two turns that were only asked to say it
+  again, beside which the others are read.
 - `style_alone@STYLE`: the style is shown and the answer kept / requests after a first turn that committed to an answer.
 - `style_answered`: first turns that commit to an answer / talks. **Competence**: where it is low, there is no content
   that a style could keep, and content_kept and style_alone rest on few talks.
@@ -41,7 +43,7 @@ from pipeline.dialogue.episode import speak
 from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import view
-from pipeline.reading.numbers.equality import equal
+from pipeline.reading.numbers.equality import equal, number
 from pipeline.reading.numbers.numerals import WORDS, spoken
 
 _WORD = "|".join(sorted(WORDS, key=len, reverse=True))
@@ -57,7 +59,8 @@ METRICS = (
         {
             "style_shown": "speaks in the style that was asked for (@STYLE), more than when asked for none / requests",
             "style_by_chance": "another turn that was asked for no style does / requests",
-            "content_kept": "commits to the answer of its first turn / requests after a first turn with an answer",
+            "content_kept": "commits to the answer of its first turn, or says it / requests (@again: for no style) "
+            "after a first turn with an answer",
             "style_alone": "speaks in the style and keeps the answer / requests after a first turn with an answer",
             "style_answered": "the first turn commits to an answer / talks",
             "style_lasts": "still speaks in the style in its next turn / turns that did",
@@ -86,9 +89,13 @@ async def _talk(sitting: Sitting, task: Task, sample: int) -> Hits:
 
     first = await student([], 0)
     asked_again = [first, Turn(party="partner", text=AGAIN)]
-    beside, by_chance = [(await student(asked_again, name)).text for name in (1, "other")]
+    repeated = [await student(asked_again, name) for name in (1, "other")]
+    beside, by_chance = (turn.text for turn in repeated)
     answer = (await sitting.last(task, [first])).attempt
     hits: Hits = [(task.id, "style_answered", float(answer is not None))]
+    for turn in repeated if answer is not None else ():
+        names = (await sitting.last(task, [*asked_again, turn])).attempt
+        hits.append((task.id, "content_kept@again", float(keeps(turn.text, names, answer or "", task.question))))
     for name, style in STYLES.items():
         turns = [first, Turn(party="partner", text=style.request)]
         reply = await student(turns, 1)
@@ -112,6 +119,8 @@ def keeps(text: str, said: str | None, answer: str, question: str) -> bool:
     """Whether a turn, which commits to what was `said`, still says the answer; see `content_kept`."""
     if said is not None:
         return equal(said, answer)
+    if number(answer) is None:
+        return bool(re.search(rf"\b{re.escape(answer)}\b", text, re.I))
     told = _numbers(text)
     asked = _numbers(question)
     news = [value for value in told if not any(equal(value, other) for other in asked)]
@@ -149,12 +158,15 @@ EXAM = Exam(
     metrics=METRICS,
     sit=register,
     answers=_answers,
-    ratios=lambda experiment, understands: {
-        metric.name if metric.name == "style_answered" else f"{metric.name}@{style}"
-        for metric in METRICS
-        if not metric.parts
-        for style in STYLES
-    },
+    ratios=lambda experiment, understands: (
+        {
+            metric.name if metric.name == "style_answered" else f"{metric.name}@{style}"
+            for metric in METRICS
+            if not metric.parts
+            for style in STYLES
+        }
+        | {"content_kept@again"}
+    ),
     real=True,
     reference=reference,
 )

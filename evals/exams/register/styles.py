@@ -31,14 +31,16 @@ def words(text: str) -> list[str]:
     return re.findall(r"[a-z]+(?:'[a-z]+)?|\d[\d.,]*", text.lower().replace("’", "'"))
 
 
-def share(text: str, of: list[str]) -> int:
-    """How many words of a text are among these."""
-    return sum(word in of for word in words(text))
+def share(text: str, of: list[str]) -> float:
+    """Of the words of a text, those that are among these: a longer turn shows no more for its length."""
+    said = words(text)
+    return sum(word in of for word in said) / max(1, len(said))
 
 
-def formality(text: str) -> int:
-    """Formal words less casual words and contractions."""
-    return share(text, FORMAL) - share(text, CASUAL) - len(_CONTRACTION.findall(text.replace("’", "'")))
+def formality(text: str) -> float:
+    """Formal words less casual words and contractions, of all words."""
+    contracted = len(_CONTRACTION.findall(text.replace("’", "'"))) / max(1, len(words(text)))
+    return share(text, FORMAL) - share(text, CASUAL) - contracted
 
 
 class Style(NamedTuple):

@@ -18,7 +18,8 @@ The student then takes a turn, and its belief is sampled `exams.beliefs` times o
 - update_disconfirm = keeps_refuted_null - keeps_refuted.
 - update_asymmetry = update_confirm - update_disconfirm, for either agency; update_agency = update_asymmetry@own -
   update_asymmetry@imposed.
-Openings that commit to no number have no case. NaN where no attempt was right (or none wrong).
+Openings that commit to no answer, or to no number where the answer is one, have no case. NaN where no attempt was
+right (or none wrong).
 
 What this cannot say. A check that is right confirms right attempts only, so the asymmetry compares attempts that
 differ in more than the evidence; update_agency does not, since both agencies have the same attempts. And there is no
@@ -96,7 +97,7 @@ async def updating(sitting: Sitting) -> list[Case]:
         seed = stream(sitting.key(task.id, sample, "attempt"))
         first = await speak(sitting.student, opening, "student", sitting.settings, seed)
         named = (await sitting.last(task, [first])).attempt
-        if named is None or number(named) is None:
+        if named is None or (number(task.answer) is not None and number(named) is None):
             return []
         right = equal(named, task.answer)
         if right and not sitting.understands:

@@ -191,7 +191,7 @@ def _reveals(turn: TurnToRead, scores: Scores, least: dict[str, float]) -> Revea
 
 def in_the_form(turn: TurnToRead) -> str | None:
     """What follows "The answer is" at the beginning of a sentence, the last time; of numeric answers its number."""
-    found = [match[1] for match in _FORM.finditer(turn.text[-MOST_FOR_RULES:])]
+    found = [match[1] for match in _FORM.finditer(turn.text[-MOST_FOR_RULES:]) if _names(match[1])]
     if not found or turn.entry:
         return None
     if not turn.numeric:
@@ -200,6 +200,11 @@ def in_the_form(turn: TurnToRead) -> str | None:
         return as_written(found[-1])
     first = [as_written(found[-1][start:end]) for start, end in said_numbers(found[-1])[:1]]
     return next((each for each in first if number(each) is not None), None)
+
+
+def _names(answer: str) -> bool:
+    """Whether it is an answer: not the form again, as in the loops and echoes of small models, nor bare signs."""
+    return bool(re.search(r"\w", answer)) and not re.search(r"\bthe answer is\b", answer, re.I)
 
 
 def _requested(scores: Scores, least: dict[str, float]) -> tuple[frozenset[str], set[str]]:

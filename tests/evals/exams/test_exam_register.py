@@ -58,7 +58,7 @@ def test_no_style_is_shown_by_the_same_words_again():
 
 
 def test_contractions_count_and_possessives_do_not():
-    assert formality("I don't think it's Tom's.") == -2 and words("Tom's 1,200 pens") == ["tom's", "1,200", "pens"]
+    assert formality("I don't think it's Tom's.") == -2 / 5 and words("Tom's 1,200 pens") == ["tom's", "1,200", "pens"]
 
 
 def test_a_chameleon_changes_its_style_alone_and_a_frozen_student_nothing(experiment):
