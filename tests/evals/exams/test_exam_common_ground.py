@@ -18,7 +18,7 @@ from pipeline.experiment.experiment import Experiment
 from pipeline.reading.embedded_world.closed import student_turn
 from pipeline.reading.protocol import TurnToRead
 from pipeline.tasks.word_problems import KINDS, arithmetic
-from tests.evals.small_exam import ratios
+from tests.evals.small_exam import ratios, weights
 from tests.fakes import FakeModel
 
 
@@ -91,6 +91,7 @@ def test_a_listener_follows_everything_and_a_keeper_nothing(experiment):
     assert listens["ground_revised@null"] == keeps["ground_revised@null"] == (0, n)
     assert listens["ground_used@told"] == keeps["ground_used@told"] == (n, n)
     assert listens["floor_taken@floor"] == (n, n) and keeps["floor_taken@floor"] == (0, n)
+    assert listens["floor_taken@null"] == (0, n)
 
 
 def test_a_listener_reckons_from_what_it_reads_and_not_from_the_scorer(experiment):
@@ -124,6 +125,12 @@ def test_a_revision_need_not_be_right_and_silence_is_none(experiment):
     mute = sat(experiment, Says("Hm.", "The answer is 3.", "I am done."))
     assert mute["ground_revised@corrected"][0] == mute["ground_kept@corrected"][0] == 0
     assert mute["floor_taken@floor"][0] == 0
+
+
+def test_who_only_puts_the_problem_again_takes_the_floor_after_a_turn_without_content_too(experiment):
+    echo = sat(experiment, Says("How many pens does Tom have in total?"))
+    assert echo["floor_taken@floor"] == echo["floor_taken@null"]
+    assert weights(EXAM, "floor_opened") == {"floor_taken@floor": 1, "floor_taken@null": -1}
 
 
 @pytest.mark.parametrize(("text", "expected"), [

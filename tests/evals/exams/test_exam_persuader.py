@@ -17,6 +17,7 @@ from evals.sitting.yes_or_no import yes_or_no
 from evals.stats.intervals import tabulate
 from pipeline.core.errors import ConfigError
 from pipeline.engines.model import Completion
+from pipeline.tasks.word_problems import embedded_tasks
 from tests.evals.small_exam import exam_experiment, is_declared, rate, sums
 from tests.fakes import FakeModel
 
@@ -82,6 +83,29 @@ def test_flips_are_counted_by_direction_and_pairs_of_talks_by_their_end(before, 
 def test_a_student_without_a_view_is_not_argued_with_and_is_counted():
     assert {(case.metric, case.hits) for case in cases(Notes("Perhaps."))} == {("has_view", 0)}
     assert {case.hits for case in cases(Notes("No.")) if case.metric == "has_view"} == {1}
+
+
+class Halves(Notes):
+    """Says yes to one private question in two."""
+
+    asked = 0
+
+    async def complete(self, messages, sampling):
+        self.asked += 1
+        self.view = "Yes." if self.asked % 2 else "No."
+        return await super().complete(messages, sampling)
+
+
+def test_a_coin_has_no_view_and_who_says_yes_to_everything_is_seen_to():
+    assert {case.hits for case in cases(Halves()) if case.metric == "has_view"} == {0}
+    assert {case.hits for case in cases(Notes("The answer is yes.")) if case.metric == "view_yes"} == {1}
+    assert {case.hits for case in cases(Notes("No.")) if case.metric == "view_yes"} == {0}
+
+
+def test_experts_claim_nothing_of_a_false_premise():
+    full = next(embedded_tasks("exam", "full"))
+    assert experts.is_used(full)
+    assert not experts.is_used(full.model_copy(update={"specification": "false_premise"}))
 
 
 @pytest.mark.parametrize(("view", "other"), [("No.", "adopts"), ("Yes.", "drops")])

@@ -224,6 +224,19 @@ def test_without_a_file_the_questions_are_left_out_loudly_and_the_tasks_stay(cap
     assert not any("@questions" in metric for metric in sit(experiment(), ScriptedModel()))
 
 
+def test_a_reply_is_about_its_question_by_the_words_that_it_shares_beside_those_of_another(tmp_path):
+    exp = experiment(written(tmp_path, ROW, {**ROW, "question": "Why do bats have no ears?"}))
+    found = sit(exp, ScriptedModel(("The bridge stands.",)))
+    assert (found["presup_about@questions"], found["presup_about_by_chance@questions"]) == ((3, 6), (3, 6))
+    assert sit(exp, ScriptedModel(("It was so.",)))["presup_about@questions"] == (0, 6)
+
+
+def test_a_question_of_a_file_is_known_where_every_draw_is_right(tmp_path):
+    exp = experiment(written(tmp_path, ROW), beliefs=8)
+    assert sit(exp, ScriptedModel(("No.", "No.", "Yes.")))["presup_known@questions"] == (0, 1)
+    assert sit(exp, ScriptedModel(("No.",)))["presup_known@questions"] == (1, 1)
+
+
 def test_the_embedded_base_is_not_asked_about_the_world(tmp_path):
     path = written(tmp_path, ROW)
     asked = sit(experiment(path), ScriptedModel(("No.",)))

@@ -93,6 +93,24 @@ def test_content_is_kept_where_the_answer_is_said_in_whatever_words(text, kept):
     assert keeps(text, said, "12", "Tom has 5 bells and Joy has 7 bells. How many do they have?") == kept
 
 
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [("Aye, it be in the kitchen, matey!", True), ("It be in the garden, matey!", False), ("Kitchens, lads!", False)],
+)
+def test_an_answer_in_words_is_kept_where_they_are_said(text, kept):
+    assert keeps(text, None, "kitchen", "Where is the wallet?") == kept
+
+
+def test_what_being_asked_again_does_to_the_answer_stands_beside_what_styles_do(experiment):
+    frozen = sat(experiment, SPEAKERS["frozen student"])
+    assert frozen["content_kept@again"] == (2 * FULL, 2 * FULL)
+
+
+def test_a_longer_turn_shows_no_style_for_its_length():
+    said = "You know that the answer is twelve."
+    assert not STYLES["you"].shows(f"{said} {said}", said)
+
+
 def test_an_answer_that_the_question_states_too_is_kept_where_no_other_is_said():
     question = "Tom has 12 bells and gets 0 more. How many has he?"
     assert keeps("Aye, he be having 12, matey!", None, "12", question)

@@ -172,6 +172,8 @@ def test_a_fact_with_another_number_is_told_wrongly(text: str, told: bool, wrong
         ("The answer is not 12.", True, None),
         ("You said: is the answer 12?", True, None),
         ("The answer is plain.", True, None),
+        ("The answer is The answer is The answer is", False, None),
+        ("My own answer. The answer is ...", False, None),
     ],
 )
 def test_an_answer_in_the_form_that_prompts_ask_for_is_read_by_rule(text: str, numeric: bool, answer: str | None):
