@@ -63,7 +63,8 @@ def _run(stage: str, size: int, command: list[str]) -> dict[str, float]:
     process = subprocess.Popen([sys.executable, "-m", "maieutic", *command], stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     wall = time.perf_counter() - began
-    if status:
+    found_something = stage == "audit" and os.waitstatus_to_exitcode(status) == 1  # a check failed, and all were made
+    if status and not found_something:
         raise SystemExit(f"{stage} of {size} dialogues: `maieutic {' '.join(command)}` failed with status {status}")
     cpu = usage.ru_utime + usage.ru_stime
     print(f"{stage} of {size:,}: {wall:.1f} s, {cpu:.1f} s of CPU, {usage.ru_maxrss // 1024} MiB", flush=True)

@@ -79,7 +79,7 @@ ATTEMPT = Turn(party="student", text="I think it is 6 bags or so. The answer is 
 
 
 def page() -> str:
-    names = [f"| `{kind}` | {', '.join(f'`{name}`' for name in sorted(NAMES[kind]))} |" for kind in NAMES]
+    names = [f"| `{kind}` | {', '.join(f'`{name}`' for name in sorted(NAMES[kind])) or 'nothing'} |" for kind in NAMES]
     text = Template(TEXT.read_text(encoding="utf-8"), trim_blocks=True, keep_trailing_newline=True)
     table = "\n".join(["| template | may name |", "|---|---|", *names])
     return text.render(names=table, prompts=prompts(), tried=tried())

@@ -89,4 +89,11 @@ def _drawn(rng: random.Random, prices: bool) -> int:
     return rng.randint(15, 85) if prices else rng.choice(HOURS)
 
 
-PARTIES: dict[str, Open] = {"open": Open(), "closed": Closed(), "random": Random()}
+class Refuses(Open):
+    """Says that there is no deal, whatever it reads: right wherever there is none."""
+
+    def say(self, messages: list[Message], sampling: Sampling) -> str:
+        return f"Student: {NOTHING}\nPartner: {NOTHING}" if SCRIPT in messages[-1]["content"] else NOTHING
+
+
+PARTIES: dict[str, Open] = {"open": Open(), "closed": Closed(), "random": Random(), "refusing": Refuses()}

@@ -5,7 +5,9 @@ writes both sides (script), two that each see their own goal (agents), two that 
 scenarios of Sotopia, judged by a model; here they are made by rule, and a rule says how they ended
 (`evals.exams.private.scenarios`).
 
-The modes differ in who sees what and who writes, nothing else. One task states both parties' facts;
+The modes differ in who sees what and who writes, and in the briefings that go with that: in `agents` the partner is
+told to tell a fact that it is asked for and to put no answer forward, in `mindreaders` how to agree and to differ, and
+a script to end with an answer. So a difference of modes is of both. One task states both parties' facts;
 `pipeline.knowledge.view` shows it by row: `jigsaw` gives each party its own share (agents), `symmetric` all to both
 (mindreaders), and of the `symmetric` row one model writes the whole talk (script). The rows `mindreader` and `script`
 would add the gold answer and are not used. The student speaks first; the fixed partner is the untrained base.
@@ -27,8 +29,8 @@ and that its limit, or its reason, is to be kept secret, in all modes alike. No 
   with a lower `agreeable_skill` it is no better reading of offers. `configs/exams_qwen3_0.6b.yaml` has these contrasts.
 
 The embedded base knows neither prices nor hours and is not asked. References: an open pair (tells all and takes what
-suits both), a closed one (tells nothing and takes nothing), and a random one (names and takes values blindly), whose
-`goal` is what luck reaches.
+suits both), a closed one (tells nothing and takes nothing), a random one (names and takes values blindly), whose `goal`
+is what luck reaches, and one that refuses every deal, which is right wherever there is none: `goal` is read above it.
 """
 
 from __future__ import annotations

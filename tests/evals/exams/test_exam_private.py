@@ -180,6 +180,8 @@ def test_references_are_exact_for_scripts_and_have_intervals_for_the_random_pair
     rows = {(row.who, row.metric): row for row in asyncio.run(reference(experiment))}
     assert rows["a scripted open pair", "goal@agents"].value == 1
     assert math.isnan(rows["a scripted closed pair", "goal@agents"].low)
+    none_works = sum(not one.works for one in scenarios(COUNT)) / COUNT
+    assert rows["a scripted refusing pair", "goal@agents"].value == none_works > 0.1
     luck = rows["a scripted random pair", "goal@agents"]
     assert 0 < luck.low < luck.value < luck.high < 0.5 and luck.n == COUNT
 
