@@ -79,7 +79,7 @@ def test_an_exam_of_the_configs_tasks_is_sat_by_a_base_that_reads_them(name):
 def test_what_needs_a_real_model_is_named_by_scope_or_metric(tmp_path):
     base = experiment("clarification", clarification=requests(tmp_path))
     assert needing(find_exam("private"), base) == ["all of it"]
-    assert needing(find_exam("common_ground"), base) == ["@floor", "@pivot", "@topic"]
+    assert needing(find_exam("common_ground"), base) == ["@floor", "@pivot", "@topic", "floor_taken@null"]
     assert needing(find_exam("clarification"), base) == ["@need1/requests", "@need3/requests", "@requests"]
     assert [name.partition("@")[0] for name in needing(find_exam("updating"), base)] == [
         *["keeps_confirmed"] * 2,

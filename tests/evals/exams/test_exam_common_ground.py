@@ -127,7 +127,7 @@ def test_a_revision_need_not_be_right_and_silence_is_none(experiment):
     assert mute["floor_taken@floor"][0] == 0
 
 
-def test_who_only_puts_the_problem_again_takes_the_floor_after_a_turn_without_content_too(experiment):
+def test_who_only_puts_the_problem_again_takes_the_floor_after_nothing_too(experiment):
     echo = sat(experiment, Says("How many pens does Tom have in total?"))
     assert echo["floor_taken@floor"] == echo["floor_taken@null"]
     assert weights(EXAM, "floor_opened") == {"floor_taken@floor": 1, "floor_taken@null": -1}

@@ -224,7 +224,7 @@ def test_without_a_file_the_questions_are_left_out_loudly_and_the_tasks_stay(cap
     assert not any("@questions" in metric for metric in sit(experiment(), ScriptedModel()))
 
 
-def test_a_reply_is_about_its_question_by_the_words_that_it_shares_beside_those_of_another(tmp_path):
+def test_a_reply_is_about_its_question_by_the_words_that_it_shares(tmp_path):
     exp = experiment(written(tmp_path, ROW, {**ROW, "question": "Why do bats have no ears?"}))
     found = sit(exp, ScriptedModel(("The bridge stands.",)))
     assert (found["presup_about@questions"], found["presup_about_by_chance@questions"]) == ((3, 6), (3, 6))

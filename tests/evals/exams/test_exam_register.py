@@ -169,6 +169,7 @@ def test_people_who_talk_are_less_formal_than_people_who_write_solutions():
     written = (json.loads(line)["answer"] for line in (data / "gsm8k" / "test.jsonl").read_text().splitlines())
 
     def per_100(texts: list[str]) -> float:
-        return 100 * sum(map(formality, texts)) / sum(len(words(text)) for text in texts)
+        lengths = [len(words(text)) for text in texts]
+        return 100 * sum(n * formality(text) for n, text in zip(lengths, texts, strict=True)) / sum(lengths)
 
     assert per_100(list(talk)) < -4 < -0.5 < per_100(list(written))

@@ -240,11 +240,11 @@ def test_mathdials_teachers_seldom_tell_and_bare_matching_flatters_their_student
     lines = (Path(os.environ["MAIEUTIC_DATA"]) / "mathdial/dialogues.jsonl").read_text().splitlines()
     begun = [
         talk | {"conversation": "|EOM|".join(talk["conversation"].split("|EOM|")[:6])}
-        for talk in map(json.loads, lines)
+        for talk in map(json.loads, lines[::2])
     ]
     (tmp_path / "dialogues.jsonl").write_text("\n".join(map(json.dumps, begun)))
     source = {"path": str(tmp_path / "dialogues.jsonl")}
     found = {(r.who, r.metric): r for r in asyncio.run(tutoring.reference(experiment(tutoring=source)))}
     corrected, bare = (found[who, "tutor_success_turn1"] for who in (tutoring.TEACHERS, tutoring.NAIVE))
-    assert corrected.n > 150 and corrected.high < bare.low
+    assert corrected.n > 75 and corrected.high < bare.low
     assert found[tutoring.TEACHERS, "tutor_telling_turn3"].high < 0.1

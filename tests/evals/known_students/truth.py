@@ -48,7 +48,10 @@ NOT_FIXED: dict[str, str | dict[str, str]] = {
     },
     "asking": {"duplicates": "known students ask for nothing twice"},
     "bandits": "letters of machines; its known students are learners of its own (evals/exams/bandits/learners.py)",
-    "common_ground": {"ground_said": WORDING},
+    "common_ground": {
+        "ground_said": WORDING,
+        "floor_opened": "no rate says what a student opens after a turn without content",
+    },
     "grounding": {
         "acknowledge": WORDING,
         "repair": "no rate says what a student does after a turn that makes no sense",
@@ -62,6 +65,7 @@ NOT_FIXED: dict[str, str | dict[str, str]] = {
     "lost": {"lost_worded": "of what a model says in the partner's seat"},
     "narrowing": "tasks with options: its known students are scripts of its own (evals/exams/narrowing/policies.py)",
     "persuader": OTHERS_WORDS,
+    "presupposition": dict.fromkeys(("presup_about", "presup_about_by_chance", "presup_about_net"), OTHERS_WORDS),
     "persuasion": OTHERS_WORDS,
     "private": "offers and secrets of scenarios that are no tasks",
     "register": OTHERS_WORDS,
