@@ -69,8 +69,8 @@ def selected(dialogues: Iterable[Surveyed], condition: Condition) -> Spool[Surve
 
 
 def checked(dialogues: Collection[Surveyed], condition: Condition) -> Spool[Surveyed]:
-    """Those that end right, as `selected` has them, and in each seed and round at most as many with a wrong answer, drawn by
-    a hash of their ids: what a student learns to check its answers from (post_completion)."""
+    """Those that end right, as `selected` has them, and in each seed and round at most as many with a wrong answer,
+    drawn by a hash of their ids: what a student learns to check its answers from (post_completion)."""
     right = selected(dialogues, condition)
     left = Counter((record.seed, record.round) for record in right)
 

@@ -2,10 +2,12 @@
 
 The reward is SPICE's (arXiv 2510.24684): a task is worth most where half of the dialogues about it end right, and a
 refused reply is worth less than any task. It is worked out for each condition by itself, and averaged over those that
-played the task: one that is always right with one partner and never with another is uncertain with neither. What is learned are the best replies to each prompt, a document and a kind of
-gold: rejection sampling by reward (RAFT, Dong et al., arXiv 2304.06767). Pairs for DPO would need two replies of
-different worth to one prompt, which a challenger that is nearly always refused does not have, and DPO makes what it
-prefers likelier only beside the rest, where such a challenger has to learn to copy at all.
+played the task: one that is always right with one partner and never with another is uncertain with neither.
+
+What is learned are the best replies to each prompt, a document and a kind of gold: rejection sampling by reward (RAFT,
+Dong et al., arXiv 2304.06767). Pairs for DPO would need two replies of different worth to one prompt, which a
+challenger that is nearly always refused does not have, and DPO makes what it prefers likelier only beside the rest,
+where such a challenger has to learn to copy at all.
 """
 
 from __future__ import annotations
