@@ -75,7 +75,7 @@ def test_dialogues_count_whose_partner_holds_the_evidence_and_nothing_else(tmp_p
     assert played(run) == {TASK.id: [Played(dialogues=3, right=2), Played(dialogues=1, right=0)]}
 
 
-def test_a_task_always_right_in_one_condition_and_never_in_another_is_worth_no_more_than_in_either(tmp_path: Path):
+def test_always_right_in_one_condition_and_never_in_another_is_worth_little(tmp_path: Path):
     run, sometimes = experiment(tmp_path), TASK.model_copy(update={"id": "sometimes"})
     store(run, "volunteer", TASK, TASK.answer, TASK.answer)
     store(run, "facts", TASK, "1", "2")
