@@ -29,7 +29,7 @@ from pipeline.posing.evidence import Refused
 from pipeline.posing.labelled_lines import claimed
 from pipeline.posing.pose import check_weights
 from pipeline.posing.replies import NO_REPLY, Refusal, Reply, held, posed_to, refusals_path, replies_path
-from pipeline.posing.reward import REFUSED, VALID, best, played, reward, rewarding
+from pipeline.posing.reward import REFUSED, VALID, best, mean_reward, played, rewarding
 from pipeline.runs.dialogue_pool import dialogues_path
 from pipeline.runs.directory import adapter_path
 from pipeline.runs.progress import say
@@ -103,7 +103,7 @@ def _rewards(experiment: Experiment, tasks: Path, accepted: list[Reply]) -> dict
     """By id, of those about whose tasks there are dialogues. Raises RunError where there are none of any."""
     of_tasks = played(experiment)
     found = {reply.id: of_tasks.get(f"posed-{reply.id}") for reply in accepted}
-    if worth := {id: reward(dialogues) for id, dialogues in found.items() if dialogues}:
+    if worth := {id: mean_reward(dialogues) for id, dialogues in found.items() if dialogues}:
         return worth
     places = ", ".join(str(dialogues_path(experiment.run, name)) for name in rewarding(experiment))
     raise RunError(

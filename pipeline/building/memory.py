@@ -123,7 +123,8 @@ def recall(cell: Cell, tasks: Collection[Task]) -> list[Task]:
         whole = condition.memory == "uniform"
         chosen = _nearest(pool, row, question_hash(task.full_question), settings, whole)
         if condition.memory == "random":
-            chosen = _others(pool, chosen, task, random.Random(digest(task.id, cell.seed, cell.round, "memory")))
+            draw = random.Random(digest(task.id, cell.seed, cell.round, "memory"))
+            chosen = _others(pool, chosen, task, settings, draw)
         texts = tuple(shown(memory, whole) for memory in chosen)
         reminded.append(task.model_copy(update={"memories": texts}))
     return reminded
@@ -154,13 +155,28 @@ def _nearest(
     return chosen
 
 
-def _others(pool: Sequence[Memory], chosen: list[Memory], task: Task, draw: random.Random) -> list[Memory]:
-    """For each memory another of about the same length."""
-    taken, others = {question_hash(task.full_question)}, []
+def _others(
+    pool: Sequence[Memory], chosen: list[Memory], task: Task, settings: MemorySettings, draw: random.Random
+) -> list[Memory]:
+    """For each memory another of about the same length, of no problem that was chosen: it is what the arm is compared
+    with. Where none is left that ended alike, one that did not; where none at all, or none within the words, fewer."""
+    taken = {question_hash(task.full_question), *(memory.problem for memory in chosen)}
+    others: list[Memory] = []
+    left = math.inf if settings.words is None else settings.words
+    owed = 0  # words by which those drawn so far are too short: under a cap the shorter memories are chosen already
     for memory in chosen:
-        length = len(shown(memory, whole=False).split())
-        free = [other for other in pool if other.problem not in taken and other.right == memory.right] or [memory]
-        free.sort(key=lambda other: (abs(len(shown(other, whole=False).split()) - length), other.id))
+        owed += _words(memory)
+        free = [other for other in pool if other.problem not in taken and _words(other) <= left]
+        free = [other for other in free if other.right == memory.right] or free
+        if not free:
+            break
+        free.sort(key=lambda other: (abs(_words(other) - owed), other.id))
         others.append(draw.choice(free[:LIKE]))
+        owed -= _words(others[-1])
+        left -= _words(others[-1])
         taken.add(others[-1].problem)
     return others
+
+
+def _words(memory: Memory) -> int:
+    return len(shown(memory, whole=False).split())

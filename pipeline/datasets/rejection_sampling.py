@@ -69,8 +69,8 @@ def selected(dialogues: Iterable[Surveyed], condition: Condition) -> Spool[Surve
 
 
 def checked(dialogues: Collection[Surveyed], condition: Condition) -> Spool[Surveyed]:
-    """Those that end right, as `selected` has them, and in each seed and round at most as many that end wrong, drawn by
-    a hash of their ids: what a student learns to check its answers from (post_completion)."""
+    """Those that end right, as `selected` has them, and in each seed and round at most as many with a wrong answer,
+    drawn by a hash of their ids: what a student learns to check its answers from (post_completion)."""
     right = selected(dialogues, condition)
     left = Counter((record.seed, record.round) for record in right)
 
@@ -93,9 +93,11 @@ def _drawn(record: Surveyed) -> tuple[str]:
 
 
 def _wrong(of_task: Sequence[Surveyed], condition: Condition) -> list[Surveyed]:
+    """Those with an answer that is wrong, and not all that selection refuses: of a dialogue without an answer, or of a
+    right one that `keep` drops, a check would say what is not so."""
     first: dict[str, Surveyed] = {}
     for record in sorted(_learnable(of_task, condition), key=_drawn):
-        if not keeps(record, condition):
+        if record.answers and not record.is_correct:
             first.setdefault(record.transcript, record)
     return list(first.values())
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from pipeline.core.schema import digest
 from pipeline.core.spool import Spool
 from pipeline.experiment.experiment import Experiment
-from pipeline.judging.outcome import agrees, asks_nothing, is_correct, is_grounded
+from pipeline.judging.outcome import agrees, asks_nothing, final_answer, is_correct, is_grounded
 from pipeline.judging.stated_leak import leak_stated, privileged
 from pipeline.judging.violations import Kind, Violation, violations
 from pipeline.knowledge.condition import Condition, Keep
@@ -42,6 +42,7 @@ class Surveyed(NamedTuple):
     student_tokens: int
     partner_tokens: int
     partner_spoke: bool
+    answers: bool  # whether the student gives an answer at all
     is_correct: bool
     holds: frozenset[Keep]  # the values of a condition's `keep` under which it stays
     agrees: bool
@@ -107,6 +108,7 @@ def survey_of(dialogue: Dialogue, violated: Sequence[Violation], place: Place) -
         student_tokens=dialogue.tokens("student"),
         partner_tokens=dialogue.tokens("partner"),
         partner_spoke=any(turn.party == "partner" for turn in dialogue.turns),
+        answers=final_answer(dialogue) is not None,
         is_correct=is_correct(dialogue),
         holds=frozenset(keep for keep, holds in kept.items() if holds),
         agrees=agrees(dialogue),

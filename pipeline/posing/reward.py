@@ -1,10 +1,13 @@
 """What a challenger's replies are worth, and which of them it learns.
 
 The reward is SPICE's (arXiv 2510.24684): a task is worth most where half of the dialogues about it end right, and a
-refused reply is worth less than any task. What is learned are the best replies to each prompt, a document and a kind of
-gold: rejection sampling by reward (RAFT, Dong et al., arXiv 2304.06767). Pairs for DPO would need two replies of
-different worth to one prompt, which a challenger that is nearly always refused does not have, and DPO makes what it
-prefers likelier only beside the rest, where such a challenger has to learn to copy at all.
+refused reply is worth less than any task. It is worked out for each condition by itself, and averaged over those that
+played the task: one that is always right with one partner and never with another is uncertain with neither.
+
+What is learned are the best replies to each prompt, a document and a kind of gold: rejection sampling by reward (RAFT,
+Dong et al., arXiv 2304.06767). Pairs for DPO would need two replies of different worth to one prompt, which a
+challenger that is nearly always refused does not have, and DPO makes what it prefers likelier only beside the rest,
+where such a challenger has to learn to copy at all.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
+from statistics import fmean
 from typing import NamedTuple
 
 from pipeline.experiment.experiment import Experiment
@@ -26,7 +30,7 @@ SPREAD = 0.1  # standard deviation of the reward, in variance
 
 
 class Played(NamedTuple):
-    """Dialogues about a task, and those that end right."""
+    """Dialogues of one condition about a task, and those that end right."""
 
     dialogues: int
     right: int
@@ -38,6 +42,11 @@ def reward(played: Played) -> float:
     return math.exp(-((share * (1 - share) - 0.25) ** 2) / (2 * SPREAD**2))
 
 
+def mean_reward(of_conditions: Iterable[Played]) -> float:
+    """Of a task, over the conditions that played it, each of which counts alike."""
+    return fmean(map(reward, of_conditions))
+
+
 def rewarding(experiment: Experiment) -> list[str]:
     """The conditions whose dialogues count: their partner holds the evidence, nothing else, and tells it plainly."""
     return [
@@ -47,14 +56,17 @@ def rewarding(experiment: Experiment) -> list[str]:
     ]
 
 
-def played(experiment: Experiment) -> dict[str, Played]:
-    """Of each task by its id, what the run's dialogues say of it: of all seeds and rounds of those conditions."""
-    dialogues, right = Counter[str](), Counter[str]()
+def played(experiment: Experiment) -> dict[str, list[Played]]:
+    """Of each task by its id, what the run's dialogues say of it: of all seeds and rounds, by condition."""
+    of_tasks = defaultdict[str, list[Played]](list)
     for name in rewarding(experiment):
+        dialogues, right = Counter[str](), Counter[str]()
         for dialogue in own_dialogues(experiment, name):
             dialogues[dialogue.task.id] += 1
             right[dialogue.task.id] += is_correct(dialogue)
-    return {id: Played(count, right[id]) for id, count in dialogues.items()}
+        for id, count in dialogues.items():
+            of_tasks[id].append(Played(count, right[id]))
+    return dict(of_tasks)
 
 
 def best(replies: Iterable[Reply], rewards: Mapping[str, float]) -> list[Reply]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import random
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,7 @@ import numpy as np
 import pytest
 
 from pipeline.building.dialogue_keys import DialogueKeys
-from pipeline.building.memory import recall, remember, shown
+from pipeline.building.memory import _others, recall, remember, shown
 from pipeline.building.rounds import build_round
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Task, Turn, question_hash
@@ -126,6 +128,27 @@ def test_what_is_nearest_in_meaning_comes_first_and_a_random_memory_is_about_as_
     assert [task.memories for task in drawn] != [task.memories for task in recall(Cell(made, "asymmetric", 1), tasks)]
 
 
+@pytest.mark.parametrize("items", [2, 4])
+def test_a_random_memory_is_of_no_problem_that_the_relevant_arm_shows(tmp_path, items):
+    made = experiment(tmp_path, memory={"embedder": EMBEDDER, "items": items})
+    tasks = played(made)
+    pool = sorted(read(tmp_path / "memory/facts.jsonl", Memory), key=lambda memory: memory.id)
+    for task in tasks:
+        own = question_hash(task.full_question)
+        chosen = [memory for memory in pool if memory.problem != own][:items]
+        chosen = list({memory.problem: memory for memory in chosen}.values())
+        others = _others(pool, chosen, task, made.memory, random.Random(task.id))
+        assert others and {memory.problem for memory in others}.isdisjoint({own, *(each.problem for each in chosen)})
+        assert len({memory.problem for memory in others}) == len(others)
+
+
+def test_where_every_problem_is_shown_the_random_arm_shows_none_of_them(tmp_path):
+    made = experiment(tmp_path)
+    tasks = played(made)
+    pool = list(read(tmp_path / "memory/facts.jsonl", Memory))
+    assert _others(pool, pool, tasks[0], made.memory, random.Random(0)) == []
+
+
 def test_a_build_remembers_before_it_plays_and_trains_on_what_was_read(tmp_path, capsys):
     made = experiment(tmp_path)
     for _ in range(2):
@@ -162,13 +185,15 @@ def test_a_bank_of_its_own_holds_all_rounds_before_and_no_other(tmp_path):
 
 
 def test_with_a_cap_of_words_all_arms_read_about_as_many(tmp_path):
-    made = experiment(tmp_path, memory={"embedder": EMBEDDER, "items": 12, "words": 90})
+    # So many that others are left which the relevant arm does not show.
+    tasks = {"train": {"full": 30, "underspecified": 30}}
+    made = experiment(tmp_path, tasks=tasks, memory={"embedder": EMBEDDER, "items": 12, "words": 90})
     tasks = played(made)
     words = {
         name: [sum(len(memory.split()) for memory in task.memories) for task in recall(Cell(made, name, 1), tasks)]
         for name in ("asymmetric", "uniform", "random")
     }
-    assert max(words["asymmetric"] + words["uniform"]) <= 90
+    assert max(chain(*words.values())) <= 90
     longest = max(len(shown(memory, whole=True).split()) for memory in read(tmp_path / "memory/facts.jsonl", Memory))
     assert min(words["asymmetric"] + words["uniform"]) > 90 - longest
     means = [np.mean(each) for each in words.values()]

@@ -249,6 +249,19 @@ def test_checks_are_learned_from_the_rows_of_sft_and_as_many_wrong_ones(underspe
     assert sorted(labels.values()) == [False, False, True, True]
 
 
+def test_no_check_stands_behind_a_dialogue_without_an_answer(underspecified, tmp_path):
+    conditions = METHODS | {"checks": {"partition": "facts", "method": "post_completion", "learns_from": "sft"}}
+    setting = experiment(tmp_path, conditions=conditions)
+    right, silent, wrong = underspecified[:3]
+    said = [talk(right, f"The answer is {right.answer}."), talk(right, f"So the answer is {right.answer}.")]
+    said += [talk(silent, silent.missing[0].ask), talk(silent, "I am done."), talk(wrong, "The answer is 9000.")]
+    rewrite(tmp_path / "dialogues/sft.jsonl", said)
+    rewrite(branches_path(tmp_path, "sft"), [])
+    export(setting, "checks")
+    labels = [(row["task_id"], row["label"]) for row in read_rows(setting, "checks")]
+    assert sorted(labels) == sorted([(right.id, True), (right.id, True), (wrong.id, False)])
+
+
 def test_a_check_behind_a_cut_turn_is_not_learned(underspecified, tmp_path):
     conditions = METHODS | {"checks": {"partition": "facts", "method": "post_completion", "learns_from": "sft"}}
     setting = experiment(tmp_path, conditions=conditions)

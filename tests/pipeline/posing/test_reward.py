@@ -12,7 +12,7 @@ from pipeline.core.schema import Task, Turn
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.records import Dialogue
 from pipeline.posing.replies import Reply
-from pipeline.posing.reward import REFUSED, Played, best, played, reward, rewarding
+from pipeline.posing.reward import REFUSED, Played, best, mean_reward, played, reward, rewarding
 from pipeline.runs.dialogue_pool import dialogues_path
 from pipeline.runs.store import Appender
 from tests.builders import small_experiment
@@ -72,5 +72,18 @@ def test_dialogues_count_whose_partner_holds_the_evidence_and_nothing_else(tmp_p
     store(run, "facts", TASK, "1", TASK.answer, TASK.answer)
     store(run, "volunteer", TASK, "2")
     store(run, "peer", TASK, TASK.answer)
-    assert played(run) == {TASK.id: Played(dialogues=4, right=2)}
-    assert reward(played(run)[TASK.id]) == 1
+    assert played(run) == {TASK.id: [Played(dialogues=3, right=2), Played(dialogues=1, right=0)]}
+
+
+def test_always_right_in_one_condition_and_never_in_another_is_worth_little(tmp_path: Path):
+    run, sometimes = experiment(tmp_path), TASK.model_copy(update={"id": "sometimes"})
+    store(run, "volunteer", TASK, TASK.answer, TASK.answer)
+    store(run, "facts", TASK, "1", "2")
+    for name in ("volunteer", "facts"):
+        store(run, name, sometimes, "1", TASK.answer)
+    worth = {id: mean_reward(of_conditions) for id, of_conditions in played(run).items()}
+    assert worth == {TASK.id: pytest.approx(reward(Played(2, 2))), "sometimes": 1}
+
+
+def test_each_condition_counts_alike_however_many_dialogues_it_has():
+    assert mean_reward([Played(100, 100), Played(2, 1)]) == pytest.approx((reward(Played(1, 1)) + 1) / 2)
