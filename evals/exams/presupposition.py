@@ -238,9 +238,9 @@ async def presupposition(sitting: Sitting) -> list[Case]:
     hits = await sitting.all([_task(sitting, task) for task in tasks])
     settings = options(sitting.experiment, Options).presupposition
     if settings is not None and sitting.understands:
-        items = read_questions(settings)[0]
-        others = [beside([item.question for item in items], i) for i in range(len(items))]
-        work = [_question(sitting, item, other) for item, other in zip(items, others, strict=True)]
+        questions = read_questions(settings)[0]
+        others = [beside([item.question for item in questions], i) for i in range(len(questions))]
+        work = [_question(sitting, item, other) for item, other in zip(questions, others, strict=True)]
         hits += await sitting.all(work)
         asked = [_published(sitting, item, settings.language) for item in read_published(settings)[0]]
         hits += await sitting.all(asked)

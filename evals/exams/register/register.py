@@ -94,8 +94,8 @@ async def _talk(sitting: Sitting, task: Task, sample: int) -> Hits:
     answer = (await sitting.last(task, [first])).attempt
     hits: Hits = [(task.id, "style_answered", float(answer is not None))]
     for turn in repeated if answer is not None else ():
-        names = (await sitting.last(task, [*asked_again, turn])).attempt
-        hits.append((task.id, "content_kept@again", float(keeps(turn.text, names, answer or "", task.question))))
+        named = (await sitting.last(task, [*asked_again, turn])).attempt
+        hits.append((task.id, "content_kept@again", float(keeps(turn.text, named, answer or "", task.question))))
     for name, style in STYLES.items():
         turns = [first, Turn(party="partner", text=style.request)]
         reply = await student(turns, 1)
