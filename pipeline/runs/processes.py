@@ -1,7 +1,7 @@
-"""Work on several cells at a time: each in a process of its own, with its share of the cores, and of one GPU's memory.
+"""Work on several cells at a time, where no GPU does it: each in a process of its own, with its share of the cores.
 
-A small model keeps one core busy, however many there are, and leaves most of a GPU idle. Threads of one process would
-not do: Python's own work between two small matrix products is a large part of it.
+A small model keeps one core busy, however many there are. Threads of one process would not do: Python's own work
+between two small matrix products is a large part of it.
 """
 
 from __future__ import annotations
@@ -26,26 +26,14 @@ from pipeline.runs.progress import stage
 from pipeline.runs.worker import Step
 
 EVERY = 0.2  # seconds between two looks at how far a piece of work is
-# Of each process on a GPU: bytes of CUDA itself there, of its libraries in the machine's memory, and by how much what its
-# allocator holds may be more than what is needed.
-CUDA, LIBRARIES, HELD = 2**30, 3 * 2**30, 1.5
 
 
 def room_for(count: int, needed: float) -> int:
-    """How many of `count` pieces of work fit at a time, by cores and by the bytes `needed` for each, which on one GPU are
-    the GPU's. 1 on several GPUs, and in a process of several."""
-    if torch.accelerator.device_count() > 1 or int(os.environ.get("WORLD_SIZE", "1")) > 1:
+    """How many of `count` pieces of work fit at a time: by cores, and by the bytes `needed` for each; 1 on a GPU."""
+    if torch.accelerator.is_available() or int(os.environ.get("WORLD_SIZE", "1")) > 1:
         return 1
     give_back()
-    memory, cores = psutil.virtual_memory().available, torch.get_num_threads()
-    if torch.cuda.is_available():
-        return fitting(count, cores, (memory, LIBRARIES), (torch.cuda.mem_get_info()[0], CUDA + HELD * needed))
-    return 1 if torch.accelerator.is_available() else fitting(count, cores, (memory, needed))
-
-
-def fitting(count: int, cores: int, *memories: tuple[int, float]) -> int:
-    """How many of `count`, a core each, of memories that have so many bytes free and give each so many; at least 1."""
-    return max(1, min(count, cores, *(int(free / each) for free, each in memories)))
+    return max(1, min(count, torch.get_num_threads(), int(psutil.virtual_memory().available / needed)))
 
 
 def each(module: str, stage_name: str, due: Sequence[Cell], at_once: int) -> Iterator[tuple[Cell, Any]]:

@@ -8,7 +8,7 @@ import pytest
 
 from pipeline.core.errors import RunError
 from pipeline.experiment.cell import Cell
-from pipeline.runs.processes import each, fitting
+from pipeline.runs.processes import each
 from tests.builders import small_experiment
 
 WORKER = """
@@ -44,10 +44,3 @@ def test_one_that_dies_or_fails_stops_no_other(tmp_path: Path, monkeypatch: pyte
     died, failed, unread, *others = found
     assert isinstance(died, RunError) and "work facts seed 1: its process ended with code 9" in str(died)
     assert (str(failed), str(unread), others) == ("no such key", "mumbled", [4, 5, 6])
-
-
-def test_as_many_go_at_a_time_as_the_scarcest_allows():
-    assert fitting(10, 4, (100, 10.0)) == 4
-    assert fitting(3, 4, (100, 10.0)) == 3
-    assert fitting(10, 16, (100, 10.0), (30, 7.0)) == 4  # a GPU's memory, beside the machine's
-    assert fitting(10, 16, (5, 10.0)) == 1
