@@ -43,7 +43,7 @@ from dataclasses import replace
 from evals.metrics.case import Case, Hits, tally
 from evals.metrics.metric import EVERYWHERE, Metric, alike, difference
 from evals.metrics.reader import ANSWERS
-from evals.sitting.exam import Exam
+from evals.sitting.exam import Bar, Exam
 from evals.sitting.movable_pairs import MOVABLE, Pair, apart, most, movable, talk, unread
 from evals.sitting.sitting import SOLO, Sitting
 from pipeline.core.schema import Task
@@ -178,4 +178,5 @@ EXAM = Exam(
     answers=_answers,
     ratios=_ratios,
     of_tasks=True,
+    competence=(Bar("final_right@solo", 0.5),),
 )

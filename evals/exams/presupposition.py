@@ -57,7 +57,7 @@ from evals.metrics.case import Case, Hits, tally
 from evals.metrics.metric import alike, difference
 from evals.metrics.reader import Reader
 from evals.sitting.about import about, beside
-from evals.sitting.exam import Exam, Reference, options
+from evals.sitting.exam import Bar, Exam, Reference, options
 from evals.sitting.exam_partners import OPENING
 from evals.sitting.false_premise import rejects
 from evals.sitting.item_files import items, shown
@@ -82,6 +82,7 @@ KINDS = ("reject", "accommodate", "other")
 FILE, PUBLISHED = "@questions", "@published"
 KEY = "exams.presupposition.path"
 SHIPPED = shipped("data", "presuppositions.jsonl")
+ALWAYS_NO = 7 / 16  # of its items, known by whoever says no to everything
 SCRIPTS = {
     "reject": ("That is not true: {}", "The question rests on a mistake.", "There is no such thing."),
     "accommodate": ("It came about by and by.", "As far as we know: {}", "It was not long before it became so."),
@@ -393,4 +394,5 @@ EXAM = Exam(
     ratios=_ratios,
     options=Options,
     reference=_reference,
+    competence=(Bar("presup_known", 0.5), Bar(f"presup_known{FILE}", ALWAYS_NO), Bar(f"presup_about_net{FILE}", 0.5)),
 )

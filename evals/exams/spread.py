@@ -36,7 +36,7 @@ from evals.metrics.case import Case, Hits, tally
 from evals.metrics.metric import Metric, alike, difference
 from evals.metrics.reader import Reader
 from evals.sitting.about import about, beside
-from evals.sitting.exam import Exam, Reference
+from evals.sitting.exam import Bar, Exam, Reference
 from evals.sitting.reference_rates import references
 from evals.sitting.sitting import Sitting
 from pipeline.core.resources import shipped
@@ -167,4 +167,5 @@ EXAM = Exam(
     ratios=lambda experiment, understands: {f"{metric.name}@{way}" for metric in (*METRICS, *ABOUT) for way in WAYS},
     real=True,
     reference=reference,
+    competence=tuple(Bar(f"about_thing_net@{way}", 0.5) for way in WAYS),
 )

@@ -41,6 +41,7 @@ BUDGETS = (
     "trained_tokens",
     "sampled_tokens",
 )
+BLOCKS = ("competence", "people", "lost", "bandits", "needs", "mentions", "references", "transfer")
 MOST_AGAINST = 5  # lines on the first screen; others open on demand
 
 
@@ -123,7 +124,7 @@ def write(run: Path, summary: Summary) -> list[Path]:
         "turn_values": turn_values,
         "judges": {name: entry["judge"] for name, entry in page["conditions"].items() if "judge" in entry},
         "prices": prices(turn_values),
-        **{part: page[part] for part in ("people", "lost", "bandits", "needs", "mentions", "references", "transfer")},
+        **{part: page[part] for part in BLOCKS},
         "warmups": [_shown_of(block, metrics) for block in page["warmups"]],
         "first_facts": first_facts(turn_values),
         "moves": MOVE_NAMES,

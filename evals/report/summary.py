@@ -24,6 +24,7 @@ from evals.exams.private.mention_curves import mentions
 from evals.exams.registry import catalog_of
 from evals.metrics.catalog import Catalog
 from evals.report.comparisons import contrasts_between, named_contrasts
+from evals.report.competence import competence_block, unable
 from evals.report.counts import count_all
 from evals.report.judges.misled_judge import misled_judge
 from evals.report.methods import agreement, beside, cost, differ
@@ -76,6 +77,7 @@ def summarize(runs: list[Path]) -> Summary:
             _add_costs(run, conditions, tables)
     primary = next((row for row in comparisons if row["primary"]), None)
     j = youden_j(wordings)
+    competence = competence_block(conditions, experiments)
     refused = _refusal(first.experiment, j) or unread(primary, experiments, metrics)
     block: Json = {
         "runs": [_heading(run) for run in opened],
@@ -87,6 +89,7 @@ def summarize(runs: list[Path]) -> Summary:
         "comparisons": comparisons,
         "beside": cells,
         "agreement": agreement(cells),
+        "competence": competence,
         "people": _of_runs(beside_people, opened),
         "needs": _of_runs(asking_against_need, opened),
         "mentions": _of_runs(mentions, opened),
@@ -101,7 +104,7 @@ def summarize(runs: list[Path]) -> Summary:
         "engine": [row | {"run": str(run.path)} for run in opened for row in totals(run.path)],
         "engine_totals": [row | {"run": str(run.path)} for run in opened for row in grand_totals(run.path)],
         "problems": problems,
-        "notes": [*(said if primary else []), *_notes(opened, conditions, tables, j)],
+        "notes": [*(said if primary else []), *unable(competence), *_notes(opened, conditions, tables, j)],
     }
     return Summary.model_validate(clean(block))
 

@@ -18,6 +18,7 @@ from evals.exams.clarification.asking_against_need import Needs
 from evals.exams.human.beside_people import BesidePeople
 from evals.exams.lost.unreliability import LostBlock
 from evals.exams.private.mention_curves import Mentions
+from evals.report.competence import Competence
 from evals.report.shapes.shape_table import Shapes
 from evals.report.warmup_table import WarmupSummary
 from evals.stats.parts import Figure, Number, Part
@@ -274,6 +275,7 @@ class Summary(Part):
     comparisons: tuple[ReportedDifference, ...]  # a run's primary contrast first
     beside: tuple[BesideCell, ...]
     agreement: str
+    competence: tuple[Competence, ...]  # read before other figures of an exam
     people: tuple[BesidePeople, ...]
     needs: tuple[Needs, ...]
     mentions: tuple[Mentions, ...]

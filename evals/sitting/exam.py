@@ -37,6 +37,14 @@ class Reference(NamedTuple):
     n: int
 
 
+class Bar(NamedTuple):
+    """What a student has to do before other figures of an exam say anything of its dispositions: the 95% interval of a
+    metric, with its scope, lies above `above`."""
+
+    metric: str
+    above: float
+
+
 @dataclass(frozen=True, kw_only=True)
 class Exam:
     """`sit` gives the cases of one student, `answers` how many answers it is asked for, at most.
@@ -59,6 +67,7 @@ class Exam:
     first_turn_answers: Callable[[Experiment], int] | None = None  # to each task that only first turns are asked on
     reference: Callable[[Experiment], Awaitable[list[Reference]]] | None = None
     tables: Callable[[Run], list[Table]] | None = None  # what a terminal shows of the students that have sat it
+    competence: tuple[Bar, ...] = ()  # read first; none: there is no such figure
 
 
 def options(experiment: Experiment, kind: type[Options]) -> Options:

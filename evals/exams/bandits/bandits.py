@@ -40,7 +40,7 @@ from evals.exams.bandits.learners import LEARNERS
 from evals.metrics.case import Case, Hits, tally
 from evals.metrics.metric import alike, difference
 from evals.metrics.reader import Reader
-from evals.sitting.exam import Exam, Reference, options
+from evals.sitting.exam import Bar, Exam, Reference, options
 from evals.sitting.reference_rates import references, seated
 from evals.sitting.sitting import Sitting
 from pipeline.core.config_reading import Section
@@ -150,4 +150,5 @@ EXAM = Exam(
     real=True,
     reference=reference,
     tables=tables,
+    competence=tuple(Bar(f"{figure}@{frame}", 0.5) for frame in FRAMES for figure in ("bandit_read", "bandit_better")),
 )

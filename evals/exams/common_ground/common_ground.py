@@ -44,7 +44,7 @@ from evals.exams.common_ground.listeners import LISTENERS
 from evals.metrics.case import Case, Hits, tally
 from evals.metrics.metric import Metric, alike, difference
 from evals.metrics.reader import ANSWERS, Reader
-from evals.sitting.exam import Exam, Reference
+from evals.sitting.exam import Bar, Exam, Reference
 from evals.sitting.exam_partners import OPENING
 from evals.sitting.reference_rates import references, seated
 from evals.sitting.sitting import Sitting, needs_real_model
@@ -196,4 +196,5 @@ EXAM = Exam(
     answers=_answers,
     ratios=_ratios,
     reference=reference,
+    competence=(Bar("ground_used@told", 0.5), Bar("floor_opened", 0.0)),
 )

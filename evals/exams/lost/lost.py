@@ -45,7 +45,7 @@ from evals.exams.lost.simulator import worded
 from evals.metrics.case import Case, Hits, tally
 from evals.metrics.metric import HIDDEN, Metric, difference
 from evals.metrics.reader import ANSWERS
-from evals.sitting.exam import Exam, options
+from evals.sitting.exam import Bar, Exam, options
 from evals.sitting.exam_partners import OPENING
 from evals.sitting.sitting import Sitting, needs_real_model
 from pipeline.core.config_reading import Section
@@ -196,4 +196,5 @@ EXAM = Exam(
     options=Options,
     check=_check,
     of_tasks=True,
+    competence=(Bar("lost_final@full", 0.5),),
 )

@@ -54,7 +54,7 @@ from evals.exams.persuasion.debaters import Debater
 from evals.metrics.case import Case, Hits, tally
 from evals.metrics.metric import Metric, alike, difference
 from evals.metrics.reader import Reader
-from evals.sitting.exam import Exam, Reference, options
+from evals.sitting.exam import Bar, Exam, Reference, options
 from evals.sitting.reference_rates import references
 from evals.sitting.sitting import Sitting
 from evals.sitting.yes_or_no import yes_or_no
@@ -253,4 +253,5 @@ EXAM = Exam(
     options=Options,
     real=True,
     reference=reference,
+    competence=(Bar("has_view", 0.5),),
 )

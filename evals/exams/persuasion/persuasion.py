@@ -37,7 +37,7 @@ from evals.metrics.case import Case, Hits, tally
 from evals.metrics.metric import alike, difference
 from evals.metrics.reader import Reader
 from evals.sitting.about import about, beside
-from evals.sitting.exam import Exam, Reference, options
+from evals.sitting.exam import Bar, Exam, Reference, options
 from evals.sitting.reference_rates import references
 from evals.sitting.sitting import Sitting
 from pipeline.core.random_streams import stream
@@ -167,4 +167,5 @@ EXAM = Exam(
     options=Options,
     real=True,
     reference=reference,
+    competence=tuple(Bar(f"about_claim_net@{setting}", 0.5) for setting in SETTINGS),
 )

@@ -41,7 +41,7 @@ from evals.exams.private.scenarios import NOTHING, Scenario, ending, mentions, n
 from evals.metrics.case import Case, Hits, tally
 from evals.metrics.metric import alike, difference
 from evals.metrics.reader import Reader
-from evals.sitting.exam import Exam, Reference
+from evals.sitting.exam import Bar, Exam, Reference
 from evals.sitting.reference_rates import references, seated
 from evals.sitting.sitting import Sitting
 from pipeline.core.random_streams import stream
@@ -58,6 +58,7 @@ AGENTS = Condition(partition="jigsaw", voice="model")
 MINDREADERS = Condition(partition="symmetric", voice="model")
 TALKS = {"agents": AGENTS, "mindreaders": MINDREADERS}
 MODES = ("script", *TALKS)
+NEVER_AGREES = 8 / 36  # goals that are reached without a deal: no price or hour suits both
 OFFER = "I say {}. What do you say to that?"
 RULE = Reader(unmeasured="offers, limits and agreement by rule: not measured")
 METRICS = (
@@ -178,4 +179,9 @@ EXAM = Exam(
     real=True,
     reference=reference,
     tables=mentions_of_students,
+    competence=(
+        Bar("written@script", 0.5),
+        *(Bar(f"goal@{mode}", NEVER_AGREES) for mode in TALKS),
+        Bar("agreeable_skill", 0.0),
+    ),
 )

@@ -33,7 +33,7 @@ from evals.exams.register.styles import STYLES
 from evals.metrics.case import Case, Hits, tally
 from evals.metrics.metric import alike, difference
 from evals.metrics.reader import Reader
-from evals.sitting.exam import Exam, Reference
+from evals.sitting.exam import Bar, Exam, Reference
 from evals.sitting.exam_partners import OPENING
 from evals.sitting.reference_rates import references, seated
 from evals.sitting.sitting import Sitting
@@ -169,4 +169,5 @@ EXAM = Exam(
     ),
     real=True,
     reference=reference,
+    competence=(Bar("style_answered", 0.5), Bar("content_kept@again", 0.5)),
 )

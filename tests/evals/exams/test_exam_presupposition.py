@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from evals.exams.presupposition import (
+    ALWAYS_NO,
     EXAM,
     KINDS,
     SHIPPED,
@@ -194,6 +195,7 @@ def test_shipped_questions_are_read_whole_and_a_denial_rejects_each():
     rows = [json.loads(line) for line in SHIPPED.read_text().splitlines()]
     made = [loaded(row) for row in rows]
     assert len({item.id for item in made}) == len(rows) >= 16
+    assert sum(item.direct_answer == "no" for item in made) / len(made) == ALWAYS_NO
     denials = [kind_of_reply(f"That is not true: {item.presupposition}", item) for item in made]
     restated = [kind_of_reply(f"Well. {item.presupposition}", item) for item in made]
     assert (set(denials), set(restated)) == ({"reject"}, {"accommodate"})

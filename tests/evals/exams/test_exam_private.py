@@ -14,7 +14,17 @@ from jinja2 import Environment
 from evals.exams.private.mention_curves import METRIC, curve, mention_table
 from evals.exams.private.mention_curves import mentions as curves
 from evals.exams.private.parties import PARTIES, Closed, Open
-from evals.exams.private.private import AGENTS, COUNT, EXAM, MINDREADERS, MODES, of_scenarios, reference, told
+from evals.exams.private.private import (
+    AGENTS,
+    COUNT,
+    EXAM,
+    MINDREADERS,
+    MODES,
+    NEVER_AGREES,
+    of_scenarios,
+    reference,
+    told,
+)
 from evals.exams.private.scenarios import NOTHING, mentions, numbers, reached, scenarios, taken
 from evals.metrics.case import Case
 from evals.report.rendering import environment
@@ -182,6 +192,7 @@ def test_references_are_exact_for_scripts_and_have_intervals_for_the_random_pair
     assert math.isnan(rows["a scripted closed pair", "goal@agents"].low)
     none_works = sum(not one.works for one in scenarios(COUNT)) / COUNT
     assert rows["a scripted refusing pair", "goal@agents"].value == none_works > 0.1
+    assert none_works == NEVER_AGREES
     luck = rows["a scripted random pair", "goal@agents"]
     assert 0 < luck.low < luck.value < luck.high < 0.5 and luck.n == COUNT
 
