@@ -21,10 +21,9 @@ from evals.exams.clarification.asking_against_need import asking_against_need
 from evals.exams.human.beside_people import beside_people
 from evals.exams.lost.unreliability import lost_block
 from evals.exams.private.mention_curves import mentions
-from evals.exams.registry import catalog_of
+from evals.exams.registry import catalog_of, exams_of
 from evals.metrics.catalog import Catalog
 from evals.report.comparisons import contrasts_between, named_contrasts
-from evals.report.competence import competence_block, unable
 from evals.report.counts import count_all
 from evals.report.judges.misled_judge import misled_judge
 from evals.report.methods import agreement, beside, cost, differ
@@ -34,6 +33,7 @@ from evals.report.summary_types import Summary
 from evals.report.transfer import transfer_block
 from evals.report.turn_values_table import values
 from evals.report.warmup_table import warmup_block
+from evals.sitting.competence import competence_block, unable
 from evals.sitting.examined_run import Run
 from evals.stats.intervals import Tables, estimate
 from evals.stats.stored_cases import not_of_today, results
@@ -77,7 +77,7 @@ def summarize(runs: list[Path]) -> Summary:
             _add_costs(run, conditions, tables)
     primary = next((row for row in comparisons if row["primary"]), None)
     j = youden_j(wordings)
-    competence = competence_block(conditions, experiments)
+    competence = competence_block(conditions, (exam for run in experiments for exam in exams_of(run)))
     refused = _refusal(first.experiment, j) or unread(primary, experiments, metrics)
     block: Json = {
         "runs": [_heading(run) for run in opened],

@@ -18,9 +18,9 @@ from evals.exams.clarification.asking_against_need import Needs
 from evals.exams.human.beside_people import BesidePeople
 from evals.exams.lost.unreliability import LostBlock
 from evals.exams.private.mention_curves import Mentions
-from evals.report.competence import Competence
 from evals.report.shapes.shape_table import Shapes
 from evals.report.warmup_table import WarmupSummary
+from evals.sitting.competence import Competence
 from evals.stats.parts import Figure, Number, Part
 from pipeline.knowledge.condition import Condition
 from pipeline.reading.reader_figures import ClassFigure

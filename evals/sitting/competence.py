@@ -6,14 +6,12 @@ problem shows no loss in shards. Each exam names its bars (evals.sitting.exam.Ba
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Literal
 
-from evals.exams.registry import exams_of
-from evals.sitting.exam import Bar
+from evals.sitting.exam import Bar, Exam
 from evals.stats.parts import Figure, Part
 from pipeline.core.schema import Json
-from pipeline.experiment.experiment import Experiment
 
 Stands = Literal["reached", "not reached", "open"]
 
@@ -33,10 +31,10 @@ class Competence(Part):
     students: dict[str, Reached]
 
 
-def competence_block(conditions: Mapping[str, Json], runs: Sequence[Experiment]) -> list[Json]:
-    """A row for each bar that any condition has a figure of, in the order of the configs' exams. `conditions` are the
-    summary's, before NaN is taken out."""
-    bars = {(exam.name, bar): None for run in runs for exam in exams_of(run) for bar in exam.competence}
+def competence_block(conditions: Mapping[str, Json], exams: Iterable[Exam]) -> list[Json]:
+    """A row for each bar that any condition has a figure of, in the order of the exams. `conditions` are the summary's,
+    before NaN is taken out."""
+    bars = {(exam.name, bar): None for exam in exams for bar in exam.competence}
     rows = []
     for exam, bar in bars:
         rates = {name: entry["metrics"].get(bar.metric) for name, entry in conditions.items()}
