@@ -128,9 +128,10 @@ def test_no_module_imports_itself_by_way_of_others():
 
 
 def test_a_module_of_ours_is_imported_inside_a_function_only_where_it_is_heavy():
-    # Engines, natural readers and trainings bring torch, vllm, TRL or aiohttp; help, and a run that has all, are fast.
+    # Engines, natural readers and trainings bring torch, vllm, TRL or aiohttp, figures matplotlib; help, and a run that
+    # has all, are fast.
     heavy = ("pipeline.engines", "pipeline.reading.semantic", "training.student", "training.side_by_side",
-             "evals.examining.side_by_side_exams")  # fmt: skip
+             "evals.examining.side_by_side_exams", "evals.report.figures")  # fmt: skip
     hidden = [
         f"{one.by}:{one.line} imports {one.of}"
         for one in imports()

@@ -6,18 +6,14 @@ import json
 from collections import Counter
 from pathlib import Path
 
-import matplotlib
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 from rich.markup import escape
 from rich.table import Table
 
 from evals.audit.audited_talks import Material
 from evals.audit.finding import Check, Finding, plain, untested
-from evals.report.figures import ACCENT, STYLE, svg
 from evals.report.rendering import environment
-from evals.report.summary import clean
 from evals.stats.intervals import Rate
+from evals.stats.number_format import clean
 from pipeline.core.files import write_whole
 
 COLOURS = {"pass": "green", "fail": "red", "not testable": "bright_black"}
@@ -136,6 +132,13 @@ def interval(rate: Rate) -> str:
 
 def curve(finding: Finding) -> str:
     """The share of talks without a mention by partner turn, with its interval, as inline SVG."""
+    # Heavy, and an audit without leaks does without.
+    import matplotlib
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
+    from evals.report.figures import ACCENT, STYLE, svg
+
     turns = [0, *(point[0] for point in finding.curve)]
     lines: list[list[float]] = [[1.0, *(float(point[k]) for point in finding.curve)] for k in (1, 2, 3)]
     with matplotlib.rc_context(STYLE):

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from evals.audit.places_by_hash import together
-from pipeline.reading.embedder import unit_vectors
 from pipeline.tasks.talks import Talk
 
 MOST = 20_000  # texts that are embedded, or as many as hold the first numbers where these are more
@@ -24,12 +23,12 @@ def near_duplicates(
     numbers: np.ndarray,
     texts: np.ndarray,
     text_of: Callable[[Talk], str],
-    name: str,
+    embed: Callable[[list[str]], np.ndarray],
     near: float,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Of each talk, the place of the first before it with the same `numbers`, other words, and a cosine of at least
     `near`, -1 where there is none; and whether it was looked at, which all are unless they are many. `numbers` and
-    `texts` are hashes. Raises ConfigError as `unit_vectors`."""
+    `texts` are hashes; `embed` gives vectors of length 1."""
     others, looked_at = np.full(len(talks), -1), np.ones(len(talks), bool)
     embedded = 0
     for kinds in _batches(numbers, texts):
@@ -38,7 +37,7 @@ def near_duplicates(
             break
         embedded += sum(map(len, kinds))
         members = np.concatenate(kinds)
-        vectors = unit_vectors([text_of(talks[i]) for i in members.tolist()], name, "audit.embedder")
+        vectors = embed([text_of(talks[i]) for i in members.tolist()])
         for kind, own in zip(kinds, np.split(vectors, np.cumsum([len(kind) for kind in kinds])[:-1]), strict=True):
             found = _first_alike(own, texts[kind], near)
             others[kind] = np.where(found < 0, -1, kind[found])

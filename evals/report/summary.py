@@ -12,7 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from evals.examining.references import read_references
 from evals.exams.asking import ASK_NEEDED, ASK_SKILL
@@ -36,6 +36,7 @@ from evals.report.warmup_table import warmup_block
 from evals.sitting.competence import competence_block, unable
 from evals.sitting.examined_run import Run
 from evals.stats.intervals import Tables, estimate
+from evals.stats.number_format import clean
 from evals.stats.stored_cases import not_of_today, results
 from evals.stats.wording_shortcut import Wordings, youden_j
 from pipeline.building.turn_values import has_turn_values
@@ -157,17 +158,6 @@ def _refusal(experiment: Experiment, j: float) -> str:
         f"The headline is refused: a bag of words tells underspecified from full tasks with a Youden J of {j:.2f}, "
         f"above {GIVEN_AWAY}, so asking could be learned from the wording alone."
     )
-
-
-def clean(value: Any) -> Any:
-    """The same, fit for JSON: no NaN, no infinity, six significant digits."""
-    if isinstance(value, dict):
-        return {key: clean(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [clean(item) for item in value]
-    if isinstance(value, float):
-        return float(f"{value:.6g}") if math.isfinite(value) else None
-    return value
 
 
 def sentence(row: Json | None, between: Iterable[str] = ()) -> str:

@@ -16,12 +16,12 @@ from pathlib import Path
 import numpy as np
 
 from evals.report.rendering import environment
-from evals.report.summary import clean
 from evals.society import society_figures
 from evals.society.paper_claims import PaperClaim, Sweep, claims, experiments, needed_for, smallest_q
 from evals.society.repeats import MeasuredRepeat, by_setting, groups, measured, summary
 from evals.society.silos import BEHAVIOURS
 from evals.stats.intervals import Rate
+from evals.stats.number_format import clean
 from pipeline.core.files import write_whole
 from pipeline.core.schema import Json
 

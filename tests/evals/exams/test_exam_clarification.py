@@ -26,11 +26,10 @@ from evals.exams.clarification.asking_against_need import (
 from evals.exams.clarification.clarification import EXAM, asks_instead, clarification, of_item, request
 from evals.metrics.case import tally
 from evals.metrics.metric import signed_sum
-from evals.report.summary import clean
 from evals.sitting.examined_run import Run
 from evals.sitting.sitting import Sitting
 from evals.stats.intervals import Tables, estimate, tabulate
-from evals.stats.number_format import interval, number
+from evals.stats.number_format import clean, interval, number
 from pipeline.core.errors import ConfigError
 from pipeline.engines.model import Completion
 from pipeline.engines.scripted import ScriptedModel

@@ -13,9 +13,9 @@ from evals.exams.lost.lost import EXAM, MODES, Talks, played, scored, sit
 from evals.exams.lost.unreliability import lost_block, lost_tables, percentile, variance
 from evals.metrics.case import Case
 from evals.report.rendering import environment
-from evals.report.summary import clean
 from evals.sitting.sitting import Sitting
 from evals.stats.intervals import tabulate
+from evals.stats.number_format import clean
 from pipeline.core.schema import Fact, Message, Task, Turn
 from pipeline.engines.model import Completion, Sampling
 from pipeline.engines.scripted import ScriptedModel

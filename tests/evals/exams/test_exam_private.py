@@ -28,9 +28,9 @@ from evals.exams.private.private import (
 from evals.exams.private.scenarios import NOTHING, mentions, numbers, reached, scenarios, taken
 from evals.metrics.case import Case
 from evals.report.rendering import environment
-from evals.report.summary import clean
 from evals.sitting.examined_run import Run
 from evals.sitting.reference_rates import seated
+from evals.stats.number_format import clean
 from pipeline.core.schema import Turn
 from pipeline.engines.model import Completion
 from pipeline.experiment.experiment import Experiment

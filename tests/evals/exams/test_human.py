@@ -19,11 +19,10 @@ from evals.exams.human.beside_people import AGAIN, THEMSELVES, beside_people, pe
 from evals.exams.human.human import UNSEEN, asked_for, reads
 from evals.exams.human.kappa import compare, gaps, kappas, shuffled
 from evals.exams.human.people import HumanTurn, People, labelled, places
-from evals.report.summary import clean
 from evals.sitting.examined_run import Run
 from evals.sitting.sitting import needs_real_model
 from evals.stats.intervals import Rate
-from evals.stats.number_format import interval, number
+from evals.stats.number_format import clean, interval, number
 from pipeline.core.errors import ConfigError
 from pipeline.engines.model import Completion
 from pipeline.engines.scripted import ScriptedModel

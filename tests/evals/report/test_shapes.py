@@ -13,8 +13,8 @@ from evals.report.figures import svg_file
 from evals.report.shapes.shape_figure import LEFT, STANDS, marked, shape_figure
 from evals.report.shapes.shape_page import judged, same_by_lot, tries
 from evals.report.shapes.shape_table import control_of, shapes_block
-from evals.report.summary import clean
 from evals.stats.intervals import tabulate
+from evals.stats.number_format import clean
 from pipeline.experiment.experiment import Experiment, load
 from tests.builders import small_experiment
 

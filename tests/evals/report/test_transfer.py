@@ -15,9 +15,10 @@ from evals.exams.registry import catalog_of
 from evals.metrics.case import Case
 from evals.report.rendering import environment
 from evals.report.report_page import write
-from evals.report.summary import clean, summarize
+from evals.report.summary import summarize
 from evals.report.transfer import marked, transfer_block, transfer_figure, transfer_table
 from evals.stats.intervals import tabulate
+from evals.stats.number_format import clean
 from maieutic.cli import app
 from pipeline.building.build import planned_dialogues
 from pipeline.core.errors import ConfigError
