@@ -83,6 +83,7 @@ FILE, PUBLISHED = "@questions", "@published"
 KEY = "exams.presupposition.path"
 SHIPPED = shipped("data", "presuppositions.jsonl")
 ALWAYS_NO = 7 / 16  # of its items, known by whoever says no to everything
+OF_FILE = (("presup_known", ALWAYS_NO), ("presup_about_net", 0.5))
 SCRIPTS = {
     "reject": ("That is not true: {}", "The question rests on a mistake.", "There is no such thing."),
     "accommodate": ("It came about by and by.", "As far as we know: {}", "It was not long before it became so."),
@@ -394,5 +395,5 @@ EXAM = Exam(
     ratios=_ratios,
     options=Options,
     reference=_reference,
-    competence=(Bar("presup_known", 0.5), Bar(f"presup_known{FILE}", ALWAYS_NO), Bar(f"presup_about_net{FILE}", 0.5)),
+    competence=(Bar("presup_known", 0.5, ("@",)), *(Bar(f"{name}{FILE}", bar, (FILE,)) for name, bar in OF_FILE)),
 )

@@ -167,5 +167,5 @@ EXAM = Exam(
     ratios=lambda experiment, understands: {f"{metric.name}@{way}" for metric in (*METRICS, *ABOUT) for way in WAYS},
     real=True,
     reference=reference,
-    competence=tuple(Bar(f"about_thing_net@{way}", 0.5) for way in WAYS),
+    competence=tuple(Bar(f"about_thing_net@{way}", 0.5, (f"@{way}",)) for way in WAYS),
 )

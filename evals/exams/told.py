@@ -11,7 +11,7 @@ from __future__ import annotations
 from evals.metrics.case import Case, Hits, tally
 from evals.metrics.metric import Metric, Shown
 from evals.metrics.reader import ANSWERS
-from evals.sitting.exam import Exam
+from evals.sitting.exam import Bar, Exam
 from evals.sitting.exam_partners import OPENING
 from evals.sitting.sitting import ExamEpisode, Sitting
 from pipeline.core.schema import Task, Turn
@@ -76,4 +76,5 @@ EXAM = Exam(
     answers=lambda experiment, tasks: experiment.exams.samples * sum(1 for task in tasks if task.missing),
     ratios=_ratios,
     episodes=True,
+    competence=(Bar("told_accuracy", 0.5),),
 )

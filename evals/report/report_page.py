@@ -26,6 +26,7 @@ from evals.report.shapes.shape_figure import shape_figure
 from evals.report.summary_types import Summary
 from evals.report.transfer import transfer_figure
 from evals.report.validity import REFUSED
+from evals.sitting.competence import mark_of
 from pipeline.core.files import write_whole
 from pipeline.core.schema import Json
 from pipeline.experiment.experiment import Experiment, load
@@ -197,9 +198,14 @@ def matrix(page: Json, metrics: Catalog) -> dict[str, list[Json]]:
         metric = metrics.metric(name)
         rates = {condition: entry["metrics"].get(name) for condition, entry in conditions.items()}
         base = (rates.get("base") or {}).get("value")
-        cells = [_cell(rate, None if condition == "base" else base) for condition, rate in rates.items()]
+        family = metrics.family(name) or "other"
+        cells = [
+            _cell(rate, None if condition == "base" else base)
+            | {"able": mark_of(page["competence"], family, name, condition)}
+            for condition, rate in rates.items()
+        ]
         row = {"metric": name, "name": metric_name(name), "shown": is_shown(metric, name), "cells": cells}
-        made[metrics.family(name) or "other"].append(row)
+        made[family].append(row)
     return {family: rows for family, rows in made.items() if rows}
 
 

@@ -6,45 +6,56 @@ problem shows no loss in shards. Each exam names its bars (evals.sitting.exam.Ba
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
+from evals.metrics.metric import metric_name
 from evals.sitting.exam import Bar, Exam
 from evals.stats.parts import Figure, Part
 from pipeline.core.schema import Json
 
-Stands = Literal["reached", "not reached", "open"]
+Stands = Literal["reached", "not reached", "open", "no case"]
+MARKS: dict[Stands, str] = {"not reached": "✕", "open": "?", "no case": "?"}
 
 
 class Reached(Figure):
-    """A student's figure at a bar; `stands` says where its interval lies."""
+    """A student's figure at a bar; `stands` says where its interval lies: above, at most at the bar, on both sides."""
 
     stands: Stands
 
 
 class Competence(Part):
-    """One bar of an exam, and who reaches it; only students with cases of it are here."""
+    """One bar of an exam, and who reaches it; only students that have sat the exam are here. `of` as `Bar` has it."""
 
     exam: str
     metric: str
     above: float
+    of: tuple[str, ...]
     students: dict[str, Reached]
 
 
 def competence_block(conditions: Mapping[str, Json], exams: Iterable[Exam]) -> list[Json]:
-    """A row for each bar that any condition has a figure of, in the order of the exams. `conditions` are the summary's,
-    before NaN is taken out."""
-    bars = {(exam.name, bar): None for exam in exams for bar in exam.competence}
+    """A row for each bar of an exam that any condition has sat, in the order of the exams. `conditions` are the
+    summary's, before NaN is taken out."""
+    bars = {(exam.name, bar): {metric.name for metric in exam.metrics} for exam in exams for bar in exam.competence}
     rows = []
-    for exam, bar in bars:
-        rates = {name: entry["metrics"].get(bar.metric) for name, entry in conditions.items()}
-        students = {name: _reached(rate, bar) for name, rate in rates.items() if rate and rate["n"]}
+    for (exam, bar), own in bars.items():
+        students = {
+            name: _reached(entry["metrics"].get(bar.metric), bar)
+            for name, entry in conditions.items()
+            if any(
+                rate["n"] and metric_name(each) in own and bar.holds(each) for each, rate in entry["metrics"].items()
+            )
+        }
         if students:
-            rows.append({"exam": exam, "metric": bar.metric, "above": bar.above, "students": students})
+            rows.append({"exam": exam, **bar._asdict(), "students": students})
     return rows
 
 
-def _reached(rate: Json, bar: Bar) -> Json:
+def _reached(rate: Json | None, bar: Bar) -> Json:
+    if rate is None or not rate["n"]:
+        return {"value": math.nan, "low": math.nan, "high": math.nan, "n": 0, "stands": "no case"}
     stands: Stands = "open"
     if rate["low"] > bar.above:
         stands = "reached"
@@ -53,17 +64,34 @@ def _reached(rate: Json, bar: Bar) -> Json:
     return {key: rate[key] for key in ("value", "low", "high", "n")} | {"stands": stands}
 
 
+def mark_of(block: Iterable[Json], exam: str, metric: str, condition: str) -> str:
+    """What stands beside a figure whose bar is not reached (✕) or not known to be (?); '' otherwise."""
+    stands = {
+        MARKS.get(row["students"][condition]["stands"], "")
+        for row in block
+        if row["exam"] == exam
+        and condition in row["students"]
+        and Bar(row["metric"], 0.0, tuple(row["of"])).holds(metric)
+    }
+    return "✕" if "✕" in stands else "?" if "?" in stands else ""
+
+
 def unable(block: Iterable[Json]) -> list[str]:
-    """A line on who is not shown to reach which exam's bars; none where all are."""
-    lacking: dict[str, list[str]] = {}
+    """Lines on who cannot do what which exams ask, and of whom it is not known; none where all reach their bars."""
+    lacking: dict[str, dict[str, dict[str, None]]] = {"✕": {}, "?": {}}
     for row in block:
         for name, reached in row["students"].items():
-            if reached["stands"] != "reached" and row["exam"] not in lacking.setdefault(name, []):
-                lacking[name].append(row["exam"])
-    told = "; ".join(f"{name}: {', '.join(exams)}" for name, exams in lacking.items() if exams)
-    if not told:
-        return []
+            if mark := MARKS.get(reached["stands"], ""):
+                lacking[mark].setdefault(row["exam"], {})[name] = None
+    told = {
+        mark: "; ".join(f"{exam} ({', '.join(names)})" for exam, names in of.items()) for mark, of in lacking.items()
+    }
+    lines = {
+        "✕": "Cannot do, in part or in whole, what these exams ask: {}.",
+        "?": "Not known to be able to do, in part or in whole, what these exams ask: {}.",
+    }
     return [
-        f"Not shown to do what an exam asks, all of it: {told}. What hangs on that says nothing there of a disposition "
-        "(the table of competence)."
+        f"{lines[mark].format(exams)} Figures that hang on that are marked {mark}, and say nothing of dispositions."
+        for mark, exams in told.items()
+        if exams
     ]

@@ -39,10 +39,19 @@ class Reference(NamedTuple):
 
 class Bar(NamedTuple):
     """What a student has to do before other figures of an exam say anything of its dispositions: the 95% interval of a
-    metric, with its scope, lies above `above`."""
+    metric, with its scope, lies above `above`.
+
+    `of` is what hangs on it: metrics by name, or "@scope" for all of a scope, "@" for all without one. Empty: all.
+    """
 
     metric: str
     above: float
+    of: tuple[str, ...] = ()
+
+    def holds(self, name: str) -> bool:
+        """Whether a metric, with its scope, hangs on it."""
+        metric, _, scope = name.partition("@")
+        return not self.of or metric in self.of or f"@{scope}" in self.of
 
 
 @dataclass(frozen=True, kw_only=True)

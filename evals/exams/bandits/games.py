@@ -113,6 +113,9 @@ def _dollars(paid: bool) -> str:
 
 
 def chosen(game: Game, reply: str) -> int | None:
-    """The machine whose letter, as a word of its own, comes first in a reply; None for neither."""
+    """The machine whose letter, as a word of its own, comes first in a reply; None for neither, and for a reply that
+    goes on with the game's own text, in which machines are named and none is chosen."""
+    if reply.lstrip().startswith("Round "):
+        return None
     named = re.search(rf"\b(?:{'|'.join(game.names)})\b", reply)
     return game.names.index(named[0]) if named else None

@@ -196,5 +196,5 @@ EXAM = Exam(
     answers=_answers,
     ratios=_ratios,
     reference=reference,
-    competence=(Bar("ground_used@told", 0.5), Bar("floor_opened", 0.0)),
+    competence=(Bar("ground_used@told", 0.5),),
 )

@@ -99,6 +99,7 @@ METRICS = (
     *free_exchange.METRICS,
     *experts.METRICS,
 )
+OF_CLAIMS = tuple(metric.name for metric in METRICS if metric not in experts.METRICS)  # experts are of tasks
 
 
 class PersuaderSettings(Section):
@@ -253,5 +254,5 @@ EXAM = Exam(
     options=Options,
     real=True,
     reference=reference,
-    competence=(Bar("has_view", 0.5),),
+    competence=(Bar("has_view", 0.5, OF_CLAIMS),),
 )

@@ -167,5 +167,5 @@ EXAM = Exam(
     options=Options,
     real=True,
     reference=reference,
-    competence=tuple(Bar(f"about_claim_net@{setting}", 0.5) for setting in SETTINGS),
+    competence=tuple(Bar(f"about_claim_net@{setting}", 0.5, (f"@{setting}",)) for setting in SETTINGS),
 )

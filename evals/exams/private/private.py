@@ -180,8 +180,8 @@ EXAM = Exam(
     reference=reference,
     tables=mentions_of_students,
     competence=(
-        Bar("written@script", 0.5),
-        *(Bar(f"goal@{mode}", NEVER_AGREES) for mode in TALKS),
-        Bar("agreeable_skill", 0.0),
+        Bar("written@script", 0.5, ("@script",)),
+        *(Bar(f"goal@{mode}", NEVER_AGREES, (f"@{mode}",)) for mode in TALKS),
+        Bar("agreeable_skill", 0.0, ("agreeable",)),
     ),
 )
