@@ -31,6 +31,7 @@ from evals.report.summary_types import ReaderUse, Summary
 from evals.report.transfer import transfer_table
 from evals.report.validity import REFUSED, is_measured
 from evals.report.warmup_table import warmup_table
+from evals.sitting.competence import mark_of
 from evals.stats.number_format import interval, number
 from pipeline.core.schema import Json
 from pipeline.experiment.experiment import Experiment
@@ -135,7 +136,8 @@ def exam_tables(summary: Summary) -> list[Table]:
         before = ""
         for family, metric, rate in rows:
             shown = "" if family == before else family
-            whole.add_row(shown, metric, number(rate["value"], 3), interval(rate, 3), f"{rate['n']:,}")
+            value = f"{number(rate['value'], 3)} {mark_of(page['competence'], family, metric, name)}".strip()
+            whole.add_row(shown, metric, value, interval(rate, 3), f"{rate['n']:,}")
             before = family
         made.append(whole)
     return made

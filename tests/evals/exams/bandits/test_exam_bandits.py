@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from evals.exams.bandits.bandits import EXAM, RATIOS, figures, played_by, sit
-from evals.exams.bandits.games import FRAMES, BanditSettings, Game, Round, asked, chosen, games
+from evals.exams.bandits.games import ASK, CHOSE, FRAMES, PICKED, BanditSettings, Game, Round, asked, chosen, games
 from evals.exams.bandits.learned_tables import bandits_block, learned_tables
 from evals.exams.bandits.learners import LEARNERS, Learner
 from evals.sitting.examined_run import Run
@@ -72,6 +72,13 @@ def test_full_feedback_tells_what_the_other_machine_would_have_paid_and_no_more(
 @pytest.mark.parametrize(("reply", "machine"), [("J", 1), ("Machine F, not J.", 0), ("Fine.", None), ("j", None)])
 def test_a_choice_is_the_first_letter_that_stands_alone(reply, machine):
     assert chosen(GAME, reply) == machine
+
+
+@pytest.mark.parametrize(
+    "line", [CHOSE.format(2, "J", "nothing"), PICKED.format(2, "J", "1 dollar"), ASK.format(2, "J", "F")]
+)
+def test_who_goes_on_with_the_text_of_the_game_has_chosen_nothing(line):
+    assert chosen(GAME, line) is chosen(GAME, f"\n{line[:30]}") is None
 
 
 def test_what_is_counted_of_one_game_by_hand():
