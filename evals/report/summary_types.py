@@ -275,7 +275,7 @@ class Summary(Part):
     comparisons: tuple[ReportedDifference, ...]  # a run's primary contrast first
     beside: tuple[BesideCell, ...]
     agreement: str
-    competence: tuple[Competence, ...]  # read before other figures of an exam
+    competence: tuple[Competence, ...] = ()  # read before other figures of an exam; older reports have none
     people: tuple[BesidePeople, ...]
     needs: tuple[Needs, ...]
     mentions: tuple[Mentions, ...]
