@@ -71,7 +71,7 @@ def mark_of(block: Iterable[Json], exam: str, metric: str, condition: str) -> st
         for row in block
         if row["exam"] == exam
         and condition in row["students"]
-        and Bar(row["metric"], 0.0, tuple(row["of"])).holds(metric)
+        and Bar(row["metric"], row["above"], row["of"]).holds(metric)
     }
     return "✕" if "✕" in stands else "?" if "?" in stands else ""
 

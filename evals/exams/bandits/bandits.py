@@ -63,7 +63,7 @@ PLAYED = alike(
     reader=CHOICES,
 )
 METRICS = (*PLAYED, difference("stays_gap", "stays_paid", "stays_unpaid", reader=CHOICES))
-ALSO = {"agency": ("watched",), "full": ("left",)}  # the other scopes of what is counted in a frame
+OTHER_SCOPES = {"agency": ("watched",), "full": ("left",)}  # the other scopes of what is counted in a frame
 RATIOS = {f"{name}@{frame}" for name in ("bandit_read", "bandit_better") for frame in FRAMES} | {
     f"stays_{kind}@{scope}" for kind in ("paid", "unpaid") for scope in (*FRAMES, "watched", "left")
 }
@@ -152,7 +152,7 @@ EXAM = Exam(
     reference=reference,
     tables=tables,
     competence=tuple(
-        Bar(f"{figure}@{frame}", 0.5, tuple(f"@{scope}" for scope in (frame, *ALSO.get(frame, ()))))
+        Bar(f"{figure}@{frame}", 0.5, tuple(f"@{scope}" for scope in (frame, *OTHER_SCOPES.get(frame, ()))))
         for frame in FRAMES
         for figure in ("bandit_read", "bandit_better")
     ),
