@@ -23,6 +23,8 @@ from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment, dump, load
 from pipeline.tasks.sources import files_of
 
+# What may change until a student sits.
+EXAMINING = ("exams", "compare")
 # What a resumed run may change.
 FREE = {
     "out", "pilot_of", "executor", "workers", "dialogue.concurrency", "partner.sound", "training.max_length",
@@ -88,8 +90,9 @@ def claim(experiment: Experiment, shared: bool = False) -> None:
     """Write config.yaml and tasks.sha256, or check that those there are the same.
 
     What shapes neither dialogues nor students may change: where the run lies, who does the work (`is_free`), and
-    `training.max_length`, since a row that fitted stays as it was. Where nothing was made yet, after a config
-    that failed at once, it is replaced, but not by a shard (`shared`): another may have begun with it.
+    `training.max_length`, since a row that fitted stays as it was; until a student sits, exams and what is
+    compared, too. Where nothing was made yet, after a config that failed at once, it is replaced, but not by a
+    shard (`shared`): another may have begun with it.
     Raises RunError with the differing keys.
     """
     path, ours = experiment.run / "config.yaml", dump(experiment)
@@ -106,10 +109,14 @@ def claim(experiment: Experiment, shared: bool = False) -> None:
             write_whole(pinned, source)
         _claim_exams(experiment)
         return
-    if lines := _differing(path, ours):
+    differing = _differing(path, ours)
+    sections = {key.split(".")[0] for key in differing}
+    if differing and (shared or _anyone_sat(experiment.run) or not sections <= set(EXAMINING)):
+        again = experiment.run / "results" if sections <= set(EXAMINING) else experiment.run
         raise RunError(
-            f"{path}: this directory holds another experiment.\n{lines}"
-            f"\nChoose another directory (--set out=DIR), or delete {experiment.run} to start again."
+            f"{path}: this directory holds another experiment.\n"
+            + "\n".join(differing.values())
+            + f"\nChoose another directory (--set out=DIR), or delete {again} to start again."
         )
     if pinned.exists() and pinned.read_text(encoding="utf-8") != source:
         changed = _changed(pinned.read_text(encoding="utf-8"), experiment)
@@ -128,7 +135,7 @@ def _claim_exams(experiment: Experiment) -> None:
     sat already: who sits later would be asked something else. Those that are not on this machine are passed over.
     Raises RunError with the file."""
     pinned, ours = experiment.run / "exams.sha256", _hashes(_exam_files(experiment))
-    if not any(experiment.run.glob("results/*/seed-*")):
+    if not _anyone_sat(experiment.run):
         if ours or pinned.exists():
             write_whole(pinned, ours)
         return
@@ -142,6 +149,11 @@ def _claim_exams(experiment: Experiment) -> None:
                 f"that one back, choose another directory (--set out=DIR), or delete {experiment.run / 'results'} to "
                 "examine all of them again."
             )
+
+
+def _anyone_sat(run: Path) -> bool:
+    """Whether a student has sat exams, or is sitting them."""
+    return any(run.glob("results/*/seed-*"))
 
 
 def _exam_files(experiment: Experiment) -> list[Path]:
@@ -167,26 +179,27 @@ def label(experiment: Experiment, folder: Path) -> None:
 def same(experiment: Experiment, folder: Path) -> None:
     """Raises RunError where a shard was made for another experiment, or does not say for which."""
     path = folder / "config.yaml"
-    lines = _differing(path, dump(experiment)) if path.exists() else "  it has no config.yaml"
-    if lines and any(folder.rglob("*.jsonl")):
+    differing = _differing(path, dump(experiment)) if path.exists() else {"": "  it has no config.yaml"}
+    if differing and any(folder.rglob("*.jsonl")):
         raise RunError(
-            f"{folder}: not a shard of this experiment.\n{lines}\nNothing of it was taken in. Move it out of the run, "
-            "or bring the shards of this experiment."
+            f"{folder}: not a shard of this experiment.\n"
+            + "\n".join(differing.values())
+            + "\nNothing of it was taken in. Move it out of the run, or bring the shards of this experiment."
         )
 
 
-def _differing(path: Path, ours: str) -> str:
-    """The keys whose values in a stored config are others than ours, a line each."""
+def _differing(path: Path, ours: str) -> dict[str, str]:
+    """The keys whose values in a stored config are others than ours, each with a line that says both."""
     try:  # loaded, so that a key younger than the run has there the value that it has where it is left out
         stored = dump(load(path))
     except ConfigError:  # of a version whose keys are no longer known
         stored = path.read_text(encoding="utf-8")
     there, here = _leaves(yaml.safe_load(stored)), _leaves(yaml.safe_load(ours))
-    return "\n".join(
-        f"  {key}: there {json.dumps(there.get(key, 'absent'))}, asked for {json.dumps(here.get(key, 'absent'))}"
+    return {
+        key: f"  {key}: there {json.dumps(there.get(key, 'absent'))}, asked for {json.dumps(here.get(key, 'absent'))}"
         for key in sorted(there.keys() | here.keys())
         if not is_free(key) and there.get(key, "absent") != here.get(key, "absent")
-    )
+    }
 
 
 def is_free(key: str) -> bool:

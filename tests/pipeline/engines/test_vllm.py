@@ -131,8 +131,11 @@ def test_base_and_adapters_answer_as_transformers_does_and_repeat_by_seed(model_
         mixed = await asyncio.gather(*(greedy(model, chats) for model in (*models, late)))
         assert mixed == [await greedy(model, chats) for model in plain]
 
+    async def in_another_loop() -> None:
+        assert await greedy(models[0], chats) == await greedy(plain[0], chats)
+
     asyncio.run(everything())
-    asyncio.run(everything())  # and again in another event loop
+    asyncio.run(in_another_loop())
 
 
 @needs_vllm

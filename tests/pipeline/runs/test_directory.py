@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -54,6 +55,29 @@ def test_once_a_student_has_sat_all_are_asked_from_the_same_files(tmp_path: Path
     asked.write_text("{}\n")
     with pytest.raises(RunError, match=r"asked\.jsonl is not the file that the students .* were examined with"):
         claim(experiment)
+
+
+def test_students_may_be_asked_other_exams_until_one_has_sat(tmp_path: Path) -> None:
+    def of(**others: Any) -> Experiment:
+        return small_experiment(tmp_path / "run", **others)
+
+    (tmp_path / "run" / "dialogues").mkdir(parents=True)
+    claim(of())
+    (tmp_path / "run" / "dialogues" / "facts.jsonl").write_text("{}\n")
+    other = {
+        "exams": {"include": ["agreement"], "samples": 3},
+        "compare": {"primary": {"metric": "gain_self", "a": "facts", "b": "base"}},
+    }
+    with pytest.raises(RunError, match=r"exams\.include"):
+        claim(of(**other), shared=True)  # of a part of the dialogues, which the run would not take in
+    claim(of(**other))
+    assert experiment_of(tmp_path / "run").exams.include == ("agreement",)
+    with pytest.raises(RunError, match=r"dialogue\.turns"):
+        claim(of(**other, dialogue={"turns": 7}))
+    (tmp_path / "run" / "results" / "base").mkdir(parents=True)
+    (tmp_path / "run" / "results" / "base" / "seed-1.jsonl").write_text("")
+    with pytest.raises(RunError, match=r"exams\.include"):
+        claim(of())
 
 
 def test_a_run_goes_on_in_other_words_of_its_server_not_at_its_temperature(tmp_path: Path) -> None:
