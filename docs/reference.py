@@ -20,7 +20,10 @@ def commands() -> str:
     made = subprocess.run([sys.executable, *TYPER.split()], cwd=PAGE.parents[1], capture_output=True, check=True)
     text = html.unescape(made.stdout.decode())
     text = re.sub(r"^\$ maieutic.*$", lambda usage: _plain(usage[0]), text, flags=re.MULTILINE)
-    whole = dict(re.findall(r"^## `maieutic (\w+)`\n\n(.+)$", text, re.MULTILINE))
+    whole = {
+        name: " ".join(summary.split())
+        for name, summary in re.findall(r"^## `maieutic (\w+)`\n\n(.+?)\n\n", text, re.MULTILINE | re.DOTALL)
+    }
     text = re.sub(r"^\* `(\w+)`: .*$", lambda name: f"* `{name[1]}`: {whole[name[1]]}", text, flags=re.MULTILINE)
     return re.sub(
         r"^\* `(\[?\w+\]?(?:\.\.\.)?) <.*?>`", lambda name: f"* `{name[1].upper()}`", text, flags=re.MULTILINE
