@@ -65,7 +65,7 @@ def preview(experiment: maieutic.Experiment, dialogues: int = 5) -> dict[str, ma
     """Print one dialogue of each condition as either party sees it, how far a partner that is a model kept to its
     knowledge in `dialogues` of them, and what the experiment takes.
 
-    Returns the first dialogue of each condition, one that `build` would store. Nothing is written.
+    Returns the first dialogue of each condition that plays, as `build` would store it. Nothing is written.
     """
     from evals.examining.answers_asked import most_answers
     from maieutic.show_preview import show_preview

@@ -77,7 +77,7 @@ async def _perform(experiment: Experiment, tasks: list[Task], dialogues: int) ->
     trials: dict[str, Trial] = {}
     for name, condition in experiment.conditions.items():
         cell = Cell(experiment, name, seed)
-        if condition.learns_from:
+        if condition.learns_from or condition.method == "expert":  # neither plays
             continue
         if condition.voice == "human":
             imported, _ = load_dialogues(experiment.tasks, name, condition, seed)

@@ -49,7 +49,7 @@ BARS = {
 
 
 async def told(sitting: Sitting) -> list[Case]:
-    """Accuracy on easy tasks once the missing facts were asked for and told, one after the other."""
+    """Accuracy once the missing facts were asked for and told, one after the other; `_hard` is of hard tasks."""
 
     async def of_task(task: Task) -> tuple[str, str, float]:
         turns: list[Turn] = []

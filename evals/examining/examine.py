@@ -12,6 +12,7 @@ from pathlib import Path
 
 from evals.exams.registry import catalog_of, exams_of, included
 from evals.metrics.case import Case
+from evals.metrics.case_file import cases_of
 from evals.sitting.exam import sits
 from evals.sitting.scaffold import Questioned, scaffolded
 from evals.sitting.sitting import Sitting, counted
@@ -120,8 +121,7 @@ def unasked(experiment: Experiment, tasks: list[Task]) -> list[str]:
 
 def figures_of(cell: Cell) -> dict[str, float]:
     """The values of all metrics, composite ones too, that a student's cases give; not of greedy answers."""
-    lines = results_path(cell).read_text(encoding="utf-8").splitlines()
-    tables = tabulate({cell.seed: [Case(**json.loads(line)) for line in lines]})
+    tables = tabulate({cell.seed: cases_of(results_path(cell))})
     metrics = catalog_of([cell.experiment])
     named = metrics.offered({metric for metric, greedy in tables if not greedy})
     values = {name: estimate(tables, metrics.signed_sum(name)).value for name in named}

@@ -77,7 +77,7 @@ def marked(cell: Json) -> str:
 
 
 def transfer_table(block: Json) -> Table:
-    """What a terminal shows, of a block without NaN (`evals.report.summary.clean`)."""
+    """What a terminal shows, of a block without NaN (`evals.stats.number_format.clean`)."""
     table = Table(title="Trained on (rows), examined on (columns): difference from the base, 95% intervals")
     table.add_column("trained on", overflow="fold")
     for heading in block["columns"]:

@@ -25,7 +25,6 @@ from pipeline.engines.model import EngineError
 from pipeline.experiment.assignment import plays_all
 from pipeline.experiment.cell import Cell, cells
 from pipeline.experiment.experiment import Experiment
-from pipeline.knowledge.condition import FROM_TASKS
 from pipeline.runs import directory
 from pipeline.runs.dialogue_pool import dialogues_of
 from pipeline.runs.directory import newest_adapter, untrained_path
@@ -67,8 +66,7 @@ def due_rounds(experiment: Experiment) -> Iterator[tuple[list[str], int]]:
 
 def speaking(experiment: Experiment, group: list[str]) -> list[str]:
     """Those of a group that have dialogues of their own to be built."""
-    conditions = experiment.conditions
-    return [name for name in group if not conditions[name].learns_from and conditions[name].method not in FROM_TASKS]
+    return [name for name in group if experiment.conditions[name].has_dialogues]
 
 
 def needs_training_first(experiment: Experiment, group: list[str], round: int) -> bool:

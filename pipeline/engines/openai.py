@@ -214,7 +214,7 @@ class OpenAIModel:
             if "already" not in str(error):
                 raise ConfigError(
                     f"adapter: {self.url} did not load {adapter!r} ({error}). Start vLLM's server with --enable-lora, "
-                    "--max-lora-rank of at least training.rank, and VLLM_ALLOW_RUNTIME_LORA_UPDATING=1 in its "
+                    "--max-lora-rank of at least training.lora.r, and VLLM_ALLOW_RUNTIME_LORA_UPDATING=1 in its "
                     f"environment, where it sees this path; or set {self.engine.config_key}.kind: transformers or vllm."
                 ) from None
         asked = parity.prompts(load_tokenizer(self.model), LONG)

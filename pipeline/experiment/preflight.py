@@ -43,12 +43,6 @@ def _check_order(experiment: Experiment) -> None:
                     f"conditions.{name}.{key}: {speaker!r} is not trained before it. List that condition before this "
                     f"one{own}."
                 )
-    later = [name for name, condition in experiment.conditions.items() if condition.weights in names]
-    if experiment.with_regime("matched") and later:
-        raise ConfigError(
-            f"regime: 'matched' needs every dataset before the first training, but "
-            f"conditions.{later[0]}.weights names another condition. Use regime: natural, or weights: base or current."
-        )
 
 
 def _check_embedder(experiment: Experiment) -> None:

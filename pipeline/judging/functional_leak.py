@@ -46,11 +46,6 @@ class Reading(NamedTuple):
         """NaN where the question with or without the turns has no sample."""
         return self.told - self.alone
 
-    @property
-    def able(self) -> bool:
-        """False is "needs a real model": the reader misses an answer that stands before it."""
-        return self.given >= ABLE
-
 
 async def leak_functional(
     reader: Model,

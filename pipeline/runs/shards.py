@@ -56,7 +56,7 @@ class Shard(NamedTuple):
 
 @contextmanager
 def held(folder: Path) -> Iterator[None]:
-    """`pipeline.runs.directory.writing`, waiting for a process that lets go. Raises Held after HELD seconds."""
+    """`pipeline.runs.lock.writing`, waiting for a process that lets go. Raises Held after HELD seconds."""
     with ExitStack() as stack:
         for attempt in tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(Held),

@@ -153,7 +153,7 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _map_users(told: FileIO, go: FileIO) -> None:
-    """As root: a user besides root is mapped, and is what `contained.wire` becomes.
+    """As root: a user besides root is mapped, and is what `pipeline.sandbox.wire` becomes.
 
     bubblewrap alone would map root, against whom the kernel counts no processes.
     """

@@ -87,7 +87,7 @@ class Society(Section):
     factual: Factual | None = None
     q: Probability = 0.0  # share of agents that hold a verifier, with `factual`
     knowledge: Knowledge = Knowledge()
-    embedder: str = "installed"  # of texts: a directory or hub name, or the weights that come with the test extra
+    embedder: str = "installed"  # of texts: a directory or hub name, or the weights that are installed
     neighbours: Literal["exact", "approximate"] = "exact"
     where: bool | None = None  # keep the answers' embeddings of each repeat; None: of at most 1000 agents
     model: str = ""  # of chat agents: a directory, a hub name or a server's model

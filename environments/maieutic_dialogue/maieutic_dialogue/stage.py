@@ -1,6 +1,6 @@
 """One condition of an experiment, ready to be played by whoever asks the student.
 
-The loop itself is `pipeline.dialogue.episode.respond`: given what was said, it says what follows.
+The loop itself is `pipeline.dialogue.turn_taking.respond`: given what was said, it says what follows.
 """
 
 from __future__ import annotations

@@ -76,16 +76,21 @@ def by_model(what: str, talks: list[Talk], reader: Model, name: str) -> Finding:
         for talk, reading in zip(talks, readings, strict=True)
         if reading.leak == reading.leak and reading.given == reading.given
     ]
-    able = sum(reading.given for _, reading in made) / len(made) if made else 0.0
+    failed, asked = sum(each.failed for each in readings), sum(each.n + each.failed for each in readings)
+    lost = f"; {failed} of {asked} samples failed, or nobody could read them" if failed else ""
+    if not made:
+        return untested(what, f"of none of {len(talks)} talks there is an answer to each question{lost}")
+    able = sum(reading.given for _, reading in made) / len(made)
     if able < ABLE:
         return untested(
-            what, f"needs a real model: told the answer, {name} gives it in {able:.0%} of {len(made)} talks"
+            what, f"needs a real model: told the answer, {name} gives it in {able:.0%} of {len(made)} talks{lost}"
         )
     cells: dict[tuple[int, str], tuple[float, int]] = {}
     for talk, reading in made:
         leak, n = cells.get((seed_of(talk), group(talk)), (0.0, 0))
         cells[seed_of(talk), group(talk)] = leak + reading.leak, n + 1
-    note = f"its accuracy with the partner's turns minus without, {SAMPLES} samples each; told the answer {able:.2f}"
+    what_it_is = f"its accuracy with the partner's turns minus without, {SAMPLES} samples each"
+    note = f"{what_it_is}; told the answer {able:.2f}{lost}"
     return Finding(what=what, verdict="not testable", rate=pooled(cells), note=note)
 
 

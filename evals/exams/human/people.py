@@ -1,4 +1,4 @@
-"""What people said next, turn by turn, from any corpus of dialogues that `pipeline.tasks.loading.talks` can read.
+"""What people said next, turn by turn, from any corpus of dialogues that `pipeline.tasks.talks.read_talks` can read.
 
 A turn that stands in several rows, as in a corpus whose rows are beginnings of others, counts once.
 """

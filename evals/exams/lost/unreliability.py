@@ -125,7 +125,7 @@ def _difference(by_mode: Mapping[str, Cells], a: str, b: str) -> Json:
 
 
 def lost_tables(block: Json) -> list[Table]:
-    """What a terminal shows, of a block without NaN (`evals.report.summary.clean`)."""
+    """What a terminal shows, of a block without NaN (`evals.stats.number_format.clean`)."""
     table = Table(
         title="Underspecified conversation: the last answer, 95% intervals",
         caption="N talks of each task in each mode. of full: P as a share of what the whole problem gives. Any: P "

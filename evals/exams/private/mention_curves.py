@@ -11,7 +11,6 @@ scenarios where all draws are equal. After the last turn that a talk reached S i
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable
 from pathlib import Path
@@ -21,6 +20,7 @@ from rich.table import Table
 
 from evals.exams.registry import sat
 from evals.metrics.case import Case
+from evals.metrics.case_file import cases_of
 from evals.sitting.examined_run import Run
 from evals.stats.bootstrap import cluster_bootstrap, percentiles
 from evals.stats.parts import Figure, Part
@@ -103,10 +103,7 @@ def mentions(run: Run) -> Json | None:
 
 
 def _cases(path: Path) -> list[Case]:
-    if not path.is_file():
-        return []
-    lines = (json.loads(line) for line in path.read_text(encoding="utf-8").splitlines())
-    return [case for case in (Case(**line) for line in lines) if _is_mention(case)]
+    return [case for case in cases_of(path) if _is_mention(case)] if path.is_file() else []
 
 
 def mentions_of_students(run: Run) -> list[Table]:

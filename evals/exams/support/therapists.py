@@ -55,7 +55,7 @@ class TherapistsTurns(Section):
 
     train: str = Field(min_length=1)  # BOLT's CSV (prompt, completion); $VARIABLES are expanded
     valid: str = Field(min_length=1)
-    embedder: str = Field(default="installed", min_length=1)  # a directory, a hub name, or the test extra's weights
+    embedder: str = Field(default="installed", min_length=1)  # a directory, a hub name, or the installed weights
 
 
 class Labelled(NamedTuple):

@@ -27,6 +27,7 @@ def measure(reader: Model, replies: Sequence[TutorReply], samples: int, seed: in
     able = ceiling["value"] is not None and ceiling["value"] >= ABLE
     figures: Json = {
         "samples": samples,
+        "failed": sum(reading.failed for reading in readings),
         "told_the_answer": ceiling,
         "able": able,
         "needs": "" if able else "needs a real model",

@@ -22,7 +22,7 @@ class LabelSettings(Section):
     labellers: tuple[Literal["rules", "classifier", "judge"], ...] = Field(
         default=("rules", "classifier"), min_length=1
     )
-    embedder: str = "installed"  # of the classifier: a directory, a hub name, or the weights of the test extra
+    embedder: str = "installed"  # of the classifier: a directory, a hub name, or the weights that are installed
     judge: str = ""  # the judge's model
     reader: str = ""  # a frozen reader's model, for functional leaks; empty: the reader by rule alone
     reads: str = ""  # a reader of turns that is measured beside the rules: semantic, cross_encoder, ...

@@ -66,7 +66,7 @@ def _transcript(
                 raise RowError(f"{len(cells)} columns, expected {width}")
             role, text, before, labels = make(cells)
             if not text.strip():
-                raise RowError("no text")
+                raise RowError(f"no text in {cells}, expected a turn with words")
         except RowError as error:
             bad.append(BadRow(f"{path}:{number}", str(error)))
             continue

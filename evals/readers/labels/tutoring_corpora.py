@@ -33,7 +33,7 @@ def cima(path: Path) -> Read:
         if not isinstance(flags, list) or len(flags) != len(names) or "True" not in map(str, flags):
             raise RowError(f"'studentActions' is {flags!r}, expected four of True and False, one True")
         if not talk[-1].strip():
-            raise RowError("no text")
+            raise RowError("the last of 'past_convo' is empty, expected a turn with text")
         labels = tuple(name for name, flag in zip(names, flags, strict=True) if str(flag) == "True")
         lesson = digest(text_of(row, "img"), talk[:2])
         return LabelledTurn(

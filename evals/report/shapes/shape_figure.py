@@ -27,7 +27,7 @@ def marked(cell: Json) -> str:
 
 
 def shape_figure(block: Json | None) -> str:
-    """Of a block without NaN (`evals.report.summary.clean`): blue above the base, orange below."""
+    """Of a block without NaN (`evals.stats.number_format.clean`): blue above the base, orange below."""
     if block is None:
         return ""
     rows, columns = block["rows"], block["columns"]

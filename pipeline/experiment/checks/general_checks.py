@@ -1,7 +1,7 @@
 """What an experiment may ask for at all: names, seeds, the weights that speak, the contrasts.
 
 Raises ValueError, which a config's reader tells with the file and the key. Checks of one subject stand beside this:
-role_checks, task_checks, method_checks, code_checks.
+role_checks, task_checks, method_checks, training_checks, code_checks.
 """
 
 from __future__ import annotations

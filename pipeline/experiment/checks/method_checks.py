@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pipeline.experiment.fields import Fields
-from pipeline.knowledge.condition import FROM_TASKS, OF_PARTNER, ONLINE, STEPWISE, Condition
+from pipeline.knowledge.condition import FROM_TASKS, OF_PARTNER, ONLINE, STEPWISE
 
 
 def check_method(experiment: Fields, condition_name: str) -> None:
     """Raises ValueError where a condition cannot learn as it is to; the message says why and what to do."""
     condition = experiment.conditions[condition_name]
-    sources = [n for n, c in experiment.conditions.items() if _has_dialogues(c)]
+    sources = [n for n, c in experiment.conditions.items() if c.has_dialogues]
     source = experiment.conditions.get(condition.learns_from or condition_name)
     if source is None or (condition.learns_from and condition.learns_from not in sources):
         raise ValueError(
@@ -66,12 +66,12 @@ def check_method(experiment: Fields, condition_name: str) -> None:
             f"{condition.learns_from!r} are another student's from the second round on. Leave out learns_from, or set "
             "rounds: 1"
         )
-    if condition.per_task and not (_has_dialogues(condition) and condition.voice != "human"):
+    if condition.per_task and not (condition.has_dialogues and condition.voice != "human"):
         raise ValueError(
             f"conditions.{condition_name}.per_task: {condition.per_task}: it builds no dialogues of its own. Leave it "
             "out"
         )
-    if condition.budget < 1 and not condition.learns_from and condition.method not in FROM_TASKS:
+    if condition.budget < 1 and condition.has_dialogues:
         raise ValueError(
             f"conditions.{condition_name}.budget: {condition.budget}: it builds all of its dialogues, whatever it "
             "learns from. Give it the dialogues of another condition by learns_from, or lower tasks.train"
@@ -113,7 +113,7 @@ def check_method(experiment: Fields, condition_name: str) -> None:
 
 def _check_memory(experiment: Fields, condition_name: str) -> None:
     condition, names = experiment.conditions[condition_name], list(experiment.conditions)
-    before = [n for n in names[: names.index(condition_name)] if _has_dialogues(experiment.conditions[n])]
+    before = [n for n in names[: names.index(condition_name)] if experiment.conditions[n].has_dialogues]
     itself = condition.remembers == condition_name
     if itself and experiment.rounds == 1:
         raise ValueError(
@@ -151,10 +151,6 @@ def _check_beginning(experiment: Fields, condition_name: str) -> None:
             f"{where} is trained on {on[condition.begins]!r}, and its adapter fits no other base than that. Name a "
             f"condition whose student is of {experiment.base!r}"
         )
-
-
-def _has_dialogues(condition: Condition) -> bool:
-    return not condition.learns_from and condition.method not in FROM_TASKS
 
 
 def _check_from_tasks(experiment: Fields, condition_name: str) -> None:

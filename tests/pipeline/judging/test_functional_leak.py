@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.engines.model import EngineError
-from pipeline.judging.functional_leak import HEARD, RuleReader, leak_functional, worked_out
+from pipeline.judging.functional_leak import ABLE, HEARD, RuleReader, leak_functional, worked_out
 from tests.fakes import FakeModel
 
 QUESTION = "Ana has some pens and buys 12. How many pens does she have?"
@@ -53,10 +53,9 @@ def test_without_a_sample_of_the_question_alone_there_is_no_number():
     assert math.isnan(leak(Reader(), ["Hm."], samples=0).leak)
 
 
-def test_a_reader_that_misses_the_answer_before_its_eyes_is_said_to_be_unable():
-    assert not leak(Reader(hint="nothing that is there"), ["Hm."]).able
-    assert leak(RuleReader(), ["Hm."]).able
-    assert not leak(Reader(), ["Hm."], samples=0).able
+def test_a_reader_that_misses_the_answer_before_its_eyes_is_known_by_what_it_reaches_when_told():
+    assert leak(Reader(hint="nothing that is there"), ["Hm."]).given < ABLE <= leak(RuleReader(), ["Hm."]).given
+    assert math.isnan(leak(Reader(), ["Hm."], samples=0).given)
 
 
 @pytest.mark.parametrize(
