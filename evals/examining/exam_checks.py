@@ -5,7 +5,6 @@ Every command that loads a config asks it, so that nobody learns after a day of 
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from evals.sitting.scaffold import check_scaffold
 from evals.sitting.sitting import counted
 from pipeline.core.config_reading import origin, valid
 from pipeline.core.errors import ConfigError
+from pipeline.core.near_name import meant
 from pipeline.core.plugins import is_address
 from pipeline.experiment.exam_settings import Exams
 from pipeline.experiment.experiment import Experiment
@@ -48,11 +48,9 @@ def _check_names(path: Path, experiment: Experiment, overrides: tuple[str, ...])
         if name in RENAMED:
             raise ConfigError(f"{where}: no exam is called {name!r} any more. It is called {RENAMED[name]!r} now")
         if name not in EXAMS and not is_address(name):
-            near = difflib.get_close_matches(name, EXAMS, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
             raise ConfigError(
-                f"{where}: {name!r} is not an exam.{hint} Known: {', '.join(EXAMS)}; one of your own is named by its "
-                "file, as in my.py:EXAM"
+                f"{where}: {name!r} is not an exam.{meant(name, EXAMS)} Known: {', '.join(EXAMS)}; one "
+                "of your own is named by its file, as in my.py:EXAM"
             )
     try:
         names = Counter(exam.name for exam in exams_of(experiment))
@@ -89,8 +87,7 @@ def _why_not(key: str, known: set[str]) -> str:
             f"(--set exams.{key}=null)"
         )
     accepted = [*Exams.model_fields, *sorted(known)]
-    near = difflib.get_close_matches(key, accepted, n=1)
-    return f"not a key here.{f' Did you mean {near[0]!r}?' if near else ''} Known: {', '.join(accepted)}"
+    return f"not a key here.{meant(key, accepted)} Known: {', '.join(accepted)}"
 
 
 def _check_fits(path: Path, experiment: Experiment, exams: list[Exam]) -> None:
@@ -135,9 +132,7 @@ def _not_measured(metric: str, experiment: Experiment, there: set[str]) -> str:
     every = catalog({exam.name: exam for exam in (*shipped, *exams_of(experiment))}.values())
     if every.metric(metric) is None:
         known = list(dict.fromkeys(declared.name for declared in every.metrics))
-        near = difflib.get_close_matches(metric, known, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        return f"{metric!r} is not a metric.{hint} Known: {', '.join(known)}"
+        return f"{metric!r} is not a metric.{meant(metric, known)} Known: {', '.join(known)}"
     absent = sorted(every.signed_sum(metric).weights.keys() - there)
     scoped = sorted(ratio for ratio in there if metric_name(ratio) in map(metric_name, absent))
     hint = f" Measured of it: {', '.join(scoped)}." if scoped else ""

@@ -6,9 +6,8 @@ are `unknown` and `other`, which state nothing.
 
 from __future__ import annotations
 
-import difflib
-
 from pipeline.core.errors import ConfigError
+from pipeline.core.near_name import meant
 
 LICENCES = frozenset(
     """
@@ -30,8 +29,7 @@ def known_licence(name: str, said_by: str) -> str:
     """
     if name.lower() in LICENCES:
         return name.lower()
-    near = difflib.get_close_matches(name.lower(), LICENCES, n=1)
     raise ConfigError(
-        f"push: {said_by}: {name!r} is no licence that the hub knows.{f' Did you mean {near[0]!r}?' if near else ''} "
+        f"push: {said_by}: {name!r} is no licence that the hub knows.{meant(name.lower(), LICENCES)} "
         f"Known: {', '.join(sorted(LICENCES))}"
     )

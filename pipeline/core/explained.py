@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from pipeline.core.near_name import meant
 from pipeline.core.old_keys import GONE, MOVED, RENAMED
 
 
@@ -52,8 +52,7 @@ def _not_a_key(key: str, accepted: list[str]) -> str:
         return f"not a key any more. It is called {RENAMED[key]!r} now"
     if key in GONE:
         return f"not a key any more. {GONE[key]}"
-    near = difflib.get_close_matches(key, accepted, n=1)
-    return f"not a key here.{f' Did you mean {near[0]!r}?' if near else ''} Known: {', '.join(accepted)}"
+    return f"not a key here.{meant(key, accepted)} Known: {', '.join(accepted)}"
 
 
 def _as_list(annotation: Any, value: Any) -> str:

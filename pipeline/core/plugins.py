@@ -7,7 +7,6 @@ The file is run once a process, so the same address gives the same object. Its p
 
 from __future__ import annotations
 
-import difflib
 import importlib.util
 import os
 import sys
@@ -19,6 +18,7 @@ from types import FunctionType, ModuleType
 from typing import TypeVar
 
 from pipeline.core.errors import ConfigError, MaieuticError
+from pipeline.core.near_name import meant
 
 T = TypeVar("T")
 
@@ -52,10 +52,8 @@ def load_object(address: str, expected: type[T]) -> T:
     module = _module(path, address)
     if not hasattr(module, name):
         known = [other for other, value in vars(module).items() if isinstance(value, expected) and _own(other, module)]
-        near = difflib.get_close_matches(name, known, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
         raise ConfigError(
-            f"{address!r}: {file} has no {name!r}.{hint} "
+            f"{address!r}: {file} has no {name!r}.{meant(name, known)} "
             f"{'It has' if expected is object else f'Of type {expected.__name__} it has'}: "
             f"{', '.join(known) or 'nothing'}."
         )

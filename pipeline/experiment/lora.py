@@ -6,11 +6,12 @@ but of what cannot be: an adapter here stands on the base's weights as they are,
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import fields
 from typing import Any, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
+
+from pipeline.core.near_name import meant
 
 DEFAULT: dict[str, Any] = {"r": 16, "lora_alpha": 32, "target_modules": "all-linear"}
 # What PEFT fills in or reads back, and what only other programs use.
@@ -33,10 +34,9 @@ def checked_lora(given: dict[str, Any]) -> dict[str, Any]:
     known = {field.name for field in fields(LoraConfig)} - {field.name for field in fields(PeftConfig)} - OURS
     for key, value in given.items():
         if key not in known:
-            near = [OLD[key]] if key in OLD else difflib.get_close_matches(key, known, n=1)
             raise ValueError(
                 f"{key}: not a field of PEFT's LoraConfig that a config may set."
-                f"{f' Did you mean {near[0]!r}?' if near else ''} Known: {', '.join(sorted(known))}"
+                f"{meant(OLD.get(key, key), known)} Known: {', '.join(sorted(known))}"
             )
         if key == "init_lora_weights":
             _check_init(value)

@@ -13,6 +13,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from pipeline.core.explained import explain
 from pipeline.core.schema import Specification, Task, question_hash
 from pipeline.reading.numbers.equality import equal
 from pipeline.tasks.parsing import BadRow, RowError, json_lines, local_file, parse, text_of, wrong_answer
@@ -62,9 +63,7 @@ def task(row: dict[str, Any]) -> Task:
     try:
         made = Task.model_validate(row)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise RowError(f"{where}: {first['msg']}" if where else str(first["msg"])) from None
+        raise RowError(explain(Task, error.errors()[0])) from None
     if made.specification not in HAS:
         raise RowError(f"specification: {made.specification!r}, expected one of {', '.join(HAS)}")
     if equal(made.wrong_answer, made.answer):

@@ -7,7 +7,6 @@ tasks: {source: my.py:read}      # a reader alone: read(settings) -> (tasks, bad
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import importlib.util
 import pkgutil
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import get_args
 
 from pipeline.core.errors import ConfigError
+from pipeline.core.near_name import meant
 from pipeline.core.plugins import failing_as, file_of, is_address, load_object
 from pipeline.core.schema import Specification, Task
 from pipeline.tasks.parsing import BadRow
@@ -49,9 +49,8 @@ def source_names() -> list[str]:
 def _inside(name: str) -> Source:
     if name.isidentifier() and (source := _declared(name)):
         return source
-    near = difflib.get_close_matches(name, source_names(), n=1)
     raise ConfigError(
-        f"tasks.source: {name!r} is not a source.{f' Did you mean {near[0]!r}?' if near else ''} "
+        f"tasks.source: {name!r} is not a source.{meant(name, source_names())} "
         f"Known: {', '.join(source_names())}, or one of your own as file.py:NAME"
     )
 

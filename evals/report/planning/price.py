@@ -88,7 +88,8 @@ def _tasks(experiment: Experiment, condition_name: str) -> int:
 
 
 def _cap(experiment: Experiment, condition_name: str) -> float:
-    """The most tokens that one seed of a condition samples: every turn of every dialogue at its cap."""
+    """The most tokens that turns of one seed of a condition take, each at its cap. Private beliefs, a convincing
+    partner's candidates and lessons come on top (`maieutic preview`)."""
     condition = experiment.conditions[condition_name]
     if condition.voice == "human" or condition.method == "expert":
         return 0.0
