@@ -42,7 +42,7 @@ def _column(party: Party, dialogue: Dialogue, x: int) -> tuple[str, int]:
     """The boxes of one party's view from `x` on, and where the last one ends."""
     parts = [f'<text x="{x}" y="34" font-size="16" font-weight="600">{NAMES[party]}</text>\n']
     y = 48
-    for text, color, indent in _boxes(party, view(dialogue.task, dialogue.condition, dialogue.turns, party)):
+    for text, color, indent in _boxes(view(dialogue.task, dialogue.condition, dialogue.turns, party)):
         lines = textwrap.wrap(text, LETTERS if indent else LETTERS + 6)
         width, height = COLUMN - 40 * bool(indent), LINE * len(lines) + 14
         corner = x + (40 if indent == "right" else 0)
@@ -55,7 +55,7 @@ def _column(party: Party, dialogue: Dialogue, x: int) -> tuple[str, int]:
     return "".join(parts), y
 
 
-def _boxes(party: Party, messages: list[Message]) -> list[tuple[str, str, str]]:
+def _boxes(messages: list[Message]) -> list[tuple[str, str, str]]:
     """(text, color, side) of each box: the briefing first, then turns, one's own on the right."""
     first, boxes = True, list[tuple[str, str, str]]()
     for message in messages:

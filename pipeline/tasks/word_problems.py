@@ -137,17 +137,18 @@ class Stated(NamedTuple):
     dropped: bool  # what is hidden is left out without a word; else its number becomes "some"
 
 
+TWO_MISSING = 0.3  # of problems, whose text lacks two facts where it can
+
+
 def make_task(
     seed: int,
     specification: Specification,
-    strata: tuple[str, ...] = ("easy", "hard"),
     wordings: tuple[int, ...] = (0, 1, 2),
-    two_missing: float = 0.3,
 ) -> Task:
     """The problem of `seed`; the same seed gives the same problem under each specification."""
     rng = _draws(seed)
-    problem = _problem(rng, specification, strata)
-    shown, whole, facts = _texts(problem, _stated(rng, problem, specification, two_missing))
+    problem = _problem(rng, specification)
+    shown, whole, facts = _texts(problem, _stated(rng, problem, specification))
     ask = _fill(KINDS[problem.kind][1][rng.choice(wordings)], problem.cast)
     answer, wrong, equations = _solved(rng, problem, specification)
     return Task(
@@ -171,8 +172,8 @@ def _draws(seed: int) -> random.Random:
     return random.Random(f"world-{seed}")
 
 
-def _problem(rng: random.Random, specification: Specification, strata: tuple[str, ...]) -> Problem:
-    impossible, stratum = specification == "false_premise", rng.choice(strata)
+def _problem(rng: random.Random, specification: Specification) -> Problem:
+    impossible, stratum = specification == "false_premise", rng.choice(("easy", "hard"))
     kind = "left" if impossible else rng.choice(EASY if stratum == "easy" else HARD)
     numbers = _numbers(kind, rng)
     if impossible:  # more is given away than there is
@@ -184,9 +185,9 @@ def _problem(rng: random.Random, specification: Specification, strata: tuple[str
     return Problem(kind, "easy" if impossible else stratum, numbers, cast)
 
 
-def _stated(rng: random.Random, problem: Problem, specification: Specification, two_missing: float) -> Stated:
+def _stated(rng: random.Random, problem: Problem, specification: Specification) -> Stated:
     patterns = KINDS[problem.kind][0]
-    count = 2 if rng.random() < two_missing else 1
+    count = 2 if rng.random() < TWO_MISSING else 1
     dropped = problem.kind in ("total", "trio", "left", "more") and rng.random() < 0.25
     facts = [(pattern, number, True) for pattern, number in zip(patterns, problem.numbers, strict=True)]
     hideable = list(range(len(patterns)))
@@ -242,21 +243,18 @@ def embedded_tasks(
     split: str,
     specification: Specification,
     seed: int = 0,
-    strata: tuple[str, ...] = ("easy", "hard"),
     wordings: tuple[int, ...] = (0, 1, 2),
 ) -> Iterator[Task]:
     """Endless problems of one split, the same for the same arguments. Twins share the number in their id."""
-    for number, _ in numbers_of(split, specification, first_number(seed), strata):
-        yield make_task(number, specification, strata, wordings)
+    for number, _ in numbers_of(split, specification, first_number(seed)):
+        yield make_task(number, specification, wordings)
 
 
-def numbers_of(
-    split: str, specification: Specification, start: int, strata: tuple[str, ...] = ("easy", "hard")
-) -> Iterator[tuple[int, str]]:
+def numbers_of(split: str, specification: Specification, start: int) -> Iterator[tuple[int, str]]:
     """The numbers of the problems of one split, from `start` on, and the kind of each. Most numbers are of another
     split, which a problem says before it is put into words."""
     for number in itertools.count(start):
-        problem = _problem(_draws(number), specification, strata)
+        problem = _problem(_draws(number), specification)
         if split_of(problem.numbers, problem.cast["O"]) == split:
             yield number, problem.kind
 

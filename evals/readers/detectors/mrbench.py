@@ -32,7 +32,6 @@ class TutorReply(NamedTuple):
     conversation: str
     source: str  # MathDial | Bridge
     part: Part
-    tutor: str
     question: str
     before: str
     text: str
@@ -84,7 +83,6 @@ def _replies(row: dict[str, Any]) -> list[TutorReply]:
                 conversation=name,
                 source=source,
                 part=part_of(name),
-                tutor=tutor,
                 question=question,
                 before=before,
                 text=text,

@@ -79,7 +79,7 @@ class Design(NamedTuple):
     hours: float
 
 
-def power(expected: Squares, difference: float, draws: int = DRAWS) -> float:
+def power(expected: Squares, difference: float) -> float:
     """The share of experiments whose interval leaves out 0 where the true difference is as given (two-sided 5%).
 
     Under the normal model of `evals.stats.intervals` the mean squares are independent chi-squares around what is
@@ -89,7 +89,7 @@ def power(expected: Squares, difference: float, draws: int = DRAWS) -> float:
     rng = np.random.default_rng(0)
     rows, columns = expected.rows, expected.columns
     freedom = (rows - 1, columns - 1, (rows - 1) * (columns - 1))
-    drawn = [m * rng.chisquare(f, draws) / f for m, f in zip(expected[:3], freedom, strict=True)]
+    drawn = [m * rng.chisquare(f, DRAWS) / f for m, f in zip(expected[:3], freedom, strict=True)]
     spreads = [expected._replace(seed=s, task=t, rest=r).spread() for s, t, r in zip(*drawn, strict=True)]
     se, df = np.array(spreads).T
     reach = se * student_t.ppf(0.975, df)
