@@ -111,7 +111,10 @@ def check(folder: Path) -> str:
     check_tokenizer(load_tokenizer(str(folder)), folder)
     model = load(Engine(kind="transformers", dtype="float32"), str(folder))
     if model.ends != {model.tokenizer.eos_token_id}:
-        raise ConfigError(f"{folder}: turns would end at the tokens {sorted(model.ends)}, expected {END} alone")
+        raise ConfigError(
+            f"{folder}: turns would end at the tokens {sorted(model.ends)}, expected {END} alone. Delete it and run: "
+            f"maieutic base {SMOLLM2}"
+        )
     completion = asyncio.run(model.complete(QUESTION, Sampling(max_tokens=32, temperature=0.0)))
     if ANSWER not in completion.text or not completion.finished:
         raise ConfigError(

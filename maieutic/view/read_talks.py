@@ -117,7 +117,10 @@ class ShownRun:
         """An episode that was played in an exam, whose student and seed the file's name says."""
         name, seed = file.parent.name, int(file.name.removeprefix("seed-").partition(".")[0])
         if stored["task"] not in self.tasks:
-            raise StoreError(f"{file}: the config's exams have no task {stored['task']!r}: its files have changed.")
+            raise StoreError(
+                f"{file}: the config's exams have no task {stored['task']!r}: its files have "
+                f"changed. Bring them back, or delete {self.experiment.run / 'results'}: `maieutic eval` makes it again."
+            )
         nothing = [None] * len(stored["turns"])
         read, heard = stored.get("readings", nothing), stored.get("heard", nothing)
         if self.experiment.readers[1] != "closed" and None in read:

@@ -117,7 +117,9 @@ def _override(raw: dict[str, Any], text: str) -> None:
     for parent in parents:
         raw = raw.setdefault(parent, {})
         if not isinstance(raw, dict):
-            raise ConfigError(f"--set {text}: {parent!r} is not a section")
+            raise ConfigError(
+                f"--set {text}: {parent!r} has the value {raw!r} and no keys. Expected the name of a section"
+            )
     try:
         raw[last] = yaml.safe_load(value)
     except yaml.YAMLError as error:

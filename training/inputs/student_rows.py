@@ -26,7 +26,7 @@ def student_rows(cell: Cell) -> list[Row]:
         if any("matched" not in row for row in rows):
             raise ConfigError(
                 f"regime: 'matched', but the dataset of {cell.condition_name!r} is not matched with the "
-                "others. Run pipeline.datasets.matching.mark_matched once all conditions are exported."
+                "others. The same config's `maieutic build` matches them."
             )
         rows = [row for row in rows if row["matched"]]
     if not rows:
