@@ -118,8 +118,8 @@ class ShownRun:
         name, seed = file.parent.name, int(file.name.removeprefix("seed-").partition(".")[0])
         if stored["task"] not in self.tasks:
             raise StoreError(
-                f"{file}: the config's exams have no task {stored['task']!r}: its files have "
-                f"changed. Bring them back, or delete {self.experiment.run / 'results'}: `maieutic eval` makes it again."
+                f"{file}: the config's exams have no task {stored['task']!r}: its files "
+                f"have changed. Bring them back, or delete {self.experiment.run / 'results'}: `maieutic eval` makes it."
             )
         nothing = [None] * len(stored["turns"])
         read, heard = stored.get("readings", nothing), stored.get("heard", nothing)

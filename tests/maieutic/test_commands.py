@@ -71,7 +71,7 @@ def test_help_lists_every_command_and_imports_nothing_heavy() -> None:
         ("conditions.facts.partition=fact", ["conditions.facts.partition", "'fact'", "symmetric"]),
         ("dialogue.turns", ["--set dialogue.turns", "KEY=VALUE"]),
         ("dialogue.turns=[1", ["--set dialogue.turns=[1"]),
-        ("name.first=x", ["--set name.first=x", "'name' is not a section"]),
+        ("name.first=x", ["--set name.first=x", "'name' has the value"]),
         ("student.model=./nowhere", ["student.model", "./nowhere", "no such directory"]),
         ("seeds=[99999999999999999999]", ["seeds.0", "2147483648"]),
         ("training.epochs=.inf", ["training.epochs", "finite"]),
