@@ -15,8 +15,7 @@ from evals.sitting.exam_partners import ARMS
 from evals.sitting.scaffold import check_scaffold
 from evals.sitting.sitting import counted
 from pipeline.core.config_reading import origin, valid
-from pipeline.core.errors import ConfigError
-from pipeline.core.near_name import meant
+from pipeline.core.errors import ConfigError, meant
 from pipeline.core.plugins import is_address
 from pipeline.experiment.exam_settings import Exams
 from pipeline.experiment.experiment import Experiment

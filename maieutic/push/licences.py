@@ -6,8 +6,7 @@ are `unknown` and `other`, which state nothing.
 
 from __future__ import annotations
 
-from pipeline.core.errors import ConfigError
-from pipeline.core.near_name import meant
+from pipeline.core.errors import ConfigError, meant
 
 LICENCES = frozenset(
     """

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+
 
 class MaieuticError(Exception):
     """An error of this project; the command line prints its message and no traceback."""
@@ -21,3 +24,9 @@ class UnknownKey(ConfigError):
 
 class RunError(MaieuticError, RuntimeError):
     """A run directory that this command may not write to; the message says why and what to do."""
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """ " Did you mean 'NAME'?", of the known name that is nearest; nothing where none is near."""
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""

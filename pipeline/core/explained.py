@@ -7,7 +7,7 @@ from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from pipeline.core.near_name import meant
+from pipeline.core.errors import meant
 from pipeline.core.old_keys import GONE, MOVED, RENAMED
 
 

@@ -17,8 +17,7 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import TypeVar
 
-from pipeline.core.errors import ConfigError, MaieuticError
-from pipeline.core.near_name import meant
+from pipeline.core.errors import ConfigError, MaieuticError, meant
 
 T = TypeVar("T")
 

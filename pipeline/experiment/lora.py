@@ -11,7 +11,7 @@ from typing import Any, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
-from pipeline.core.near_name import meant
+from pipeline.core.errors import meant
 
 DEFAULT: dict[str, Any] = {"r": 16, "lora_alpha": 32, "target_modules": "all-linear"}
 # What PEFT fills in or reads back, and what only other programs use.

@@ -15,8 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import get_args
 
-from pipeline.core.errors import ConfigError
-from pipeline.core.near_name import meant
+from pipeline.core.errors import ConfigError, meant
 from pipeline.core.plugins import failing_as, file_of, is_address, load_object
 from pipeline.core.schema import Specification, Task
 from pipeline.tasks.parsing import BadRow
