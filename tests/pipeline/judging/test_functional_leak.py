@@ -53,7 +53,7 @@ def test_without_a_sample_of_the_question_alone_there_is_no_number():
     assert math.isnan(leak(Reader(), ["Hm."], samples=0).leak)
 
 
-def test_a_reader_that_misses_the_answer_before_its_eyes_is_known_by_what_it_reaches_when_told():
+def test_a_reader_that_misses_the_answer_before_its_eyes_is_known():
     assert leak(Reader(hint="nothing that is there"), ["Hm."]).given < ABLE <= leak(RuleReader(), ["Hm."]).given
     assert math.isnan(leak(Reader(), ["Hm."], samples=0).given)
 

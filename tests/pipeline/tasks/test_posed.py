@@ -81,7 +81,7 @@ def test_the_loader_gives_either_specification_and_the_splits_share_no_question(
         ("{", "not JSON"),
         (record(1, answer=" "), "'answer' is empty"),
         (record(1, answer=28), "'answer' is int"),
-        (record(1, colour="red"), "colour: Extra inputs"),
+        (record(1, colour="red"), "colour: not a key here"),
         (record(1, facts=[{"id": "f0", "text": "", "public": False}]), "facts.0.text"),
         (record(1, facts=[]), "0 missing needed facts"),
         (record(1, specification="sharded"), "specification: 'sharded', expected one of full, underspecified"),
