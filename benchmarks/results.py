@@ -26,9 +26,10 @@ def machine() -> str:
 
 
 def record(name: str, figures: Found) -> None:
-    """Replace one benchmark's figures of this kind of machine."""
+    """Replace a benchmark's figures of this kind of machine; those that were not measured this time stay."""
     everything = recorded()
-    everything.setdefault(name, {})[machine()] = figures
+    of_machine = everything.setdefault(name, {}).setdefault(machine(), {})
+    of_machine.update(figures)
     PATH.write_text(json.dumps(everything, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
