@@ -60,7 +60,7 @@ def test_a_bad_row_is_named_with_its_place_and_costs_no_other_row(tmp_path):
     said, bad = talkmoves(_file(tmp_path, "text_a\ttext_b\tlabels\nWhy\tBecause\t4.0\nWhy\t\t0.0\nx\ty\nx\ty\tz\n"))
     assert [(one.before, one.text, one.labels) for one in said] == [("Why", "Because", ("4",))]
     assert [(Path(row.where).name, row.message) for row in bad] == [
-        ("rows:3", "no text"),
+        ("rows:3", "no text in ['Why', '', '0.0'], expected a turn with words"),
         ("rows:4", "2 columns, expected 3"),
         ("rows:5", "the label is 'z', expected a number"),
     ]
