@@ -14,7 +14,7 @@ from pipeline.core.schema import digest
 from pipeline.engines.weights import weights_id
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.roles import ROLES
-from pipeline.runs.directory import experiment_of, source_hashes
+from pipeline.runs.directory import exam_hashes, experiment_of, source_hashes
 from pipeline.runs.finished import BUILT, COMPARED, CONFIG, REPORT, TRAINED, finish, is_finished, state_of
 
 ROUNDS = {False: "build", True: "train"}  # by whether students are trained as well
@@ -80,5 +80,6 @@ def _words(experiment: Experiment) -> list[str]:
 
 
 def _compare(folder: Path, runs: Sequence[Path]) -> str:
-    states = [state_of(run, COMPARED, str(run), source_hashes(experiment_of(run))) for run in runs]
+    there = [(run, experiment_of(run)) for run in runs]
+    states = [state_of(run, COMPARED, str(run), source_hashes(of), exam_hashes(of)) for run, of in there]
     return digest(states, state_of(folder, REPORT))

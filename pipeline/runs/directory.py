@@ -21,6 +21,7 @@ from pipeline.core.files import remove_left, write_first, write_whole
 from pipeline.core.plugins import file_of, is_address
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment, dump, load
+from pipeline.runs.progress import say
 from pipeline.tasks.sources import files_of
 
 # What may change until a student sits.
@@ -110,15 +111,17 @@ def claim(experiment: Experiment, shared: bool = False) -> None:
         _claim_exams(experiment)
         return
     differing = _differing(path, ours)
-    sections = {key.split(".")[0] for key in differing}
-    if differing and (shared or _anyone_sat(experiment.run) or not sections <= set(EXAMINING)):
-        again = experiment.run / "results" if sections <= set(EXAMINING) else experiment.run
-        raise RunError(
-            f"{path}: this directory holds another experiment.\n"
-            + "\n".join(differing.values())
-            + f"\nChoose another directory (--set out=DIR), or delete {again} to start again."
-        )
-    if pinned.exists() and pinned.read_text(encoding="utf-8") != source:
+    if differing:
+        others, sat = {key.split(".")[0] for key in differing} - set(EXAMINING), _anyone_sat(experiment.run)
+        if others or sat or shared:
+            again = experiment.run / "results" if sat and not others else experiment.run
+            raise RunError(
+                f"{path}: this directory holds another experiment.\n"
+                + "\n".join(differing.values())
+                + f"\nChoose another directory (--set out=DIR), or delete {again} to start again."
+            )
+        _say_changed(experiment.run, differing)
+    if pinned.exists() and _without_exams(pinned.read_text(encoding="utf-8"), experiment) != source:
         changed = _changed(pinned.read_text(encoding="utf-8"), experiment)
         raise RunError(
             f"{changed} is not the file that this run began with (see {pinned}). Bring that one back, choose another "
@@ -134,7 +137,7 @@ def _claim_exams(experiment: Experiment) -> None:
     """Write down, in exams.sha256, the files that exams ask from, or check that they are the same where a student has
     sat already: who sits later would be asked something else. Those that are not on this machine are passed over.
     Raises RunError with the file."""
-    pinned, ours = experiment.run / "exams.sha256", _hashes(_exam_files(experiment))
+    pinned, ours = experiment.run / "exams.sha256", exam_hashes(experiment)
     if not _anyone_sat(experiment.run):
         if ours or pinned.exists():
             write_whole(pinned, ours)
@@ -151,15 +154,40 @@ def _claim_exams(experiment: Experiment) -> None:
             )
 
 
+def _say_changed(run: Path, differing: dict[str, str]) -> None:
+    """Say, and write down for who reads the report, that something was named after dialogues were made."""
+    lines = "\n".join(differing.values())
+    say(f"Changed since dialogues were made, which {changed_path(run)} says:\n{lines}")
+    with changed_path(run).open("a", encoding="utf-8") as file:
+        file.write(f"{lines}\n")
+
+
+def changed_path(run: Path) -> Path:
+    """What of exams and comparison was changed after dialogues were made; there is no such file where nothing was."""
+    return run / "changed.txt"
+
+
+def _without_exams(pinned: str, experiment: Experiment) -> str:
+    """Lines of tasks.sha256 but for those of exams, which stood there in runs of an earlier version."""
+    of_exams = set(exam_hashes(experiment).splitlines())
+    return "".join(f"{line}\n" for line in pinned.splitlines() if line not in of_exams)
+
+
 def _anyone_sat(run: Path) -> bool:
     """Whether a student has sat exams, or is sitting them."""
     return any(run.glob("results/*/seed-*"))
 
 
+def exam_hashes(experiment: Experiment) -> str:
+    """The hashes of the files that exams ask from, and of exams of one's own, in the form of sha256sum."""
+    return _hashes(_exam_files(experiment))
+
+
 def _exam_files(experiment: Experiment) -> list[Path]:
-    """The files on this machine that keys of `exams` name."""
+    """The files on this machine that keys of `exams` name, and exams of one's own."""
     named = (os.path.expandvars(text) for text in _texts(experiment.exams.own))
-    return [Path(path) for path in dict.fromkeys(named) if os.path.isfile(path)]
+    own = (str(file_of(name)) for name in experiment.exams.include or () if is_address(name))
+    return [Path(path) for path in dict.fromkeys([*own, *named]) if os.path.isfile(path)]
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -217,11 +245,9 @@ def _hashes(files: Iterable[Path]) -> str:
 
 
 def _files(experiment: Experiment) -> dict[str, list[Path]]:
-    """Those of tasks; and of partitions, exams, readers and a labeller outside the repository. By the key that names
-    them."""
+    """Those of tasks; and of partitions, readers and a labeller outside the repository. By the key that names them."""
     addresses = {
         "conditions": [condition.partition for condition in experiment.conditions.values()],
-        "exams.include": experiment.exams.include or (),
         "acts.labeller": [experiment.acts.labeller],
         "reading": experiment.readers,
     }

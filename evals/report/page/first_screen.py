@@ -14,6 +14,7 @@ from evals.report.page.label_marks import Mark
 from evals.stats.number_format import number
 from pipeline.core.schema import Json
 from pipeline.experiment.experiment import Experiment
+from pipeline.runs.directory import changed_path
 
 # Notes of the summary, by how they begin: those that weigh most, and the one that a line with figures stands for.
 SERIOUS, NATURAL = ("One seed only", "The wording alone"), "Regime natural"
@@ -81,11 +82,21 @@ def _against(row: Json, conditions: Json, run: Experiment, marks: Mapping[str, M
             f"The base ({run.student.model}) is a small one of a planted world: its corpus decided how often it asks. "
             "Nothing here is shown of a pretrained model."
         )
+    yield from _of_changes(run)
     yield from _of_labels(row, marks)
     yield from _of_amounts(built)
     yield from _of_selection(row, built)
     yield from _of_greedy(row, conditions)
     yield from _of_dialogues(built)
+
+
+def _of_changes(run: Experiment) -> Iterator[str]:
+    path = changed_path(run.run)
+    if path.is_file() and "  compare" in path.read_text(encoding="utf-8"):
+        yield (
+            f"What is compared was changed after its dialogues were made ({path.name}): who had seen a report of these "
+            "students by then named it after the fact, and it decides nothing."
+        )
 
 
 def _of_labels(row: Json, marks: Mapping[str, Mark]) -> Iterator[str]:

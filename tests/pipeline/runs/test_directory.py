@@ -13,13 +13,12 @@ from pipeline.runs.directory import claim, experiment_of, require
 from tests.builders import small_experiment
 
 
-@pytest.mark.parametrize("key", ["exams.include", "acts.labeller", "reading"])
-def test_a_run_goes_on_only_with_the_exam_the_labeller_and_the_reader_it_began_with(tmp_path: Path, key: str) -> None:
+@pytest.mark.parametrize("key", ["acts.labeller", "reading"])
+def test_a_run_goes_on_only_with_the_labeller_and_the_reader_it_began_with(tmp_path: Path, key: str) -> None:
     mine = tmp_path / "mine.py"
     mine.write_text("EXAM = 1\n")
     address = f"{mine}:EXAM"
     named = {
-        "exams.include": {"exams": {"include": [address]}},
         "acts.labeller": {"acts": {"labeller": address}},
         "reading": {"reading": {"metrics": address}},
     }
@@ -57,6 +56,26 @@ def test_once_a_student_has_sat_all_are_asked_from_the_same_files(tmp_path: Path
         claim(experiment)
 
 
+@pytest.mark.parametrize("first", [{}, {"exams": {"include": ["asking"]}}], ids=["named at once", "named later"])
+def test_an_exam_of_ones_own_may_be_mended_until_a_student_has_sat(tmp_path: Path, first: dict[str, Any]) -> None:
+    mine = tmp_path / "mine.py"
+    mine.write_text("EXAM = 1\n")
+    named = {"exams": {"include": [f"{mine}:EXAM"]}}
+    (tmp_path / "run" / "dialogues").mkdir(parents=True)
+    claim(small_experiment(tmp_path / "run", **(first or named)))
+    (tmp_path / "run" / "dialogues" / "facts.jsonl").write_text("{}\n")
+    experiment = small_experiment(tmp_path / "run", **named)
+    claim(experiment)
+    mine.write_text("EXAM = 2\n")
+    claim(experiment)
+    (tmp_path / "run" / "results" / "base").mkdir(parents=True)
+    (tmp_path / "run" / "results" / "base" / "seed-1.jsonl").write_text("")
+    claim(experiment)
+    mine.write_text("EXAM = 3\n")
+    with pytest.raises(RunError, match=r"mine\.py is not the file that the students .* were examined with"):
+        claim(experiment)
+
+
 def test_students_may_be_asked_other_exams_until_one_has_sat(tmp_path: Path) -> None:
     def of(**others: Any) -> Experiment:
         return small_experiment(tmp_path / "run", **others)
@@ -72,6 +91,8 @@ def test_students_may_be_asked_other_exams_until_one_has_sat(tmp_path: Path) -> 
         claim(of(**other), shared=True)  # of a part of the dialogues, which the run would not take in
     claim(of(**other))
     assert experiment_of(tmp_path / "run").exams.include == ("agreement",)
+    changed = (tmp_path / "run" / "changed.txt").read_text()  # a contrast that was named late is known as one
+    assert "  compare: there null" in changed and '  exams.include: there null, asked for ["agreement"]' in changed
     with pytest.raises(RunError, match=r"dialogue\.turns"):
         claim(of(**other, dialogue={"turns": 7}))
     (tmp_path / "run" / "results" / "base").mkdir(parents=True)
