@@ -105,7 +105,7 @@ def trained(*arguments: str) -> Run:
 
 def ratio(some: list[Run], beside: list[Run], key: str) -> float:
     """How many times faster than what ran beside it in the same round."""
-    return round(median(b[key] / a[key] for a, b in zip(some, beside, strict=False)), 3)
+    return round(median(b[key] / a[key] for a, b in zip(some, beside[: len(some)], strict=True)), 3)
 
 
 def main() -> None:

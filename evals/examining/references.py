@@ -40,6 +40,8 @@ async def make_references(experiment: Experiment) -> Json:
     if known:
         text = json.dumps(known, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
         write_whole(references_path(experiment.run), text)
+    else:  # of other exams that were asked for before
+        references_path(experiment.run).unlink(missing_ok=True)
     return known
 
 

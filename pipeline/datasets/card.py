@@ -62,7 +62,7 @@ def card(survey: Survey, rows: dict[Format, int]) -> str:
         licence=licence.asks,
         rates=rates(condition, learned),
         audit=audit(condition, survey.dialogues, learned) if condition.method not in FROM_TASKS else [],
-        has_dialogues=condition.method not in FROM_TASKS,
+        of_dialogues=condition.method not in FROM_TASKS,
         rows=rows[rule.format],
         counts=counts(condition, learned, rows[rule.format]),
         others=[(format, rows[format], A_ROW[format]) for format in rows if format != rule.format],

@@ -2,7 +2,7 @@
 
 `leak_functional` asks a frozen reader, any engine's `complete`: its accuracy with the question and the partner's
 turns, minus its accuracy with the question alone. A third reading, with the answer itself among the turns, says
-whether the reader can read at all: where it cannot (`able` is False) the leak is a number about the reader. The
+whether the reader can read at all: where it cannot (`given` below ABLE) the leak is a number about the reader. The
 embedded base is such a reader of other people's text (docs/labels.md).
 
 `RuleReader` is a reader without weights: it does the sums that the turns spell out ("40 + 16", "add 12 and 4") and

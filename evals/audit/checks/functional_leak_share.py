@@ -77,9 +77,9 @@ def by_model(what: str, talks: list[Talk], reader: Model, name: str) -> Finding:
         if reading.leak == reading.leak and reading.given == reading.given
     ]
     failed, asked = sum(each.failed for each in readings), sum(each.n + each.failed for each in readings)
-    lost = f"; {failed} of {asked} samples failed, or nobody could read them" if failed else ""
+    lost = f"; {failed} of {asked} samples failed" if failed else ""
     if not made:
-        return untested(what, f"of none of {len(talks)} talks there is an answer to each question{lost}")
+        return untested(what, f"{name} answered nothing that could be read{lost}")
     able = sum(reading.given for _, reading in made) / len(made)
     if able < ABLE:
         return untested(

@@ -144,7 +144,9 @@ def _reader(reader: Json) -> PageSection:
     for name, what in (("leaks", "leak of replies that people call a leak"), ("others", "leak of other replies")):
         figure = reader[name]
         rows.append((what, show(figure) if figure else reader["needs"], str(figure["n"]) if figure else "–"))
-    how = f"{reader['model']}, {reader['samples']} samples a reading: its accuracy with the reply, minus without it."
+    failed = f" {reader['failed']} samples failed." if reader["failed"] else ""
+    asked = f"{reader['model']}, {reader['samples']} samples a reading"
+    how = f"{asked}: its accuracy with the reply, minus without it.{failed}"
     return PageSection("Functional leak with a frozen reader", how, ("figure", "mean", "n"), rows)
 
 

@@ -30,7 +30,7 @@ def measure(reader: Model, replies: Sequence[TutorReply], samples: int, seed: in
         "failed": sum(reading.failed for reading in readings),
         "told_the_answer": ceiling,
         "able": able,
-        "needs": "" if able else "needs a real model",
+        "needs": "" if able else "needs a real model" if ceiling["n"] else "no sample was answered",
     }
     for name, is_leak in (("leaks", True), ("others", False)):
         chosen = [

@@ -18,10 +18,12 @@ from evals.audit.checks.stated_leak_by_turn import leaks_at
 from evals.audit.finding import Check, Tried, share
 from maieutic.cli import app
 from pipeline.core.errors import ConfigError
-from pipeline.core.schema import Turn
+from pipeline.core.schema import Message, Turn
+from pipeline.engines.model import EngineError
 from pipeline.judging.functional_leak import RuleReader
 from pipeline.tasks.talks import Talk
 from tests.evals.small_embedder import small_embedder
+from tests.fakes import FakeModel
 
 Row = dict[str, Any]
 NAMES = "Ann Bea Cem Dan Eva Fay Gus Hal Ida Jon Kim Lea Max Nia Ola Pia Quin Rex Sue Tom".split()
@@ -326,6 +328,13 @@ def test_an_answer_is_found_whole_however_it_is_written(text: str, gold: str, ex
     assert holds(text, gold) is expected
 
 
+class Broken(FakeModel):
+    """An engine that answers nothing."""
+
+    def reply(self, messages: list[Message]) -> str:
+        raise EngineError("no")
+
+
 @pytest.mark.slow
 def test_what_is_spelled_out_is_read_by_rule_and_a_weak_reader_gives_no_figure(
     tmp_path: Path,
@@ -340,6 +349,8 @@ def test_what_is_spelled_out_is_read_by_rule_and_a_weak_reader_gives_no_figure(
     talks = open_material(str(tmp_path / "audit_made.yaml")).talks
     able = functional_leak_share.by_model("by a reader that can read", talks, RuleReader(), "a reader").rate
     assert able is not None and (able.value, able.n) == (0.25, 12)
+    broken = functional_leak_share.by_model("by an engine that fails", talks, Broken(), "it")
+    assert broken.rate is None and broken.note == "it answered nothing that could be read; 144 of 144 samples failed"
 
 
 def test_an_empty_share_is_not_testable_and_never_0() -> None:

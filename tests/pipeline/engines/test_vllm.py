@@ -132,7 +132,8 @@ def test_base_and_adapters_answer_as_transformers_does_and_repeat_by_seed(model_
         assert mixed == [await greedy(model, chats) for model in plain]
 
     async def in_another_loop() -> None:
-        assert await greedy(models[0], chats) == await greedy(plain[0], chats)
+        for model, known in zip(models, plain, strict=False):
+            assert await greedy(model, chats) == await greedy(known, chats)
 
     asyncio.run(everything())
     asyncio.run(in_another_loop())
