@@ -9,6 +9,7 @@ from evals.report.page.label_marks import Mark
 from evals.report.report_page import experiments, metrics_of, write
 from evals.report.summary import summarize
 from evals.report.summary_types import Summary
+from pipeline.runs.directory import changed_path
 from tests.evals.made_run import made_run
 
 GOOD = {"ask_skill": Mark("good", None, ())}
@@ -56,6 +57,17 @@ def test_that_there_is_one_seed_speaks_first_of_all(summary):
     page = summary.plain() | {"notes": ["Regime natural: x", "One seed only: facts. Intervals are over tasks."]}
     said = finding(page, experiments(summary), GOOD, metrics_of(summary)).against
     assert said[0].startswith("One seed only") and said[-1].startswith("Regime natural") and len(set(said)) == len(said)
+
+
+def test_a_contrast_named_after_dialogues_were_made_is_said_and_other_exams_are_not(summary):
+    changed = changed_path(experiments(summary)[0].run)
+    changed.write_text("  exams.samples: there 8, asked for 2\n")
+    assert "after the fact" not in against(summary)
+    changed.write_text('  compare.primary.metric: there "a", asked for "b"\n')
+    try:
+        assert "after the fact" in against(summary)
+    finally:
+        changed.unlink()
 
 
 def test_unlike_amounts_of_training_take_the_place_of_the_note_on_the_regime(summary):
