@@ -1,8 +1,8 @@
 """How fast does `maieutic train` train, beside a bare SFTTrainer on the same data with the same settings?
 
 The data is the quickstart's `volunteer` condition of one seed, trained for one epoch; or that of a run that was
-built, such as one of SmolLM2, trained for some steps. Every training is a process of its own, and each round runs
-all of them. With one thread the seconds of the processor are those of the clock on an idle machine, and neighbours
+built, such as one of SmolLM2, trained for some steps. Every training is a process of its own, and they take
+turns. With one thread the seconds of the processor are those of the clock on an idle machine, and neighbours
 disturb them least: ratios are of these, the median over rounds. By the clock the fastest round counts. Tokens are
 all that are read, padding aside. The variants, run in the first round alone, say what other batching brings; where
 one changes which rows share a step, its loss is another.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 from pipeline.core.schema import Message
-from pipeline.engines.model import Completion, Sampling
+from pipeline.engines.model import Completion, EngineError, Sampling
 
 
 class FakeModel:
@@ -24,6 +24,13 @@ class FakeModel:
 
     def count_tokens(self, text: str) -> int:
         return len(text.split())
+
+
+class Broken(FakeModel):
+    """An engine that answers nothing."""
+
+    def reply(self, messages: list[Message]) -> str:
+        raise EngineError("no")
 
 
 class Parrot(FakeModel):

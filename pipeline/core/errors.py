@@ -27,6 +27,6 @@ class RunError(MaieuticError, RuntimeError):
 
 
 def meant(name: str, known: Iterable[str]) -> str:
-    """ " Did you mean 'NAME'?", of the known name that is nearest; nothing where none is near."""
+    """A sentence that asks whether the nearest of the known names was meant, after a space; '' where none is near."""
     near = difflib.get_close_matches(name, list(known), n=1)
     return f" Did you mean {near[0]!r}?" if near else ""

@@ -120,7 +120,6 @@ def claim(experiment: Experiment, shared: bool = False) -> None:
                 + "\n".join(differing.values())
                 + f"\nChoose another directory (--set out=DIR), or delete {again} to start again."
             )
-        _say_changed(experiment.run, differing)
     if pinned.exists() and _without_exams(pinned.read_text(encoding="utf-8"), experiment) != source:
         changed = _changed(pinned.read_text(encoding="utf-8"), experiment)
         raise RunError(
@@ -129,6 +128,8 @@ def claim(experiment: Experiment, shared: bool = False) -> None:
         )
     if not shared:
         _claim_exams(experiment)
+        if differing:
+            _say_changed(experiment.run, differing)
         if path.read_text(encoding="utf-8") != ours:
             write_whole(path, ours)
 

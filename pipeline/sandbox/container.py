@@ -4,7 +4,7 @@ Two contained processes: `solving_process` holds the code and computes values, `
 compares. Nothing that the code prints, exits with, patches or writes can become a verdict.
 Not the containment's work: bugs of the kernel itself. On a machine that holds secrets, run this in a virtual machine.
 
-    verdict = await verdict("def f(x): return x + 1", [Call("f", (1,), 2)])
+    found = await verdict("def f(x): return x + 1", [Call("f", (1,), 2)])
 """
 
 from __future__ import annotations

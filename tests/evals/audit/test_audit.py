@@ -18,12 +18,11 @@ from evals.audit.checks.stated_leak_by_turn import leaks_at
 from evals.audit.finding import Check, Tried, share
 from maieutic.cli import app
 from pipeline.core.errors import ConfigError
-from pipeline.core.schema import Message, Turn
-from pipeline.engines.model import EngineError
+from pipeline.core.schema import Turn
 from pipeline.judging.functional_leak import RuleReader
 from pipeline.tasks.talks import Talk
 from tests.evals.small_embedder import small_embedder
-from tests.fakes import FakeModel
+from tests.fakes import Broken
 
 Row = dict[str, Any]
 NAMES = "Ann Bea Cem Dan Eva Fay Gus Hal Ida Jon Kim Lea Max Nia Ola Pia Quin Rex Sue Tom".split()
@@ -326,13 +325,6 @@ def test_a_leak_is_the_first_partner_turn_that_says_the_answer_before_the_studen
 ])  # fmt: skip
 def test_an_answer_is_found_whole_however_it_is_written(text: str, gold: str, expected: bool) -> None:
     assert holds(text, gold) is expected
-
-
-class Broken(FakeModel):
-    """An engine that answers nothing."""
-
-    def reply(self, messages: list[Message]) -> str:
-        raise EngineError("no")
 
 
 @pytest.mark.slow

@@ -19,9 +19,9 @@ from evals.readers.detectors.mrbench import CORRECT, INCORRECT, NO, PLACE, read
 from evals.readers.detectors.scores import average_precision, compare, rate
 from evals.readers.labels.labels_page import page
 from pipeline.core.errors import ConfigError
-from pipeline.engines.model import Completion, EngineError
+from pipeline.engines.model import Completion
 from pipeline.judging.functional_leak import RuleReader
-from tests.fakes import FakeModel
+from tests.fakes import Broken, FakeModel
 
 SOLVED = "She buys 4 * 3 = 12 pens.\nSo she has 20 + 12 = 32 pens.\n 32"
 
@@ -175,13 +175,6 @@ def test_a_reader_that_cannot_read_gives_no_figure_but_says_what_it_needs(tmp_pa
     assert (deaf["needs"], deaf["leaks"], deaf["others"]) == ("needs a real model", None, None)
     able = functional_leak_reader.measure(RuleReader(), replies, 1)
     assert (able["needs"], able["leaks"]["value"], able["others"]["value"]) == ("", 1.0, 0.0)
-
-
-class Broken(FakeModel):
-    """An engine that answers nothing."""
-
-    def reply(self, messages):
-        raise EngineError("no")
 
 
 def test_an_engine_that_fails_is_not_taken_for_a_model_that_cannot_read(tmp_path):
