@@ -35,10 +35,10 @@ from evals.report.turn_values_table import values
 from evals.report.warmup_table import warmup_block
 from evals.sitting.competence import competence_block, unable
 from evals.sitting.examined_run import Run
-from evals.stats.intervals import Tables, estimate
+from evals.stats.intervals import Rate, Tables, estimate
 from evals.stats.number_format import clean
 from evals.stats.stored_cases import not_of_today, results
-from evals.stats.wording_shortcut import Wordings, youden_j
+from evals.stats.wording_shortcut import GIVEN_AWAY, Wordings, is_given_away, told_apart
 from pipeline.building.turn_values import has_turn_values
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Json
@@ -46,8 +46,6 @@ from pipeline.experiment.experiment import Experiment
 from pipeline.runs.dialogue_pool import reference
 from pipeline.runs.directory import experiment_of, require
 from pipeline.runs.usage import grand_totals, totals
-
-GIVEN_AWAY = 0.2  # above this Youden J the wording gives the specification away
 
 
 class Conditions(NamedTuple):
@@ -77,14 +75,14 @@ def summarize(runs: list[Path]) -> Summary:
         for run in opened:
             _add_costs(run, conditions, tables)
     primary = next((row for row in comparisons if row["primary"]), None)
-    j = youden_j(wordings)
+    j = told_apart(wordings)
     competence = competence_block(conditions, (exam for run in experiments for exam in exams_of(run)))
     refused = _refusal(first.experiment, j) or unread(primary, experiments, metrics)
     block: Json = {
         "runs": [_heading(run) for run in opened],
         "headline": refused or sentence(primary, said),
         "headline_refused": bool(refused),
-        "youden_j": j,
+        "youden_j": j._asdict(),
         "minimum_detectable_difference": primary["detectable"] if primary else math.nan,
         "conditions": conditions,
         "comparisons": comparisons,
@@ -148,15 +146,16 @@ def _of_runs(block: Callable[[Run], Json | None], opened: list[Run]) -> list[Jso
     return [part for run in opened if (part := block(run)) is not None]
 
 
-def _refusal(experiment: Experiment, j: float) -> str:
+def _refusal(experiment: Experiment, j: Rate) -> str:
     """Why there is no headline; empty where there may be one."""
     # Real problems told in shards are short and whole ones long, so there it is a warning (see `_notes`).
     made_here = any(source.made_here for source in experiment.sources)
-    if math.isnan(j) or j <= GIVEN_AWAY or not made_here:
+    if not is_given_away(j) or not made_here:
         return ""
     return (
-        f"The headline is refused: a bag of words tells underspecified from full tasks with a Youden J of {j:.2f}, "
-        f"above {GIVEN_AWAY}, so asking could be learned from the wording alone."
+        "The headline is refused: a bag of words tells underspecified from full tasks with a Youden J of "
+        f"{j.value:.2f} ({j.low:.2f} to {j.high:.2f}, {j.n} tasks), above {GIVEN_AWAY}, so asking could be learned "
+        "from the wording alone."
     )
 
 
@@ -245,7 +244,7 @@ def _nothing_kept(counts: Json | None) -> bool:
     return counts is not None and counts["dialogues"] > 0 and counts["selected"] == 0
 
 
-def _notes(runs: list[Run], conditions: dict[str, Json], tables: dict[str, Tables], j: float) -> list[str]:
+def _notes(runs: list[Run], conditions: dict[str, Json], tables: dict[str, Tables], j: Rate) -> list[str]:
     """What a reader should know before trusting a number."""
     notes = [
         f"{name}: plumbing. On the embedded base its behaviour is the corpus author's choice; no claim rests on it."
@@ -260,10 +259,11 @@ def _notes(runs: list[Run], conditions: dict[str, Json], tables: dict[str, Table
             f"{', '.join(remembering)}: these students read memories of other tasks while they learned and in their "
             "exams; the base read none. A difference from it is of memories and training together."
         )
-    if j > GIVEN_AWAY:
+    if j.value > GIVEN_AWAY:
+        chance = ". The interval holds chance, 0, too" if j.low <= 0 else ""
         notes.append(
-            f"The wording alone tells underspecified from full tasks with a Youden J of {j:.2f}: {ASK_SKILL.name} on "
-            "these tasks may be skill at telling short problems from long ones."
+            f"The wording alone tells underspecified from full tasks with a Youden J of {j.value:.2f} ({j.low:.2f} to "
+            f"{j.high:.2f}, {j.n} tasks): {ASK_SKILL.name} on these may be skill at reading their wording{chance}."
         )
     absent = [name for name, entry in conditions.items() if not entry["metrics"]]
     empty = [name for name in absent if _nothing_kept(conditions[name].get("counts"))]

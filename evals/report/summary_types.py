@@ -269,7 +269,7 @@ class Summary(Part):
     runs: tuple[RunHeading, ...]
     headline: str
     headline_refused: bool  # the wording gives the specification away, or nobody has measured who reads the turns
-    youden_j: Number
+    youden_j: Figure  # by how well the wording tells underspecified from full tasks; 0 is chance
     minimum_detectable_difference: Number
     conditions: dict[str, ConditionSummary]
     comparisons: tuple[ReportedDifference, ...]  # a run's primary contrast first

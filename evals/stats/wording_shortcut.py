@@ -1,22 +1,26 @@
 """Does the wording give the specification away? A bag of words tries to tell underspecified from full tasks.
 
 A student could learn *when* to ask from a word that only underspecified questions hold. The report prints
-how well a linear model does that on tasks it was not fitted on, and refuses its headline above 0.2.
+how well a linear model does that on tasks it was not fitted on, and refuses its headline where that is above 0.2 and
+the interval leaves out chance: of few tasks J passes 0.2 by chance.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush, nsmallest
 from typing import NamedTuple
 
 import numpy as np
 
+from evals.stats.intervals import Rate
 from pipeline.core.schema import Task, digest
 
 FOLDS = 5
+GIVEN_AWAY = 0.2  # above this J the wording gives the specification away
 COMPARED = ("full", "underspecified", "sharded")
 MOST = 10_000  # tasks that are gone through: more of them take memory and hardly change the second digit
 
@@ -104,6 +108,26 @@ def youden_j(tasks: Iterable[Wording]) -> float:
     )
     guessed = cross_val_predict(model, texts, lacks, groups=groups, cv=GroupKFold(FOLDS))
     return float(guessed[lacks].mean() - guessed[~lacks].mean())
+
+
+def with_interval(j: float, lacking: float, others: float) -> Rate:
+    """J of so many tasks of either kind with the widest 95% interval that its two shares allow: each has a standard
+    deviation of at most one half."""
+    if math.isnan(j):
+        return Rate(j, math.nan, math.nan, 0)
+    reach = 1.96 * math.sqrt(0.25 / lacking + 0.25 / others)
+    return Rate(j, max(-1.0, j - reach), min(1.0, j + reach), round(lacking + others))
+
+
+def told_apart(tasks: Wordings) -> Rate:
+    """`youden_j` with its interval."""
+    kinds = Counter(task.lacks for task in tasks)
+    return with_interval(youden_j(tasks), kinds[True], kinds[False])
+
+
+def is_given_away(j: Rate) -> bool:
+    """Whether the wording gives it away, and not by chance."""
+    return j.value > GIVEN_AWAY and j.low > 0
 
 
 def _size(match: re.Match[str]) -> str:

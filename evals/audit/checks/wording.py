@@ -9,12 +9,10 @@ from itertools import groupby
 
 from evals.audit.audited_talks import Material, rights, whole_question
 from evals.audit.finding import Check, Finding, untested
-from evals.stats.intervals import Rate
-from evals.stats.wording_shortcut import MOST, Wording, first_by_hash, youden_j
+from evals.stats.wording_shortcut import GIVEN_AWAY, MOST, Wording, first_by_hash, with_interval, youden_j
 from pipeline.core.spool import Spool, in_order
 from pipeline.tasks.talks import Talk
 
-MOST_J = 0.2
 LEAST = 50  # questions of either kind; J of fewer passes 0.2 by chance
 LACKS = ("underspecified", "sharded")
 
@@ -24,7 +22,7 @@ def check(material: Material) -> Check:
         "wording",
         "How well does a bag of words tell from the question, on questions that it was not fitted on, which tasks lack "
         "a fact (or which condition a talk is of, or whether it ends right)? Youden's J: 0 is chance, 1 is certain.",
-        f"At most {MOST_J}: above it a student can learn when to ask, or a model what to expect, from wording alone.",
+        f"At most {GIVEN_AWAY}: above it a student can learn when to ask, or a model what to expect, by wording alone.",
         (_guess(material.talks),),
     )
 
@@ -60,12 +58,9 @@ def _told(what: str, talks: Iterable[Talk], holds: Callable[[Talk], bool]) -> Fi
     note = f"{kinds[True]} that do against {kinds[False]} that do not"
     if math.isnan(j) or min(kinds[True], kinds[False]) < LEAST:
         return untested(f"Youden's J of '{what}'", f"{note}: fewer than {LEAST} of a kind can be told apart by chance")
-    # The widest that the two shares allow: each has a standard deviation of at most one half.
-    reach = 1.96 * math.sqrt(sum(0.25 / (count * n / len(rows)) for count in kinds.values()))
-    rate = Rate(j, max(-1.0, j - reach), min(1.0, j + reach), n)
-    return Finding(
-        what=f"Youden's J of '{what}'", verdict="fail" if j > MOST_J else "pass", rate=rate, bar=MOST_J, note=note
-    )
+    rate = with_interval(j, *(kinds[lacks] * n / len(rows) for lacks in (True, False)))
+    what = f"Youden's J of '{what}'"
+    return Finding(what=what, verdict="fail" if j > GIVEN_AWAY else "pass", rate=rate, bar=GIVEN_AWAY, note=note)
 
 
 def _ends_right(talk: Talk) -> bool:

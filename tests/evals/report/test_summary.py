@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from evals.report.counts import Seen, count, predict, see
 from evals.report.summary import sentence, summarize
-from evals.stats.wording_shortcut import wording, youden_j
+from evals.stats.wording_shortcut import is_given_away, with_interval, wording, youden_j
 from maieutic.cli import app
 from pipeline.core.errors import RunError
 from pipeline.core.schema import digest
@@ -226,7 +226,7 @@ def test_runs_with_other_exam_tasks_are_not_paired_and_said_to_be(tmp_path):
 
 
 def test_too_few_tasks_say_nothing_about_the_wording(run):
-    assert summarize([run]).plain()["youden_j"] is None
+    assert summarize([run]).plain()["youden_j"]["value"] is None
 
 
 def test_a_leading_wording_refuses_the_headline(tmp_path):
@@ -244,6 +244,14 @@ def test_a_leading_wording_refuses_the_headline(tmp_path):
         file.write_text("".join(row.model_dump_json() + "\n" for row in rows))
     summary = summarize([run]).plain()
     assert summary["headline_refused"] and "refused" in summary["headline"] and "+0." not in summary["headline"]
+
+
+@pytest.mark.parametrize(("each", "given_away"), [(20, False), (200, True)])
+def test_what_few_tasks_may_give_away_by_chance_is_not_called_given_away(each, given_away):
+    """Of 20 and 20 tasks J has a standard error of .16 at most: .27 is then no more than two of them from chance."""
+    told = with_interval(0.27, each, each)
+    assert told.n == 2 * each and told.low < 0.27 < told.high
+    assert is_given_away(told) == given_away == (told.low > 0)
 
 
 def test_minimal_pairs_do_not_give_the_specification_away():
