@@ -19,12 +19,12 @@ from pipeline.datasets.rows import Row
 from pipeline.engines.weights import weights_id
 from pipeline.experiment.cell import Cell
 from pipeline.runs.directory import adapter_path
+from pipeline.runs.student_files import RECORD
 from training.model_card import fill_card
 
 if TYPE_CHECKING:  # heavy, and whether an adapter is there is asked without it
     from transformers import Trainer
 
-RECORD = "training.json"
 WEIGHTS = "adapter_model.safetensors"
 # No row is ever cut to max_length; the others say when a training is saved and where it is shown.
 NO_MATTER = {"max_length", "save_steps", "report_to"}

@@ -13,7 +13,8 @@ from pipeline.experiment.cell import Cell, cells
 from pipeline.experiment.experiment import Experiment
 from pipeline.runs.directory import adapter_before, adapter_path, untrained_path
 from pipeline.runs.progress import say, seconds
-from training.adapter import RECORD, is_done, made_from
+from pipeline.runs.student_files import RECORD
+from training.adapter import is_done, made_from
 from training.inputs.student_rows import student_rows
 from training.inputs.untrained import Interrupted, NothingToTrain
 

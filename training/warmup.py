@@ -41,14 +41,14 @@ from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.view import view
 from pipeline.prompts.prompts import Prompts
 from pipeline.runs.progress import say, seconds
+from pipeline.runs.student_files import RECORD, WARMUP
 from pipeline.tasks.loading import base_tasks
-from training.adapter import RECORD, WEIGHTS, file_hash
+from training.adapter import WEIGHTS, file_hash
 from training.hidden_item.item_student import aloud
 from training.hidden_item.ways import WAYS, first_turn, used_answer
 from training.kept_turns import kept_questions
 from training.student import train
 
-NAME = "warmup"
 KEPT = "kept.json"  # of the warm-up's folder: what the base asked under the sampling prompt
 # What the student has said before it is told something.
 NEUTRAL = ("I have read the problem.", "I am reading it.", "Let me look at the text.", "One moment.", "I am ready.")
@@ -61,7 +61,7 @@ def warm_up(experiment: Experiment, settings: Warmup) -> Path:
     Raises what `training.student.train` raises.
     """
     cell, base = _cell(experiment, settings), Path(experiment.base)
-    write_rows(dataset_path(cell.experiment, NAME), warmup_rows(cell, settings))
+    write_rows(dataset_path(cell.experiment, WARMUP), warmup_rows(cell, settings))
     adapter = train(cell)
     made_from = {"model": weights_id(experiment.student.model), "adapter": file_hash(adapter / WEIGHTS)}
     record = base / "warmup.json"
@@ -119,7 +119,7 @@ def _dealt(cell: Cell, settings: Warmup) -> dict[str, list[Task]]:
 
 def _told(task: Task) -> list[Turn]:
     """It is told what is missing, one fact a turn, and then it works the task out."""
-    rng, turns = random.Random(f"{NAME}-{task.id}"), list[Turn]()
+    rng, turns = random.Random(f"{WARMUP}-{task.id}"), list[Turn]()
     for fact in task.missing:
         told = rng.choice(WORDINGS["train"]["tell"]).format(fact.text)
         turns += [Turn(party="student", text=rng.choice(NEUTRAL)), Turn(party="partner", text=told)]
@@ -129,7 +129,7 @@ def _told(task: Task) -> list[Turn]:
 def _row(cell: Cell, task: Task, turns: list[Turn], prompts: Prompts, way: str = "") -> Row:
     messages = view(task, cell.condition, turns, "student", prompts)
     return {
-        "id": f"{NAME}-{task.id}{way}",
+        "id": f"{WARMUP}-{task.id}{way}",
         "task_id": task.id,
         "seed": cell.seed,
         "round": 0,
@@ -153,13 +153,13 @@ def _cell(experiment: Experiment, settings: Warmup) -> Cell:
     plain = {"methods": {}, "regime": "natural", "learn": "all"}
     alone = experiment.without_warmup().model_copy(
         update={
-            "out": str(experiment.run / NAME),
-            "conditions": {NAME: Condition(partition="symmetric")},
+            "out": str(experiment.run / WARMUP),
+            "conditions": {WARMUP: Condition(partition="symmetric")},
             "rounds": 1,
             "training": experiment.training.model_copy(update=own | plain),
         }
     )
-    return Cell(alone, NAME, settings.seed)
+    return Cell(alone, WARMUP, settings.seed)
 
 
 def _merge(model: str, adapter: Path, base: Path, made_from: dict[str, Any]) -> None:

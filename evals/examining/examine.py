@@ -26,11 +26,7 @@ from pipeline.experiment.assignment import in_whole
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.instruments import OpenJudge, open_acts_labeller, open_instruments
-
-
-def results_path(cell: Cell) -> Path:
-    """Where the cases of a student are stored."""
-    return cell.experiment.run / "results" / cell.condition_name / f"seed-{cell.seed}.jsonl"
+from pipeline.runs.student_files import results_path
 
 
 def who_sits(experiment: Experiment, adapter: Path | None) -> dict[str, str | None]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from evals.examining.answers_asked import most_answers
-from evals.examining.examine import examine, is_done, results_path, who_sits
+from evals.examining.examine import examine, is_done, who_sits
 from evals.examining.kept_answers import keeping_answers
 from pipeline.building.memory import recall
 from pipeline.core.schema import Task
@@ -19,6 +19,7 @@ from pipeline.experiment.cell import Cell
 from pipeline.experiment.fields import BEFORE_WARMUP
 from pipeline.experiment.roles import RoleName
 from pipeline.runs.directory import newest_adapter
+from pipeline.runs.student_files import results_path
 from pipeline.runs.usage import Metered, Tally
 
 UNTRAINED = (BEFORE_WARMUP, "base")

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import cache, partial
 
 from evals.examining.answers_asked import most_answers
-from evals.examining.examine import figures_of, is_done, results_path, unasked
+from evals.examining.examine import figures_of, is_done, unasked
 from evals.examining.references import make_references, references_table
 from evals.examining.sitter import UNTRAINED, Sat, Tasks, adapter_of, sit
 from evals.exams.registry import exams_of
@@ -24,6 +24,7 @@ from pipeline.experiment.fields import BEFORE_WARMUP
 from pipeline.experiment.roles import ROLES
 from pipeline.runs.directory import newest_adapter
 from pipeline.runs.progress import console, say, seconds, stage
+from pipeline.runs.student_files import results_path
 from pipeline.sandbox.checks import can_run
 from training.tracking import SampleDialogue, log_exams
 

@@ -7,7 +7,6 @@ Malformed source rows (`bad_task`) are counted apart: they are of no task.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import chain
@@ -36,6 +35,7 @@ from pipeline.knowledge.records import Branch, Dialogue, Failure, Memory
 from pipeline.reading.stored import student_reading
 from pipeline.runs.dialogue_pool import Pool, branches_path
 from pipeline.runs.store import read, read_ids
+from pipeline.runs.student_files import trainings
 
 # What is said of a condition's dialogues, beside the metrics of its exams.
 OF_DIALOGUES = (
@@ -206,7 +206,6 @@ def _files(experiment: Experiment, condition_name: str, pool: Pooled) -> Files:
     )
     branches = branches_path(run, condition.learns_from or condition_name)
     lost = read(run / "branches" / "failures.jsonl", Failure)
-    trained = sorted((run / "adapters" / condition_name).glob("seed-*/training.json"))
     return Files(
         format=folder.name,
         failures=[f for f in read(run / "failures.jsonl", Failure) if f.condition_name == condition_name],
@@ -217,7 +216,7 @@ def _files(experiment: Experiment, condition_name: str, pool: Pooled) -> Files:
         branches=IdSet(read_ids(branches, Branch)),
         branch_tokens=sum(tokens_of(branch) for branch in read(branches, Branch)),
         lost_branches=sum(f.condition_name == condition_name for f in lost),
-        trained=[json.loads(file.read_text(encoding="utf-8")) for file in trained],
+        trained=trainings(run, condition_name),
     )
 
 

@@ -5,7 +5,6 @@ maieutic compare runs/methods
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
 from collections.abc import Mapping
@@ -16,6 +15,7 @@ from evals.metrics.metric import signed_sum
 from evals.stats.contrasts import contrast
 from evals.stats.intervals import Tables
 from pipeline.core.schema import Json
+from pipeline.runs.student_files import trainings
 
 
 def method_of(entry: Json) -> str:
@@ -115,11 +115,7 @@ def cost(
     in full for each.
     """
     budgets = entry["budgets"]
-    records = [
-        json.loads(file.read_text(encoding="utf-8"))
-        for file in (run / "adapters" / condition_name).glob("seed-*/training.json")
-    ]
-    timed = [record["seconds"] for record in records if "seconds" in record]
+    timed = [record["seconds"] for record in trainings(run, condition_name) if "seconds" in record]
     millions = budgets["sampled_tokens"] / seeds / 1e6
     total = signed_sum([ASK_SKILL], ASK_SKILL.name)
     skill = contrast({"ours": tables, "base": base}, total, "ours", "base") if tables and base else None

@@ -45,6 +45,7 @@ from pipeline.core.schema import Json
 from pipeline.experiment.experiment import Experiment
 from pipeline.runs.dialogue_pool import reference
 from pipeline.runs.directory import experiment_of, require
+from pipeline.runs.student_files import results_folder
 from pipeline.runs.usage import grand_totals, totals
 
 
@@ -109,7 +110,7 @@ def summarize(runs: list[Path]) -> Summary:
 
 
 def _read(opened: list[Run], metrics: Catalog) -> Conditions:
-    tables = {shown: results(run.path / "results" / name) for run in opened for name, shown in run.names.items()}
+    tables = {shown: results(run.path, name) for run in opened for name, shown in run.names.items()}
     entries = {shown: _examined(of_condition, metrics) for shown, of_condition in tables.items()}
     wordings = Wordings()
     problems: list[str] = []
@@ -199,7 +200,7 @@ def _open(runs: list[Path]) -> list[Run]:
 
 
 def _names(path: Path, experiment: Experiment) -> list[str]:
-    return [*(["base"] if (path / "results" / "base").is_dir() else []), *experiment.conditions]
+    return [*(["base"] if results_folder(path, "base").is_dir() else []), *experiment.conditions]
 
 
 def _examined(tables: Tables, metrics: Catalog) -> Json:

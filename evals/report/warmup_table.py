@@ -5,8 +5,6 @@ maieutic compare runs/lookup_smollm2
 
 from __future__ import annotations
 
-import json
-
 from rich.table import Table
 
 from evals.exams.asking import FIRST_ACCURACY
@@ -20,6 +18,7 @@ from evals.stats.parts import Figure, Number, Part
 from evals.stats.stored_cases import results
 from pipeline.core.schema import Json
 from pipeline.experiment.fields import BEFORE_WARMUP
+from pipeline.runs.student_files import WARMUP, trainings
 
 COMPETENCE = (FIRST_ACCURACY.name, TOLD_ACCURACY.name, f"{TOLD_ACCURACY.name}@own")
 
@@ -51,11 +50,10 @@ class WarmupSummary(Part):
 def warmup_block(run: Run, metrics: Catalog) -> Json | None:
     """None where the base was not warmed up, or not examined both times."""
     settings = run.experiment.student.warmup
-    tables = {name: results(run.path / "results" / name) for name in (BEFORE_WARMUP, "base")}
+    tables = {name: results(run.path, name) for name in (BEFORE_WARMUP, "base")}
     if settings is None or not all(tables.values()):
         return None
-    [record] = run.path.glob("warmup/adapters/*/*/training.json")
-    learned = json.loads(record.read_text(encoding="utf-8"))
+    [learned] = trainings(run.path / WARMUP, WARMUP)
     there = {metric for metric, _ in tables[BEFORE_WARMUP]} & {metric for metric, _ in tables["base"]}
     return {
         "run": str(run.path),

@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from evals.metrics.case import Case
 from evals.metrics.case_file import cases_of
 from evals.stats.intervals import Tables, tabulate
 from pipeline.engines.weights import weights_id
@@ -14,16 +13,12 @@ from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.fields import BEFORE_WARMUP
 from pipeline.runs.directory import newest_adapter
+from pipeline.runs.student_files import case_files, results_folder, results_path, seed_of
 
 
-def results(folder: Path) -> Tables:
+def results(run: Path, condition_name: str) -> Tables:
     """The exam cases of one condition, by seed; empty where it was not examined."""
-    cases: dict[int, list[Case]] = {}
-    for file in sorted(folder.glob("seed-*.jsonl")):
-        number = file.stem.removeprefix("seed-")
-        if number.isdecimal():  # seed-1.episodes.jsonl holds what was said, not cases
-            cases[int(number)] = cases_of(file)
-    return tabulate(cases)
+    return tabulate({seed_of(file): cases_of(file) for file in case_files(results_folder(run, condition_name))})
 
 
 def not_of_today(experiment: Experiment) -> Iterator[str]:
@@ -31,10 +26,10 @@ def not_of_today(experiment: Experiment) -> Iterator[str]:
     adapters, so nothing is said of those that are absent."""
     for name in (BEFORE_WARMUP, "base", *experiment.conditions):
         for seed in experiment.seeds:
-            cases = experiment.run / "results" / name / f"seed-{seed}.jsonl"
+            cell = Cell(experiment, name, seed, experiment.rounds - 1)
+            cases = results_path(cell)
             if not cases.is_file():
                 continue
-            cell = Cell(experiment, name, seed, experiment.rounds - 1)
             sat, adapter = cases.with_suffix(".student.json"), newest_adapter(cell)
             if not sat.is_file():
                 yield f"{cell}: the engine failed at some scenarios of its exams; `maieutic eval` asks them again"

@@ -24,6 +24,7 @@ from pipeline.experiment.places import without_place
 from pipeline.runs.directory import require
 from pipeline.runs.lock import writing
 from pipeline.runs.progress import say, stage
+from pipeline.runs.student_files import seed_of
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalSample, EvalScore
@@ -64,20 +65,16 @@ def _logs(run: ShownRun) -> Iterator[Log]:
     from maieutic.inspect_logs.talk_samples import talk_samples, talk_scores
 
     for kind, file in run.files():
-        seeds = run.experiment.seeds if kind == "dialogue" else [_seed(file)]
+        seeds = run.experiment.seeds if kind == "dialogue" else [seed_of(file)]
         name = file.stem if kind == "dialogue" else file.parent.name
         for seed in seeds:
             talks = (talk for _, _, talk in run.talks(kind, file, 0) if talk.dialogue.seed == seed)
             if samples := talk_samples(run, talks):
                 yield Cell(run.experiment, name, seed), file, NAMES[kind], samples, talk_scores(samples)
     for file in run.case_files():
-        cell = Cell(run.experiment, file.parent.name, _seed(file), run.experiment.rounds - 1)
+        cell = Cell(run.experiment, file.parent.name, seed_of(file), run.experiment.rounds - 1)
         for name, samples, scores in exams_in(run, cell, file):
             yield cell, file, name, samples, scores
-
-
-def _seed(file: Path) -> int:
-    return int(file.name.removeprefix("seed-").partition(".")[0])
 
 
 def _write(

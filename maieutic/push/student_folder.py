@@ -21,7 +21,7 @@ from pipeline.core.files import write_whole
 from pipeline.engines.weights import EMBEDDED, SMOLLM2
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.places import values_without_places, without_place, without_places
-from training.adapter import RECORD
+from pipeline.runs.student_files import RECORD
 from training.model_card import fill_card
 
 LICENCES = {EMBEDDED: "mit", SMOLLM2: "apache-2.0"}  # of bases, where it is known here

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterator
 
 from evals.examining.answers_asked import most_answers
-from evals.examining.examine import results_path
 from maieutic.finished_stages import compared, rounds_finished
 from pipeline.building.memory import remembered
 from pipeline.building.rounds import groups, speaking
@@ -23,6 +22,7 @@ from pipeline.knowledge.records import Dialogue, Failure
 from pipeline.runs.dialogue_pool import dialogues_path
 from pipeline.runs.directory import adapter_path
 from pipeline.runs.store import read
+from pipeline.runs.student_files import results_path
 from pipeline.runs.whole_run import ANSWER, BUILD, PlannedStage
 
 TURN_VALUES = "turn values"

@@ -24,6 +24,7 @@ from pipeline.knowledge.records import Dialogue
 from pipeline.runs.dialogue_pool import as_read
 from pipeline.runs.directory import experiment_of, require
 from pipeline.runs.store import StoreError, read
+from pipeline.runs.student_files import case_files, said_files, seed_of
 
 Kind = Literal["dialogue", "exam"]
 READINGS = TypeAdapter(list[Annotated[StudentReading | PartnerReading, Field(discriminator="party")]])
@@ -60,15 +61,12 @@ class ShownRun:
         """Of all that is shown, in the order of the config's conditions."""
         names = ("base", *self.experiment.conditions)
         made = [self.path / "dialogues" / f"{name}.jsonl" for name in names]
-        played = [
-            file for name in names for file in sorted((self.path / "results" / name).glob("seed-*.episodes.jsonl"))
-        ]
+        played = [file for name in names for file in said_files(self.path, name, "episodes")]
         return [("dialogue", file) for file in made if file.is_file()] + [("exam", file) for file in played]
 
     def case_files(self) -> list[Path]:
         """Of the cases of exams, of each student and seed."""
-        files = sorted((self.path / "results").glob("*/seed-*.jsonl"))
-        return [file for file in files if file.stem.removeprefix("seed-").isdecimal()]
+        return [file for folder in sorted((self.path / "results").glob("*")) for file in case_files(folder)]
 
     def talk(self, kind: Kind, file: Path, place: int, read: bytes) -> Talk:
         """What stands in the line that begins there (bytes); its turns were `read` before, as READINGS."""
@@ -115,7 +113,7 @@ class ShownRun:
 
     def _played(self, file: Path, stored: dict[str, Any]) -> Dialogue:
         """An episode that was played in an exam, whose student and seed the file's name says."""
-        name, seed = file.parent.name, int(file.name.removeprefix("seed-").partition(".")[0])
+        name, seed = file.parent.name, seed_of(file)
         if stored["task"] not in self.tasks:
             raise StoreError(
                 f"{file}: the config's exams have no task {stored['task']!r}: its files "

@@ -19,6 +19,7 @@ from maieutic.view.judged_talk import judge_talk
 from maieutic.view.read_talks import READINGS, Kind, ShownRun, Talk
 from pipeline.core.resources import user_cache
 from pipeline.core.schema import digest
+from pipeline.runs.student_files import seed_of
 
 BATCH = 250  # dialogues that are indexed at once
 TAIL = 256  # bytes before the place where an index ended, by which it knows the file again
@@ -174,7 +175,7 @@ def _take_cases(to: sqlite3.Connection, number: int, file: Path) -> None:
     if row and row["tail"] == mark:
         return
     _forget_file(to, file)
-    name, seed = file.parent.name, int(file.stem.removeprefix("seed-"))
+    name, seed = file.parent.name, seed_of(file)
     to.executemany(
         "INSERT INTO cases VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [

@@ -21,9 +21,10 @@ from pipeline.posing.replies import Refusal, refusals_path
 from pipeline.prompts.prompts import CHAT_PROMPTS
 from pipeline.runs.lock import writing
 from pipeline.runs.store import read
+from pipeline.runs.student_files import RECORD
 from tests.pipeline.posing.test_pose import Challenger, hall
 from tests.pipeline.posing.test_reward import store
-from training.adapter import RECORD, WEIGHTS
+from training.adapter import WEIGHTS
 from training.challenger import learn
 
 HALLS = [hall(i) for i in range(4)]

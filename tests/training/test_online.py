@@ -24,7 +24,7 @@ from pipeline.engines.transformers import TransformersModel, load_tokenizer
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment, dump
 from pipeline.knowledge.condition import ONLINE, Condition
-from training.adapter import RECORD
+from pipeline.runs.student_files import RECORD
 from training.inputs.job import PreparedTrainer, TrainingJob
 from training.online.grpo import grpo_trainer
 from training.online.rewards import without_spread

@@ -19,8 +19,8 @@ from pipeline.knowledge.view import view
 from pipeline.prompts.prompts import CHAT_PROMPTS
 from pipeline.runs.dialogue_pool import Spent, spent
 from pipeline.runs.store import rewrite
+from pipeline.runs.student_files import RECORD
 from pipeline.tasks.loading import load_tasks
-from training.adapter import RECORD
 from training.inputs.job import batching
 from training.inputs.untrained import NothingToTrain
 from training.online.budget import optimizer_steps

@@ -19,7 +19,7 @@ from pipeline.engines.settings import Engine
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import Condition
-from training.adapter import RECORD
+from pipeline.runs.student_files import RECORD
 from training.online.grpo import grpo_trainer
 from training.online.sampling import VllmBeside, open_sampler
 from training.online.session import Session

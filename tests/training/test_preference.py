@@ -19,7 +19,7 @@ from pipeline.engines.transformers import encode as prompt_ids
 from pipeline.engines.transformers import load_tokenizer
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
-from training.adapter import RECORD
+from pipeline.runs.student_files import RECORD
 from training.inputs.job import TrainingJob
 from training.inputs.masks import IGNORE
 from training.inputs.masks import encode as encode_row

@@ -21,8 +21,9 @@ from pipeline.engines.model import EngineError
 from pipeline.engines.transformers import TransformersModel
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment, dump
+from pipeline.runs.student_files import RECORD
 from training import student
-from training.adapter import RECORD, WEIGHTS
+from training.adapter import WEIGHTS
 from training.checkpoints import PROGRESS, Progress, newest
 from training.inputs.job import checkpoints_of
 from training.inputs.untrained import Interrupted

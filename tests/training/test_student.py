@@ -26,7 +26,8 @@ from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment, dump
 from pipeline.experiment.settings import Training as Settings
 from pipeline.knowledge.condition import Condition
-from training.adapter import RECORD, WEIGHTS, file_hash
+from pipeline.runs.student_files import RECORD
+from training.adapter import WEIGHTS, file_hash
 from training.inputs.job import batching
 from training.inputs.masks import RowTooLong
 from training.inputs.untrained import NothingToTrain

@@ -26,9 +26,9 @@ from pipeline.experiment.roles import Student, Warmup
 from pipeline.knowledge.condition import Condition
 from pipeline.reading.embedded_world.closed import student_turn
 from pipeline.reading.protocol import measured
+from pipeline.runs.student_files import RECORD
 from pipeline.tasks.loading import base_tasks, load_tasks
 from tests.fakes import FakeModel
-from training.adapter import RECORD
 from training.student import train
 from training.trainers.sft import encode_rows
 from training.warmup import NEUTRAL, warm_up, warmup_rows

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.table import Table
@@ -14,6 +15,7 @@ from evals.sitting.examined_run import Run
 from evals.stats.number_format import interval, number
 from evals.stats.parts import Figure, Part
 from pipeline.core.schema import Json
+from pipeline.runs.student_files import said_files, seed_of
 
 NAME = "bandits"
 
@@ -41,7 +43,7 @@ def bandits_block(run: Run, resamples: int = RESAMPLES) -> Json | None:
     known = {(game.id, game.frame): game for game in games(settings)}
     students: Json = {}
     for name, shown in run.names.items():
-        played = _stored(run.path / "results" / name, known)
+        played = _stored(said_files(run.path, name, NAME), known)
         frames = {frame: [row for row in played if row[1].frame == frame] for frame in FRAMES}
         if rows := {
             frame: _plain(learned(plays_of(of_frame), resamples)) for frame, of_frame in frames.items() if of_frame
@@ -50,13 +52,12 @@ def bandits_block(run: Run, resamples: int = RESAMPLES) -> Json | None:
     return {"rates": [*RATES, *DIFFERENCES], "students": students} if students else None
 
 
-def _stored(folder: Path, known: dict[tuple[str, str], Game]) -> list[tuple[int, Game, list[Round]]]:
+def _stored(files: Sequence[Path], known: dict[tuple[str, str], Game]) -> list[tuple[int, Game, list[Round]]]:
     """Of every seed: its games, and the rounds as they were played."""
     played = []
-    for file in sorted(folder.glob(f"seed-*.{NAME}.jsonl")):
-        seed = int(file.name.removeprefix("seed-").split(".")[0])
+    for file in files:
         for row in map(json.loads, file.read_text(encoding="utf-8").splitlines()):
-            played.append((seed, known[row["game"], row["frame"]], [Round(*one) for one in row["rounds"]]))
+            played.append((seed_of(file), known[row["game"], row["frame"]], [Round(*one) for one in row["rounds"]]))
     return played
 
 

@@ -105,7 +105,7 @@ def asking_against_need(run: Run) -> Json | None:
     parts = {"tasks": ("", 0.0)} | ({} if settings is None else {"requests": (FILE, settings.needless)})
     students: Json = {}
     for name, shown in run.names.items():
-        tables = results(run.path / "results" / name)
+        tables = results(run.path, name)
         rows = {part: figures(tables, scope, needless) for part, (scope, needless) in parts.items()}
         if measured := {part: row for part, row in rows.items() if row is not None}:
             students[shown] = measured

@@ -35,6 +35,7 @@ from evals.sitting.examined_run import Run
 from evals.stats.parts import Figure, Part
 from pipeline.core.schema import Json
 from pipeline.runs.store import StoreError, read
+from pipeline.runs.student_files import said_files
 
 THEMSELVES, OTHERS, AGAIN = "people themselves", "other people's turns", "other people at the same place"
 LABELLED = "rules beside people's labels"
@@ -102,7 +103,7 @@ def beside_people(run: Run) -> Json | None:
 def _students(run: Run, turns: Mapping[str, HumanTurn]) -> Json:
     truth, students = _acts(turns), {}
     for name, shown in run.names.items():
-        files = sorted((run.path / "results" / name).glob("seed-*.people.jsonl"))
+        files = said_files(run.path, name, "people")
         answered = [_answers(file, turns) for file in files]
         if files:
             draws = [{key: [a for a in answer.acts if a is not None] for key, answer in of.items()} for of in answered]

@@ -6,7 +6,6 @@ Students are compared within one pool and budget: they learn from the same tasks
 from __future__ import annotations
 
 import itertools
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from statistics import fmean
@@ -21,6 +20,7 @@ from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.records import Branch, Dialogue
 from pipeline.runs.dialogue_pool import Pool, reference
 from pipeline.runs.store import read
+from pipeline.runs.student_files import trainings
 
 SURE = 0.05  # Holm's p below which one student is said to be above another
 
@@ -85,7 +85,7 @@ def ranked(
 
 def tables_of(experiment: Experiment) -> dict[str, Tables]:
     """The exam cases of every condition; empty where it was not examined."""
-    return {name: results(experiment.run / "results" / name) for name in experiment.conditions}
+    return {name: results(experiment.run, name) for name in experiment.conditions}
 
 
 def _line(experiment: Experiment, name: str) -> str:
@@ -104,8 +104,7 @@ def _upwards(pair: Difference) -> Difference:
 
 def _trained(experiment: Experiment, name: str) -> dict[int, list[Json]]:
     """The records of each seed's student, one of each round."""
-    files = sorted((experiment.run / "adapters" / name).glob("seed-*/training.json"))
-    records = [json.loads(file.read_text(encoding="utf-8")) for file in files]
+    records = trainings(experiment.run, name)
     return {seed: [record for record in records if record["seed"] == seed] for seed in {r["seed"] for r in records}}
 
 

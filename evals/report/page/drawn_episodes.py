@@ -15,16 +15,16 @@ from pipeline.core.files import write_whole
 from pipeline.core.schema import Json, Task
 from pipeline.experiment.assignment import exam_tasks
 from pipeline.runs.directory import experiment_of, require
+from pipeline.runs.student_files import said_files
 
 EACH = 10
 
 
 def drawn(run: Path, condition_name: str, each: int, tasks: dict[str, Task]) -> list[Json]:
     """Of all seeds and exam partners, without replacement; the same at every call. Raises RunError where none is."""
-    files = sorted((run / "results" / condition_name).glob("seed-*.episodes.jsonl"))
     talks = [
         json.loads(line) | {"seed": file.name.split(".")[0]}
-        for file in files
+        for file in said_files(run, condition_name, "episodes")
         for line in file.read_text(encoding="utf-8").splitlines()
     ]
     talks = [talk for talk in talks if talk["task"] in tasks]

@@ -102,7 +102,7 @@ def components(experiment: Experiment) -> tuple[Components, Path | None]:
     compare = _compare(experiment)
     metric, a, b = compare.primary.metric, compare.primary.a, compare.primary.b
     pilot = Path(compare.pilot) if compare.pilot else experiment.run
-    tables = {name: results(pilot / "results" / name) for name in (a, b)}
+    tables = {name: results(pilot, name) for name in (a, b)}
     if not all(tables.values()):
         if compare.pilot:
             raise PlanError(

@@ -21,6 +21,7 @@ from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.experiment import Experiment
 from pipeline.runs.directory import require
 from pipeline.runs.store import read
+from pipeline.runs.student_files import trainings
 from pipeline.runs.usage import Usage
 
 
@@ -48,13 +49,13 @@ class Price(NamedTuple):
 def price(experiment: Experiment, pilot: Path | None) -> Price:
     """The price of one seed of a config, as far as possible from a pilot run."""
     report = _json(pilot / "report.json")["conditions"] if pilot and (pilot / "report.json").is_file() else {}
-    trainings = {name: _trainings(pilot, name) for name in experiment.conditions}
+    learned = {name: trainings(pilot, name) if pilot else [] for name in experiment.conditions}
     sampled = trained = seconds = 0.0
     capped: list[str] = []
     for name in experiment.conditions:
         there = (report.get(name) or {}).get("budgets")
         cap = _cap(experiment, name)
-        records = trainings[name]
+        records = learned[name]
         seeds = len({record["seed"] for record in records})  # a student has a record of each round
         if there and records:
             measured = there["sampled_tokens"] / seeds * _more_tasks(experiment, name, report[name])
@@ -107,10 +108,6 @@ def _trained_at_most(experiment: Experiment, sampled: float) -> float:
     if settings.steps is None:
         return sampled * settings.epochs
     return float(settings.steps * settings.batch * experiment.dialogue.turns * experiment.answer_tokens("student"))
-
-
-def _trainings(pilot: Path | None, name: str) -> list[Json]:
-    return [_json(file) for file in sorted((pilot / "adapters" / name).glob("seed-*/training.json"))] if pilot else []
 
 
 def _exam(experiment: Experiment, pilot: Path | None) -> tuple[float, str]:

@@ -23,6 +23,7 @@ from pipeline.core.errors import ConfigError
 from pipeline.core.files import write_whole
 from pipeline.core.schema import Json
 from pipeline.runs.directory import experiment_of
+from pipeline.runs.student_files import said_files
 
 # Of each primary contrast, by its metric: on which side of 0 the claim has it.
 DIRECTIONS: dict[str, Literal[1, -1]] = {"open_question": 1, "closed_question": 1, "repeated_attempt": -1}
@@ -152,7 +153,7 @@ def drawn(run: Path, condition_name: str) -> Json | None:
     """One exam dialogue of a student with a partner of its own kind, drawn by lot; None where it sat no exam."""
     partner = experiment_of(run).conditions[condition_name].partition
     partner = PARTNER.get(condition_name.partition("_")[0], PARTNER.get(partner, partner))
-    files = sorted((run / "results" / condition_name).glob("seed-*.narrowing.jsonl"))
+    files = said_files(run, condition_name, "narrowing")
     talks = [json.loads(line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
     talks = [talk for talk in talks if talk["arm"] == partner and "underspecified" in talk["task"]]
     return random.Random(condition_name).choice(talks) if talks else None

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from evals.examining.examine import is_done, results_path
+from evals.examining.examine import is_done
 from evals.examining.side_by_side_exams import room_for_sitters, sit_each
 from evals.examining.students import examine_all
 from pipeline.core.errors import ConfigError
 from pipeline.experiment.cell import Cell
+from pipeline.runs.student_files import results_path
 from tests.builders import small_experiment
 
 

@@ -94,7 +94,7 @@ def test_at_its_own_tasks_and_seeds_a_pilot_gives_its_own_detectable_difference(
         cases += [Case(exam="made", task=f"u{i}", metric="ask_needless", hits=(i * seed) % 3, n=8) for i in range(30)]
         text = "".join(json.dumps(case._asdict()) + "\n" for case in cases)
         (copy / "results" / "facts" / f"seed-{seed}.jsonl").write_text(text)
-    tables = {name: results(copy / "results" / name) for name in ("facts", "volunteer")}
+    tables = {name: results(copy, name) for name in ("facts", "volunteer")}
     seen = contrast(tables, catalog_of([of(copy)]).signed_sum(METRIC), "facts", "volunteer")
     found, pilot = components(of(copy))
     exam = sum(of(copy).tasks.exam.values())

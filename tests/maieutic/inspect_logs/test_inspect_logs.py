@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from evals.examining.examine import figures_of, results_path
+from evals.examining.examine import figures_of
 from maieutic.cli import app
 from pipeline.experiment.cell import Cell
+from pipeline.runs.student_files import results_path
 from tests.maieutic.view.shown_run import HOSTILE, dialogues, said_by_the_student, shown_run
 
 needs_inspect = pytest.mark.skipif(

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from evals.examining.exam_checks import check_metrics
-from evals.examining.examine import examine, results_path
+from evals.examining.examine import examine
 from maieutic.cli import app
 from pipeline.building.build import planned_dialogues
 from pipeline.core.errors import ConfigError
@@ -23,6 +23,7 @@ from pipeline.experiment.experiment import load
 from pipeline.experiment.preflight import preflight
 from pipeline.reading.programs import fenced
 from pipeline.runs.dialogue_pool import Place
+from pipeline.runs.student_files import results_path
 from pipeline.sandbox.checks import CHECKER
 from pipeline.tasks.loading import stream_tasks
 from tests.builders import small_experiment
