@@ -1,4 +1,4 @@
-"""Several students at a time (pipeline/runs/processes.py)."""
+"""Several students at a time, where no GPU trains them (pipeline/runs/processes.py)."""
 
 from __future__ import annotations
 

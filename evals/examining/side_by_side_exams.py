@@ -1,4 +1,4 @@
-"""Several students sit their exams at a time, where no server answers for them (pipeline/runs/processes.py)."""
+"""Several students sit their exams at a time, where no server or GPU answers for them (pipeline/runs/processes.py)."""
 
 from __future__ import annotations
 

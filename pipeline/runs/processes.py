@@ -1,7 +1,7 @@
-"""Work on several cells at a time, each in a process of its own, with its share of the cores.
+"""Work on several cells at a time, where no GPU does it: each in a process of its own, with its share of the cores.
 
-A small model keeps one core busy, however many there are, and a GPU for a fraction of the time. Threads of one process
-would not do: Python's own work between two small matrix products is a large part of it.
+A small model keeps one core busy, however many there are. Threads of one process would not do: Python's own work
+between two small matrix products is a large part of it.
 """
 
 from __future__ import annotations
@@ -25,24 +25,15 @@ from pipeline.experiment.cell import Cell
 from pipeline.runs.progress import stage
 from pipeline.runs.worker import Step
 
-CUDA = 2**30  # bytes of a GPU that its libraries take in each process
 EVERY = 0.2  # seconds between two looks at how far a piece of work is
 
 
 def room_for(count: int, needed: float) -> int:
-    """How many of `count` pieces of work fit at a time: by cores, and by the bytes `needed` for each, on a GPU of its
-    memory; 1 where several processes are one training, and on accelerators that do not say what is left."""
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+    """How many of `count` pieces of work fit at a time: by cores, and by the bytes `needed` for each; 1 on a GPU."""
+    if torch.accelerator.is_available() or int(os.environ.get("WORLD_SIZE", "1")) > 1:
         return 1
-    if torch.cuda.is_available():
-        torch.cuda.empty_cache()
-        left, needed = torch.cuda.mem_get_info()[0], needed + CUDA
-    elif torch.accelerator.is_available():
-        return 1
-    else:
-        give_back()
-        left = psutil.virtual_memory().available
-    return max(1, min(count, torch.get_num_threads(), int(left / needed)))
+    give_back()
+    return max(1, min(count, torch.get_num_threads(), int(psutil.virtual_memory().available / needed)))
 
 
 def each(module: str, stage_name: str, due: Sequence[Cell], at_once: int) -> Iterator[tuple[Cell, Any]]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import torch
 
 from pipeline.core.errors import RunError
 from pipeline.experiment.cell import Cell
-from pipeline.runs.processes import each, room_for
+from pipeline.runs.processes import each
 from tests.builders import small_experiment
 
 WORKER = """
@@ -45,20 +44,3 @@ def test_one_that_dies_or_fails_stops_no_other(tmp_path: Path, monkeypatch: pyte
     died, failed, unread, *others = found
     assert isinstance(died, RunError) and "work facts seed 1: its process ended with code 9" in str(died)
     assert (str(failed), str(unread), others) == ("no such key", "mumbled", [4, 5, 6])
-
-
-GIB = 2**30
-
-
-@pytest.mark.parametrize(
-    ("threads", "left", "ranks", "at_once"), [(4, 80, 1, 4), (16, 20, 1, 5), (16, 2, 1, 1), (16, 80, 2, 1)]
-)
-def test_on_a_gpu_its_memory_and_the_cores_say_how_many_go_at_a_time(
-    threads: int, left: int, ranks: int, at_once: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each of seven wants three GiB, and one more for the libraries."""
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (left * GIB, 80 * GIB))
-    monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
-    monkeypatch.setenv("WORLD_SIZE", str(ranks))
-    assert room_for(7, 3 * GIB) == at_once
