@@ -38,7 +38,7 @@ from evals.sitting.examined_run import Run
 from evals.stats.intervals import Rate, Tables, estimate
 from evals.stats.number_format import clean
 from evals.stats.stored_cases import not_of_today, results
-from evals.stats.wording_shortcut import GIVEN_AWAY, Wordings, is_given_away, told_apart
+from evals.stats.wording_shortcut import GIVEN_AWAY, Wordings, enough, told_apart
 from pipeline.building.turn_values import has_turn_values
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Json
@@ -76,7 +76,7 @@ def summarize(runs: list[Path]) -> Summary:
         for run in opened:
             _add_costs(run, conditions, tables)
     primary = next((row for row in comparisons if row["primary"]), None)
-    j = told_apart(wordings)
+    j = told_apart(enough(wordings, first.experiment.tasks))
     competence = competence_block(conditions, (exam for run in experiments for exam in exams_of(run)))
     refused = _refusal(first.experiment, j) or unread(primary, experiments, metrics)
     block: Json = {
@@ -151,7 +151,7 @@ def _refusal(experiment: Experiment, j: Rate) -> str:
     """Why there is no headline; empty where there may be one."""
     # Real problems told in shards are short and whole ones long, so there it is a warning (see `_notes`).
     made_here = any(source.made_here for source in experiment.sources)
-    if not is_given_away(j) or not made_here:
+    if not j.value > GIVEN_AWAY or not made_here:
         return ""
     return (
         "The headline is refused: a bag of words tells underspecified from full tasks with a Youden J of "
@@ -261,10 +261,9 @@ def _notes(runs: list[Run], conditions: dict[str, Json], tables: dict[str, Table
             "exams; the base read none. A difference from it is of memories and training together."
         )
     if j.value > GIVEN_AWAY:
-        chance = ". The interval holds chance, 0, too" if j.low <= 0 else ""
         notes.append(
             f"The wording alone tells underspecified from full tasks with a Youden J of {j.value:.2f} ({j.low:.2f} to "
-            f"{j.high:.2f}, {j.n} tasks): {ASK_SKILL.name} on these may be skill at reading their wording{chance}."
+            f"{j.high:.2f}, {j.n} tasks): {ASK_SKILL.name} on these may be skill at reading their wording."
         )
     absent = [name for name, entry in conditions.items() if not entry["metrics"]]
     empty = [name for name in absent if _nothing_kept(conditions[name].get("counts"))]

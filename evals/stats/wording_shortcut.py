@@ -1,8 +1,8 @@
 """Does the wording give the specification away? A bag of words tries to tell underspecified from full tasks.
 
 A student could learn *when* to ask from a word that only underspecified questions hold. The report prints
-how well a linear model does that on tasks it was not fitted on, and refuses its headline where that is above 0.2 and
-the interval leaves out chance: of few tasks J passes 0.2 by chance.
+how well a linear model does that on tasks it was not fitted on, and refuses its headline above 0.2. Of few tasks J
+passes that by chance, and exams are on other tasks of the same source: there it is measured on more of that source.
 """
 
 from __future__ import annotations
@@ -17,10 +17,15 @@ from typing import NamedTuple
 import numpy as np
 
 from evals.stats.intervals import Rate
-from pipeline.core.schema import Task, digest
+from pipeline.core.schema import Specification, Task, digest
+from pipeline.tasks.loading import of_one_source
+from pipeline.tasks.settings import Tasks
+from pipeline.tasks.sources import source_of
 
 FOLDS = 5
 GIVEN_AWAY = 0.2  # above this J the wording gives the specification away
+LEAST = 50  # tasks of either kind; J of fewer passes GIVEN_AWAY by chance
+EACH = 400  # tasks of each specification that a source is measured on
 COMPARED = ("full", "underspecified", "sharded")
 MOST = 10_000  # tasks that are gone through: more of them take memory and hardly change the second digit
 
@@ -114,7 +119,7 @@ def with_interval(j: float, lacking: float, others: float) -> Rate:
     """J of so many tasks of either kind with the widest 95% interval that its two shares allow: each has a standard
     deviation of at most one half."""
     if math.isnan(j):
-        return Rate(j, math.nan, math.nan, 0)
+        return Rate(j, math.nan, math.nan, round(lacking + others))
     reach = 1.96 * math.sqrt(0.25 / lacking + 0.25 / others)
     return Rate(j, max(-1.0, j - reach), min(1.0, j + reach), round(lacking + others))
 
@@ -125,9 +130,18 @@ def told_apart(tasks: Wordings) -> Rate:
     return with_interval(youden_j(tasks), kinds[True], kinds[False])
 
 
-def is_given_away(j: Rate) -> bool:
-    """Whether the wording gives it away, and not by chance."""
-    return j.value > GIVEN_AWAY and j.low > 0
+def enough(met: Wordings, tasks: Tasks) -> Wordings:
+    """Those that a run met; where they are fewer than LEAST of a kind, and all is made here, EACH of its sources."""
+    kinds, parts = Counter(task.lacks for task in met), [part for part in tasks.parts if part.train]
+    few = 0 < min(kinds[True], kinds[False]) < LEAST
+    if not few or not all(source_of(part).made_here for part in parts):
+        return met
+    drawn = Wordings()
+    for part in parts:
+        counts: dict[Specification, int] = {name: EACH for name in part.train if name in COMPARED}
+        for task in of_one_source(part.model_copy(update={"train": counts}), "train")[0]:
+            drawn.add(f"{part.source}-{task.id}", wording(task))
+    return drawn
 
 
 def _size(match: re.Match[str]) -> str:

@@ -19,11 +19,12 @@ from pipeline.dialogue.rule_partner import WORDINGS, rule_reply
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.known import known, verdict
 from pipeline.knowledge.view import probe, view
+from pipeline.reading.choices.read_choice import NEXT_STEP
 from pipeline.reading.stored import partner_reading, student_reading
 from pipeline.tasks.hidden_item.hidden_item_tasks import hidden_item_tasks
 from pipeline.tasks.hidden_item.item_words import item_words
 from training.embedded.training_example import PROBE, TrainingExample
-from training.hidden_item.item_student import STEP, ItemStudent
+from training.hidden_item.item_student import ItemStudent
 
 Option = tuple[str, ...]
 DONE = "I am done."
@@ -57,11 +58,11 @@ class SimulatedStudent(ItemStudent):
             return self.ask()
         if roll < how.open_question + how.closed_question:
             return self.ask_whether()
-        return STEP if roll < how.open_question + how.closed_question + how.step else self.put_forward()
+        return NEXT_STEP if roll < how.open_question + how.closed_question + how.step else self.put_forward()
 
     def way(self) -> str:
         """One of the three ways of getting at more, each as likely."""
-        return self.rng.choice([self.ask, self.ask_whether, lambda: STEP])()
+        return self.rng.choice([self.ask, self.ask_whether, lambda: NEXT_STEP])()
 
     def aloud(self) -> str:
         return super().aloud() if self.rng.random() < self.how.aloud else ""

@@ -14,8 +14,6 @@ from pipeline.core.schema import Choice, Party, Task
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.known import known
 
-STEP = "How does one go on from here?"
-
 
 class ItemStudent:
     """Goes by what it was told and nothing else."""

@@ -24,8 +24,9 @@ from pipeline.core.schema import Task, Turn
 from pipeline.dialogue.rule_partner import rule_reply
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.known import known, verdict
+from pipeline.reading.choices.read_choice import NEXT_STEP
 from pipeline.reading.stored import partner_reading, student_reading
-from training.hidden_item.item_student import STEP, ItemStudent, whether
+from training.hidden_item.item_student import ItemStudent, whether
 
 Option = tuple[str, ...]
 ASKS = 10  # of so many first turns each way of asking is one
@@ -63,7 +64,7 @@ def _apart(student: ItemStudent) -> tuple[Option, list[Option]]:
 WAYS: dict[str, tuple[Callable[[ItemStudent, int], str], Condition]] = {
     "open": (lambda student, _: student.ask(), Condition(partition="facts")),
     "closed": (_closed, Condition(partition="answer")),
-    "step": (lambda *_: STEP, Condition(partition="key")),
+    "step": (lambda *_: NEXT_STEP, Condition(partition="key")),
     "tried": (_tried, Condition(partition="verifier")),
 }
 
@@ -87,6 +88,6 @@ def used_answer(task: Task, number: int, way: str) -> list[Turn]:
 def first_turn(task: Task, number: int) -> list[Turn]:
     """A way of asking in three of ten numbers of tasks, and else what it knows and an option that fits."""
     student = ItemStudent(task, Condition(partition="symmetric"), "student", random.Random(f"first-{task.id}"))
-    asking = (student.ask, student.ask_whether, lambda: STEP)
+    asking = (student.ask, student.ask_whether, lambda: NEXT_STEP)
     says = asking[number % ASKS] if number % ASKS < len(asking) else student.put_forward
     return [Turn(party="student", text=says())]

@@ -9,11 +9,10 @@ from itertools import groupby
 
 from evals.audit.audited_talks import Material, rights, whole_question
 from evals.audit.finding import Check, Finding, untested
-from evals.stats.wording_shortcut import GIVEN_AWAY, MOST, Wording, first_by_hash, with_interval, youden_j
+from evals.stats.wording_shortcut import GIVEN_AWAY, LEAST, MOST, Wording, first_by_hash, with_interval, youden_j
 from pipeline.core.spool import Spool, in_order
 from pipeline.tasks.talks import Talk
 
-LEAST = 50  # questions of either kind; J of fewer passes 0.2 by chance
 LACKS = ("underspecified", "sharded")
 
 

@@ -18,6 +18,7 @@ from pipeline.core.schema import Message, Task, Turn
 from pipeline.engines.model import Sampling
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.known import Known, known
+from pipeline.reading.choices.read_choice import NEXT_STEP
 
 LEAVES = "I am done."
 
@@ -77,7 +78,7 @@ def tries(seen: Seen) -> str:
 
 def steps(seen: Seen) -> str:
     """Asks for the next step of a solution, and follows it."""
-    return guesses(seen) if len(seen.left) == 1 or seen.last else "How does one go on from here?"
+    return guesses(seen) if len(seen.left) == 1 or seen.last else NEXT_STEP
 
 
 def yields(seen: Seen) -> str:

@@ -25,8 +25,9 @@ from evals.sitting.examined_run import Run
 from evals.stats.bootstrap import cluster_bootstrap, percentiles
 from evals.stats.parts import Figure, Part
 from pipeline.core.schema import Json
+from pipeline.experiment.cell import Cell
 from pipeline.judging.wilson import wilson_interval
-from pipeline.runs.student_files import case_files, results_folder
+from pipeline.runs.student_files import results_path
 
 NAME = "private"  # of the exam
 METRIC = "first_mention"
@@ -94,7 +95,7 @@ def mentions(run: Run) -> Json | None:
         return None
     students: Json = {}
     for name, shown in run.names.items():
-        cases = [case for file in case_files(results_folder(run.path, name)) for case in _cases(file)]
+        cases = [case for seed in experiment.seeds for case in _cases(results_path(Cell(experiment, name, seed)))]
         modes = sorted({case.metric.partition("@")[2] for case in cases})
         if modes:
             students[shown] = {mode: curve(cases, mode, experiment.exam_turns) for mode in modes}

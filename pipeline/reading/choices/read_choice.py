@@ -1,10 +1,11 @@
 """What a turn says of the options that a question names, by their own words: exact, since the task has them all.
 
 It goes beside every reader of turns. Known words are read here: which option a turn puts forward, what a closed
-question asks to have confirmed ("Is it red?", "Is it the small red box or the large blue box?"), and an open question
-that names an attribute ("What colour is it?"). A question in other words ("How big is it?", "What am I missing?") stays
-with the reader, and so do stance and all else. One that has only words of the problem's own question repeats that. "Is
-it the small red box?" names one option: it is an attempt, as "Is it 12?" is.
+question asks to have confirmed ("Is it red?", "Is it the small red box or the large blue box?"), an open question that
+names an attribute ("What colour is it?"), and the request for the next step, which asks for no fact. A question in
+other words ("How big is it?", "What am I missing?") stays with the reader, and so do stance and all else. One that has
+only words of the problem's own question repeats that. "Is it the small red box?" names one option: it is an attempt, as
+"Is it 12?" is.
 
 A question is closed where no question word stands in it. What has a "not" in it, or supposes something, puts nothing
 forward. Of two closed questions, or two attempts, in one turn the last counts. A sentence about something else that the
@@ -22,6 +23,7 @@ from pipeline.reading.numbers.equality import equal
 from pipeline.reading.protocol import TurnToRead
 from pipeline.reading.sentences import content_words, sentences
 
+NEXT_STEP = "How does one go on from here?"
 _SAYS_NOT = re.compile(r"\b(?:not|never|neither|nor|cannot|doubt|wrong)\b|n't\b", re.I)
 _SUPPOSES = re.compile(r"^(?:and |but |so )?(?:if|what if|suppose|imagine|assume)\b", re.I)
 _REQUEST = re.compile(r"\b(?:tell me|let me know|give me|(?:need|want|like) to know|please)\b", re.I)
@@ -49,6 +51,9 @@ def _questions(turn: TurnToRead, reading: StudentReading, whether: frozenset[str
     other = bool(whether) and not asks
     for part in filter(_asks, _sentences(turn.text)):
         of_others = _is_of_others(part, choice)
+        if part == NEXT_STEP:
+            other = True
+            continue
         if not of_others and (_asks_whether(part, choice) or _put_forward(part, choice)):
             continue
         if named := [name for name in choice.attributes if _stands(name, part.replace("color", "colour"))]:

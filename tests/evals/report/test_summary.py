@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from evals.report.counts import Seen, count, predict, see
 from evals.report.summary import sentence, summarize
-from evals.stats.wording_shortcut import is_given_away, with_interval, wording, youden_j
+from evals.stats.wording_shortcut import wording, youden_j
 from maieutic.cli import app
 from pipeline.core.errors import RunError
 from pipeline.core.schema import digest
@@ -225,12 +225,8 @@ def test_runs_with_other_exam_tasks_are_not_paired_and_said_to_be(tmp_path):
     assert any("sat different exam tasks (0 shared)" in note for note in summary["notes"])
 
 
-def test_too_few_tasks_say_nothing_about_the_wording(run):
-    assert summarize([run]).plain()["youden_j"]["value"] is None
-
-
 def test_a_leading_wording_refuses_the_headline(tmp_path):
-    run = made_run(tmp_path / "made", count=10)
+    run = made_run(tmp_path / "made", count=60)
     for file in (run / "dialogues").glob("*.jsonl"):
         rows = [Dialogue.model_validate_json(line) for line in file.read_text().splitlines()]
         rows = [
@@ -246,12 +242,12 @@ def test_a_leading_wording_refuses_the_headline(tmp_path):
     assert summary["headline_refused"] and "refused" in summary["headline"] and "+0." not in summary["headline"]
 
 
-@pytest.mark.parametrize(("each", "given_away"), [(20, False), (200, True)])
-def test_what_few_tasks_may_give_away_by_chance_is_not_called_given_away(each, given_away):
-    """Of 20 and 20 tasks J has a standard error of .16 at most: .27 is then no more than two of them from chance."""
-    told = with_interval(0.27, each, each)
-    assert told.n == 2 * each and told.low < 0.27 < told.high
-    assert is_given_away(told) == given_away == (told.low > 0)
+def test_the_wording_of_few_tasks_is_measured_on_more_of_their_source(run, tmp_path):
+    """Six tasks a kind say nothing, and what 52 give away by chance no exam has."""
+    few = summarize([run]).plain()["youden_j"]
+    assert few["n"] == 800 and few["low"] < few["value"] < few["high"] and few["value"] < 0.2
+    many = summarize([made_run(tmp_path / "many", count=60)]).plain()["youden_j"]
+    assert many["n"] == 120
 
 
 def test_minimal_pairs_do_not_give_the_specification_away():

@@ -21,12 +21,12 @@ from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.records import Dialogue
 from pipeline.prompts.prompts import Briefing, prompts_of
+from pipeline.reading.choices.read_choice import NEXT_STEP
 from pipeline.tasks.hidden_item.item_words import item_words
 from pipeline.tasks.loading import load_tasks
 from pipeline.tasks.lookup.words import words
 from tests.builders import small_experiment
 from tests.fakes import FakeModel
-from training.hidden_item.item_student import STEP
 
 CONDITIONS = {"facts": {"partition": "facts"}, "plain": {"partition": "facts", "sampling_prompt": False}}
 DEMONSTRATED = {"model": "embedded", "prompts": "brief", "sampling_prompt": "demonstrated"}
@@ -98,7 +98,11 @@ def test_each_way_of_asking_is_demonstrated_once_on_items_of_other_words():
     own |= {value for values in item_words().attributes.values() for value in values}
     assert not own & set(re.findall(r"[\w-]+", " ".join(shown)))
     assert sum(text.startswith("The problem") for text in shown) == 4
-    assert [sum(asked in text for text in shown) for asked in ("What weight is it?", "Is it warm?", STEP)] == [1, 1, 1]
+    assert [sum(asked in text for text in shown) for asked in ("What weight is it?", "Is it warm?", NEXT_STEP)] == [
+        1,
+        1,
+        1,
+    ]
 
 
 def _student(name: str) -> Briefing:

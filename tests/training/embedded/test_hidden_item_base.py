@@ -11,12 +11,11 @@ from pipeline.core.schema import Task, Turn
 from pipeline.datasets.first_acts import first_act
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue
-from pipeline.reading.choices.read_choice import option_attempt
+from pipeline.reading.choices.read_choice import NEXT_STEP, option_attempt
 from pipeline.tasks.hidden_item.hidden_item_tasks import hidden_item_tasks
 from pipeline.tasks.hidden_item.item_words import HELD_OUT, item_words
 from training.embedded.hidden_item_corpus import SCENES, Dispositions, SimulatedStudent, corpus, drill
 from training.embedded.training_example import TrainingExample
-from training.hidden_item.item_student import STEP
 
 BLIND = Condition(partition="symmetric")
 
@@ -32,7 +31,7 @@ def tasks(specification: str, count: int) -> list[Task]:
 
 def opening(task: Task, rng: random.Random, condition: Condition = BLIND) -> str:
     text = SimulatedStudent(task, condition, "student", rng, Dispositions()).open()
-    if text == STEP:
+    if text == NEXT_STEP:
         return "step"
     said = (Turn(party="student", text=text),)
     kind = first_act(

@@ -13,10 +13,9 @@ from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.roles import Student, Warmup
-from pipeline.reading.choices.read_choice import option_attempt
+from pipeline.reading.choices.read_choice import NEXT_STEP, option_attempt
 from pipeline.reading.stored import partner_reading, student_reading
 from pipeline.tasks.loading import base_tasks
-from training.hidden_item.item_student import STEP
 from training.hidden_item.ways import WAYS, first_turn, used_answer
 from training.warmup import warmup_rows, worked_out
 
@@ -86,7 +85,7 @@ def test_first_turns_ask_each_way_as_rarely_on_either_kind_of_task(tasks):
         said = [first_turn(task, i) for i, task in enumerate(made)]
         does = [student_reading(task, turns, 0) for task, turns in zip(made, said, strict=True)]
         closed = sum(bool(each.whether) for each in does)
-        step = sum(turns[0].text == STEP for turns in said)
+        step = sum(turns[0].text == NEXT_STEP for turns in said)
         open_ = sum(each.asks_anything and not each.whether for each in does) - step
         assert open_ == closed == step == 8 and sum(each.attempt is not None for each in does) == 56
 

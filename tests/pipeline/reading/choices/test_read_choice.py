@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.core.readings import PartnerReading, StudentReading
 from pipeline.core.schema import Choice, Fact, Task, Turn
-from pipeline.reading.choices.read_choice import partner_on_options, student_on_options
+from pipeline.reading.choices.read_choice import NEXT_STEP, partner_on_options, student_on_options
 from pipeline.reading.embedded_world.closed import partner_turn, student_turn
 from pipeline.reading.instrument import Instrument
 from pipeline.reading.protocol import measured
@@ -199,6 +199,13 @@ def test_a_question_in_known_words_is_read_by_them_whatever_the_reader_says(text
     wrong = StudentReading(asks=frozenset({"size"}), repeats_question="size" in asks, other_question=True)
     does = student_on_options(turn, wrong)
     assert does.asks == asks and does.repeats_question == text.startswith("Which jar") and not does.other_question
+
+
+def test_the_request_for_the_next_step_asks_for_no_fact_whatever_the_reader_says():
+    turn = measured(TASK, [Turn(party="student", text=f"It is red. {NEXT_STEP}")], 0)
+    for read in (StudentReading(asks=frozenset({"size"})), StudentReading(repeats_question=True)):
+        does = student_on_options(turn, read)
+        assert does.other_question and not (does.asks or does.repeats_question or does.generic_request)
 
 
 @pytest.mark.parametrize("text", ["What am I missing?", "How big is it?", "Is Omar's jar red?"])
