@@ -54,6 +54,7 @@ def page(run: Path, shuffled: Path | None, figure: str) -> str:
         dialogues={name: drawn(run, name) for name in block["rows"]},
         seeds=experiment.seeds,
         exam=experiment.tasks.exam,
+        warmed_up=experiment.student.warmup is not None,
     )
 
 
