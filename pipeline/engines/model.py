@@ -64,6 +64,7 @@ class Model(Protocol):
 
 
 def check_adapter(adapter: str) -> None:
-    """Raises ConfigError where a directory is no LoRA adapter."""
-    if not Path(adapter, "adapter_config.json").is_file():
-        raise ConfigError(f"adapter: {adapter!r} holds no adapter_config.json. Expected a directory saved by PEFT.")
+    """Raises ConfigError where a directory is no LoRA adapter, or came here without its weights."""
+    for file in ("adapter_config.json", "adapter_model.safetensors"):
+        if not Path(adapter, file).is_file():
+            raise ConfigError(f"adapter: {adapter!r} holds no {file}. Expected a whole directory saved by PEFT.")

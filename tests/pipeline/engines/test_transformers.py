@@ -213,6 +213,9 @@ def test_unusable_weights_are_config_errors_that_say_what_was_expected(model_dir
         open_model(ENGINE, str(tmp_path / "nowhere"))
     with pytest.raises(ConfigError, match=r"adapter: .* holds no adapter_config\.json"):
         open_model(ENGINE, str(model_dir), str(tmp_path))
+    (tmp_path / "adapter_config.json").touch()  # a run that was sent without its weights
+    with pytest.raises(ConfigError, match=r"adapter: .* holds no adapter_model\.safetensors"):
+        open_model(ENGINE, str(model_dir), str(tmp_path))
     (bare / "config.json").unlink()
     (bare / "tokenizer.json").unlink()
     with pytest.raises(ConfigError, match="no tokenizer could be read"):
