@@ -12,6 +12,7 @@ import random
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +100,7 @@ def embedded(rng: random.Random, specifications: Sequence[Specification], count:
     return problems
 
 
+@cache
 def _rows(name: str) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = yaml.safe_load((HERE / name).read_text(encoding="utf-8"))
     return rows

@@ -69,7 +69,8 @@ def experiment(voice: str, exams: Sequence[str], **exam: object) -> Experiment:
             # A student in natural words reads its problem in plain ones: the prompt that holds nothing but the problem.
             "student": {"model": "known", "prompts": "closed"},
             "partner": {"prompts": "closed"},
-            "dialogue": {"turns": TURNS, "concurrency": 64, "max_tokens": 300},
+            # Four draws of each at once: more connections than a listener queues, 128, would be dropped and tried anew.
+            "dialogue": {"turns": TURNS, "concurrency": 24, "max_tokens": 300},
             "tasks": {**source, "train": {"full": 1}, "exam": {"full": 1}},
             "reading": {"partner": "closed", "metrics": "closed"}
             if voice == "closed"

@@ -6,6 +6,7 @@ over every talk that can be (talks.py), by the definitions in the exams' own dec
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 
 from evals.sitting.exam_partners import ARMS
@@ -21,13 +22,13 @@ POSITIONS = (1, 2, 3)
 def asking(student: Student, shapes: Iterable[Shape], turns: int) -> dict[str, float]:
     """First turns, and whole episodes with each arm."""
     sums = Sums()
-    for shape in shapes:
+    for shape, count in Counter(shapes).items():
         for weight, [said] in talks(student, shape, "unhelpful", 1):
-            _first_turn(sums, shape, weight, said)
+            _first_turn(sums, shape, count * weight, said)
         for arm in ARMS:
             if shape.specification in ARMS[arm].specifications:
                 for weight, talk in talks(student, shape, arm, turns):
-                    _episode(sums, arm, shape, weight, talk)
+                    _episode(sums, arm, shape, count * weight, talk)
     return sums.values()
 
 
@@ -72,12 +73,12 @@ def _episode(sums: Sums, arm: str, shape: Shape, weight: float, talk: list[Said]
 def feedback(student: Student, shapes: Iterable[Shape], turns: int) -> dict[str, float]:
     """The answer that stands at the end, after each turn, and right after a partner's turn that informs."""
     sums = Sums()
-    for shape in shapes:
+    for shape, count in Counter(shapes).items():
         kind = "under" if shape.missing else shape.specification
         for arm in ARMS:
             if shape.specification in ARMS[arm].specifications:
                 for weight, talk in talks(student, shape, arm, turns):
-                    _after_turns(sums, f"{kind}@{arm}", shape, weight, talk, turns)
+                    _after_turns(sums, f"{kind}@{arm}", shape, count * weight, talk, turns)
     return sums.values()
 
 
@@ -98,8 +99,9 @@ def _after_turns(sums: Sums, name: str, shape: Shape, weight: float, talk: list[
 def grounding(student: Student, shapes: Iterable[Shape], turns: int) -> dict[str, float]:
     """Acts by position, with the partner that tells what it is asked for: those that a rate fixes."""
     sums = Sums()
-    for shape in shapes:
-        for weight, talk in talks(student, shape, "facts", turns):
+    for shape, count in Counter(shapes).items():
+        for chance, talk in talks(student, shape, "facts", turns):
+            weight = count * chance
             for position, said in zip(POSITIONS, talk, strict=False):
                 earlier = {each.act.kind for each in talk[: position - 1]}
                 sums.note(f"clarify/{position}", weight, said.act.kind == "ask")
