@@ -38,7 +38,7 @@ from evals.sitting.examined_run import Run
 from evals.stats.intervals import Rate, Tables, estimate
 from evals.stats.number_format import clean
 from evals.stats.stored_cases import not_of_today, results
-from evals.stats.wording_shortcut import GIVEN_AWAY, Wordings, enough, told_apart
+from evals.stats.wording_shortcut import GIVEN_AWAY, Wordings, enough_wordings, told_apart
 from pipeline.building.turn_values import has_turn_values
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Json
@@ -76,7 +76,7 @@ def summarize(runs: list[Path]) -> Summary:
         for run in opened:
             _add_costs(run, conditions, tables)
     primary = next((row for row in comparisons if row["primary"]), None)
-    j = told_apart(enough(wordings, first.experiment.tasks))
+    j = told_apart(enough_wordings(wordings, first.experiment.tasks))
     competence = competence_block(conditions, (exam for run in experiments for exam in exams_of(run)))
     refused = _refusal(first.experiment, j) or unread(primary, experiments, metrics)
     block: Json = {

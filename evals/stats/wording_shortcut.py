@@ -130,7 +130,7 @@ def told_apart(tasks: Wordings) -> Rate:
     return with_interval(youden_j(tasks), kinds[True], kinds[False])
 
 
-def enough(met: Wordings, tasks: Tasks) -> Wordings:
+def enough_wordings(met: Wordings, tasks: Tasks) -> Wordings:
     """Those that a run met; where they are fewer than LEAST of a kind, and all is made here, EACH of its sources."""
     kinds, parts = Counter(task.lacks for task in met), [part for part in tasks.parts if part.train]
     few = 0 < min(kinds[True], kinds[False]) < LEAST

@@ -54,12 +54,11 @@ def _told(what: str, talks: Iterable[Talk], holds: Callable[[Talk], bool]) -> Fi
     rows = Spool(row for row, _ in groupby(in_order(met, lambda row: (row.question, row.full_question, row.lacks))))
     kinds, j = Counter(row.lacks for row in rows), youden_j(first_by_hash(rows))
     n = min(len(rows), MOST)
-    note = f"{kinds[True]} that do against {kinds[False]} that do not"
+    named, note = f"Youden's J of '{what}'", f"{kinds[True]} that do against {kinds[False]} that do not"
     if math.isnan(j) or min(kinds[True], kinds[False]) < LEAST:
-        return untested(f"Youden's J of '{what}'", f"{note}: fewer than {LEAST} of a kind can be told apart by chance")
+        return untested(named, f"{note}: fewer than {LEAST} of a kind can be told apart by chance")
     rate = with_interval(j, *(kinds[lacks] * n / len(rows) for lacks in (True, False)))
-    what = f"Youden's J of '{what}'"
-    return Finding(what=what, verdict="fail" if j > GIVEN_AWAY else "pass", rate=rate, bar=GIVEN_AWAY, note=note)
+    return Finding(what=named, verdict="fail" if j > GIVEN_AWAY else "pass", rate=rate, bar=GIVEN_AWAY, note=note)
 
 
 def _ends_right(talk: Talk) -> bool:
