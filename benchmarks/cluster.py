@@ -27,7 +27,7 @@ from pipeline.experiment.experiment import Experiment
 from pipeline.runs.directory import claim
 from pipeline.runs.lock import writing
 
-FEW, MANY, ROUNDS = 1_000, 9_000, 3
+FEW, MANY, ROUNDS = 500, 4_500, 2
 WORKERS = (0, 1, 2)  # 0: without Ray
 
 

@@ -50,10 +50,10 @@ class Case(NamedTuple):
 
 
 CASES = (
-    Case("embedded", 16, 64, 33, 5),
-    Case("embedded", 64, 64, 33, 5),
-    Case("embedded", 256, 64, 33, 5),
-    Case("smollm2", 64, 32, 17, 2),  # a round takes a core most of a minute
+    Case("embedded", 16, 64, 33, 3),
+    Case("embedded", 64, 64, 33, 3),
+    Case("embedded", 256, 64, 33, 3),
+    Case("smollm2", 64, 32, 9, 1),  # it takes a core most of a minute
 )
 
 

@@ -39,7 +39,7 @@ from training.inputs.job import in_bf16
 from training.trainers.sft import encode_rows
 
 ROOT = Path(__file__).parent.parent
-ROUNDS, SEED = 3, 4
+ROUNDS, SEED = 2, 4
 GROUPED = {"train_sampling_strategy": "group_by_length"}
 BARE: dict[str, dict[str, Any]] = {
     "bare": GROUPED,

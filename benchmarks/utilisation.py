@@ -1,6 +1,7 @@
 """How much of the cores' time does `maieutic run` use?
 
-Half of the quickstart's problems, both conditions and all seeds: dialogues, students, exams and report.
+A third of the quickstart's problems and half of its steps, both conditions and all seeds: dialogues, students, exams
+and report.
 
     python -m benchmarks.utilisation
 """
@@ -20,7 +21,9 @@ from rich.table import Table
 from benchmarks.results import record
 
 ROOT = Path(__file__).parent.parent
-SMALLER = ("tasks.train={full: 75, underspecified: 300}", "tasks.exam={full: 25, underspecified: 35}")
+SMALLER = (
+    "tasks.train={full: 50, underspecified: 200}", "tasks.exam={full: 17, underspecified: 23}", "training.steps=24",
+)  # fmt: skip
 
 
 def run(out: Path, threads: int) -> dict[str, float]:

@@ -70,6 +70,11 @@ def seeds_and_tasks(tables: Tables, total: SignedSum, greedy: bool) -> list[tupl
     return [key for part in total.weights for key in tables.get((part, greedy), {})]
 
 
+def measured_tasks(tables: Tables, total: SignedSum) -> set[str]:
+    """Of which there are draws of any part; greedy ones aside."""
+    return {task for part in total.weights for (_, task), (_, n) in tables.get((part, False), {}).items() if n}
+
+
 def on_grid(
     tables: Tables, total: SignedSum, greedy: bool, seeds: Sequence[int], tasks: Sequence[str]
 ) -> list[WeightedRatio]:
@@ -91,7 +96,7 @@ def on_grid(
 
 class Squares(NamedTuple):
     """Mean squares of seeds, tasks and the rest in a table of `rows` seeds and `columns` tasks, and the least
-    variance that its counts allow."""
+    variance that its counts allow. `fewest` is how many tasks the part has that is measured on the fewest."""
 
     seed: float
     task: float
@@ -99,22 +104,26 @@ class Squares(NamedTuple):
     rows: int
     columns: int
     floor: float
+    fewest: int
 
     def spread(self) -> tuple[float, float]:
         """Standard error of the mean, and its degrees of freedom.
 
         The variance is (MS_seed + MS_task - MS_rest) / (seeds * tasks), no component below 0, on Satterthwaite's
-        degrees of freedom (Searle, Casella and McCulloch 1992). The interval reaches at least as far as Wilson's does
-        at 0 on as many draws as are independent (`effective_draws`): a rate of 0 is not certain. NaN of one cell.
+        degrees of freedom (Searle, Casella and McCulloch 1992), of which there are no more than the tasks of its
+        smallest part less one. The interval reaches at least as far as Wilson's does at 0 on as many draws as are
+        independent (`effective_draws`): a rate of 0 is not certain. NaN of one cell, and where a part has one of
+        several tasks.
         """
-        seed, task, rest, rows, columns, floor = self
-        if rows * columns == 1:
+        seed, task, rest, rows, columns, floor, fewest = self
+        if rows * columns == 1 or (fewest == 1 and columns > 1):
             return math.nan, math.nan
         total = max(seed + task - rest, seed, task)
         wobble = (seed**2 / (rows - 1) if rows > 1 else 0.0) + (task**2 / (columns - 1) if columns > 1 else 0.0)
         both = rows > 1 and columns > 1
         wobble += rest**2 / ((rows - 1) * (columns - 1)) if both and total == seed + task - rest else 0.0
         df = total**2 / wobble if wobble else float(max(rows - 1, columns - 1))
+        df = min(df, fewest - 1) if fewest < columns else df
         se, least = math.sqrt(total / (rows * columns)), math.sqrt(floor)
         # What counts allow is no estimate of a spread, so few seeds do not widen it: a normal's reach, not a t's.
         return (se, df) if se >= least or se * stdtrit(df, 0.975) >= least * Z else (least, math.inf)
@@ -141,21 +150,29 @@ def effective_draws(hits: Array, n: Array) -> float:
     return draws / min(max(effects), size)
 
 
-def squares(ratios: Sequence[WeightedRatio]) -> Squares:
-    """The mean squares of a weighted sum of ratios, each linearised to a value per cell."""
+def squares(ratios: Sequence[WeightedRatio], shares: bool = True) -> Squares:
+    """The mean squares of a weighted sum of ratios, each linearised to a value per cell.
+
+    A part that is measured on few of the tasks has no spread in the others' cells, so its own are made larger: variance
+    over its own tasks less one. A mean in a unit of its own (`shares` false) has no floor, unless nothing in it varies.
+    """
     shape = np.broadcast_shapes(*(ratio.hits.shape for ratio in ratios))
     rows, columns = shape
     cells = np.zeros(shape)
-    floor = 0.0
+    floor, fewest = 0.0, columns
     for weight, hits, n in ratios:
-        cells = cells + weight * (hits - hits.sum() / n.sum() * n) * hits.size / n.sum()
-        floor += (weight * Z / (effective_draws(hits, n) + Z * Z)) ** 2
+        measured = int((n.sum(axis=0) > 0).sum())
+        fewest = min(fewest, measured)
+        few = math.sqrt(measured * (columns - 1) / ((measured - 1) * columns)) if 1 < measured < columns else 1.0
+        cells = cells + few * weight * (hits - hits.sum() / n.sum() * n) * hits.size / n.sum()
+        if shares or np.ptp(hits[n > 0] / n[n > 0]) == 0:
+            floor += (weight * Z / (effective_draws(hits, n) + Z * Z)) ** 2
     by_seed, by_task = cells.mean(axis=1, keepdims=True), cells.mean(axis=0, keepdims=True)
     seed = columns * float((by_seed**2).sum()) / (rows - 1) if rows > 1 else 0.0
     task = rows * float((by_task**2).sum()) / (columns - 1) if columns > 1 else 0.0
     both = rows > 1 and columns > 1
     rest = float(((cells - by_seed - by_task) ** 2).sum()) / ((rows - 1) * (columns - 1)) if both else 0.0
-    return Squares(seed=seed, task=task, rest=rest, rows=rows, columns=columns, floor=float(floor))
+    return Squares(seed=seed, task=task, rest=rest, rows=rows, columns=columns, floor=float(floor), fewest=fewest)
 
 
 def bounds(ratios: Sequence[WeightedRatio], shares: bool = True) -> tuple[float, float]:
@@ -195,7 +212,7 @@ def estimate(tables: Tables, total: SignedSum, greedy: bool = False, limits: tup
     """
     keys = seeds_and_tasks(tables, total, greedy)
     ratios = on_grid(tables, total, greedy, sorted({s for s, _ in keys}), sorted({t for _, t in keys}))
-    return _estimate(ratios, limits or bounds(ratios, total.shares))
+    return _estimate(ratios, limits or bounds(ratios, total.shares), total.shares)
 
 
 def pooled_grid(hits: Array, n: Array) -> Rate:
@@ -203,12 +220,12 @@ def pooled_grid(hits: Array, n: Array) -> Rate:
     return _estimate([WeightedRatio(1.0, hits, n)])
 
 
-def _estimate(ratios: Sequence[WeightedRatio], limits: tuple[float, float] | None = None) -> Rate:
+def _estimate(ratios: Sequence[WeightedRatio], limits: tuple[float, float] | None = None, shares: bool = True) -> Rate:
     n = int(min(ratio.n.sum() for ratio in ratios))
     if n == 0:
         return Rate(math.nan, math.nan, math.nan, 0)
     value = sum(ratio.weight * ratio.value for ratio in ratios)
-    return Rate(value, *interval_around(value, ratios, *squares(ratios).spread(), limits), n)
+    return Rate(value, *interval_around(value, ratios, *squares(ratios, shares).spread(), limits), n)
 
 
 def pooled(cells: Cells, limits: tuple[float, float] | None = None) -> Rate:

@@ -49,7 +49,8 @@ class Components(NamedTuple):
     """Variances of the paired difference between seeds, between tasks, and of the rest, which is one task of one seed.
 
     `floor` is the least variance that the counts of one task allow, under as many seeds as the pilot had.
-    `share` is how many of the exam's tasks the metric is measured on. `source` says in words where all this is from.
+    `share` is how many of the exam's tasks the metric is measured on, `smallest` how many of these its smallest part
+    is. `source` says in words where all this is from.
     """
 
     seed: float
@@ -57,6 +58,7 @@ class Components(NamedTuple):
     rest: float
     floor: float
     share: float
+    smallest: float
     source: str
 
     def at(self, seeds: int, tasks: int) -> Squares:
@@ -64,7 +66,13 @@ class Components(NamedTuple):
         columns = max(2, round(tasks * self.share))
         by_seed, by_task = self.rest + columns * self.seed, self.rest + seeds * self.task
         return Squares(
-            seed=by_seed, task=by_task, rest=self.rest, rows=seeds, columns=columns, floor=self.floor / columns**2
+            seed=by_seed,
+            task=by_task,
+            rest=self.rest,
+            rows=seeds,
+            columns=columns,
+            floor=self.floor / columns**2,
+            fewest=max(2, round(columns * self.smallest)),
         )
 
 
@@ -110,13 +118,14 @@ def components(experiment: Experiment) -> tuple[Components, Path | None]:
                 "in which both were examined; leave the key out to plan with printed assumptions"
             )
         return _assumed(experiment, compare), None
-    ratios, tasks, seeds, _ = sides(tables, _primary(experiment, compare), a, b)
+    total = _primary(experiment, compare)
+    ratios, tasks, seeds, _ = sides(tables, total, a, b)
     if min(len(tasks), seeds) < 2 or min(ratio.n.sum() for ratio in ratios) == 0:
         raise PlanError(
             f"compare.pilot: {pilot} has {len(tasks)} tasks and {seeds} seeds of {metric!r}; two of each are needed to "
             "tell how seeds and tasks differ. Name another run, or leave the pilot out"
         )
-    means = squares(ratios)
+    means = squares(ratios, total.shares)
     judged = f"{len(tasks)} tasks and {seeds} seeds of {metric}, {a} - {b}"
     return Components(
         seed=max((means.seed - means.rest) / means.columns, 0.0),
@@ -124,6 +133,7 @@ def components(experiment: Experiment) -> tuple[Components, Path | None]:
         rest=means.rest,
         floor=means.floor * means.columns**2,
         share=len(tasks) / exam_size(pilot),
+        smallest=means.fewest / means.columns,
         source=f"the pilot {pilot} ({judged})",
     ), pilot
 
@@ -148,7 +158,9 @@ def _assumed(experiment: Experiment, compare: Compare) -> Components:
         f"no pilot, so assumed: sd {SEED_SD} between seeds and {TASK_SD} between tasks, {draws} draws of a share of "
         f"{SHARE} in each task and condition, {len(weights)} part(s) on as many equal parts of the tasks"
     )
-    return Components(seed=SEED_SD**2, task=TASK_SD**2, rest=rest, floor=0.0, share=1.0, source=source)
+    return Components(
+        seed=SEED_SD**2, task=TASK_SD**2, rest=rest, floor=0.0, share=1.0, smallest=1 / len(weights), source=source
+    )
 
 
 def designs(experiment: Experiment, spread: Components, cost: Price) -> Iterator[Design]:

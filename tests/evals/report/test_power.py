@@ -77,7 +77,10 @@ def significant(planted: Components, seeds: int, tasks: int, difference: float, 
     ],
 )
 def test_predicted_power_is_the_share_of_simulated_experiments_that_find_it(seed, task, rest, seeds, tasks, difference):
-    planted, runs = Components(seed=seed, task=task, rest=rest, floor=0.0, share=1.0, source="planted"), 300
+    planted, runs = (
+        Components(seed=seed, task=task, rest=rest, floor=0.0, share=1.0, smallest=1.0, source="planted"),
+        300,
+    )
     predicted = power(planted.at(seeds, tasks), difference)
     found = significant(planted, seeds, tasks, difference, runs)
     assert abs(found - predicted) < 3.5 * math.sqrt(predicted * (1 - predicted) / runs)
@@ -104,7 +107,7 @@ def test_at_its_own_tasks_and_seeds_a_pilot_gives_its_own_detectable_difference(
 
 @given(st.floats(0, 0.1), st.floats(0, 0.1), st.floats(0.01, 1), st.integers(2, 6), st.integers(5, 60))
 def test_more_seeds_and_more_tasks_never_detect_less(seed, task, rest, seeds, tasks):
-    planted = Components(seed=seed, task=task, rest=rest, floor=0.0, share=1.0, source="planted")
+    planted = Components(seed=seed, task=task, rest=rest, floor=0.0, share=1.0, smallest=1.0, source="planted")
     error = [planted.at(*size).spread()[0] for size in ((seeds, tasks), (seeds + 1, tasks), (seeds, 2 * tasks))]
     assert error[0] >= error[1] and error[0] >= error[2]
 

@@ -147,12 +147,45 @@ def test_pairing_by_task_narrows_the_interval():
     assert width[0] < 0.7 * width[1]
 
 
-def test_a_base_with_one_other_seed_stands_against_all_seeds():
-    a, b = made("m", {1: [1, 1, 0], 2: [1, 0, 1]}), made("m", {0: [0, 0, 1]})
-    found = contrast({"a": a, "b": b}, M, "a", "b")
-    assert found.difference == pytest.approx(4 / 6 - 1 / 3)
-    assert (found.seeds, found.tasks, found.paired) == (2, 3, False)
-    assert found.low <= found.difference <= found.high
+def test_who_sat_under_one_seed_alone_is_compared_under_one_and_its_own_where_both_have_it():
+    a, other = made("m", {1: [1, 1, 0], 2: [1, 0, 1]}), made("m", {0: [0, 0, 1]})
+    found = contrast({"a": a, "b": other}, M, "a", "b")
+    assert (found.difference, found.seeds, found.paired) == (pytest.approx(2 / 3 - 1 / 3), 1, False)
+    same = contrast({"a": a, "b": made("m", {2: [0, 0, 1]})}, M, "a", "b")
+    assert (same.difference, same.seeds, same.paired) == (pytest.approx(2 / 3 - 1 / 3), 1, True)
+
+
+def test_a_mean_over_few_of_the_tasks_misses_nothing_there_as_often_as_one_over_all():
+    """Both are draws of the same tasks, so no difference is there to be found."""
+    rng, mean = np.random.default_rng(0), ratio("m", shares=False)
+    found = dict.fromkeys((100, 8, 3, 1), 0)
+    for few in found:
+        for _ in range(300):
+            level = np.abs(rng.normal(1.0, 0.7, 100))
+
+            def sat(tasks, draws, level=level):
+                drawn = np.abs(level[:, None] + 0.3 * rng.standard_normal((100, 3)))
+                return {("m", False): {(s, f"{t}"): (draws * drawn[t, s], draws) for t in tasks for s in range(3)}}
+
+            tables = {"a": sat(range(100), 2), "b": sat(rng.choice(100, few, replace=False), 1)}
+            row = contrast(tables, mean, "a", "b")
+            assert row.tasks == few
+            found[few] += not row.low <= 0 <= row.high
+    assert found[1] == 0 and all(count <= 24 for count in found.values())  # .08, where .05 is due
+
+
+def test_an_interval_of_a_mean_does_not_hang_on_its_unit():
+    rng = np.random.default_rng(1)
+    small = 0.01 * rng.standard_normal((1, 30))
+    ends = []
+    for unit in (1, 100):
+        cells = {("m", False): {(0, f"{t}"): (unit * small[0, t], 1) for t in range(30)}}
+        rate = estimate(cells, ratio("m", shares=False))
+        ends.append(((rate.low) / unit, rate.high / unit))
+    assert ends[0] == pytest.approx(ends[1])
+    nothing = {("m", False): {(0, f"{t}"): (0.0, 1) for t in range(30)}}
+    rate = estimate(nothing, ratio("m", shares=False))
+    assert rate.low < 0 < rate.high
 
 
 def test_a_rate_of_zero_is_not_certain():
