@@ -204,11 +204,12 @@ def _files(experiment: Experiment, condition_name: str, pool: Pooled) -> Files:
         if folder.is_dir()
         else IdSet()
     )
-    branches = branches_path(run, condition.learns_from or condition_name)
+    whose = condition.learns_from or condition_name
+    branches = branches_path(run, whose)
     lost = read(run / "branches" / "failures.jsonl", Failure)
     return Files(
         format=folder.name,
-        failures=[f for f in read(run / "failures.jsonl", Failure) if f.condition_name == condition_name],
+        failures=[f for f in read(run / "failures.jsonl", Failure) if f.condition_name == whose],
         rows=rows,
         selected=selected,
         # Methods other than rejection sampling learn from more than what selection keeps.

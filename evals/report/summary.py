@@ -167,10 +167,10 @@ def sentence(row: Json | None, between: Iterable[str] = ()) -> str:
     a, b, metric, value = row["a"], row["b"], row["metric"], row["difference"]
     if math.isnan(value):
         return f"The primary contrast, {a} - {b} on {metric}, has no cases: it was not measured."
-    interval = (
-        f"{value:+.3f} (95% interval {row['low']:+.3f} to {row['high']:+.3f}, "
-        f"{row['tasks']} tasks, {row['seeds']} seeds)"
-    )
+    amount = f"{row['tasks']} tasks, {row['seeds']} seeds"
+    if math.isnan(row["p"]):
+        return f"{a} - {b} on {metric} is {value:+.3f} ({amount}): too few to say how far chance reaches."
+    interval = f"{value:+.3f} (95% interval {row['low']:+.3f} to {row['high']:+.3f}, {amount})"
     power = ""
     if row["low"] > 0:
         verdict = f"{metric} is higher under {a} than under {b}"
@@ -178,7 +178,7 @@ def sentence(row: Json | None, between: Iterable[str] = ()) -> str:
         verdict = f"{metric} is lower under {a} than under {b}"
     else:
         verdict = f"{metric} is not shown to differ between {a} and {b}"
-        power = f" Such an experiment detects {row['detectable']:.3f} with 80% power."
+        power = f" About three in four such experiments find a true {row['detectable']:.3f}."
     return f"{verdict}: {interval}.{power}"
 
 
@@ -272,6 +272,13 @@ def _notes(runs: list[Run], conditions: dict[str, Json], tables: dict[str, Table
     absent = [name for name in absent if name not in empty]
     if absent:
         notes.append(f"No exam results yet: {', '.join(absent)}.")
+    notes += [
+        f"{shown}: examined under seeds {', '.join(map(str, sat))} of {', '.join(map(str, run.experiment.seeds))}. A "
+        "contrast is over the seeds that both sides have; `maieutic eval` examines the others."
+        for run in runs
+        for shown in run.names.values()
+        if (sat := conditions[shown]["seeds"]) and set(run.experiment.seeds) - set(sat)
+    ]
     single = [name for name, entry in conditions.items() if len(entry["seeds"]) == 1 and name.split("/")[-1] != "base"]
     if single:
         notes.append(f"One seed only: {', '.join(single)}. Intervals are over tasks and hold for that student alone.")

@@ -42,7 +42,7 @@ class WarmupSummary(Part):
     full: int  # tasks
     told: int
     kept: int = 0  # full ones under the sampling prompt, whose first turns were the base's own
-    trained_tokens: int
+    trained_tokens: Number  # null where the run lies without its adapters
     seconds: Number
     rows: tuple[WarmupChange, ...]
 
@@ -53,13 +53,13 @@ def warmup_block(run: Run, metrics: Catalog) -> Json | None:
     tables = {name: results(run.path, name) for name in (BEFORE_WARMUP, "base")}
     if settings is None or not all(tables.values()):
         return None
-    [learned] = trainings(run.path / WARMUP, WARMUP)
+    learned = next(iter(trainings(run.path / WARMUP, WARMUP)), {})
     there = {metric for metric, _ in tables[BEFORE_WARMUP]} & {metric for metric, _ in tables["base"]}
     return {
         "run": str(run.path),
         "model": run.experiment.student.model,
         **settings.model_dump(include={"full", "told", "kept"}),
-        **{key: learned[key] for key in ("trained_tokens", "seconds")},
+        **{key: learned.get(key) for key in ("trained_tokens", "seconds")},
         "rows": [_change(tables, name, metrics) for name in metrics.offered(there)],
     }
 

@@ -25,7 +25,7 @@ def verdict(row: Json, direction: Literal[1, -1] = 1) -> Verdict:
 
 
 def in_words(row: Json, direction: Literal[1, -1] = 1) -> str:
-    """The verdict, and with an undecided one the difference that is found in 80% of such experiments."""
+    """The verdict, and with an undecided one the true difference that about three in four such experiments find."""
     found = verdict(row, direction)
     if found != "undecided" or row["detectable"] is None:
         return found

@@ -26,6 +26,9 @@ FOLDS = 5
 GIVEN_AWAY = 0.2  # above this J the wording gives the specification away
 LEAST = 50  # tasks of either kind; J of fewer passes GIVEN_AWAY by chance
 EACH = 400  # tasks of each specification that a source is measured on
+# Words of any script; where none stand apart, as in Chinese, Japanese and Thai, single characters.
+UNSPACED = "\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff"
+WORDS = rf"[{UNSPACED}]|[^\W\d_{UNSPACED}]+"
 COMPARED = ("full", "underspecified", "sharded")
 MOST = 10_000  # tasks that are gone through: more of them take memory and hardly change the second digit
 
@@ -88,7 +91,8 @@ def _hash(read: Wording) -> int:
 
 
 def youden_j(tasks: Iterable[Wording]) -> float:
-    """Sensitivity + specificity - 1 on held-out tasks: 0 is chance, 1 is perfect. NaN below 5 tasks of either kind.
+    """Sensitivity + specificity - 1 on held-out tasks: 0 is chance, 1 is perfect. NaN below 5 tasks of either kind,
+    where too few problems have all of a kind, and where nothing is a word.
 
     Words and pairs of words count with their frequency; a number is one of three words, by its size.
     Minimal pairs stay in one fold, or the twin would push the guess the other way.
@@ -107,11 +111,15 @@ def youden_j(tasks: Iterable[Wording]) -> float:
     if min(lacks.sum(), (~lacks).sum()) < FOLDS or len(set(groups)) < FOLDS:
         return math.nan
     texts = [re.sub(r"\d+(?:[.,]\d+)*", _size, task.question) for task in rows]
+    parts = list(GroupKFold(FOLDS).split(texts, lacks, groups))
+    spoken = np.array([bool(re.search(WORDS, text)) for text in texts])
+    if any(len(set(lacks[fitted])) < 2 or not spoken[fitted].any() for fitted, _ in parts):
+        return math.nan
     model = make_pipeline(
-        CountVectorizer(token_pattern=r"[A-Za-z]+", ngram_range=(1, 2)),
+        CountVectorizer(token_pattern=WORDS, ngram_range=(1, 2)),
         LogisticRegression(max_iter=1000, class_weight="balanced"),
     )
-    guessed = cross_val_predict(model, texts, lacks, groups=groups, cv=GroupKFold(FOLDS))
+    guessed = cross_val_predict(model, texts, lacks, cv=parts)
     return float(guessed[lacks].mean() - guessed[~lacks].mean())
 
 

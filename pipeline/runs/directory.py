@@ -231,6 +231,11 @@ def _differing(path: Path, ours: str) -> dict[str, str]:
     }
 
 
+def unlike(run: Path, experiment: Experiment) -> dict[str, str]:
+    """The keys of which a run's config has another value than an experiment, each with a line that says both."""
+    return _differing(run / "config.yaml", dump(experiment))
+
+
 def is_free(key: str) -> bool:
     """Whether a resumed run may have another value there."""
     return key in FREE or ALSO_FREE.fullmatch(key) is not None

@@ -19,10 +19,13 @@ from evals.examining.answers_asked import most_answers
 from pipeline.core.schema import Json
 from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.experiment import Experiment
-from pipeline.runs.directory import require
+from pipeline.runs.directory import require, unlike
 from pipeline.runs.store import read
 from pipeline.runs.student_files import trainings
 from pipeline.runs.usage import Usage
+
+# Of a config, what a plan is scaled by, and what says nothing of cost.
+SCALED = {"seeds", "tasks", "compare", "name", "out"}
 
 
 class Price(NamedTuple):
@@ -71,11 +74,14 @@ def price(experiment: Experiment, pilot: Path | None) -> Price:
         timed = [record.get("seconds", math.nan) for record in records]
         seconds += sum(timed) / seeds if timed else math.nan
     exam, how = _exam(experiment, pilot)
+    other = unlike(pilot, experiment) if pilot else {}
+    other = {key: line.strip() for key, line in other.items() if key.split(".")[0] not in SCALED}
     where = f"the pilot {pilot}" if pilot else "no pilot"
     sources = [
         f"dialogues and training: {where}" if not capped else f"dialogues and training: caps for {', '.join(capped)}"
     ]
-    return Price(sampled, trained, seconds, exam, (*sources, how))
+    unscaled = [f"nothing is scaled by what the pilot had otherwise: {'; '.join(other.values())}"] if other else []
+    return Price(sampled, trained, seconds, exam, (*sources, how, *unscaled))
 
 
 def _more_tasks(experiment: Experiment, condition_name: str, entry: Json) -> float:

@@ -121,7 +121,7 @@ def tries(block: Json, shuffled: Json | None) -> list[Json]:
 def _survives(cell: Json, *kinds: str) -> str:
     side = 1 if cell["found"]["value"] > 0 else -1
     found = [verdict(cell["left"][kind], side) for kind in kinds if kind in cell["left"]]  # type: ignore[arg-type]
-    if len(found) < len(kinds):
+    if len(found) < len(kinds) or "not tested" in found:
         return "not tried"
     return "stands" if all(each == "supported" for each in found) else "falls" if "undecided" in found else "turns"
 

@@ -37,7 +37,7 @@ CONTROLS = {
 
 
 class ShapeDifference(Part):
-    """A difference with its 95% interval, and the one that such an experiment finds in 80% of cases."""
+    """A difference with its 95% interval, and the true one that about three in four such experiments find."""
 
     value: Number
     low: Number

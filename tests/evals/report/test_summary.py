@@ -261,6 +261,22 @@ def test_a_wording_that_gives_half_of_the_tasks_away_is_seen_past_their_twins():
     assert youden_j(map(wording, [*told, *full[1::2], *lacking])) >= 0.4
 
 
+@pytest.mark.parametrize("told", ["Всё известно.", "条件はすべて与えられている"])
+def test_a_wording_that_gives_tasks_away_is_seen_in_any_script(told):
+    def of(task, i):
+        asked = "Сколько яблок у Маши?" if told[0] == "В" else "りんごはいくつありますか"
+        return wording(task.model_copy(update={"question": f"{asked} {'' if task.missing else told}{i}"}))
+
+    assert youden_j(of(task, i) for i, task in enumerate(made_tasks(30))) > 0.9
+
+
+def test_tasks_whose_kind_has_one_problem_or_no_word_have_no_figure():
+    full, lacking = made_tasks(30)[:30], made_tasks(30)[30:]
+    same = [t.model_copy(update={"full_question": "One problem."}) for t in lacking]
+    assert math.isnan(youden_j(map(wording, [*full, *same])))
+    assert math.isnan(youden_j(wording(t.model_copy(update={"question": "?!"})) for t in [*full, *lacking]))
+
+
 def test_of_very_many_tasks_some_are_gone_through_and_twins_stay_together(monkeypatch):
     made = list(map(wording, made_tasks(60)))
     monkeypatch.setattr("evals.stats.wording_shortcut.MOST", 40)
@@ -283,8 +299,20 @@ def test_the_headline_states_the_primary_whichever_way_it_fell(low, high, said):
         "tasks": 100,
         "seeds": 3,
         "detectable": 0.09,
+        "p": 0.04,
     }
     assert said in sentence(row) and f"{low:+.3f} to {high:+.3f}" in sentence(row)
+    alone = sentence(row | {"p": math.nan, "low": -1.0, "high": 1.0, "tasks": 1, "seeds": 1})
+    assert "too few" in alone and "interval" not in alone and "nan" not in alone
+
+
+def test_who_has_not_sat_under_every_seed_is_noted_and_its_seeds_are_those_of_its_contrasts(tmp_path):
+    run = made_run(tmp_path / "made", seeds=(1, 2, 3))
+    for file in (run / "results" / "facts").glob("seed-[23]*"):
+        file.unlink()
+    summary = summarize([run]).plain()
+    assert any(note.startswith("facts: examined under seeds 1 of 1, 2, 3.") for note in summary["notes"])
+    assert {row["seeds"] for row in summary["comparisons"] if "facts" in (row["a"], row["b"])} == {1}
 
 
 def test_plumbing_and_single_seeds_are_noted(tmp_path):

@@ -176,7 +176,16 @@ def test_a_classifier_has_the_figures_of_its_folder_and_readings_stay_as_they_ar
     (folder / "figures.json").write_text(json.dumps({"figures": [row | rates]}))
     [figure] = labelled_by("agree@people", acts(labeller="classifier", path=str(folder)))
     assert (figure.corpus, figure.n, figure.precision[0]) == ("swda", 60, 0.5)
-    assert is_measured(METRICS.metric("agree@people"), acts(labeller="classifier", path=str(folder)))
+    agrees = METRICS.metric("agree@people")  # which counts what takes up another's words as well
+    assert not is_measured(agrees, acts(labeller="classifier", path=str(folder)))
+    both = tmp_path / "both"
+    both.mkdir()
+    rows = [row | rates, row | rates | {"class": "take_up"}]
+    (both / "figures.json").write_text(json.dumps({"figures": rows}))
+    assert is_measured(agrees, acts(labeller="classifier", path=str(both)))
+    natural = small_experiment(reading={"metrics": "semantic"})
+    assert is_measured(METRICS.metric("other_question@people"), natural)
+    assert not is_measured(declared("repair"), natural) and is_measured(declared("repair"), PLANTED)
 
 
 def test_leaks_by_rule_have_people_beside_them_and_another_readers_have_not():
@@ -198,11 +207,12 @@ def test_a_judge_has_figures_of_its_own_model_and_prompt_and_none_without_path(t
     rates = {key: [0.5, 0.4, 0.6] for key in ("precision", "recall", "f1", "kappa")}
     for folder, model, prompt in (("own", "X", prompt_hash()), ("other", "Y", prompt_hash()), ("old", "X", "0")):
         (tmp_path / folder).mkdir()
-        whole = {"judge": {"model": model, "prompt": prompt}, "figures": [row | rates]}
+        rows = [row | rates, row | rates | {"class": "take_up"}]
+        whole = {"judge": {"model": model, "prompt": prompt}, "figures": rows}
         (tmp_path / folder / "figures.json").write_text(json.dumps(whole))
     monkeypatch.chdir(tmp_path / "own")  # where a figures.json lies that nobody named
     named = [acts(labeller="judge", judge="X", path=path) for path in ("../own", "../other", "../old", "")]
-    assert [len(labelled_by("agree@people", one)) for one in named] == [1, 0, 0, 0]
+    assert [len(labelled_by("agree@people", one)) for one in named] == [2, 0, 0, 0]
     assert [is_measured(METRICS.metric("agree@people"), one) for one in named] == [True, False, False, False]
     assert "agree: not measured" in figures("agree@people", named[3])
 
