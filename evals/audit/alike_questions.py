@@ -29,6 +29,11 @@ class Read(NamedTuple):
     numbers: tuple[str, ...]
     shingles: frozenset[tuple[str, ...]]
 
+    @property
+    def passages(self) -> set[tuple[str, ...]]:
+        """All runs of LEAST words, with their numbers: who stands inside another shares all of its own."""
+        return set(zip(*(self.words[i:] for i in range(LEAST)), strict=False))
+
 
 def compare(ours: Iterable[tuple[str, str]], theirs: dict[str, str]) -> dict[str, tuple[Kind, str]]:
     """For each of our questions, which come with their keys, that is one of theirs how it is that, and the key of
@@ -36,21 +41,33 @@ def compare(ours: Iterable[tuple[str, str]], theirs: dict[str, str]) -> dict[str
     read = {key: read_question(question) for key, question in theirs.items()}
     by_numbers: dict[tuple[str, ...], list[str]] = defaultdict(list)
     by_shingle: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    by_passage: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for key, other in read.items():
         if other.numbers:
             by_numbers[other.numbers].append(key)
         for shingle in other.shingles:
             by_shingle[shingle].append(key)
+        for passage in other.passages:
+            by_passage[passage].append(key)
     matches: dict[str, tuple[Kind, str]] = {}
     for key, question in ours:
         own = read_question(question)
-        pointed = Counter(k for s in own.shingles if len(by_shingle.get(s, ())) <= FEW for k in by_shingle.get(s, ()))
-        likely = [*by_numbers.get(own.numbers, ()), *(k for k, _ in pointed.most_common(FEW))]
+        likely = [
+            *by_numbers.get(own.numbers, ()),
+            *_pointed(own.passages, by_passage),
+            *_pointed(own.shingles, by_shingle),
+        ]
         others = ((k, read[k]) for k in dict.fromkeys(likely))
         match: tuple[Kind, str] | None = ("equal", key) if key in theirs else _best(own, others)
         if match:
             matches[key] = match
     return matches
+
+
+def _pointed(parts: Iterable[tuple[str, ...]], where: dict[tuple[str, ...], list[str]]) -> list[str]:
+    """The keys that the rarer parts stand in, those with the most of them first."""
+    counts = Counter(key for part in parts if len(where.get(part, ())) <= FEW for key in where.get(part, ()))
+    return [key for key, _ in counts.most_common(FEW)]
 
 
 def _best(question: Read, others: Iterable[tuple[str, Read]]) -> tuple[Kind, str] | None:
@@ -80,7 +97,7 @@ def _text(read: Read) -> str:
 
 
 def read_question(question: str) -> Read:
-    words = _in_digits(re.findall(r"[a-z]+|\d+(?:[.,]\d+)*", question.lower()))
+    words = _in_digits(re.findall(r"[^\W\d_]+|\d+(?:[.,]\d+)*", question.lower()))
     masked = ["#" if word[0].isdigit() else word for word in words]
     return Read(
         tuple(words),

@@ -26,6 +26,7 @@ from pipeline.judging import outcome
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.partition import find_partition
 from pipeline.knowledge.records import Dialogue
+from pipeline.reading.attempt import as_written, said_numbers
 from pipeline.reading.instrument import CLOSED, Instrument
 from pipeline.reading.numbers.equality import equal, number
 from pipeline.reading.open_reader import open_reader
@@ -213,7 +214,9 @@ def holds(text: str, gold: str) -> bool:
     if number(gold) is not None:
         fraction = r"(?:/\d+)?" if "/" in gold else ""  # else what is worked out in a text ("16/4") would count
         written = re.findall(rf"[-−]?\$?\d[\d,]*(?:\.\d+)?{fraction}%?", text)
-        return any(equal(figure.rstrip(","), gold) for figure in written)
+        said = (text[start:end] for start, end in said_numbers(text))
+        spelled = (as_written(each) for each in said if each[0].isalpha() and each.lower() != "one")  # "that one"
+        return any(equal(figure, gold) for figure in (*(each.rstrip(",") for each in written), *spelled))
     return bool(_words(gold)) and f" {_words(gold)} " in f" {_words(text)} "
 
 

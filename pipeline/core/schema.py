@@ -277,6 +277,13 @@ def digest_of(text: str, length: int = 16) -> str:
 _JSON = json.JSONEncoder(check_circular=False, sort_keys=True, ensure_ascii=False, default=str)
 
 
+# Words of any script, numbers, and the signs between and before these that make another problem of it.
+_ASKED = re.compile(
+    r"[a-z]+|(?<![a-z])[^\W\d_a-z]+(?![a-z])|\d+(?:[.,]\d+)*"
+    r"|(?<=\d)\s*[+*×÷]\s*(?=\d)|(?<=\d)\s+[-−/]\s+(?=\d)|(?<!\S)[-−](?=\d)"
+)
+
+
 def question_hash(question: str) -> str:
     """Equal for questions that differ only in case, spacing or punctuation; splits are made on it."""
-    return digest(" ".join(re.findall(r"[a-z]+|\d+(?:[.,]\d+)*", question.lower())))
+    return digest(" ".join(part.strip() for part in _ASKED.findall(question.lower())))

@@ -54,7 +54,7 @@ def check(material: Material) -> Check:
     elif len(splits) < 2:
         findings.append(untested("splits", "one split: nothing can stand on both sides"))
     for a, b in combinations(splits, 2):
-        findings += _both(a, splits[a], b, splits[b])
+        findings += _both(a, splits[a], b, splits[b]) + _both(b, splits[b], a, splits[a])
     for name in material.settings.known_tests:
         findings += _known(name, splits)
     return Check(

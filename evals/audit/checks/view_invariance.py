@@ -15,7 +15,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from functools import cache, partial
-from itertools import chain, islice, pairwise
+from itertools import chain
 
 from evals.audit.audited_talks import Material, group, holds, seed_of
 from evals.audit.checks import functional_leak_share, stated_leak_by_turn
@@ -34,12 +34,14 @@ from pipeline.knowledge.known import known, verdict
 from pipeline.knowledge.partition import find_partition
 from pipeline.knowledge.records import Dialogue
 from pipeline.knowledge.view import view
+from pipeline.reading.numbers.equality import equal
 from pipeline.reading.settings import GenericRequests
 from pipeline.tasks.talks import Talk
 
 MOST = 5000  # dialogues of a condition that are changed, drawn by their ids
 LUCK = 0.02  # the design's bound on luck over a dialogue's attempts
 MOST_LEAK = stated_leak_by_turn.MOST  # of talks whose partner holds the answer: to say it first is to leak it
+MOST_TRIED = 50  # answers, for one that is another
 TRIES = 64  # random streams that may have chosen a stored wording, where the weights that named them are not here
 
 
@@ -163,11 +165,17 @@ def _first_said(of: str, talks: Sequence[Talk]) -> Finding:
         asked = (talk for talk in talks if talk.answer and talk.question)
         return (talk for talk in asked if not holds(f"{talk.question}\n{talk.earlier}", talk.answer))
 
-    strangers = (
-        talk.model_copy(update={"answer": other.answer})
-        for talk, other in pairwise(chain(hidden(), islice(hidden(), 1)))
-        if not holds(f"{talk.question}\n{talk.earlier}", other.answer)
-    )
+    answers = list(dict.fromkeys(talk.answer for talk in hidden()))
+    places = {answer: i for i, answer in enumerate(answers)}
+
+    def other(talk: Talk) -> str | None:
+        """The next answer that is another one, if it does not stand in the question."""
+        at = places[talk.answer]
+        near = (answers[(at + i) % len(answers)] for i in range(1, min(len(answers), MOST_TRIED)))
+        unlike = next((each for each in near if not equal(each, talk.answer)), None)
+        return None if unlike is None or holds(f"{talk.question}\n{talk.earlier}", unlike) else unlike
+
+    strangers = (talk.model_copy(update={"answer": each}) for talk in hidden() if (each := other(talk)) is not None)
     chance = share("", map(_says_first, strangers), None).rate
     by_luck = chance.value if chance else 0.0
     note = f"by chance, with another talk's answer: {by_luck:.3f}" if chance else ""

@@ -1,0 +1,79 @@
+"""Questions that are one another, of however many with the same words, and answers that are said first."""
+
+from pathlib import Path
+
+import pytest
+
+from evals.audit.alike_questions import alike, compare, read_question
+from evals.audit.audited_talks import holds
+from pipeline.core.schema import question_hash
+from tests.evals.audit.test_audit import audited, row, say
+
+
+def of_one_template(n: int) -> dict[str, str]:
+    """More questions than may share a run of words that points at one of them."""
+    asked = "Tom has {} pens in a box and buys {} more at the shop. How many pens has Tom got in the end?"
+    return {f"q{i}": asked.format(10 + i, 50 + 3 * i) for i in range(n)}
+
+
+@pytest.mark.parametrize("n", [5, 60])
+def test_a_question_inside_a_prompt_is_found_however_many_share_its_words(n: int) -> None:
+    tests = of_one_template(n)
+    inside = compare(((key, f"Answer in 1 sentence. {text}") for key, text in tests.items()), tests)
+    assert {key: match for key, match in inside.items() if match != ("equal", key)} == {} and len(inside) == n
+    prompts = {key: f"Answer in 1 sentence. {text}" for key, text in tests.items()}
+    assert compare(((f"mine {key}", text) for key, text in tests.items()), prompts).keys() == {
+        f"mine {key}" for key in tests
+    }
+
+
+@pytest.mark.parametrize(("one", "other"), [
+    ("What is 12 + 5?", "What is 12 - 5?"),
+    ("What is 12+5?", "What is 12 * 5?"),
+    ("What is 12 / 5?", "What is 12, 5?"),
+    ("How much is -5 plus 3?", "How much is 5 plus 3?"),
+    ("Анна живёт в Твери. Где живёт Анна?", "Пётр живёт в Омске. Где живёт Пётр?"),
+    ("安娜有12支笔", "彼得有12支笔"),
+])  # fmt: skip
+def test_problems_that_differ_in_a_sign_or_in_letters_of_any_script_are_two(one: str, other: str) -> None:
+    assert question_hash(one) != question_hash(other)
+    if not any(sign in one for sign in "+/-"):  # which the audit passes over: it looks for what may be the same
+        assert alike(read_question(one), read_question(other)) != "equal"
+
+
+@pytest.mark.parametrize(("one", "other"), [
+    ("What is 12 + 5?", "what is  12+5"),
+    ("Wie alt ist Jürgen?", "WIE ALT IST JÜRGEN"),
+    ("It costs $3-$5.", "It costs $3, $5!"),
+    ("Take 1/2 of it.", "take 1 2 of it"),
+])  # fmt: skip
+def test_case_spacing_and_punctuation_make_no_other_question(one: str, other: str) -> None:
+    assert question_hash(one) == question_hash(other)
+
+
+def test_a_small_split_that_stands_in_a_large_one_is_found_from_its_own_side(tmp_path: Path) -> None:
+    rows = [row(i) | {"split": "train"} for i in range(400)]
+    copies = [one | {"question": one["question"].replace("at home", "home"), "split": "test"} for one in rows[:3]]
+    nearly = [one for one in audited(tmp_path, rows + copies)["contamination"].findings if " nearly in " in one.what]
+    verdicts = {one.what: (one.rate and one.rate.value, one.verdict) for one in nearly}
+    assert verdicts["questions of test nearly in train"] == (1, "fail")
+    assert verdicts["questions of train nearly in test"][1] == "pass"
+
+
+def test_a_leak_is_no_chance_where_talks_of_one_question_stand_together(tmp_path: Path) -> None:
+    """Rollouts come grouped by their prompt: with the answer of the next one a talk has its own."""
+    rows = [row(i) | {"partition": "symmetric", "split": "train"} for i in range(3) for _ in range(20)]
+    for one in rows[::3]:
+        say(one, 2, f"I see {one['answer']} of them.")
+    (found,) = [one for one in audited(tmp_path, rows)["knowledge"].findings if "first to say" in one.what]
+    assert found.verdict == "fail" and found.bar == 0.02 and "chance, with another talk's answer: 0.000" in found.note
+
+
+@pytest.mark.parametrize(("text", "gold", "expected"), [
+    ("The result that you want is twenty-eight.", "28", True),
+    ("Twenty-eight pens.", "8", False),
+    ("That one is hers.", "1", False),
+    ("Half of them.", "1/2", True),
+])  # fmt: skip
+def test_an_answer_in_words_is_found_too(text: str, gold: str, expected: bool) -> None:
+    assert holds(text, gold) is expected
