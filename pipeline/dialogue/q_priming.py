@@ -56,7 +56,7 @@ def rule_question(task: Task, condition: Condition, turns: Sequence[Turn]) -> st
     """A question for the first needed fact that only the partner knows and has not told."""
     knows = known(task, condition, "partner")
     told = [turn.text for turn in turns if turn.party == "partner"]
-    wanted = [fact for fact in knows.private if fact.needed and not any(fact.text in text for text in told)]
+    wanted = [fact for fact in knows.own if fact.needed and not any(fact.text in text for text in told)]
     return question_for(wanted[0]) if wanted else NOTHING_TO_ASK
 
 

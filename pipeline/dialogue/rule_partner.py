@@ -18,7 +18,7 @@ from pipeline.dialogue.closed_questions import to_closed_question
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.known import Known
 from pipeline.reading.embedded_world.closed import student_request
-from pipeline.reading.numbers.equality import equal, number
+from pipeline.reading.numbers.equality import equal, is_more
 from pipeline.reading.programs import fenced
 from pipeline.reading.protocol import TurnToRead
 from pipeline.reading.sentences import sentences
@@ -126,16 +126,16 @@ def rule_reply(
             return say("tell", rest[0])
     # Once it has told all that it tells unasked, it answers like any other partner, from what is public by then.
     told = {fact.id for fact in knows.facts if any(fact.text in turn.text for turn in turns[1::2])}
-    private = knows.facts if knows.share else knows.private
-    open_to = [f for f in knows.facts if condition.disclosure == "on_request" or f not in private or f.id in told]
+    open_to = [f for f in knows.facts if condition.disclosure == "on_request" or f not in knows.own or f.id in told]
     if heard.whether and answer is None:
         return say(to_closed_question(knows, open_to, heard.whether))
     if facts := [fact for fact in open_to if fact.id in heard.asks]:
         return _tell(facts, knows, condition, turns, rng, say)
-    if knows.choice and knows.answer and heard.asks_anything and answer is None:
+    # A hint may hold what is withheld, which chatter does not tell.
+    if knows.choice and knows.answer and condition.disclosure != "chatter" and heard.asks_anything and answer is None:
         hint = next((hint for hint in knows.hints if not any(hint in turn.text for turn in turns[1::2])), "")
         return say("hint", hint) if hint else say("yes_no")
-    if heard.generic_request and condition.row.holds_facts:
+    if heard.generic_request and (condition.row.holds_facts or (knows.share and generic == "tell_one")):
         return _to_a_generic_request(knows, condition, told, generic, say)
     if heard.asks_anything and answer is None:
         return pointed(say("checks"), knows, rng, wording) if knows.verdicts else say("unknown")
@@ -161,7 +161,7 @@ def _heard(knows: Known, turn: Turn) -> StudentReading:
 def _to_a_generic_request(
     knows: Known, condition: Condition, told: set[str], generic: GenericRequests, say: Callable[..., Reply]
 ) -> Reply:
-    left = [fact for fact in knows.private if fact.needed and fact.id not in told]
+    left = [fact for fact in knows.own if fact.needed and fact.id not in told]
     if generic == "ask_back" or condition.disclosure != "on_request":
         return say("ask_back")
     return say("tell", left[0].text) if left else say("unknown")
@@ -215,9 +215,9 @@ def _unasked(knows: Known, condition: Condition) -> list[str]:
 
     Chatter restates as many public facts instead, or sentences of the question where it states no fact.
     """
-    secret = [fact.text for fact in knows.private if fact.needed]
     if condition.disclosure == "volunteer":
-        return secret or ([fact.text for fact in knows.facts if fact.needed] if knows.share else [])
+        return [fact.text for fact in knows.own if fact.needed]
+    secret = [fact.text for fact in knows.private if fact.needed]
     public = [fact.text for fact in knows.facts if fact not in knows.private]
     return (public or sentences(knows.question))[: len(secret)]
 
@@ -229,7 +229,5 @@ def _compare(answer: str, knows: Known, condition: Condition, say: Callable[...,
         return say("claim", knows.answer)
     if knows.solution:
         return say("wrong")
-    ours, gold = number(answer), number(knows.answer)
-    if ours is None or gold is None:
-        return say("wrong")
-    return say("high" if ours > gold else "low")
+    more = is_more(answer, knows.answer)
+    return say("wrong" if more is None else "high" if more else "low")

@@ -21,8 +21,7 @@ from pipeline.knowledge.partition import (
     WRONG_KEY,
     in_order,
 )
-from pipeline.reading.numbers.equality import number
-from pipeline.reading.protocol import TurnToRead
+from pipeline.reading.protocol import TurnToRead, asks_for_a_number
 from pipeline.reading.sentences import sentences
 from pipeline.reading.stored import heard_right
 
@@ -44,6 +43,11 @@ class Known:
     entry: str = ""  # the function that the question asks for; then `answer` is a program
     choice: Choice | None = None  # the options that the question names
     hints: tuple[str, ...] = ()  # steps of the worked solution that do not say the answer, where there are options
+
+    @property
+    def own(self) -> tuple[Fact, ...]:
+        """What the other party may not know: its share, where the problem is dealt."""
+        return self.facts if self.share else self.private
 
 
 def known(task: Task, condition: Condition, party: Party) -> Known:
@@ -106,7 +110,7 @@ def hearing(task: Task, condition: Condition, turns: Sequence[Turn], i: int) -> 
         before=tuple(turns[:i]),
         entry=knows.entry,
         choice=knows.choice,
-        numeric=number(task.answer) is not None,
+        numeric=asks_for_a_number(task),
     )
 
 

@@ -17,7 +17,7 @@ from typing import Protocol, runtime_checkable
 from pipeline.core.errors import MaieuticError
 from pipeline.core.readings import PartnerReading, StudentReading
 from pipeline.core.schema import Choice, Fact, Party, Task, Turn
-from pipeline.reading.numbers.equality import number
+from pipeline.reading.numbers.equality import is_number
 
 
 @dataclass(frozen=True)
@@ -47,10 +47,14 @@ def measured(task: Task, turns: Sequence[Turn], i: int, imported: bool = False) 
         answer=task.answer,
         entry=task.entry,
         choice=task.choice,
-        # Where the premise is false the question may ask for a number, too, and nothing may show that none is right.
-        numeric=number(task.wrong_answer if task.specification == "false_premise" else task.answer) is not None,
+        numeric=asks_for_a_number(task),
         imported=imported,
     )
+
+
+def asks_for_a_number(task: Task) -> bool:
+    """Where the premise is false the question may ask for one, too, and nothing may show that none is right."""
+    return is_number(task.wrong_answer if task.specification == "false_premise" else task.answer)
 
 
 @dataclass(frozen=True)

@@ -50,6 +50,7 @@ class Source:
     has_programs: bool = False  # answers are programs, which have to be run
     has_options: bool = False  # questions name the options that the answer is one of (Task.choice)
     closed: bool = False  # all is said in the closed language of the embedded base
+    worded: bool = False  # facts are told in words, dates and times
     kinds: tuple[str, ...] = ()  # of problems, that tasks.held_out may name
     has_base: bool = False  # `make` has tasks of split base, so many as `train` counts
     # What only first turns are asked on beside the exam's own tasks: so many in a held-out wording, and of held-out

@@ -98,6 +98,19 @@ def _check_partition(experiment: Fields, condition_name: str) -> None:
             "whose questions lack nothing. Use a source of underspecified tasks such as sharded or embedded, or one of "
             f"the partitions {partitions(_needs_no_tasks_of_its_own)}"
         )
+    read = [each.name for each in experiment.sources_of(condition_name) if not each.made_here]
+    if row.deals_shares and read and condition.voice != "human":
+        raise ValueError(
+            f"conditions.{condition_name}.partition: {partition!r} deals the facts of a problem to both, and those of "
+            f"source {read[0]!r} are found in its text, where a share could hold the other's. Use facts, or a source "
+            "that makes its problems"
+        )
+    worded = [each.name for each in experiment.sources_of(condition_name) if each.worded]
+    if condition.manner in ("vague", "erring") and worded:
+        raise ValueError(
+            f"conditions.{condition_name}.manner: {condition.manner!r} changes the numbers of facts, and those of "
+            f"source {worded[0]!r} are told in words, dates and times. Use plain, low_effort, or source embedded"
+        )
     if row.tells_mistakes and not source.has_first_solutions:
         raise ValueError(
             f"conditions.{condition_name}.partition: {partition!r} tells where a first solution is wrong, and "

@@ -76,9 +76,10 @@ def feedback(text: str) -> Feedback:
 
 
 def gives_answer(text: str, answer: str, question: str, facts: Iterable[Fact]) -> bool:
-    """Whether a turn tells the gold answer. A withheld fact that is told may hold the same number, and is no answer."""
+    """Whether a turn tells the gold answer. A fact that is told may hold the same number, and is no answer."""
+    facts = list(facts)
     withheld = [fact for fact in facts if not fact.public]
-    told = " ".join(part for part in sentences(text) if not given(part, withheld))
+    told = " ".join(part for part in sentences(text) if not given(part, facts))
     return gives_away(told, answer, " ".join([*(fact.text for fact in withheld), question]))
 
 

@@ -39,11 +39,11 @@ _UNIT = re.compile(
 _HOURS = "one two three four five six seven eight nine ten eleven twelve".split()
 _SAID_TIME = re.compile(
     r"(?:(?P<part>half|(?:a )?quarter) (?P<side>past|to) )?"
-    rf"(?P<hour>\d{{1,2}}|{'|'.join(_HOURS)})(?::(?P<minute>\d\d))?(?P<exact> o'clock)?"
+    rf"(?P<hour>\d{{1,2}}|{'|'.join(_HOURS)})(?:(?P<sign>[:.])(?P<minute>\d\d))?(?P<exact> o'clock)?"
     r"(?: ?(?P<half>[ap])\.?m\.?| (?:in the (?P<of_day>morning|afternoon|evening)|at (?P<night>night)))?"
 )
 _MONTHS = "january february march april may june july august september october november december".split()
-_MONTH = rf"(?P<month>{'|'.join(_MONTHS)}|{'|'.join(month[:3] for month in _MONTHS)})\.?"
+_MONTH = rf"(?P<month>{'|'.join(_MONTHS)}|sept|{'|'.join(month[:3] for month in _MONTHS)})\.?"
 _DATES = (
     rf"(?:on )?(?:the )?(?P<day>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? {_MONTH}",
     rf"(?:on )?{_MONTH} (?:the )?(?P<day>\d{{1,2}})(?:st|nd|rd|th)?",
@@ -75,6 +75,19 @@ def number(text: str) -> float | None:
     return None if value is None else float(value.amount)
 
 
+def is_number(answer: str) -> bool:
+    """Whether an answer is a number, and no time of day or date that begins with one."""
+    return number(answer) is not None and not _times(_plain(answer)) and not _dates(_plain(answer))
+
+
+def is_more(answer: str, gold: str) -> bool | None:
+    """Whether an answer is a greater number than the gold one; None where one is none, or they are of unlike units."""
+    value, wanted = _value(_plain(answer)), _value(_plain(gold))
+    if value is None or wanted is None or (value.kind != wanted.kind and {value.kind, wanted.kind} & {"%", "¢"}):
+        return None
+    return value.amount > wanted.amount
+
+
 def equal(answer: str, gold: str) -> bool:
     """Whether two answers are the same; an empty one is equal to nothing."""
     if answer.isdecimal() and gold.isdecimal() and max(len(answer), len(gold)) < 300:  # nearly every call
@@ -93,6 +106,9 @@ def _equal(answer: str, gold: str) -> bool:
         ours, theirs = read(answer), read(gold)
         if ours and theirs:
             return bool(ours & theirs)
+        other = answer if theirs else gold if ours else ""
+        if other and read is not _range and (read is _dates or not other.isdecimal()):  # "4" may be said for "4 pm"
+            return False
     if _range(answer) or _range(gold):
         return False
     value, wanted = _value(answer), _value(gold)
@@ -114,6 +130,8 @@ def _plain(text: str) -> str:
     text = re.sub(r"(?<=\d)[\u00a0\u202f ](?=\d{3}(?![\d/]))(?! \d+/)", "", text.replace("\\$", "$").replace("−", "-"))
     text = re.sub(r"^\s*[–—](?=[$£€]?\d)", "-", text)
     text = re.sub(r"(\d) dollars?(?: and)? (\d\d)(?: cents?)?\s*$", r"\1.\2 dollars", text, flags=re.I)
+    text = re.sub(r"\$(\d+)(?: and)? (\d\d) cents?\s*$", r"$\1.\2", text, flags=re.I)
+    text = re.sub(r"(?<=\d)['’](?=\d{3}(?!\d))", "", text)
     halves = re.sub("[¼-¾⅐-⅞]", lambda match: " " + unicodedata.normalize("NFKC", match[0]), text)
     return " ".join(halves.replace("⁄", "/").split()).rstrip(".").casefold()
 
@@ -180,15 +198,19 @@ def _range(text: str) -> set[tuple[Fraction, Fraction]]:
 
 def _times(text: str) -> set[int]:
     """The minutes of the day that a clock time can be; nothing where a text is none. "5" is none, "5 pm" is one."""
-    text = {"noon": "12 pm", "midnight": "12 am"}.get(text, text)
+    text = {"noon": "12 pm", "12 noon": "12 pm", "midnight": "12 am", "12 midnight": "12 am"}.get(text, text)
     match = _SAID_TIME.fullmatch(text.removeprefix("at "))
     if match is None or not any(match[name] for name in ("part", "minute", "exact", "half", "of_day", "night")):
         return set()
+    if match["sign"] == "." and not any(match[name] for name in ("half", "of_day", "night")):
+        return set()  # "4.30" is a number
     said = match["hour"]
     hour, minute = _HOURS.index(said) + 1 if said in _HOURS else int(said), int(match["minute"] or 0)
     if hour > 23 or minute > 59 or (match["part"] and (minute or not 1 <= hour <= 12)):
         return set()
     half = match["half"] or {"morning": "a", None: ""}.get(match["of_day"], "p")
+    if match["night"]:
+        half = "p" if 5 <= hour < 12 else "a"
     if hour == 0 or hour > 12:
         return set() if half else {60 * hour + minute}
     later = {"half": 30, "quarter": 15}.get((match["part"] or "").removeprefix("a "), 0)

@@ -23,6 +23,7 @@ from pipeline.core.readings import Feedback, PartnerReading, Reveals, Stance, St
 from pipeline.core.resources import shipped
 from pipeline.core.schema import Fact
 from pipeline.reading.attempt import as_written, said_numbers
+from pipeline.reading.attempt import attempt as attempt_by_rule
 from pipeline.reading.embedder import installed_model
 from pipeline.reading.numbers.equality import number
 from pipeline.reading.programs import program
@@ -38,10 +39,15 @@ REQUESTS = ("generic_request", "repeats_question", "other_question")  # beside t
 MOST_FOR_RULES = 4_000  # characters of a turn, the last ones
 # The sentence in which a student's prompt asks for its final answer (pipeline/prompts/templates/chat/student.j2).
 _FORM = re.compile(
-    r"(?:^|[.!?:]\s+|\n\s*)(?:(?:so|then|thus|therefore|hence),? )?the answer is:?\s+(?!not\b)(\S[^\n]*?)"
-    r"(?:[.!](?=\s|$)|\n|$)",
+    r"(?:^|[.!?:]\s+|\n\s*)(?:(?:so|then|thus|therefore|hence|no|actually|wait|sorry),? )*the answer is:?\s+(?!not\b)"
+    r"(\S[^\n]*?)"
+    r"(?=[.!](?:\s|$)|\n|$)",
     re.I,
 )
+# What follows an answer in words in the same sentence, and is none of it.
+_BEHIND = re.compile(r",\s*(?:not|but|right|i (?:think|guess|believe|suppose))\b|\s+(?:because|since)\b", re.I)
+_BOXED, _LETTER = re.compile(r"\\boxed\{(.*)\}"), re.compile(r"\(?([a-z])\)(?:\s.*)?", re.I)
+_SIGNS = " *_`?\"'“”‘’"
 Scores = dict[str, Any]  # of one turn: a share by head, by fact, by span
 
 
@@ -194,12 +200,22 @@ def in_the_form(turn: TurnToRead) -> str | None:
     found = [match[1] for match in _FORM.finditer(turn.text[-MOST_FOR_RULES:]) if _names(match[1])]
     if not found or turn.entry:
         return None
+    said = _BEHIND.split(found[-1])[0]
     if not turn.numeric:
-        return plain_name(found[-1])
-    if number(found[-1]) is not None:
-        return as_written(found[-1])
-    first = [as_written(found[-1][start:end]) for start, end in said_numbers(found[-1])[:1]]
-    return next((each for each in first if number(each) is not None), None)
+        return _in_words(said)
+    said = said.rpartition("=")[2].strip()
+    if number(said) is not None:
+        return as_written(said)
+    several = re.search(r"\bor\b", said) and len(said_numbers(said)) > 1
+    return None if several else attempt_by_rule(f"The answer is {said}")
+
+
+def _in_words(said: str) -> str | None:
+    """A name without signs around it, and without what is said of it; of an option with its letter the letter."""
+    name = said.replace("**", "").strip(_SIGNS)
+    name = (boxed[1] if (boxed := _BOXED.fullmatch(name)) else name).strip(_SIGNS)
+    letter = _LETTER.fullmatch(name)
+    return plain_name(letter[1] if letter else name) or None
 
 
 def _names(answer: str) -> bool:

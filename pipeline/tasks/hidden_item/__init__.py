@@ -65,6 +65,7 @@ SOURCE = Source(
     has_steps=True,
     has_options=True,
     closed=True,
+    worded=True,
     kinds=KINDS,
     has_base=True,
     unlike=unlike,

@@ -58,6 +58,7 @@ SOURCE = Source(
     has_facts=True,
     has_steps=True,
     has_base=True,
+    worded=True,
     kinds=KINDS,
     unlike=unlike,
 )

@@ -46,6 +46,19 @@ def test_who_holds_an_answer_says_yes_or_no_to_all_that_it_decides(partition, ke
         assert reply(task, task.missing[0].ask, partition=partition).move == "yes_no"
 
 
+def test_values_of_two_attributes_or_a_denial_make_no_closed_question():
+    for task in TASKS:
+        one, two = (values(task, i)[0] for i in (0, 1))
+        for asked in (f"Is it {one} or {two}?", f"Is it anything but {one}?"):
+            assert reply(task, asked, partition="answer").move not in ("yes", "no")
+
+
+def test_under_chatter_no_hint_tells_what_is_withheld():
+    for task in TASKS:
+        said = [reply(task, fact.ask, partition="key", disclosure="chatter").text for fact in task.missing]
+        assert not [text for text in said for fact in task.missing if fact.text in text]
+
+
 def test_who_holds_facts_confirms_what_they_say_and_works_out_no_option():
     for task in ONE:
         [fact] = task.missing

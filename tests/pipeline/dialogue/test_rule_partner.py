@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipeline.core.readings import StudentReading
 from pipeline.core.schema import Task, Turn
+from pipeline.dialogue.q_priming import NOTHING_TO_ASK, rule_question
 from pipeline.dialogue.rule_partner import WORDINGS, rule_reply
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.known import known, verdict
@@ -182,3 +184,15 @@ def test_manners_are_for_rule_partners_that_are_asked_for_withheld_facts():
                   {"partition": "facts", "voice": "model"}):  # fmt: skip
         with pytest.raises(ValueError, match="manner: 'vague' is how a rule partner tells withheld facts"):
             Condition(manner="vague", **wrong)
+
+
+def test_a_partner_with_a_share_tells_it_to_a_request_that_names_nothing():
+    condition = Condition(partition="jigsaw")
+    turns = [Turn(party="student", text="What am I missing?", heard=StudentReading(generic_request=True))]
+    shares = [(task, known(task, condition, "partner")) for task in (make_task(seed, "full") for seed in range(20))]
+    needed = [(task, knows) for task, knows in shares if any(fact.needed for fact in knows.facts)]
+    assert len(needed) > 5
+    for task, knows in needed:
+        said = rule_reply(knows, condition, turns, None, random.Random(0), generic="tell_one")
+        assert said.move == "tell" and any(fact.text in said.text for fact in knows.facts if fact.needed)
+        assert rule_question(task, condition, []) != NOTHING_TO_ASK

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.reading.numbers.equality import equal, number
+from pipeline.reading.numbers.equality import equal, is_more, is_number, number
 from pipeline.reading.numbers.numerals import numbers, spoken
 from pipeline.reading.numbers.sums import sums
 
@@ -205,6 +205,25 @@ DIFFERENT = [
 ]
 
 
+SAME += [
+    ("9 at night", "9 pm"),
+    ("4.30 pm", "4:30 pm"),
+    ("12 noon", "12:00 pm"),
+    ("Sept 5", "September 5"),
+    ("$4 and 50 cents", "$4.50"),
+    ("1'250", "1250"),
+    ("4", "4 p.m."),
+]
+DIFFERENT += [
+    ("9 at night", "9:00 am"),
+    ("4 people", "4 p.m."),
+    ("3", "3 May"),
+    ("1", "1'250"),
+    ("4.30", "4:30 pm"),
+    ("2 at night", "2 pm"),
+]
+
+
 @pytest.mark.parametrize(("said", "gold"), SAME)
 def test_one_number_is_the_same_however_it_is_written(said, gold):
     assert equal(said, gold)
@@ -323,3 +342,27 @@ def test_a_time_of_day_is_the_same_on_either_clock(hour, minute):
     twelve = f"{hour % 12 or 12}:{minute:02d} {half}"
     assert equal(f"{hour}:{minute:02d}", twelve)
     assert not equal(twelve, twelve.replace(half, "pm" if half == "am" else "am"))
+
+
+@pytest.mark.parametrize(
+    ("answer", "gold", "more"),
+    [
+        ("13", "12 pens", True),
+        ("$7", "$7.25", False),
+        ("75 cents", "$7.25", None),
+        ("0.6", "50%", None),
+        ("red", "12", None),
+    ],
+)
+def test_what_is_more_is_said_of_numbers_in_one_unit_alone(answer, gold, more):
+    assert is_more(answer, gold) is more
+
+
+def test_a_time_or_a_date_that_begins_with_a_number_is_none():
+    assert [is_number(text) for text in ("12 pens", "4.30", "4 p.m.", "half past four", "3 May")] == [
+        True,
+        True,
+        False,
+        False,
+        False,
+    ]

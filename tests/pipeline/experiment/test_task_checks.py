@@ -1,0 +1,24 @@
+"""Which tasks a condition may play."""
+
+import pytest
+
+from tests.builders import small_experiment
+
+
+def test_a_share_is_dealt_of_problems_that_are_made_here_alone(tmp_path) -> None:
+    path = tmp_path / "mine.jsonl"
+    path.write_text('{"question": "A box holds 12 pens. How many pens do 3 boxes hold?", "answer": "#### 36"}\n')
+    tasks = {"source": "gsm8k", "path": str(path), "train": {"full": 1}, "exam": {}}
+    with pytest.raises(ValueError, match=r"jigsaw.*'gsm8k' are found in its text"):
+        small_experiment(tasks=tasks, conditions={"c": {"partition": "jigsaw"}})
+    assert small_experiment(conditions={"c": {"partition": "jigsaw"}})
+
+
+@pytest.mark.parametrize("manner", ["vague", "erring"])
+@pytest.mark.parametrize("source", ["lookup", "hidden_item"])
+def test_a_manner_that_changes_numbers_is_for_facts_that_are_numbers(manner: str, source: str) -> None:
+    tasks = {"source": source, "train": {"underspecified": 4}, "exam": {}}
+    conditions = {"c": {"partition": "facts", "manner": manner}}
+    with pytest.raises(ValueError, match=f"{manner}.*{source!r} are told in words"):
+        small_experiment(tasks=tasks, conditions=conditions)
+    assert small_experiment(conditions=conditions)
