@@ -29,15 +29,16 @@ class Match(NamedTuple):
     kept_tokens: int
 
 
-def match(rows: dict[str, list[Row]], tokens_of: Callable[[Row], int]) -> tuple[set[str], list[Match]]:
-    """Ids of the rows to keep so that every condition trains on as much, and on the same mix.
+def match(rows: dict[str, list[Row]], tokens_of: Callable[[Row], int]) -> tuple[dict[str, set[str]], list[Match]]:
+    """Ids of the rows to keep of each condition, so that all train on as much, and on the same mix. Conditions that
+    learn from the same dialogues have rows of the same ids.
 
     Per seed and round: the tasks that every condition has rows for, as many dialogues of each as the
     scarcest condition has, and then whole dialogues, in one order of tasks for all, up to the smallest
     condition's student tokens. Totals agree to within one dialogue; there the last few tasks differ. All
     choices go by hash. A condition without rows is left out, since it would match the others to nothing.
     """
-    keep: set[str] = set()
+    keep: dict[str, set[str]] = {name: set() for name in rows}
     reports: list[Match] = []
     for seed, round in sorted({(row["seed"], row["round"]) for part in rows.values() for row in part}):
         parts = {
@@ -54,7 +55,7 @@ def match(rows: dict[str, list[Row]], tokens_of: Callable[[Row], int]) -> tuple[
                 if total + tokens_of(row) <= budget:
                     kept.append(row)
                     total += tokens_of(row)
-            keep |= {row["id"] for row in kept}
+            keep[name] |= {row["id"] for row in kept}
             reports.append(
                 Match(
                     condition_name=name,
@@ -96,6 +97,6 @@ def mark_matched(experiment: Experiment, tokens_of: Callable[[Row], int]) -> lis
         keep, made = match(datasets, lambda row: int(row["tokens"]))
         reports += made
         for name in datasets:
-            rows = ({**row, "matched": row["id"] in keep} for row in stream_rows(experiment, name))
+            rows = ({**row, "matched": row["id"] in keep[name]} for row in stream_rows(experiment, name))
             write_rows(dataset_path(experiment, name), rows, MATCHED)
     return reports

@@ -45,6 +45,11 @@ def checked_lora(given: dict[str, Any]) -> dict[str, Any]:
             TypeAdapter(kinds[key]).validate_python(value)
         except ValidationError as error:
             raise ValueError(f"{key}: {value!r}: {error.errors()[0]['msg']}, as PEFT's LoraConfig has it") from None
+    if values.get("bias", "none") != "none":
+        raise ValueError(
+            f"bias: {values['bias']!r}: it trains biases of the base itself, which stay as they are here: DPO and KTO "
+            "compare with it. Leave it out"
+        )
     if values["r"] < 1:
         raise ValueError(f"r: {values['r']}: the rank is 1 or more, such as 16")
     if not 0 <= values.get("lora_dropout", 0) < 1:

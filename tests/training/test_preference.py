@@ -12,6 +12,7 @@ from peft import LoraConfig, PeftModel
 from transformers import AutoModelForCausalLM
 
 from pipeline.core.errors import ConfigError
+from pipeline.core.schema import digest
 from pipeline.datasets.dataset_files import dataset_path
 from pipeline.datasets.formats import FORMATS, write_rows
 from pipeline.datasets.rows import Row
@@ -126,6 +127,32 @@ def test_dpo_prefers_what_has_more_value_and_scores_pairs_of_unseen_tasks(embedd
     assert record["method"] == name and record["rows"] == 16
     assert record["sequences"] + record["held_out"]["pairs"] == 16 and record["held_out"]["pairs"] > 1
     assert record["held_out"]["accuracy"] > 0.9
+
+
+def test_a_pair_of_which_one_turn_reasons_is_left_out_since_its_prompts_differ(qwen3, tmp_path, capsys):
+    thought = message("assistant", f"<think>\nHe lost some.\n</think>\n\n{BETTER}")
+    rows = [pair(1) | {"chosen": [thought]}, pair(2)]
+    made = experiment(qwen3, tmp_path, rows, "dpo")
+    made = made.model_copy(update={"student": made.student.model_copy(update={"thinking": "keep"})})
+    ready = dpo_trainer(job(qwen3, made, "dpo"), rows)
+    assert ready.sequences == 1 and "1 of 2 pairs are left out" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("pairs", [9, 7, 8])
+def test_held_out_pairs_weigh_alike_however_many_there_are(embedded, tmp_path, pairs):
+    """Of 9 in batches of 8 the last one would count for half."""
+    rows = [pair(n) for n in range(200)]
+    made = experiment(embedded, tmp_path, rows, "dpo", held_out=0.5)
+    held = [row for row in rows if int(digest("held out", row["task_id"], length=8), 16) < 2**31][:pairs]
+    ready = dpo_trainer(job(embedded, made, "dpo"), [*held, *(row for row in rows if row not in held)][: pairs + 60])
+    size = ready.trainer.args.per_device_eval_batch_size
+    assert len(ready.held_out) % size == 0 and (size > 1 or len(ready.held_out) > 8)
+
+
+def test_no_dialogue_is_its_own_neighbour(embedded, tmp_path):
+    rows = [talk(n, bool(n % 2)) for n in range(9)]
+    ready = kto_trainer(job(embedded, experiment(embedded, tmp_path, rows, "kto"), "kto"), rows)
+    assert ready.sequences == len(ready.trainer.train_dataset) == 8
 
 
 def test_no_task_stands_on_both_sides_of_the_split(embedded, tmp_path):

@@ -90,12 +90,15 @@ class VllmBeside:
     def check(self, trainer: GRPOTrainer, sessions: list[Session]) -> None:
         """Raises EngineDown where vLLM's log-probabilities of what it sampled are not those of the trained model."""
         model, apart = trainer.accelerator.unwrap_model(trainer.model), []
+        learning = model.training
+        model.eval()  # dropout is no part of the model that sampled
         for session in [session for session in sessions if session.ids][:CHECKED]:
             ids = torch.tensor([session.prompt + session.ids], device=model.device)
             scores = torch.log_softmax(model(input_ids=ids).logits[0, len(session.prompt) - 1 : -1].float(), -1)
             ours = scores.gather(1, ids[0, len(session.prompt) :, None])[:, 0].cpu()
             own = torch.tensor(session.own, dtype=torch.bool)
             apart.append(float((ours[own] - torch.tensor(session.scores)).abs().mean()))
+        model.train(learning)
         if apart and not max(apart) <= self.tolerance:
             raise EngineDown(
                 f"vLLM: log-probabilities of what it sampled are {max(apart):.3f} nats from the trained model's (at "

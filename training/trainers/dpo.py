@@ -13,6 +13,7 @@ from trl import DPOConfig, DPOTrainer
 
 from pipeline.core.schema import digest
 from pipeline.datasets.rows import Row
+from pipeline.runs.progress import say
 from training.inputs.job import PreparedTrainer, TrainingJob
 from training.inputs.masks import IGNORE, encode
 from training.inputs.untrained import NothingToTrain
@@ -28,17 +29,32 @@ class PairTrainer(DPOTrainer):
 def dpo_trainer(job: TrainingJob, rows: list[Row]) -> PreparedTrainer:
     """DPO (Rafailov et al. 2023). Pairs of a held-out share of the tasks are scored and not learned."""
     settings = job.experiment.training
-    learned, held_out = list[dict[str, list[int]]](), list[dict[str, list[int]]]()
+    learned, held_out, unlike = list[dict[str, list[int]]](), list[dict[str, list[int]]](), 0
     for row in rows:
+        pair = _encode_pair(job, row)
+        if pair is None:
+            unlike += 1
+            continue
         # By task, never by row: two branches of one conversation never stand on both sides.
         is_held_out = int(digest("held out", row["task_id"], length=8), 16) < settings.held_out * 2**32
-        (held_out if is_held_out else learned).append(_encode_pair(job, row))
+        (held_out if is_held_out else learned).append(pair)
+    if unlike:
+        say(
+            f"{job.cell.label('train')}: {unlike} of {len(rows)} pairs are left out. One of their turns reasons and "
+            "the other does not, so that the two answer unlike prompts"
+        )
     if not learned:
         raise NothingToTrain(f"{job.cell}: no pairs to learn among {len(rows)}")
     scored = Dataset.from_list(held_out) if held_out else None
     trainer = PairTrainer(
         model=job.model,
-        args=DPOConfig(**job.arguments(), beta=settings.beta, max_length=None),
+        args=DPOConfig(
+            **job.arguments(),
+            beta=settings.beta,
+            max_length=None,
+            # TRL averages over batches, so that a smaller last one would weigh as much as the others.
+            per_device_eval_batch_size=max(size for size in range(1, 9) if len(held_out) % size == 0),
+        ),
         train_dataset=Dataset.from_list(learned),
         eval_dataset=scored,
         processing_class=job.tokenizer,
@@ -48,9 +64,12 @@ def dpo_trainer(job: TrainingJob, rows: list[Row]) -> PreparedTrainer:
     return PreparedTrainer(trainer, sequences=len(learned), tokens=tokens, held_out=scored)
 
 
-def _encode_pair(job: TrainingJob, row: Row) -> dict[str, list[int]]:
+def _encode_pair(job: TrainingJob, row: Row) -> dict[str, list[int]] | None:
+    """None where the two answer unlike prompts: an empty thought stands in the prompt of a turn that has none."""
     prompt, chosen = _last_turn(job, [*row["prompt"], *row["chosen"]], row["id"])
-    _, rejected = _last_turn(job, [*row["prompt"], *row["rejected"]], row["id"])
+    of_rejected, rejected = _last_turn(job, [*row["prompt"], *row["rejected"]], row["id"])
+    if of_rejected != prompt:
+        return None
     return {"prompt_ids": prompt, "chosen_ids": chosen, "rejected_ids": rejected}
 
 

@@ -43,7 +43,11 @@ class DialogueCollator(DataCollatorForUnpairedPreference):
 
 
 def kto_trainer(job: TrainingJob, rows: list[Row]) -> PreparedTrainer:
-    """KTO (Ethayarajh et al. 2024) on whole dialogues, resolved or not; the rarer kind weighs as much as the other."""
+    """KTO (Ethayarajh et al. 2024) on whole dialogues, resolved or not; the rarer kind weighs as much as the other.
+
+    Where a template rewrites earlier turns (Qwen3 drops their thoughts) each stretch that it leaves alone is an example
+    with its dialogue's label: a long dialogue has several.
+    """
     examples = [example for row in rows for example in _encode_row(job, row)]
     resolved = sum(example["label"] for example in examples)
     unresolved = len(examples) - resolved
@@ -57,6 +61,8 @@ def kto_trainer(job: TrainingJob, rows: list[Row]) -> PreparedTrainer:
     size = arguments["per_device_train_batch_size"]
     if size < 2:
         raise ConfigError(f"training.micro_batch: {size}: KTO compares rows of one pass, 2 or more are expected")
+    if len(shuffled) % size == 1:  # alone in the last pass it would be compared with itself
+        shuffled = shuffled.select(range(len(shuffled) - 1))
     trainer = DialogueTrainer(
         model=job.model,
         args=KTOConfig(
@@ -72,9 +78,7 @@ def kto_trainer(job: TrainingJob, rows: list[Row]) -> PreparedTrainer:
         processing_class=job.tokenizer,
         peft_config=job.lora,
     )
-    return PreparedTrainer(
-        trainer, sequences=len(examples), tokens=sum(sum(example["learned"]) for example in examples)
-    )
+    return PreparedTrainer(trainer, sequences=len(shuffled), tokens=sum(map(sum, shuffled["learned"])))
 
 
 def _encode_row(job: TrainingJob, row: Row) -> Iterator[dict[str, Any]]:

@@ -194,10 +194,10 @@ def _check_stepwise(experiment: Fields, condition_name: str, where: str) -> None
 def _check_online(experiment: Fields, condition_name: str) -> None:
     condition = experiment.conditions[condition_name]
     where = f"conditions.{condition_name}.method: {condition.method!r}"
-    if not experiment.dialogue.temperature:
+    if not experiment.temperature_of("student"):
+        key = "dialogue.temperature" if not experiment.dialogue.temperature else "student.sampling.temperature"
         raise ValueError(
-            f"{where} compares samples of one task, and with dialogue.temperature: 0 they are all the same. "
-            "Set it above 0"
+            f"{where} compares samples of one task, and with {key}: 0 they are all the same. Set it above 0"
         )
     if (own := experiment.training.methods.get(condition.method)) and own.epochs is not None:
         raise ValueError(

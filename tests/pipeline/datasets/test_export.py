@@ -278,7 +278,7 @@ def test_matched_rows_have_the_same_tasks_and_tokens_to_within_one_dialogue(draw
     for seed in (1, 2):
         parts = {name: [r for r in part if r["seed"] == seed] for name, part in rows.items()}
         parts = {name: part for name, part in parts.items() if part}
-        kept = {name: [r for r in part if r["id"] in keep] for name, part in parts.items()}
+        kept = {name: [r for r in part if r["id"] in keep[name]] for name, part in parts.items()}
         here = [report for report in reports if report.seed == seed]
         assert {r.condition_name: (r.rows, r.kept, r.kept_tokens) for r in here} == {
             name: (len(parts[name]), len(part), sum(r["tokens"] for r in part)) for name, part in kept.items()
@@ -302,9 +302,17 @@ def test_conditions_that_spend_alike_keep_exactly_the_same_mix():
         "empty": [],
     }
     keep, reports = match(rows, lambda r: r["tokens"])
-    mixes = [Counter(r["task_id"] for r in rows[name] if r["id"] in keep) for name in ("facts", "solo")]
+    mixes = [Counter(r["task_id"] for r in rows[name] if r["id"] in keep[name]) for name in ("facts", "solo")]
     assert mixes[0] == mixes[1] == Counter({"t4": 1, "t5": 2, "t6": 1, "t7": 2})
     assert {r.condition_name: (r.rows, r.kept) for r in reports} == {"facts": (16, 6), "solo": (12, 6)}
+
+
+def test_conditions_that_learn_from_the_same_dialogues_keep_each_their_own():
+    same = [row("facts", t, c) for t in range(6) for c in range(3)]
+    rows = {"facts": same[::2], "all": same, "other": [row("other", t) for t in range(6)]}
+    keep, _ = match(rows, lambda r: r["tokens"])
+    totals = {name: sum(r["tokens"] for r in part if r["id"] in keep[name]) for name, part in rows.items()}
+    assert len(set(totals.values())) == 1 and keep["facts"] <= {r["id"] for r in rows["facts"]}
 
 
 def test_marking_adds_a_column_and_matches_within_specifications(underspecified, full, tmp_path):
@@ -339,6 +347,6 @@ def test_conditions_that_spend_differently_drop_the_same_tasks_first():
         name: [row(name, t, tokens=tokens) for t in range(20)] for name, tokens in (("a", 10), ("b", 20), ("c", 25))
     }
     keep, _ = match(rows, lambda r: r["tokens"])
-    a, b, c = ({r["task_id"] for r in part if r["id"] in keep} for part in rows.values())
+    a, b, c = ({r["task_id"] for r in part if r["id"] in keep[name]} for name, part in rows.items())
     assert (len(a), len(b), len(c)) == (20, 10, 8)
     assert c < b < a

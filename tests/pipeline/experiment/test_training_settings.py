@@ -21,7 +21,7 @@ def made(training: dict[str, Any], **sections: Any) -> Experiment:
 
 
 def test_any_field_of_pefts_lora_config_is_taken_by_its_name():
-    given = {"r": 8, "lora_dropout": 0.05, "use_rslora": True, "target_modules": ["q_proj", "v_proj"], "bias": "all",
+    given = {"r": 8, "lora_dropout": 0.05, "use_rslora": True, "target_modules": ["q_proj", "v_proj"],
              "init_lora_weights": "gaussian", "rank_pattern": {"q_proj": 4}}  # fmt: skip
     assert made({"lora": given}, engine={"kind": "transformers"}).training.lora == {"lora_alpha": 32} | given
     assert made({}).training.lora == DEFAULT
@@ -37,6 +37,7 @@ def test_any_field_of_pefts_lora_config_is_taken_by_its_name():
         ({"r": 0}, "r: 0: the rank is 1 or more"),
         ({"lora_dropout": 1.5}, "lora_dropout: 1.5: a share"),
         ({"bias": "some"}, "bias: 'some': Input should be 'none', 'all' or 'lora_only'"),
+        ({"bias": "all"}, "bias: 'all': it trains biases of the base itself"),
         ({"init_lora_weights": "pissa"}, "init_lora_weights: 'pissa' is none of true, false, gaussian"),
         ({"layers_to_transform": [0]}, "LoraConfig refuses that: `layers_to_transform` cannot be used"),
     ],
@@ -46,7 +47,7 @@ def test_what_peft_would_not_take_is_refused_with_its_key(lora, reason):
         made({"lora": lora})
 
 
-@pytest.mark.parametrize("lora", [{"use_dora": True}, {"r": 1024}, {"rank_pattern": {"q_proj": 4}}, {"bias": "all"}])
+@pytest.mark.parametrize("lora", [{"use_dora": True}, {"r": 1024}, {"rank_pattern": {"q_proj": 4}}])
 def test_an_adapter_that_vllm_cannot_serve_is_refused_with_vllm(lora):
     (key,) = lora
     assert made({"lora": lora}, engine={"kind": "transformers"}).training.lora[key] == lora[key]
