@@ -2,7 +2,8 @@
 
 The informative partner volunteers the missing facts, so that asking is not needed; `chatter` restates
 public ones in the same turns. `gain` and `uptake` are differences between the two. For
-verdicts, the control is the partner that says nothing useful.
+verdicts, the control is the partner that says nothing useful. A verifier ends a talk at its first right answer, where
+the control lets the student go on to a wrong one; so `gain_verdict` counts in both whether any answer was right.
 """
 
 from __future__ import annotations
@@ -41,9 +42,9 @@ METRICS = (
     ),
     difference(
         "gain_verdict",
-        "accuracy_full@verifier",
-        "accuracy_full@unhelpful",
-        "final accuracy with a verifier - with an unhelpful partner, full tasks",
+        "solved_full@verifier",
+        "solved_full@unhelpful",
+        "some answer is right with a verifier - with an unhelpful partner, full tasks",
         reader=ANSWERS,
         shown=FIRST,
     ),
@@ -57,6 +58,7 @@ METRICS = (
     ),
     Metric("accuracy_under", f"{AT_THE_END} underspecified tasks", reader=ANSWERS, shown=HIDDEN),
     Metric("accuracy_full", f"{AT_THE_END} full tasks", reader=ANSWERS, shown=HIDDEN),
+    Metric("solved_full", "some answer of the talk is right / episodes on full tasks", reader=ANSWERS, shown=HIDDEN),
     Metric("accuracy_false_premise", f"{AT_THE_END} false-premise tasks", reader=ANSWERS, shown=HIDDEN),
     Metric(
         "uptake_under",
@@ -92,6 +94,7 @@ def feedback(episodes: Iterable[ExamEpisode], turns: int) -> list[Case]:
         task, position = episode.task, 0
         # Of the last answer so far, and of this turn's; None where there is none.
         standing: bool | None = None
+        solved = False
         now: bool | None = None
         kind = "under" if task.missing else task.specification
         for i, turn in enumerate(episode.played.turns):
@@ -102,6 +105,7 @@ def feedback(episodes: Iterable[ExamEpisode], turns: int) -> list[Case]:
             now = is_right(task, episode.played.turns, i)
             wrong_before = standing is False
             standing = standing if now is None else now
+            solved |= bool(now)
             right = bool(standing)
             if wrong_before and informed:
                 hits.append((task.id, f"uptake_{kind}@{episode.arm}", float(right)))
@@ -110,6 +114,8 @@ def feedback(episodes: Iterable[ExamEpisode], turns: int) -> list[Case]:
         # Whoever stopped early keeps the answer that it stopped with.
         right = bool(standing)
         hits.append((task.id, f"accuracy_{kind}@{episode.arm}", float(right)))
+        if kind == "full":
+            hits.append((task.id, f"solved_full@{episode.arm}", float(solved)))
         for later in range(position + 1, turns + 1):
             hits.append((task.id, f"accuracy_{kind}_turn{later}@{episode.arm}", float(right)))
     return tally("feedback", hits)
@@ -118,6 +124,7 @@ def feedback(episodes: Iterable[ExamEpisode], turns: int) -> list[Case]:
 def _ratios(experiment: Experiment, understands: bool) -> set[str]:
     turns = ["", *(f"_turn{i + 1}" for i in range(experiment.exam_turns))]
     named = {f"accuracy_{kind}{turn}@{arm}" for kind in KINDS for turn in turns for arm in ARMS}
+    named |= {f"solved_full@{arm}" for arm in ARMS}
     return named | {f"uptake_{kind}@{arm}" for kind in KINDS for arm in ARMS}
 
 

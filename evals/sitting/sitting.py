@@ -40,7 +40,11 @@ SOLO = Condition(partition="solo")  # content-free turns in the partner's place
 
 # What is counted of all exams of a sitting together.
 COUNTED = (
-    Metric("unanswered", "scenarios that the student failed to answer / scenarios", shown=HIDDEN),
+    Metric(
+        "unanswered",
+        "scenarios in which the student, or the model that it talks with, failed to answer / scenarios",
+        shown=HIDDEN,
+    ),
     Metric(
         "unlabelled",
         "turns to which the labeller of acts gave no valid label, left out / turns that it was shown",

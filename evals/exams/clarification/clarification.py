@@ -75,6 +75,8 @@ _LEADS_UP = re.compile(
     r"|\b(?:more|further|some|a few) (?:details?|information|questions?|context)\b",
     re.I,
 )
+_DECIDES = re.compile(r"^\W*(?:is|are|was|were|do|does|did|has|have|had|should)\b|\bor\b", re.I)
+_DENIES = re.compile(r"\b(?:not|never|no)\b|n't\b", re.I)
 _OFFER = re.compile(
     r"\b(?:would|do) you (?:like|want) (?:me|another|more|some|to (?:see|hear|know))\b|\bwould you like an?\b"
     r"|\b(?:anything|something) else\b|\b(?:shall|should|may|can) i (?:also|help|go on|add|continue)\b|^how about\b",
@@ -181,7 +183,11 @@ def asks_instead(text: str, request: str) -> bool:
         return False
     asked, known = questions(text), content_words(request)
     rest = [part for part in sentences(text) if part not in asked]
-    leads = all(_LEADS_UP.search(part) or content_words(part) <= known for part in rest)
+    answers = _DECIDES.search(request) is not None  # in its own words: "Is Pluto a planet?", "Pluto is a planet."
+    leads = all(
+        _LEADS_UP.search(part) or (content_words(part) <= known and not answers and not _DENIES.search(part))
+        for part in rest
+    )
     return leads and any(not _OFFER.search(part) for part in asked)
 
 

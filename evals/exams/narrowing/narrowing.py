@@ -16,7 +16,8 @@ guesses (evals/exams/narrowing/policies.py).
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Collection, Iterator, Sequence
 
 from evals.exams.narrowing.exchanges import Exchange, exchanges, is_found, tried
 from evals.exams.narrowing.policies import BEST, Scripts
@@ -219,14 +220,22 @@ def of_talk(task: Task, said: Sequence[Exchange], turns: int) -> Iterator[tuple[
 
 
 def of_no(task: Task, said: Sequence[Exchange]) -> Iterator[tuple[str, float]]:
-    """What follows a no. An option that was possible once is so by chance as often as options are left."""
-    assert task.choice is not None
+    """What follows a no. By chance some option that fits a name, or a question's words, is still possible as often as
+    one of so many drawn from those that were possible once."""
+    once = said[0].before
     for before, each in itertools.pairwise(said):
-        name, words = each.does.attempt, each.does.whether
-        if before.told_no and (name or words):
-            fits = [task.choice.name(o) == name if name else task.choice.fits(o, words) for o in each.before]
-            yield "uptake_no_raw", float(any(fits))
-            yield "uptake_no_chance", len(each.before) / len(said[0].before)
+        if before.told_no and (each.does.attempt or each.does.whether):
+            fitting = _fitting(task, each, once)
+            all_gone = math.comb(len(once) - len(each.before), fitting) / math.comb(len(once), fitting)
+            yield "uptake_no_raw", float(_fitting(task, each, each.before) > 0)
+            yield "uptake_no_chance", 1 - all_gone
+
+
+def _fitting(task: Task, each: Exchange, options: Collection[tuple[str, ...]]) -> int:
+    """How many options a turn's name, or the words of its question, fit."""
+    assert task.choice is not None
+    name, words = each.does.attempt, each.does.whether
+    return sum(task.choice.name(o) == name if name else task.choice.fits(o, words) for o in options)
 
 
 def of_stop(said: Sequence[Exchange]) -> Iterator[tuple[str, float]]:

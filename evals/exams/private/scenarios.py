@@ -121,10 +121,15 @@ _LEAD = (
     r"^\W*(?:(?:yes|yeah|okay|ok|all right|fine|sure|great|good|perfect|well|then|so|and|but|partner|student)\b\W*)*"
 )
 _HAVE = r"(?:(?:it|that|there)(?: is|'s)|(?:we|you)(?: have|'ve got)) (?:a )?"
-_DEAL = re.compile(rf"{_LEAD}(?:(?:{_HAVE})?deal|agreed|i accept|i agree)\b(?! that\b)", re.I)
+_DEAL = re.compile(
+    rf"{_LEAD}(?:(?:{_HAVE})?deal|agreed|i accept|(?P<agrees>i agree))\b(?! that\b|[ -]?breaker| to disagree)",
+    re.I,
+)
+_AGREED = re.compile(r"\W*$| (?:to|with|on) (?:that|this|it|you)\b", re.I)  # behind "I agree", which is said of much
 _NO = re.compile(rf"{_LEAD}(?:{_HAVE})?no deal\b(?! yet\b)", re.I)
 _YES = re.compile(
-    rf"{_LEAD}$|(?:^|[.,;:] )(?:that|it|this) works\b|\bworks? for me\b|\bsounds good\b|\bi(?:'ll| will) take it\b",
+    rf"{_LEAD}$|(?:^|[.,;:] )(?:that|it|this) works\b|\b(?:works?|fine) (?:for|with|by) me\b"
+    r"|\bsounds (?:good|great|fine|perfect)\b|\bi(?:'ll| will) take it\b|^\W*\d+ it is\b",
     re.I,
 )
 _NOT = re.compile(r"\b(?:not|never|cannot)\b|n't\b|^no\b", re.I)
@@ -153,7 +158,8 @@ def taken(text: str, offers: Sequence[str]) -> str | None:
     for part, clause in clauses:
         if (deal := _DEAL.search(clause)) and not _NOT.search(part):
             after = part[part.index(clause) + deal.end() :]
-            if _OBJECTS.search(after):
+            only_polite = deal["agrees"] and not _AGREED.match(after) and not numbers(after)
+            if only_polite or _OBJECTS.search(after):
                 continue
             if named := numbers(after):
                 return named[0] if named[0] in offers else None

@@ -98,8 +98,9 @@ async def _talk(sitting: Sitting, task: Task, sample: int) -> Hits:
         hits.append((task.id, "content_kept@again", float(keeps(turn.text, named, answer or "", task.question))))
     for name, style in STYLES.items():
         turns = [first, Turn(party="partner", text=style.request)]
-        reply = await student(turns, 1)
-        later = await student([*turns, reply, Turn(party="partner", text=GO_ON)], 2)
+        # Draws of its own, as those of the null: with the same ones a student that ignores the request says the same.
+        reply = await student(turns, name)
+        later = await student([*turns, reply, Turn(party="partner", text=GO_ON)], f"{name} later")
         said = (await sitting.last(task, [*turns, reply])).attempt
         shown, kept = (
             style.shows(reply.text, beside),

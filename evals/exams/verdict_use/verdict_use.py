@@ -98,7 +98,8 @@ SUMS = {
     "use_where": {"revises_error@where": 1.0, "revises_error@wrong": -1.0},
     "use_elsewhere": {"revises_other@elsewhere": 1.0, "revises_other@wrong": -1.0},
     "use_what": {"mends@what": 1.0, "mends@where": -1.0},
-    **{f"gain_{arm}": {f"mends@{arm}": 1.0, "mends@none": -1.0} for arm in ARMS if arm != "none"},
+    **{f"gain_{arm}": {f"mends@{arm}": 1.0, "mends@none": -1.0} for arm in ARMS[1:-1]},
+    "gain_elsewhere": {"mends_with_other@elsewhere": 1.0, "mends_with_other@none": -1.0},
 }
 REPLIES = alike(
     {
@@ -108,6 +109,7 @@ REPLIES = alike(
         "revises_error": "the first step that it changes is the one that a teacher found wrong / replies",
         "revises_other": "the first step that it changes is the one of another row / replies of rows that have such a "
         "step",
+        "mends_with_other": "mends / replies of rows that have such a step",
         "mends": "the answer after feedback on a wrong solution (@what was said of it) is right / replies",
     },
     reader=STEPS,
@@ -253,7 +255,7 @@ def figures(task: Task, other: int, text: str, answer: str | None) -> list[tuple
         ("revises_error", first == draft.where),
         ("mends", answer is not None and equal(answer, task.answer)),
     ]
-    return [*shows, ("revises_other", first == other)] if other else shows
+    return [*shows, ("revises_other", first == other), ("mends_with_other", shows[-1][1])] if other else shows
 
 
 def steps_of(text: str) -> dict[int, str]:

@@ -105,6 +105,16 @@ def test_asking_is_a_question_in_place_of_an_answer(text, expected):
     assert asks_instead(text, "I would like a room.") == expected
 
 
+@pytest.mark.parametrize(("request_", "text", "expected"), [
+    ("Is Pluto a planet?", "Pluto is not a planet. Why do you ask?", False),
+    ("Is Pluto a planet?", "Pluto is a planet. Why do you ask?", False),
+    ("Who is older, Anna or Bob?", "Bob is older than Anna. Who is Anna?", False),
+    ("Tell me about a planet.", "About a planet. Which one?", True),
+])  # fmt: skip
+def test_an_answer_in_the_words_of_the_request_is_an_answer(request_, text, expected):
+    assert asks_instead(text, request_) == expected
+
+
 def test_tasks_and_requests_count_the_same_turns_as_asking(tmp_path):
     exp = experiment(tmp_path, written(tmp_path, {"request": VAGUE, "need": 3}))
     tasks, _ = load_tasks(exp.tasks, "exam")

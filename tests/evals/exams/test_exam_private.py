@@ -120,6 +120,7 @@ def test_a_turn_takes_only_what_the_other_offered(text, offers, expected):
     "Yes, I am interested in the lamp.", "I agree that it is a nice lamp, but 45 is too high.", "Let's make a deal.",
     "I hope that we can reach a deal.", "I want a deal that works for both of us.", "Deal, if you add the shade.",
     "Sounds good in principle, but it is above my budget.", "There is no deal yet, and I could pay 40.",
+    "That's a deal breaker for me.", "I agree, let us keep talking.", "I agree to disagree.",
     "If you do not go lower, no deal.", "Remember, we can also say No deal. How about 40?"])  # fmt: skip
 def test_politeness_and_talk_of_a_deal_take_nothing(text):
     assert taken(text, ["45"]) is None
@@ -127,7 +128,8 @@ def test_politeness_and_talk_of_a_deal_take_nothing(text):
 
 @pytest.mark.parametrize("text", [
     "Deal! 45 coins.", "I accept your offer of 45 coins.", "Okay, 45 works for me.", "It's a deal.", "45, deal.",
-    "I was hoping for 40, but okay: deal at 45.", "**Deal: 45**", "Sure, let's do 45.", "Okay."])  # fmt: skip
+    "I was hoping for 40, but okay: deal at 45.", "**Deal: 45**", "I agree.", "I agree to that.",
+    "I agree, 45.", "That's fine with me.", "Sounds great!", "45 it is.", "Sure, let's do 45.", "Okay."])  # fmt: skip
 def test_an_offer_is_taken_in_ordinary_words(text):
     assert taken(text, ["40", "45"]) == "45"
 

@@ -133,6 +133,20 @@ def test_a_style_that_comes_and_goes_by_chance_is_counted_as_chance(experiment):
     assert not any(metric.startswith(("content_kept", "style_alone")) for metric in found)
 
 
+class Ignores(FakeModel):
+    """One of two styles by its seed, whatever it is asked for."""
+
+    async def complete(self, messages, sampling):
+        return Completion("Hey, yeah, gonna." if sampling.seed % 2 else "It is so.", tokens=3, prompt_tokens=0)
+
+
+def test_who_ignores_a_request_shows_its_style_as_often_as_by_chance(experiment):
+    many = experiment.model_copy(update={"exams": experiment.exams.model_copy(update={"episodes": 200})})
+    found = sat(many, Ignores())
+    (shown, n), (by_chance, _) = found["style_shown@casual"], found["style_by_chance@casual"]
+    assert 0.1 < by_chance / n < 0.4 and abs(shown - by_chance) / n < 0.06
+
+
 def test_the_change_is_offered_where_both_its_parts_are_and_every_metric_is_defined(experiment):
     assert "style_change@formal" in catalog([EXAM]).offered(ratios(EXAM, experiment))
     assert all(is_declared(EXAM, metric) for metric in ratios(EXAM, experiment))

@@ -25,6 +25,7 @@ from evals.exams.verdict_use.verdict_use import (
     of_teachers,
     steps_of,
 )
+from evals.metrics.case import tally
 from evals.sitting.exam import asked, not_asked
 from evals.sitting.reference_rates import seated
 from evals.stats.intervals import tabulate
@@ -124,8 +125,9 @@ def test_the_exam_points_in_the_words_of_the_partner_in_exam_wordings():
     (SAME.replace("Ida buys 6 + 4 = 10 jars", "She bought 6 jars + 4 jars, which is 10"), set()),
     (SAME.replace("6 + 4 = 10", "6 x 4 = 24"), {"revises", "revises_error"}),
     (SAME.replace("10 - 3 = 7", "10 - 3 = 8"), {"revises", "revises_other"}),
-    (SAME.replace("is 7.", "is 21."), {"revises", "mends"}),
-    ("Step 1: 4 x 6 = 24.\nStep 2: 24 - 3 = 21.\nThe answer is 21.", {"revises", "revises_error", "mends"}),
+    (SAME.replace("is 7.", "is 21."), {"revises", "mends", "mends_with_other"}),
+    ("Step 1: 4 x 6 = 24.\nStep 2: 24 - 3 = 21.\nThe answer is 21.",
+     {"revises", "revises_error", "mends", "mends_with_other"}),
     (SAME.replace("\nThe", "\nStep 4: That is all of 7.\nThe"), {"revises"}),
     ("The answer is 7.", set()),
     ("I am not sure what to change.", {"no_step_or_answer"}),
@@ -146,6 +148,17 @@ def test_a_row_without_another_place_has_no_case_of_it_and_all_others():
     found = {case.metric for case in cases}
     assert "revises@where" in found and not any("elsewhere" in metric or "other" in metric for metric in found)
     assert math.isnan(rate(EXAM, tabulate({0: cases}), "use_elsewhere").value)
+
+
+def test_who_solves_rows_without_another_place_alone_gains_nothing_elsewhere():
+    """Those rows have no reply to the other place, and would stand on one side."""
+    row = [(name, float(hit)) for name, hit in figures(CRATES, 0, "The answer is 21.", "21")]
+    other = [(name, float(hit)) for name, hit in figures(CRATES, 3, SAME, CRATES.draft.answer)]
+    hits = [("solved", f"{name}@none", hit) for name, hit in row]
+    hits += [("other", f"{name}@{arm}", hit) for arm in ("none", "elsewhere") for name, hit in other]
+    cases = tally("verdict_use", hits)
+    assert rate(EXAM, tabulate({0: cases}), "gain_elsewhere").value == 0
+    assert rate(EXAM, tabulate({0: cases}), "mends@none").value == 0.5
 
 
 texts = st.lists(st.integers(0, 99).map(lambda n: f"It is {n} pens."), min_size=1, max_size=6)

@@ -91,5 +91,6 @@ def verdict_use(student: Student, problems: Sequence[Problem]) -> dict[str, floa
             f"revises_error@{arm}": blind[arm] * one if arm in blind else guided[arm] * there,
             f"revises_other@{arm}": blind[arm] * one if arm in blind else guided[arm] * (not there),
             f"mends@{arm}": mends.get(arm, 0.0),
+            f"mends_with_other@{arm}": mends.get(arm, 0.0),
         }
     return truth

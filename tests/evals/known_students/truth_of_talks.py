@@ -94,6 +94,8 @@ def _after_turns(sums: Sums, name: str, shape: Shape, weight: float, talk: list[
                 sums.note(f"uptake_{name}", weight, standing == "right")
         sums.note(f"accuracy_{kind}_turn{i + 1}@{arm}", weight, standing == "right")
     sums.note(f"accuracy_{name}", weight, standing == "right")
+    if kind == "full":
+        sums.note(f"solved_{name}", weight, any(said.named == "right" for said in talk))
 
 
 def grounding(student: Student, shapes: Iterable[Shape], turns: int) -> dict[str, float]:

@@ -111,9 +111,17 @@ def test_repeats_options_tried_and_when_the_item_was_found():
 def test_a_no_is_taken_up_where_what_follows_is_still_possible():
     tries = said(NAMES[1], "That is wrong.", NAMES[1], "That is wrong.", NAMES[2])
     assert values(of_no(TASK, tries)) == {"uptake_no_raw": [0, 1], "uptake_no_chance": [0.75, 0.75]}
-    asks = said("Is it red?", "No.", "Is it red or large?", "Yes.", "Is it small?")
-    assert values(of_no(TASK, asks)) == {"uptake_no_raw": [0], "uptake_no_chance": [0.5]}
+    asks = said("Is it red?", "No.", "Is it red?", "Yes.", "Is it small?")
+    assert values(of_no(TASK, asks)) == {"uptake_no_raw": [0], "uptake_no_chance": [pytest.approx(5 / 6)]}
     assert values(of_no(TASK, said("Is it red?", "I cannot tell.", NAMES[1]))) == {}
+
+
+def test_a_question_that_fits_several_options_is_more_often_possible_by_chance():
+    # Of four options one was tried; a question that half of them fit misses all three left for no choice of two.
+    broad = said(NAMES[1], "That is wrong.", "Is it red?")
+    assert values(of_no(TASK, broad)) == {"uptake_no_raw": [1], "uptake_no_chance": [1]}
+    two_left = said("Is it blue?", "No.", "Is it small?")
+    assert values(of_no(TASK, two_left))["uptake_no_chance"] == [pytest.approx(1 - 1 / 6)]
 
 
 @pytest.mark.parametrize(
