@@ -69,9 +69,12 @@ def preview(experiment: maieutic.Experiment, dialogues: int = 5) -> dict[str, ma
     """
     from evals.examining.answers_asked import most_answers
     from maieutic.show_preview import show_preview
+    from pipeline.core.errors import ConfigError
     from pipeline.experiment.assignment import exam_tasks
     from pipeline.runs.progress import say
 
+    if dialogues < 1:
+        raise ConfigError(f"preview: {dialogues} dialogues. Expected 1 or more")
     if not Path(experiment.base).exists() and experiment.student.warmup:
         say("The base is not warmed up yet: it speaks as it is.")
         experiment = experiment.without_warmup()

@@ -60,6 +60,11 @@ def show_preview(experiment: Experiment, exam_answers: int, dialogues: int) -> d
     _print_costs(experiment, tasks, trials, exam_answers)
     for line in memory_lines(experiment):
         say(line)
+    if not load_tasks(experiment.tasks, "exam")[0]:
+        say(
+            "tasks.exam: no exam task, so students are trained and nothing is measured. Raise its counts, or add rows: "
+            "of those that are read one in five is for exams"
+        )
     if bad:
         say(f"{len(bad)} rows cannot be read and become failures; the first: {bad[0].where}: {bad[0].message}")
     # Those of the embedded source are held against their tests by the tests of this project.

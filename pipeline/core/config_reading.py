@@ -58,11 +58,24 @@ def read_as(kind: type[Kind], path: Path, overrides: tuple[str, ...] = ()) -> Ki
     return made_of(kind, path, read_yaml(path, kind), overrides)
 
 
+class _EachKeyOnce(yaml.SafeLoader):
+    """YAML in which no key of a mapping stands twice: the last would win, and a condition be lost in silence."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.value != "<<":
+                if key.value in seen:
+                    raise yaml.constructor.ConstructorError(None, None, f"{key.value!r} stands twice", key.start_mark)
+                seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
 def read_yaml(path: Path, kind: type[Section]) -> dict[str, Any]:
     """A file (see `config_file`) that holds a mapping. Raises ConfigError."""
     path = config_file(path, kind_of(kind.model_fields))
     try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
+        raw = yaml.load(path.read_text(encoding="utf-8"), Loader=_EachKeyOnce)
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: not valid YAML: {error}") from error
     if not isinstance(raw, dict):

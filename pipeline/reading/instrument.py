@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Generic, TypeVar
 
 from pipeline.core.errors import ConfigError
+from pipeline.core.plugins import failing_as, is_address
 from pipeline.core.readings import PartnerReading, StudentReading
 from pipeline.core.schema import Task, Turn
 from pipeline.reading.choices.read_choice import partner_on_options, student_on_options
@@ -28,8 +29,8 @@ class Instrument:
 
     def __init__(self, name: str, reader: Reader):
         self.name, self.reader = name, reader
-        self.students: _Queue[StudentReading] = _Queue(reader.student)
-        self.partners: _Queue[PartnerReading] = _Queue(reader.partner)
+        self.students: _Queue[StudentReading] = _Queue(_named(name, reader.student))
+        self.partners: _Queue[PartnerReading] = _Queue(_named(name, reader.partner))
 
     async def student(self, turn: TurnToRead) -> StudentReading:
         """What a student's turn does. Raises NotRead."""
@@ -67,6 +68,20 @@ def _with_what_a_repeat_asks(turn: TurnToRead, reading: StudentReading) -> Stude
     if not reading.repeats_question or not turn.answer or len(needed) != 1 or turn.choice is not None:
         return reading
     return reading.model_copy(update={"asks": reading.asks | {*needed}})
+
+
+def _named(
+    name: str, function: Callable[[Sequence[TurnToRead]], Awaitable[list[R | Unread]]]
+) -> Callable[[Sequence[TurnToRead]], Awaitable[list[R | Unread]]]:
+    """A function of a reader of one's own, whose errors say whose they are."""
+    if not is_address(name):
+        return function
+
+    async def read(turns: Sequence[TurnToRead]) -> list[R | Unread]:
+        with failing_as("reading", name):
+            return await function(turns)
+
+    return read
 
 
 class _Queue(Generic[R]):

@@ -84,7 +84,8 @@ def _draw(tasks: list[Task], seed: int) -> list[Task]:
 def load_dialogues(
     settings: Tasks, condition_name: str, condition: Condition, seed: int
 ) -> tuple[list[Dialogue], list[BadRow]]:
-    """Imported dialogues on questions of the train split, up to `settings.train["full"]`, drawn by `settings.seed`.
+    """Imported dialogues on questions of the train split, drawn by `settings.seed`: of each specification up to as many
+    as `settings.train` says.
 
     Raises ConfigError as `load_tasks` does.
     """
@@ -96,4 +97,5 @@ def load_dialogues(
     dialogues, bad = read(settings, condition_name, condition, seed)
     train = [dialogue for dialogue in dialogues if dialogue.task.split == "train"]
     train.sort(key=lambda dialogue: digest(settings.seed, dialogue.task.id, [turn.text for turn in dialogue.turns]))
-    return train[: settings.train.get("full", 0)], bad
+    by_kind = {name: [one for one in train if one.task.specification == name][:n] for name, n in settings.train.items()}
+    return [dialogue for part in by_kind.values() for dialogue in part], bad

@@ -30,6 +30,7 @@ from pipeline.tasks.parsing import (
     parse,
     solution_text,
     text_of,
+    without_commas,
 )
 from pipeline.tasks.settings import Tasks
 from pipeline.tasks.source import Licence, Source
@@ -62,7 +63,10 @@ def read_dialogues(
 
 def task(row: dict[str, Any]) -> Task:
     question, gold_lines = text_of(row, "question"), text_of(row, "ground_truth").split("\n")
-    gold, wrong = gold_lines[-1].strip().replace(",", ""), text_of(row, "student_incorrect_solution")
+    gold, wrong = (
+        without_commas(gold_lines[-1].strip(), "the last line of 'ground_truth'"),
+        text_of(row, "student_incorrect_solution"),
+    )
     if not re.fullmatch(r"-?\$?\d+(?:\.\d+)?(?:/\d+)?%?", gold):
         raise RowError(f"the last line of 'ground_truth' is {gold!r}, expected the gold number alone")
     wrong_number = wrong.split("\n")[-1].strip().replace(",", "")

@@ -159,10 +159,17 @@ def gold_and_solution(text: str) -> tuple[str, str]:
     In the socratic form ("question ** step") the steps are kept.
     """
     work, mark, gold = text.rpartition("####")
-    gold = gold.strip().replace(",", "")
+    gold = without_commas(gold.strip(), "the gold number")
     if not mark or not gold:
         raise RowError("the answer has no '#### N' with the gold number at its end")
     return gold, solution_text(work)
+
+
+def without_commas(number: str, what: str) -> str:
+    """A number without the commas before its thousands. Raises RowError where a comma stands elsewhere in it."""
+    if re.search(r"\d,\d", number) and not re.fullmatch(r"\D*\d{1,3}(?:,\d{2,3})*,\d{3}(?:\D.*)?", number):
+        raise RowError(f"{what} is {number!r}: a comma may stand before thousands alone. Write 3.5 for 3,5")
+    return number.replace(",", "")
 
 
 def solution_text(work: str) -> str:

@@ -21,6 +21,8 @@ from pipeline.tasks.settings import Tasks
 # base: for the warm-up of a base, or its making, and for no student.
 Split = Literal["base", "train", "exam"]
 Reader = Callable[[Tasks], tuple[list[Task], list[BadRow]]]
+Maker = Callable[[Tasks, Split], Collection[Task]]
+Importer = Callable[[Tasks, str, Condition, int], tuple[list[Dialogue], list[BadRow]]]
 
 
 class Licence(NamedTuple):
@@ -42,7 +44,7 @@ class Source:
     name: str  # that its tasks bear
     specifications: tuple[Specification, ...]
     read: Reader | None = None  # all tasks of tasks.path, of either split; raises ConfigError where there is none
-    make: Callable[[Tasks, Split], Collection[Task]] | None = None  # from a seed: their wording is planted here
+    make: Maker | None = None  # from a seed: their wording is planted here
     licence: Licence = UNKNOWN
     has_facts: bool = False  # questions lack facts that a partner can tell
     has_steps: bool = False  # an expert's solution comes in steps
@@ -57,7 +59,7 @@ class Source:
     # kinds, of each specification.
     unlike: Callable[[Tasks, int, int], list[Task]] | None = None
     # People's dialogues on its tasks, as those of a condition, its name and a seed.
-    dialogues: Callable[[Tasks, str, Condition, int], tuple[list[Dialogue], list[BadRow]]] | None = None
+    dialogues: Importer | None = None
     limits: tuple[str, ...] = ()  # of people's dialogues on its tasks, as cards say them
     at_path: Callable[[str], Source] | None = None  # what it is instead where tasks.path is set: to that
 

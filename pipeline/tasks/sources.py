@@ -10,6 +10,8 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import pkgutil
+from collections import Counter
+from collections.abc import Collection
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -18,9 +20,11 @@ from typing import get_args
 from pipeline.core.errors import ConfigError, meant
 from pipeline.core.plugins import failing_as, file_of, is_address, load_object
 from pipeline.core.schema import Specification, Task
+from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.records import Dialogue
 from pipeline.tasks.parsing import BadRow
 from pipeline.tasks.settings import Tasks
-from pipeline.tasks.source import Reader, Source
+from pipeline.tasks.source import Importer, Maker, Reader, Source, Split
 from pipeline.tasks.split import split_of
 
 FOLDER = Path(__file__).parent
@@ -79,7 +83,39 @@ def _outside(address: str) -> Source:
             f"tasks.source: {address!r} is of type {type(declared).__name__}, expected a Source of "
             "pipeline.tasks.source, or a function that reads tasks"
         )
-    return replace(declared, read=_as_its_own(address, declared)) if declared.read else declared
+    return replace(
+        declared,
+        read=_as_its_own(address, declared) if declared.read else None,
+        make=_made(address, declared) if declared.make else None,
+        dialogues=_played(address, declared) if declared.dialogues else None,
+    )
+
+
+def _of_source(source: Source, task: Task) -> Task:
+    return task.model_copy(update={"source": source.name, "split": split_of(task.full_question)})
+
+
+def _made(address: str, source: Source) -> Maker:
+    make = source.make
+    assert make is not None
+
+    def made(settings: Tasks, split: Split) -> Collection[Task]:
+        with failing_as("tasks.source", address):
+            return make(settings, split)
+
+    return made
+
+
+def _played(address: str, source: Source) -> Importer:
+    dialogues = source.dialogues
+    assert dialogues is not None
+
+    def played(settings: Tasks, name: str, condition: Condition, seed: int) -> tuple[list[Dialogue], list[BadRow]]:
+        with failing_as("tasks.source", address):
+            given, bad = dialogues(settings, name, condition, seed)
+        return [one.model_copy(update={"task": _of_source(source, one.task)}) for one in given], bad
+
+    return played
 
 
 def _as_its_own(address: str, source: Source) -> Reader:
@@ -91,8 +127,11 @@ def _as_its_own(address: str, source: Source) -> Reader:
             given: object = reads(settings)
         match given:
             case [list(tasks), list(bad)] if all(isinstance(task, Task) for task in tasks):
-                own = ({"source": source.name, "split": split_of(task.full_question)} for task in tasks)
-                return [task.model_copy(update=update) for task, update in zip(tasks, own, strict=True)], bad
+                if twice := next((id for id, n in Counter(task.id for task in tasks).items() if n > 1), None):
+                    raise ConfigError(
+                        f"tasks.source: {address!r} reads several tasks of the id {twice!r}. Give each one of its own"
+                    )
+                return [_of_source(source, task) for task in tasks], bad
         raise ConfigError(
             f"tasks.source: {address!r} reads something else than (tasks, bad rows), a list of pipeline.core.schema."
             "Task and a list of pipeline.tasks.parsing.BadRow"

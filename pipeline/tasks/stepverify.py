@@ -39,6 +39,7 @@ from pipeline.tasks.parsing import (
     parse,
     solution_text,
     text_of,
+    without_commas,
 )
 from pipeline.tasks.settings import Tasks
 from pipeline.tasks.source import Licence, Source
@@ -118,7 +119,7 @@ def note(row: dict[str, Any]) -> Note:
 
 
 def _number(line: str, where: str) -> str:
-    number = line.strip().replace(",", "")
+    number = without_commas(line.strip(), where)
     if not _NUMBER.fullmatch(number):
         raise RowError(f"{where} is {number!r}, expected a number alone")
     return number

@@ -31,7 +31,7 @@ Role = Literal["student", "partner", "none"]
 ROLES: dict[str, Role] = {
     "assistant": "student", "gpt": "student", "model": "student", "student": "student",
     "user": "partner", "human": "partner", "teacher": "partner", "tutor": "partner", "partner": "partner",
-    "system": "none",
+    "system": "none", "developer": "none",
 }  # fmt: skip
 NO_PARTITION = f"'{{}}' is not a partition. Known: {', '.join(PARTITIONS)}; empty where it is unknown"
 FILES = (".yaml", ".yml", ".json", ".jsonl", ".parquet")  # refused where they are read
@@ -193,7 +193,12 @@ def _shaped(settings: TalkSource, row: dict[str, Any]) -> TalkSource:
 def fill(key: str, settings: TalkSource, row: dict[str, Any]) -> str:
     """The template under a key with every `{field}` from the row. Raises RowError where a field is missing."""
     template = getattr(settings, key)
-    return re.sub(r"\{([^{}]+)\}", lambda match: str(_field(row, match[1], key) or ""), template).strip()
+    return re.sub(r"\{([^{}]+)\}", lambda match: _said(_field(row, match[1], key)), template).strip()
+
+
+def _said(value: Any) -> str:
+    """As it stands in a text; what is not there is nothing, and 0 is something."""
+    return "" if value is None or value == [] or value == {} else str(value)
 
 
 def _field(row: dict[str, Any], name: str, key: str) -> Any:
@@ -240,14 +245,21 @@ def _spoken(settings: TalkSource, name: str, value: Any) -> list[tuple[str, str,
     for i, turn in enumerate(value):
         if isinstance(turn, str) and settings.speakers:
             spoken.append((settings.speakers[i % len(settings.speakers)], turn, None))
-        elif isinstance(turn, dict) and isinstance(turn.get(settings.text) or "", str) and settings.role in turn:
-            spoken.append((str(turn[settings.role]), turn.get(settings.text) or "", turn.get(settings.learn)))
+        elif isinstance(turn, dict) and settings.role in turn and (text := _text(turn.get(settings.text))) is not None:
+            spoken.append((str(turn[settings.role]), text, turn.get(settings.learn)))
         else:
             raise RowError(
-                f"turn {i + 1} of {name!r} is {_shape(turn)}, not a mapping with {settings.role!r} and "
+                f"turn {i + 1} of {name!r} is {_shape(turn)}, not a mapping with {settings.role!r} and the text "
                 f"{settings.text!r}; set role and text to its keys, or speakers where turns are bare texts"
             )
     return spoken
+
+
+def _text(content: Any) -> str | None:
+    """What a turn says, also in parts, of which images and the like are passed over; None where it is no text."""
+    if isinstance(content, list) and all(isinstance(part, dict) for part in content):
+        content = "\n".join(part["text"] for part in content if isinstance(part.get("text"), str))
+    return content or "" if isinstance(content, str | None) else None
 
 
 def _shape(turn: Any) -> str:

@@ -5,6 +5,7 @@ Raises ValueError, which a config's reader tells with the file and the key.
 
 from __future__ import annotations
 
+from pipeline.core.plugins import is_address
 from pipeline.experiment.fields import Fields
 from pipeline.knowledge.partition import Partition, partitions
 
@@ -12,6 +13,12 @@ from pipeline.knowledge.partition import Partition, partitions
 def check_tasks(experiment: Fields) -> None:
     """Raises ValueError where the source, or a second one beside it, cannot give what is asked of it."""
     tasks, source = experiment.tasks, experiment.source
+    for part, of_part in zip(tasks.parts, experiment.sources, strict=True):
+        if part.path and of_part.made_here and not is_address(part.source):
+            raise ValueError(
+                f"tasks.path: {part.path!r}: source {part.source!r} makes its problems and reads no file. Leave it "
+                "out, or name a source that reads yours, such as gsm8k"
+            )
     if tasks.held_out and not source.kinds:
         raise ValueError(
             f"tasks.held_out: {list(tasks.held_out)} are kinds of problems, which source {tasks.source!r} "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,13 @@ def test_what_is_missing_of_each_stage_is_counted_in_the_files(run: Path) -> Non
     shown = status(run)
     assert "build 5 6" in shown and "train 6 6" in shown and "examine 7 8" in shown
     assert f"{run}: nobody works on it; the same command goes on. Missing: 1 build, 1 examine." in shown
+
+
+def test_a_student_that_had_nothing_to_learn_from_is_not_missing(run: Path) -> None:
+    (adapter,) = (run / "adapters" / "facts").glob("seed-1")
+    shutil.rmtree(adapter)
+    adapter.with_name("seed-1.untrained.txt").write_text("no rows\n")
+    assert "train 6 6" in status(run)
 
 
 def test_while_it_runs_status_tells_what_runs_and_when_it_ends(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

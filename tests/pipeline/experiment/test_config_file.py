@@ -61,3 +61,10 @@ def test_only_configs_that_a_command_takes_are_said_to_ship() -> None:
     with pytest.raises(ConfigError) as told:
         read_as(Society, Path("quickstar"))
     assert "mirroring" in str(told.value) and "quickstart" not in str(told.value).partition("What ships: ")[2]
+
+
+def test_a_key_that_stands_twice_is_refused_since_the_first_would_be_lost(tmp_path: Path) -> None:
+    path = tmp_path / "twice.yaml"
+    path.write_text("name: x\nconditions:\n  facts: {partition: facts}\n  facts: {partition: solo}\n")
+    with pytest.raises(ConfigError, match=r"twice.yaml: not valid YAML: 'facts' stands twice(.|\n)*line 4"):
+        read_as(Experiment, path)

@@ -22,3 +22,9 @@ def test_a_manner_that_changes_numbers_is_for_facts_that_are_numbers(manner: str
     with pytest.raises(ValueError, match=f"{manner}.*{source!r} are told in words"):
         small_experiment(tasks=tasks, conditions=conditions)
     assert small_experiment(conditions=conditions)
+
+
+def test_a_file_of_tasks_is_refused_where_problems_are_made(tmp_path) -> None:
+    tasks = {"source": "embedded", "path": str(tmp_path / "mine.jsonl"), "train": {"full": 1}, "exam": {}}
+    with pytest.raises(ValueError, match=r"tasks\.path: .*'embedded' makes its problems and reads no file"):
+        small_experiment(tasks=tasks)

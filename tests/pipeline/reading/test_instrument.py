@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import runpy
 from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.core.errors import ConfigError
+from pipeline.core.errors import ConfigError, MaieuticError
 from pipeline.core.readings import PartnerReading, StudentReading
 from pipeline.core.schema import Fact, Task, Turn
 from pipeline.reading.instrument import AT_ONCE, CLOSED, Instrument
@@ -78,6 +79,18 @@ def test_a_reader_that_gives_too_few_readings_is_told_so_and_nobody_waits():
 
     with pytest.raises(ConfigError, match="0 readings of 1 turns"):
         asyncio.run(asyncio.wait_for(Instrument("own", Short()).student(to_read("1")), 5))
+
+
+def test_a_reader_of_ones_own_that_fails_is_named_with_its_line(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text("async def student(turns):\n    return turns[9]\n")
+    mine = runpy.run_path(str(path))
+
+    class Mine(Counts):
+        student = staticmethod(mine["student"])
+
+    with pytest.raises(MaieuticError, match=r"reading: .*mine.py:READER' failed in line 2: IndexError"):
+        asyncio.run(asyncio.wait_for(Instrument(f"{path}:READER", Mine()).student(to_read("1")), 5))
 
 
 def test_a_turn_that_cannot_be_read_is_an_error_for_itself_alone():

@@ -6,6 +6,7 @@ import pytest
 
 from pipeline.core.errors import ConfigError
 from pipeline.tasks import gsm8k
+from pipeline.tasks.parsing import RowError
 from pipeline.tasks.settings import Tasks
 
 
@@ -33,6 +34,17 @@ def test_steps_keep_their_sub_questions_and_the_last_one_says_the_answer(row):
     assert [step.text for step in steps] == ["She buys 2*3=6 pens.", "So she has 6+1=7. The answer is 7."]
     plain = gsm8k.task(row["gsm8k"](10)).steps
     assert [step.question for step in plain] == ["", ""] and plain[0].text == "Ana has 2*12 = 24."
+
+
+@pytest.mark.parametrize(("gold", "number"), [("1,200", "1200"), ("12,34,567", "1234567"), ("$1,200.50", "$1200.50")])
+def test_commas_before_thousands_are_left_out(row, gold, number):
+    assert gsm8k.task(row["gsm8k"](0) | {"answer": f"So it is.\n#### {gold}"}).answer == number
+
+
+@pytest.mark.parametrize("gold", ["3,5", "1,2500", "0,25"])
+def test_a_decimal_comma_is_refused_and_not_read_as_another_number(row, gold):
+    with pytest.raises(RowError, match="a comma may stand before thousands alone"):
+        gsm8k.task(row["gsm8k"](0) | {"answer": f"So it is.\n#### {gold}"})
 
 
 @pytest.mark.parametrize("answer", ["12", "so it is 12 ####", "#### ", "\n####\n"])

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,9 @@ from maieutic.cli import app
 from pipeline.core.errors import MaieuticError
 from pipeline.experiment.assignment import tasks_of
 from pipeline.experiment.experiment import load
+from pipeline.knowledge.condition import Condition
 from pipeline.tasks import gsm8k
-from pipeline.tasks.loading import load_tasks, stream_tasks
+from pipeline.tasks.loading import load_dialogues, load_tasks, stream_tasks
 from pipeline.tasks.settings import Tasks
 from pipeline.tasks.source import UNKNOWN
 from pipeline.tasks.sources import source_names, source_of
@@ -23,6 +25,8 @@ from pipeline.tasks.split import split_of
 MINE = """
 import itertools
 
+from pipeline.core.schema import Turn
+from pipeline.knowledge.records import Dialogue
 from pipeline.tasks.source import Licence, Source
 from pipeline.tasks.word_problems import embedded_tasks
 
@@ -36,6 +40,19 @@ SOURCE = Source(
     "mine", ("full", "underspecified"), read=read, licence=Licence("cc0-1.0", "Nobody owns them."), has_facts=True,
     closed=True,
 )
+SAME = lambda settings: ([task.model_copy(update={"id": "a"}) for task in read(settings)[0]], [])
+
+
+def talks(settings, name, condition, seed):
+    tasks = read(settings)[0]
+    said = (Turn(party="student", text="Hm."),)
+    return [Dialogue(id=f"d{i}", task=task.model_copy(update={"split": "train"}), condition_name=name,
+                     condition=condition, seed=seed, turns=said, stop="turn_cap") for i, task in enumerate(tasks)], []
+
+
+PEOPLE = Source("people", ("full", "underspecified"), read=read, dialogues=talks)
+BROKEN = Source("people", ("full",), read=read, dialogues=lambda *of: of[9])
+MAKES = Source("makes", ("full", "underspecified"), make=lambda settings, split: settings.nosuch)
 HALF = lambda settings: read(settings)[0]
 NUMBER = 3
 FAILS = lambda settings: settings.nosuch
@@ -133,10 +150,27 @@ def test_a_reader_alone_may_have_every_specification_and_an_unknown_licence(mine
     ("NUMBER", "of type int, expected a Source"),
     ("HALF", "reads something else than"),
     ("FAILS", "tasks.source: .* failed in line .*: AttributeError"),
+    ("MAKES", "tasks.source: .* failed in line .*: AttributeError"),
+    ("SAME", "reads several tasks of the id 'a'"),
 ])  # fmt: skip
 def test_what_is_no_source_is_refused_with_what_was_expected(mine, name, message):
     with pytest.raises(MaieuticError, match=message):
         load_tasks(Tasks(source=f"{mine}:{name}"), "train")
+
+
+def test_dialogues_of_a_source_outside_are_split_and_counted_as_its_tasks_are(mine):
+    """What says that it is of the train split is asked of the question, so that no exam problem is learned."""
+    settings = Tasks(source=f"{mine}:PEOPLE", train={"full": 5, "underspecified": 100}, exam={"full": 100})
+    talks, _ = load_dialogues(settings, "people", Condition(partition="facts", voice="human"), 1)
+    assert {talk.task.source for talk in talks} == {"people"}
+    assert {split_of(talk.task.full_question) for talk in talks} == {"train"}
+    kinds = Counter(talk.task.specification for talk in talks)
+    assert kinds["full"] == 5 and 20 < kinds["underspecified"] < 40
+    examined = {task.full_question for task in load_tasks(settings, "exam")[0]}
+    assert examined and not examined & {talk.task.full_question for talk in talks}
+    broken = settings.model_copy(update={"source": f"{mine}:BROKEN"})
+    with pytest.raises(MaieuticError, match=r"tasks.source: .* failed in line .*: IndexError"):
+        load_dialogues(broken, "people", Condition(partition="facts", voice="human"), 1)
 
 
 def test_a_second_source_outside_is_played_by_the_conditions_that_name_it(config, mine):

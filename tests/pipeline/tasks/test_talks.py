@@ -71,6 +71,20 @@ def test_one_text_with_names_and_labels_becomes_turns(tmp_path: Path) -> None:
     assert (talk.question, talk.answer, talk.partition) == ("Q: 3 and 2?", "5", "key")
 
 
+def test_a_zero_is_an_answer_and_what_is_not_there_is_none(tmp_path: Path) -> None:
+    rows = [{"id": 0, "gold": 0, "messages": CHAT}, {"id": None, "gold": None, "messages": CHAT}]
+    source = TalkSource(files={"all": written(tmp_path, *rows)}, id="{id}", answer="{gold}")
+    talks, _ = read_talks(source)
+    assert [talk.answer for talk in talks] == ["0", ""] and talks[0].id == "0"
+
+
+def test_content_in_parts_is_their_text_and_a_developer_is_no_party(tmp_path: Path) -> None:
+    parts = [{"type": "text", "text": "What is it?"}, {"type": "image_url", "image_url": {"url": "x"}}]
+    rows = [{"role": "developer", "content": "Be kind."}, {"role": "user", "content": parts}]
+    talk = only(TalkSource(files={"all": written(tmp_path, {"messages": [*rows, CHAT[-1]]})}))
+    assert [turn.text for turn in talk.turns] == ["What is it?", CHAT[-1]["content"]]
+
+
 def test_bare_texts_alternate_and_fields_are_joined(tmp_path: Path) -> None:
     row = {"past": ["What is it?", "A cat."], "next": ["No."]}
     source = TalkSource(
@@ -96,6 +110,7 @@ def test_a_mask_stays_with_its_turns_when_a_system_message_is_dropped(tmp_path: 
     ({"messages": "hello"}, "does not begin with 'Name: '"),
     ({"messages": ["hello"]}, "set role and text"),
     ({"messages": [{"role": "narrator", "content": "Once"}]}, "set roles.narrator"),
+    ({"messages": [{"role": "user", "content": 3}]}, "and the text 'content'"),
     ({"messages": CHAT, "train": [1]}, "a value for each of 3 turns"),
 ])  # fmt: skip
 def test_a_row_that_does_not_fit_is_a_bad_row_with_its_place_and_the_others_stay(
