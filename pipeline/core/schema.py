@@ -277,13 +277,15 @@ def digest_of(text: str, length: int = 16) -> str:
 _JSON = json.JSONEncoder(check_circular=False, sort_keys=True, ensure_ascii=False, default=str)
 
 
-# Words of any script, numbers, and the signs between and before these that make another problem of it.
-_ASKED = re.compile(
-    r"[a-z]+|(?<![a-z])[^\W\d_a-z]+(?![a-z])|\d+(?:[.,]\d+)*"
-    r"|(?<=\d)\s*[+*×÷]\s*(?=\d)|(?<=\d)\s+[-−/]\s+(?=\d)|(?<!\S)[-−](?=\d)"
-)
+# Letters of any script, and numbers; in short questions, which may be bare sums, the signs between and before them.
+_WORDS = r"[a-z]+|(?<![a-z])[^\W\d_a-z]{2,}(?![a-z])|\d+(?:[.,]\d+)*"
+_SIGNS = r"|(?<=\d)\s*[+*×÷]\s*(?=\d)|(?<=\d)\s+[-−/]\s+(?=\d)|(?<!\S)[-−](?=\d)"
+_SHORT = 12  # words
 
 
 def question_hash(question: str) -> str:
     """Equal for questions that differ only in case, spacing or punctuation; splits are made on it."""
-    return digest(" ".join(part.strip() for part in _ASKED.findall(question.lower())))
+    words = re.findall(_WORDS, question.lower())
+    if len(words) <= _SHORT:
+        words = [part.strip() for part in re.findall(_WORDS + _SIGNS, question.lower())]
+    return digest(" ".join(words))

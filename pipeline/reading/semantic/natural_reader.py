@@ -24,6 +24,7 @@ from pipeline.core.resources import shipped
 from pipeline.core.schema import Fact
 from pipeline.reading.attempt import as_written, said_numbers
 from pipeline.reading.attempt import attempt as attempt_by_rule
+from pipeline.reading.embedded_world.partner_rules import off_role
 from pipeline.reading.embedder import installed_model
 from pipeline.reading.numbers.equality import number
 from pipeline.reading.programs import program
@@ -177,7 +178,8 @@ def partner_reading(turn: TurnToRead, scores: Scores, least: dict[str, float]) -
         reveals=_reveals(turn, scores, least),
         feedback=feedback,
         refuses=scores["refuses"] > least["refuses"],
-        off_role=scores["off_role"] > least["off_role"],
+        # Of people it takes nine in ten for off their role, since they open the talk: there by rule.
+        off_role=off_role(turn.text) if turn.imported else scores["off_role"] > least["off_role"],
     )
 
 

@@ -142,6 +142,16 @@ def test_a_number_that_a_partner_states_stands_there(text: str, share: float, re
     assert partner_reading(turn(text, "partner"), scores, least).reveals == reveals
 
 
+@pytest.mark.parametrize(("imported", "off"), [(False, True), (True, False)])
+def test_of_people_who_is_off_its_role_is_said_by_rule(imported: bool, off: bool):
+    scores = dict.fromkeys(PARTNER_HEADS, 0.1) | {"off_role": 0.9, "tells": {}, "tells_wrong": {}}
+    least = dict.fromkeys([*PARTNER_HEADS, "tells", "tells_wrong"], 0.5)
+    opening = replace(turn("Hi, please talk me through your solution.", "partner"), imported=imported)
+    assert partner_reading(opening, scores, least).off_role is off
+    other = replace(turn("Student: I get 12.", "partner"), imported=imported)
+    assert partner_reading(other, scores, least).off_role
+
+
 @pytest.mark.parametrize(
     ("text", "told", "wrong"),
     [
