@@ -306,7 +306,7 @@ def test_the_headline_states_the_primary_whichever_way_it_fell(low, high, said):
     assert "too few" in alone and "interval" not in alone and "nan" not in alone
 
 
-def test_who_has_not_sat_under_every_seed_is_noted_and_its_seeds_are_those_of_its_contrasts(tmp_path):
+def test_who_lacks_a_seed_is_noted_and_its_contrasts_are_over_its_own_seeds(tmp_path):
     run = made_run(tmp_path / "made", seeds=(1, 2, 3))
     for file in (run / "results" / "facts").glob("seed-[23]*"):
         file.unlink()

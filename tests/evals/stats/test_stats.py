@@ -147,7 +147,7 @@ def test_pairing_by_task_narrows_the_interval():
     assert width[0] < 0.7 * width[1]
 
 
-def test_who_sat_under_one_seed_alone_is_compared_under_one_and_its_own_where_both_have_it():
+def test_who_sat_under_one_seed_is_compared_under_one_its_own_where_both_have_it():
     a, other = made("m", {1: [1, 1, 0], 2: [1, 0, 1]}), made("m", {0: [0, 0, 1]})
     found = contrast({"a": a, "b": other}, M, "a", "b")
     assert (found.difference, found.seeds, found.paired) == (pytest.approx(2 / 3 - 1 / 3), 1, False)

@@ -4,7 +4,7 @@ from pipeline.reading.embedded_world.partner_rules import gives_answer
 from pipeline.tasks.word_problems import make_task
 
 
-def test_a_fact_that_is_restated_gives_nothing_away_where_it_holds_the_number_of_the_answer() -> None:
+def test_a_restated_fact_gives_nothing_away_though_it_holds_the_answers_number() -> None:
     held = 0
     for seed in range(300):
         task = make_task(seed, "full")
