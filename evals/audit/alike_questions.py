@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from pipeline.reading.numbers.numerals import LONGEST, WORDS, spoken
 from pipeline.reading.sentences import content_words
 
-Kind = Literal["equal", "near", "renumbered"]
+Kind = Literal["equal", "near", "renumbered"]  # the closest first
 NEAR = 0.8  # of the words of both, or of the shingles of the shorter
 LEAST = 12  # words of a question that is looked for inside another
 SHINGLE = 4  # words; one changed word changes as many shingles
@@ -35,9 +35,15 @@ class Read(NamedTuple):
         return set(zip(*(self.words[i:] for i in range(LEAST)), strict=False))
 
 
-def compare(ours: Iterable[tuple[str, str]], theirs: dict[str, str]) -> dict[str, tuple[Kind, str]]:
-    """For each of our questions, which come with their keys, that is one of theirs how it is that, and the key of
-    theirs. Keys are hashes. Theirs are held, ours are not."""
+class Alike(NamedTuple):
+    """Of each of our questions that is one of theirs how it is that, and the key of theirs; and of theirs likewise."""
+
+    ours: dict[str, tuple[Kind, str]]
+    theirs: dict[str, tuple[Kind, str]]
+
+
+def compare(ours: Iterable[tuple[str, str]], theirs: dict[str, str]) -> Alike:
+    """Our questions come with their keys, which are hashes. Theirs are held, ours are not."""
     read = {key: read_question(question) for key, question in theirs.items()}
     by_numbers: dict[tuple[str, ...], list[str]] = defaultdict(list)
     by_shingle: dict[tuple[str, ...], list[str]] = defaultdict(list)
@@ -49,19 +55,22 @@ def compare(ours: Iterable[tuple[str, str]], theirs: dict[str, str]) -> dict[str
             by_shingle[shingle].append(key)
         for passage in other.passages:
             by_passage[passage].append(key)
-    matches: dict[str, tuple[Kind, str]] = {}
+    found = Alike({}, {})
     for key, question in ours:
+        if key in theirs:
+            found.ours[key] = found.theirs[key] = "equal", key
+            continue
         own = read_question(question)
         likely = [
             *by_numbers.get(own.numbers, ()),
             *_pointed(own.passages, by_passage),
             *_pointed(own.shingles, by_shingle),
         ]
-        others = ((k, read[k]) for k in dict.fromkeys(likely))
-        match: tuple[Kind, str] | None = ("equal", key) if key in theirs else _best(own, others)
-        if match:
-            matches[key] = match
-    return matches
+        for other in dict.fromkeys(likely):
+            if kind := alike(own, read[other]):
+                _better(found.ours, key, kind, other)
+                _better(found.theirs, other, kind, key)
+    return found
 
 
 def _pointed(parts: Iterable[tuple[str, ...]], where: dict[tuple[str, ...], list[str]]) -> list[str]:
@@ -70,13 +79,11 @@ def _pointed(parts: Iterable[tuple[str, ...]], where: dict[tuple[str, ...], list
     return [key for key, _ in counts.most_common(FEW)]
 
 
-def _best(question: Read, others: Iterable[tuple[str, Read]]) -> tuple[Kind, str] | None:
-    kinds: dict[Kind, str] = {}
-    for key, other in others:
-        if kind := alike(question, other):
-            kinds.setdefault(kind, key)
-    order: tuple[Kind, ...] = ("equal", "near", "renumbered")
-    return next(((kind, kinds[kind]) for kind in order if kind in kinds), None)
+def _better(matches: dict[str, tuple[Kind, str]], key: str, kind: Kind, other: str) -> None:
+    """Keep the first of the closest matches."""
+    order = get_args(Kind)
+    if key not in matches or order.index(kind) < order.index(matches[key][0]):
+        matches[key] = kind, other
 
 
 def alike(question: Read, other: Read) -> Kind | None:

@@ -20,6 +20,7 @@ from pipeline.judging.wilson import wilson_interval
 
 Array = np.ndarray
 Z = 1.959964
+SAME = 1e-9  # of the greatest value: what rounding leaves where nothing varies
 
 
 Cells = dict[tuple[int, str], tuple[float, int]]  # (seed, task): (hits, n)
@@ -159,14 +160,16 @@ def squares(ratios: Sequence[WeightedRatio], shares: bool = True) -> Squares:
     shape = np.broadcast_shapes(*(ratio.hits.shape for ratio in ratios))
     rows, columns = shape
     cells = np.zeros(shape)
-    floor, fewest = 0.0, columns
+    floor, fewest, greatest = 0.0, columns, 0.0
     for weight, hits, n in ratios:
         measured = int((n.sum(axis=0) > 0).sum())
         fewest = min(fewest, measured)
         few = math.sqrt(measured * (columns - 1) / ((measured - 1) * columns)) if 1 < measured < columns else 1.0
         cells = cells + few * weight * (hits - hits.sum() / n.sum() * n) * hits.size / n.sum()
-        if shares or np.ptp(hits[n > 0] / n[n > 0]) == 0:
-            floor += (weight * Z / (effective_draws(hits, n) + Z * Z)) ** 2
+        floor += (weight * Z / (effective_draws(hits, n) + Z * Z)) ** 2
+        greatest = max(greatest, abs(weight) * float(np.abs(hits).max()))
+    if not shares and np.abs(cells).max() > SAME * greatest:
+        floor = 0.0
     by_seed, by_task = cells.mean(axis=1, keepdims=True), cells.mean(axis=0, keepdims=True)
     seed = columns * float((by_seed**2).sum()) / (rows - 1) if rows > 1 else 0.0
     task = rows * float((by_task**2).sum()) / (columns - 1) if columns > 1 else 0.0

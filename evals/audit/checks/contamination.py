@@ -54,7 +54,7 @@ def check(material: Material) -> Check:
     elif len(splits) < 2:
         findings.append(untested("splits", "one split: nothing can stand on both sides"))
     for a, b in combinations(splits, 2):
-        findings += _both(a, splits[a], b, splits[b]) + _both(b, splits[b], a, splits[a])
+        findings += _both(a, splits[a], b, splits[b])
     for name in material.settings.known_tests:
         findings += _known(name, splits)
     return Check(
@@ -108,10 +108,8 @@ def _known(name: str, splits: dict[str, Questions]) -> list[Finding]:
 def _both(a: str, ours: Questions, b: str, theirs: Questions, known: bool = False) -> list[Finding]:
     """How many of the first one's questions the second has."""
     there = {asked.key: asked for asked in theirs}
-    matches = compare(
-        ((asked.key, asked.question) for asked in ours), {k: asked.question for k, asked in there.items()}
-    )
-    of = {kind: {key: there[other] for key, (k, other) in matches.items() if k == kind} for kind in get_args(Kind)}
+    found = compare(((asked.key, asked.question) for asked in ours), {k: asked.question for k, asked in there.items()})
+    of = {kind: {key: there[other] for key, (k, other) in found.ours.items() if k == kind} for kind in get_args(Kind)}
     equal = of["equal"]
 
     def tried(kind: Kind, asked: Iterable[Asked]) -> Iterator[Tried]:
@@ -122,7 +120,18 @@ def _both(a: str, ours: Questions, b: str, theirs: Questions, known: bool = Fals
     def rest() -> Iterator[Asked]:
         return (asked for asked in ours if asked.key not in equal)
 
+    def theirs_nearly() -> Iterator[Tried]:
+        """A few exam questions may all stand nearly among many to train on, and be a small share of these."""
+        for key, asked in there.items():
+            kind = found.theirs.get(key, ("", ""))[0]
+            if kind != "equal":
+                yield Tried(key, kind == "near", asked.where, asked.question)
+
     whole = "all of them are equal to one there"
+    theirs_near = sum(kind == "near" for kind, _ in found.theirs.values())
+    reverse = share(
+        f"questions of {b} nearly in {a}", theirs_nearly(), MOST_NEAR, f"{theirs_near} of the others", whole
+    )
     times = sum(asked.times for asked in ours if asked.key in equal)
     return [
         share(
@@ -145,6 +154,7 @@ def _both(a: str, ours: Questions, b: str, theirs: Questions, known: bool = Fals
             f"{len(of['renumbered'])} of the others",
             whole,
         ),
+        *([] if known else [reverse]),
     ]
 
 

@@ -19,12 +19,12 @@ def of_one_template(n: int) -> dict[str, str]:
 @pytest.mark.parametrize("n", [5, 60])
 def test_a_question_inside_a_prompt_is_found_however_many_share_its_words(n: int) -> None:
     tests = of_one_template(n)
-    inside = compare(((key, f"Answer in 1 sentence. {text}") for key, text in tests.items()), tests)
-    assert {key: match for key, match in inside.items() if match != ("equal", key)} == {} and len(inside) == n
-    prompts = {key: f"Answer in 1 sentence. {text}" for key, text in tests.items()}
-    assert compare(((f"mine {key}", text) for key, text in tests.items()), prompts).keys() == {
-        f"mine {key}" for key in tests
-    }
+    prompts = {f"mine {key}": f"Answer in 1 sentence. {text}" for key, text in tests.items()}
+    inside = compare(prompts.items(), tests)
+    assert inside.ours == {f"mine {key}": ("equal", key) for key in tests}
+    assert inside.theirs == {key: ("equal", f"mine {key}") for key in tests}
+    around = compare(tests.items(), prompts)
+    assert (around.ours, around.theirs) == (inside.theirs, inside.ours)
 
 
 @pytest.mark.parametrize(("one", "other"), [

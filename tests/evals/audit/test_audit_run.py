@@ -179,7 +179,6 @@ def test_what_is_planted_in_training_rows_is_found_in_its_own_condition_alone(ru
     assert red(run) == {
         *(("masks", name) for name in ("facts", "peer", "pairs", "labels", "solo")),
         ("contamination", "questions of train in exam tasks"),
-        ("contamination", "questions of exam tasks in train"),
     }
 
 

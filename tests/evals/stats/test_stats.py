@@ -183,6 +183,9 @@ def test_an_interval_of_a_mean_does_not_hang_on_its_unit():
         rate = estimate(cells, ratio("m", shares=False))
         ends.append(((rate.low) / unit, rate.high / unit))
     assert ends[0] == pytest.approx(ends[1])
+    mean = {("m", False): {(0, f"{t}"): (0.1 * t, 3) for t in range(30)}}
+    same = contrast({"a": mean, "b": mean}, ratio("m", shares=False), "a", "b")
+    assert same.difference == 0 and same.low < 0 < same.high and same.p == 1
     nothing = {("m", False): {(0, f"{t}"): (0.0, 1) for t in range(30)}}
     rate = estimate(nothing, ratio("m", shares=False))
     assert rate.low < 0 < rate.high
