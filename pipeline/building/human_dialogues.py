@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 
 from pipeline.building.build import finished
-from pipeline.building.failures import failure_of, unreadable
+from pipeline.building.failures import failure_of, forget_engine_errors, unreadable
 from pipeline.building.make_missing import Counts
 from pipeline.experiment.cell import Cell
 from pipeline.knowledge.records import Dialogue, Failure
@@ -23,6 +23,7 @@ async def adopt(cell: Cell, dialogues: list[Dialogue], bad: list[BadRow], reads:
     """Store what is not there yet, with what its turns do. A row that is no dialogue is a failure that names its line,
     and so is a dialogue with a turn that cannot be read."""
     run = cell.experiment.run
+    forget_engine_errors(run, cell)
     ended, failures = finished(run, cell.condition_name), [*unreadable(cell, bad)]
     missing = [dialogue for dialogue in dialogues if dialogue.id not in ended]
     failed = [failure for failure in failures if failure.id not in ended]

@@ -35,7 +35,7 @@ from pipeline.knowledge.view import script_view, view
 def card(survey: Survey, rows: dict[Format, int]) -> str:
     """The README of one condition's dataset, which has so many `rows` in each format, of the surveyed dialogues."""
     experiment, name, condition = survey.experiment, survey.condition_name, survey.condition
-    rule, licence = LEARNING_RULES[condition.method], experiment.source.licence
+    rule, sources = LEARNING_RULES[condition.method], experiment.sources_of(name)
     learned = records_of(survey, rule.format)
     first = next((survey.read(record.place) for record in learned), None)
     body = card_template("pipeline", "card.md.j2").render(
@@ -59,7 +59,8 @@ def card(survey: Survey, rows: dict[Format, int]) -> str:
         format=rule.format,
         per_task=experiment.per_task(condition.learns_from or name),
         learn=LEARN[experiment.training.learn],
-        licence=licence.asks,
+        sources=", ".join(f"`{source.name}`" for source in sources),
+        licence="\n\n".join(dict.fromkeys(source.licence.asks for source in sources)),
         rates=rates(condition, learned),
         audit=audit(condition, survey.dialogues, learned) if condition.method not in FROM_TASKS else [],
         of_dialogues=condition.method not in FROM_TASKS,
@@ -78,6 +79,7 @@ def card(survey: Survey, rows: dict[Format, int]) -> str:
 def _metadata(survey: Survey, rows: dict[Format, int]) -> DatasetCardData:
     """What a hub reads of the card."""
     experiment, trains = survey.experiment, LEARNING_RULES[survey.condition.method].format
+    licences = {source.licence.spdx for source in experiment.sources_of(survey.condition_name)}
     configs = [
         {
             "config_name": format,
@@ -89,7 +91,7 @@ def _metadata(survey: Survey, rows: dict[Format, int]) -> DatasetCardData:
     return DatasetCardData(
         pretty_name=f"{experiment.name}: {survey.condition_name}",
         language="en",
-        license=experiment.source.licence.spdx,
+        license=licences.pop() if len(licences) == 1 else "other",
         tags=["maieutic", "dialogue", "knowledge-asymmetry"],
         task_categories=["text-generation"],
         configs=configs,

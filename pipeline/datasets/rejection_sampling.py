@@ -118,7 +118,7 @@ def _yoked(kept: Sequence[Surveyed], of_task: Sequence[Surveyed]) -> list[Survey
     """
     if len(of_task) == 1:
         return []
-    records = sorted(of_task, key=lambda record: (record.sample, record.place))
+    records = sorted(of_task, key=lambda record: (record.sample, record.id))
     after = {record.id: records[(i + 1) % len(records)] for i, record in enumerate(records)}
     return [after[record.id] for record in kept]
 

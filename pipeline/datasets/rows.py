@@ -25,6 +25,7 @@ from pipeline.knowledge.records import Branch, Dialogue
 from pipeline.knowledge.view import view
 
 Row = dict[str, Any]
+ROUNDING = 1e-9  # .6 - .4 is as far apart as .8 - .6
 GO_ON = WORDINGS["train"]["go_on"][0]  # between an expert's steps, where the source has no sub-questions
 
 
@@ -136,7 +137,7 @@ def pairs(experiment: Experiment, branch: Branch, learner: Condition) -> list[Ro
     for better, worse in itertools.permutations(values, 2):
         margin = values[better] - values[worse]
         texts = branch.siblings[better].turn.own_text, branch.siblings[worse].turn.own_text
-        if margin >= experiment.training.gap and texts[0] != texts[1]:
+        if margin >= experiment.training.gap - ROUNDING and texts[0] != texts[1]:
             chosen, rejected = ([{"role": "assistant", "content": text}] for text in texts)
             row = {**_whence(branch), "id": f"{branch.id}-{better}-{worse}", "prompt": prompt}
             rows.setdefault(texts, {**row, "chosen": chosen, "rejected": rejected, "margin": margin})
@@ -160,7 +161,7 @@ def judged_pairs(experiment: Experiment, dialogue: Dialogue) -> list[Row]:
             continue
         best, worst = max(whole, key=of_each.__getitem__), min(whole, key=of_each.__getitem__)
         margin, texts = of_each[best] - of_each[worst], [candidates[i].turn.own_text for i in (best, worst)]
-        if margin >= experiment.training.gap and texts[0] != texts[1]:
+        if margin >= experiment.training.gap - ROUNDING and texts[0] != texts[1]:
             prompts = experiment.prompts("partner")
             prompt = view(dialogue.task, dialogue.condition, dialogue.turns[:at], "partner", prompts)
             chosen, rejected = ([{"role": "assistant", "content": text}] for text in texts)

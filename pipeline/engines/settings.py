@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+from collections.abc import Iterator
 from typing import Any, Literal, Self
 
 from pydantic import Field, PrivateAttr, field_validator
@@ -29,6 +30,14 @@ OF_A_REQUEST = frozenset(
 
 def _best_engine() -> Literal["transformers", "vllm"]:
     return "vllm" if importlib.util.find_spec("vllm") else "transformers"
+
+
+def _keys(value: Any) -> Iterator[str]:
+    """Of a mapping and all that stand in it."""
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        if isinstance(value, dict):
+            yield str(key)
+        yield from _keys(item)
 
 
 class Engine(Section):
@@ -106,7 +115,7 @@ class Engine(Section):
                 f"{taken[0]!r} is written into each request from the config's other keys (a role's model and sampling, "
                 "dialogue.max_tokens), or would change what an answer is. Set it there"
             )
-        if keys := [key for key in body if SECRET.search(key)]:
+        if keys := [key for key in _keys(body) if SECRET.search(key)]:
             raise ValueError(
                 f"{keys[0]!r} looks like a secret, and a config is written into the run. Put the server's key into the "
                 "environment, and its variable's name into key_env"

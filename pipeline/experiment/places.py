@@ -27,7 +27,7 @@ def values_without_places(value: Any, key: str = "") -> Any:
     """The same of a record that was read of JSON."""
     match value:
         case dict():
-            return {each: values_without_places(item, each) for each, item in value.items()}
+            return {without_place(str(each)): values_without_places(item, each) for each, item in value.items()}
         case list():
             return [values_without_places(item) for item in value]
         case str():

@@ -111,16 +111,19 @@ class Meter:
         path, experiment, roles = folder / "usage.jsonl", cell.experiment, self.take()
         earlier = [usage.id for usage in read(path, Usage)] if roles else []
         for role, tally in roles.items():
+            # A partner with a student's weights is asked on the student's engine, and costs what that does.
+            student = role == "partner" and stage in ("build", "turn_values") and cell.condition.weights != "base"
+            answers: RoleName = "student" if student else role
             of = {
                 "stage": stage,
                 "condition_name": cell.condition_name,
                 "seed": cell.seed,
                 "round": cell.round,
                 "role": role,
-                "engine": experiment.role(role).engine or experiment.engine.kind,
-                "model": experiment.role(role).model,
+                "engine": experiment.role(answers).engine or experiment.engine.kind,
+                "model": experiment.role(answers).model,
             }
-            id, money = digest(folder.name, of, asdict(tally), earlier), tally.money(experiment.price_of(role))
+            id, money = digest(folder.name, of, asdict(tally), earlier), tally.money(experiment.price_of(answers))
             with Appender(path) as file:
                 file.append(Usage(id=id, **of, **asdict(tally), money=money))
         known = [tally for tally in roles.values() if tally.cached_tokens is not None]

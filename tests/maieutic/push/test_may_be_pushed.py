@@ -24,6 +24,7 @@ from pipeline.core.schema import Turn
 from pipeline.experiment.cell import cells
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.places import without_places
+from pipeline.experiment.prices import TokenPrice
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue
 from pipeline.runs.dialogue_pool import dialogues_path
@@ -166,7 +167,9 @@ def test_a_config_that_is_passed_on_names_no_path_and_no_server(made, tmp_path):
         "student": made.student.model_copy(update={"model": "/models/mine"}),
         "tasks": made.tasks.model_copy(update=tasks),
         "engine": made.engine.model_copy(update={"kind": "openai", "url": "http://inside.example:8000/v1"}),
+        "prices": {"/home/somebody/private": TokenPrice(input=1.0, output=2.0)},
     }
     text = without_places(made.model_copy(update=update))
     assert str(tmp_path) not in text and "inside.example" not in text and "/models" not in text
+    assert "/home/somebody" not in text
     assert "model: mine" in text and "source: my.py:SOURCE" in text and "path: a.jsonl" in text

@@ -53,6 +53,23 @@ def test_turns_of_people_are_stored_as_the_metrics_reader_read_them(full, tmp_pa
     assert (again.made, again.failed, again.skipped) == (0, 0, 2)
 
 
+class Down(Reads):
+    """Its engine fails."""
+
+    async def student(self, turns):
+        return [Unread("no answer", engine=True) for _ in turns]
+
+
+def test_a_failure_of_the_engine_is_forgotten_once_the_turns_are_read(full, tmp_path: Path):
+    cell, talks = Cell(small_experiment(tmp_path), "facts", 1), [held(full[0], "a", "Go on.", "mine:3")]
+    for _ in range(2):
+        asyncio.run(adopt(cell, talks, [], Instrument("down", Down())))
+        assert [failure.kind for failure in read(tmp_path / "failures.jsonl", Failure)] == ["engine_error"]
+    asyncio.run(adopt(cell, talks, [], Instrument("own", Reads())))
+    assert list(read(tmp_path / "failures.jsonl", Failure)) == []
+    assert len(list(read(dialogues_path(tmp_path, "facts"), Dialogue))) == 1
+
+
 def test_the_closed_reader_leaves_them_as_they_are(full, tmp_path: Path):
     talk = held(full[0], "a", "Go on.", "So it is 3.")
     asyncio.run(adopt(Cell(small_experiment(tmp_path), "facts", 1), [talk], [], CLOSED))

@@ -1,5 +1,6 @@
 """Selection taken out of what is learned: yoked dialogues, and first acts in the mix in which they were played."""
 
+import itertools
 from collections import Counter
 
 import pytest
@@ -43,6 +44,13 @@ def test_yoking_takes_the_next_dialogue_of_a_task_for_each_that_is_kept():
     talks = [talk(0, WRONG), talk(1, RIGHT), talk(2, CLOSED), talk(3, CLOSED, "Yes.", RIGHT)]
     assert taken(talks) == ["1-1", "1-3"]
     assert taken(talks, selection="yoked") == ["1-0", "1-2"]  # the first comes behind the last
+
+
+def test_what_is_taken_does_not_hang_on_the_order_in_which_dialogues_ended():
+    """Branches of one dialogue have its number, and stand in the file as they were done."""
+    branches = [talk(0, line).model_copy(update={"id": f"1-0-{i}"}) for i, line in enumerate((RIGHT, WRONG, CLOSED))]
+    orders = [taken(list(order), selection="yoked") for order in itertools.permutations(branches)]
+    assert {tuple(order) for order in orders} == {("1-0-1",)}
 
 
 def test_what_is_said_in_a_dialogue_decides_only_about_the_next():

@@ -191,6 +191,7 @@ def test_a_bare_off_is_a_word_in_yaml_too(tmp_path: Path) -> None:
         ("{effort: low, messages: []}", "'messages' is written into each request from the config's other keys"),
         ("{max_tokens: 5}", "'max_tokens' is written into each request"),
         ("{api_key: sk-planted}", "'api_key' looks like a secret"),
+        ("{more: [{metadata: {password: sk-planted}}]}", "'password' looks like a secret"),
     ],
 )
 def test_what_an_engine_adds_to_requests_replaces_nothing_and_holds_no_secret(

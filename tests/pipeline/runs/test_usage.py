@@ -16,7 +16,7 @@ from pipeline.engines.model import Completion, Sampling
 from pipeline.engines.settings import Engine
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
-from pipeline.experiment.roles import Role
+from pipeline.experiment.roles import Partner, Role
 from pipeline.knowledge.condition import Condition
 from pipeline.runs.store import read
 from pipeline.runs.usage import Meter, Metered, Usage, grand_totals, totals
@@ -86,6 +86,27 @@ def test_each_role_of_a_stage_has_a_row_with_its_engine_and_model(tmp_path: Path
     }
     assert (rows["judge"].generated_tokens, rows["judge"].reasoning_tokens, rows["student"].answers) == (9, 5, 1)
     assert {row["role"] for row in totals(tmp_path)} == {"judge", "student"}
+
+
+def test_a_partner_with_a_students_weights_is_counted_where_those_are_asked(tmp_path: Path) -> None:
+    conditions = {
+        "peer": Condition(partition="symmetric", voice="model", weights="current"),
+        "own": Condition(partition="symmetric", voice="model"),
+    }
+    exp = Experiment(
+        name="x",
+        conditions=conditions,
+        rounds=2,
+        engine=Engine(kind="scripted"),
+        engines={"api": Engine(kind="openai", url="http://127.0.0.1:1/v1")},
+        partner=Partner(model="large", engine="api"),
+    )
+    for name in conditions:
+        meter = Meter()
+        meter.of("partner")(Completion("Okay.", tokens=3, prompt_tokens=10))
+        meter.store(tmp_path, "build", Cell(exp, name, 1))
+    rows = {usage.condition_name: (usage.engine, usage.model) for usage in read(tmp_path / "usage.jsonl", Usage)}
+    assert rows == {"peer": ("scripted", "embedded"), "own": ("api", "large")}
 
 
 COUNTED = ("answers", "prompt_tokens", "cached_tokens", "generated_tokens", "reasoning_tokens")
