@@ -11,13 +11,11 @@ from evals.examining.exam_checks import measured
 from evals.examining.examine import examine, is_done
 from evals.exams.asking import first_turn, of_episodes, whole_episode
 from evals.exams.collapse import collapse
-from evals.exams.feedback import METRICS, feedback
+from evals.exams.feedback import feedback
 from evals.exams.grounding import grounding
-from evals.metrics.metric import signed_sum
 from evals.sitting.exam_partners import ARMS
 from evals.sitting.movable_pairs import Pair, movable
 from evals.sitting.sitting import ExamEpisode, Sitting
-from evals.stats.intervals import estimate, tabulate
 from pipeline.core.schema import Belief, Fact, Message, Task, Turn
 from pipeline.dialogue.episode import Played
 from pipeline.dialogue.rule_partner import WORDINGS
@@ -144,16 +142,6 @@ def test_accuracy_by_turn_counts_who_stopped_early_in_every_turn_that_could_be()
     assert found["accuracy_full@verifier"] == (1, 2)
     assert all(found[f"accuracy_full_turn{i}@verifier"] == (1, 2) for i in range(1, 7))
     assert "accuracy_full_turn7@verifier" not in found
-
-
-def test_a_verdict_is_worth_what_it_adds_to_trying_and_not_that_it_ends_the_talk():
-    """Both try alike; the verifier ends the talk where it is right, the other lets it go on."""
-    ended = episode(GUESS, "Wrong.", RIGHT, arm="verifier", task=FULL)
-    went_on = episode(GUESS, "Carry on.", RIGHT, "Carry on.", GUESS, arm="unhelpful", task=FULL)
-    tables = tabulate({1: feedback([ended, went_on], 3)})
-    assert estimate(tables, signed_sum(METRICS, "gain_verdict")).value == 0
-    assert estimate(tables, signed_sum(METRICS, "accuracy_full@verifier")).value == 1
-    assert estimate(tables, signed_sum(METRICS, "accuracy_full@unhelpful")).value == 0
 
 
 def test_grounding_acts_are_counted_by_position(tmp_path):
