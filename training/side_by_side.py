@@ -6,7 +6,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pipeline.core.errors import MaieuticError
+from pipeline.engines.transformers import MEMORY
 from pipeline.experiment.cell import Cell
+from pipeline.experiment.experiment import Experiment
+from pipeline.experiment.roles import ROLES
 from pipeline.knowledge.condition import ONLINE
 from pipeline.runs import processes
 from pipeline.runs.directory import adapter_before
@@ -16,10 +19,7 @@ from training.student import train
 
 
 def train_each(due: Sequence[Cell]) -> Iterator[tuple[Cell, Path | MaieuticError]]:
-    """Each student's adapter, or why there is none, in this order; as many are trained at a time as there is room for.
-
-    Those that play while they learn come one by one: they have engines of their own.
-    """
+    """Each student's adapter, or why there is none, in this order; as many are trained at a time as have room."""
     at_once = room_for(due)
     if at_once > 1:
         yield from processes.each("training.one_student", "train", due, at_once)
@@ -32,9 +32,17 @@ def train_each(due: Sequence[Cell]) -> Iterator[tuple[Cell, Path | MaieuticError
 
 
 def room_for(due: Sequence[Cell]) -> int:
-    """How many of these can be trained at a time."""
-    if len(due) < 2 or any(cell.condition.method in ONLINE for cell in due):
-        return 1
+    """How many of these can be trained at a time; 1 where they play with models of others, or on a server."""
     experiment = due[0].experiment
+    plays = any(cell.condition.method in ONLINE for cell in due)
+    if len(due) < 2 or (plays and not _plays_by_itself(experiment)):
+        return 1
     needed = FACTOR * memory_of(experiment, sizes_of(experiment.base, experiment.training.lora)).total
-    return processes.room_for(len(due), needed)
+    return processes.room_for(len(due), needed + (2 * MEMORY if plays else 0))
+
+
+def _plays_by_itself(experiment: Experiment) -> bool:
+    """Whether who speaks with a student that plays is the base again, in the same process."""
+    return {(experiment.role(name).model, experiment.engine_of(name).kind) for name in ROLES} == {
+        (experiment.base, "transformers")
+    }

@@ -16,7 +16,6 @@ from training.memory_needed import cache_bytes_per_token, sizes_of
 # Seconds of work from which a second process is worth its start, which takes a core ten.
 WORTH_A_PROCESS = 40.0
 CONTEXT = 1024  # tokens of a prompt and its answer, seldom more
-AROUND = 2**30  # bytes of Python, torch and the readers
 
 
 def sit_each(due: Sequence[Cell], at_once: int) -> Iterator[tuple[Cell, Sat]]:
@@ -49,7 +48,7 @@ def _needed(experiment: Experiment) -> float:
     """Bytes of one process: the student and the base, what a batch knows, and what each keeps."""
     sizes = sizes_of(experiment.base, experiment.training.lora)
     known = experiment.engine.batch * CONTEXT * cache_bytes_per_token(sizes, bf16=False)
-    return AROUND + 2 * 4 * _weights(experiment) + known + 2 * MEMORY
+    return 2 * 4 * _weights(experiment) + known + 2 * MEMORY
 
 
 def _weights(experiment: Experiment) -> int:

@@ -26,14 +26,16 @@ from pipeline.runs.progress import stage
 from pipeline.runs.worker import Step
 
 EVERY = 0.2  # seconds between two looks at how far a piece of work is
+AROUND = 2**30  # bytes of Python, torch and the readers in each process
 
 
 def room_for(count: int, needed: float) -> int:
-    """How many of `count` pieces of work fit at a time: by cores, and by the bytes `needed` for each; 1 on a GPU."""
+    """How many of `count` pieces of work fit at a time: by cores, and by the bytes that each needs beside its own
+    Python; 1 on a GPU."""
     if torch.accelerator.is_available() or int(os.environ.get("WORLD_SIZE", "1")) > 1:
         return 1
     give_back()
-    return max(1, min(count, torch.get_num_threads(), int(psutil.virtual_memory().available / needed)))
+    return max(1, min(count, torch.get_num_threads(), int(psutil.virtual_memory().available / (AROUND + needed))))
 
 
 def each(module: str, stage_name: str, due: Sequence[Cell], at_once: int) -> Iterator[tuple[Cell, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -10,13 +11,17 @@ import torch
 
 from pipeline.core.errors import RunError
 from pipeline.datasets.dataset_files import dataset_path
+from pipeline.datasets.export import export
 from pipeline.datasets.formats import FORMATS, write_rows
 from pipeline.experiment.cell import Cell
+from pipeline.runs.student_files import RECORD
+from tests.training.test_online import experiment as playing
 from tests.training.test_student import experiment, row
 from training.adapter import WEIGHTS
 from training.inputs.masks import RowTooLong
 from training.inputs.untrained import NothingToTrain
 from training.side_by_side import room_for, train_each
+from training.student import train
 from training.train_round import train_round
 
 
@@ -76,3 +81,26 @@ def test_who_has_nothing_to_learn_needs_no_process(embedded, two_threads, tmp_pa
     assert capsys.readouterr().out.count("left untrained") == 2
     assert os.listdir(tmp_path / "adapters/facts") == ["seed-1.untrained.txt", "seed-2.untrained.txt"]
     assert all(isinstance(one, NothingToTrain) for _, one in train_each([Cell(made, "facts", 1)]))
+
+
+def test_students_that_play_go_side_by_side_where_nobody_else_is_asked(embedded, two_threads, tmp_path):
+    made = playing(embedded, tmp_path / "at_once", tasks={"train": {"full": 4}})
+    export(made, "facts")
+    due = [Cell(made, "facts", seed) for seed in (1, 2)]
+    assert room_for(due) == 2 and room_for(due[:1]) == 1
+    at_once = list(train_each(due))
+    torch.set_num_threads(1)
+    alone = playing(embedded, tmp_path / "alone", tasks={"train": {"full": 4}})
+    export(alone, "facts")
+    for cell, adapter in at_once:
+        assert isinstance(adapter, Path), adapter
+        same = train(Cell(alone, "facts", cell.seed))
+        assert (adapter / WEIGHTS).read_bytes() == (same / WEIGHTS).read_bytes()
+        assert json.loads((adapter / RECORD).read_text())["sampled_tokens"] > 0
+
+
+@pytest.mark.parametrize("of_another", [{"model": "another"}, {"engine": "api"}])
+def test_students_that_play_with_another_model_come_one_by_one(embedded, two_threads, tmp_path, of_another):
+    api = {"kind": "openai", "url": "http://127.0.0.1:9"}
+    made = playing(embedded, tmp_path, engines={"api": api}, partner=of_another)
+    assert room_for([Cell(made, "facts", seed) for seed in (1, 2)]) == 1
