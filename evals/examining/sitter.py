@@ -16,13 +16,12 @@ from pipeline.core.schema import Task
 from pipeline.dialogue.casting import Casting
 from pipeline.engines.model import Model
 from pipeline.experiment.cell import Cell
-from pipeline.experiment.fields import BEFORE_WARMUP
+from pipeline.experiment.fields import UNTRAINED
 from pipeline.experiment.roles import RoleName
 from pipeline.runs.directory import newest_adapter
 from pipeline.runs.student_files import results_path
 from pipeline.runs.usage import Metered, Tally
 
-UNTRAINED = (BEFORE_WARMUP, "base")
 Tasks = tuple[list[Task], list[Task]]  # of whole exams, and those that are asked for a first turn alone
 
 

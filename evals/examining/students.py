@@ -12,7 +12,7 @@ from functools import cache, partial
 from evals.examining.answers_asked import most_answers
 from evals.examining.examine import figures_of, is_done, unasked
 from evals.examining.references import make_references, references_table
-from evals.examining.sitter import UNTRAINED, Sat, Tasks, adapter_of, sit
+from evals.examining.sitter import Sat, Tasks, adapter_of, sit
 from evals.exams.registry import exams_of
 from evals.sitting.examined_run import Run
 from pipeline.core.schema import Task
@@ -20,7 +20,7 @@ from pipeline.dialogue.casting import Casting
 from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.cell import Cell, cells
 from pipeline.experiment.experiment import Experiment
-from pipeline.experiment.fields import BEFORE_WARMUP
+from pipeline.experiment.fields import BEFORE_WARMUP, UNTRAINED
 from pipeline.experiment.roles import ROLES
 from pipeline.runs.directory import newest_adapter
 from pipeline.runs.progress import console, say, seconds, stage

@@ -11,7 +11,7 @@ from evals.stats.intervals import Tables, tabulate
 from pipeline.engines.weights import weights_id
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
-from pipeline.experiment.fields import BEFORE_WARMUP
+from pipeline.experiment.fields import UNTRAINED
 from pipeline.runs.directory import newest_adapter
 from pipeline.runs.student_files import case_files, results_folder, results_path, seed_of
 
@@ -24,7 +24,7 @@ def results(run: Path, condition_name: str) -> Tables:
 def not_of_today(experiment: Experiment) -> Iterator[str]:
     """In words, each student whose cases are partial, or older than its adapter. A run may lie here without its
     adapters, so nothing is said of those that are absent."""
-    for name in (BEFORE_WARMUP, "base", *experiment.conditions):
+    for name in (*UNTRAINED, *experiment.conditions):
         for seed in experiment.seeds:
             cell = Cell(experiment, name, seed, experiment.rounds - 1)
             cases = results_path(cell)

@@ -32,6 +32,7 @@ from maieutic.view.read_talks import ShownRun, Talk
 from maieutic.view.talk_page import shown_talk
 from maieutic.view.why_kept import verdicts
 from pipeline.core.shown_text import cut, visible
+from pipeline.experiment.fields import UNTRAINED
 from pipeline.judging.moves import MOVE_NAMES
 from pipeline.knowledge.condition import LEARNING, Condition
 
@@ -151,7 +152,7 @@ class Pages:
         rows: dict[str, dict[str, str]] = {}
         for case in cases_of_task(index, row["run"], row["task"], row["seed"]):
             rows.setdefault(case["metric"], {})[case["condition"]] = f"{case['hits']:g} of {case['n']}"
-        names = ("base", *self.runs[row["run"]].experiment.conditions)
+        names = (*UNTRAINED, *self.runs[row["run"]].experiment.conditions)
         sat = [name for name in names if any(name in cells for cells in rows.values())]
         return {"students": sat, "rows": rows} if rows else None
 

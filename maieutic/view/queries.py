@@ -175,10 +175,10 @@ def cases_of_task(index: sqlite3.Connection, run: int, task: str, seed: int) -> 
 
 
 def is_first_of_its_words(index: sqlite3.Connection, row: sqlite3.Row) -> bool:
-    """Whether a kept dialogue stands for those of its seed and round with the same words, by the order of ids."""
+    """Whether a dialogue stands for those of its seed and round with the same words, which are all kept or none is."""
     asked = (
         "SELECT min(id) FROM talks WHERE kind = 'dialogue' AND run = ? AND condition = ? AND task = ? "
-        "AND transcript = ? AND kept IS NOT 0"
+        "AND transcript = ?"
     )
     values = [row[name] for name in ("run", "condition", "task", "transcript")]
     return bool(index.execute(asked, values).fetchone()[0] == row["id"])

@@ -19,6 +19,7 @@ from pipeline.core.errors import ConfigError
 from pipeline.core.readings import PartnerReading, StudentReading
 from pipeline.core.schema import Task, Turn, digest
 from pipeline.experiment.assignment import exam_tasks
+from pipeline.experiment.fields import UNTRAINED
 from pipeline.judging.outcome import readings
 from pipeline.knowledge.records import Dialogue
 from pipeline.runs.dialogue_pool import as_read
@@ -59,7 +60,7 @@ class ShownRun:
 
     def files(self) -> list[tuple[Kind, Path]]:
         """Of all that is shown, in the order of the config's conditions."""
-        names = ("base", *self.experiment.conditions)
+        names = (*UNTRAINED, *self.experiment.conditions)
         made = [self.path / "dialogues" / f"{name}.jsonl" for name in names]
         played = [file for name in names for file in said_files(self.path, name, "episodes")]
         return [("dialogue", file) for file in made if file.is_file()] + [("exam", file) for file in played]

@@ -60,7 +60,7 @@ def _verdict(
     if condition.selection == "yoked":
         return Verdict(name, None, [reason for _, reason in rules])
     kept = all(holds for holds, _ in rules)
-    if kept and not condition.learns_from and not is_first_of_its_words(index, row):
+    if kept and not is_first_of_its_words(index, row):
         kept = False
         rules.append((False, "another dialogue of this task, seed and round has the same words, and stands for it"))
     return Verdict(name, kept, [reason for holds, reason in rules if holds == kept])

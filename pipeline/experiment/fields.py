@@ -28,6 +28,7 @@ from pipeline.tasks.source import Source
 from pipeline.tasks.sources import source_of
 
 BEFORE_WARMUP = "before_warmup"  # who sits the exams as the base did before its warm-up
+UNTRAINED = (BEFORE_WARMUP, "base")  # who sit exams beside the students, in the order of tables
 WHOLE = 0.9  # of a GPU's memory, which models on vLLM that run beside each other divide
 
 

@@ -22,12 +22,16 @@ from maieutic.view.show_runs import shown_runs
 from maieutic.view.talk_index import TalkIndex
 from pipeline.core.errors import RunError
 from pipeline.datasets.rejection_sampling import kept
+from pipeline.experiment.fields import BEFORE_WARMUP
 from pipeline.judging.outcome import is_correct
 from pipeline.judging.violations import violations
 from pipeline.knowledge.known import known
+from pipeline.knowledge.records import Dialogue
 from pipeline.knowledge.view import view
 from pipeline.runs.dialogue_pool import dialogues_path
-from pipeline.runs.store import StoreError
+from pipeline.runs.store import StoreError, read, rewrite
+from tests.builders import select
+from tests.evals.made_run import CONDITIONS, made_run
 from tests.maieutic.view.shown_run import HOSTILE, dialogues, said_by_the_student, served, shown_run
 
 
@@ -123,6 +127,31 @@ def test_a_page_says_kept_of_what_is_in_the_dataset_and_of_nothing_else(site: Si
     kept_by = '<ul class="why"><li><b>{}</b>: <b class="chip good">kept</b>'
     shown = {one.id for one in dialogues(site.path) if kept_by.format(one.condition_name) in said[one.id]}
     assert trained and trained == shown
+
+
+def test_of_a_learner_a_page_says_kept_of_what_is_in_its_own_dataset(tmp_path: Path) -> None:
+    grounded = CONDITIONS["facts"].model_copy(update={"learns_from": "facts", "keep": "grounded"})
+    path = made_run(tmp_path / "run", conditions=CONDITIONS | {"facts_grounded": grounded})
+    for episodes in path.rglob("*.episodes.jsonl"):
+        episodes.unlink()
+    file = dialogues_path(path, "facts")
+    pool = [twin for one in read(file, Dialogue) for twin in (one, one.model_copy(update={"id": f"{one.id}0"}))]
+    rewrite(file, pool)
+    trained = {one.id for one in select(pool, grounded)}
+    kept_by = '<li><b>facts_grounded</b>: <b class="chip good">kept</b>'
+    with served(shown_runs([path]), tmp_path / "index.sqlite") as address:
+        site = Site(address, path)
+        assert trained and trained == {one.id for one in pool if kept_by in site.get(f"/dialogue/0/{one.id}").text}
+
+
+def test_episodes_before_a_warm_up_are_listed_beside_the_others(tmp_path: Path) -> None:
+    run = shown_run(tmp_path / "run")
+    before = run.path / "results" / BEFORE_WARMUP / "seed-1.episodes.jsonl"
+    before.parent.mkdir()
+    before.write_bytes((run.path / "results" / "base" / "seed-1.episodes.jsonl").read_bytes())
+    with served([run], tmp_path / "index.sqlite") as address:
+        site = Site(address, run.path)
+        assert site.total("/exam", condition=BEFORE_WARMUP) == site.total("/exam", condition="base") > 0
 
 
 def test_two_conditions_stand_beside_each_other_on_the_same_task_and_seed(site: Site) -> None:
