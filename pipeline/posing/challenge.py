@@ -93,6 +93,8 @@ def _gold(claim: Claim, told: set[Fraction]) -> Gold:
     """`told` are the numbers of whole sentences: a span may cut one short ("twenty" of "twenty five")."""
     computed = _computed(claim.expression) if claim.expression else None
     if computed is None or not computed.operations:  # a number alone is quoted, or it is nothing
+        if computed and claim.answer and not equal(claim.answer, claim.expression):
+            raise Refused("answer_is_not_the_value", f"{claim.answer!r} is claimed beside {claim.expression!r}")
         answer = (claim.answer or claim.expression).strip(" .,;:\"'")
         if len(answer) > LONGEST_ANSWER:
             raise Refused("answer_too_long", f"{answer!r} has {len(answer)} characters, at most {LONGEST_ANSWER}")

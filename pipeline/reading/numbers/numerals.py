@@ -45,6 +45,12 @@ _STRICT_ONLY = ("billion", "sixths", "eighth", "eighths")  # read in a text that
 # What multiplies a number just before it, or stands alone, where numbers are read loosely.
 _TIMES = {"dozen": Fraction(12), "dozens": Fraction(12), "hundred": Fraction(100), "percent": Fraction(1, 100)}
 _TIMES |= {word: value for word, value in (_SCALES | _PARTS).items() if word not in _STRICT_ONLY}
+_WORD = "|".join([*_ONES, *_TENS, "hundred", *_SCALES])
+_HUNDREDS = "|".join(["hundred", *_SCALES])
+# Words of which "hundred" or more is not the last: "two hundred and fifty" is one number.
+_LONG = re.compile(
+    rf"\b(?:(?:{_WORD})\s+|an?\s+(?={_HUNDREDS}))(?:(?:{_WORD})\s+)*?(?:{_HUNDREDS})(?:\s+(?:and\s+)?(?:{_WORD}))+\b"
+)
 _GRADES = ("grade", "grader", "graders")
 _ORDINALS = ("third", "fourth", "fifth", "sixth", "tenth")
 
@@ -64,7 +70,8 @@ def numbers(text: str) -> set[Fraction]:
     """
     values: set[Fraction] = set()
     current: Fraction | None = None
-    pieces = re.findall(r"\d[\d,]*(?:\.\d+)?|[a-z]+|[%/]", without_endless(text).lower().replace("-", " "))
+    read = _LONG.sub(_in_digits, without_endless(text).lower().replace("-", " "))
+    pieces = re.findall(r"\d[\d,]*(?:\.\d+)?|[a-z]+|[%/]", read)
     for i, piece in enumerate(pieces):
         before, after = pieces[i - 1] if i else "", pieces[i + 1] if i + 1 < len(pieces) else ""
         if piece in _TIMES or piece == "%":
@@ -86,6 +93,11 @@ def numbers(text: str) -> set[Fraction]:
             current = value
     _keep(current, pieces, len(pieces), values)
     return values
+
+
+def _in_digits(run: re.Match[str]) -> str:
+    value = spoken(run[0])
+    return run[0] if value is None else str(value)
 
 
 def _keep(value: Fraction | None, pieces: list[str], end: int, values: set[Fraction]) -> None:

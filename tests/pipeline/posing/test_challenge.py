@@ -100,6 +100,7 @@ def test_evidence_that_the_computation_does_not_use_is_withheld_but_not_needed()
         (COMPUTED | {"expression": "__import__('os').getcwd()"}, "not_arithmetic"),
         (COMPUTED | {"expression": "30 / 12 / 12", "answer": "0.21"}, "not_arithmetic"),
         (COMPUTED | {"answer": "361"}, "answer_is_not_the_value"),
+        (COMPUTED | {"expression": "12", "answer": "30"}, "answer_is_not_the_value"),
         (COMPUTED | {"answer": "about 360 or so, or 361"}, "answer_is_not_the_value"),
         (QUOTED | {"question": "Did Ida Holm build the Alder Bridge?"}, "question_states_answer"),
         (QUOTED | {"question": "Did IDA HOLM build the Alder Bridge?"}, "question_states_answer"),
