@@ -48,6 +48,11 @@ def compare(ours: Iterable[tuple[str, str]], theirs: dict[str, str]) -> Alike:
     by_numbers: dict[tuple[str, ...], list[str]] = defaultdict(list)
     by_shingle: dict[tuple[str, ...], list[str]] = defaultdict(list)
     by_passage: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    by_rarest: dict[tuple[str, ...], list[str]] = defaultdict(list)
+
+    def rarity(passage: tuple[str, ...]) -> tuple[int, tuple[str, ...]]:
+        return len(by_passage.get(passage, ())), passage
+
     for key, other in read.items():
         if other.numbers:
             by_numbers[other.numbers].append(key)
@@ -55,15 +60,18 @@ def compare(ours: Iterable[tuple[str, str]], theirs: dict[str, str]) -> Alike:
             by_shingle[shingle].append(key)
         for passage in other.passages:
             by_passage[passage].append(key)
+    for key, other in read.items():
+        if other.passages:
+            by_rarest[min(other.passages, key=rarity)].append(key)
     found = Alike({}, {})
     for key, question in ours:
         if key in theirs:
             found.ours[key] = found.theirs[key] = "equal", key
-            continue
         own = read_question(question)
         likely = [
             *by_numbers.get(own.numbers, ()),
-            *_pointed(own.passages, by_passage),
+            *(other for passage in own.passages for other in by_rarest.get(passage, ())),  # those inside ours
+            *(by_passage.get(min(own.passages, key=rarity), ()) if own.passages else ()),  # those around it
             *_pointed(own.shingles, by_shingle),
         ]
         for other in dict.fromkeys(likely):

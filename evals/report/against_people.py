@@ -63,8 +63,12 @@ def labelled_by(metric: Metric, experiment: Experiment) -> list[LabellerFigure]:
 
 
 def _labeller(wanted: str, acts: ActsSettings) -> str:
-    by_rule = wanted in LEAKS or (acts.labeller == "classifier" and wanted not in CLASSIFIED)
-    return "rules" if by_rule else acts.labeller
+    return "rules" if is_by_rule(wanted, acts) else acts.labeller
+
+
+def is_by_rule(wanted: str, acts: ActsSettings) -> bool:
+    """Whether rules label a class, whoever labels others."""
+    return acts.labeller == "rules" or wanted in LEAKS or (acts.labeller == "classifier" and wanted not in CLASSIFIED)
 
 
 def _of(labeller: str, acts: ActsSettings, judge: dict[str, str]) -> list[Json]:

@@ -42,9 +42,11 @@ from evals.stats.wording_shortcut import GIVEN_AWAY, Wordings, enough_wordings, 
 from pipeline.building.turn_values import has_turn_values
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Json
+from pipeline.experiment.cell import cells
 from pipeline.experiment.experiment import Experiment
+from pipeline.experiment.fields import UNTRAINED
 from pipeline.runs.dialogue_pool import reference
-from pipeline.runs.directory import experiment_of, require
+from pipeline.runs.directory import experiment_of, require, untrained_path
 from pipeline.runs.student_files import results_folder
 from pipeline.runs.usage import grand_totals, totals
 
@@ -71,7 +73,7 @@ def summarize(runs: list[Path]) -> Summary:
     between, said = contrasts_between(opened, tables, metrics)
     comparisons = marked(named_contrasts(opened, tables, metrics) + between, experiments, metrics)
     bases = {shown: run.names.get("base", "") for run in opened for name, shown in run.names.items() if name != "base"}
-    cells = beside(conditions, bases)
+    compared = beside(conditions, bases)
     if differ(conditions):
         for run in opened:
             _add_costs(run, conditions, tables)
@@ -87,8 +89,8 @@ def summarize(runs: list[Path]) -> Summary:
         "minimum_detectable_difference": primary["detectable"] if primary else math.nan,
         "conditions": conditions,
         "comparisons": comparisons,
-        "beside": cells,
-        "agreement": agreement(cells),
+        "beside": compared,
+        "agreement": agreement(compared),
         "competence": competence,
         "people": _of_runs(beside_people, opened),
         "needs": _of_runs(asking_against_need, opened),
@@ -241,6 +243,16 @@ def _add_costs(run: Run, conditions: dict[str, Json], tables: dict[str, Tables])
             conditions[shown]["cost"] = cost(run.path, name, conditions[shown], turn_values, seeds, tables[shown], base)
 
 
+def _why_not(run: Run, name: str, sat: list[int]) -> str:
+    """What to do of the seeds under which a condition's students have not sat, where anything can be done."""
+    if name in UNTRAINED:
+        return "; `maieutic eval` examines the others"
+    absent = [cell for cell in cells(run.experiment, [name], run.experiment.rounds - 1) if cell.seed not in sat]
+    untrained = [str(cell.seed) for cell in absent if untrained_path(cell).is_file()]
+    said = f"; under {', '.join(untrained)} there was nothing to learn from" if untrained else ""
+    return said if len(untrained) == len(absent) else f"{said}; `maieutic eval` examines those that are trained"
+
+
 def _nothing_kept(counts: Json | None) -> bool:
     return counts is not None and counts["dialogues"] > 0 and counts["selected"] == 0
 
@@ -274,9 +286,9 @@ def _notes(runs: list[Run], conditions: dict[str, Json], tables: dict[str, Table
         notes.append(f"No exam results yet: {', '.join(absent)}.")
     notes += [
         f"{shown}: examined under seeds {', '.join(map(str, sat))} of {', '.join(map(str, run.experiment.seeds))}. A "
-        "contrast is over the seeds that both sides have; `maieutic eval` examines the others."
+        f"contrast is over the seeds that both sides have{_why_not(run, name, sat)}."
         for run in runs
-        for shown in run.names.values()
+        for name, shown in run.names.items()
         if (sat := conditions[shown]["seeds"]) and set(run.experiment.seeds) - set(sat)
     ]
     single = [name for name, entry in conditions.items() if len(entry["seeds"]) == 1 and name.split("/")[-1] != "base"]

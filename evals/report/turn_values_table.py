@@ -72,7 +72,7 @@ class BranchSums:
                 "move": kind,
                 "share": len(siblings) / of_all[spec, at],
                 "value": pooled(self.value[spec, at, kind], values_lie)._asdict(),
-                "advantage": pooled(self.advantage[spec, at, kind], advantages_lie)._asdict(),
+                "advantage": pooled(self.advantage[spec, at, kind], advantages_lie, shares=False)._asdict(),
                 "success": fmean(value.success for value in siblings),
                 "tokens": fmean(value.tokens for value in siblings),
                 "questions": fmean(value.questions for value in siblings),
@@ -124,6 +124,8 @@ def values(experiment: Experiment, condition_name: str) -> Json | None:
         "facts": [row for row in rows if row["move"] not in MOVES],
         "predicted": {m: pooled(sums.predicted[m])._asdict() for m in MOVES_OF if m in sums.predicted},
         "advantages": {
-            m: pooled(sums.advantage_of[m], advantages_lie)._asdict() for m in MOVES_OF if m in sums.advantage_of
+            m: pooled(sums.advantage_of[m], advantages_lie, shares=False)._asdict()
+            for m in MOVES_OF
+            if m in sums.advantage_of
         },
     }

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from evals.metrics.metric import Metric
-from evals.report.against_people import LEAKS, labelled_by, people_in_full
+from evals.report.against_people import LEAKS, is_by_rule, labelled_by, people_in_full
 from pipeline.experiment.experiment import Experiment
 from pipeline.reading.reader_figures import ClassFigure, figures_of
 
@@ -41,9 +41,11 @@ def is_measured(metric: Metric | None, experiment: Experiment) -> bool:
         return True
     wanted, acts = metric.reader, experiment.acts
     read = planted(experiment) or read_by(metric, experiment).keys() == set(wanted.classes)
-    by_labeller = [name for name in wanted.people if name not in LEAKS]
+    by_labeller = [
+        name for name in wanted.people if name not in LEAKS and not (planted(experiment) and is_by_rule(name, acts))
+    ]
     labelled = {row.name for row in labelled_by(metric, experiment)}
-    return read and ((planted(experiment) and acts.labeller == "rules") or labelled.issuperset(by_labeller))
+    return read and labelled.issuperset(by_labeller)
 
 
 def figures_in_full(metric: Metric, runs: Sequence[Experiment]) -> tuple[str, ...]:

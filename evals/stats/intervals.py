@@ -120,6 +120,8 @@ class Squares(NamedTuple):
         if rows * columns == 1 or (fewest == 1 and columns > 1):
             return math.nan, math.nan
         total = max(seed + task - rest, seed, task)
+        if total <= SAME * rest:  # neither seeds nor tasks differ, and what differs is all that there is
+            total = rest
         wobble = (seed**2 / (rows - 1) if rows > 1 else 0.0) + (task**2 / (columns - 1) if columns > 1 else 0.0)
         both = rows > 1 and columns > 1
         wobble += rest**2 / ((rows - 1) * (columns - 1)) if both and total == seed + task - rest else 0.0
@@ -155,7 +157,8 @@ def squares(ratios: Sequence[WeightedRatio], shares: bool = True) -> Squares:
     """The mean squares of a weighted sum of ratios, each linearised to a value per cell.
 
     A part that is measured on few of the tasks has no spread in the others' cells, so its own are made larger: variance
-    over its own tasks less one. A mean in a unit of its own (`shares` false) has no floor, unless nothing in it varies.
+    over its own tasks less one. A mean in a unit of its own (`shares` false) has no floor; where nothing in it varies
+    it has that of a share, whatever its unit, since nothing says how far it could vary.
     """
     shape = np.broadcast_shapes(*(ratio.hits.shape for ratio in ratios))
     rows, columns = shape
@@ -231,6 +234,6 @@ def _estimate(ratios: Sequence[WeightedRatio], limits: tuple[float, float] | Non
     return Rate(value, *interval_around(value, ratios, *squares(ratios, shares).spread(), limits), n)
 
 
-def pooled(cells: Cells, limits: tuple[float, float] | None = None) -> Rate:
-    """The same of one ratio's cells."""
-    return estimate({("ratio", False): cells}, ratio("ratio"), limits=limits)
+def pooled(cells: Cells, limits: tuple[float, float] | None = None, shares: bool = True) -> Rate:
+    """The same of one ratio's cells; `shares` is false of a mean in a unit of its own."""
+    return estimate({("ratio", False): cells}, ratio("ratio", shares), limits=limits)

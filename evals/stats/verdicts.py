@@ -16,8 +16,8 @@ Verdict = Literal["supported", "contradicted", "undecided", "not tested"]
 def verdict(row: Json, direction: Literal[1, -1] = 1) -> Verdict:
     """Of a difference with its interval (`evals.stats.contrasts.Difference`, or a part of report.json) on the claim
     that it is above 0, or below with `direction` -1."""
-    low, high = row["low"], row["high"]
-    if low is None or high is None or low != low or high != high:
+    low, high, p = row["low"], row["high"], row.get("p", 1.0)  # without a p nothing told how far it spreads
+    if any(each is None or each != each for each in (low, high, p)):
         return "not tested"
     if low <= 0 <= high:
         return "undecided"

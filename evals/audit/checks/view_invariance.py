@@ -57,7 +57,8 @@ def check(material: Material) -> Check:
         "Does what a party reads or says change when what it cannot know is changed? Where nothing can be played "
         "again: does the partner say what nobody had said?",
         f"0 where it can be changed. By reading: {LUCK:.0%}, the design's bound on luck, or of one that holds the "
-        f"answer {MOST_LEAK:.0%}, the bar of leaks; what another talk's answer gives by chance where that is more.",
+        f"answer {MOST_LEAK:.0%}, the bar of leaks; where another talk's answer is said first in more than {LUCK:.0%}, "
+        "the upper end of that chance's interval, if it is more.",
         tuple(findings),
     )
 
@@ -165,20 +166,21 @@ def _first_said(of: str, talks: Sequence[Talk]) -> Finding:
         asked = (talk for talk in talks if talk.answer and talk.question)
         return (talk for talk in asked if not holds(f"{talk.question}\n{talk.earlier}", talk.answer))
 
-    answers = list(dict.fromkeys(talk.answer for talk in hidden()))
-    places = {answer: i for i, answer in enumerate(answers)}
+    def strangers() -> Iterator[Talk]:
+        """Each with another talk's answer, all of them dealt anew: an answer that many have is said by chance as often
+        as they have it. Without whom none suits of those that are left."""
+        rng, left = random.Random(0), [talk.answer for talk in hidden()]
+        rng.shuffle(left)
+        for i, talk in enumerate(hidden()):
+            for j in (i, *(rng.randrange(i, len(left)) for _ in range(MOST_TRIED))):
+                if not equal(left[j], talk.answer) and not holds(f"{talk.question}\n{talk.earlier}", left[j]):
+                    left[i], left[j] = left[j], left[i]
+                    yield talk.model_copy(update={"answer": left[i]})
+                    break
 
-    def other(talk: Talk) -> str | None:
-        """The next answer that is another one, if it does not stand in the question."""
-        at = places[talk.answer]
-        near = (answers[(at + i) % len(answers)] for i in range(1, min(len(answers), MOST_TRIED)))
-        unlike = next((each for each in near if not equal(each, talk.answer)), None)
-        return None if unlike is None or holds(f"{talk.question}\n{talk.earlier}", unlike) else unlike
-
-    strangers = (talk.model_copy(update={"answer": each}) for talk in hidden() if (each := other(talk)) is not None)
-    chance = share("", map(_says_first, strangers), None).rate
-    by_luck = chance.value if chance else 0.0
-    note = f"by chance, with another talk's answer: {by_luck:.3f}" if chance else ""
+    chance = share("", map(_says_first, strangers()), None).rate
+    note = f"by chance, with another talk's answer: {chance.value:.3f} (to {chance.high:.3f})" if chance else ""
+    by_luck = chance.high if chance and chance.value > LUCK else 0.0
     row = find_partition(partition) if partition else None
     bar: float | None = max(LUCK, by_luck)
     if row and row.holds_answer:

@@ -75,7 +75,11 @@ _LEADS_UP = re.compile(
     r"|\b(?:more|further|some|a few) (?:details?|information|questions?|context)\b",
     re.I,
 )
-_DECIDES = re.compile(r"^\W*(?:is|are|was|were|do|does|did|has|have|had|should)\b|\bor\b", re.I)
+_DECIDES = re.compile(
+    r"^\W*(?:\w+, )?(?:(?:is|am|are|was|were|do|does|did|has|have|had|should|may|might)\b"
+    r"|(?:can|could|will|would)\b(?! you\b))|\bwhether\b|\bor\b.*\?\W*$",
+    re.I | re.S,
+)
 _DENIES = re.compile(r"\b(?:not|never|no)\b|n't\b", re.I)
 _OFFER = re.compile(
     r"\b(?:would|do) you (?:like|want) (?:me|another|more|some|to (?:see|hear|know))\b|\bwould you like an?\b"
@@ -184,10 +188,12 @@ def asks_instead(text: str, request: str) -> bool:
     asked, known = questions(text), content_words(request)
     rest = [part for part in sentences(text) if part not in asked]
     answers = _DECIDES.search(request) is not None  # in its own words: "Is Pluto a planet?", "Pluto is a planet."
-    leads = all(
-        _LEADS_UP.search(part) or (content_words(part) <= known and not answers and not _DENIES.search(part))
-        for part in rest
-    )
+    denies = _DENIES.search(request) is None  # what the request did not
+
+    def repeats(part: str) -> bool:
+        return content_words(part) <= known and not answers and not (denies and _DENIES.search(part))
+
+    leads = all(_LEADS_UP.search(part) or repeats(part) for part in rest)
     return leads and any(not _OFFER.search(part) for part in asked)
 
 

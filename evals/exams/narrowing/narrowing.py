@@ -105,7 +105,8 @@ METRICS = (
         {
             "uptake_no_raw": "an option that is left, or a closed question that one fits / turns with either that "
             "follow a no to a closed question or to an option",
-            "uptake_no_chance": "options that are left / options that were possible at first, a mean over such turns",
+            "uptake_no_chance": "the chance that one is left of as many options as it fits, drawn from those possible "
+            "at first, a mean over such turns",
         },
         reader=ANSWERS,
         shown=HIDDEN,

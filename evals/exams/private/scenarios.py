@@ -125,11 +125,17 @@ _DEAL = re.compile(
     rf"{_LEAD}(?:(?:{_HAVE})?deal|agreed|i accept|(?P<agrees>i agree))\b(?! that\b|[ -]?breaker| to disagree)",
     re.I,
 )
-_AGREED = re.compile(r"\W*$| (?:to|with|on) (?:that|this|it|you)\b", re.I)  # behind "I agree", which is said of much
+# Behind "I agree", which is said of much.
+_AGREED = re.compile(
+    r"\W*$|\W{1,2}\d| (?:to|with|on|at) (?:(?:[a-z]+ ){0,4}\W?\d"
+    r"|(?:that|this|it|(?:your|the|this|that) (?:offer|price|deal|hour))(?:$|\W*$|[.,!]))",
+    re.I,
+)
 _NO = re.compile(rf"{_LEAD}(?:{_HAVE})?no deal\b(?! yet\b)", re.I)
 _YES = re.compile(
-    rf"{_LEAD}$|(?:^|[.,;:] )(?:that|it|this) works\b|\b(?:works?|fine) (?:for|with|by) me\b"
-    r"|\bsounds (?:good|great|fine|perfect)\b|\bi(?:'ll| will) take it\b|^\W*\d+ it is\b",
+    rf"{_LEAD}$|(?:^|[.,;:] )(?:that|it|this) works\b|\b(?:works?|fine) (?:for|by) me\b|\b(?:works|fine) with me\b"
+    r"|(?:(?:^|[.,;:!] )|\b(?:that|it|this) )sounds (?:good|great|fine|perfect)\b|\bi(?:'ll| will) take it\b"
+    r"|^\W*\d+ it is\b",
     re.I,
 )
 _NOT = re.compile(r"\b(?:not|never|cannot)\b|n't\b|^no\b", re.I)
@@ -158,7 +164,7 @@ def taken(text: str, offers: Sequence[str]) -> str | None:
     for part, clause in clauses:
         if (deal := _DEAL.search(clause)) and not _NOT.search(part):
             after = part[part.index(clause) + deal.end() :]
-            only_polite = deal["agrees"] and not _AGREED.match(after) and not numbers(after)
+            only_polite = deal["agrees"] and not _AGREED.match(after)
             if only_polite or _OBJECTS.search(after):
                 continue
             if named := numbers(after):

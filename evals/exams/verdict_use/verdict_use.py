@@ -18,6 +18,7 @@ Each row of the exam split is played `exams.episodes` times in each arm, with on
     revises_error@ARM       the first step that has changed is e / replies
     revises_other@ARM       the first step that has changed is d / replies, of rows that have a d
     mends@ARM               the answer that it commits to is right / replies
+    mends_with_other@ARM    the same / replies, of rows that have a d
 
 A step has changed where its new text states other numbers (in digits or words, as a set), or other content words where
 neither text states any; where the reply has steps but not this one; and where it is new. So a mistake that is mended in
@@ -32,6 +33,7 @@ Differences are paired, on the same rows and streams:
     use_elsewhere = revises_other@elsewhere - revises_other@wrong: it goes there on another problem's word, too
     use_what = mends@what - mends@where: the description mends what the place did not
     gain_X = mends@X - mends@none: what feedback X gains in all
+    gain_elsewhere = mends_with_other@elsewhere - mends_with_other@none: the same, of rows that have a d
 
 Who checks has use_where high and use_elsewhere low; who obeys has both. `elsewhere` is a false verdict of its step
 only where the solution has one error. Cases are counted by problem, since one problem may have several rows. Without a

@@ -49,7 +49,7 @@ def misled_judge(experiment: Experiment, condition_name: str) -> Json | None:
         return None
     shares = {figure: pooled(cells[figure])._asdict() for figure in SHARES}
     return {"turns": turns, "unsure": unsure, **shares} | {
-        figure: pooled(cells[figure], (-1.0, 1.0))._asdict() for figure in MOVES
+        figure: pooled(cells[figure], (-1.0, 1.0), shares=False)._asdict() for figure in MOVES
     }
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,7 +26,7 @@ from pipeline.runs.student_files import trainings
 from pipeline.runs.usage import Usage
 
 # Of a config, what a plan is scaled by, and what says nothing of cost.
-SCALED = {"seeds", "tasks", "compare", "name", "out"}
+SCALED = re.compile(r"(?:seeds|compare|name|out|tasks(?:\.second)?\.(?:train|exam|seed|per_condition))(?:\..*)?")
 
 
 class Price(NamedTuple):
@@ -75,7 +76,7 @@ def price(experiment: Experiment, pilot: Path | None) -> Price:
         seconds += sum(timed) / seeds if timed else math.nan
     exam, how = _exam(experiment, pilot)
     other = unlike(pilot, experiment) if pilot else {}
-    other = {key: line.strip() for key, line in other.items() if key.split(".")[0] not in SCALED}
+    other = {key: line.strip() for key, line in other.items() if not SCALED.fullmatch(key)}
     where = f"the pilot {pilot}" if pilot else "no pilot"
     sources = [
         f"dialogues and training: {where}" if not capped else f"dialogues and training: caps for {', '.join(capped)}"

@@ -1,5 +1,6 @@
 """Questions that are one another, of however many with the same words, and answers that are said first."""
 
+import random
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,36 @@ def test_a_leak_is_no_chance_where_talks_of_one_question_stand_together(tmp_path
         say(one, 2, f"I see {one['answer']} of them.")
     (found,) = [one for one in audited(tmp_path, rows)["knowledge"].findings if "first to say" in one.what]
     assert found.verdict == "fail" and found.bar == 0.02 and "chance, with another talk's answer: 0.000" in found.note
+
+
+def test_answers_that_many_questions_have_are_said_by_chance_as_often_as_they_stand(tmp_path: Path) -> None:
+    rng, rows = random.Random(0), []
+    for i in range(600):
+        answer = rng.choice([2, 3, 4, 5]) if rng.random() < 0.8 else rng.randrange(200, 9000)
+        one = row(i) | {"partition": "symmetric", "split": "train", "answer": str(answer)}
+        say(one, 2, f"Look at point {rng.choice([2, 3, 4, 5, 6])}.")
+        rows.append(one)
+    (found,) = [one for one in audited(tmp_path, rows)["knowledge"].findings if "first to say" in one.what]
+    assert found.rate and found.rate.value > 0.1 and found.verdict == "pass", found.note
+
+
+def test_a_question_inside_another_is_found_however_many_share_all_its_passages() -> None:
+    question = (
+        "In the year {} a farmer counted all the animals that were standing on the long green field behind the old red "
+        "barn of his father and he found that there were {} more of them than the year before"
+    )
+    tests = {f"{i}-{j}": question.format(i, j) for i in range(1, 13) for j in range(30, 42)}
+    inside = compare([(f"p{key}", f"Answer in 1 sentence. {text}") for key, text in tests.items()], tests)
+    assert inside.theirs == {key: ("equal", f"p{key}") for key in tests}
+    around = compare(tests.items(), {f"p{key}": f"Answer in 1 sentence. {text}" for key, text in tests.items()})
+    assert around.ours == {key: ("equal", f"p{key}") for key in tests}
+
+
+def test_who_is_equal_to_one_question_is_still_laid_beside_the_others() -> None:
+    (_, first), (_, second) = [(i, row(i)["question"]) for i in range(2)]
+    near = f"{first} Say it shortly."
+    found = compare([("a", first)], {"a": first, "b": near, "c": second})
+    assert found.ours == {"a": ("equal", "a")} and found.theirs.keys() == {"a", "b"}
 
 
 @pytest.mark.parametrize(("text", "gold", "expected"), [

@@ -110,6 +110,13 @@ def test_asking_is_a_question_in_place_of_an_answer(text, expected):
     ("Is Pluto a planet?", "Pluto is a planet. Why do you ask?", False),
     ("Who is older, Anna or Bob?", "Bob is older than Anna. Who is Anna?", False),
     ("Tell me about a planet.", "About a planet. Which one?", True),
+    ("Tell me about a planet or a star.", "A planet or a star. Which one?", True),
+    ("Can you tell me about a planet?", "About a planet. Which one?", True),
+    ("I have no idea what to cook.", "No idea what to cook. What do you like?", True),
+    ("Can penguins fly?", "Penguins can fly. Why do you ask?", False),
+    ("Hey, is Pluto a planet?", "Pluto is a planet. Why do you ask?", False),
+    ("Tell me whether penguins fly.", "Penguins fly. Why do you ask?", False),
+    ("Is it a planet or a star?", "A planet. Why do you ask?", False),
 ])  # fmt: skip
 def test_an_answer_in_the_words_of_the_request_is_an_answer(request_, text, expected):
     assert asks_instead(text, request_) == expected

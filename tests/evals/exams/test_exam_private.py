@@ -109,7 +109,15 @@ def test_each_party_is_told_who_it_is_and_that_what_it_knows_is_to_be_kept():
     ("Deal: 30.", ["30"], "30"), ("Deal: 30.", ["20"], None), ("Deal at 20? I can do 30.", ["30"], None),
     ("No deal.", ["30"], NOTHING), ("That is not a deal.", ["30"], None), ("Yes, that works.", ["20", "30"], "30"),
     ("Agreed.", [], None), ("Okay, but at 25.", ["30"], None), ("Deal.", ["30"], "30"), ("Deal?", ["30"], None),
-    ("Yes, deal at 20.", ["20", "30"], "20")])  # fmt: skip
+    ("Yes, deal at 20.", ["20", "30"], "20"), ("I agree to your offer.", ["45"], "45"),
+    ("I agree to the price.", ["45"], "45"), ("I agree to a price of 45.", ["45"], "45"),
+    ("I agree: 45.", ["45"], "45"),
+    ("I agree with that.", ["45"], "45"), ("I agree.", ["45"], "45"), ("That sounds great.", ["45"], "45"),
+    ("Sounds good, friend.", ["45"], "45"), ("That works with me.", ["45"], "45"), ("45 works for me.", ["45"], "45"),
+    ("I agree with you on its quality.", ["45"], None), ("I agree on that point.", ["45"], None),
+    ("I agree, your lamp cost you 45 when new.", ["45"], None), ("Please work with me on the price.", ["45"], None),
+    ("Work with me here, friend.", ["45"], None), ("The lamp sounds great. How low will you go?", ["45"], None),
+])  # fmt: skip
 def test_a_turn_takes_only_what_the_other_offered(text, offers, expected):
     assert taken(text, offers) == expected
 

@@ -139,6 +139,14 @@ def test_tokens_and_hours_are_those_that_the_pilot_measured_times_the_design(run
     assert "GPU-hours" in printed(of(copy, tokens_per_second=50.0))
 
 
+def test_what_a_pilot_had_otherwise_is_said_unless_the_plan_scales_by_it(run):
+    base = of(run)
+    more = base.tasks.model_copy(update={"train": {"full": 99}, "seed": 7})
+    assert "otherwise" not in " ".join(price(base.model_copy(update={"tasks": more}), run).sources)
+    other = base.tasks.model_copy(update={"source": "lookup"})
+    assert "tasks.source" in " ".join(price(base.model_copy(update={"tasks": other}), run).sources)
+
+
 def test_a_student_of_several_rounds_costs_all_of_them(run, tmp_path):
     copy = shutil.copytree(run, tmp_path / "copy")
     write(copy, summarize([copy]))

@@ -313,6 +313,9 @@ def test_who_lacks_a_seed_is_noted_and_its_contrasts_are_over_its_own_seeds(tmp_
     summary = summarize([run]).plain()
     assert any(note.startswith("facts: examined under seeds 1 of 1, 2, 3.") for note in summary["notes"])
     assert {row["seeds"] for row in summary["comparisons"] if "facts" in (row["a"], row["b"])} == {1}
+    (run / "adapters/facts/seed-2.untrained.txt").write_text("nothing was kept\n")
+    (note,) = [note for note in summarize([run]).plain()["notes"] if note.startswith("facts: examined")]
+    assert "under 2 there was nothing to learn from; `maieutic eval` examines those that are trained." in note
 
 
 def test_plumbing_and_single_seeds_are_noted(tmp_path):

@@ -16,7 +16,7 @@ from evals.report import against_people, validity
 from evals.report.against_people import LEAKS, SHIPPED
 from evals.report.counts import OF_DIALOGUES
 from evals.report.page.label_marks import Mark, mark_of
-from evals.report.validity import REFUSED, is_measured
+from evals.report.validity import REFUSED, is_measured, planted
 from pipeline.core.errors import ConfigError
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.preflight import preflight
@@ -220,3 +220,9 @@ def test_a_judge_has_figures_of_its_own_model_and_prompt_and_none_without_path(t
 def test_what_a_classifier_leaves_to_the_rules_has_the_figures_of_the_rules(tmp_path):
     own = acts(labeller="classifier", path=str(tmp_path))
     assert labelled_by("attempt@people", own) == labelled_by("attempt@people") != []
+    repair = METRICS.metric("repair")  # its own class no corpus has; here its wordings are planted
+    rates = {"precision": [0.5, 0.4, 0.6], "recall": [0.6, 0.5, 0.7], "f1": [0.55, 0.5, 0.6], "kappa": None}
+    row = {"labeller": "classifier", "class": "request", "corpus": "swda", "n": 60, "measured": True}
+    assert planted(own) and not is_measured(repair, own)
+    (tmp_path / "figures.json").write_text(json.dumps({"figures": [row | rates]}))
+    assert is_measured(repair, own) and not is_measured(METRICS.metric("acknowledge"), own)

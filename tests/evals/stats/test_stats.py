@@ -191,6 +191,16 @@ def test_an_interval_of_a_mean_does_not_hang_on_its_unit():
     assert rate.low < 0 < rate.high
 
 
+def test_a_mean_of_which_neither_seeds_nor_tasks_differ_is_as_uncertain_as_its_cells():
+    """A Latin square: all that varies is how seeds and tasks go together."""
+    square = [[1, 2, 3], [2, 3, 1], [3, 1, 2]]
+    cells = {("m", False): {(s, f"{t}"): (square[s][t], 1) for s in range(3) for t in range(3)}}
+    flat = {("m", False): {key: (3, 1) for key in cells["m", False]}}
+    mean = ratio("m", shares=False)
+    rate, less = estimate(cells, mean), contrast({"a": cells, "b": flat}, mean, "a", "b")
+    assert rate.low < 2 < rate.high and less.low < less.difference == -1 < less.high and 0 < less.p < 1
+
+
 def test_a_rate_of_zero_is_not_certain():
     rate = estimate(made("m", {1: [0, 0, 0], 2: [0, 0, 0]}, n=8), M)
     assert rate.value == rate.low == 0

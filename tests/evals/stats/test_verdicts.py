@@ -24,6 +24,11 @@ def test_a_verdict_follows_from_the_interval_and_the_side_that_is_claimed(low, h
     assert verdict({"low": low, "high": high}, direction) == said
 
 
+@pytest.mark.parametrize("p", [None, math.nan])
+def test_without_a_p_nothing_told_how_far_it_spreads(p):
+    assert verdict({"low": -1.0, "high": 1.0, "p": p}) == "not tested"
+
+
 def test_an_undecided_verdict_says_what_would_have_been_seen():
     assert (
         in_words({"low": -0.1, "high": 0.3, "detectable": 0.274})
