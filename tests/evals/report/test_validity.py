@@ -224,5 +224,7 @@ def test_what_a_classifier_leaves_to_the_rules_has_the_figures_of_the_rules(tmp_
     rates = {"precision": [0.5, 0.4, 0.6], "recall": [0.6, 0.5, 0.7], "f1": [0.55, 0.5, 0.6], "kappa": None}
     row = {"labeller": "classifier", "class": "request", "corpus": "swda", "n": 60, "measured": True}
     assert planted(own) and not is_measured(repair, own)
-    (tmp_path / "figures.json").write_text(json.dumps({"figures": [row | rates]}))
-    assert is_measured(repair, own) and not is_measured(METRICS.metric("acknowledge"), own)
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept/figures.json").write_text(json.dumps({"figures": [row | rates]}))
+    kept = acts(labeller="classifier", path=str(tmp_path / "kept"))
+    assert is_measured(repair, kept) and not is_measured(METRICS.metric("acknowledge"), kept)
