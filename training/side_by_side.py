@@ -37,8 +37,9 @@ def room_for(due: Sequence[Cell]) -> int:
     plays = any(cell.condition.method in ONLINE for cell in due)
     if len(due) < 2 or (plays and not _plays_by_itself(experiment)):
         return 1
-    needed = FACTOR * memory_of(experiment, sizes_of(experiment.base, experiment.training.lora)).total
-    return processes.room_for(len(due), needed + (2 * MEMORY if plays else 0))
+    needed = memory_of(experiment, sizes_of(experiment.base, experiment.training.lora))
+    beside = 2 * MEMORY + needed.weights if plays else 0  # what engines remember, and a partner's weights
+    return processes.room_for(len(due), FACTOR * needed.total + beside)
 
 
 def _plays_by_itself(experiment: Experiment) -> bool:

@@ -28,7 +28,7 @@ from pipeline.knowledge.partition import find_partition
 from pipeline.knowledge.records import Dialogue
 from pipeline.reading.attempt import as_written, said_numbers
 from pipeline.reading.instrument import CLOSED, Instrument
-from pipeline.reading.numbers.equality import equal, number
+from pipeline.reading.numbers.equality import equal, is_number
 from pipeline.reading.open_reader import open_reader
 from pipeline.reading.protocol import NotRead
 from pipeline.runs.directory import experiment_of
@@ -211,7 +211,7 @@ def seed_of(talk: Talk) -> int:
 
 def holds(text: str, gold: str) -> bool:
     """The gold answer stands in the text, as a number however it is written or as the same words in a row."""
-    if number(gold) is not None:
+    if is_number(gold):
         fraction = r"(?:/\d+)?" if "/" in gold else ""  # else what is worked out in a text ("16/4") would count
         written = re.findall(rf"[-−]?\$?\d[\d,]*(?:\.\d+)?{fraction}%?", text)
         said = (text[start:end] for start, end in said_numbers(text))
@@ -228,7 +228,7 @@ def _words(text: str) -> str:
 
 def rights(talk: Talk) -> list[bool]:
     """Whether each turn commits to the gold answer: as its attempt where it is a number, anywhere where it is words."""
-    if number(talk.answer) is None:
+    if not is_number(talk.answer):
         return [holds(turn.text, talk.answer) for turn in talk.turns]
     return [bool(right) for right in outcome.rights(dialogue_of(talk))]
 

@@ -58,24 +58,31 @@ def read_as(kind: type[Kind], path: Path, overrides: tuple[str, ...] = ()) -> Ki
     return made_of(kind, path, read_yaml(path, kind), overrides)
 
 
-class _EachKeyOnce(yaml.SafeLoader):
-    """YAML in which no key of a mapping stands twice: the last would win, and a condition be lost in silence."""
+def _require_each_key_once(node: yaml.Node | None, seen: set[int]) -> None:
+    """Raises YAMLError where a key of a mapping stands twice: the last would win, and a condition be lost in silence.
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: set[str] = set()
-        for key, _ in node.value:
-            if isinstance(key, yaml.ScalarNode) and key.value != "<<":
-                if key.value in seen:
-                    raise yaml.constructor.ConstructorError(None, None, f"{key.value!r} stands twice", key.start_mark)
-                seen.add(key.value)
-        return super().construct_mapping(node, deep)
+    `seen` are the nodes that were looked at: an anchored one stands in several places.
+    """
+    if node is None or id(node) in seen or isinstance(node, yaml.ScalarNode):
+        return
+    seen.add(id(node))
+    keys = set[str]()
+    for part in node.value:
+        key, value = part if isinstance(node, yaml.MappingNode) else (None, part)
+        if isinstance(key, yaml.ScalarNode):
+            if key.value in keys and key.value != "<<":
+                raise yaml.constructor.ConstructorError(None, None, f"{key.value!r} stands twice", key.start_mark)
+            keys.add(key.value)
+        _require_each_key_once(value, seen)
 
 
 def read_yaml(path: Path, kind: type[Section]) -> dict[str, Any]:
     """A file (see `config_file`) that holds a mapping. Raises ConfigError."""
     path = config_file(path, kind_of(kind.model_fields))
     try:
-        raw = yaml.load(path.read_text(encoding="utf-8"), Loader=_EachKeyOnce)
+        text = path.read_text(encoding="utf-8")
+        _require_each_key_once(yaml.compose(text, Loader=yaml.SafeLoader), set())
+        raw = yaml.safe_load(text)
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: not valid YAML: {error}") from error
     if not isinstance(raw, dict):

@@ -9,7 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import unicodedata
 from collections.abc import Collection, Iterable
+from functools import cache
 from operator import not_
 from typing import Any, ClassVar, Literal
 
@@ -277,15 +279,32 @@ def digest_of(text: str, length: int = 16) -> str:
 _JSON = json.JSONEncoder(check_circular=False, sort_keys=True, ensure_ascii=False, default=str)
 
 
-# Letters of any script, and numbers; in short questions, which may be bare sums, the signs between and before them.
-_WORDS = r"[a-z]+|(?<![a-z])[^\W\d_a-z]{2,}(?![a-z])|\d+(?:[.,]\d+)*"
-_SIGNS = r"|(?<=\d)\s*[+*×÷]\s*(?=\d)|(?<=\d)\s+[-−/]\s+(?=\d)|(?<!\S)[-−](?=\d)"
+_NUMBER = r"\d+(?:[.,]\d+)*"
+# Letters of any script, and numbers. Among letters a to z one of another script alone is a sign.
+_WORDS = rf"[a-z]+|(?<![a-z])[^\W\d_a-z]{{2,}}(?![a-z])|{_NUMBER}"
+# In short questions, which may be bare sums, the signs between and before numbers, and before a bracket.
+_SIGNS = (
+    r"|(?<=[\d)])\s*[+*-]\s*(?=[\d(])|(?<=[\d)])\s*/\s*(?=\()|(?<=[\d)])\s+/\s+(?=\d)"
+    r"|(?<=\d)\s+[+*/-]\s+(?=\$\d)|(?<=\b[a-z])\s*[+*/-]\s*(?=\d)|(?<![\w)$])-(?=\d)"
+)
+_ONE_SIGN = str.maketrans("−–×÷", "--*/")
 _SHORT = 12  # words
 
 
 def question_hash(question: str) -> str:
-    """Equal for questions that differ only in case, spacing or punctuation; splits are made on it."""
-    words = re.findall(_WORDS, question.lower())
+    """Equal for questions that differ only in case, spacing or punctuation; splits are made on it.
+
+    Signs count in questions of at most twelve words alone, next to numbers.
+    """
+    text = question.lower() if question.isascii() else unicodedata.normalize("NFC", question.lower())
+    letters = _WORDS if re.search("[a-z]", text) else rf"{_NUMBER}|(?:[^\W\d_]|[{_marks()}])+"
+    words = re.findall(letters, text)
     if len(words) <= _SHORT:
-        words = [part.strip() for part in re.findall(_WORDS + _SIGNS, question.lower())]
+        words = [part.strip() for part in re.findall(letters + _SIGNS, text.translate(_ONE_SIGN))]
     return digest(" ".join(words))
+
+
+@cache
+def _marks() -> str:
+    """Accents and vowel signs, which are parts of words and no letters to `re`."""
+    return "".join(each for each in map(chr, range(0x300, 0x10000)) if unicodedata.category(each)[0] == "M")

@@ -131,8 +131,10 @@ def rule_reply(
         return say(to_closed_question(knows, open_to, heard.whether))
     if facts := [fact for fact in open_to if fact.id in heard.asks]:
         return _tell(facts, knows, condition, turns, rng, say)
-    # A hint may hold what is withheld, which chatter does not tell.
-    if knows.choice and knows.answer and condition.disclosure != "chatter" and heard.asks_anything and answer is None:
+    # A hint may hold what is withheld and needed, which chatter does not tell.
+    tells = condition.disclosure != "chatter" or not any(fact.needed for fact in knows.private)
+    hints = knows.choice and knows.answer and tells
+    if hints and heard.asks_anything and answer is None:
         hint = next((hint for hint in knows.hints if not any(hint in turn.text for turn in turns[1::2])), "")
         return say("hint", hint) if hint else say("yes_no")
     if heard.generic_request and (condition.row.holds_facts or (knows.share and generic == "tell_one")):

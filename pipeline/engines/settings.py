@@ -21,7 +21,9 @@ from pipeline.core.errors import ConfigError
 Kind = Literal["transformers", "vllm", "openai", "scripted"]
 Dtype = Literal["float32", "bfloat16"]
 KEY = "OPENAI_API_KEY"
-SECRET = re.compile(r"api[_-]?key|secret|password|authorization|(access|auth)[_-]?token", re.IGNORECASE)
+SECRET = re.compile(r"api[ _-]?key|secret|password|authorization|(access|auth)[_-]?token|^token$", re.IGNORECASE)
+A_VALUE = "a value of it"  # that is not repeated where it is refused
+A_KEY = re.compile(r"\b(?:bearer\s|sk-|hf_)\w", re.IGNORECASE)
 # Keys of a request that extra_body may not hold.
 OF_A_REQUEST = frozenset(
     {"model", "messages", "max_tokens", "max_completion_tokens", "seed", "temperature", "top_p", "top_k", "min_p"}
@@ -33,11 +35,14 @@ def _best_engine() -> Literal["transformers", "vllm"]:
 
 
 def _keys(value: Any) -> Iterator[str]:
-    """Of a mapping and all that stand in it."""
+    """Of a mapping and all that stand in it, and texts that look like a key; a schema's own fields are no keys."""
+    if isinstance(value, str) and A_KEY.search(value):
+        yield A_VALUE
     for key, item in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
         if isinstance(value, dict):
             yield str(key)
-        yield from _keys(item)
+        if key != "properties":
+            yield from _keys(item)
 
 
 class Engine(Section):
@@ -115,7 +120,7 @@ class Engine(Section):
                 f"{taken[0]!r} is written into each request from the config's other keys (a role's model and sampling, "
                 "dialogue.max_tokens), or would change what an answer is. Set it there"
             )
-        if keys := [key for key in _keys(body) if SECRET.search(key)]:
+        if keys := [key for key in _keys(body) if SECRET.search(key) or key == A_VALUE]:
             raise ValueError(
                 f"{keys[0]!r} looks like a secret, and a config is written into the run. Put the server's key into the "
                 "environment, and its variable's name into key_env"

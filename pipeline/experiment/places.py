@@ -27,7 +27,12 @@ def values_without_places(value: Any, key: str = "") -> Any:
     """The same of a record that was read of JSON."""
     match value:
         case dict():
-            return {without_place(str(each)): values_without_places(item, each) for each, item in value.items()}
+            bare: dict[str, Any] = {}
+            for each, item in value.items():
+                name = without_place(str(each))
+                same = sum(without_place(str(other)) == name for other in value)
+                bare[f"{name} {len(bare) + 1}" if same > 1 else name] = values_without_places(item, each)
+            return bare
         case list():
             return [values_without_places(item) for item in value]
         case str():

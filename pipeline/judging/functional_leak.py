@@ -22,7 +22,7 @@ from pipeline.core.schema import Message, digest
 from pipeline.engines.model import Completion, ContextOverflow, EngineError, Model, Sampling
 from pipeline.reading.attempt import attempt
 from pipeline.reading.instrument import CLOSED, Instrument
-from pipeline.reading.numbers.equality import equal, number
+from pipeline.reading.numbers.equality import equal, is_number
 from pipeline.reading.numbers.sums import in_signs, placed_sums, sums
 from pipeline.reading.protocol import NotRead, TurnToRead
 from pipeline.reading.stated_answer import numbers_told
@@ -84,7 +84,7 @@ async def leak_functional(
 
 def _reply(question: str, text: str, gold: str) -> TurnToRead:
     """The frozen reader's words, in which a closing sentence may be the answer."""
-    return TurnToRead(party="student", text=text, question=question, numeric=number(gold) is not None, imported=True)
+    return TurnToRead(party="student", text=text, question=question, numeric=is_number(gold), imported=True)
 
 
 def _share(right: Sequence[float]) -> float:

@@ -20,6 +20,7 @@ from pipeline.experiment.roles import RoleName
 from pipeline.runs.store import Appender, read
 
 Place = tuple[str, str, str, str, str]  # stage, condition, role, engine, model
+PLAYED = ("build", "turn_values", "train")  # stages in which a condition's own partner speaks
 ALL = "all"  # of the stages, conditions and roles that are summed over
 
 
@@ -112,7 +113,7 @@ class Meter:
         earlier = [usage.id for usage in read(path, Usage)] if roles else []
         for role, tally in roles.items():
             # A partner with a student's weights is asked on the student's engine, and costs what that does.
-            student = role == "partner" and stage in ("build", "turn_values") and cell.condition.weights != "base"
+            student = role == "partner" and stage in PLAYED and cell.condition.weights != "base"
             answers: RoleName = "student" if student else role
             of = {
                 "stage": stage,

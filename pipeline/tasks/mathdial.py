@@ -69,15 +69,24 @@ def task(row: dict[str, Any]) -> Task:
     )
     if not re.fullmatch(r"-?\$?\d+(?:\.\d+)?(?:/\d+)?%?", gold):
         raise RowError(f"the last line of 'ground_truth' is {gold!r}, expected the gold number alone")
-    wrong_number = wrong.split("\n")[-1].strip().replace(",", "")
+    wrong_number = _number(wrong.split("\n")[-1].strip())
     return full_task(
         "mathdial",
         f"{_key(row, 'qid')}-{_key(row, 'scenario')}-{question_hash(question)[:6]}",
         question,
         gold,
         solution=solution_text("\n".join(gold_lines[:-1])),
-        wrong_answer=wrong_number if re.fullmatch(r"-?\d+(?:\.\d+)?", wrong_number) else "",
+        wrong_answer=wrong_number,
     )
+
+
+def _number(text: str) -> str:
+    """A bare number; '' of all else, since not every wrong solution ends with one."""
+    try:
+        number = without_commas(text, "a wrong answer")
+    except RowError:
+        return ""
+    return number if re.fullmatch(r"-?\d+(?:\.\d+)?", number) else ""
 
 
 def _key(row: dict[str, Any], key: str) -> str:

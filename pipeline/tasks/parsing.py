@@ -167,7 +167,7 @@ def gold_and_solution(text: str) -> tuple[str, str]:
 
 def without_commas(number: str, what: str) -> str:
     """A number without the commas before its thousands. Raises RowError where a comma stands elsewhere in it."""
-    if re.search(r"\d,\d", number) and not re.fullmatch(r"\D*\d{1,3}(?:,\d{2,3})*,\d{3}(?:\D.*)?", number):
+    if re.search(r"\d,\d", number) and not re.fullmatch(r"\D*\d{1,3}(?:,\d{2,3})*,\d{3}(?:[^\d,].*)?", number):
         raise RowError(f"{what} is {number!r}: a comma may stand before thousands alone. Write 3.5 for 3,5")
     return number.replace(",", "")
 

@@ -32,7 +32,9 @@ FOLDER = Path(__file__).parent
 
 def source_of(settings: Tasks) -> Source:
     """The source that a config's `tasks` names. Raises ConfigError where there is no such source."""
-    source = _outside(settings.source) if is_address(settings.source) else _inside(settings.source)
+    if is_address(settings.source):
+        return _outside(settings.source, settings.path)
+    source = _inside(settings.source)
     return source.at_path(settings.path) if settings.path and source.at_path else source
 
 
@@ -67,9 +69,12 @@ def _declared(name: str) -> Source | None:
     return source if isinstance(source, Source) else None
 
 
-def _outside(address: str) -> Source:
-    """A descriptor or a reader in a file of the user's. Its tasks bear its name, and are split as all others are, by
-    their full question, so that no other source trains on what is examined here."""
+def _outside(address: str, path: str = "") -> Source:
+    """A descriptor or a reader in a file of the user's; at a path, if it is another one there.
+
+    Its tasks bear its name, and are split as all others are, by their full question, so that no other source trains on
+    what is examined here.
+    """
     try:
         declared: object = load_object(address, object)
     except ConfigError as error:
@@ -83,6 +88,8 @@ def _outside(address: str) -> Source:
             f"tasks.source: {address!r} is of type {type(declared).__name__}, expected a Source of "
             "pipeline.tasks.source, or a function that reads tasks"
         )
+    if path and declared.at_path:
+        declared = declared.at_path(path)
     return replace(
         declared,
         read=_as_its_own(address, declared) if declared.read else None,

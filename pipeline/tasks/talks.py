@@ -256,9 +256,11 @@ def _spoken(settings: TalkSource, name: str, value: Any) -> list[tuple[str, str,
 
 
 def _text(content: Any) -> str | None:
-    """What a turn says, also in parts, of which images and the like are passed over; None where it is no text."""
+    """What a turn says, also in parts, of which images, thoughts and the like are passed over; None where it is no
+    text."""
     if isinstance(content, list) and all(isinstance(part, dict) for part in content):
-        content = "\n".join(part["text"] for part in content if isinstance(part.get("text"), str))
+        said = [part.get("text") for part in content if str(part.get("type", "text")).endswith("text")]
+        content = "\n".join(said) if all(isinstance(text, str) for text in said) else content
     return content or "" if isinstance(content, str | None) else None
 
 

@@ -213,6 +213,15 @@ def test_a_method_can_have_a_rate_and_epochs_of_its_own(embedded, tmp_path):
     assert (arguments["learning_rate"], arguments["num_train_epochs"]) == (0.5, 4)
 
 
+def test_of_rows_that_leave_one_alone_the_commoner_kind_gives_one_up(embedded, tmp_path):
+    rows = [talk(n, n > 0) for n in range(9)]
+    for seed in range(1, 7):
+        made = experiment(embedded, tmp_path / f"{seed}", rows, "kto", micro_batch=2)
+        one = job(embedded, made, "kto")
+        learned = kto_trainer(one._replace(cell=Cell(made, "kto", seed)), rows).trainer.train_dataset
+        assert sorted(learned["label"]) == [False, *[True] * 7]
+
+
 def test_what_cannot_be_compared_is_told_in_words(embedded, tmp_path):
     same = [talk(n, True) for n in range(4)]
     with pytest.raises(NothingToTrain, match="4 of 4 dialogues were resolved, and KTO needs both kinds"):

@@ -6,6 +6,7 @@ scored is what was sampled, the student's own tokens and nothing else.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -49,20 +50,22 @@ def kto_trainer(job: TrainingJob, rows: list[Row]) -> PreparedTrainer:
     with its dialogue's label: a long dialogue has several.
     """
     examples = [example for row in rows for example in _encode_row(job, row)]
-    resolved = sum(example["label"] for example in examples)
-    unresolved = len(examples) - resolved
-    if not resolved or not unresolved:
+    labels = Counter(example["label"] for example in examples)
+    if len(labels) < 2:
         raise NothingToTrain(
-            f"{job.cell}: {resolved} of {len(examples)} dialogues were resolved, and KTO needs both kinds"
+            f"{job.cell}: {labels[True]} of {len(examples)} dialogues were resolved, and KTO needs both kinds"
         )
-    # TRL goes through the rows in order, and its KL term pairs neighbours: a shuffled order is part of the method.
-    shuffled = Dataset.from_list(examples).shuffle(seed=job.cell.seed)
     arguments = job.arguments()
     size = arguments["per_device_train_batch_size"]
     if size < 2:
         raise ConfigError(f"training.micro_batch: {size}: KTO compares rows of one pass, 2 or more are expected")
+    # TRL goes through the rows in order, and its KL term pairs neighbours: a shuffled order is part of the method.
+    shuffled = Dataset.from_list(examples).shuffle(seed=job.cell.seed)
     if len(shuffled) % size == 1:  # alone in the last pass it would be compared with itself
-        shuffled = shuffled.select(range(len(shuffled) - 1))
+        (kind, _), *_ = labels.most_common()
+        last = max(i for i, label in enumerate(shuffled["label"]) if label == kind)
+        shuffled = shuffled.select([i for i in range(len(shuffled)) if i != last])
+    resolved, unresolved = (sum(label == kind for label in shuffled["label"]) for kind in (True, False))
     trainer = DialogueTrainer(
         model=job.model,
         args=KTOConfig(

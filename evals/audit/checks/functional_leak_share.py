@@ -20,7 +20,7 @@ from pipeline.engines.model import Model
 from pipeline.engines.open_model import open_model
 from pipeline.engines.settings import Engine
 from pipeline.judging.functional_leak import ABLE, Reading, RuleReader, leak_functional
-from pipeline.reading.numbers.equality import number
+from pipeline.reading.numbers.equality import is_number
 from pipeline.tasks.talks import Talk
 
 MOST = 2000  # talks that are read by rule, drawn by their ids
@@ -35,7 +35,7 @@ def findings(of: str, talks: Iterable[Talk], reader: str) -> Iterator[Finding]:
     def drawn() -> Iterator[tuple[str, int, Talk]]:
         nonlocal known
         for talk in talks:
-            if talk.question and number(talk.answer) is not None and heard(talk):
+            if talk.question and is_number(talk.answer) and heard(talk):
                 known += 1
                 yield digest(talk.id), known, talk
 

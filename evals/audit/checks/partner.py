@@ -17,7 +17,7 @@ from evals.report.counts import Seen
 from pipeline.core.schema import question_hash
 from pipeline.experiment.experiment import Experiment
 from pipeline.judging.violations import Violation, violations
-from pipeline.reading.numbers.equality import number
+from pipeline.reading.numbers.equality import is_number
 from pipeline.runs.dialogue_pool import Pool
 from pipeline.tasks.talks import Talk
 
@@ -70,7 +70,7 @@ def _of_talks(name: str, talks: Iterable[Talk]) -> Finding:
         question = question_hash(dialogue.task.full_question)
         return Tried(question, bool(violated), dialogue.id, _text(violated), dialogue.seed)
 
-    read = (talk for talk in talks if talk.question and talk.partition and number(talk.answer) is not None)
+    read = (talk for talk in talks if talk.question and talk.partition and is_number(talk.answer))
     empty = "the rules need to know what the partner knew (partition), and gold answers that are numbers"
     return _with_kinds(share(f"{name}: {WHAT}" if name else WHAT, map(tried, read), MOST, empty=empty), kinds)
 

@@ -15,7 +15,7 @@ from evals.audit.audited_talks import Material, dialogue_of, group, holds, right
 from evals.audit.finding import Check, Finding, Tried, share, untested
 from pipeline.judging.stated_leak import first_leak
 from pipeline.knowledge.partition import find_partition
-from pipeline.reading.numbers.equality import number
+from pipeline.reading.numbers.equality import is_number
 from pipeline.tasks.talks import Talk
 
 MOST = 0.05
@@ -57,7 +57,7 @@ def _of_condition(material: Material, name: str, talks: Sequence[Talk]) -> Findi
 
 def leaks_at(talk: Talk) -> int | None:
     """Index of the partner turn (0 is its first) that states the gold answer unearned; None where none does."""
-    if number(talk.answer) is not None:
+    if is_number(talk.answer):
         return first_leak(dialogue_of(talk))
     spoken = 0
     for turn in talk.turns:

@@ -17,7 +17,7 @@ from pydantic import ValidationError, model_validator
 from pipeline.core.errors import ConfigError
 from pipeline.core.readings import Feedback, PartnerReading, Reveals, Stance, StudentReading
 from pipeline.core.schema import Fact, Record, Turn
-from pipeline.reading.numbers.equality import number
+from pipeline.reading.numbers.equality import is_number
 from pipeline.reading.protocol import TurnToRead
 
 
@@ -79,7 +79,7 @@ class LabelledRow(Record):
             before=self.before,
             answer=self.answer,
             entry=code[1] if code else "",
-            numeric=number(self.answer) is not None,
+            numeric=is_number(self.answer),
         )
 
     @property

@@ -108,9 +108,9 @@ def _check_partition(experiment: Fields, condition_name: str) -> None:
     read = [each.name for each in experiment.sources_of(condition_name) if not each.made_here]
     if row.deals_shares and read and condition.voice != "human":
         raise ValueError(
-            f"conditions.{condition_name}.partition: {partition!r} deals the facts of a problem to both, and those of "
-            f"source {read[0]!r} are found in its text, where a share could hold the other's. Use facts, or a source "
-            "that makes its problems"
+            f"conditions.{condition_name}.partition: {partition!r} deals the facts of a problem to both, and is for "
+            f"sources that make their problems: of what {read[0]!r} reads nobody knows that a share does not hold the "
+            "other's. Use another partition, or source embedded"
         )
     worded = [each.name for each in experiment.sources_of(condition_name) if each.worded]
     if condition.manner in ("vague", "erring") and worded:
@@ -129,4 +129,4 @@ def _check_partition(experiment: Fields, condition_name: str) -> None:
 def _needs_no_tasks_of_its_own(row: Partition) -> bool:
     """The partner knows more, whatever the tasks are, and nothing false."""
     of_tasks = row.holds_only_facts or row.tells_mistakes
-    return row.informs and not (of_tasks or row.believes_false_key or row.one_writer)
+    return row.informs and not (of_tasks or row.deals_shares or row.believes_false_key or row.one_writer)

@@ -24,8 +24,11 @@ from pipeline.reading.protocol import TurnToRead
 from pipeline.reading.sentences import content_words, sentences
 
 NEXT_STEP = "How does one go on from here?"
-_SAYS_NOT = re.compile(r"\b(?:not|never|neither|nor|cannot|doubt|wrong|anything but|other than|except)\b|n't\b", re.I)
-_OR = re.compile(r"\bor\b", re.I)
+_SAYS_NOT = re.compile(
+    r"\b(?:not|never|neither|nor|cannot|doubt|wrong)\b|n't\b"
+    r"|(?:\bis(?: it)?|\bbe|'s) (?:anything (?:but|except)|other than)\b",
+    re.I,
+)
 _SUPPOSES = re.compile(r"^(?:and |but |so )?(?:if|what if|suppose|imagine|assume)\b", re.I)
 _REQUEST = re.compile(r"\b(?:tell me|let me know|give me|(?:need|want|like) to know|please)\b", re.I)
 _ANSWER = re.compile(r"\banswer is (.+?)[.!?]*$", re.I)
@@ -148,9 +151,14 @@ def _asks_whether(sentence: str, choice: Choice) -> frozenset[str]:
     if not sentence.endswith("?") or _SAYS_NOT.search(sentence) or _OPEN.search(sentence):
         return frozenset()
     names, values = _names(sentence, choice), values_in(sentence, choice)
-    if not names and _OR.search(sentence) and len({choice.attribute(value) for value in values}) > 1:
+    if not names and _or_between(values, sentence) and len({choice.attribute(value) for value in values}) > 1:
         return frozenset()  # "Is it medium or hexagonal?": values of one attribute are alternatives, these are not
     return frozenset(names if len(names) > 1 else () if names else values)
+
+
+def _or_between(values: list[str], sentence: str) -> bool:
+    places = [at.start() for value in values for at in _as_words(value).finditer(sentence)]
+    return bool(places) and re.search(r"\bor\b", sentence[min(places) : max(places)], re.I) is not None
 
 
 def _put_forward(sentence: str, choice: Choice) -> str | None:

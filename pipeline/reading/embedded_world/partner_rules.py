@@ -79,7 +79,8 @@ def gives_answer(text: str, answer: str, question: str, facts: Iterable[Fact]) -
     """Whether a turn tells the gold answer. A fact that is told may hold the same number, and is no answer."""
     facts = list(facts)
     withheld = [fact for fact in facts if not fact.public]
-    told = " ".join(part for part in sentences(text) if not given(part, facts))
+    said = (part for part in sentences(text) if not given(part, withheld))
+    told = " ".join(_without(part, [fact.text for fact in facts]) for part in said)
     return gives_away(told, answer, " ".join([*(fact.text for fact in withheld), question]))
 
 

@@ -40,7 +40,7 @@ _HOURS = "one two three four five six seven eight nine ten eleven twelve".split(
 _SAID_TIME = re.compile(
     r"(?:(?P<part>half|(?:a )?quarter) (?P<side>past|to) )?"
     rf"(?P<hour>\d{{1,2}}|{'|'.join(_HOURS)})(?:(?P<sign>[:.])(?P<minute>\d\d))?(?P<exact> o'clock)?"
-    r"(?: ?(?P<half>[ap])\.?m\.?| (?:in the (?P<of_day>morning|afternoon|evening)|at (?P<night>night)))?"
+    r"(?: ?(?P<half>[ap])\.?m\.?| (?:in the (?P<of_day>morning|afternoon|evening)|at (?P<night>night)))?(?: sharp)?"
 )
 _MONTHS = "january february march april may june july august september october november december".split()
 _MONTH = rf"(?P<month>{'|'.join(_MONTHS)}|sept|{'|'.join(month[:3] for month in _MONTHS)})\.?"
@@ -83,6 +83,8 @@ def is_number(answer: str) -> bool:
 def is_more(answer: str, gold: str) -> bool | None:
     """Whether an answer is a greater number than the gold one; None where one is none, or they are of unlike units."""
     value, wanted = _value(_plain(answer)), _value(_plain(gold))
+    if not is_number(answer) or not is_number(gold):
+        return None
     if value is None or wanted is None or (value.kind != wanted.kind and {value.kind, wanted.kind} & {"%", "¢"}):
         return None
     return value.amount > wanted.amount
@@ -107,7 +109,7 @@ def _equal(answer: str, gold: str) -> bool:
         if ours and theirs:
             return bool(ours & theirs)
         other = answer if theirs else gold if ours else ""
-        if other and read is not _range and (read is _dates or not other.isdecimal()):  # "4" may be said for "4 pm"
+        if other and read is not _range and (read is _dates or not _bare(other)):
             return False
     if _range(answer) or _range(gold):
         return False
@@ -117,6 +119,11 @@ def _equal(answer: str, gold: str) -> bool:
     if not value and not wanted and _same_name(answer, gold):
         return True
     return _expression(answer) and _expression(gold) and _same_expression(answer, gold)
+
+
+def _bare(text: str) -> bool:
+    """Whether a text is a number alone: "4" and "four" may be said for "4 pm"."""
+    return spoken(text) is not None or re.fullmatch(r"\d+(?:\.0)?", text) is not None
 
 
 def counted_as(answer: str) -> str:
@@ -130,7 +137,9 @@ def _plain(text: str) -> str:
     text = re.sub(r"(?<=\d)[\u00a0\u202f ](?=\d{3}(?![\d/]))(?! \d+/)", "", text.replace("\\$", "$").replace("−", "-"))
     text = re.sub(r"^\s*[–—](?=[$£€]?\d)", "-", text)
     text = re.sub(r"(\d) dollars?(?: and)? (\d\d)(?: cents?)?\s*$", r"\1.\2 dollars", text, flags=re.I)
-    text = re.sub(r"\$(\d+)(?: and)? (\d\d) cents?\s*$", r"$\1.\2", text, flags=re.I)
+    text = re.sub(r"(\d) dollars?(?: and)? (\d) cents?\s*$", r"\1.0\2 dollars", text, flags=re.I)
+    text = re.sub(r"\$(\d[\d,]*)(?: and)? (\d\d) cents?\s*$", r"$\1.\2", text, flags=re.I)
+    text = re.sub(r"\$(\d[\d,]*)(?: and)? (\d) cents?\s*$", r"$\1.0\2", text, flags=re.I)
     text = re.sub(r"(?<=\d)['’](?=\d{3}(?!\d))", "", text)
     halves = re.sub("[¼-¾⅐-⅞]", lambda match: " " + unicodedata.normalize("NFKC", match[0]), text)
     return " ".join(halves.replace("⁄", "/").split()).rstrip(".").casefold()

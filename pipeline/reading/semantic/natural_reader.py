@@ -46,9 +46,13 @@ _FORM = re.compile(
     re.I,
 )
 # What follows an answer in words in the same sentence, and is none of it.
-_BEHIND = re.compile(r",\s*(?:not|but|right|i (?:think|guess|believe|suppose))\b|\s+(?:because|since)\b", re.I)
-_BOXED, _LETTER = re.compile(r"\\boxed\{(.*)\}"), re.compile(r"\(?([a-z])\)(?:\s.*)?", re.I)
-_SIGNS = " *_`?\"'“”‘’"
+_BEHIND = re.compile(
+    r",\s*(?:not|right|maybe|i (?:think|guess|believe|suppose)|i(?:'m| am)(?: not)? (?:sure|certain))\b"
+    r"|,?\s+(?:because|since|but)\b",
+    re.I,
+)
+_BOXED, _LETTER = re.compile(r"\$?\\boxed\{(?:\\text\{)?(.*?)\}*\$?"), re.compile(r"\(?([a-z])\)(?:\s.*)?", re.I)
+_SIGNS = " *_`?,;\"'“”‘’"
 Scores = dict[str, Any]  # of one turn: a share by head, by fact, by span
 
 

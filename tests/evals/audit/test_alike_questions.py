@@ -35,6 +35,12 @@ def test_a_question_inside_a_prompt_is_found_however_many_share_its_words(n: int
     ("How much is -5 plus 3?", "How much is 5 plus 3?"),
     ("Анна живёт в Твери. Где живёт Анна?", "Пётр живёт в Омске. Где живёт Пётр?"),
     ("安娜有12支笔", "彼得有12支笔"),
+    ("5加3等于多少?", "5减3等于多少?"),
+    ("सीता के पास 5 गाय हैं।", "रीता के पास 5 केले हैं।"),
+    ("What is 12-5?", "What is 12 / 5?"),
+    ("What is $12 + $5?", "What is $12 - $5?"),
+    ("What is (3 + 4) * 5?", "What is (3 + 4) - 5?"),
+    ("x + 5 = 10. What is x?", "x - 5 = 10. What is x?"),
 ])  # fmt: skip
 def test_problems_that_differ_in_a_sign_or_in_letters_of_any_script_are_two(one: str, other: str) -> None:
     assert question_hash(one) != question_hash(other)
@@ -46,6 +52,9 @@ def test_problems_that_differ_in_a_sign_or_in_letters_of_any_script_are_two(one:
     ("What is 12 + 5?", "what is  12+5"),
     ("Wie alt ist Jürgen?", "WIE ALT IST JÜRGEN"),
     ("It costs $3-$5.", "It costs $3, $5!"),
+    ("What is 12 – 5?", "What is 12-5?"),
+    ("What is 12 − 5?", "What is 12 - 5?"),
+    ("What is 12 × 5?", "What is 12*5?"),
     ("Take 1/2 of it.", "take 1 2 of it"),
 ])  # fmt: skip
 def test_case_spacing_and_punctuation_make_no_other_question(one: str, other: str) -> None:

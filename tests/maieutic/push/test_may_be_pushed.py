@@ -167,9 +167,12 @@ def test_a_config_that_is_passed_on_names_no_path_and_no_server(made, tmp_path):
         "student": made.student.model_copy(update={"model": "/models/mine"}),
         "tasks": made.tasks.model_copy(update=tasks),
         "engine": made.engine.model_copy(update={"kind": "openai", "url": "http://inside.example:8000/v1"}),
-        "prices": {"/home/somebody/private": TokenPrice(input=1.0, output=2.0)},
+        "prices": {
+            "/home/somebody/private": TokenPrice(input=1.0, output=2.0),
+            "/data/other/private": TokenPrice(input=3.0, output=4.0),
+        },
     }
     text = without_places(made.model_copy(update=update))
     assert str(tmp_path) not in text and "inside.example" not in text and "/models" not in text
-    assert "/home/somebody" not in text
+    assert "/home/somebody" not in text and "private 1:" in text and "private 2:" in text
     assert "model: mine" in text and "source: my.py:SOURCE" in text and "path: a.jsonl" in text

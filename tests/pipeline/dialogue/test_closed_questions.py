@@ -57,6 +57,10 @@ def test_under_chatter_no_hint_tells_what_is_withheld():
     for task in TASKS:
         said = [reply(task, fact.ask, partition="key", disclosure="chatter").text for fact in task.missing]
         assert not [text for text in said for fact in task.missing if fact.text in text]
+    for task in itertools.islice(hidden_item_tasks("train", "full"), 5):  # of which nothing is withheld
+        asked = "How does one go on from here?"
+        moves = {reply(task, asked, partition="key", disclosure=how).move for how in ("chatter", "on_request")}
+        assert moves == {"hint"}
 
 
 def test_who_holds_facts_confirms_what_they_say_and_works_out_no_option():

@@ -63,6 +63,16 @@ def test_only_configs_that_a_command_takes_are_said_to_ship() -> None:
     assert "mirroring" in str(told.value) and "quickstart" not in str(told.value).partition("What ships: ")[2]
 
 
+def test_a_mapping_that_inherits_may_set_what_it_inherits(tmp_path: Path) -> None:
+    path = tmp_path / "anchored.yaml"
+    path.write_text(
+        "name: x\nconditions: {facts: {partition: facts}}\nengines:\n  slow: &slow {kind: transformers, batch: 8}\n"
+        "  fast: &fast {<<: *slow, batch: 64}\nengine: {<<: *fast, dtype: float32}\n"
+    )
+    read = read_as(Experiment, path)
+    assert (read.engines["slow"].batch, read.engines["fast"].batch, read.engine.batch) == (8, 64, 64)
+
+
 def test_a_key_that_stands_twice_is_refused_since_the_first_would_be_lost(tmp_path: Path) -> None:
     path = tmp_path / "twice.yaml"
     path.write_text("name: x\nconditions:\n  facts: {partition: facts}\n  facts: {partition: solo}\n")

@@ -192,6 +192,8 @@ def test_a_bare_off_is_a_word_in_yaml_too(tmp_path: Path) -> None:
         ("{max_tokens: 5}", "'max_tokens' is written into each request"),
         ("{api_key: sk-planted}", "'api_key' looks like a secret"),
         ("{more: [{metadata: {password: sk-planted}}]}", "'password' looks like a secret"),
+        ("{headers: ['Authorization: Bearer sk-planted']}", "'a value of it' looks like a secret"),
+        ("{token: planted}", "'token' looks like a secret"),
     ],
 )
 def test_what_an_engine_adds_to_requests_replaces_nothing_and_holds_no_secret(
@@ -199,6 +201,13 @@ def test_what_an_engine_adds_to_requests_replaces_nothing_and_holds_no_secret(
 ) -> None:
     error = refused(tmp_path, f"engine: {{kind: openai, url: http://x/v1, extra_body: {body}}}")
     assert f"engine.extra_body: {said}" in error and "sk-planted" not in error
+
+
+def test_a_field_of_a_schema_may_be_called_password(tmp_path: Path) -> None:
+    path, schema = tmp_path / "c.yaml", "{guided_json: {properties: {password: {type: string}}, max_token: 5}}"
+    engine = f"engine: {{kind: openai, url: http://x/v1, extra_body: {schema}}}"
+    path.write_text(f"name: x\nconditions: {{facts: {{partition: facts}}}}\n{engine}\n")
+    assert load(path).engine.extra_body["guided_json"]["properties"] == {"password": {"type": "string"}}
 
 
 @pytest.mark.parametrize("reading", [{"partner": "semantic"}, {"metrics": "cross_encoder"}], ids=str)

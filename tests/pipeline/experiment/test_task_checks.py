@@ -9,7 +9,7 @@ def test_a_share_is_dealt_of_problems_that_are_made_here_alone(tmp_path) -> None
     path = tmp_path / "mine.jsonl"
     path.write_text('{"question": "A box holds 12 pens. How many pens do 3 boxes hold?", "answer": "#### 36"}\n')
     tasks = {"source": "gsm8k", "path": str(path), "train": {"full": 1}, "exam": {}}
-    with pytest.raises(ValueError, match=r"jigsaw.*'gsm8k' are found in its text"):
+    with pytest.raises(ValueError, match=r"jigsaw.*of what 'gsm8k' reads nobody knows"):
         small_experiment(tasks=tasks, conditions={"c": {"partition": "jigsaw"}})
     assert small_experiment(conditions={"c": {"partition": "jigsaw"}})
 

@@ -101,12 +101,13 @@ def test_a_partner_with_a_students_weights_is_counted_where_those_are_asked(tmp_
         engines={"api": Engine(kind="openai", url="http://127.0.0.1:1/v1")},
         partner=Partner(model="large", engine="api"),
     )
-    for name in conditions:
-        meter = Meter()
-        meter.of("partner")(Completion("Okay.", tokens=3, prompt_tokens=10))
-        meter.store(tmp_path, "build", Cell(exp, name, 1))
-    rows = {usage.condition_name: (usage.engine, usage.model) for usage in read(tmp_path / "usage.jsonl", Usage)}
-    assert rows == {"peer": ("scripted", "embedded"), "own": ("api", "large")}
+    for stage in ("build", "train"):
+        for name in conditions:
+            meter = Meter()
+            meter.of("partner")(Completion("Okay.", tokens=3, prompt_tokens=10))
+            meter.store(tmp_path, stage, Cell(exp, name, 1))
+    rows = [(usage.condition_name, usage.engine, usage.model) for usage in read(tmp_path / "usage.jsonl", Usage)]
+    assert rows == [("peer", "scripted", "embedded"), ("own", "api", "large")] * 2
 
 
 COUNTED = ("answers", "prompt_tokens", "cached_tokens", "generated_tokens", "reasoning_tokens")

@@ -41,7 +41,7 @@ def test_commas_before_thousands_are_left_out(row, gold, number):
     assert gsm8k.task(row["gsm8k"](0) | {"answer": f"So it is.\n#### {gold}"}).answer == number
 
 
-@pytest.mark.parametrize("gold", ["3,5", "1,2500", "0,25"])
+@pytest.mark.parametrize("gold", ["3,5", "1,2500", "0,25", "1,000,5", "1,234,567,8"])
 def test_a_decimal_comma_is_refused_and_not_read_as_another_number(row, gold):
     with pytest.raises(RowError, match="a comma may stand before thousands alone"):
         gsm8k.task(row["gsm8k"](0) | {"answer": f"So it is.\n#### {gold}"})

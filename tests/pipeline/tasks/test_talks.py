@@ -81,8 +81,10 @@ def test_a_zero_is_an_answer_and_what_is_not_there_is_none(tmp_path: Path) -> No
 def test_content_in_parts_is_their_text_and_a_developer_is_no_party(tmp_path: Path) -> None:
     parts = [{"type": "text", "text": "What is it?"}, {"type": "image_url", "image_url": {"url": "x"}}]
     rows = [{"role": "developer", "content": "Be kind."}, {"role": "user", "content": parts}]
-    talk = only(TalkSource(files={"all": written(tmp_path, {"messages": [*rows, CHAT[-1]]})}))
-    assert [turn.text for turn in talk.turns] == ["What is it?", CHAT[-1]["content"]]
+    thought = [{"type": "reasoning", "text": "He wants to know it."}, {"type": "output_text", "text": "A cat."}]
+    rows.append({"role": "assistant", "content": thought})
+    talk = only(TalkSource(files={"all": written(tmp_path, {"messages": rows})}))
+    assert [turn.text for turn in talk.turns] == ["What is it?", "A cat."]
 
 
 def test_bare_texts_alternate_and_fields_are_joined(tmp_path: Path) -> None:

@@ -50,6 +50,8 @@ def partner(before, text):
         "the small red jar",
         "Is it the large red jar? No, I think it is the small red jar. I am done.",
         "Gina's scarf is in a small jar. So it must be the Small Red jar!",
+        "Other than that, it is the small red jar.",
+        "It fits nothing except the small red jar.",
     ],
 )
 def test_an_option_alone_in_its_sentence_is_put_forward(text):
@@ -75,6 +77,8 @@ def test_what_is_called_the_answer_is_an_attempt_whether_it_is_an_option_or_not(
     "text",
     [
         "It is not the small red jar.",
+        "It is anything but the small red jar.",
+        "It is other than the small red jar.",
         "If it is the small red jar, then fine.",
         "It is the small red jar or the small blue jar.",
         "Omar's hat is in the small red jar.",
@@ -95,6 +99,8 @@ def test_what_is_denied_supposed_undecided_or_of_another_thing_is_no_attempt(tex
         ("So it is red?", {"red"}, {"colour"}),
         ("Is it the small red jar or the large green one?", {"the small red jar", "the large green jar"}, set()),
         ("Is it small? Is it red?", {"red"}, {"colour"}),
+        ("Other than that, is it red?", {"red"}, {"colour"}),
+        ("Is it small and red, or is that too much?", {"small", "red"}, {"size", "colour"}),
         ("What size is Gina's jar? Is it red?", {"red"}, {"size", "colour"}),
     ],
 )

@@ -352,10 +352,24 @@ def test_a_time_of_day_is_the_same_on_either_clock(hour, minute):
         ("75 cents", "$7.25", None),
         ("0.6", "50%", None),
         ("red", "12", None),
+        ("11 am", "4 pm", None),
+        ("4 June", "2 May", None),
     ],
 )
 def test_what_is_more_is_said_of_numbers_in_one_unit_alone(answer, gold, more):
     assert is_more(answer, gold) is more
+
+
+@pytest.mark.parametrize(("answer", "gold", "same"), [
+    ("four", "4 pm", True), ("4.0", "4 pm", True), ("4 PM sharp", "4 pm", True),
+    ("eight in the morning", "eight", True),
+    ("five", "4 pm", False), ("4 cats", "4 pm", False),
+    ("$5 and 5 cents", "$5.05", True), ("5 dollars and 5 cents", "$5.05", True), 
+    ("$1,200 and 50 cents", "$1200.50", True),
+    ("$5 and 5 cents", "$5.50", False),
+])  # fmt: skip
+def test_hours_and_cents_are_the_same_however_they_are_said(answer, gold, same):
+    assert equal(answer, gold) is equal(gold, answer) is same
 
 
 def test_a_time_or_a_date_that_begins_with_a_number_is_none():
