@@ -46,6 +46,11 @@ async def question_instead(episode: Episode, turns: Sequence[Turn], seed: int) -
     return _asks(replaced, model_question(written.text), replaced.tokens + written.tokens)
 
 
+def asks_nothing(turn: Turn) -> Turn:
+    """The turn with a question that gives nothing away in its place."""
+    return _asks(turn, NOTHING_TO_ASK, turn.tokens)
+
+
 def _asks(replaced: Turn, question: str, tokens: int) -> Turn:
     """The turn with a question in its place; of what it was, nothing stays."""
     gone = {"heard": None, "check": None, "reasoning": "", "keeps_reasoning": False}

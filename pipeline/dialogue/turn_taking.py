@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 
 from pipeline.core.random_streams import stream
 from pipeline.core.schema import Belief, Party, Turn, aloud, digest
 from pipeline.dialogue.beliefs import believe
 from pipeline.dialogue.convincing import most_convincing
 from pipeline.dialogue.episode import Episode, Played, speak
-from pipeline.dialogue.q_priming import is_primed, question_instead
+from pipeline.dialogue.q_priming import asks_nothing, is_primed, question_instead
 from pipeline.dialogue.rule_partner import rule_reply
 from pipeline.dialogue.said_by_rule import said
 from pipeline.dialogue.script import play_script
@@ -23,6 +24,7 @@ from pipeline.knowledge.known import compared, hearing, printed
 from pipeline.knowledge.records import Stop
 from pipeline.reading.embedded_world.closed import partner_turn
 from pipeline.reading.instrument import CLOSED
+from pipeline.reading.protocol import measured
 from pipeline.reading.stored import heard_leaving, heard_right
 from pipeline.sandbox.checks import checked
 
@@ -48,6 +50,9 @@ async def play(episode: Episode, begun: Sequence[Turn] = ()) -> Played:
                 turns[-1:] = aloud(turns[-1:])  # what it reasoned led to another turn
                 turns[-1] = await question_instead(episode, turns, stream(key, "question", i))
                 turns[-1] = await heard(episode, turns)
+                if condition.voice == "model" and await _gives_away(episode, turns):
+                    turns[-1] = asks_nothing(turns[-1])
+                    turns[-1] = await heard(episode, turns)
                 primed.append(i)
         reply, stop = await respond(episode, turns)
         if reply is not None:
@@ -92,6 +97,21 @@ async def heard(episode: Episode, turns: Sequence[Turn]) -> Turn:
         return turns[-1]
     heard = await episode.cast.hears.student(hearing(episode.task, episode.condition, turns, len(turns) - 1))
     return turns[-1].model_copy(update={"heard": heard})
+
+
+async def _gives_away(episode: Episode, turns: Sequence[Turn]) -> bool:
+    """Whether the last of the turns, a question that the partner wrote in the student's place, says an answer, or a
+    fact that the student was not told. Raises NotRead."""
+    task = episode.task
+    if heard_right(task, turns[-1]) is not None:
+        return True
+    told = [turn.text for turn in turns if turn.party == "partner"]
+    lacked = [fact for fact in task.missing if not any(fact.text in text for text in told)]
+    if any(fact.text.rstrip(".!?").casefold() in turns[-1].text.casefold() for fact in lacked):
+        return True
+    turn = replace(measured(task, turns, len(turns) - 1), party="partner")  # whose readings say what is told
+    read = partner_turn(turn) if episode.cast.reads is CLOSED else await episode.cast.reads.partner(turn)
+    return any(fact.id in read.tells for fact in lacked) or read.attempt is not None or read.reveals == "stated"
 
 
 async def _heard_before(episode: Episode, begun: Sequence[Turn]) -> list[Turn]:

@@ -228,6 +228,12 @@ class Condition(BaseModel):
                 f"token_price: {self.token_price} with question_price: {self.question_price} are taken off the values "
                 f"of turns, and method: {self.method!r} learns by none. Leave them out, or use {' or '.join(VALUED)}"
             )
+        by_gold = (*VALUED, "dpo_answer", "kto", "grpo", "grpo_next")
+        if self.selection == "none" and self.method in by_gold:
+            raise ValueError(
+                f"selection: 'none' says that nothing chooses what is learned, and method: {self.method!r} rewards, "
+                "pairs or labels by the gold answer. Use sft, monologue or q_priming, or leave selection out"
+            )
         if self.selection == "agreement" and self.voice != "model":
             raise ValueError("selection: 'agreement' needs a partner with an answer of its own, use voice: model")
         if self.selection == "agreement" and self.method in ("dpo_answer", "grpo", "grpo_next", *OF_PARTNER, *STEPWISE):

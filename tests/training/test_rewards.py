@@ -142,3 +142,13 @@ def test_what_is_rewarded_is_what_the_metrics_reader_read(embedded, tmp_path, ta
     assert play(made, task, "mumbles").reward == 0
     with pytest.raises(EngineError, match="no"):
         play(made, task, "mumbles down")
+
+
+def test_under_a_price_saying_nothing_is_worth_no_more_than_failing_with_all_words(embedded, tmp_path, task):
+    made = experiment(embedded, tmp_path, "grpo_turn")
+    conditions = {"facts": made.conditions["facts"].model_copy(update={"token_price": 0.02})}
+    priced = made.model_copy(update={"conditions": conditions})
+    silent = play(priced, task, "").reward
+    failed = play(priced, task, "The answer is 0.", *["I am done."] * 9).reward
+    assert silent == -made.dialogue.turns * made.dialogue.max_tokens * 0.02 < failed < 0
+    assert play(made, task, "").reward == 0

@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from difflib import SequenceMatcher
+from functools import partial
 from statistics import fmean
 from typing import NamedTuple
 
@@ -26,6 +27,7 @@ from pipeline.dialogue.episode import EmptyTurn, Episode
 from pipeline.dialogue.turn_taking import play
 from pipeline.engines.model import ContextOverflow, EngineError
 from pipeline.experiment.cell import Cell
+from pipeline.experiment.settings import DialogueSettings, TurnValues
 from pipeline.judging.outcome import attempts, is_correct
 from pipeline.knowledge.records import Branch, Dialogue, Rollout, Sibling
 from pipeline.reading.protocol import NotRead
@@ -52,20 +54,28 @@ async def sample(cell: Cell, partners: Partners, engine: IdEngine, task: Task, k
         step = await _play(cell, partners, session, task, key, steps_done + 1, begun)
         return Sample(session, step_reward(step, task.steps[steps_done].text), session.sampled)
     branch = await _play(cell, partners, session, task, key, turns if method == "grpo" else 1)
+    prices = cell.experiment.turn_values_of(cell.condition)
+    nothing = _least(prices, cell.experiment.dialogue) if method == "grpo_turn" else 0.0
     if branch is None:
-        return Sample(session, 0.0, session.sampled)
+        return Sample(session, nothing, session.sampled)
     if method == "grpo":
         reward = discounted(branch.dialogues(0)[0], cell.experiment.training.grpo.discount)
         return Sample(session, reward, session.sampled)
     if method == "grpo_next":
         return Sample(session, answer_value(branch, 0), session.sampled)
-    prices, turn = cell.experiment.turn_values_of(cell.condition), branch.siblings[0].turn
+    turn = branch.siblings[0].turn
     others = [Session(engine, learns) for _ in range(prices.rollouts)]
     ends = await asyncio.gather(
         *(_play(cell, partners, other, task, digest(key, j), turns, [turn]) for j, other in enumerate(others))
     )
-    reward = fmean(0.0 if end is None else turn_value(end, 0, prices, cell.condition.selection).value for end in ends)
+    value_of = partial(turn_value, sibling=0, prices=prices, selection=cell.condition.selection)
+    reward = fmean(nothing if end is None else value_of(end).value for end in ends)
     return Sample(session, reward, sum(each.sampled for each in (session, *others)))
+
+
+def _least(prices: TurnValues, dialogue: DialogueSettings) -> float:
+    """What the dearest dialogue without success would be worth: who says nothing saves nothing by it."""
+    return -dialogue.turns * (prices.token_price * dialogue.max_tokens + prices.question_price)
 
 
 async def _play(

@@ -202,6 +202,12 @@ def test_without_an_oracle_a_turn_is_worth_what_ends_in_agreement(underspecified
     assert [turn_value(branch, i, prices, "agreement").success for i in (0, 1)] == [0, 1]
 
 
+@pytest.mark.parametrize("method", ["dpo", "dpo_answer", "kto", "grpo", "grpo_turn", "grpo_next"])
+def test_no_method_that_goes_by_the_gold_answer_is_without_selection(method):
+    with pytest.raises(ValueError, match=rf"selection: 'none' .* method: '{method}' rewards"):
+        Condition.model_validate({"partition": "facts", "selection": "none", "method": method})
+
+
 @pytest.mark.parametrize("method", ["dpo_answer", "grpo", "grpo_next"])
 def test_agreement_is_refused_where_the_gold_answer_values_a_turn(method):
     condition = {"partition": "symmetric", "voice": "model", "selection": "agreement", "method": method}

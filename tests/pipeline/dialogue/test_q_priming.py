@@ -79,6 +79,17 @@ def test_a_model_that_writes_questions_reads_its_own_view_and_the_student_never_
     assert not any(secret in message["content"] for messages in student.seen for message in messages)
 
 
+@pytest.mark.parametrize("written", ["Is it {answer}?", "So the answer is {answer}, right?", "{fact} Is that so?"])
+def test_a_written_question_that_says_an_answer_or_a_withheld_fact_asks_nothing_instead(underspecified, written):
+    task = underspecified[0]
+    condition = Condition(partition="key", method="q_priming", voice="model")
+    lines = ("The answer is 0.", "I am done.")
+    told = written.format(answer=task.answer, fact=task.missing[0].text.rstrip(".") + "?")
+    cast, key = Cast(Parrot(*lines), Parrot(told, "Okay.")), keys(task, *lines)
+    made = asyncio.run(play(Episode(task=task, condition=condition, cast=cast, settings=SETTINGS, key=key)))
+    assert made.turns[0].text == NOTHING_TO_ASK and made.primed == (0,)
+
+
 @pytest.mark.parametrize("name", ["closed", "chat"])
 def test_the_writer_of_a_question_sees_the_attempt_that_it_replaces(underspecified, name):
     task, condition = underspecified[0], Condition(partition="facts", method="q_priming", voice="model")
