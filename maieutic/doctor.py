@@ -182,7 +182,10 @@ def engines() -> Iterator[Diagnosis]:
 
 
 def engines_of(experiment: Experiment) -> Iterator[Diagnosis]:
-    """Whether each role's engine answers as the role's model, and how models divide a GPU."""
+    """Whether each role's engine answers as the role's model, and how models divide a GPU; before its warm-up a base
+    speaks as it is."""
+    if experiment.student.warmup and not Path(experiment.base).exists():
+        experiment = experiment.without_warmup()
     seen = set[tuple[str, str]]()
     for name in experiment.roles_in_use:
         role, engine = experiment.role(name), experiment.engine_of(name)

@@ -68,7 +68,7 @@ def paired(sweep: Sweep, weights: Mapping[Point, float], name: str, scale: float
 
     `weights` sum to zero. The result lies within the weights' reach times the number's range, over `scale`.
     """
-    values = {point: {repeat.of.repeat: late(repeat)[name] for repeat in sweep[point]} for point in weights}
+    values = {point: {repeat.of.seed: late(repeat)[name] for repeat in sweep[point]} for point in weights}
     repeats = sorted(set.intersection(*(set(column) for column in values.values())))
     sums = [sum(weight * values[point][repeat] for point, weight in weights.items()) / scale for repeat in repeats]
     least, most = limits(next(iter(sweep.values()))[0].of)[name]

@@ -79,5 +79,6 @@ def _metadata(experiment: Experiment, configs: list[Config], licences: list[str]
         configs=[
             {"config_name": config.name, "data_files": f"{config.condition_name}/{config.format}/train.parquet"}
             for config in configs
+            if config.rows  # a hub's loader fails at a file without any
         ],
     )

@@ -11,7 +11,9 @@ from pathlib import Path
 
 from rich.table import Table
 
+from pipeline.datasets.dataset_files import dataset_path
 from pipeline.runs.directory import experiment_of, require
+from pipeline.runs.finished import REPORT
 from pipeline.runs.lock import holder
 from pipeline.runs.progress import clock, console, end_in_words, say, seconds
 from pipeline.runs.whole_run import PlannedStage, RunProgress, StageOfRun, read_progress
@@ -26,9 +28,12 @@ def show_status(run: Path) -> None:
         return
     from maieutic.status.planned_stages import planned_stages  # heavy: exams
 
-    planned = [stage for stage in planned_stages(experiment_of(run)) if stage.kinds]  # others leave nothing to count
+    experiment = experiment_of(run)
+    planned = [stage for stage in planned_stages(experiment) if stage.kinds]  # others leave nothing to count
     console.print(_by_name([_of_files(stage) for stage in planned]))
     left = [stage.name for stage in planned if stage.size]
+    left += ["select" for name in experiment.conditions if not dataset_path(experiment, name).is_dir()]
+    left += [] if experiment.compare is None or all((run / name).is_file() for name in REPORT) else ["compare"]
     if process:
         say(f"{run}: process {process} is writing to it; when it ends, only `maieutic run` says.")
     elif left:

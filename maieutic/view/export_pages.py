@@ -34,6 +34,10 @@ def export_pages(index: TalkIndex, folder: Path) -> Path:
         index.update(lambda talks, left: progress(talks, talks))
     pages = Pages(index.runs)
     folder.mkdir(parents=True, exist_ok=True)
+    for kind in (*LISTS, "same", "text"):  # those of another run would stay
+        shutil.rmtree(folder / kind, ignore_errors=True)
+    for page in folder.glob("*.html"):
+        page.unlink()
     for name, file in FILES.items():
         shutil.copyfile(file, folder / name)
     with closing(index.connect()) as connection:

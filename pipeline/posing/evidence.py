@@ -23,6 +23,7 @@ RefusalKind = Literal[
 ]  # fmt: skip
 LONGEST = 800  # characters of all evidence: what a partner can tell in a talk
 _QUOTES = str.maketrans("‘’“”", "''\"\"")  # one character for one: places stay
+_BELOW_ZERO = re.compile(r"(?<![\w.,)%])[-−](\d[\d,]*(?:\.\d+)?)(?!\w)")
 _SCALES = r"(?:dozen|hundred|thousand|million|billion|trillion)"
 
 
@@ -35,11 +36,12 @@ class Refused(MaieuticError, ValueError):
 
 
 def numbers_in(text: str) -> set[Fraction]:
-    """The numbers that a text states, in digits or words. "50%" is 50 and 1/2; "5 million" and "1 500" are not 5."""
-    text = re.sub(r"(?<=\d) (?=\d{3}(?!\d))", "", text)
+    """The numbers that a text states, in digits or words. "50%" is 50 and 1/2; "5 million", "1 500", "-5" are not 5."""
+    below = {-Fraction(figure.replace(",", "")) for figure in _BELOW_ZERO.findall(text)}
+    text = re.sub(r"(?<=\d) (?=\d{3}(?!\d))", "", _BELOW_ZERO.sub(" ", text))
     text = re.sub(r"\S+\s+(?:billion|trillion)\b", "", text)  # which `numbers` takes for the number before it
     digits = re.findall(rf"(?<![\w.,])(?>\d[\d,]*(?:\.\d+)?)(?!\w|\s+{_SCALES}\b)", text)
-    return numbers(text) | {Fraction(figure.replace(",", "")) for figure in digits}
+    return below | numbers(text) | {Fraction(figure.replace(",", "")) for figure in digits}
 
 
 def stands(span: str, text: str) -> list[re.Match[str]]:

@@ -169,7 +169,11 @@ def _check(environment: Environment, folder: Path) -> None:
 def _lacks(environment: Environment, path: Path, name: Path) -> Iterator[tuple[int, str]]:
     """Lines, and what they name that is not there. Raises ConfigError where the file cannot be parsed."""
     try:
-        tree = environment.parse(path.read_text(encoding="utf-8"), name.as_posix(), str(path))
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: not UTF-8 ({error}). Write it anew as UTF-8") from error
+    try:
+        tree = environment.parse(text, name.as_posix(), str(path))
         unknown = meta.find_undeclared_variables(tree) - environment.globals.keys() - _may_name(name)
     except TemplateError as error:
         raise _failed(error) from error

@@ -6,7 +6,9 @@ import re
 
 _FENCE = re.compile(r"^[ \t]*```[^\n`]*\n(.*?)(?:^[ \t]*```|\Z)", re.M | re.S)
 _BEGINS = re.compile(r"^(?:(?:async )?def |class |import |from [\w.]+ import |@\w)", re.M)
-_GOES_ON = re.compile(r"(?:async )?def |class |import |from [\w.]+ import |@\w|[ \t]|[)\]}]|[A-Za-z_]\w* = |$")
+_GOES_ON = re.compile(
+    r"(?:async )?def |class |import |from [\w.]+ import |@\w|[ \t#]|[)\]}]|[A-Za-z_]\w*(?:: [^=\n]+)? = |$"
+)
 
 
 def program(text: str, entry: str) -> str | None:

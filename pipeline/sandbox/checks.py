@@ -66,7 +66,10 @@ class Checker:
         if decided.outcome == "passed" or not public:
             return decided
         shown = await container.verdict(code, public, self.limits, self.unsafe)
-        return decided if shown.outcome == "passed" else decided._replace(printed=shown.printed)
+        if shown.outcome == "passed":
+            return decided
+        count, calls_that_fail = decided.printed.split("\n")[0], shown.printed.partition("\n")[2]
+        return decided._replace(printed=f"{count}\n{calls_that_fail}")
 
     def _one_of_few(self) -> asyncio.Semaphore:
         loop = asyncio.get_running_loop()

@@ -80,7 +80,7 @@ class Chat:
 
     def _is_right(self, text: str) -> bool:
         """It names the gold claim, and no other one."""
-        named = {name for name in self.finder.world.topics if re.search(rf"\b{re.escape(name)}(?:e?s)?\b", text, re.I)}
+        named = {name for name in self.finder.world.topics if re.search(_one_or_several(name), text, re.I)}
         return named == {self.gold}
 
     def adopt(self, to: np.ndarray, of: np.ndarray) -> None:
@@ -100,3 +100,9 @@ class Chat:
 
     def texts(self) -> Sequence[str]:
         return list(self.table)
+
+
+def _one_or_several(name: str) -> str:
+    """A pattern of a name and of its plural: rose and roses, lily and lilies."""
+    plural = rf"{re.escape(name[:-1])}ies" if name.endswith("y") else rf"{re.escape(name)}e?s"
+    return rf"\b(?:{re.escape(name)}|{plural})\b"

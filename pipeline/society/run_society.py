@@ -1,6 +1,7 @@
 """The repeats of a config that are not there yet, played one after the other into OUT/society.
 
     repeats.jsonl    a row for each repeat of the config, in its order
+    others.jsonl     the same of repeats that were played for a config with other values, which may ask for them again
     <its id>.npz     what was seen of it (pipeline/society/simulate.py, Trajectory)
     config.yaml      the society, whole
 
@@ -90,7 +91,9 @@ def repeats_path(folder: Path) -> Path:
 
 async def _play_missing(society: Society, repeats: list[tuple[Society, int]]) -> None:
     folder, rows = society.folder, repeats_path(society.folder)
-    there = {row.id: row for row in read(rows, Repeat) if (folder / f"{row.id}.npz").is_file()}
+    others = folder / "others.jsonl"
+    known = [row for file in (others, rows) for row in read(file, Repeat)]
+    there = {row.id: row for row in known if (folder / f"{row.id}.npz").is_file()}
     missing = [(setting, seed) for setting, seed in repeats if setting.repeat_id(seed) not in there]
     if left := len(repeats) - len(missing):
         say(f"play: {left} of {len(repeats)} repeats there already")
@@ -110,7 +113,10 @@ async def _play_missing(society: Society, repeats: list[tuple[Society, int]]) ->
             tick()
     if missing:
         say(f"play {society.name}: {len(missing)} repeats played")
-    rewrite(rows, [there[setting.repeat_id(seed)] for setting, seed in repeats])
+    place = {seed: i for i, seed in enumerate(society.repeats)}
+    own = [there.pop(setting.repeat_id(seed)).model_copy(update={"repeat": place[seed]}) for setting, seed in repeats]
+    rewrite(others, list(there.values()))
+    rewrite(rows, own)
     text = yaml.safe_dump(society.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
     write_whole(folder / "config.yaml", text)
 

@@ -42,7 +42,10 @@ class Knowledge(Section):
         path = Path(os.path.expandvars(self.path))
         if not path.is_file():
             raise ConfigError(f"knowledge.path: {str(path)!r}: no such file. Expected JSON Lines of text and claim")
-        return path.read_text(encoding="utf-8")
+        try:
+            return path.read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise ConfigError(f"knowledge.path: {str(path)!r} is not UTF-8 ({error}). Write it anew so") from error
 
 
 class Injection(Section):
@@ -122,6 +125,9 @@ class Society(Section):
             raise ValueError(f"repeats: {list(self.repeats)} must be distinct seeds, at least one")
         if self.kind == "chat" and not self.model and self.engine.kind != "scripted":
             raise ValueError("model: chat agents need one, a directory or a hub name. Or set engine.kind: scripted")
+        most = max(value for _, value in self.k) if isinstance(self.k, tuple) else self.k
+        if most > self.n - 1 and not {"k", "n"} & self.sweep.keys():
+            raise ValueError(f"k: {most} sources of {self.n} agents: each has {self.n - 1} others. Lower k, or raise n")
         if self.factual is None and (self.q or "q" in self.sweep):
             raise ValueError("q: verifiers need a query that has a right answer. Set factual.gold, or q: 0")
         if self.q and not round(self.q * self.n):

@@ -10,7 +10,7 @@ import pytest
 from aiohttp import web
 
 from maieutic.doctor import KNOWN_GOOD, Diagnosis, base, engines_of, excluded, known_bad
-from pipeline.experiment.experiment import Experiment
+from pipeline.experiment.experiment import Experiment, load
 from tests.builders import small_experiment
 from tests.servers import serving
 
@@ -107,3 +107,9 @@ def test_an_engine_that_does_not_find_its_weights_is_broken(tmp_path: Path) -> N
     assert finding(exp).state == "broken"
     here = exp.student.model_copy(update={"model": "data/base"})
     assert finding(exp.model_copy(update={"student": here})).state == "ok"
+
+
+def test_a_base_that_is_not_warmed_up_yet_is_looked_for_as_it_is(tmp_path: Path) -> None:
+    exp = load(Path("configs/lookup_smollm2.yaml"), (f"out={tmp_path}", "student.model=data/base"))
+    [found] = [each for each in engines_of(exp) if each.what.startswith("student")]
+    assert found.state == "ok", found.detail

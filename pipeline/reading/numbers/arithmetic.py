@@ -66,6 +66,9 @@ def _value(node: ast.expr, text: str, numbers: list[Fraction]) -> Fraction:
         case ast.BinOp(left, sign, right) if type(sign) in BINARY:
             first = _value(left, text, numbers)
             return BINARY[type(sign)](first, _value(right, text, numbers))
+        case ast.UnaryOp(ast.USub(), ast.Constant(int() | float()) as operand):  # a number below zero
+            numbers.append(-Fraction(ast.get_source_segment(text, operand) or ""))
+            return numbers[-1]
         case ast.UnaryOp(sign, operand) if type(sign) in UNARY:
             return UNARY[type(sign)](_value(operand, text, numbers))
     raise NotArithmetic(f"{text!r}: only numbers, + - * / and parentheses are expected")

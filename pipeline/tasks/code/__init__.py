@@ -22,14 +22,13 @@ def make(settings: Tasks, split: Split) -> list[Task]:
     ]
 
 
-_FILE = Source(
-    "code",
-    LOADED,
-    read=read,
-    licence=Licence(
-        "mit",
-        "The functions are procedural, made by this project (MIT). Of a file or hub data set its own licence holds.",
-    ),
-    has_programs=True,
+_FILE = Source("code", LOADED, read=read, has_programs=True)  # its licence is for whoever brings it to say
+SOURCE = replace(
+    _FILE,
+    specifications=HAS,
+    read=None,
+    make=make,
+    licence=Licence("mit", "The functions are procedural, made by this project (MIT)."),
+    has_facts=True,
+    at_path=lambda path: _FILE,
 )
-SOURCE = replace(_FILE, specifications=HAS, read=None, make=make, has_facts=True, at_path=lambda path: _FILE)

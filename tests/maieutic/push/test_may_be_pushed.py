@@ -114,6 +114,11 @@ def test_every_source_that_ships_states_a_licence_that_the_hub_knows_or_none():
     assert "mit" in stated.values() and {*stated.values()} <= {*LICENCES, *STATED_BY_NOBODY}, stated
 
 
+def test_code_of_somebodys_file_has_no_licence_of_ours():
+    own, files = (source_of(Tasks(source="code", path=path)).licence.spdx for path in ("", "mine.jsonl"))
+    assert (own, files) == ("mit", "unknown")
+
+
 def test_a_licence_of_ones_own_source_that_the_hub_does_not_know_names_the_source(made, tmp_path):
     (tmp_path / "mine.py").write_text(
         "from pipeline.tasks.source import Licence, Source\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -157,3 +158,13 @@ def test_an_export_replaces_an_export_and_no_other_folder(seen: Seen, tmp_path: 
     (tmp_path / "mine.txt").write_text("mine")
     with pytest.raises(RunError, match=r"no export of `maieutic view`"):
         export_pages(TalkIndex([]), tmp_path)
+
+
+def test_an_export_keeps_no_page_of_the_run_before(seen: Seen, tmp_path: Path) -> None:
+    folder = shutil.copytree(seen.export.parent, tmp_path / "export")
+    small = shown_run(tmp_path / "small")
+    small.path.joinpath("results/facts/seed-1.episodes.jsonl").unlink()
+    export_pages(TalkIndex([small], tmp_path / "small.sqlite"), folder)
+    export_pages(TalkIndex([small], tmp_path / "again.sqlite"), tmp_path / "fresh")
+    pages = [{file.relative_to(at) for file in at.rglob("*.html")} for at in (folder, tmp_path / "fresh")]
+    assert pages[0] == pages[1]

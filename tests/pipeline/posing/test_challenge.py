@@ -42,8 +42,8 @@ def written(claim: dict[str, Any]) -> str:
     return "\n".join([*(f'Evidence: "{span}"' for span in evidence), *said])
 
 
-def posed(claim: dict[str, Any] | str) -> Task:
-    return task_of("x", claim if isinstance(claim, str) else written(claim), BRIDGE)
+def posed(claim: dict[str, Any] | str, document: Document | None = None) -> Task:
+    return task_of("x", claim if isinstance(claim, str) else written(claim), document or BRIDGE)
 
 
 def test_a_computed_gold_is_our_value_and_its_facts_are_withheld_sentences():
@@ -61,6 +61,17 @@ def test_a_quoted_gold_is_a_span_and_its_fact_is_the_sentence_around_it():
     assert [fact.text for fact in task.missing] == [
         "Dr. Ida Holm built the bridge for 5 million crowns in twenty five months."
     ]
+
+
+def test_a_number_below_zero_is_not_that_number_above_it():
+    cold = Document("cold", "The old tank held -5 degrees. It rose by 3 degrees then.")
+    reply = COMPUTED | {
+        "evidence": ["held -5 degrees", "rose by 3 degrees"],
+        "question": "How warm is the old tank then?",
+    }
+    assert posed(reply | {"expression": "-5 + 3", "answer": "-2"}, cold).answer == "-2"
+    with pytest.raises(Refused, match=r"5 of '5 [+] 3' stands in no evidence"):
+        posed(reply | {"expression": "5 + 3", "answer": "8"}, cold)
 
 
 def test_evidence_that_the_computation_does_not_use_is_withheld_but_not_needed():

@@ -149,6 +149,7 @@ def test_where_assertions_decide_public_examples_only_tell_what_is_wrong():
     checks = [asyncio.run(checked(task, Turn(party="student", text=fenced(code)))).check for code in (passes, fails)]
     assert [check.outcome for check in checks] == ["passed", "failed"]
     assert "halve(4) gave 4, expected 3" in checks[1].printed and "7" not in checks[1].printed
+    assert checks[1].printed.startswith("0 of 2 tests passed"), "the count is of what decides"
 
 
 def test_a_turn_without_a_program_and_a_task_without_tests_are_left_alone():

@@ -91,6 +91,16 @@ def test_another_sweep_plays_what_is_new_and_lists_its_own_cells_alone(tmp_path,
     out = play_society(config(tmp_path), ("sweep.k=[7, 3]",))
     assert "2 of 4 repeats there already" in capsys.readouterr().out
     assert [row.k for row in read(out / "society" / "repeats.jsonl", Repeat)] == [7, 7, 3, 3]
+    play_society(config(tmp_path), ("sweep.k=[7]",))
+    play_society(config(tmp_path), ("sweep.k=[1, 7, 3]",))
+    assert "6 of 6 repeats there already" in capsys.readouterr().out, "a narrower sweep loses nothing"
+
+
+def test_a_repeat_has_the_place_of_its_seed_in_the_config_that_was_played_last(tmp_path):
+    play_society(config(tmp_path), ("repeats=[5, 6]",))
+    first = play_society(config(tmp_path), ("repeats=[3, 4, 5, 6]",))
+    anew = play_society(config(tmp_path), ("repeats=[3, 4, 5, 6]", f"out={tmp_path / 'anew'}"))
+    assert (first / "society/repeats.jsonl").read_bytes() == (anew / "society/repeats.jsonl").read_bytes()
 
 
 def test_a_large_society_keeps_its_embeddings_only_where_asked(tmp_path):
@@ -122,6 +132,7 @@ def test_a_large_society_keeps_its_embeddings_only_where_asked(tmp_path):
         ({"k": [[0, 1], [9, 2]]}, "step 9 never comes"),
         ({"sweep": {"embedder": ["installed", "other"]}}, "sweep.embedder: kind proxy embeds nothing"),
         ({"sweep": {"k": [5, 5]}}, "k: [5, 5] has a value twice"),
+        ({"sweep": {"k": [5, 9]}}, "k: 9 sources of 8 agents: each has 7 others"),
     ],
 )
 def test_a_config_that_cannot_be_played_is_told_what_to_mend(tmp_path, changes, told):
@@ -196,6 +207,13 @@ def test_chat_agents_read_the_item_and_the_query_and_nothing_is_asked_twice(tmp_
     assert all(text.endswith(one.query) for text in shown)
     assert {text.removeprefix("What you know: ").split("\n")[0] for text in shown} <= set(world.texts)
     assert found.right.any() and not found.right.all()
+
+
+@needs_minilm
+def test_several_of_a_flower_are_that_flower():
+    for gold, says, right in (("lily", "Lilies!", True), ("rose", "Roses, no lilies.", False)):
+        asked = society(kind="chat", model="m", factual={"gold": gold}, knowledge={"topics": 6})
+        assert (agents(asked, model=Parrot(says)).right() == right).all()
 
 
 @needs_minilm

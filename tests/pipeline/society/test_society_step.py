@@ -25,7 +25,7 @@ def holds(made) -> list[set[int]]:
     return [set(row[row >= 0].tolist()) for row in made.held]
 
 
-@pytest.mark.parametrize("changes", [{"k": 0}, {"n": 1}, {"k": 0, "p": 1.0}])
+@pytest.mark.parametrize("changes", [{"k": 0}, {"n": 1, "k": 0}, {"k": 0, "p": 1.0}])
 def test_who_hears_nobody_never_changes(changes):
     found = played(society(**changes))
     assert (found.where == found.where[0]).all()
