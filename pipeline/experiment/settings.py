@@ -56,7 +56,7 @@ class TurnValues(Section):
 class MemorySettings(Section):
     """What students with a memory are shown of other tasks (pipeline/building/memory.py)."""
 
-    # A directory, or a hub name.
+    # A directory, a hub name, or `installed`: the weights that are installed.
     embedder: str = Field(default="sentence-transformers/all-MiniLM-L6-v2", min_length=1)
     items: int = Field(default=3, ge=1)  # memories above each question, at most
     words: int | None = Field(default=None, ge=20)  # and at most so many words, for arms to be alike

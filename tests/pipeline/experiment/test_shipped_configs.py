@@ -14,6 +14,7 @@ from evals.exams.registry import catalog_of
 from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.experiment import load
 from pipeline.experiment.open_role import engines_in_use
+from pipeline.experiment.preflight import preflight
 from pipeline.tasks.talks import load_source
 
 QUESTION = 400  # tokens of a question, with what stands before it
@@ -84,3 +85,9 @@ def test_the_exams_of_a_real_model_cost_what_a_preview_can_say(monkeypatch):
     for name in experiment.exams.include or ():
         alone = experiment.model_copy(update={"exams": experiment.exams.model_copy(update={"include": (name,)})})
         assert most_answers(alone, tasks, 0) > 0, name
+
+
+def test_a_memory_may_embed_with_what_is_installed():
+    made = load(FOLDER / "memory_smollm2.yaml", ("student.model=data/base", "student.warmup=null"))
+    assert made.memory.embedder == "installed"
+    preflight(made)
