@@ -12,6 +12,7 @@ from pathlib import Path
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 from rich.console import Console
 from rich.table import Table
 
@@ -65,11 +66,14 @@ def curve(made: Sequence[Point], metric: str) -> Figure:
             ends = [[p.rate.value - p.rate.low for p in on_line], [p.rate.high - p.rate.value for p in on_line]]
             for axes, tokens in zip(panels, (_sampled(on_line), _trained(on_line)), strict=True):
                 axes.errorbar(
-                    tokens, values, yerr=ends, marker="o", markersize=4, linewidth=1, capsize=2, label=name,
+                    tokens, values, yerr=ends, markersize=4, linewidth=1, capsize=2, label=name,
+                    marker="os^D"[i // len(COLOURS) % 4],
                     color=COLOURS[i % len(COLOURS)], linestyle=("-", "--")[i // len(COLOURS) % 2],
                 )  # fmt: skip
         for axes, which in zip(panels, ("sampled", "trained"), strict=True):
-            axes.set_xlabel(f"tokens {which} for one student")
+            axes.set_xlabel(f"thousand tokens {which} for one student")
+            axes.xaxis.set_major_locator(MaxNLocator(6))
+            axes.xaxis.set_major_formatter(lambda tokens, _: f"{tokens / 1000:g}")
         panels[0].set_ylabel(metric)
         panels[1].legend(fontsize=7, frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
         return figure

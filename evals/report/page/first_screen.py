@@ -14,6 +14,7 @@ from evals.report.page.label_marks import Mark
 from evals.stats.number_format import number
 from pipeline.core.schema import Json
 from pipeline.experiment.experiment import Experiment
+from pipeline.knowledge.condition import ONLINE
 from pipeline.runs.directory import changed_path
 
 # Notes of the summary, by how they begin: those that weigh most, and the one that a line with figures stands for.
@@ -68,11 +69,19 @@ def _of_whom(page: Json, runs: Sequence[Experiment], names: Sequence[str]) -> tu
         lines.append(f"base {run.student.model}: {seeds}; {exams}")
     for name in names:
         if (condition := page["conditions"].get(name, {}).get("condition")) is not None:
-            counts = page["conditions"][name]["counts"]
-            kept = f"{counts['selected']:,} of {counts['dialogues']:,} dialogues kept"
             axes = (f"{axis} {condition[axis]}" for axis in ("partition", "disclosure", "voice", "method"))
-            lines.append(f"{name}: {', '.join(axes)}; {kept}")
+            lines.append(f"{name}: {', '.join(axes)}; {_kept(page, name)}")
     return tuple(lines)
+
+
+def _kept(page: Json, name: str) -> str:
+    """Of how many dialogues it learns, the branches of its pool among them."""
+    entry = page["conditions"][name]
+    if entry["condition"]["method"] in ONLINE:
+        return "it plays while it learns"
+    counts, pool = entry["counts"], page["conditions"].get(entry["condition"]["learns_from"], entry)
+    branches = f" and {pool['turn_values']['rollouts']:,} branches" if pool.get("turn_values") else ""
+    return f"{counts['selected']:,} of {counts['dialogues']:,} dialogues{branches} kept"
 
 
 def _against(row: Json, conditions: Json, run: Experiment, marks: Mapping[str, Mark]) -> Iterator[str]:

@@ -9,6 +9,7 @@ from evals.report.page.label_marks import Mark
 from evals.report.report_page import experiments, metrics_of, write
 from evals.report.summary import summarize
 from evals.report.summary_types import Summary
+from pipeline.experiment.settings import TurnValues
 from pipeline.runs.directory import changed_path
 from tests.evals.made_run import made_run
 
@@ -47,6 +48,16 @@ def test_the_first_screen_has_the_contrast_both_values_the_base_and_of_whom(summ
     assert base.startswith("base embedded: 2 students of each condition")
     assert facts.startswith("facts: partition facts, disclosure on_request, voice rule, method sft; ")
     assert volunteer.startswith("volunteer: ")
+
+
+def test_of_whom_counts_branches_and_says_who_plays_while_it_learns(tmp_path):
+    summary = summarize([made_run(tmp_path / "run", turn_values=TurnValues(siblings=3))])
+    entries = summary.plain()["conditions"]
+    rollouts = [entries[name]["turn_values"]["rollouts"] for name in ("facts", "volunteer")]
+    said = found(summary).of_whom[1:]
+    assert all(f"dialogues and {n} branches kept" in line for n, line in zip(rollouts, said, strict=True))
+    facts, volunteer = found(summary, facts__condition__method="grpo").of_whom[1:]
+    assert facts.endswith("; it plays while it learns") and volunteer == said[1]
 
 
 def test_a_planted_base_speaks_first_against_whatever_was_found(summary):
