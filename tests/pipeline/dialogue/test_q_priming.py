@@ -80,7 +80,7 @@ def test_a_model_that_writes_questions_reads_its_own_view_and_the_student_never_
 
 
 @pytest.mark.parametrize("written", ["Is it {answer}?", "So the answer is {answer}, right?", "{fact} Is that so?"])
-def test_a_written_question_that_says_an_answer_or_a_withheld_fact_asks_nothing_instead(underspecified, written):
+def test_a_written_question_that_says_an_answer_or_a_secret_asks_nothing_instead(underspecified, written):
     task = underspecified[0]
     condition = Condition(partition="key", method="q_priming", voice="model")
     lines = ("The answer is 0.", "I am done.")
