@@ -188,10 +188,10 @@ def asks_instead(text: str, request: str) -> bool:
     asked, known = questions(text), content_words(request)
     rest = [part for part in sentences(text) if part not in asked]
     answers = _DECIDES.search(request) is not None  # in its own words: "Is Pluto a planet?", "Pluto is a planet."
-    denies = _DENIES.search(request) is None  # what the request did not
+    affirms = _DENIES.search(request) is None  # a denial is then the answer's own
 
     def repeats(part: str) -> bool:
-        return content_words(part) <= known and not answers and not (denies and _DENIES.search(part))
+        return content_words(part) <= known and not answers and not (affirms and _DENIES.search(part))
 
     leads = all(_LEADS_UP.search(part) or repeats(part) for part in rest)
     return leads and any(not _OFFER.search(part) for part in asked)

@@ -128,7 +128,7 @@ _DEAL = re.compile(
 # Behind "I agree", which is said of much.
 _AGREED = re.compile(
     r"\W*$|\W{1,2}\d| (?:to|with|on|at) (?:(?:[a-z]+ ){0,4}\W?\d"
-    r"|(?:that|this|it|(?:your|the|this|that) (?:offer|price|deal|hour))(?:$|\W*$|[.,!]))",
+    r"|(?:that|this|it|(?:your|the|this|that) (?:offer|price|deal|hour))(?:\W*$|[.,!]))",
     re.I,
 )
 _NO = re.compile(rf"{_LEAD}(?:{_HAVE})?no deal\b(?! yet\b)", re.I)
