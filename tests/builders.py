@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from pipeline.core.schema import Candidate, Convincing, Turn
+from pipeline.core.schema import Candidate, Convincing, Fact, Turn
 from pipeline.datasets.rejection_sampling import selected
 from pipeline.datasets.survey import survey_of
 from pipeline.experiment.experiment import Experiment
@@ -13,6 +13,11 @@ from pipeline.judging.violations import violations
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue
 from pipeline.runs.dialogue_pool import Place
+
+PENS = (
+    Fact(id="a", text="Tom has 30 pens.", public=False, ask="How many pens does Tom have?"),
+    Fact(id="b", text="Ana has 12 pens.", ask="How many pens does Ana have?"),
+)
 
 
 def small_experiment(out: Path | str = "", **sections: object) -> Experiment:

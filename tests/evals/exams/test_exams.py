@@ -16,7 +16,7 @@ from evals.exams.grounding import grounding
 from evals.sitting.exam_partners import ARMS
 from evals.sitting.movable_pairs import Pair, movable
 from evals.sitting.sitting import ExamEpisode, Sitting
-from pipeline.core.schema import Belief, Fact, Message, Task, Turn
+from pipeline.core.schema import Belief, Message, Task, Turn
 from pipeline.dialogue.episode import Played
 from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.engines.model import Completion, EngineDown, EngineError, Sampling
@@ -26,13 +26,9 @@ from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.settings import DialogueSettings
 from pipeline.tasks.loading import load_tasks
-from tests.builders import small_experiment
+from tests.builders import PENS, small_experiment
 from tests.fakes import FakeModel
 
-FACTS = (
-    Fact(id="a", text="Tom has 30 pens.", public=False, ask="How many pens does Tom have?"),
-    Fact(id="b", text="Ana has 12 pens.", ask="How many pens does Ana have?"),
-)
 UNDER = Task(
     id="u",
     source="embedded",
@@ -40,20 +36,13 @@ UNDER = Task(
     question="Ana has 12 pens.",
     full_question="-",
     answer="42",
-    facts=FACTS,
+    facts=PENS,
     stratum="easy",
     wrong_answer="41",
 )
-FULL = Task(
-    id="f",
-    source="embedded",
-    specification="full",
-    question="Tom has 30 pens. Ana has 12 pens.",
-    full_question="-",
-    answer="42",
-    facts=tuple(f.model_copy(update={"public": True}) for f in FACTS),
-    stratum="easy",
-    wrong_answer="41",
+FULL = UNDER.model_copy(
+    update={"id": "f", "specification": "full", "question": "Tom has 30 pens. Ana has 12 pens."}
+    | {"facts": tuple(fact.model_copy(update={"public": True}) for fact in PENS)}
 )
 ASK, TELL, RIGHT, GUESS = (
     "How many pens does Tom have?",
@@ -118,7 +107,7 @@ def test_only_partners_that_tell_what_the_question_lacks_can_yield_it():
 
 
 def test_a_question_yields_only_the_fact_that_it_asked_for():
-    task = UNDER.model_copy(update={"facts": tuple(f.model_copy(update={"public": False}) for f in FACTS)})
+    task = UNDER.model_copy(update={"facts": tuple(f.model_copy(update={"public": False}) for f in PENS)})
     assert metrics(whole_episode(episode(ASK, "Ana has 12 pens.", RIGHT, task=task)))["yield"] == [0]
     assert metrics(whole_episode(episode(ASK, TELL, RIGHT, task=task)))["yield"] == [1]
 

@@ -18,20 +18,16 @@ from evals.metrics.case import Case
 from evals.sitting.movable_pairs import Pair, movable
 from evals.sitting.sitting import ExamEpisode, Sitting, counted
 from pipeline.core.readings import PartnerReading, StudentReading
-from pipeline.core.schema import Belief, Fact, Message, Task, Turn
+from pipeline.core.schema import Belief, Message, Task, Turn
 from pipeline.dialogue.episode import Played
 from pipeline.engines.model import Completion, Sampling
 from pipeline.reading.embedded_world.closed import partner_turn, student_turn
 from pipeline.reading.instrument import CLOSED, Instrument
 from pipeline.reading.protocol import TurnToRead, Unread
 from pipeline.tasks.loading import load_tasks
-from tests.builders import small_experiment
+from tests.builders import PENS, small_experiment
 from tests.fakes import FakeModel
 
-FACTS = (
-    Fact(id="a", text="Tom has 30 pens.", public=False, ask="How many pens does Tom have?"),
-    Fact(id="b", text="Ana has 12 pens.", ask="How many pens does Ana have?"),
-)
 UNDER = Task(
     id="u",
     source="embedded",
@@ -39,7 +35,7 @@ UNDER = Task(
     question="Ana has 12 pens. How many do they have?",
     full_question="Tom has 30 pens. Ana has 12 pens. How many do they have?",
     answer="42",
-    facts=FACTS,
+    facts=PENS,
     wrong_answer="41",
 )
 FULL = UNDER.told_at_once("f")
@@ -178,7 +174,7 @@ def test_who_asks_for_help_everywhere_has_no_skill_in_whole_episodes_either():
 
 
 def test_each_fact_asked_for_is_a_case_of_what_it_yields():
-    both = UNDER.model_copy(update={"facts": tuple(f.model_copy(update={"public": False}) for f in FACTS)})
+    both = UNDER.model_copy(update={"facts": tuple(f.model_copy(update={"public": False}) for f in PENS)})
     turns = (said(asks={"a", "b"}), told("a"), said(asks={"a"}), told(), said(other_question=True), told("b"), said())
     hits = found(whole_episode(ExamEpisode("facts", both, 0, Played(turns, "turn_cap", {}, {}))))
     assert sorted(hits["yield"]) == [0, 0, 1] and sorted(hits["duplicates"]) == [0, 0, 1]
@@ -284,7 +280,7 @@ def sat_by(exam: str, student: FakeModel, reads: Instrument) -> tuple[Sitting, d
     ({"stance": "disagrees", "says_missing": True}, {"disagree", "refuse"}),
     ({"attempt": "3", "tentative": True}, {"attempt", "hedge"}), ({}, set())])  # fmt: skip
 def test_grounding_acts_are_those_that_are_read_off_a_turn(does, acts):
-    _, rates = sat_by("grounding", Doubts(FACTS[0].ask, "Blah."), Instrument("labels", Labels(**does)))
+    _, rates = sat_by("grounding", Doubts(PENS[0].ask, "Blah."), Instrument("labels", Labels(**does)))
     # Position 2 comes after a partner that has told what was asked for; whatever is said then, says it again.
     assert {name.partition("/")[0] for name, rate in rates.items() if rate and "/2" in name} == acts | {"restate"}
     assert rates["restate/1"] == rates["follow_up/1"] == 0
@@ -309,7 +305,7 @@ def test_turns_that_cannot_be_read_again_are_counted_and_no_fault_of_the_student
             read = await super().partner(turns)
             return [Unread("not read") if "Blah" in turn.text else one for turn, one in zip(turns, read, strict=True)]
 
-    sitting, rates = sat_by("grounding", Doubts(FACTS[0].ask, "Blah."), Instrument("forgets", Forgets()))
+    sitting, rates = sat_by("grounding", Doubts(PENS[0].ask, "Blah."), Instrument("forgets", Forgets()))
     assert any(sitting.unread) and not any(sitting.outcomes)
     assert set(rates) == {"repair@garbled"}
 
