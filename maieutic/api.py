@@ -44,6 +44,15 @@ def _in_a_notebook_too(work: Callable[Given, Returned]) -> Callable[Given, Retur
     return apart
 
 
+def _an_experiment(given: object, function: str) -> None:
+    """Raises ConfigError where a name or a file was given, as to `load`."""
+    from pipeline.core.errors import ConfigError
+    from pipeline.experiment.experiment import Experiment
+
+    if not isinstance(given, Experiment):
+        raise ConfigError(f"maieutic.{function}: {given!r}. Expected what maieutic.load({given!r}) returns")
+
+
 def load(config: str | Path, *overrides: str) -> maieutic.Experiment:
     """Read an experiment and check all that can be checked ahead.
 
@@ -51,9 +60,12 @@ def load(config: str | Path, *overrides: str) -> maieutic.Experiment:
     "seeds=[1]", "dialogue.turns=2". Raises ConfigError with file, key, value and what was expected.
     """
     from evals.examining.exam_checks import check_exams
+    from pipeline.core.errors import ConfigError
     from pipeline.experiment.experiment import load as read
     from pipeline.experiment.preflight import preflight
 
+    if not all(isinstance(override, str) for override in overrides):
+        raise ConfigError(f'maieutic.load: {overrides!r}. Expected texts, as in load("quickstart", "seeds=[1]")')
     experiment = read(Path(config), overrides)
     preflight(experiment)
     check_exams(Path(config), experiment, overrides)
@@ -73,6 +85,7 @@ def preview(experiment: maieutic.Experiment, dialogues: int = 5) -> dict[str, ma
     from pipeline.experiment.assignment import exam_tasks
     from pipeline.runs.progress import say
 
+    _an_experiment(experiment, "preview")
     if dialogues < 1:
         raise ConfigError(f"preview: {dialogues} dialogues. Expected 1 or more")
     if not Path(experiment.base).exists() and experiment.student.warmup:
@@ -93,6 +106,7 @@ def build(experiment: maieutic.Experiment, shard: str = "") -> Path:
     from maieutic.workflow import claimed, make_rounds, warm_up
     from pipeline.building.rounds import build_shard, shard_of
 
+    _an_experiment(experiment, "build")
     if shard:
         part = shard_of(experiment, shard)
         if experiment.student.warmup and not Path(experiment.base).exists():
@@ -111,6 +125,7 @@ def train(experiment: maieutic.Experiment) -> Path:
     """Train a LoRA adapter on every condition's dataset, one for each seed. Returns the folder of the adapters."""
     from maieutic.workflow import claimed_by_first, train_rounds
 
+    _an_experiment(experiment, "train")
     with claimed_by_first(experiment):
         train_rounds(experiment)
     return experiment.run / "adapters"
@@ -122,6 +137,7 @@ def examine(experiment: maieutic.Experiment) -> Path:
     from evals.examining.students import examine_all
     from maieutic.workflow import claimed, warm_up
 
+    _an_experiment(experiment, "examine")
     with claimed(experiment):
         warm_up(experiment)
         asyncio.run(examine_all(experiment))
@@ -150,6 +166,7 @@ def run(experiment: maieutic.Experiment) -> Report:
     from evals.examining.students import examine_all
     from maieutic.workflow import claimed, followed_stages, make_rounds, warm_up, write_report
 
+    _an_experiment(experiment, "run")
     with claimed(experiment), followed_stages(experiment):
         warm_up(experiment)
         make_rounds(experiment, training=True)

@@ -160,12 +160,19 @@ def make_task(
         facts=facts,
         answer=answer,
         solution=". ".join(equations) + ".",
-        steps=expert_steps([Step(text=f"{equation}.") for equation in equations], answer),
+        steps=expert_steps(_steps(equations, facts), answer),
         wrong_answer=wrong,
         kind=problem.kind,
         stratum=problem.stratum,
         split=split_of(problem.numbers, problem.cast["O"]),
     )
+
+
+def _steps(equations: list[str], facts: tuple[Fact, ...]) -> list[Step]:
+    """The equations, before the first one what they rest on: the embedded base computes what it has read aloud."""
+    read = " ".join(fact.text for fact in facts if fact.needed and fact.public)
+    first, *later = equations
+    return [Step(text=f"{read} I get {first}."), *(Step(text=f"{equation}.") for equation in later)]
 
 
 def _draws(seed: int) -> random.Random:

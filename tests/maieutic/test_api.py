@@ -4,6 +4,7 @@ import ast
 import asyncio
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import get_type_hints
 
@@ -110,3 +111,14 @@ def test_dialogues_of_a_condition_that_is_not_there_are_refused_with_those_that_
 def test_what_the_command_refuses_is_refused_here_too() -> None:
     with pytest.raises(ConfigError, match="Did you mean 'ask_skill'"):
         maieutic.load("quickstart", "compare.primary.metric=ask_skil")
+
+
+@pytest.mark.parametrize("function", [maieutic.preview, maieutic.build, maieutic.train, maieutic.examine, maieutic.run])
+def test_a_name_in_place_of_an_experiment_is_refused_with_what_loads_it(function: Callable[..., object]) -> None:
+    with pytest.raises(ConfigError, match=r"'quickstart'. Expected what maieutic.load\('quickstart'\) returns"):
+        function("quickstart")
+
+
+def test_overrides_in_a_list_are_refused_with_how_they_are_given() -> None:
+    with pytest.raises(ConfigError, match=r'Expected texts, as in load\("quickstart", "seeds=\[1\]"\)'):
+        maieutic.load("quickstart", ["seeds=[1]"])  # type: ignore[arg-type]

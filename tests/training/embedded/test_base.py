@@ -169,3 +169,9 @@ def test_the_first_heads_start_on_the_tokens_a_fixed_number_of_places_back(base_
     for head, offset in enumerate((1, 2, 3)):
         assert attention[head].diagonal(-offset).min() > 0.7
     assert attention[3].diagonal(-4)[10:].max() < 0.2
+
+
+def test_an_experts_steps_are_what_the_base_learned_to_say_of_a_whole_problem():
+    for task in tasks("full", 100):
+        said = SimulatedStudent(task, random.Random(1), Dispositions()).solve()
+        assert " ".join(step.text for step in task.steps) == said
