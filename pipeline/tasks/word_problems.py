@@ -169,10 +169,10 @@ def make_task(
 
 
 def _steps(equations: list[str], facts: tuple[Fact, ...]) -> list[Step]:
-    """The equations, before the first one what they rest on: the embedded base computes what it has read aloud."""
+    """Each with an equation more, after what they rest on and the equations before: the embedded base computes with
+    what it has just read aloud, and carries no number from one turn into the next."""
     read = " ".join(fact.text for fact in facts if fact.needed and fact.public)
-    first, *later = equations
-    return [Step(text=f"{read} I get {first}."), *(Step(text=f"{equation}.") for equation in later)]
+    return [Step(text=f"{read} I get {'. '.join(equations[:end])}.") for end in range(1, len(equations) + 1)]
 
 
 def _draws(seed: int) -> random.Random:
