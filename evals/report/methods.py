@@ -8,14 +8,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
-from pathlib import Path
 
 from evals.exams.asking import ASK_SKILL, MOVES_OF
 from evals.metrics.metric import signed_sum
+from evals.report.budgets.budget_points import one_student
 from evals.stats.contrasts import contrast
 from evals.stats.intervals import Tables
 from pipeline.core.schema import Json
-from pipeline.runs.student_files import trainings
+from pipeline.experiment.experiment import Experiment
 
 
 def method_of(entry: Json) -> str:
@@ -105,29 +105,28 @@ def agreement(cells: list[Json]) -> str:
     )
 
 
-def cost(
-    run: Path, condition_name: str, entry: Json, turn_values: Json | None, seeds: int, tables: Tables, base: Tables
-) -> Json:
-    """What one student of a condition cost, a mean over seeds, and how much skill at asking that bought.
+def cost(experiment: Experiment, condition_name: str, tables: Tables, base: Tables) -> Json:
+    """What one student of a condition cost, a mean over those that were trained, and how much skill at asking that
+    bought.
 
-    `pool`: whole dialogues that it could learn from, those played on for turn values among them. `gained`: skill at
-    asking above the base per million tokens sampled for one student. A pool that several conditions learn from counts
-    in full for each.
+    `pool`: whole dialogues within its budget that it could learn from, those played on for turn values among them.
+    `gained`: skill at asking above the base per million tokens sampled for one student. A pool that several conditions
+    learn from counts in full for each.
     """
-    budgets = entry["budgets"]
-    timed = [record["seconds"] for record in trainings(run, condition_name) if "seconds" in record]
-    millions = budgets["sampled_tokens"] / seeds / 1e6
-    total = signed_sum([ASK_SKILL], ASK_SKILL.name)
+    student = one_student(experiment, condition_name)
+    if student is None:
+        return dict.fromkeys(("pool", "sampled_tokens", "trained_tokens", "optimizer_steps", "seconds", "gained"))
+    millions, total = student.sampled / 1e6, signed_sum([ASK_SKILL], ASK_SKILL.name)
     skill = contrast({"ours": tables, "base": base}, total, "ours", "base") if tables and base else None
     gained = None
     if skill is not None and millions and not math.isnan(skill.difference):
         value, low, high = (part / millions for part in (skill.difference, skill.low, skill.high))
         gained = {"value": value, "low": low, "high": high, "n": skill.tasks}
     return {
-        "pool": (entry["counts"]["dialogues"] + (turn_values or {}).get("rollouts", 0)) / seeds or None,
-        "sampled_tokens": budgets["sampled_tokens"] / seeds or None,
-        "trained_tokens": budgets["trained_tokens"] / seeds or None,
-        "optimizer_steps": budgets["optimizer_steps"] / seeds or None,
-        "seconds": sum(timed) / seeds if timed else None,
+        "pool": student.pool or None,
+        "sampled_tokens": student.sampled or None,
+        "trained_tokens": student.trained or None,
+        "optimizer_steps": student.steps or None,
+        "seconds": student.seconds,
         "gained": gained,
     }

@@ -15,7 +15,7 @@ from evals.exams.asking import ASK_SKILL
 from evals.exams.registry import catalog_of
 from evals.metrics.catalog import Catalog
 from evals.metrics.metric import Metric, metric_name
-from evals.report.counts import OF_DIALOGUES
+from evals.report.counting.counts import OF_DIALOGUES
 from evals.report.figures import forest, prediction, turn_values_figure
 from evals.report.methods import holds_zero, method_of
 from evals.report.page.first_screen import finding
@@ -192,15 +192,15 @@ def places(marks: Mapping[str, Mark]) -> dict[Mark, list[str]]:
 def matrix(page: Json, metrics: Catalog) -> dict[str, list[Json]]:
     """The condition x behaviour table by family: a cell per condition, tinted by its distance from the base."""
     conditions = page["conditions"]
+    base_of = {name: run["names"].get("base") for run in page["runs"] for name in run["names"].values()}
     present = list(dict.fromkeys(metric for c in conditions.values() for metric in c["metrics"]))
     made: dict[str, list[Json]] = {family: [] for family in [*metrics.families, "other"]}
     for name in present:
         metric = metrics.metric(name)
         rates = {condition: entry["metrics"].get(name) for condition, entry in conditions.items()}
-        base = (rates.get("base") or {}).get("value")
         family = metrics.family(name) or "other"
         cells = [
-            _cell(rate, None if condition == "base" else base)
+            _cell(rate, (rates.get(base_of[condition]) or {}).get("value"))
             | {"able": mark_of(page["competence"], family, name, condition)}
             for condition, rate in rates.items()
         ]
@@ -233,6 +233,7 @@ def always_shown(metric: Metric | None) -> bool:
 
 
 def _cell(rate: Json | None, base: float | None) -> Json:
+    """Tinted by its distance from the base of its own run."""
     if rate is None or rate["value"] is None:
         return {"rate": None, "tint": "", "apart": False}
     apart, tint = False, ""

@@ -8,9 +8,10 @@ does not reconcile is listed under `problems`. JSON has no NaN: an empty denomin
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,7 +25,7 @@ from evals.exams.private.mention_curves import mentions
 from evals.exams.registry import catalog_of, exams_of
 from evals.metrics.catalog import Catalog
 from evals.report.comparisons import contrasts_between, named_contrasts
-from evals.report.counts import count_all
+from evals.report.counting.counts import count_all
 from evals.report.judges.misled_judge import misled_judge
 from evals.report.methods import agreement, beside, cost, differ
 from evals.report.readers_used import marked, reader_use, unread
@@ -56,7 +57,7 @@ class Conditions(NamedTuple):
 
     tables: dict[str, Tables]
     entries: dict[str, Json]
-    wordings: Wordings  # of the tasks behind the primary contrast, which is the first run's
+    wordings: Wordings  # of the tasks behind the primary contrast
     problems: list[str]
 
 
@@ -66,10 +67,10 @@ def summarize(runs: list[Path]) -> Summary:
     Raises RunError for a directory without config.yaml, and StoreError for a broken record.
     """
     opened = _open(runs)
-    first = opened[0]
+    first, owner = opened[0], _owner(opened)
     experiments = [run.experiment for run in opened]
     metrics = catalog_of(experiments)
-    tables, conditions, wordings, problems = _read(opened, metrics)
+    tables, conditions, wordings, problems = _read(opened, owner, metrics)
     between, said = contrasts_between(opened, tables, metrics)
     comparisons = marked(named_contrasts(opened, tables, metrics) + between, experiments, metrics)
     bases = {shown: run.names.get("base", "") for run in opened for name, shown in run.names.items() if name != "base"}
@@ -78,12 +79,13 @@ def summarize(runs: list[Path]) -> Summary:
         for run in opened:
             _add_costs(run, conditions, tables)
     primary = next((row for row in comparisons if row["primary"]), None)
-    j = told_apart(enough_wordings(wordings, first.experiment.tasks))
+    j = told_apart(enough_wordings(wordings, owner.experiment.tasks))
     competence = competence_block(conditions, (exam for run in experiments for exam in exams_of(run)))
-    refused = _refusal(first.experiment, j) or unread(primary, experiments, metrics)
+    refused = _refusal(owner.experiment, j) or unread(primary, experiments, metrics)
+    unmeasured = _unmeasured(opened)
     block: Json = {
         "runs": [_heading(run) for run in opened],
-        "headline": refused or sentence(primary, said),
+        "headline": refused or sentence(primary, unmeasured, said),
         "headline_refused": bool(refused),
         "youden_j": j._asdict(),
         "minimum_detectable_difference": primary["detectable"] if primary else math.nan,
@@ -106,12 +108,35 @@ def summarize(runs: list[Path]) -> Summary:
         "engine": [row | {"run": str(run.path)} for run in opened for row in totals(run.path)],
         "engine_totals": [row | {"run": str(run.path)} for run in opened for row in grand_totals(run.path)],
         "problems": problems,
-        "notes": [*(said if primary else []), *unable(competence), *_notes(opened, conditions, tables, j)],
+        "notes": [*(said if primary else []), *unmeasured, *unable(competence), *_notes(opened, conditions, tables, j)],
     }
     return Summary.model_validate(clean(block))
 
 
-def _read(opened: list[Run], metrics: Catalog) -> Conditions:
+def _owner(opened: list[Run]) -> Run:
+    """Whose config named the primary contrast that is reported."""
+    named = ((run, run.experiment.compare) for run in opened)
+    return next((run for run, compare in named if compare and {*compare.primary.names} <= run.names.keys()), opened[0])
+
+
+def _unmeasured(opened: list[Run]) -> list[str]:
+    """Which named contrasts have no row, since one side has no exam results; a primary one comes first."""
+    said = list[str]()
+    for run in opened:
+        if (compare := run.experiment.compare) is None:
+            continue
+        families = itertools.chain(*compare.families.values(), compare.exploratory)
+        absent = [item for item in (compare.primary, *families) if not {*item.names} <= run.names.keys()]
+        if absent:
+            primary = ", the primary one among them," if absent[0] is compare.primary else ""
+            who = ", ".join(sorted({name for item in absent for name in item.names} - run.names.keys()))
+            count = f"{len(absent)} of the contrasts that {run.path} names lack a side"
+            line = f"{count}{primary} since {who} has sat no exam."
+            said.insert(0 if absent[0] is compare.primary else len(said), line)
+    return said
+
+
+def _read(opened: list[Run], owner: Run, metrics: Catalog) -> Conditions:
     tables = {shown: results(run.path, name) for run in opened for name, shown in run.names.items()}
     entries = {shown: _examined(of_condition, metrics) for shown, of_condition in tables.items()}
     wordings = Wordings()
@@ -123,7 +148,7 @@ def _read(opened: list[Run], metrics: Catalog) -> Conditions:
             entry |= counted.entry | _valued(run, name)
             entry["predicted"]["observed"] = entry["metrics"].get(ASK_NEEDED.name)
             wrong[name] = counted.problems
-            if run is opened[0]:
+            if run is owner:
                 wordings.update(counted.tasks)
         problems += [f"{run.names[name]}: {line}" for name in run.experiment.conditions for line in wrong[name]]
         problems += not_of_today(run.experiment)
@@ -140,7 +165,7 @@ def _heading(run: Run) -> Json:
         "source": run.experiment.tasks.source,
         "seeds": run.experiment.seeds,
         "regime": run.experiment.training.regime,
-        "temperature": run.experiment.dialogue.temperature,
+        "temperature": run.experiment.temperature_of("student"),
     }
 
 
@@ -162,10 +187,11 @@ def _refusal(experiment: Experiment, j: Rate) -> str:
     )
 
 
-def sentence(row: Json | None, between: Iterable[str] = ()) -> str:
-    """The primary contrast in words, whichever way it fell; without one, what is compared `between` runs."""
+def sentence(row: Json | None, unmeasured: Sequence[str] = (), between: Iterable[str] = ()) -> str:
+    """The primary contrast in words, whichever way it fell; without one, why, and what is compared `between` runs."""
     if row is None:
-        return " ".join(["No config named a primary contrast (compare.primary), so there is no headline.", *between])
+        why = unmeasured[0] if unmeasured else "No config named a primary contrast (compare.primary)."
+        return " ".join([f"There is no headline. {why}", *between])
     a, b, metric, value = row["a"], row["b"], row["metric"], row["difference"]
     if math.isnan(value):
         return f"The primary contrast, {a} - {b} on {metric}, has no cases: it was not measured."
@@ -236,11 +262,7 @@ def _add_costs(run: Run, conditions: dict[str, Json], tables: dict[str, Tables])
     base = tables.get(run.names.get("base", ""), {})
     for name, shown in run.names.items():
         if name != "base":
-            condition = run.experiment.conditions[name]
-            # That of whose dialogues it learned from, and not of turn values like its own.
-            learned = conditions.get(run.names.get(condition.learns_from or name, ""), {})
-            turn_values, seeds = learned.get("turn_values"), len(run.experiment.seeds)
-            conditions[shown]["cost"] = cost(run.path, name, conditions[shown], turn_values, seeds, tables[shown], base)
+            conditions[shown]["cost"] = cost(run.experiment, name, tables[shown], base)
 
 
 def _why_not(run: Run, name: str, sat: list[int]) -> str:
@@ -286,7 +308,7 @@ def _notes(runs: list[Run], conditions: dict[str, Json], tables: dict[str, Table
         notes.append(f"No exam results yet: {', '.join(absent)}.")
     notes += [
         f"{shown}: examined under seeds {', '.join(map(str, sat))} of {', '.join(map(str, run.experiment.seeds))}. A "
-        f"contrast is over the seeds that both sides have{_why_not(run, name, sat)}."
+        f"contrast is over the seeds that both sides have, or over as many of each{_why_not(run, name, sat)}."
         for run in runs
         for name, shown in run.names.items()
         if (sat := conditions[shown]["seeds"]) and set(run.experiment.seeds) - set(sat)

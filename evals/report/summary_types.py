@@ -71,7 +71,7 @@ class RunHeading(Part):
 
 
 class Predicted(Part):
-    """The ask rate that selection alone predicts (evals.report.counts.predict), beside the one that was `observed`."""
+    """The ask rate that selection alone predicts (evals.report.counting.counts.predict), and the one `observed`."""
 
     ask_rate: Number
     low: Number
@@ -91,6 +91,7 @@ class Budgets(Part):
     student_turns: int
     distinct_tasks: int
     task_mix: dict[str, int]
+    students: int
     trained_rows: int
     optimizer_steps: int
     trained_tokens: int

@@ -16,7 +16,7 @@ from evals.exams.bandits.learned_tables import learned_tables
 from evals.exams.lost.unreliability import lost_tables
 from evals.metrics.catalog import Catalog
 from evals.report.methods import method_of
-from evals.report.page.first_screen import finding
+from evals.report.page.first_screen import Finding, finding
 from evals.report.page.label_marks import marks_of
 from evals.report.report_page import (
     MOST_AGAINST,
@@ -41,7 +41,7 @@ def table(summary: Summary) -> RenderableType:
     """The deciding table: the primary contrast first, then the others, then behaviour per condition."""
     page, metrics, runs = summary.plain(), metrics_of(summary), experiments(summary)
     decided = _decided(page, metrics, runs)
-    against = finding(page, runs, marks_of(metrics.metrics, runs), metrics).against
+    found = finding(page, runs, marks_of(metrics.metrics, runs), metrics)
     warnings = [f"[bold red]Does not reconcile:[/] {escape(line)}" for line in summary.problems]
     more: list[RenderableType] = [_contrasts(page)] if summary.comparisons else [*exam_tables(summary)]
     more += [decided] if decided else []
@@ -50,8 +50,18 @@ def table(summary: Summary) -> RenderableType:
     more += lost_tables(page["lost"]) if summary.lost else []
     more += [table for block in page["bandits"] for table in learned_tables(block)]
     more += [transfer_table(page["transfer"])] if summary.transfer else []
-    caveats = [escape(f"Against it: {line}") for line in against[:MOST_AGAINST]]
-    return Group(f"[bold]{escape(summary.headline)}[/]", *caveats, *_read_by(summary), *warnings, *more)
+    caveats = [escape(f"Against it: {line}") for line in found.against[:MOST_AGAINST]]
+    return Group(
+        f"[bold]{escape(summary.headline)}[/]", *_figures(found), *caveats, *_read_by(summary), *warnings, *more
+    )
+
+
+def _figures(found: Finding) -> list[str]:
+    """The primary contrast's metric under both conditions and the base."""
+    if found.contrast is None or not found.figures:
+        return []
+    rates = "; ".join(f"{name} {number(rate['value'])} ({interval(rate)})" for name, rate in found.figures)
+    return [escape(f"{found.contrast['metric']}: {rates}")]
 
 
 def _read_by(summary: Summary) -> list[str]:

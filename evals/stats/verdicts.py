@@ -29,4 +29,4 @@ def in_words(row: Json, direction: Literal[1, -1] = 1) -> str:
     found = verdict(row, direction)
     if found != "undecided" or row["detectable"] is None:
         return found
-    return f"undecided (a difference of {row['detectable']:.2f} would have been seen)"
+    return f"undecided (a difference of {row['detectable']:.2f} is found by three in four such runs)"

@@ -12,7 +12,7 @@ import pytest
 
 from evals.audit.audit import examine
 from evals.audit.audited_talks import open_material
-from evals.report.counts import count
+from evals.report.counting.counts import count
 from pipeline.building.build import finished
 from pipeline.core.schema import Turn, digest
 from pipeline.datasets.export import export
@@ -28,7 +28,7 @@ FEW, MANY = 100, 300
 # What is held at most, of however many dialogues: here of few, or it would grow with them.
 BOUNDS = {
     "pipeline.datasets.dataset_files.ROW_GROUP": 10,
-    "evals.report.counts.ROW_GROUP": 10,
+    "evals.report.counting.counted_files.ROW_GROUP": 10,
     "evals.audit.audited_talks.ROW_GROUP": 10,
     "evals.stats.wording_shortcut.MOST": 20,
     "evals.audit.checks.functional_leak_share.MOST": 20,

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from evals.audit.audited_talks import Material, group, seed_of, shown
 from evals.audit.finding import Check, Example, Finding, Tried, share, untested
-from evals.report.counts import count_all
+from evals.report.counting.counts import count_all
 from evals.stats.intervals import wilson
 from pipeline.experiment.experiment import Experiment
 

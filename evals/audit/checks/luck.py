@@ -13,7 +13,7 @@ from itertools import chain, count
 from evals.audit.audited_talks import Material, group, holds, rights, seed_of, shown
 from evals.audit.finding import EXAMPLES, Check, Finding, Tried, share, untested
 from evals.audit.run_talks import talk_of
-from evals.report.counts import Seen
+from evals.report.counting.counted_files import Seen
 from pipeline.core.id_set import IdSet
 from pipeline.datasets.rejection_sampling import selected
 from pipeline.experiment.experiment import Experiment

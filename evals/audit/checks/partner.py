@@ -13,7 +13,7 @@ from itertools import count
 
 from evals.audit.audited_talks import Material, dialogue_of
 from evals.audit.finding import EXAMPLES, Check, Finding, Tried, share, untested
-from evals.report.counts import Seen
+from evals.report.counting.counted_files import Seen
 from pipeline.core.schema import question_hash
 from pipeline.experiment.experiment import Experiment
 from pipeline.judging.violations import Violation, violations

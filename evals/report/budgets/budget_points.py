@@ -6,6 +6,7 @@ Students are compared within one pool and budget: they learn from the same tasks
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from statistics import fmean
@@ -17,7 +18,7 @@ from evals.stats.intervals import Rate, Tables, estimate
 from evals.stats.stored_cases import results
 from pipeline.core.schema import Json, Party
 from pipeline.experiment.experiment import Experiment
-from pipeline.knowledge.records import Branch, Dialogue
+from pipeline.knowledge.records import Branch, Dialogue, Memory
 from pipeline.runs.dialogue_pool import Pool, reference
 from pipeline.runs.store import read
 from pipeline.runs.student_files import trainings
@@ -39,6 +40,25 @@ class Point(NamedTuple):
     rate: Rate
 
 
+class Offered(NamedTuple):
+    """By seed, of what a condition may learn from: `tokens` that models sampled for it, and whole dialogues, those
+    played on from branches among them."""
+
+    tokens: Counter[int]
+    dialogues: Counter[int]
+
+
+class OneStudent(NamedTuple):
+    """What one student of a condition took: means over those that were trained. `pool`: whole dialogues that it could
+    learn from. `seconds` of training are NaN where they were not noted."""
+
+    pool: float
+    sampled: float
+    trained: float
+    steps: float
+    seconds: float
+
+
 class Above(NamedTuple):
     """One student is above another, by Holm's correction over all pairs of its pool and budget."""
 
@@ -50,10 +70,9 @@ def points(experiment: Experiment, tables: Mapping[str, Tables], total: SignedSu
     """Of every condition that was trained and examined, by pool, budget and what was sampled."""
     made = []
     for name, condition in experiment.conditions.items():
-        trained, rate = _trained(experiment, name), estimate(tables[name], total)
-        if not trained or not rate.n:
+        student, rate = one_student(experiment, name), estimate(tables[name], total)
+        if student is None or not rate.n:
             continue
-        pooled = _sampled(experiment, name)
         made.append(
             Point(
                 condition_name=name,
@@ -61,9 +80,9 @@ def points(experiment: Experiment, tables: Mapping[str, Tables], total: SignedSu
                 pool=reference(experiment, name) or name,
                 method=condition.method,
                 budget=condition.budget,
-                sampled=fmean(_sum(records, "sampled_tokens", pooled[seed]) for seed, records in trained.items()),
-                trained=fmean(_sum(records, "trained_tokens") for records in trained.values()),
-                steps=fmean(_sum(records, "optimizer_steps") for records in trained.values()),
+                sampled=student.sampled,
+                trained=student.trained,
+                steps=student.steps,
                 rate=rate,
             )
         )
@@ -102,6 +121,36 @@ def _upwards(pair: Difference) -> Difference:
     return pair._replace(a=pair.b, b=pair.a, difference=-pair.difference, low=-pair.high, high=-pair.low)
 
 
+def one_student(experiment: Experiment, name: str) -> OneStudent | None:
+    """None where none was trained."""
+    trained, pool = _trained(experiment, name), offered(experiment, name)
+    if not trained:
+        return None
+    return OneStudent(
+        pool=fmean(pool.dialogues[seed] for seed in trained),
+        sampled=fmean(_sum(records, "sampled_tokens", pool.tokens[seed]) for seed, records in trained.items()),
+        trained=fmean(_sum(records, "trained_tokens") for records in trained.values()),
+        steps=fmean(_sum(records, "optimizer_steps") for records in trained.values()),
+        seconds=fmean(_sum(records, "seconds", math.nan) for records in trained.values()),
+    )
+
+
+def offered(experiment: Experiment, name: str) -> Offered:
+    """Of the pool's dialogues and branches on tasks within the condition's budget, and of lessons that are remembered.
+    An expert's solutions took none, and what people said was not sampled."""
+    condition, found = experiment.conditions[name], Offered(Counter(), Counter())
+    parties: dict[str, tuple[Party, ...]] = {"model": ("student", "partner"), "human": ()}
+    pool = Pool(experiment, condition.learns_from or name)
+    for record in itertools.chain[Dialogue | Branch](read(pool.own, Dialogue), read(pool.branches, Branch)):
+        if condition.affords(record.task.id):
+            found.tokens[record.seed] += sum(map(record.tokens, parties.get(condition.voice, ("student",))))
+            whole = 1 if isinstance(record, Dialogue) else sum(len(sibling.rollouts) for sibling in record.siblings)
+            found.dialogues[record.seed] += whole
+    for lesson in read(experiment.run / "memory" / f"{condition.remembers}.jsonl", Memory):
+        found.tokens[lesson.seed] += lesson.tokens
+    return found
+
+
 def _trained(experiment: Experiment, name: str) -> dict[int, list[Json]]:
     """The records of each seed's student, one of each round."""
     records = trainings(experiment.run, name)
@@ -112,16 +161,3 @@ def _sum(records: Sequence[Json], key: str, otherwise: float = 0.0) -> float:
     """Over a student's rounds; `otherwise` where no record has the key."""
     there = [record[key] for record in records if key in record]
     return float(sum(there)) if there else float(otherwise)
-
-
-def _sampled(experiment: Experiment, name: str) -> Counter[int]:
-    """By seed the tokens that models sampled for what the condition may learn from: its tasks' dialogues and branches.
-    An expert's solutions took none."""
-    condition, tokens = experiment.conditions[name], Counter[int]()
-    source = condition.learns_from or name
-    parties: tuple[Party, ...] = ("student", "partner") if condition.voice == "model" else ("student",)
-    pool = Pool(experiment, source)
-    for record in itertools.chain[Dialogue | Branch](read(pool.own, Dialogue), read(pool.branches, Branch)):
-        if condition.affords(record.task.id):
-            tokens[record.seed] += sum(map(record.tokens, parties))
-    return tokens

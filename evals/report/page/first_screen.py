@@ -13,6 +13,7 @@ from evals.metrics.catalog import Catalog
 from evals.report.page.label_marks import Mark
 from evals.stats.number_format import number
 from pipeline.core.schema import Json
+from pipeline.datasets.learning_rules import LEARNING_RULES
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import ONLINE
 from pipeline.runs.directory import changed_path
@@ -36,16 +37,18 @@ class Finding(NamedTuple):
 
 
 def finding(page: Json, runs: Sequence[Experiment], marks: Mapping[str, Mark], metrics: Catalog) -> Finding:
-    """Of the primary contrast of the first run; without one, of whom, and the notes."""
+    """Of the first primary contrast; without one, of whom, and the notes."""
     row = next((row for row in page["comparisons"] if row["primary"]), None)
     said = tuple(page["notes"])
     if row is None:
         return Finding(None, (), (), _of_whom(page, runs, []), said)
     names, conditions = (row["a"], row["b"]), page["conditions"]
-    base = next((name for name in conditions if name.split("/")[-1] == "base"), "base")
+    headings = [heading["names"] for heading in page["runs"]]
+    i = next(i for i, shown in enumerate(headings) if {*names} <= {*shown.values()})
+    base = headings[i].get("base", "base")
     rates = [(name, conditions.get(name, {"metrics": {}})["metrics"].get(row["metric"])) for name in (*names, base)]
     shown = dict((name, rate) for name, rate in rates if rate and rate["value"] is not None)
-    against = tuple(_against(row, conditions, runs[0], marks))
+    against = (*_of_base(row, shown, base), *_against(row, conditions, runs[i], marks, base))
     if any("trained on" in line for line in against):
         said = tuple(note for note in said if not note.startswith(NATURAL))
     serious = [note for note in said if note.startswith(SERIOUS)]
@@ -75,16 +78,38 @@ def _of_whom(page: Json, runs: Sequence[Experiment], names: Sequence[str]) -> tu
 
 
 def _kept(page: Json, name: str) -> str:
-    """Of how many dialogues it learns, the branches of its pool among them."""
+    """Of how many dialogues it learns, the branches of its pool among them; its rows where no selection chose them."""
     entry = page["conditions"][name]
+    counts, learned = entry["counts"], LEARNING_RULES[entry["condition"]["method"]]
     if entry["condition"]["method"] in ONLINE:
         return "it plays while it learns"
-    counts, pool = entry["counts"], page["conditions"].get(entry["condition"]["learns_from"], entry)
+    if not learned.selects:
+        return f"{counts['rows']:,} rows"
+    names = next(heading["names"] for heading in page["runs"] if name in heading["names"].values())
+    pool = page["conditions"].get(names.get(entry["condition"]["learns_from"], ""), entry)
     branches = f" and {pool['turn_values']['rollouts']:,} branches" if pool.get("turn_values") else ""
     return f"{counts['selected']:,} of {counts['dialogues']:,} dialogues{branches} kept"
 
 
-def _against(row: Json, conditions: Json, run: Experiment, marks: Mapping[str, Mark]) -> Iterator[str]:
+def _of_base(row: Json, shown: Mapping[str, Json], base: str) -> Iterator[str]:
+    """Where one side fell below the base and the other did not move: a student that broke down makes a difference too.
+    And where neither side does it at all, or both always do."""
+    sides = [shown[name] for name in (row["a"], row["b"]) if name in shown]
+    if len(sides) == 2 and sides[0]["value"] == sides[1]["value"] and sides[0]["value"] in (0, 1):
+        yield f"Both sides are at {sides[0]['value']:.0f} in every case, where no difference can be seen."
+    if base not in shown or base in (row["a"], row["b"]) or len(sides) < 2:
+        return
+    before = shown[base]
+    for (name, rate), (other, beside) in zip(list(shown.items())[:2], list(shown.items())[1::-1], strict=True):
+        stays = beside["low"] <= before["value"] <= beside["high"]
+        if rate["high"] < before["value"] and stays:
+            yield (
+                f"The difference is how far {name} fell below the base ({number(rate['value'])} against "
+                f"{number(before['value'])}); {other} ({number(beside['value'])}) is not told apart from the base."
+            )
+
+
+def _against(row: Json, conditions: Json, run: Experiment, marks: Mapping[str, Mark], base: str) -> Iterator[str]:
     built = {name: entry for name in (row["a"], row["b"]) if "counts" in (entry := conditions.get(name, {}))}
     if run.has_planted_acts:
         yield (
@@ -94,7 +119,7 @@ def _against(row: Json, conditions: Json, run: Experiment, marks: Mapping[str, M
     yield from _of_changes(run)
     yield from _of_labels(row, marks)
     yield from _of_amounts(built)
-    yield from _of_selection(row, built)
+    yield from _of_selection(row, built, base)
     yield from _of_greedy(row, conditions)
     yield from _of_dialogues(built)
 
@@ -117,33 +142,37 @@ def _of_labels(row: Json, marks: Mapping[str, Mark]) -> Iterator[str]:
 
 
 def _of_amounts(built: Mapping[str, Json]) -> Iterator[str]:
-    if len(built) < 2:
-        return
-    tokens = [entry["budgets"]["trained_tokens"] for entry in built.values()]
-    if min(tokens) and max(tokens) <= AMOUNT * min(tokens):
+    """Of one student, since not all may have been trained; nothing where nobody noted how much."""
+    students = {name: entry["budgets"] for name, entry in built.items() if entry["budgets"]["students"]}
+    tokens = [used["trained_tokens"] / used["students"] for used in students.values()]
+    if len(tokens) < 2 or (min(tokens) and max(tokens) <= AMOUNT * min(tokens)):
         return
     amounts = ", ".join(
-        f"{name} on {entry['budgets']['trained_rows']:,} rows ({entry['budgets']['trained_tokens']:,} tokens)"
-        for name, entry in built.items()
+        f"{name} on {used['trained_rows'] / used['students']:,.0f} rows ({each:,.0f} tokens)"
+        for (name, used), each in zip(students.items(), tokens, strict=True)
     )
-    yield f"They were trained on unlike amounts: {amounts}. training.regime: matched takes that away."
+    can = all(entry["condition"]["method"] == "sft" for entry in built.values())
+    yield f"A student was trained on unlike amounts: {amounts}.{' training.regime: matched takes that away.' * can}"
 
 
-def _of_selection(row: Json, built: Mapping[str, Json]) -> Iterator[str]:
-    """Where copying what was kept would give a difference of the same sign."""
-    predicted = [entry["predicted"] for entry in built.values() if entry["condition"]["method"] == "sft"]
-    if row["metric"] not in (ASK_SKILL.name, ASK_NEEDED.name) or len(predicted) < 2:
+def _of_selection(row: Json, built: Mapping[str, Json], base: str) -> Iterator[str]:
+    """Where copying what was kept would give a difference of the same sign; the base copies nothing."""
+    if row["metric"] not in (ASK_SKILL.name, ASK_NEEDED.name) or not row["difference"]:
         return
-    would, did = ([each["ask_rate"] for each in predicted], [each["observed"] for each in predicted])
-    if None in would or None in did or not row["difference"]:
+    predicted = {name: entry["predicted"] for name, entry in built.items() if entry["condition"]["method"] == "sft"}
+    would = {name: each["ask_rate"] for name, each in predicted.items()}
+    for each in predicted.values() if base in (row["a"], row["b"]) else ():
+        would[base] = each["prior"]
+    observed = [each["observed"] for each in predicted.values()]
+    if len(would) < 2 or None in would.values() or None in observed:
         return
-    if (would[0] - would[1]) * row["difference"] <= 0 or abs(would[0] - would[1]) < SAME:
+    ahead = would[row["a"]] - would[row["b"]]
+    if ahead * row["difference"] <= 0 or abs(ahead) < SAME:
         return
-    a, b = built
+    rates = [f"{number(rate)} {'before' if name == base else f'after {name}'}" for name, rate in would.items()]
     yield (
         f"Selection alone goes this way: who copied the dialogues that were kept would ask ({ASK_NEEDED.name}) at "
-        f"{number(would[0])} after {a} and {number(would[1])} after {b}; the students do at {number(did[0]['value'])} "
-        f"and {number(did[1]['value'])}."
+        f"{' and '.join(rates)}; trained students do at {' and '.join(number(each['value']) for each in observed)}."
     )
 
 

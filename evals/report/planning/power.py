@@ -126,6 +126,11 @@ def components(experiment: Experiment) -> tuple[Components, Path | None]:
             "tell how seeds and tasks differ. Name another run, or leave the pilot out"
         )
     means = squares(ratios, total.shares)
+    if not any((means.seed, means.task, means.rest)):
+        raise PlanError(
+            f"compare.pilot: in {pilot} {a!r} and {b!r} never differ on {metric!r}, as where neither does it at all. "
+            "No spread can be known from that; name another run, or leave the pilot out"
+        )
     judged = f"{len(tasks)} tasks and {seeds} seeds of {metric}, {a} - {b}"
     return Components(
         seed=max((means.seed - means.rest) / means.columns, 0.0),

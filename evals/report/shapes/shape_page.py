@@ -81,6 +81,8 @@ def judged(row: Json, by_lot: Json | None) -> Json:
     """A contrast with its verdict. What students differ by whose rows were dealt by lot is no evidence for a shape."""
     direction = DIRECTIONS.get(row["metric"].partition("@")[0], 1)
     said, claimed = in_words(row, direction), "above 0" if direction > 0 else "below 0"
+    if row["family"] and verdict(row) != "undecided" and not (row["p_holm"] or 0) < 0.05:
+        said = f"undecided (Holm's p is {number(row['p_holm'])})"
     if by_lot and verdict(row) == verdict(by_lot) != "undecided":
         said = "undecided (by lot it leaves out 0 on the same side)"
     return row | {"verdict": said, "claimed": claimed, "by_lot": by_lot}

@@ -83,8 +83,34 @@ def test_a_contrast_named_after_dialogues_were_made_is_said_and_other_exams_are_
 
 def test_unlike_amounts_of_training_take_the_place_of_the_note_on_the_regime(summary):
     assert "unlike amounts" not in against(summary) and "Regime natural" in against(summary)
-    more = against(summary, facts__budgets__trained_tokens=1000, volunteer__budgets__trained_tokens=200)
-    assert "facts on" in more and "(1,000 tokens)" in more and "Regime natural" not in more
+    unlike = {"facts__budgets__trained_tokens": 1000, "volunteer__budgets__trained_tokens": 200}
+    more = against(summary, **unlike)
+    assert "facts on" in more and "(500 tokens)" in more and "Regime natural" not in more
+    assert "training.regime: matched" in more
+    assert "training.regime" not in against(summary, **unlike, facts__condition__method="dpo")  # which it does not suit
+    one = against(summary, **unlike, facts__budgets__students=1, volunteer__budgets__students=0)
+    assert "unlike amounts" not in one, "nobody noted how much, or of half as many students"
+
+
+def test_a_side_that_fell_below_the_base_is_said_where_the_other_did_not_move(summary):
+    def rates(facts: float, volunteer: float, base: float) -> dict[str, object]:
+        named = {"facts": facts, "volunteer": volunteer, "base": base}
+        return {
+            f"{name}__metrics__ask_skill__{key}": value + reach
+            for name, value in named.items()
+            for key, reach in (("value", 0.0), ("low", -0.05), ("high", 0.05))
+        }
+
+    said = against(summary, **rates(0.7, 0.01, 0.68))
+    assert "how far volunteer fell below the base (0.01 against 0.68); facts (0.70) is not told apart" in said
+    assert "fell below" not in against(summary, **rates(0.9, 0.68, 0.68))
+    assert "fell below" not in against(summary, **rates(0.9, 0.01, 0.68))
+    assert "Both sides are at 0 in every case" in against(summary, **rates(0, 0, 0.1))
+
+
+def test_who_learns_from_no_selection_is_said_to_have_rows(summary):
+    facts = found(summary, facts__condition__method="expert", facts__counts__rows=1234).of_whom[1]
+    assert facts.endswith("method expert; 1,234 rows")
 
 
 def test_selection_speaks_against_it_where_copying_gives_the_same_sign(summary):
@@ -92,6 +118,14 @@ def test_selection_speaks_against_it_where_copying_gives_the_same_sign(summary):
     assert "would ask (ask_needed) at 0.84 after facts and 0.13 after volunteer" in against(summary, **same)
     other = {"facts__predicted__ask_rate": 0.13, "volunteer__predicted__ask_rate": 0.84}
     assert "Selection alone" not in against(summary, **other)
+
+
+def test_selection_speaks_against_a_contrast_with_the_base_too(summary):
+    page = summary.plain()
+    page["comparisons"][0] |= {"b": "base", "difference": 0.5, "low": 0.4, "high": 0.6}
+    page["conditions"]["facts"]["predicted"] |= {"ask_rate": 0.84, "prior": 0.1}
+    said = "\n".join(finding(page, experiments(summary), GOOD, metrics_of(summary)).against)
+    assert "at 0.84 after facts and 0.10 before; trained students do at" in said
 
 
 def test_labels_that_are_rough_or_unmeasured_speak_against_it(summary):

@@ -14,6 +14,10 @@ from evals.report.report_page import change, write
 from evals.report.summary import summarize, turn_values_of
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.settings import TurnValues
+from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.records import Branch, Dialogue
+from pipeline.runs.dialogue_pool import branches_path
+from pipeline.runs.store import read
 from tests.evals.made_run import METHODS, made_run
 
 
@@ -145,6 +149,18 @@ def test_costs_are_those_of_one_student(summary):
     assert (facts["seconds"], facts["optimizer_steps"], facts["trained_tokens"]) == (2, 3, 100)
     skill = [summary.plain()["conditions"][name]["metrics"]["ask_skill"]["value"] for name in ("facts", "base")]
     assert facts["gained"]["value"] == pytest.approx((skill[0] - skill[1]) / facts["sampled_tokens"] * 1e6, rel=1e-4)
+
+
+def test_a_budget_counts_what_lies_within_it_alone(tmp_path):
+    half = Condition(partition="facts", method="dpo", learns_from="facts", budget=0.5)
+    run = made_run(tmp_path / "made", conditions=METHODS | {"half": half}, turn_values=TurnValues(siblings=2), exam=20)
+    conditions = summarize([run]).plain()["conditions"]
+    whole = [d for d in read(run / "dialogues/facts.jsonl", Dialogue) if half.affords(d.task.id)]
+    branches = [b for b in read(branches_path(run, "facts"), Branch) if half.affords(b.task.id)]
+    counted = conditions["half"]
+    assert 0 < counted["counts"]["dialogues"] == len(whole) < conditions["facts"]["counts"]["dialogues"]
+    sampled = sum(record.tokens("student") for record in (*whole, *branches))
+    assert counted["budgets"]["sampled_tokens"] == sampled == 2 * counted["cost"]["sampled_tokens"]
 
 
 def test_the_reports_show_values_predictions_and_methods(run, summary):

@@ -8,7 +8,7 @@ import pytest
 
 from evals.audit.audited_talks import Material
 from evals.audit.checks import loss_on_turns
-from evals.report.counts import count
+from evals.report.counting.counts import count
 from evals.report.judges.misled_judge import misled_judge
 from evals.report.report_page import write
 from evals.report.summary import summarize

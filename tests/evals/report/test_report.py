@@ -3,12 +3,14 @@ from __future__ import annotations
 import io
 import json
 import re
+import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
+from evals.report.page.first_screen import finding
 from evals.report.page.shown_dialogues import samples
 from evals.report.report_page import experiments, matrix, metrics_of, write
 from evals.report.summary import summarize
@@ -249,7 +251,7 @@ def test_a_run_without_a_comparison_or_results_still_reports(tmp_path):
     for file in (run / "results").glob("*/*"):
         file.unlink()
     summary = summarize([run])
-    assert "No config named a primary contrast" in summary.headline
+    assert "No config named a primary contrast" in summary.headline and "no headline" in summary.headline
     assert len(write(run, summary)) == 3 and text(summary)
 
 
@@ -298,3 +300,27 @@ def test_the_report_sums_what_roles_were_asked_and_money_where_all_has_a_price(t
     assert "| build | facts | partner | m-partner | api | 1 | 2000 | 500 | 3000 | 7 | 0.25 | 1.5000 |" in lines
     assert "| all | all | all | all | all | 2 | 4000 | 1000 | 6000 | 14 | 0.25 | – |" in lines
     assert "<td>6,000</td>" in (run / "report.html").read_text()
+
+
+def test_a_primary_contrast_that_lacks_a_side_is_said_to_and_not_denied(tmp_path):
+    run = made_run(tmp_path / "made")
+    config = run / "config.yaml"
+    config.write_text(re.sub(r"(primary:\n(?:.*\n)*?    b: )volunteer", r"\1base", config.read_text(), count=1))
+    shutil.rmtree(run / "results" / "base")
+    summary = summarize([run])
+    assert summary.headline == (
+        f"There is no headline. 1 of the contrasts that {run} names lack a side, the primary one among them, "
+        "since base has sat no exam."
+    )
+
+
+def test_each_run_of_several_is_held_against_its_own_base(tmp_path):
+    runs = [made_run(tmp_path / name) for name in ("one", "two")]
+    config = runs[0] / "config.yaml"
+    config.write_text(config.read_text().split("compare:")[0])
+    told = summarize(runs)
+    page, metrics = told.plain(), metrics_of(told)
+    said = finding(page, experiments(told), {}, metrics)
+    assert [name for name, _ in said.figures] == ["two/facts", "two/volunteer", "two/base"]
+    cells = [cell for rows in matrix(page, metrics).values() for row in rows for cell in row["cells"]]
+    assert any(cell["tint"] for cell in cells)

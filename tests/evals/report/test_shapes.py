@@ -160,9 +160,19 @@ def test_the_shipped_config_has_all_shapes_their_controls_and_named_contrasts():
 
 
 def test_a_contrast_that_chance_gives_as_well_supports_no_claim():
-    apart = {"metric": "open_question", "difference": 0.1, "low": 0.02, "high": 0.15, "detectable": 0.08}
+    apart = {
+        "metric": "open_question",
+        "difference": 0.1,
+        "low": 0.02,
+        "high": 0.15,
+        "detectable": 0.08,
+        "family": None,
+    }
     at_zero, other_side = apart | {"low": -0.1}, apart | {"low": -0.2, "high": -0.1}
     assert judged(apart, None)["verdict"] == judged(apart, at_zero)["verdict"] == "supported"
     assert judged(apart, other_side)["verdict"] == "supported"
     assert judged(apart, apart)["verdict"].startswith("undecided (by lot")
-    assert judged(at_zero, apart)["verdict"] == "undecided (a difference of 0.08 would have been seen)"
+    in_family = apart | {"family": "shapes", "p_holm": 0.19}
+    assert judged(in_family, None)["verdict"] == "undecided (Holm's p is 0.19)"
+    assert judged(in_family | {"p_holm": 0.01}, None)["verdict"] == "supported"
+    assert judged(at_zero, apart)["verdict"] == "undecided (a difference of 0.08 is found by three in four such runs)"

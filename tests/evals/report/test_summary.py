@@ -11,7 +11,8 @@ import pyarrow.parquet as parquet
 import pytest
 from typer.testing import CliRunner
 
-from evals.report.counts import Seen, count, predict, see
+from evals.report.counting.counted_files import Seen
+from evals.report.counting.counts import count, predict, see
 from evals.report.summary import sentence, summarize
 from evals.stats.wording_shortcut import wording, youden_j
 from maieutic.cli import app

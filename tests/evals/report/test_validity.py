@@ -14,7 +14,7 @@ from evals.readers.labels.label_settings import LabelSettings
 from evals.readers.turns.score_readings import PARTNER, STUDENT
 from evals.report import against_people, validity
 from evals.report.against_people import LEAKS, SHIPPED
-from evals.report.counts import OF_DIALOGUES
+from evals.report.counting.counts import OF_DIALOGUES
 from evals.report.page.label_marks import Mark, mark_of
 from evals.report.validity import REFUSED, is_measured, planted
 from pipeline.core.errors import ConfigError

@@ -32,6 +32,6 @@ def test_without_a_p_nothing_told_how_far_it_spreads(p):
 def test_an_undecided_verdict_says_what_would_have_been_seen():
     assert (
         in_words({"low": -0.1, "high": 0.3, "detectable": 0.274})
-        == "undecided (a difference of 0.27 would have been seen)"
+        == "undecided (a difference of 0.27 is found by three in four such runs)"
     )
     assert in_words({"low": 0.1, "high": 0.3, "detectable": 0.274}) == "supported"

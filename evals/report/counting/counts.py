@@ -10,27 +10,26 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import chain
-from pathlib import Path
 from typing import NamedTuple
-
-import pyarrow.parquet as parquet
 
 from evals.metrics.metric import Metric
 from evals.metrics.reader import Reader
+from evals.report.budgets.budget_points import offered
+from evals.report.counting.counted_files import DatasetRows, Files, Pooled, Seen
+from evals.report.counting.reconciling import reconcile, unlike
 from evals.stats.cell_sums import pooled_cases
 from evals.stats.wording_shortcut import Wordings, wording
-from pipeline.building.turn_values import has_turn_values
-from pipeline.core.id_set import IdSet, repeated
+from pipeline.core.id_set import IdSet
 from pipeline.core.schema import Json, question_hash
 from pipeline.core.spool import Spool
-from pipeline.datasets.dataset_files import ROW_GROUP, dataset_path
+from pipeline.datasets.dataset_files import dataset_path
+from pipeline.datasets.learning_rules import LEARNING_RULES
 from pipeline.datasets.rejection_sampling import selected as selected_of
 from pipeline.datasets.survey import Surveyed, survey_of
 from pipeline.experiment.experiment import Experiment
 from pipeline.judging.moves import move
 from pipeline.judging.stated_leak import privileged
 from pipeline.judging.violations import Kind, audited, violations
-from pipeline.knowledge.condition import OF_PARTNER, Condition
 from pipeline.knowledge.records import Branch, Dialogue, Failure, Memory
 from pipeline.reading.stored import student_reading
 from pipeline.runs.dialogue_pool import Pool, branches_path
@@ -56,81 +55,6 @@ OF_DIALOGUES = (
         reader=Reader(unmeasured="not measured: no corpus has a label for it, see docs/partner_audit.md"),
     ),
 )
-
-
-class Seen(NamedTuple):
-    """What is counted of a dialogue."""
-
-    record: Surveyed
-    question: str  # a hash of the whole of it
-    missing: bool  # the question lacks a needed fact
-    asks: bool  # for such a fact, or naming none, in the first turn
-    kept: bool = False  # trained on
-
-    @property
-    def own(self) -> bool:
-        """Played whole, and not from a branch."""
-        return self.record.place.sibling < 0
-
-    @property
-    def lucky(self) -> bool:
-        """Right, though a needed fact was missing and never given."""
-        return self.missing and self.record.is_correct and not self.record.is_grounded
-
-
-class DatasetRow(NamedTuple):
-    """What is counted of a row of a dataset."""
-
-    id: str
-    task_id: str
-    specification: str
-    seed: int
-    round: int
-    matched: bool = True  # of a dataset that is not matched every row was trained on
-    times: int = 1
-
-
-class DatasetRows:
-    """The rows of a dataset, read anew whenever they are gone through."""
-
-    def __init__(self, folder: Path):
-        self.files = sorted(folder.glob("*.parquet"))
-
-    def __len__(self) -> int:
-        return sum(parquet.read_metadata(file).num_rows for file in self.files)
-
-    def __iter__(self) -> Iterator[DatasetRow]:
-        for path in self.files:
-            with parquet.ParquetFile(path) as file:
-                there = [name for name in DatasetRow._fields if name in file.schema_arrow.names]
-                for part in file.iter_batches(ROW_GROUP, columns=there):
-                    columns = zip(*(part[name].to_pylist() for name in there), strict=True)
-                    yield from (DatasetRow(**dict(zip(there, values, strict=True))) for values in columns)
-
-
-class Files(NamedTuple):
-    """What a condition has on disk beside its dialogues. `format` is that of its dataset, `selected` the ids that
-    rejection sampling keeps, `kept` those that training saw, `branch_tokens` what was sampled for the branches."""
-
-    format: str
-    failures: list[Failure]
-    rows: DatasetRows
-    selected: IdSet
-    kept: IdSet
-    branches: IdSet
-    branch_tokens: int
-    lost_branches: int
-    trained: list[Json]  # a record for each adapter
-
-
-class Pooled(NamedTuple):
-    """What is counted over a condition's pool of dialogues; turns and tokens by party, of those played whole alone."""
-
-    dialogues: Spool[Seen]
-    tasks: Wordings
-    turns: Counter[str]
-    tokens: Counter[str]
-    branches_wanted: int  # of turn values
 
 
 class Counted(NamedTuple):
@@ -164,7 +88,7 @@ def _count(experiment: Experiment, condition_name: str, pool: Pooled) -> Counted
     failed = [failure.task_id for failure in files.failures if failure.kind != "bad_task"]
     counts = {
         "tasks": len(IdSet(chain((d.record.task_id for d in dialogues), failed))),
-        "dialogues": sum(d.own for d in dialogues),
+        "dialogues": sum(d.own and condition.affords(d.record.task_id) for d in dialogues),
         "failures": len(failed),
         "bad_rows": len(files.failures) - len(failed),
         "selected": len(files.selected),
@@ -173,22 +97,24 @@ def _count(experiment: Experiment, condition_name: str, pool: Pooled) -> Counted
         "partner_tokens": pool.tokens["partner"],
     }
     hears = bool(audited(condition))  # a partner whose violations can be seen
+    selects = LEARNING_RULES[condition.method].selects
     entry: Json = {
         "counts": counts,
         "failure_kinds": dict(Counter(f.kind for f in files.failures)),
         # Who asked so often before is the one who learns: not where another spoke, or the student is of another base.
         "predicted": predict([] if condition.speaker or condition.base else dialogues, condition.first_acts),
-        "budgets": _budgets(experiment.run, condition, files, pool, dialogues),
+        "budgets": _budgets(experiment, condition_name, files, pool, dialogues),
         "leak_stated": _share(dialogues if privileged(condition) else [], lambda d: d.record.leaks),
         "lucky": _share((d for d in dialogues if d.missing), lambda d: d.lucky),
-        "lucky_selected": _share((d for d in dialogues if d.missing and d.kept), lambda d: d.lucky),
+        # Other rules learn from more than what selection keeps.
+        "lucky_selected": _share((d for d in dialogues if selects and d.missing and d.kept), lambda d: d.lucky),
         "violated": _share(_heard(dialogues, hears), lambda d: bool(d.record.violations)),
         "violations": {kind: _share(_heard(dialogues, hears), _commits(kind)) for kind in audited(condition)},
         "plumbing": experiment.has_planted_acts and condition.is_plumbing_on_embedded,
         "condition": condition.model_dump(mode="json"),
     }
     problems = [] if condition.learns_from else reconcile(experiment, condition_name, counts, dialogues, files.failures)
-    return Counted(entry, pool.tasks, problems + _unlike(experiment, condition_name, files, pool, dialogues))
+    return Counted(entry, pool.tasks, problems + unlike(experiment, condition_name, files, pool, dialogues))
 
 
 def _heard(dialogues: Iterable[Seen], hears: bool) -> Iterator[Seen]:
@@ -241,25 +167,39 @@ def pooled(experiment: Experiment, condition_name: str) -> Pooled:
     return Pooled(dialogues=dialogues, tasks=tasks, turns=turns, tokens=tokens, branches_wanted=wanted)
 
 
-def _budgets(run: Path, condition: Condition, files: Files, pool: Pooled, dialogues: Iterable[Seen]) -> Json:
+def _budgets(
+    experiment: Experiment, condition_name: str, files: Files, pool: Pooled, dialogues: Iterable[Seen]
+) -> Json:
     # What was trained on; of students that play while they learn, what they play.
-    prompts = files.format == "prompt_only" and len(files.rows) > 0
-    met = files.rows if prompts else Spool(d.record for d in dialogues if d.kept)
-    lessons = read(run / "memory" / f"{condition.remembers}.jsonl", Memory)
+    condition = experiment.conditions[condition_name]
+    kept = LEARNING_RULES[condition.method].selects or not len(files.rows)
+    met = Spool(d.record for d in dialogues if d.kept) if kept else files.rows
     return {
         "turns": pool.turns.total(),
         "student_turns": pool.turns["student"],
         "distinct_tasks": len(IdSet(each.task_id for each in met)),
         "task_mix": dict(sorted(Counter(each.specification for each in met).items())),
+        "students": len({t["seed"] for t in files.trained}),
         "trained_rows": sum(t["rows"] for t in files.trained),
         "optimizer_steps": sum(t["optimizer_steps"] for t in files.trained),
         "trained_tokens": sum(t["trained_tokens"] for t in files.trained),
-        "sampled_tokens": (pool.tokens["student"] if condition.voice != "human" else 0)
+        "sampled_tokens": _sampled(experiment, condition_name, files, pool)
+        + sum(t.get("sampled_tokens", 0) for t in files.trained),  # of students that play while they learn
+    }
+
+
+def _sampled(experiment: Experiment, condition_name: str, files: Files, pool: Pooled) -> int:
+    """By models, for what the condition may learn from."""
+    condition = experiment.conditions[condition_name]
+    if condition.budget < 1:
+        return offered(experiment, condition_name).tokens.total()
+    lessons = read(experiment.run / "memory" / f"{condition.remembers}.jsonl", Memory)
+    return (
+        (pool.tokens["student"] if condition.voice != "human" else 0)
         + (pool.tokens["partner"] if condition.voice == "model" else 0)
         + files.branch_tokens
         + sum(memory.tokens for memory in lessons)
-        + sum(t.get("sampled_tokens", 0) for t in files.trained),  # of students that play while they learn
-    }
+    )
 
 
 def tokens_of(branch: Branch) -> int:
@@ -311,70 +251,3 @@ def predict(dialogues: Collection[Seen], first_acts: str = "as_kept") -> Json:
 def _asks(dialogue: Dialogue) -> bool:
     first = next(i for i, turn in enumerate(dialogue.turns) if turn.party == "student")
     return move(dialogue.task, student_reading(dialogue.task, dialogue.turns, first)) in ("ask", "ask_generic")
-
-
-def reconcile(
-    experiment: Experiment, condition_name: str, counts: Json, dialogues: Collection[Seen], failures: list[Failure]
-) -> list[str]:
-    """What does not add up, in words; nothing where a condition was never built."""
-    condition, problems = experiment.conditions[condition_name], []
-    if not len(dialogues) and not failures:
-        return []
-    own = sum(d.own for d in dialogues)
-    if twice := repeated(chain((d.record.id for d in dialogues if d.own), (f.id for f in failures))):
-        problems.append(f"{twice} ids are stored more than once among dialogues and failures")
-    rounds = 1 + max(chain((d.record.round for d in dialogues), (f.round for f in failures)))
-    bad = sum(f.kind == "bad_task" for f in failures)
-    expected = counts["tasks"] * experiment.per_task(condition_name) * len(experiment.seeds) * rounds
-    ended = own + len(failures) - bad
-    # An imported dialogue exists once, and its source may hold several of one task.
-    if condition.voice != "human" and ended != expected:
-        problems.append(
-            f"{counts['tasks']} tasks x {experiment.per_task(condition_name)} per task x {len(experiment.seeds)} seeds "
-            f"x {rounds} rounds = {expected}, but {own} dialogues + {len(failures) - bad} failures = {ended}"
-        )
-    wanted = sum(map(len, experiment.stretches(condition_name).values()))
-    made_here = all(source.made_here for source in experiment.sources)
-    if made_here and counts["tasks"] != wanted:
-        problems.append(f"the config asks for {wanted} tasks, the files hold {counts['tasks']}")
-    return problems
-
-
-def _unlike(
-    experiment: Experiment, condition_name: str, files: Files, pool: Pooled, dialogues: Iterable[Seen]
-) -> list[str]:
-    """What branches, dataset and training records do not have in common, in words."""
-    condition, problems = experiment.conditions[condition_name], []
-    there = len(files.branches) + files.lost_branches
-    if has_turn_values(experiment, condition_name) and not condition.learns_from and there != pool.branches_wanted:
-        problems.append(
-            f"turn values should have {pool.branches_wanted} branches of the stored dialogues, but "
-            f"{len(files.branches)} + {files.lost_branches} failures = {there}; `maieutic build` makes what is missing"
-        )
-    distinct, teaches = len(IdSet(row.id for row in files.rows)), _teaches(condition, files, dialogues)
-    if strangers := len(IdSet(row.id for row in files.rows if not teaches(row.id))):
-        problems.append(f"{strangers} dataset rows are nothing that this condition learns from")
-    last = max((row.round for row in files.rows), default=0)
-    for record in files.trained if last == 0 else []:
-        held = sum(row.times for row in files.rows if row.seed == record["seed"] and row.matched)
-        if held != record["rows"]:
-            problems.append(f"seed {record['seed']} trained on {record['rows']} rows, the dataset holds {held} of them")
-    if len(files.rows) != distinct:
-        problems.append(f"{len(files.rows)} dataset rows for {distinct} dialogues, expected one each")
-    return problems
-
-
-def _teaches(condition: Condition, files: Files, dialogues: Iterable[Seen]) -> Callable[[str], bool]:
-    """Whether the row of an id is of something that this condition learns from."""
-    match files.format:
-        case "sft" if condition.method != "expert":
-            return files.selected.__contains__
-        case "preference" if condition.method in OF_PARTNER:
-            pool = IdSet(d.record.id for d in dialogues)
-            return lambda id: id.rsplit("-", 3)[0] in pool
-        case "preference":
-            return lambda id: id.rsplit("-", 2)[0] in files.branches
-        case "unpaired_preference":
-            return IdSet(d.record.id for d in dialogues).__contains__
-        case _:  # tasks, which are played in training, or solved by an expert
-            return lambda id: True

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from evals.report import counts
-from evals.report.counts import count, count_all
+from evals.report.counting import counts
+from evals.report.counting.counts import count, count_all
 from pipeline.building.turn_values import has_turn_values
 from pipeline.datasets.export import export
 from pipeline.experiment.experiment import Experiment, load
