@@ -6,7 +6,6 @@ maieutic base smollm2       # makes one, or checks the one that is there
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
 from pipeline.core.errors import ConfigError
@@ -57,15 +56,14 @@ def make_base(name: str, out: Path | None, steps: int = 3000) -> None:
 
 
 def _make_other(folder: Path, steps: int) -> None:
-    """A base of the embedded world from other initial weights and other examples, in one stage of its recipe."""
+    """A base of the embedded world from other initial weights and other examples, in one stage of its recipe. Until it
+    is whole it lies beside its place, and the same command goes on."""
     if folder.exists():
         say(f"{folder} is there; delete it to make it anew")
         return
     from training.embedded.base import train, word_problems  # heavy: torch
     from training.embedded.corpus import Dispositions
 
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
-        made = Path(temporary) / folder.name
-        train(made, seed=11, steps=steps, decay=1.0, drills=0.25, world=word_problems(Dispositions(ask=0.18)))
-        made.rename(folder)
+    made = folder.with_name(f"{folder.name}.part")
+    train(made, seed=11, steps=steps, decay=1.0, drills=0.25, world=word_problems(Dispositions(ask=0.18)))
+    made.rename(folder)

@@ -17,13 +17,13 @@ import random
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from pipeline.core.files import write_whole
+from pipeline.core.files import write_whole, written_whole
 from training.embedded.corpus import Dispositions, corpus, drill
 from training.embedded.training_example import TrainingExample
 
@@ -35,6 +35,7 @@ TEMPLATE = (
 )
 SPECIAL = ["<|pad|>", "<|system|>", "<|user|>", "<|assistant|>", "<|end|>"]
 TOP_NUMBER = 330
+CHECKPOINT, CHECKPOINT_EVERY = "checkpoint.pt", 100  # steps
 PERIODS = (2, 5, 10, 20, 50, 100, 200, 400, 800)
 
 
@@ -231,10 +232,26 @@ def train(
     world: World | None = None,
     bf16: bool = False,
 ) -> LlamaForCausalLM:
-    """Train the base on a world's corpus and save it to `out` with its recipe. `tokens` are those of one step."""
+    """Train the base on a world's corpus and save it to `out` with its recipe. `tokens` are those of one step.
+
+    Every 100 steps what it needs to go on lies in `out`, and the same call goes on: to the same weights, on the same
+    machine. A call with another recipe begins anew.
+    """
     world = world or word_problems()
     torch.manual_seed(seed)
     device = "cuda" if torch.cuda.is_available() else "cpu"
+    recipe: dict[str, Any] = {
+        "seed": seed,
+        "steps": steps,
+        "tokens_per_step": tokens,
+        "rate": rate,
+        "drills": drills,
+        "start": start.name if start else None,
+        "dispositions": world.dispositions,
+    }
+    made = recipe | {"decay": decay, "bf16": bf16}
+    left = torch.load(out / CHECKPOINT) if (out / CHECKPOINT).is_file() else {}
+    left = left if left.get("made") == made else {}
     if start is None:
         tokenizer, model = world.untrained()
     else:
@@ -242,12 +259,17 @@ def train(
             PreTrainedTokenizerFast.from_pretrained(start),
             LlamaForCausalLM.from_pretrained(start, dtype=torch.float32),
         )
+    if left:
+        model.load_state_dict(left["model"])
     model.train()
     model.to(torch.device(device))  # type: ignore[arg-type]
     optimizers = optimizers_of(model, rate)
-    began, seen, total, count = time.monotonic(), 0, 0.0, 0
-    stream = batches(Encoder(tokenizer), seed, world.corpus(seed), tokens, drills)
-    for step in range(steps):
+    for (optimizer, _), state in zip(optimizers, left.get("optimizers", ()), strict=False):
+        optimizer.load_state_dict(state)
+    done, seen = left.get("done", 0), left.get("seen", 0)
+    began, total, count = time.monotonic() - left.get("seconds", 0.0), 0.0, 0
+    stream = itertools.islice(batches(Encoder(tokenizer), seed, world.corpus(seed), tokens, drills), done, None)
+    for step in range(done, steps):
         scale = min(1.0, (step + 1) / 100, (steps - step) / (decay * steps) if decay else 1.0)
         for optimizer, full_rate in optimizers:
             for group in optimizer.param_groups:
@@ -268,22 +290,16 @@ def train(
                 flush=True,
             )
             total, count = 0.0, 0
-        if (step + 1) % 100 == 0:
-            model.save_pretrained(out), tokenizer.save_pretrained(out)
+        if (step + 1) % CHECKPOINT_EVERY == 0:
+            with written_whole(out / CHECKPOINT) as path:
+                states = {"model": model.state_dict(), "optimizers": [each.state_dict() for each, _ in optimizers]}
+                taken = {"done": step + 1, "seen": seen, "seconds": time.monotonic() - began}
+                torch.save({"made": made} | states | taken, path)
     model.save_pretrained(out)
     tokenizer.save_pretrained(out)
-    recipe = {
-        "seed": seed,
-        "steps": steps,
-        "tokens_per_step": tokens,
-        "rate": rate,
-        "tokens": seen,
-        "drills": drills,
-        "start": start.name if start else None,
-        "minutes": round((time.monotonic() - began) / 60, 1),
-        "dispositions": world.dispositions,
-    }
+    recipe |= {"tokens": seen, "minutes": round((time.monotonic() - began) / 60, 1)}
     write_whole(out / "recipe.json", json.dumps(recipe, indent=1) + "\n")
+    (out / CHECKPOINT).unlink(missing_ok=True)
     return model
 
 

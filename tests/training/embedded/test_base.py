@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from typing import Any
 
 import pytest
 import torch
@@ -13,6 +14,7 @@ from pipeline.reading.acts import questions
 from pipeline.reading.attempt import attempt
 from pipeline.reading.numbers.equality import equal
 from pipeline.tasks.word_problems import embedded_tasks, make_task
+from training.embedded import base
 from training.embedded.base import SPECIAL, Encoder, batches, look_back, make_model, make_tokenizer
 from training.embedded.corpus import (
     Dispositions,
@@ -169,6 +171,27 @@ def test_the_first_heads_start_on_the_tokens_a_fixed_number_of_places_back(base_
     for head, offset in enumerate((1, 2, 3)):
         assert attention[head].diagonal(-offset).min() > 0.7
     assert attention[3].diagonal(-4)[10:].max() < 0.2
+
+
+def test_a_training_that_was_stopped_goes_on_to_the_same_weights(tmp_path, monkeypatch):
+    monkeypatch.setattr(base, "CHECKPOINT_EVERY", 2)
+    settings = {"steps": 5, "tokens": 128, "log": 9}
+    whole = base.train(tmp_path / "whole", **settings).state_dict()
+    taken, loss_of = list[int](), base.loss_of
+
+    def loss_or_stop(*parts: Any) -> torch.Tensor:
+        taken.append(len(taken))
+        if len(taken) == 4:
+            raise KeyboardInterrupt
+        return loss_of(*parts)
+
+    monkeypatch.setattr(base, "loss_of", loss_or_stop)
+    with pytest.raises(KeyboardInterrupt):
+        base.train(tmp_path / "stopped", **settings)
+    again = base.train(tmp_path / "stopped", **settings).state_dict()
+    assert len(taken) == 4 + 3, "two of the five steps were done before"
+    assert all(torch.equal(again[name], tensor) for name, tensor in whole.items())
+    assert {path.name for path in (tmp_path / "stopped").iterdir()} == {p.name for p in (tmp_path / "whole").iterdir()}
 
 
 def test_an_experts_steps_come_to_what_the_base_learned_to_say_of_a_whole_problem():
