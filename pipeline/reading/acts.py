@@ -27,6 +27,8 @@ _ASKS = re.compile(
     rf"|which (?:one|ones|way)\b|(?:{_VERB}|has|have)(?:n't)? {_WHO}\b)",
     re.I,
 )
+# Also inside signs: "**What is your budget?**".
+_ENDS_ASKING = re.compile(r"[?？][!?.]*[\s*_\"')\]`]*$")
 # Cut off: what it would have asked is unsaid.
 _CUT = re.compile(r"\b(?:to|the|a|an|of|and|or|so|if|because)$", re.I)
 _DIGITS = re.compile(r"\d+")
@@ -44,8 +46,10 @@ def _questions(text: str) -> tuple[str, ...]:
 
 
 def _asks(sentence: str) -> bool:
-    if sentence.endswith(("?", ".", "!")):
-        return sentence.endswith("?")
+    if _ENDS_ASKING.search(sentence):
+        return True
+    if sentence.endswith((".", "!")):
+        return False
     return bool(_ASKS.search(sentence)) and not _CUT.search(sentence)
 
 
@@ -162,13 +166,18 @@ _WORDINGS: dict[Act, str] = {
     "hedge": r"\bi guess\b|\bmaybe\b|\bperhaps\b|\bprobably\b|\bnot sure\b",
     "refuse": r"\bi cannot tell\b|\bi can't tell\b|\bcannot be (?:solved|answered)\b|\bnot enough information\b",
 }
+_DENIES = re.compile(
+    r"\b(?:don't|do not|doubt|not sure|whether)\b[^.!?]*\b(?:right|true|correct)\b|\bnot exactly\b"
+    r"|^(?:absolutely|definitely|of course),? not\b",
+    re.I,
+)
 _PATTERNS = {name: re.compile(wording, re.I) for name, wording in _WORDINGS.items()}
 
 
 @lately
 def shows(text: str, act: Act) -> bool:
     """Whether the wording of a turn alone shows an act, one of those that it can."""
-    return _PATTERNS[act].search(text.strip()) is not None
+    return _PATTERNS[act].search(text.strip()) is not None and not (act == "agree" and _DENIES.search(text.strip()))
 
 
 def acts(text: str, facts: Iterable[Fact], told: Iterable[str] = (), asked_before: bool = False) -> set[Act]:

@@ -9,7 +9,9 @@ from pipeline.reading.numbers.numerals import WORDS, spoken
 from pipeline.reading.programs import program
 from pipeline.reading.sentences import content_words, sentences
 
-_NUMBER = r"[-+−]?[$£€]?(?:(?:\d{1,3}(?:[ \u00a0\u202f]\d{3})+|\d(?:\{,\}|[\d,])*)(?:\.\d+)?|\.\d+)(?:/\d+)?%?"
+# A sign is one where nothing stands before it: "5-7" has none.
+_WHOLE = r"\d{1,3}(?:[ \u00a0\u202f]\d{3})+|\d(?:\{,\}|[\d,])*"
+_NUMBER = rf"(?:(?<![\w)])[-+−])?[$£€]?(?:(?:{_WHOLE})(?:\.\d+)?|\.\d+)(?:/\d+|\s\d+/\d+)?%?"
 _WORD = rf"(?:{'|'.join(sorted(WORDS, key=len, reverse=True))})\b"
 _SPOKEN = rf"(?:(?:minus|negative)\s)?(?:\ban?\s)?\b{_WORD}(?:[\s-](?:(?:and|a|an|point)\s){{0,2}}{_WORD})*"
 _SCALED = r"(?:\s(?:dozen|hundred|thousand|million|billion)\b)?"
@@ -18,8 +20,8 @@ _SAID = rf"(?>{_NUMBER}{_SCALED}|{_SPOKEN})"
 _NUMBERS = re.compile(_SAID, re.I)
 _ATTEMPT = re.compile(
     r"(?:\b(?:answer (?:is|was|would be|should be|must be)|answer:|i get|i guess)|####)"
-    rf"[\s:*]*(?:\\?\$|\\\()?({_SAID})(?![\d\w]|[,:]\d|\s*[-+x/=]|\s*\*(?!\*)|\s+(?:and\s+)?[a-z]+\s*[-+*/=]?\s*\d"
-    r"|\s+(?:more|less|fewer|times)\b)"
+    rf"[\s:*]*(?:\\?\$|\\\()?({_SAID})(?![\d\w]|[,:'’]\d|\s*[-+x×÷^/=]|\s*:\s*\d|\s*\*(?!\*)|\s+(?:and\s+)?[a-z]+\s*[-+*/=]?\s*\d"
+    r"|\s+(?:more|less|fewer|times|and a half|and a quarter)\b)"
     r"|\\boxed\{((?:[^{}]|\{[^{}]*\})+)\}",
     re.I,
 )
@@ -29,12 +31,12 @@ _ITS = re.compile(rf"\b(?:it is|is it|is the answer)\s+({_SAID})(?:[.!?]|$)", re
 _SUPPOSED = re.compile(r"^(?:and |but |so )?(?:if|what if|suppose|imagine|assume)\b", re.I)
 _NOT_MINE = re.compile(
     r"\b(?:not|never|disagree|doubt|unsure|why|how|whether)\b|n't\b"
-    r"|\b(?:you|he|she|they) (?:say|said|think|thought|claim)\b",
+    r"|\b(?:you|he|she|they|my partner) (?:says?|said|thinks?|thought|claim(?:s|ed)?|believes?)\b",
     re.I,
 )
 _UNIT = r"(?:\s+(?!(?:and|or|but|plus|minus|times|more|less|fewer)\b)[a-z]+){0,3}"
 # The last line of a worked solution ("... 4 spoons.\n 4"), or a whole turn.
-_BARE = re.compile(rf"(?:^|\n|(?<!\d)[.!?]\s)\s*({_SAID})[.!]?\s*$", re.I)
+_BARE = re.compile(rf"(?:^|\n|(?<!\d)[.!?]\s)\s*+({_SAID})[.!]?\s*$", re.I)
 # The number at the end of a sentence, with its unit: "So she bought a package of 10 spoons."
 _CLOSING = re.compile(rf"(?:=|\b(?!(?:by|to|from|for|away|not|x)\b)[a-z]+)\s*({_NUMBER}){_UNIT}[.!]?\s*$", re.I)
 
@@ -95,8 +97,11 @@ def as_written(answer: str) -> str:
     """A number in plain signs: "$1,200." is "1200", "twelve" is "12"."""
     if re.match(r"[a-z]", answer, re.I) and (value := spoken(answer)) is not None:
         return str(value)
-    plain = re.sub(r"(?<=\d)[ \u00a0\u202f](?=\d{3}\b)", "", answer.replace("−", "-"))
-    return re.sub(r"\{,\}|[,$£€]", "", plain).strip().rstrip(".")
+    plain = re.sub(r"\\(?:text|mathrm)\{([^{}]*)\}", r"\1", answer.replace("−", "-"))
+    plain = re.sub(r"(?<=\d)[ \u00a0\u202f](?=\d{3}\b)", "", plain)
+    # A comma elsewhere is no thousands' one: "12,5" is not 125.
+    plain = re.sub(r"(?<=\d)(?:,|\{,\})(?=\d{3}(?!\d))|(?<=\d),(?=\d\d(?:,\d\d)*,\d{3}(?!\d))", "", plain)
+    return re.sub(r"\\?[$£€]", "", plain).strip().rstrip(".,")
 
 
 def _closing(text: str, question: str) -> str | None:

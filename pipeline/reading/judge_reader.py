@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from collections.abc import Sequence
 from typing import TypeVar
 
@@ -93,11 +92,23 @@ class JudgeReader:
             )
         except (EngineError, ContextOverflow) as error:
             return Unread(str(error), engine=isinstance(error, EngineError))
-        objects = re.findall(r"\{[^{}]*\}", completion.text)  # the last one, since some models think aloud before it
         try:
-            return form.model_validate_json(objects[-1] if objects else completion.text)
+            return form.model_validate(_last_object(completion.text))
         except ValidationError as error:
             return Unread(f"{completion.text[:200]!r}: {error.errors()[0]['msg']}; expected JSON by the schema")
+
+
+def _last_object(text: str) -> object:
+    """The last JSON object of a text, since some models think aloud before it; the text where there is none."""
+    found: object = text
+    at, decoder = text.find("{"), json.JSONDecoder()
+    while at >= 0:
+        try:
+            found, end = decoder.raw_decode(text, at)
+        except ValueError:
+            end = at + 1
+        at = text.find("{", end)
+    return found
 
 
 def _of_known_facts(turn: TurnToRead, named: Sequence[str]) -> Unread | None:

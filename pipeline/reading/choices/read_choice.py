@@ -33,7 +33,10 @@ _SUPPOSES = re.compile(r"^(?:and |but |so )?(?:if|what if|suppose|imagine|assume
 _REQUEST = re.compile(r"\b(?:tell me|let me know|give me|(?:need|want|like) to know|please)\b", re.I)
 _ANSWER = re.compile(r"\banswer is (.+?)[.!?]*$", re.I)
 _OPEN = re.compile(r"\b(?:what|which|where|who|whose|why|how)\b", re.I)
-_YES, _NO = re.compile(r"(?:yes|yeah|yep)\b", re.I), re.compile(r"(?:no|nope|nah)\b", re.I)
+_YES, _NO = (
+    re.compile(r"(?:yes|yeah|yep)\b", re.I),
+    re.compile(r"(?:no|nope|nah)\b(?! (?:idea|information|clue))", re.I),
+)
 
 
 def student_on_options(turn: TurnToRead, reading: StudentReading) -> StudentReading:

@@ -26,7 +26,7 @@ _WRONG = re.compile(r"\b(?:that|this|it|your answer)(?: is|'s) (?:not (?:right|c
 _NOT_ALL = re.compile(r"\?$|^if\b|\bbut\b|\b(?:agree|right|correct)(?:,| with you)? (?:that|he|she|it|you)\b", re.I)
 _SHORT = 8  # words; a longer sentence says what it is that is right
 _CONCLUDED = re.compile(r"^(?:so|then|thus|therefore|hence)\b|\b(?:now|left)\b|[=+*/×]|\d\s*[-−x]\s*\d", re.I)
-_OTHERS_LINE = re.compile(r"^[\s*_#]*(?:student|user|human|system)[\s*_]*:", re.I | re.M)
+_OTHERS_LINE = re.compile(r"^(?:[^\S\n]|[*_#])*+(?:student|user|human|system)[\s*_]*:", re.I | re.M)
 _MODEL = re.compile(
     r"\b(?:i am|i'm|as) (?:chatgpt|(?:just |only )?an? (?:ai|artificial intelligence|(?:large )?language model))\b"
     r"|\bmy (?:system (?:prompt|message)|instructions)\b",

@@ -59,6 +59,12 @@ _RANGES = (
     r"(?P<low>[^-–—]*\d[^-–—]*?)(?:(?<! )-(?! )| ?[–—] ?)(?P<high>[^-–—]*\d[^-–—]*)",
 )
 _LONGEST = 100  # characters of an expression that is handed to math-verify
+# Behind a number it makes another number of it, a bound or no answer: "12 more than Tom has", "12 at most".
+_NO_UNIT = re.compile(
+    r"\bthan\b|\btimes (?:as|more|less|the|that)\b|\b(?:minus|plus|not|is|least|most|squared|cubed)\b|n't\b"
+)
+# Several numbers, or a bound, of which math-verify would take one.
+_SEVERAL = re.compile(r"[,;<>≤≥≈±|&→]|\\(?:n?eq?|ne|[gl]eq?|[gl]t|approx|pm|to)\b|\d\s+\d|\d\s+\(", re.I)
 
 
 class _Value(NamedTuple):
@@ -102,7 +108,7 @@ def _equal(answer: str, gold: str) -> bool:
     answer, gold = _plain(answer), _plain(gold)
     if not answer or not gold:
         return False
-    if answer == gold:
+    if _squeezed(answer) == _squeezed(gold):
         return True
     for read in (_range, _times, _dates):
         ours, theirs = read(answer), read(gold)
@@ -118,7 +124,21 @@ def _equal(answer: str, gold: str) -> bool:
         return _same(value, wanted)
     if not value and not wanted and _same_name(answer, gold):
         return True
+    answer, gold = _result(answer), _result(gold)
     return _expression(answer) and _expression(gold) and _same_expression(answer, gold)
+
+
+def _squeezed(text: str) -> str:
+    """Without the spaces around signs: "(3, 4)" is "(3,4)"."""
+    return re.sub(r"\s*([,;()\[\]{}<>=])\s*", r"\1", text)
+
+
+def _result(text: str) -> str:
+    """What an equation comes to: "x = 12", and "5 + 7 = 12" where that is so."""
+    left, sign, right = text.rpartition("=")
+    named = re.fullmatch(r"\s*[a-z]\s*", left)
+    holds = bool(sign) and (named or (_expression(left) and _expression(right) and _same_expression(left, right)))
+    return right.strip() if holds else text
 
 
 def _bare(text: str) -> bool:
@@ -127,9 +147,14 @@ def _bare(text: str) -> bool:
 
 
 def counted_as(answer: str) -> str:
-    """What answers are counted by: of names, without article, in small letters; of all others, themselves."""
-    named = re.fullmatch(r"(?:(?:in|on|at) )?(?:(?:the|a|an) )?(\D+)", _plain(answer))
-    return named[1] if named and number(answer) is None else answer
+    """What answers are counted by: of numbers their amount, whatever the unit; of names, without article, in small
+    letters; of all others, themselves."""
+    plain = _plain(answer)
+    value = None if _times(plain) or _dates(plain) else _value(plain)
+    if value is not None:
+        return f"{value.amount}{value.kind if value.kind in ('%', '¢') else ''}"
+    named = re.fullmatch(r"(?:(?:in|on|at) )?(?:(?:the|a|an) )?(\D+)", plain)
+    return named[1] if named else answer
 
 
 def _plain(text: str) -> str:
@@ -161,7 +186,7 @@ def _value(text: str) -> _Value | None:
     if match is None:
         return _in_words(text)
     unit, money = match["unit"], bool(match["money"])
-    if not _UNIT.fullmatch(unit) or WORDS & set(re.findall(r"[a-z]+", unit)):
+    if not _names_a_unit(unit):
         return _in_words(text.removeprefix("$"))
     value = Fraction(match["whole"].replace(",", ""))
     bottom = int(match["bottom"] or match["under"] or 1)
@@ -173,6 +198,11 @@ def _value(text: str) -> _Value | None:
         value /= bottom
     value = -value if "-" in match["sign"] + match["sign2"] else value
     return _Value(value, "%" if match["percent"] else _kind(unit, money))
+
+
+def _names_a_unit(text: str) -> bool:
+    """What stands behind a number."""
+    return bool(_UNIT.fullmatch(text)) and not WORDS & set(re.findall(r"[a-z]+", text)) and not _NO_UNIT.search(text)
 
 
 def _kind(unit: str, money: bool) -> Literal["", "$", "¢"]:
@@ -190,8 +220,7 @@ def _in_words(text: str) -> _Value | None:
             if re.match(r" percent\b| %", unit):
                 return _Value(value, "%") if len(words) == end + 1 else None
             of = unit.startswith(" of ") and value.denominator == 1  # "one of them"
-            named = _UNIT.fullmatch(unit) and not WORDS & set(re.findall(r"[a-z]+", unit))
-            return _Value(value, _kind(unit, False)) if named and not of else None
+            return _Value(value, _kind(unit, False)) if _names_a_unit(unit) and not of else None
     return None
 
 
@@ -252,7 +281,7 @@ def _expression(text: str) -> bool:
     that would stop math-verify works in the main thread only.
     """
     bare = re.sub(r"\\(?:text|mathrm)\{[^{}]*\}|\\[a-z]+", " ", text)
-    refused = re.search(r"[a-z]{2,}|\d[a-z]|[\^!:]|\*\*|\be\d", bare)
+    refused = re.search(r"[a-z]{2,}|\d[a-z]|[\^!:=]|\*\*|\be\d", bare) or _SEVERAL.search(_thousands(text))
     return refused is None and len(text) <= _LONGEST and re.search(r"\d", bare) is not None
 
 
@@ -265,6 +294,11 @@ def _same_expression(answer: str, gold: str) -> bool:
     return bool(ours and theirs and verify(theirs, ours, timeout_seconds=None))
 
 
+def _thousands(text: str) -> str:
+    """Without the commas before them."""
+    return re.sub(r"(?<=\d)(?:,|\{,\})(?=\d{3}\b)", "", text)
+
+
 def _math(text: str) -> str:
-    text = re.sub(r"(?<=\d),(?=\d{3}\b)", "", text.replace("$", "").replace("\\%", "%"))
+    text = _thousands(text.replace("$", "").replace("\\%", "%"))
     return f"${text}$" if "\\" in text else text

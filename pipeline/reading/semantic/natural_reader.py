@@ -42,7 +42,7 @@ MOST_FOR_RULES = 4_000  # characters of a turn, the last ones
 _FORM = re.compile(
     r"(?:^|[.!?:]\s+|\n\s*)(?:(?:so|then|thus|therefore|hence|no|actually|wait|sorry),? )*the answer is:?\s+(?!not\b)"
     r"(\S[^\n]*?)"
-    r"(?=[.!](?:\s|$)|\n|$)",
+    r"(?=(?<!\bSt)(?<!\b[DM]r)(?<!\bM[rs]s)(?<!\bMs)[.!?](?:\s|$)|\n|$)",
     re.I,
 )
 # What follows an answer in words in the same sentence, and is none of it.
@@ -51,6 +51,8 @@ _BEHIND = re.compile(
     r"|,?\s+(?:because|since|but)\b",
     re.I,
 )
+# Whatever was said in the form before: the network reads what is said then.
+_TAKEN_BACK = re.compile(r"\b(?:wait|actually|sorry|i mean|i meant|correction)\b", re.I)
 _BOXED, _LETTER = re.compile(r"\$?\\boxed\{(?:\\text\{)?(.*?)\}*\$?"), re.compile(r"\(?([a-z])\)(?:\s.*)?", re.I)
 _SIGNS = " *_`?,;\"'“”‘’"
 Scores = dict[str, Any]  # of one turn: a share by head, by fact, by span
@@ -203,10 +205,11 @@ def _reveals(turn: TurnToRead, scores: Scores, least: dict[str, float]) -> Revea
 
 def in_the_form(turn: TurnToRead) -> str | None:
     """What follows "The answer is" at the beginning of a sentence, the last time; of numeric answers its number."""
-    found = [match[1] for match in _FORM.finditer(turn.text[-MOST_FOR_RULES:]) if _names(match[1])]
-    if not found or turn.entry:
+    text = turn.text[-MOST_FOR_RULES:]
+    found = [match for match in _FORM.finditer(text) if _names(match[1])]
+    if not found or turn.entry or _TAKEN_BACK.search(text, found[-1].end()):
         return None
-    said = _BEHIND.split(found[-1])[0]
+    said = _BEHIND.split(found[-1][1])[0]
     if not turn.numeric:
         return _in_words(said)
     said = said.rpartition("=")[2].strip()

@@ -26,7 +26,8 @@ class WholeTurns:
     [
         (["in the kitchen", "Kitchen.", "the attic"], "in the kitchen", 2 / 3),
         (["the attic", "the kitchen", "in the cellar"], "", 1 / 3),
-        (["12", "12", "012"], "12", 2 / 3),  # numbers are counted as they are written
+        (["12", "12 pens", "$12", "9"], "12", 3 / 4),  # numbers are counted by what they come to
+        (["50%", "50", "50%"], "50%", 2 / 3),
         (["", "", "Omar"], "", 2 / 3),  # most could not be read
         (["12", "", "7"], "", 1 / 3),  # "I cannot tell" is a sample of being unsure
     ],

@@ -2,8 +2,10 @@
 
 import itertools
 
+import pytest
+
 from pipeline.core.schema import Fact
-from pipeline.reading.acts import asked, given
+from pipeline.reading.acts import asked, given, questions, shows
 from pipeline.reading.attempt import attempt
 from pipeline.tasks.word_problems import embedded_tasks
 
@@ -23,3 +25,18 @@ def test_a_fact_is_not_given_by_a_sentence_with_another_number():
     assert given("Tom has 12 pens.", [fact]) == ["a"]
     assert given("Tom has 13 pens.", [fact]) == []
     assert given("Does Tom have 12 pens?", [fact]) == []
+
+
+@pytest.mark.parametrize(
+    "asked", ["**What is your budget?**", '"What is it?"', "(What is it?)", "What is it?!", "什么？"]
+)
+def test_a_question_inside_signs_is_one(asked):
+    assert questions(asked) == [asked]
+
+
+@pytest.mark.parametrize(
+    "said", ["I don't think that's right.", "Not exactly.", "Definitely not.", "I doubt you're right."]
+)
+def test_a_denial_is_no_agreement(said):
+    assert not shows(said, "agree")
+    assert shows("That's right.", "agree") and shows("Exactly.", "agree")

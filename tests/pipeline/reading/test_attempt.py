@@ -62,6 +62,11 @@ SPOONS = "She had 12 spoons left. How many spoons were in the package that Julia
         ("Twelve.", "12"),
         ("Maybe. Two.", "2"),
         ("The answer is 5 million.", "5 million"),
+        ("The answer is 3 1/2.", "3 1/2"),
+        ("\\boxed{\\$1{,}200.50}", "1200.50"),
+        ("\\boxed{\\text{12 apples}}", "12 apples"),
+        ("The answer is 12,5.", "12,5"),
+        ("So 5-7 pens. The answer is 12", "12"),
     ],
 )
 def test_a_turn_that_names_its_answer_is_an_attempt(text, answer):
@@ -112,6 +117,14 @@ def test_a_turn_that_names_its_answer_is_an_attempt(text, answer):
         "It is ten to five.",
         "It is twenty past.",
         "I guess third.",
+        "The answer is 12 and a half.",
+        "The answer is 10^3.",
+        "The answer is 3 × 4.",
+        "The answer is 12 ÷ 2.",
+        "The answer is 2 : 1.",
+        "He thinks the answer is 12.",
+        "She claimed that the answer is 12.",
+        "My partner says the answer is 12.",
     ],
 )
 def test_a_step_a_fact_or_a_clock_time_is_no_attempt(text):

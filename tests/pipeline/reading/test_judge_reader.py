@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import pytest
 
@@ -55,6 +56,12 @@ def test_json_by_the_schema_is_a_reading_also_behind_thoughts():
     told = '{"tells": ["f1"], "tells_wrong": [], "reveals": "derivable", "feedback": "none", "refuses": false, '
     told += '"off_role": false, "attempt": null, "done": true}'
     assert read(told, "partner") == PartnerReading(tells=frozenset({"f1"}), reveals="derivable", done=True)
+
+
+@pytest.mark.parametrize("answer", ["\\frac{1}{2}", "{1, 2}", "}"])
+def test_braces_inside_a_text_of_it_end_no_object(answer: str):
+    said = json.loads(ASKS) | {"attempt": answer}
+    assert read("{Hm.} " + json.dumps(said)) == StudentReading(asks=frozenset({"f1"}), attempt=answer)
 
 
 @pytest.mark.parametrize(

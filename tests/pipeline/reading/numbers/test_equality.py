@@ -221,7 +221,23 @@ DIFFERENT += [
     ("1", "1'250"),
     ("4.30", "4:30 pm"),
     ("2 at night", "2 pm"),
+    # Several numbers, bounds, and what is counted from a number.
+    ("12, 13", "13"),
+    ("12 13", "13"),
+    ("{12, 13}", "13"),
+    ("12 = 13", "13"),
+    ("x > 12", "12"),
+    ("x > 12", "x < 12"),
+    ("\\neq 12", "12"),
+    ("7 (5)", "7"),
+    ("14, 13", "12, 13"),
+    ("12 more than Tom has", "12"),
+    ("12 times as many", "12"),
+    ("one more than that", "1"),
+    ("12 at most", "12"),
+    ("12 is wrong", "12"),
 ]
+SAME += [("(3, 4)", "(3,4)"), ("5 + 7 = 12", "12"), ("x = 12", "12"), ("5 times a week", "5"), ("10 more pens", "10")]
 
 
 @pytest.mark.parametrize(("said", "gold"), SAME)

@@ -178,6 +178,9 @@ def test_a_fact_with_another_number_is_told_wrongly(text: str, told: bool, wrong
         ("So the answer is: Łódź", False, "łódź"),
         ("The answer is 11, not 14.", True, "11"),
         ("The answer is 12. No, wait. The answer is 3½.", True, "3½"),
+        ("The answer is 12. No wait, I forgot three. It is 15.", True, None),  # the network reads it
+        ("The answer is St. Louis.", False, "st. louis"),
+        ("The answer is Kaja? No, the answer is Omar.", False, "omar"),
         ("I do not think the answer is 12.", True, None),
         ("The answer is not 12.", True, None),
         ("You said: is the answer 12?", True, None),
