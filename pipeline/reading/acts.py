@@ -166,9 +166,10 @@ _WORDINGS: dict[Act, str] = {
     "hedge": r"\bi guess\b|\bmaybe\b|\bperhaps\b|\bprobably\b|\bnot sure\b",
     "refuse": r"\bi cannot tell\b|\bi can't tell\b|\bcannot be (?:solved|answered)\b|\bnot enough information\b",
 }
+# What denies an agreement in the same sentence.
 _DENIES = re.compile(
-    r"\b(?:don't|do not|doubt|not sure|whether)\b[^.!?]*\b(?:right|true|correct)\b|\bnot exactly\b"
-    r"|^(?:absolutely|definitely|of course),? not\b",
+    r"\b(?:(?:don't|do not|can't|cannot) (?:think|believe|say)|(?<!no )(?<!n't )doubt|not sure|whether)\b"
+    r"[^.!?]*\b(?:right|true|correct)\b|\bnot exactly\b|^(?:absolutely|definitely|of course),? not\b",
     re.I,
 )
 _PATTERNS = {name: re.compile(wording, re.I) for name, wording in _WORDINGS.items()}
@@ -177,7 +178,10 @@ _PATTERNS = {name: re.compile(wording, re.I) for name, wording in _WORDINGS.item
 @lately
 def shows(text: str, act: Act) -> bool:
     """Whether the wording of a turn alone shows an act, one of those that it can."""
-    return _PATTERNS[act].search(text.strip()) is not None and not (act == "agree" and _DENIES.search(text.strip()))
+    if _PATTERNS[act].search(text.strip()) is None:
+        return False
+    agreeing = [part for part in sentences(text) if _PATTERNS[act].search(part)] if act == "agree" else []
+    return not agreeing or not all(_DENIES.search(part) for part in agreeing)
 
 
 def acts(text: str, facts: Iterable[Fact], told: Iterable[str] = (), asked_before: bool = False) -> set[Act]:

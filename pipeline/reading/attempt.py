@@ -11,7 +11,7 @@ from pipeline.reading.sentences import content_words, sentences
 
 # A sign is one where nothing stands before it: "5-7" has none.
 _WHOLE = r"\d{1,3}(?:[ \u00a0\u202f]\d{3})+|\d(?:\{,\}|[\d,])*"
-_NUMBER = rf"(?:(?<![\w)])[-+−])?[$£€]?(?:(?:{_WHOLE})(?:\.\d+)?|\.\d+)(?:/\d+|\s\d+/\d+)?%?"
+_NUMBER = rf"(?:(?<![\w)])[-+−])?[$£€]?(?:(?:{_WHOLE})(?:\.\d+)?|\.\d+)(?:/\d+| \d+/\d+)?%?"
 _WORD = rf"(?:{'|'.join(sorted(WORDS, key=len, reverse=True))})\b"
 _SPOKEN = rf"(?:(?:minus|negative)\s)?(?:\ban?\s)?\b{_WORD}(?:[\s-](?:(?:and|a|an|point)\s){{0,2}}{_WORD})*"
 _SCALED = r"(?:\s(?:dozen|hundred|thousand|million|billion)\b)?"
@@ -20,7 +20,7 @@ _SAID = rf"(?>{_NUMBER}{_SCALED}|{_SPOKEN})"
 _NUMBERS = re.compile(_SAID, re.I)
 _ATTEMPT = re.compile(
     r"(?:\b(?:answer (?:is|was|would be|should be|must be)|answer:|i get|i guess)|####)"
-    rf"[\s:*]*(?:\\?\$|\\\()?({_SAID})(?![\d\w]|[,:'’]\d|\s*[-+x×÷^/=]|\s*:\s*\d|\s*\*(?!\*)|\s+(?:and\s+)?[a-z]+\s*[-+*/=]?\s*\d"
+    rf"[\s:*]*(?:\\?\$|\\\()?({_SAID})(?![\d\w]|[,:'’]\d|\s*[-+x×÷^/=]|\s*:\s*\d+\s*(?:[.!]|$)|\s*\*(?!\*)|\s+(?:and\s+)?[a-z]+\s*[-+*/=]?\s*\d"
     r"|\s+(?:more|less|fewer|times|and a half|and a quarter)\b)"
     r"|\\boxed\{((?:[^{}]|\{[^{}]*\})+)\}",
     re.I,

@@ -105,6 +105,8 @@ def _last_object(text: str) -> object:
     while at >= 0:
         try:
             found, end = decoder.raw_decode(text, at)
+        except RecursionError:  # of a judge that repeats itself without end
+            break
         except ValueError:
             end = at + 1
         at = text.find("{", end)

@@ -92,12 +92,21 @@ def _kept(page: Json, name: str) -> str:
 
 
 def _of_base(row: Json, shown: Mapping[str, Json], base: str) -> Iterator[str]:
-    """Where one side fell below the base and the other did not move: a student that broke down makes a difference too.
-    And where neither side does it at all, or both always do."""
+    """Where a difference between accuracies is how far one side fell below the base: a student that broke down makes
+    one too. And where neither side does it at all, or both always do."""
     sides = [shown[name] for name in (row["a"], row["b"]) if name in shown]
-    if len(sides) == 2 and sides[0]["value"] == sides[1]["value"] and sides[0]["value"] in (0, 1):
+    if len(sides) == 2 and all(
+        rate["value"] == sides[0]["value"] and rate["value"] in (0, 1) and rate["low"] >= 0 for rate in sides
+    ):  # a difference of two shares is 0 elsewhere too
         yield f"Both sides are at {sides[0]['value']:.0f} in every case, where no difference can be seen."
-    if base not in shown or base in (row["a"], row["b"]) or len(sides) < 2:
+    decided = row["low"] is not None and not row["low"] <= 0 <= row["high"]
+    # Of other metrics less may be better.
+    if (
+        not decided
+        or "accuracy" not in row["metric"]
+        or base in (row["a"], row["b"])
+        or {base, row["a"], row["b"]} - shown.keys()
+    ):
         return
     before = shown[base]
     for (name, rate), (other, beside) in zip(list(shown.items())[:2], list(shown.items())[1::-1], strict=True):

@@ -61,7 +61,8 @@ _RANGES = (
 _LONGEST = 100  # characters of an expression that is handed to math-verify
 # Behind a number it makes another number of it, a bound or no answer: "12 more than Tom has", "12 at most".
 _NO_UNIT = re.compile(
-    r"\bthan\b|\btimes (?:as|more|less|the|that)\b|\b(?:minus|plus|not|is|least|most|squared|cubed)\b|n't\b"
+    r"\bthan\b|\btimes (?:as|more|less|the|that)\b|\bat (?:least|most)\b"
+    r"|^\s*(?:minus|plus|not|is|isn't|squared|cubed)\b"
 )
 # Several numbers, or a bound, of which math-verify would take one.
 _SEVERAL = re.compile(r"[,;<>≤≥≈±|&→]|\\(?:n?eq?|ne|[gl]eq?|[gl]t|approx|pm|to)\b|\d\s+\d|\d\s+\(", re.I)
@@ -130,14 +131,17 @@ def _equal(answer: str, gold: str) -> bool:
 
 def _squeezed(text: str) -> str:
     """Without the spaces around signs: "(3, 4)" is "(3,4)"."""
+    text = re.sub(r"\\(?:left|right)\b", "", re.sub(r"\\(l|g|n)eq\b", r"\\\1e", text))
     return re.sub(r"\s*([,;()\[\]{}<>=])\s*", r"\1", text)
 
 
 def _result(text: str) -> str:
     """What an equation comes to: "x = 12", and "5 + 7 = 12" where that is so."""
+    text = re.sub(r"(?<=\d)\s*(?:[×·]|x(?=\s*\d))\s*", " * ", text)
     left, sign, right = text.rpartition("=")
-    named = re.fullmatch(r"\s*[a-z]\s*", left)
-    holds = bool(sign) and (named or (_expression(left) and _expression(right) and _same_expression(left, right)))
+    if re.fullmatch(r"(?:\s*[a-z](?:_\w+|\([a-z]\))?\s*=?)+", left):
+        return right.strip()
+    holds = bool(sign) and _expression(left) and _expression(right) and _same_expression(left, right)
     return right.strip() if holds else text
 
 

@@ -93,6 +93,23 @@ def test_unlike_amounts_of_training_take_the_place_of_the_note_on_the_regime(sum
 
 
 def test_a_side_that_fell_below_the_base_is_said_where_the_other_did_not_move(summary):
+    def said(metric: str, low: float, *three: float) -> str:
+        page = summary.plain()
+        page["comparisons"][0] |= {"metric": metric, "difference": 0.5, "low": low, "high": 0.6}
+        for name, value in zip(("facts", "volunteer", "base"), three, strict=True):
+            rate = {"value": value, "low": value - 0.05, "high": value + 0.05, "n": 100, "greedy": None}
+            page["conditions"][name]["metrics"][metric] = rate
+        return "\n".join(finding(page, experiments(summary), {}, metrics_of(summary)).against)
+
+    fell = "how far volunteer fell below the base (0.01 against 0.68); facts (0.70) is not told apart"
+    assert fell in said("first_accuracy", 0.4, 0.7, 0.01, 0.68)
+    assert "fell below" not in said("first_accuracy", 0.4, 0.9, 0.68, 0.68)
+    assert "fell below" not in said("first_accuracy", 0.4, 0.9, 0.01, 0.68)
+    assert "fell below" not in said("first_accuracy", -0.1, 0.7, 0.01, 0.68), "no difference was shown"
+    assert "fell below" not in said("harmful_flip", 0.4, 0.7, 0.01, 0.68), "less is better"
+
+
+def test_a_floor_that_both_sides_share_is_said_of_shares_alone(summary):
     def rates(facts: float, volunteer: float, base: float) -> dict[str, object]:
         named = {"facts": facts, "volunteer": volunteer, "base": base}
         return {
@@ -101,11 +118,9 @@ def test_a_side_that_fell_below_the_base_is_said_where_the_other_did_not_move(su
             for key, reach in (("value", 0.0), ("low", -0.05), ("high", 0.05))
         }
 
-    said = against(summary, **rates(0.7, 0.01, 0.68))
-    assert "how far volunteer fell below the base (0.01 against 0.68); facts (0.70) is not told apart" in said
-    assert "fell below" not in against(summary, **rates(0.9, 0.68, 0.68))
-    assert "fell below" not in against(summary, **rates(0.9, 0.01, 0.68))
-    assert "Both sides are at 0 in every case" in against(summary, **rates(0, 0, 0.1))
+    assert "Both sides are at 0" not in against(summary, **rates(0, 0, 0.1)), "of a difference of shares"
+    floor = rates(0, 0, 0.1) | {"facts__metrics__ask_skill__low": 0.0, "volunteer__metrics__ask_skill__low": 0.0}
+    assert "Both sides are at 0 in every case" in against(summary, **floor)
 
 
 def test_who_learns_from_no_selection_is_said_to_have_rows(summary):

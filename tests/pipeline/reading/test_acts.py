@@ -39,4 +39,11 @@ def test_a_question_inside_signs_is_one(asked):
 )
 def test_a_denial_is_no_agreement(said):
     assert not shows(said, "agree")
-    assert shows("That's right.", "agree") and shows("Exactly.", "agree")
+
+
+@pytest.mark.parametrize("said", [
+    "That's right.", "Exactly.", "Don't worry, that's right.", "No doubt that's right.",
+    "I agree. I do not have the right box.", "That's right. I don't know the correct amount of Tom's pens.",
+])  # fmt: skip
+def test_an_agreement_stays_one_beside_a_denial_of_something_else(said):
+    assert shows(said, "agree")

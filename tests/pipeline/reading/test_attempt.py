@@ -63,6 +63,8 @@ SPOONS = "She had 12 spoons left. How many spoons were in the package that Julia
         ("Maybe. Two.", "2"),
         ("The answer is 5 million.", "5 million"),
         ("The answer is 3 1/2.", "3 1/2"),
+        ("The answer is 12\n1/2 of that is 6.", "12"),
+        ("The answer is 12: 7 + 5", "12"),
         ("\\boxed{\\$1{,}200.50}", "1200.50"),
         ("\\boxed{\\text{12 apples}}", "12 apples"),
         ("The answer is 12,5.", "12,5"),

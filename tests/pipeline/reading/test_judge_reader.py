@@ -65,7 +65,8 @@ def test_braces_inside_a_text_of_it_end_no_object(answer: str):
 
 
 @pytest.mark.parametrize(
-    "said", ["", "It asks.", '{"asks": ["f1"]}', ASKS.replace("f1", "f9"), ASKS.replace('"none"', '"unsure"')]
+    "said",
+    ["", '{"a":' * 2000, "It asks.", '{"asks": ["f1"]}', ASKS.replace("f1", "f9"), ASKS.replace('"none"', '"unsure"')],
 )
 def test_whatever_else_it_says_is_unread_and_never_a_turn_that_does_nothing(said: str):
     reading = read(said)
