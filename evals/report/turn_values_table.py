@@ -14,7 +14,7 @@ from collections import Counter, defaultdict
 from statistics import fmean
 
 from evals.exams.asking import MOVES_OF
-from evals.report.counting.counts import tokens_of
+from evals.report.budgets.budget_points import tokens_of
 from evals.stats.intervals import Cells, pooled
 from pipeline.building.turn_values import TurnValue, turn_value
 from pipeline.core.schema import Json

@@ -249,7 +249,7 @@ def train(
         "start": start.name if start else None,
         "dispositions": world.dispositions,
     }
-    made = recipe | {"decay": decay, "bf16": bf16}
+    made = recipe | {"decay": decay, "bf16": bf16, "start": str(start.resolve()) if start else None}
     left = torch.load(out / CHECKPOINT) if (out / CHECKPOINT).is_file() else {}
     left = left if left.get("made") == made else {}
     if start is None:

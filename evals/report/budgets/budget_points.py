@@ -139,16 +139,21 @@ def offered(experiment: Experiment, name: str) -> Offered:
     """Of the pool's dialogues and branches on tasks within the condition's budget, and of lessons that are remembered.
     An expert's solutions took none, and what people said was not sampled."""
     condition, found = experiment.conditions[name], Offered(Counter(), Counter())
-    parties: dict[str, tuple[Party, ...]] = {"model": ("student", "partner"), "human": ()}
     pool = Pool(experiment, condition.learns_from or name)
     for record in itertools.chain[Dialogue | Branch](read(pool.own, Dialogue), read(pool.branches, Branch)):
         if condition.affords(record.task.id):
-            found.tokens[record.seed] += sum(map(record.tokens, parties.get(condition.voice, ("student",))))
+            found.tokens[record.seed] += tokens_of(record)
             whole = 1 if isinstance(record, Dialogue) else sum(len(sibling.rollouts) for sibling in record.siblings)
             found.dialogues[record.seed] += whole
     for lesson in read(experiment.run / "memory" / f"{condition.remembers}.jsonl", Memory):
         found.tokens[lesson.seed] += lesson.tokens
     return found
+
+
+def tokens_of(record: Dialogue | Branch) -> int:
+    """Sampled for it, by models."""
+    parties: dict[str, tuple[Party, ...]] = {"model": ("student", "partner"), "human": ()}
+    return sum(map(record.tokens, parties.get(record.condition.voice, ("student",))))
 
 
 def _trained(experiment: Experiment, name: str) -> dict[int, list[Json]]:

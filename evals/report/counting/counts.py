@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from evals.metrics.metric import Metric
 from evals.metrics.reader import Reader
-from evals.report.budgets.budget_points import offered
+from evals.report.budgets.budget_points import offered, tokens_of
 from evals.report.counting.counted_files import DatasetRows, Files, Pooled, Seen
 from evals.report.counting.reconciling import reconcile, unlike
 from evals.stats.cell_sums import pooled_cases
@@ -191,7 +191,7 @@ def _budgets(
 def _sampled(experiment: Experiment, condition_name: str, files: Files, pool: Pooled) -> int:
     """By models, for what the condition may learn from."""
     condition = experiment.conditions[condition_name]
-    if condition.budget < 1:
+    if condition.budget < 1:  # else all that was counted already
         return offered(experiment, condition_name).tokens.total()
     lessons = read(experiment.run / "memory" / f"{condition.remembers}.jsonl", Memory)
     return (
@@ -200,11 +200,6 @@ def _sampled(experiment: Experiment, condition_name: str, files: Files, pool: Po
         + files.branch_tokens
         + sum(memory.tokens for memory in lessons)
     )
-
-
-def tokens_of(branch: Branch) -> int:
-    """Sampled for a branch, by models."""
-    return branch.tokens("student") + (branch.tokens("partner") if branch.condition.voice == "model" else 0)
 
 
 def see(dialogue: Dialogue, record: Surveyed) -> Seen:

@@ -48,7 +48,8 @@ def finding(page: Json, runs: Sequence[Experiment], marks: Mapping[str, Mark], m
     base = headings[i].get("base", "base")
     rates = [(name, conditions.get(name, {"metrics": {}})["metrics"].get(row["metric"])) for name in (*names, base)]
     shown = dict((name, rate) for name, rate in rates if rate and rate["value"] is not None)
-    against = (*_of_base(row, shown, base), *_against(row, conditions, runs[i], marks, base))
+    sides = [shown[name] for name in names if name in shown]
+    against = (*_of_floor(sides), *_of_base(row, shown, base), *_against(row, conditions, runs[i], marks, base))
     if any("trained on" in line for line in against):
         said = tuple(note for note in said if not note.startswith(NATURAL))
     serious = [note for note in said if note.startswith(SERIOUS)]
@@ -91,27 +92,23 @@ def _kept(page: Json, name: str) -> str:
     return f"{counts['selected']:,} of {counts['dialogues']:,} dialogues{branches} kept"
 
 
+def _of_floor(sides: Sequence[Json]) -> Iterator[str]:
+    """Where neither side does it at all, or both always do; a difference of two shares is 0 elsewhere too."""
+    for bound in (0, 1):
+        if len(sides) == 2 and all(rate["value"] == bound and rate["low"] >= 0 for rate in sides):
+            yield f"Both sides are at {bound} in every case, where no difference can be seen."
+
+
 def _of_base(row: Json, shown: Mapping[str, Json], base: str) -> Iterator[str]:
     """Where a difference between accuracies is how far one side fell below the base: a student that broke down makes
-    one too. And where neither side does it at all, or both always do."""
-    sides = [shown[name] for name in (row["a"], row["b"]) if name in shown]
-    if len(sides) == 2 and all(
-        rate["value"] == sides[0]["value"] and rate["value"] in (0, 1) and rate["low"] >= 0 for rate in sides
-    ):  # a difference of two shares is 0 elsewhere too
-        yield f"Both sides are at {sides[0]['value']:.0f} in every case, where no difference can be seen."
+    one too. Of other metrics less may be better."""
     decided = row["low"] is not None and not row["low"] <= 0 <= row["high"]
-    # Of other metrics less may be better.
-    if (
-        not decided
-        or "accuracy" not in row["metric"]
-        or base in (row["a"], row["b"])
-        or {base, row["a"], row["b"]} - shown.keys()
-    ):
+    if not decided or "accuracy" not in row["metric"] or len(shown) < 3:
         return
     before = shown[base]
-    for (name, rate), (other, beside) in zip(list(shown.items())[:2], list(shown.items())[1::-1], strict=True):
-        stays = beside["low"] <= before["value"] <= beside["high"]
-        if rate["high"] < before["value"] and stays:
+    for name, other in ((row["a"], row["b"]), (row["b"], row["a"])):
+        rate, beside = shown[name], shown[other]
+        if rate["high"] < before["value"] and beside["low"] <= before["value"] <= beside["high"]:
             yield (
                 f"The difference is how far {name} fell below the base ({number(rate['value'])} against "
                 f"{number(before['value'])}); {other} ({number(beside['value'])}) is not told apart from the base."
