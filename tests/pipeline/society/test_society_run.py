@@ -175,6 +175,11 @@ def test_knowledge_of_ones_own_is_read_and_bad_rows_are_counted(tmp_path, capsys
     assert all(len(set(row)) == 4 for row in world.held.tolist())
 
 
+def test_a_society_of_one_agent_with_one_item_is_played():
+    found = played(society(n=1, k=0, steps=2, knowledge={"topics": 1, "items": 1}))
+    assert (found.silo == 0).all() and np.isfinite(found.where).all()
+
+
 @needs_minilm
 def test_knowledge_that_has_changed_is_played_anew(tmp_path):
     changes = {"kind": "retrieval", "knowledge": own_knowledge(tmp_path), "sweep": {}, "repeats": [3]}
