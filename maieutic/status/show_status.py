@@ -30,7 +30,8 @@ def show_status(run: Path) -> None:
 
     experiment = experiment_of(run)
     planned = [stage for stage in planned_stages(experiment) if stage.kinds]  # others leave nothing to count
-    console.print(_by_name([_of_files(stage) for stage in planned]))
+    took = {stage.label: stage.seconds for stage in progress.stages} if progress else {}  # in the last call
+    console.print(_by_name([_of_files(stage, took.get(stage.label, 0.0)) for stage in planned]))
     left = [stage.name for stage in planned if stage.size]
     left += ["select" for name in experiment.conditions if not dataset_path(experiment, name).is_dir()]
     left += [] if experiment.compare is None or all((run / name).is_file() for name in REPORT) else ["compare"]
@@ -51,9 +52,9 @@ def _show_live(run: Path, progress: RunProgress) -> None:
     say(f"{end_in_words(progress)}; told {seconds(max(time.time() - progress.updated, 0))} ago")
 
 
-def _of_files(stage: PlannedStage) -> StageOfRun:
+def _of_files(stage: PlannedStage, seconds: float) -> StageOfRun:
     state = "ahead" if stage.size else "done"
-    return StageOfRun.model_validate({**stage._asdict(), "state": state, "seconds": 0.0})
+    return StageOfRun.model_validate({**stage._asdict(), "state": state, "seconds": seconds})
 
 
 def _by_name(stages: Sequence[StageOfRun]) -> Table:

@@ -94,5 +94,5 @@ def test_every_stage_that_was_planned_begins_under_its_label_and_takes_time(tmp_
     assert not [
         planned.label for planned in planned_stages(experiment_of(tmp_path / "run")) if planned.kinds and planned.size
     ]
-    assert f"{tmp_path / 'run'}: all there." in status(tmp_path / "run")
+    assert f"{tmp_path / 'run'}: all there." in (shown := status(tmp_path / "run")) and "–" not in shown
     assert json.loads((tmp_path / "run" / "progress.json").read_text())["left"] == 0
