@@ -19,6 +19,7 @@ from pydantic.fields import FieldInfo
 from evals.exams.registry import EXAMS, find_exam
 from pipeline.experiment.exam_settings import Exams
 from pipeline.experiment.fields import Fields
+from pipeline.tasks.talks import AuditSettings, TalkSource
 
 PAGE = Path(__file__).with_name("config.md")
 HEAD = """# Keys of a config
@@ -27,6 +28,12 @@ Made by `docs/config_keys.py` from the classes that read a config. A key that is
 `maieutic run CONFIG --set KEY=VALUE` overrides one, such as `dialogue.turns=2`.
 
 ## First level
+"""
+OF_TALKS = """## Keys of a dataset's description
+
+What `maieutic audit FILE` reads anybody's dialogues by ([audit.md](audit.md)), and the exams that show people's. A key
+is given as `--set KEY=VALUE`, or in a YAML as those of `configs/audit_*.yaml`. Where roles are not given, `assistant`,
+`gpt` and `model` are the student, `user`, `human`, `teacher` and `tutor` the partner, and `system` is left out.
 """
 
 
@@ -38,7 +45,10 @@ def config() -> str:
     for kind, keys in sections.items():
         parts += ["\n## " + ", ".join(f"`{key}`" for key in keys) + f"\n\n{inspect.getdoc(kind)}\n", *_table(kind)]
         if kind is Exams:
-            parts += dict.fromkeys(row for options in _options() for row in _rows(options))  # two may share a key
+            rows = dict.fromkeys(row for options in _options() for row in _rows(options))  # two may share a key
+            parts += [row.replace("| required |", "| required where its exam is included |") for row in rows]
+    parts += [f"\n{OF_TALKS}", *_table(TalkSource)]
+    parts += [f"\n### `audit`\n\n{inspect.getdoc(AuditSettings)}\n", *_table(AuditSettings)]
     return "\n".join(parts) + "\n"
 
 
@@ -125,6 +135,8 @@ def _default(field: FieldInfo) -> str:
     if isinstance(value, BaseModel) or value is None:
         return ""
     value = list(value) if isinstance(value, tuple) else value
+    if value == "\n":
+        return '`"\\n"`'  # which YAML would write in three lines
     return f"`{yaml.safe_dump(value, default_flow_style=True, width=1000).splitlines()[0]}`"
 
 

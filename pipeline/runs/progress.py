@@ -100,7 +100,7 @@ def say_plan(planned: Sequence[PlannedStage]) -> None:
     """What a whole run has ahead, by kind."""
     names = Counter(stage.name for stage in planned)
     there = sum(not stage.size for stage in planned)
-    already = f"; {there} of them there already" if there else ""
+    already = f"; nothing is left to do in {there} of them" if there else ""
     say(f"{WHOLE}: {len(planned)} stages ({', '.join(f'{n} {name}' for name, n in names.items())}){already}")
 
 

@@ -1,6 +1,6 @@
 """Underspecified GSM8K: a problem told in shards, of which the student reads only the first.
 
-The file is that of Lost in Conversation (Laban et al., arXiv 2505.06120): a JSON list of question,
+The file has the form of Lost in Conversation's (Laban et al., arXiv 2505.06120): a JSON list of question,
 answer and shards. The first shard asks, and is the public question of the `sharded` task; the others
 are its withheld facts. The `full` twin has the whole question public. Shards were cut by a machine:
 an item whose shards lost a number of the question, or whose first shard already tells all the others,

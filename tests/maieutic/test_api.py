@@ -61,7 +61,7 @@ def test_a_run_that_has_everything_is_resumed_without_torch(experiment: Experime
     changes = repr(["quickstart", f"out={experiment.run}", *SMALL])
     code = f"import sys, maieutic; maieutic.run(maieutic.load(*{changes})); print('torch' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert found.stdout.splitlines()[-1] == "False" and "; 10 of them there already" in found.stdout
+    assert found.stdout.splitlines()[-1] == "False" and "; nothing is left to do in 10 of them" in found.stdout
     assert (
         "dialogues, datasets and students: there already" in found.stdout and "compare: there already" in found.stdout
     )

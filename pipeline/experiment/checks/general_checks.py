@@ -60,7 +60,10 @@ def check_contrasts(experiment: Fields) -> None:
     for where, contrast in experiment.compare.named.items() if experiment.compare else ():
         for name in contrast.names:
             if name not in known:
-                raise ValueError(f"{where}: {name!r} is not a condition. Known: {', '.join(sorted(known))}")
+                raise ValueError(
+                    f"{where}: {name!r} is not a condition. Known: {', '.join(sorted(known))}. Name one of these, "
+                    "or have no contrast with compare=null"
+                )
         if contrast.a == contrast.b:
             raise ValueError(f"{where}: {contrast.a!r} is compared with itself, name two conditions")
         if len({*contrast.names}) < len(contrast.names) or (contrast.less and where == "compare.primary"):

@@ -43,6 +43,13 @@ def test_a_config_that_is_nowhere_is_refused_with_what_is_here_and_what_ships(
         config_file(Path(name))
 
 
+def test_where_a_run_is_named_for_a_config_its_own_is_told(tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "config.yaml").touch()
+    with pytest.raises(ConfigError, match=r"run is a run.*run/config\.yaml"):
+        config_file(tmp_path / "run")
+
+
 def test_every_shipped_config_is_of_one_kind() -> None:
     assert sorted(name for kind in KINDS for name in shipped_configs(kind)) == shipped_configs()
     assert kind_of(Experiment.model_fields) == KINDS[0] and kind_of(Society.model_fields) == KINDS[1]
