@@ -9,6 +9,7 @@ are the partner's view, and no student learns them.
 from __future__ import annotations
 
 import itertools
+from statistics import fmean
 from typing import Any
 
 from pipeline.building.dialogue_keys import DialogueKeys
@@ -119,29 +120,28 @@ def pairs(experiment: Experiment, branch: Branch, learner: Condition) -> list[Ro
     """All pairs of a branch's siblings, from the same prompt, whose values are at least `training.gap` apart.
 
     `learner` is the condition that learns, which may be another than the branch's: its selection and prices say what a
-    turn is worth. `dpo_answer` has Coral's credit: the turn's own answer decides its value, so that a question has as
-    little as a wrong answer; Coral's released code takes one pair a turn, and none of first turns. Equal texts make no
-    pair.
+    turn is worth; one that was said twice is worth the mean. `dpo_answer` has Coral's credit: the turn's own answer
+    decides its value, so that a question has as little as a wrong answer; Coral's released code takes one pair a turn,
+    and none of first turns.
     """
     by_answer = learner.method == "dpo_answer"
-    values = {
-        i: answer_value(branch, i)
-        if by_answer
-        else turn_value(branch, i, experiment.turn_values_of(learner), learner.selection).value
-        for i, sibling in enumerate(branch.siblings)
-        if sibling.turn.finished
-    }
+    values, siblings = dict[str, list[float]](), dict[str, int]()  # by text: what was said twice is one turn
+    for i, sibling in enumerate(branch.siblings):
+        if sibling.turn.finished:
+            prices = experiment.turn_values_of(learner)
+            worth = answer_value(branch, i) if by_answer else turn_value(branch, i, prices, learner.selection).value
+            values.setdefault(sibling.turn.own_text, []).append(worth)
+            siblings.setdefault(sibling.turn.own_text, i)
     condition = branch.condition
     prompt = view(branch.task, condition, branch.prefix, "student", experiment.prompts("student"))
-    rows: dict[tuple[str, str], Row] = {}
+    rows = list[Row]()
     for better, worse in itertools.permutations(values, 2):
-        margin = values[better] - values[worse]
-        texts = branch.siblings[better].turn.own_text, branch.siblings[worse].turn.own_text
-        if margin >= experiment.training.gap - ROUNDING and texts[0] != texts[1]:
-            chosen, rejected = ([{"role": "assistant", "content": text}] for text in texts)
-            row = {**_whence(branch), "id": f"{branch.id}-{better}-{worse}", "prompt": prompt}
-            rows.setdefault(texts, {**row, "chosen": chosen, "rejected": rejected, "margin": margin})
-    return list(rows.values())
+        margin = fmean(values[better]) - fmean(values[worse])
+        if margin >= experiment.training.gap - ROUNDING:
+            chosen, rejected = ([{"role": "assistant", "content": text}] for text in (better, worse))
+            row = {**_whence(branch), "id": f"{branch.id}-{siblings[better]}-{siblings[worse]}", "prompt": prompt}
+            rows.append({**row, "chosen": chosen, "rejected": rejected, "margin": margin})
+    return rows
 
 
 def judged_pairs(experiment: Experiment, dialogue: Dialogue) -> list[Row]:

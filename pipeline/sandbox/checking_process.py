@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Gone(BaseException):
-    """The solver can no longer be asked. No Exception, so that no test can catch it."""
+    """The solver can no longer be asked. No Exception, so that tests seldom catch it."""
 
     def __init__(self, outcome: str, told: str) -> None:
         super().__init__(outcome, told)
@@ -31,6 +31,7 @@ class Solver:
     def __init__(self, ask: BinaryIO, answers: BinaryIO, most: int) -> None:
         self.ask, self.answers, self.most = ask, answers, most
         self.latest = ""  # call and value, for a person
+        self.gone: Gone | None = None  # since when, for tests that catch whatever is raised
 
     def hear(self) -> Any:
         try:
@@ -51,6 +52,13 @@ class Solver:
 
     def asked(self, **message: Any) -> Any:
         """One question and its answer. Raises what the code raised, or Gone."""
+        try:
+            return self._asked(message)
+        except Gone as gone:
+            self.gone = gone
+            raise
+
+    def _asked(self, message: dict[str, Any]) -> Any:
         mark = os.urandom(8).hex()  # an answer written before its question was asked cannot bear it
         try:
             say(self.ask, id=mark, **message)
@@ -143,6 +151,8 @@ def asserted(tests: str, solver: Solver, names: Sequence[str]) -> Iterator[tuple
         except Exception as error:
             held = False
             solver.latest = solver.latest or error_text(error)
+        if solver.gone:
+            raise solver.gone
         if is_test(statement):
             yield held, solver.latest
         elif not held:

@@ -107,6 +107,7 @@ def test_no_more_dialogues_are_played_than_the_other_methods_have(embedded, tmp_
         ({"partition": "script", "voice": "model"}, {}, "needs a partner that answers"),
         ({"voice": "human"}, {"tasks": {"source": "mathdial"}}, "needs a partner that answers"),
         ({}, {"dialogue": {"temperature": 0}}, "Set it above 0"),
+        ({}, {"student": {"sampling": {"top_k": 20}}}, r"student\.sampling\.top_k: 20 cuts"),
         ({}, {"training": {"methods": {"grpo": {"epochs": 2}}}}, r"training\.methods\.grpo\.epochs"),
         ({"method": "grpo_step"}, {}, "use a partition whose partner holds one"),
         ({"method": "grpo_step", "partition": "key"}, {"tasks": {"source": "sharded"}}, "needs an expert's steps"),

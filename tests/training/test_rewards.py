@@ -152,3 +152,13 @@ def test_under_a_price_saying_nothing_is_worth_no_more_than_failing_with_all_wor
     failed = play(priced, task, "The answer is 0.", *["I am done."] * 9).reward
     assert silent == -made.dialogue.turns * made.dialogue.max_tokens * 0.02 < failed < 0
     assert play(made, task, "").reward == 0
+
+
+def test_under_a_price_of_questions_saying_nothing_is_worth_no_more_than_asking_for_all_each_turn(
+    embedded, tmp_path, task
+):
+    made = experiment(
+        embedded, tmp_path, "grpo_turn", turn_values={"siblings": 2, "rollouts": 2, "question_price": 0.1}
+    )
+    asks_all = " ".join(fact.ask for fact in task.missing)
+    assert play(made, task, "").reward <= play(made, task, *[asks_all] * 9).reward < 0

@@ -27,7 +27,6 @@ from pipeline.dialogue.episode import EmptyTurn, Episode
 from pipeline.dialogue.turn_taking import play
 from pipeline.engines.model import ContextOverflow, EngineError
 from pipeline.experiment.cell import Cell
-from pipeline.experiment.settings import DialogueSettings, TurnValues
 from pipeline.judging.outcome import attempts, is_correct
 from pipeline.knowledge.records import Branch, Dialogue, Rollout, Sibling
 from pipeline.reading.protocol import NotRead
@@ -55,7 +54,7 @@ async def sample(cell: Cell, partners: Partners, engine: IdEngine, task: Task, k
         return Sample(session, step_reward(step, task.steps[steps_done].text), session.sampled)
     branch = await _play(cell, partners, session, task, key, turns if method == "grpo" else 1)
     prices = cell.experiment.turn_values_of(cell.condition)
-    nothing = _least(prices, cell.experiment.dialogue) if method == "grpo_turn" else 0.0
+    nothing = _least(cell, task) if method == "grpo_turn" else 0.0
     if branch is None:
         return Sample(session, nothing, session.sampled)
     if method == "grpo":
@@ -73,9 +72,12 @@ async def sample(cell: Cell, partners: Partners, engine: IdEngine, task: Task, k
     return Sample(session, reward, sum(each.sampled for each in (session, *others)))
 
 
-def _least(prices: TurnValues, dialogue: DialogueSettings) -> float:
-    """What the dearest dialogue without success would be worth: who says nothing saves nothing by it."""
-    return -dialogue.turns * (prices.token_price * dialogue.max_tokens + prices.question_price)
+def _least(cell: Cell, task: Task) -> float:
+    """What the dearest dialogue without success would be worth, in which each turn asks for all that is withheld and
+    what to do: who says nothing saves nothing by it."""
+    prices, experiment = cell.experiment.turn_values_of(cell.condition), cell.experiment
+    questions = prices.question_price * (len(task.facts) + 1)
+    return -experiment.dialogue.turns * (prices.token_price * experiment.answer_tokens("student") + questions)
 
 
 async def _play(

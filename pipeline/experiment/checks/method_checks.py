@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pipeline.experiment.fields import Fields
+from pipeline.experiment.roles import RoleSampling
 from pipeline.knowledge.condition import FROM_TASKS, OF_PARTNER, ONLINE, STEPWISE
 
 
@@ -199,6 +200,13 @@ def _check_online(experiment: Fields, condition_name: str) -> None:
         raise ValueError(
             f"{where} compares samples of one task, and with {key}: 0 they are all the same. Set it above 0"
         )
+    sampling, whole = experiment.student.sampling, RoleSampling()
+    for key in ("top_p", "top_k", "min_p"):
+        if (cut := getattr(sampling, key)) != (none := getattr(whole, key)):
+            raise ValueError(
+                f"{where} scores what was sampled by the whole distribution, and student.sampling.{key}: {cut} cuts "
+                f"it. Leave it out, or set it to {none}"
+            )
     if (own := experiment.training.methods.get(condition.method)) and own.epochs is not None:
         raise ValueError(
             f"training.methods.{condition.method}.epochs: {own.epochs}: its steps are as many as play the "

@@ -77,6 +77,16 @@ def test_pairs_go_from_one_prompt_to_what_is_worth_more_and_no_text_meets_itself
     assert len({row["id"] for row in found}) == len(found)
 
 
+def test_what_was_said_twice_is_one_turn_worth_the_mean(underspecified):
+    task = underspecified[0]
+    made = branch(task, "Hm.", "Hm.", task.missing[0].ask)
+    once, twice, ask = made.siblings
+    half = ask.model_copy(update={"rollouts": (ask.rollouts[0], once.rollouts[0])})
+    siblings = (once.model_copy(update={"rollouts": ask.rollouts}), twice, half)
+    # Worth 1, 0 and one half: one by one the ask would be better than the one and worse than the other.
+    assert pairs(experiment(), made.model_copy(update={"siblings": siblings}), learner("dpo")) == []
+
+
 def learner(name: str) -> Condition:
     return experiment().conditions[name]
 

@@ -91,6 +91,15 @@ def test_tests_in_the_form_of_humaneval_run(unsafe):
     assert found("def mean(xs): return 1.5", CHECK, unsafe)[:3] == ("failed", 0, 1)
 
 
+@pytest.mark.parametrize(
+    ("code", "outcome"),
+    [("import os\ndef f(x): os._exit(0)", "crash"), ("def f(x): return 'x' * 10**6", "output")],
+)
+def test_a_test_that_catches_everything_does_not_hide_a_program_that_ended(code, outcome, unsafe):
+    catches = "def check(candidate):\n    try:\n        candidate(1)\n        assert False\n    except:\n        pass\n"
+    assert found(code, f"{catches}check(f)", unsafe, entry="f")[:3] == (outcome, 0, 1)
+
+
 def test_tests_in_the_form_of_mbpp_run_and_are_quoted_only_where_they_are_public(unsafe):
     tests = "assert rise(1) == 2\nassert rise(2) == 4\nassert rise(x=2) == 3"
     assert found(RISE, tests, unsafe)[:4] == ("failed", 2, 3, "2 of 3 tests passed.")
