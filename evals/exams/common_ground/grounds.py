@@ -36,25 +36,32 @@ def grounds(experiment: Experiment, tasks: Iterable[Task]) -> list[Ground]:
     if not experiment.source.closed:
         tasks = list(islice(embedded_tasks("exam", "underspecified", experiment.tasks.seed), OWN))
     lacking = [task for task in tasks if len(task.missing) == 1 and task.stratum == "easy"]
-    return [_ground(task, lacking[i - 1]) for i, task in enumerate(lacking)] if len(lacking) > 1 else []
+    made = [_ground(task, lacking[i - 1]) for i, task in enumerate(lacking)] if len(lacking) > 1 else []
+    return [ground for ground in made if ground is not None]
 
 
-def _ground(task: Task, other: Task) -> Ground:
+def _ground(task: Task, other: Task) -> Ground | None:
+    """None where no other number of the told fact has an answer of its own above 0."""
     told, rng = task.missing[0], random.Random(f"ground-{task.id}")
     needed = [fact for fact in task.facts if fact.needed]
     numbers = [_number(fact) for fact in needed]
     at = [fact.id for fact in needed].index(told.id)
-    while True:
-        numbers[at] = rng.randint(10, TOP)
-        answer = arithmetic(numbers, KINDS[task.kind][2])[1]
-        if answer > 0 and numbers[at] != _number(told) and str(answer) != task.answer:
-            break
-    revised = told.model_copy(update={"text": re.sub(r"\d+", str(numbers[at]), told.text)})
+    answers = {
+        number: arithmetic([*numbers[:at], number, *numbers[at + 1 :]], KINDS[task.kind][2])[1]
+        for number in range(10, TOP + 1)
+        if number != _number(told)
+    }
+    fit = {number: answer for number, answer in answers.items() if answer > 0 and str(answer) != task.answer}
+    if not fit:
+        return None
+    while (number := rng.randint(10, TOP)) not in fit:
+        pass
+    revised = told.model_copy(update={"text": re.sub(r"\d+", str(number), told.text)})
     return Ground(
         task=task,
         told=told,
         revised=revised,
-        answer=str(answer),
+        answer=str(fit[number]),
         target=int(task.answer) + rng.randint(11, TOP),
         other=other,
     )

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import re
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.experiment import Experiment
 from pipeline.reading.embedded_world.closed import student_turn
 from pipeline.reading.protocol import TurnToRead
-from pipeline.tasks.word_problems import KINDS, arithmetic
+from pipeline.tasks.word_problems import KINDS, arithmetic, embedded_tasks
 from tests.evals.small_exam import ratios, weights
 from tests.fakes import FakeModel
 
@@ -175,3 +176,17 @@ def test_one_seed_gives_one_set_of_cases_of_metrics_that_may_be_compared(experim
         first, second = (asyncio.run(EXAM.sit(seated(experiment, student, tasks))) for _ in range(2))
         assert first == second and {case.metric for case in first} <= ratios(EXAM, experiment)
     assert EXAM.answers(experiment, tasks) == 2 * 7 * len(grounds(experiment, tasks))
+
+
+def test_a_problem_whose_told_fact_can_have_no_other_number_is_left_out(experiment: Experiment) -> None:
+    # 69 are held, no number is larger, and 68 of them go: every other number would leave none.
+    made_here = embedded_tasks("exam", "underspecified", 1)
+    lacking = (t for t in made_here if t.kind == "left" and t.stratum == "easy" and [f.id for f in t.missing] == ["f0"])
+    task = next(lacking)
+    largest = dict(zip((fact.id for fact in task.facts if fact.needed), ("69", "68"), strict=True))
+    facts = tuple(
+        fact.model_copy(update={"text": re.sub(r"\d+", largest[fact.id], fact.text)}) if fact.needed else fact
+        for fact in task.facts
+    )
+    stuck = task.model_copy(update={"id": "stuck", "facts": facts, "answer": "1"})
+    assert [ground.task.id for ground in grounds(experiment, [stuck, task])] == [task.id]
