@@ -30,7 +30,7 @@ def show_status(run: Path) -> None:
 
     experiment = experiment_of(run)
     planned = [stage for stage in planned_stages(experiment) if stage.kinds]  # others leave nothing to count
-    took = {stage.label: stage.seconds for stage in progress.stages} if progress else {}  # in the last call
+    took = {stage.label: stage.seconds for stage in progress.stages} if progress else {}
     console.print(_by_name([_of_files(stage, took.get(stage.label, 0.0)) for stage in planned]))
     left = [stage.name for stage in planned if stage.size]
     left += ["select" for name in experiment.conditions if not dataset_path(experiment, name).is_dir()]

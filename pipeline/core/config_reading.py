@@ -38,11 +38,11 @@ def config_file(path: Path, kind: ConfigKind | None = None) -> Path:
     for here in (path, named):
         if here.is_file():
             return here
-    if (path / "config.yaml").is_file():
-        raise ConfigError(f"{path} is a run, and a config is expected. Its own is {path / 'config.yaml'}.")
     ships = shipped("configs")
     if path.parent in (Path(), Path("configs")) and (ships / named.name).is_file():
         return ships / named.name
+    if (path / "config.yaml").is_file():
+        raise ConfigError(f"{path} is a run, and a config is expected. Its own is {path / 'config.yaml'}.")
     near = ", ".join(sorted(map(str, path.parent.glob("*.yaml")))) or "none"
     known = ", ".join(shipped_configs(kind))
     raise ConfigError(f"{path}: no such file, nor a config that ships. Configs beside it: {near}. What ships: {known}.")

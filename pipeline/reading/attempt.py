@@ -19,7 +19,7 @@ _SCALED = r"(?:\s(?:dozen|hundred|thousand|million|billion)\b)?"
 _SAID = rf"(?>{_NUMBER}{_SCALED}|{_SPOKEN})"
 _NUMBERS = re.compile(_SAID, re.I)
 _ATTEMPT = re.compile(
-    r"(?:\b(?:(?<!your )answer (?:is|was|would be|should be|must be)|answer:|i get|i guess)|####)"
+    r"(?:\b(?:(?<!your )(?<!your final )answer(?: (?:is|was|would be|should be|must be)|:)|i get|i guess)|####)"
     rf"[\s:*]*(?:\\?\$|\\\()?({_SAID})(?![\d\w]|[,:'’]\d|\s*[-+x×÷^/=]|\s*:\s*\d+\s*(?:[.!]|$)|\s*\*(?!\*)|\s+(?:and\s+)?[a-z]+\s*[-+*/=]?\s*\d"
     r"|\s+(?:more|less|fewer|times|and a half|and a quarter)\b)"
     r"|\\boxed\{((?:[^{}]|\{[^{}]*\})+)\}",
@@ -28,10 +28,10 @@ _ATTEMPT = re.compile(
 # "It is 12." commits; "it is 3 times as many" does not.
 _ITS = re.compile(rf"\b(?:it is|it['’]s|is it|is the answer)\s+({_SAID})(?:[.!?]|$)", re.I)
 # What is supposed, denied, doubted, asked about or put down to somebody else commits to nothing.
-_SUPPOSED = re.compile(r"^(?:and |but |so )?(?:if|what if|suppose|imagine|assume)\b", re.I)
+_SUPPOSED = re.compile(r"^(?:and |but |so )?(?:if|what if|suppose|imagine|assume|let['’]s say)\b", re.I)
 _NOT_MINE = re.compile(
     r"\b(?:not|never|disagree|doubt|unsure|why|how|whether)\b|n't\b"
-    r"|\b(?:you|he|she|they|my partner) (?:says?|said|thinks?|thought|claim(?:s|ed)?|believes?)\b",
+    r"|\b(?:you|he|she|they|my partner) (?:says?|said|thinks?|thought|claim(?:s|ed)?|believes?)\b|\btold (?:me|us)\b",
     re.I,
 )
 _UNIT = r"(?:\s+(?!(?:and|or|but|plus|minus|times|more|less|fewer)\b)[a-z]+){0,3}"

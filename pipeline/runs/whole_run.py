@@ -58,7 +58,7 @@ class StageOfRun(Record):
     size: float
     kinds: tuple[str, ...]
     state: Literal["ahead", "running", "done"]
-    seconds: float  # that it took, or has taken; 0 where all was there
+    seconds: float  # that it took, or has taken, in all calls so far
 
 
 class RunProgress(Record):
@@ -99,6 +99,7 @@ class WholeRun:
         self.run, self.planned, self.clock = run, planned, clock
         earlier = read_progress(run)
         self.earlier = earlier.took if earlier else {}
+        self.before = {stage.label: stage.seconds for stage in earlier.stages} if earlier else {}
         self.took: dict[str, Took] = {}
         self.seconds: dict[int, float] = {}  # of stages that have ended
         self.at = -1  # the planned stage that runs, or the last that did
@@ -216,6 +217,7 @@ class WholeRun:
     def _as_it_stands(self, i: int) -> StageOfRun:
         stage, over = self.planned[i], self._is_over(i)
         seconds = self.seconds.get(i, self._spent() if i == self.at and not over else 0.0)
+        seconds += self.before.get(stage.label, 0.0)
         state = "done" if over else "running" if i == self.at else "ahead"
         return StageOfRun.model_validate({**stage._asdict(), "state": state, "seconds": seconds})
 

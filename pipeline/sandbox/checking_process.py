@@ -31,7 +31,7 @@ class Solver:
     def __init__(self, ask: BinaryIO, answers: BinaryIO, most: int) -> None:
         self.ask, self.answers, self.most = ask, answers, most
         self.latest = ""  # call and value, for a person
-        self.gone: Gone | None = None  # since when, for tests that catch whatever is raised
+        self.gone: Gone | None = None  # the first, kept for tests that catch whatever is raised
 
     def hear(self) -> Any:
         try:
@@ -55,7 +55,7 @@ class Solver:
         try:
             return self._asked(message)
         except Gone as gone:
-            self.gone = gone
+            self.gone = self.gone or gone
             raise
 
     def _asked(self, message: dict[str, Any]) -> Any:

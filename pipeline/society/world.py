@@ -136,7 +136,7 @@ def _written(society: Society, seed: int) -> World:
 def _axes(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The mean and the first two principal axes; of each axis the largest part is positive, else a solver chose."""
     middle = vectors.mean(axis=0)
-    centred = vectors - middle  # not np.cov, which has no covariance of one item
+    centred = (vectors - middle).astype(np.float64)  # not np.cov, which has no covariance of one item
     axes = np.linalg.eigh(centred.T @ centred)[1][:, :-3:-1]
     signs = np.sign(axes[np.abs(axes).argmax(axis=0), range(2)])
     return middle.astype(np.float32), (axes * signs).astype(np.float32)

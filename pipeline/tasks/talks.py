@@ -65,7 +65,7 @@ class TalkSource(Section):
     roles: dict[str, Role] = {}  # besides those that are known; "*" is everybody else
     id: str = ""  # empty: the row's place
     question: str | None = None  # None: the opening turn stands for it
-    answer: str = ""  # such as "{gold}"
+    answer: str = ""  # such as "{solution}", with `gold` where more than the answer stands in it
     gold: str = ""  # a regular expression whose first group is the gold answer inside `answer`
     solution: str = ""
     earlier: str = ""  # what the student wrote before the talk, such as a wrong solution

@@ -207,7 +207,7 @@ def optimizers_of(model: LlamaForCausalLM, rate: float) -> list[tuple[torch.opti
     """Muon of the matrices and Adam of all else, each with its full learning rate."""
     matrices = [p for n, p in model.named_parameters() if p.ndim == 2 and "embed" not in n]
     others = [p for n, p in model.named_parameters() if p.ndim != 2 or "embed" in n]
-    muon = Muon(matrices, lr=rate * 5, weight_decay=0.0)
+    muon = Muon(matrices, lr=rate * 5)
     adam = torch.optim.AdamW(others, lr=rate, betas=(0.9, 0.98), weight_decay=0.0)
     return [(muon, rate * 5), (adam, rate)]
 

@@ -12,8 +12,11 @@ class Muon(torch.optim.Muon):
     """PyTorch's, with its iteration in the weights' own type.
 
     PyTorch iterates in bfloat16. A processor without instructions for that took twenty times as long over it, two
-    thirds of a step of these models. Without weight decay and with momentum as by default; states are PyTorch's.
+    thirds of a step of these models. Without weight decay, all else as by default; states are PyTorch's.
     """
+
+    def __init__(self, matrices: list[torch.nn.Parameter], lr: float):
+        super().__init__(matrices, lr=lr, weight_decay=0.0)
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> None:  # type: ignore[override]
@@ -21,7 +24,9 @@ class Muon(torch.optim.Muon):
             for weights in group["params"]:
                 if weights.grad is None:
                     continue
-                held = self.state[weights].setdefault("momentum_buffer", torch.zeros_like(weights))
+                if "momentum_buffer" not in self.state[weights]:
+                    self.state[weights]["momentum_buffer"] = torch.zeros_like(weights)
+                held = self.state[weights]["momentum_buffer"]
                 held.lerp_(weights.grad, 1 - group["momentum"])
                 update = orthogonal(
                     weights.grad.lerp(held, group["momentum"]), group["ns_coefficients"], group["ns_steps"]

@@ -73,10 +73,11 @@ async def sample(cell: Cell, partners: Partners, engine: IdEngine, task: Task, k
 
 
 def _least(cell: Cell, task: Task) -> float:
-    """What the dearest dialogue without success would be worth, in which each turn asks for all that is withheld and
-    what to do: who says nothing saves nothing by it."""
+    """What the dearest dialogue without success would be worth, in which each turn asks for all that can be asked
+    for: who says nothing saves nothing by it."""
     prices, experiment = cell.experiment.turn_values_of(cell.condition), cell.experiment
-    questions = prices.question_price * (len(task.facts) + 1)
+    # Requests of one turn, as StudentReading counts them: each fact, in general, the question anew, anything else.
+    questions = prices.question_price * (len(task.facts) + 3)
     return -experiment.dialogue.turns * (prices.token_price * experiment.answer_tokens("student") + questions)
 
 

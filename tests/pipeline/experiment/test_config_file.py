@@ -50,6 +50,13 @@ def test_where_a_run_is_named_for_a_config_its_own_is_told(tmp_path):
         config_file(tmp_path / "run")
 
 
+def test_a_shipped_config_is_found_by_its_name_beside_a_run_of_that_name(tmp_path, monkeypatch):
+    (tmp_path / "quickstart").mkdir()
+    (tmp_path / "quickstart" / "config.yaml").touch()
+    monkeypatch.chdir(tmp_path)
+    assert config_file(Path("quickstart")) == shipped("configs", "quickstart.yaml")
+
+
 def test_every_shipped_config_is_of_one_kind() -> None:
     assert sorted(name for kind in KINDS for name in shipped_configs(kind)) == shipped_configs()
     assert kind_of(Experiment.model_fields) == KINDS[0] and kind_of(Society.model_fields) == KINDS[1]

@@ -78,6 +78,14 @@ def test_what_an_earlier_call_measured_counts_until_this_one_has_measured(tmp_pa
     assert WholeRun(tmp_path, again, clock).progress().left == 10.0
 
 
+def test_what_a_stage_took_is_that_of_all_calls(tmp_path, clock):
+    go(WholeRun(tmp_path, PLAN, clock), "build a seed 1", 10, 5.0)
+    again = WholeRun(tmp_path, PLAN, clock)
+    assert again.progress().stages[0].seconds == 5.0
+    go(again, "build a seed 1", 10, 2.0)
+    assert read_progress(tmp_path).stages[0].seconds == 7.0
+
+
 def test_a_training_from_a_checkpoint_is_measured_by_what_it_did_itself(tmp_path, clock):
     whole = WholeRun(tmp_path, [PLAN[3], PLAN[3]._replace(label="train a seed 2")], clock)
     whole.begin("train a seed 1", 0)
