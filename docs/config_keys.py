@@ -33,9 +33,9 @@ OF_TALKS = """## Keys of a dataset's description
 
 What `maieutic audit FILE` reads anybody's dialogues by ([audit.md](audit.md)), and the exams that show people's. A key
 is given as `--set KEY=VALUE`, or in a YAML as those of `configs/audit_*.yaml`. Where roles are not given, `assistant`,
-`gpt` and `model` are the student, `user`, `human`, `teacher` and `tutor` the partner, and `system` is left out. Keys
-from `id` to `disclosure`, but for `gold`, are texts in which `{field}` stands for a field of the row, such as
-`"{question}"`.
+`gpt`, `model` and `student` are the student; `user`, `human`, `teacher`, `tutor` and `partner` are the partner; and
+`system` and `developer` are left out. Keys from `id` to `disclosure`, but for `gold`, are texts in which `{field}`
+stands for a field of the row, such as `"{question}"`.
 """
 
 

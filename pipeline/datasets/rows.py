@@ -125,13 +125,13 @@ def pairs(experiment: Experiment, branch: Branch, learner: Condition) -> list[Ro
     and none of first turns.
     """
     by_answer = learner.method == "dpo_answer"
-    values, siblings = dict[str, list[float]](), dict[str, int]()  # by text: what was said twice is one turn
+    prices = experiment.turn_values_of(learner)
+    values, first = dict[str, list[float]](), dict[str, int]()  # by text: what was said twice is one turn
     for i, sibling in enumerate(branch.siblings):
         if sibling.turn.finished:
-            prices = experiment.turn_values_of(learner)
             worth = answer_value(branch, i) if by_answer else turn_value(branch, i, prices, learner.selection).value
             values.setdefault(sibling.turn.own_text, []).append(worth)
-            siblings.setdefault(sibling.turn.own_text, i)
+            first.setdefault(sibling.turn.own_text, i)
     condition = branch.condition
     prompt = view(branch.task, condition, branch.prefix, "student", experiment.prompts("student"))
     rows = list[Row]()
@@ -139,7 +139,7 @@ def pairs(experiment: Experiment, branch: Branch, learner: Condition) -> list[Ro
         margin = fmean(values[better]) - fmean(values[worse])
         if margin >= experiment.training.gap - ROUNDING:
             chosen, rejected = ([{"role": "assistant", "content": text}] for text in (better, worse))
-            row = {**_whence(branch), "id": f"{branch.id}-{siblings[better]}-{siblings[worse]}", "prompt": prompt}
+            row = {**_whence(branch), "id": f"{branch.id}-{first[better]}-{first[worse]}", "prompt": prompt}
             rows.append({**row, "chosen": chosen, "rejected": rejected, "margin": margin})
     return rows
 
