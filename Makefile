@@ -99,4 +99,5 @@ bench: env .venv-vllm/installed .venv-peers/installed
 	$(BIN)/python -m benchmarks.engine
 	$(BIN)/python -m benchmarks.raw_vllm
 	$(BIN)/python -m benchmarks.training
+	$(BIN)/python -m benchmarks.grpo
 	$(BIN)/python -m benchmarks.page

@@ -85,6 +85,14 @@ PEERS = (
     Shown(
         "training on lookups_smollm2", "maieutic train", "loop_ratio", "training SmolLM2: the same, for 4 steps", 1.0
     ),
+    Shown(
+        "grpo on embedded",
+        "maieutic train",
+        "loop_ratio",
+        "GRPO, the embedded base: sampled tokens a CPU second by a bare GRPOTrainer's",
+        1.0,
+    ),
+    Shown("grpo on smollm2", "maieutic train", "loop_ratio", "GRPO, SmolLM2: the same, for 4 steps", 1.0),
 )
 OURS = (
     *(
@@ -126,6 +134,7 @@ OWN = (
     Shown("reading", "semantic", "ms_a_turn", "reading a turn, ms"),
     Shown("training", "maieutic train", "tokens_per_s", "training the embedded base, tokens a second"),
     Shown("training on lookups_smollm2", "maieutic train", "tokens_per_s", "training SmolLM2, tokens a second"),
+    Shown("grpo on embedded", "maieutic train", "tokens_per_s", "GRPO, the embedded base: sampled tokens a second"),
 )
 
 

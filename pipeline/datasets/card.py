@@ -48,7 +48,7 @@ def card(survey: Survey, rows: dict[Format, int]) -> str:
         voice=_voice(experiment, condition),
         roles=roles(experiment, condition),
         selection=SELECTION[condition.selection],
-        asked=f"{sum('no_questions' not in record.holds for record in survey.dialogues)} of {len(survey.dialogues)}",
+        fell=f"{sum(condition.keep not in record.holds for record in survey.dialogues)} of {len(survey.dialogues)}",
         base=without_place(condition.base),
         dropped="; where the partner violated its knowledge constraint, dropped"
         if condition.violations == "drop"

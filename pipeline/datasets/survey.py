@@ -16,7 +16,7 @@ from typing import NamedTuple
 from pipeline.core.schema import digest
 from pipeline.core.spool import Spool
 from pipeline.experiment.experiment import Experiment
-from pipeline.judging.outcome import agrees, asks_nothing, final_answer, is_correct, is_grounded
+from pipeline.judging.outcome import agrees, asks_nothing, final_answer, gives_one_answer, is_correct, is_grounded
 from pipeline.judging.stated_leak import leak_stated, privileged
 from pipeline.judging.violations import Kind, Violation, violations
 from pipeline.knowledge.condition import Condition, Keep
@@ -93,6 +93,7 @@ def survey_of(dialogue: Dialogue, violated: Sequence[Violation], place: Place) -
     task = dialogue.task
     kept: dict[Keep, bool] = {
         "all": True, "grounded": is_grounded(dialogue), "no_questions": asks_nothing(dialogue),
+        "one_answer": gives_one_answer(dialogue),
     }  # fmt: skip
     return Surveyed(
         place=place,

@@ -83,6 +83,13 @@ def asks_nothing(dialogue: Dialogue) -> bool:
     return not any(turn.party == "student" and turn.asks_anything for turn in readings(dialogue))
 
 
+def gives_one_answer(dialogue: Dialogue) -> bool:
+    """Whether no turn of the student commits to another answer than its first."""
+    answered = zip(dialogue.turns, attempts(dialogue), strict=True)
+    own = [answer for turn, answer in answered if turn.party == "student" and answer is not None]
+    return all(equal(own[0], answer) for answer in own[1:])
+
+
 def agrees(dialogue: Dialogue) -> bool:
     """Whether both parties answered, and the same, right or wrong."""
     ours, theirs = final_answer(dialogue), final_answer(dialogue, "partner")

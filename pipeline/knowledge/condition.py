@@ -34,7 +34,7 @@ LEARNING = {
 
 Regime = Literal["natural", "matched", "shuffled"]
 Selection = Literal["outcome", "agreement", "none", "yoked"]
-Keep = Literal["all", "grounded", "no_questions"]
+Keep = Literal["all", "grounded", "no_questions", "one_answer"]
 
 
 class Condition(BaseModel):
@@ -51,7 +51,8 @@ class Condition(BaseModel):
     speaker: str = ""
     # yoked: for each dialogue that `outcome` would keep the next one of its task, whatever was said in it
     selection: Selection = "outcome"
-    # no_questions: without dialogues in which the student asks anything, by the metrics' reader
+    # by the metrics' reader: no_questions, without dialogues in which the student asks anything; one_answer, without
+    # those in which it gives two that differ
     keep: Keep = "all"
     # learn from dialogues in which the partner violated its knowledge constraint?
     violations: Literal["keep", "drop"] = "keep"
