@@ -45,11 +45,12 @@ class Stage:
 
     def hours(self, experiment: Experiment, rate: float) -> float:
         """max(generated tokens / `rate`, requests / requests_per_minute of each engine); NaN where it is unknown."""
-        per_minute: dict[str, float] = {}
+        per_minute: dict[tuple[str, str], float] = {}
         for role, tally in self.roles.items():
-            if most := experiment.engine_of(role).requests_per_minute:
-                engine = experiment.role(role).engine
-                per_minute[engine] = per_minute.get(engine, 0) + tally.answers / most
+            engine = experiment.engine_of(role)
+            if most := engine.requests_per_minute:
+                server = engine.url.rstrip("/"), engine.key_env  # what engines share, they are paced by together
+                per_minute[server] = per_minute.get(server, 0) + tally.answers / most
         generated = sum(tally.generated_tokens for tally in self.roles.values())
         return max(generated / rate / 3600 if rate else math.nan, *(minutes / 60 for minutes in per_minute.values()), 0)
 
@@ -66,13 +67,22 @@ def stages(
     for name, measured in played.items():
         own = costs[name].dialogues - costs[name].branches
         online = experiment.conditions[name].method in ONLINE  # these are played while the student learns
-        (train if online else build).add(measured.roles, own / measured.dialogues)
-        branches.add(measured.roles, costs[name].branches / measured.dialogues)
+        roles = _paid(experiment, name, measured.roles)
+        (train if online else build).add(roles, own / measured.dialogues)
+        branches.add(roles, costs[name].branches / measured.dialogues)
     asked = _all_of({name: p for name, p in played.items() if experiment.conditions[name].manner != "convincing"})
     if (student := asked.get("student")) and student.answers:
         sit = ("student", "judge") if "judge" in experiment.readers else ("student",)
         examine.add({role: asked[role] for role in sit if role in asked}, exam_answers / student.answers)
     return [stage for stage in (build, branches, train, examine) if any(t.answers for t in stage.roles.values())]
+
+
+def _paid(experiment: Experiment, condition_name: str, roles: ByRole) -> ByRole:
+    """By whose engine and price: a partner with a student's weights is asked on the student's."""
+    if experiment.conditions[condition_name].weights == "base" or "partner" not in roles:
+        return roles
+    student = summed([roles.get("student", Tally()), roles["partner"]])
+    return {role: tally for role, tally in roles.items() if role != "partner"} | {"student": student}
 
 
 def _all_of(played: Mapping[str, Played]) -> ByRole:

@@ -48,14 +48,24 @@ def cost(experiment: Experiment, tasks: Collection[Task], condition_name: str) -
         tokens = 2 * settings.turns * settings.max_tokens + partner - settings.max_tokens  # it reasons once
     else:
         tokens = settings.turns * student + (settings.turns - 1) * _tokens_of_partner(experiment, condition_name)
+        if condition.method == "q_priming":  # a question in the answer's place is answered, too
+            tokens += settings.turns * partner * (condition.voice == "model")
         tokens += settings.beliefs * 2 * (student + (partner if condition.voice == "model" else 0))
     if condition.remembers == condition_name:
         lessons = len(seeds) * (experiment.rounds - 1) * of_cell
     else:
-        lessons = cost(experiment, tasks, condition.remembers).dialogues if condition.remembers else 0
+        lessons = _lessons(experiment, tasks, condition_name) if condition.remembers else 0
     return PlannedCost(
         dialogues, dialogues * (2 * settings.turns - 1), dialogues * tokens + lessons * partner, branches
     )
+
+
+def _lessons(experiment: Experiment, tasks: Collection[Task], condition_name: str) -> int:
+    """Of another's dialogues, branches left out; they are written once, for the first that remembers them."""
+    source = experiment.conditions[condition_name].remembers
+    first = next(name for name, one in experiment.conditions.items() if one.remembers == source != name)
+    of_source = cost(experiment, tasks, source)
+    return (of_source.dialogues - of_source.branches) * (first == condition_name)
 
 
 def _tokens_of_partner(experiment: Experiment, condition_name: str) -> int:

@@ -8,6 +8,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
+import yaml
 from aiohttp import web
 
 TOKEN = "hf_of_a_test"
@@ -21,6 +22,12 @@ class Repository:
     private: bool
     files: dict[str, bytes] = field(default_factory=dict)
     commits: int = 0
+
+    @property
+    def tags(self) -> list[str]:
+        """Of the metadata that its card begins with."""
+        _, _, rest = self.files.get("README.md", b"").decode().partition("---\n")
+        return (yaml.safe_load(rest.partition("\n---")[0]) or {}).get("tags", [])
 
     @property
     def sha(self) -> str:
@@ -68,7 +75,8 @@ class HubStandIn:
     async def info(self, request: web.Request) -> web.Response:
         one = self._repository(request)
         siblings = [{"rfilename": path} for path in one.files]
-        return web.json_response({"id": _name(request), "sha": one.sha, "private": one.private, "siblings": siblings})
+        about = {"id": _name(request), "sha": one.sha, "private": one.private, "siblings": siblings}
+        return web.json_response(about | {"tags": one.tags})
 
     async def tree(self, request: web.Request) -> web.Response:
         one, below = self._repository(request), request.match_info.get("path", "").strip("/")

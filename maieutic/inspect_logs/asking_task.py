@@ -29,7 +29,7 @@ from pipeline.core.readings import StudentReading
 from pipeline.core.schema import Message, Task, Turn
 from pipeline.dialogue.episode import EmptyTurn, Played
 from pipeline.engines.model import Completion, Sampling
-from pipeline.experiment.assignment import exam_tasks
+from pipeline.experiment.assignment import exam_tasks, in_whole
 from pipeline.experiment.experiment import Experiment, load
 from pipeline.experiment.instruments import open_instruments
 from pipeline.knowledge.view import view
@@ -54,7 +54,8 @@ def asking(config: str, partner: str = "", overrides: Sequence[str] | str = ()) 
         raise ConfigError(f"partner: {partner!r} is no partner of the exams. Known: {', '.join(ARMS)}.")
     tasks = exam_tasks(experiment)[0]
     if partner:
-        tasks = [task for task in tasks if task.specification in ARMS[partner].specifications]
+        whole, _ = in_whole(experiment, tasks)
+        tasks = [task for task in whole if task.specification in ARMS[partner].specifications]
     sitting = _sitting(experiment, tasks)
     return InspectTask(
         dataset=MemoryDataset([_sample(sitting, task) for task in tasks], name=experiment.tasks.source),

@@ -12,7 +12,7 @@ from inspect_ai.scorer import CORRECT, INCORRECT, NOANSWER, Score
 
 from maieutic.view.judged_talk import ASKING, JudgedTalk, judge_talk
 from maieutic.view.read_talks import ShownRun, Talk
-from maieutic.view.talk_page import only_partner_knew
+from maieutic.view.talk_page import only_partner_knew, student_prompts
 from pipeline.core.schema import Message
 from pipeline.knowledge.view import view
 
@@ -45,7 +45,7 @@ def _sample(run: ShownRun, talk: Talk, seen: Counter[str]) -> EvalSample:
     task = dialogue.task
     name = f"{talk.arm}/{task.id}" if talk.arm else task.id
     seen[name] += 1
-    messages = chat(view(task, dialogue.condition, dialogue.turns, "student", run.experiment.prompts("student")))
+    messages = chat(view(task, dialogue.condition, dialogue.turns, "student", student_prompts(run, talk)))
     last = next((turn.text for turn in reversed(dialogue.turns) if turn.party == "student"), "")
     return EvalSample(
         id=name,

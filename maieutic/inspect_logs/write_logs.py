@@ -48,7 +48,7 @@ def write_inspect_logs(path: Path) -> Path:
     with writing(path), stage("export inspect") as progress:
         shutil.rmtree(folder, ignore_errors=True)
         for cell, source, name, samples, scores in _logs(ShownRun(path, path.resolve().name)):
-            _write(folder, cell, source, name, samples, scores)
+            _write(path, cell, source, name, samples, scores)
             progress()
     if not progress.done:
         raise ConfigError(f"export inspect: {path} has no dialogues and no exam cases yet. `maieutic run` makes them.")
@@ -78,7 +78,7 @@ def _logs(run: ShownRun) -> Iterator[Log]:
 
 
 def _write(
-    folder: Path, cell: Cell, source: Path, name: str, samples: Sequence[EvalSample], scores: Sequence[EvalScore]
+    run: Path, cell: Cell, source: Path, name: str, samples: Sequence[EvalSample], scores: Sequence[EvalScore]
 ) -> None:
     from inspect_ai.log import EvalConfig, EvalDataset, EvalLog, EvalResults, EvalSpec, EvalStats, write_eval_log
 
@@ -87,7 +87,9 @@ def _write(
     about: dict[str, Any] = {"run": experiment.name, "condition": cell.condition_name, "seed": cell.seed}
     if cell.condition_name in experiment.conditions:  # the base is no condition's
         about |= {"of_condition": cell.condition.model_dump(mode="json")}
-    key = (experiment.name, cell.condition_name, cell.seed, name)
+    # inspect tells samples apart by these: two runs may have one name.
+    which = digest(str(run.resolve()), (run / "config.yaml").read_text(encoding="utf-8"))
+    key = (which, cell.condition_name, cell.seed, name)
     log = EvalLog(
         status="success",
         eval=EvalSpec(
@@ -107,6 +109,6 @@ def _write(
         stats=EvalStats(started_at=made, completed_at=made),
         samples=[*samples],
     )
-    place = folder / cell.condition_name / f"seed-{cell.seed}" / f"{name}.eval"
+    place = run / "inspect" / cell.condition_name / f"seed-{cell.seed}" / f"{name}.eval"
     place.parent.mkdir(parents=True, exist_ok=True)
     write_eval_log(log, str(place))

@@ -6,6 +6,7 @@ datasets.load_dataset("OWNER/NAME", "facts")
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,7 +31,7 @@ class Config(NamedTuple):
     rows: int
 
 
-def write_dataset(experiment: Experiment, repository: str, licences: list[str], has_students: bool) -> Path:
+def write_dataset(experiment: Experiment, repository: str, licences: dict[str, str], has_students: bool) -> Path:
     """Write RUN/push/dataset anew and return it: Parquet and simulation card of each condition, card and config."""
     folder = experiment.run / "push" / "dataset"
     shutil.rmtree(folder, ignore_errors=True)
@@ -45,10 +46,13 @@ def write_dataset(experiment: Experiment, repository: str, licences: list[str], 
         knows=knows,
         rows=A_ROW,
         sources=experiment.sources,
+        licences=licences,
         columns={format: FORMATS[format] for format in FORMATS if format in {config.format for config in configs}},
         has_students=has_students,
     )
-    write_whole(folder / "README.md", f"---\n{_metadata(experiment, configs, licences).to_yaml()}\n---\n\n{body}")
+    write_whole(
+        folder / "README.md", f"---\n{_metadata(experiment, configs, licences.values()).to_yaml()}\n---\n\n{body}"
+    )
     write_whole(folder / "config.yaml", without_places(experiment))
     return folder
 
@@ -68,12 +72,13 @@ def _configs(experiment: Experiment, condition_name: str, folder: Path) -> list[
     ]
 
 
-def _metadata(experiment: Experiment, configs: list[Config], licences: list[str]) -> DatasetCardData:
+def _metadata(experiment: Experiment, configs: list[Config], licences: Iterable[str]) -> DatasetCardData:
     """What a hub reads of the card."""
+    names = list(dict.fromkeys(licences))
     return DatasetCardData(
         pretty_name=experiment.name,
         language="en",
-        license=licences[0] if len(licences) == 1 else licences,
+        license=names[0] if len(names) == 1 else names,
         tags=["maieutic", "dialogue", "knowledge-asymmetry"],
         task_categories=["text-generation"],
         configs=[

@@ -13,7 +13,7 @@ from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
 from pipeline.core.errors import MaieuticError
 
 Kind = Literal["dataset", "model"]
-MARK = "config.yaml"  # of a run; a repository that holds other things is not written to
+MARK = "maieutic"  # a tag of all cards; a repository without it that holds other things is not written to
 OWN = {".gitattributes", "README.md"}  # what the hub itself puts into a new repository
 T = TypeVar("T")
 
@@ -38,7 +38,7 @@ class Hub:
         if not there.private and not self.public:
             raise HubError(f"push: the {kind} repository {name} is public already. Say --public, or name another.")
         files = {*self._ask(kind, lambda: api.list_repo_files(name, repo_type=kind))}
-        if files - OWN and MARK not in files:
+        if files - OWN and MARK not in (there.tags or ()):
             raise HubError(
                 f"push: the {kind} repository {name} holds other things ({', '.join(sorted(files)[:3])}). Name another."
             )

@@ -42,12 +42,12 @@ def students(experiment: Experiment) -> list[Student]:
     return [Student(cell, adapter) for cell in last if (adapter := newest_adapter(cell))]
 
 
-def check_licences(experiment: Experiment, stated: str) -> list[str]:
-    """The licences of its rows as the hub names them, `stated` for sources that have none of their own.
+def check_licences(experiment: Experiment, stated: str) -> dict[str, str]:
+    """The licence of each source's rows as the hub names it, `stated` for those that have none of their own.
 
     Raises NotPushed where one is missing, and ConfigError where the hub does not know one, `stated` in any case.
     """
-    stated, found = stated and known_licence(stated, "--licence"), dict[str, None]()
+    stated, found = stated and known_licence(stated, "--licence"), dict[str, str]()
     for source in experiment.sources:
         spdx = source.licence.spdx
         if spdx in STATED_BY_NOBODY and not stated:
@@ -56,8 +56,8 @@ def check_licences(experiment: Experiment, stated: str) -> list[str]:
                 "its tasks on, say under which licence: --licence cc-by-4.0, for example."
             )
         own = "" if spdx in STATED_BY_NOBODY else known_licence(spdx, f"the licence of source {source.name!r}")
-        found[own or stated] = None
-    return list(found)
+        found[source.name] = own or stated
+    return found
 
 
 def check_whole(experiment: Experiment) -> None:

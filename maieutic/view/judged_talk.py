@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from maieutic.view.read_talks import ShownRun, Talk
 from pipeline.core.readings import PartnerReading, StudentReading
 from pipeline.core.schema import Turn
+from pipeline.datasets.learning_rules import LEARNING_RULES
 from pipeline.datasets.rejection_sampling import keeps
 from pipeline.datasets.survey import Surveyed, survey_of
 from pipeline.judging.moves import MOVE_NAMES, move
 from pipeline.judging.outcome import final_answer
 from pipeline.judging.violations import violations
+from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.known import known
 from pipeline.knowledge.records import Dialogue
 from pipeline.runs.dialogue_pool import Place
@@ -42,7 +44,9 @@ class JudgedTalk:
     outcome: str  # right, wrong, none (it gave no answer)
     asking: str  # a key of ASKING
     first: str  # the first student turn's move
-    kept: bool | None  # by the rejection sampling of its own condition; None: of an exam, or others of its task decide
+    # By the rejection sampling of its own condition, if no other has its words; None: of an exam, where others of its
+    # task decide, or where the method does not select.
+    kept: bool | None
     lucky: bool
     leak: bool
     acts: frozenset[str]
@@ -57,8 +61,9 @@ def judge_talk(run: ShownRun, talk: Talk) -> JudgedTalk:
     final = final_answer(dialogue)
     moves = [move(dialogue.task, turn.reading) for turn in dialogue.turns if isinstance(turn.reading, StudentReading)]
     condition = run.experiment.conditions.get(dialogue.condition_name)
-    alone = condition is not None and condition.selection != "yoked" and condition.pass_rate == (0, 1)
-    kept = keeps(survey, condition) if condition and alone and talk.kind != "exam" else None
+    kept = None
+    if condition is not None and talk.kind != "exam" and _decides_alone(condition):
+        kept = keeps(survey, condition)
     return JudgedTalk(
         outcome="none" if final is None else "right" if survey.is_correct else "wrong",
         asking=asking(dialogue),
@@ -71,6 +76,12 @@ def judge_talk(run: ShownRun, talk: Talk) -> JudgedTalk:
         final=final or "",
         survey=survey,
     )
+
+
+def _decides_alone(condition: Condition) -> bool:
+    """Whether what a dialogue is decides if it is kept, and not others of its task."""
+    selects = LEARNING_RULES[condition.method].selects
+    return selects and condition.selection != "yoked" and condition.pass_rate == (0, 1)
 
 
 def asking(dialogue: Dialogue) -> str:

@@ -53,6 +53,13 @@ CREATE INDEX cases_by_file ON cases (file);
 -- No number of a talk is used twice, so that words of one that is gone are found for none.
 CREATE VIRTUAL TABLE words USING fts5 (said, content = '');
 """
+# Of dialogues with the same words in one seed and round the least id stands for all, as in
+# pipeline/datasets/rejection_sampling.py.
+KEPT_ONCE = """
+UPDATE talks SET kept = 0 WHERE kind = 'dialogue' AND run = ? AND condition = ? AND task = ? AND kept = 1 AND id > (
+    SELECT min(id) FROM talks AS same WHERE same.kind = 'dialogue' AND same.run = talks.run
+    AND same.condition = talks.condition AND same.task = talks.task AND same.transcript = talks.transcript)
+"""
 Said = Callable[[int, int], None]  # dialogues that are indexed, and bytes that are left
 
 
@@ -105,6 +112,8 @@ class TalkIndex:
         batch = list(islice(self.runs[number].talks(kind, file, done), BATCH))
         for place, _, talk in batch:
             self._insert(to, number, file, place, talk)
+        for of in {(number, talk.dialogue.condition_name, talk.dialogue.task.id) for _, _, talk in batch}:
+            to.execute(KEPT_ONCE, of)
         done = batch[-1][1] if batch else done
         to.execute(
             "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?)",

@@ -68,7 +68,7 @@ def shown_talk(run: ShownRun, talk: Talk) -> ShownTalk:
     condition, experiment = dialogue.condition, run.experiment
     has_partner = condition.row.partner is not None
     partner_prompts = experiment.prompts("partner") if talk.kind == "exam" else experiment.partner_prompts(condition)
-    student = [*_pieces(dialogue, "student", experiment.prompts("student"))]
+    student = [*_pieces(dialogue, "student", student_prompts(run, talk))]
     partner = [*_pieces(dialogue, "partner", partner_prompts)] if has_partner else [()] * len(student)
     violated = violations(dialogue)
     turns = [ShownTurn(number=0, party=None, student=student[0], partner=partner[0], text="")]
@@ -96,6 +96,13 @@ def shown_talk(run: ShownRun, talk: Talk) -> ShownTalk:
         only_partner_knew=only_partner_knew(dialogue),
         beliefs=tuple(_beliefs(dialogue)),
     )
+
+
+def student_prompts(run: ShownRun, talk: Talk) -> Prompts:
+    """With which the student was prompted: in exams without what sampling alone has."""
+    condition = run.experiment.conditions.get(talk.dialogue.condition_name)
+    sampled = condition is not None and talk.kind == "dialogue"
+    return run.experiment.sampling_prompts(condition) if sampled else run.experiment.prompts("student")
 
 
 def only_partner_knew(dialogue: Dialogue) -> tuple[str, ...]:

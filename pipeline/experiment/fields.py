@@ -258,9 +258,9 @@ class Fields(Section):
 
     def sampling_prompts(self, condition: Condition) -> Prompts:
         """With which templates the student is prompted while a condition's dialogues are sampled; its rows have those
-        of `prompts`. Raises ConfigError."""
+        of `prompts`. Dialogues of people were not sampled. Raises ConfigError."""
         own = self.prompts("student")
-        if not (self.student.sampling_prompt and condition.sampling_prompt):
+        if not (self.student.sampling_prompt and condition.sampling_prompt and condition.voice != "human"):
             return own
         try:
             return prompts_of(self.student.sampling_prompt, own.set)

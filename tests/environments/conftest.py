@@ -127,7 +127,8 @@ def experiment(**condition: Any) -> Experiment:
     return Experiment(
         name="played", seeds=(7,), conditions={"ours": Condition(**condition)}, engine=Engine(kind="scripted"),
         student=StudentSettings(prompts="chat"), partner=Partner(prompts="chat"),
-        tasks=Tasks(train=eight, exam=eight), dialogue=DialogueSettings(turns=3, per_task=2), exams=Exams(episodes=2),
+        tasks=Tasks(train=eight, exam=eight), dialogue=DialogueSettings(turns=3, per_task=2),
+        exams=Exams(episodes=2, turns=5),
     )  # fmt: skip
 
 

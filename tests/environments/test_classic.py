@@ -159,6 +159,13 @@ def test_what_cannot_be_played_here_is_refused_in_words(condition, why, written)
         load_environment(written(experiment(**condition)), "ours")
 
 
+def test_a_prompt_for_sampling_alone_is_refused_unless_the_condition_goes_without(written):
+    ours, shown = experiment(partition="facts"), "student.sampling_prompt=demonstrated"
+    with pytest.raises(ValueError, match=r"ours\.sampling_prompt: .*'demonstrated'.* Use sampling_prompt: false"):
+        load_environment(written(ours), "ours", overrides=[shown])
+    load_environment(written(ours), "ours", overrides=[shown, "conditions.ours.sampling_prompt=false"])
+
+
 def test_an_unknown_condition_is_refused_with_those_that_there_are(written):
     with pytest.raises(RuntimeError, match=r"condition_name: 'theirs' is not in .*played\.yaml\. Known: ours"):
         vf.load_environment("maieutic-dialogue", config=written(experiment(partition="facts")), condition_name="theirs")
@@ -182,6 +189,22 @@ def test_an_empty_turn_is_an_error_not_a_turn(written):
     env = load_environment(written(experiment(partition="facts")), "ours")
     states, _ = play(env, env.get_dataset(1), Parrot("  "))
     assert isinstance(states[0]["error"], vf.EmptyModelResponseError) and states[0]["reward"] == 0.0
+
+
+def test_an_answer_in_a_thought_earns_nothing_and_no_partner_hears_it(written):
+    played = experiment(partition="facts", specifications=["full"])
+    env = load_environment(written(played), "ours")
+    gold = json.loads(env.get_dataset()[0]["info"])["problem"]["answer"]
+    states, _ = play(env, env.get_dataset(1), Parrot(f"<think>\nThe answer is {gold}.\n</think>\n\nWell.", "Hm."))
+    turns = env.dialogue(states[0]).turns
+    assert (turns[0].text, turns[0].reasoning) == ("Well.", f"The answer is {gold}.") and states[0]["reward"] == 0.0
+    alone, _ = play(env, env.get_dataset(1), Parrot("<think>\nIs that all?\n</think>\n"))
+    assert isinstance(alone[0]["error"], vf.EmptyModelResponseError)
+
+
+def test_of_exams_those_tasks_are_rows_that_are_sat_whole(written):
+    env = load_environment(written(experiment(partition="facts")), "ours", overrides=["exams.whole=1"])
+    assert [len(rows) for rows in (env.get_dataset(), env.get_eval_dataset())] == [16, 2 * 2]
 
 
 def test_metrics_on_a_dialogue_that_can_be_read_off():

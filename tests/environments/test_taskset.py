@@ -77,6 +77,13 @@ def test_the_exam_split_has_the_exam_tasks(written):
     assert len(episodes) == 16 and all(episode.ok for episode in episodes)
 
 
+def test_what_stands_in_a_thought_is_no_part_of_the_turn(written):
+    thought = "<think>\nHow many pens does Tom have?\n</think>\n\nWell."
+    episodes, _ = play(written(experiment(partition="facts")), Parrot(thought))
+    turns = [episode.traces[0].state.dialogue.turns[0] for episode in episodes]
+    assert {(turn.text, turn.reasoning) for turn in turns} == {("Well.", "How many pens does Tom have?")}
+
+
 def test_an_empty_turn_fails_the_episode_and_no_other(written):
     episodes, _ = play(written(experiment(partition="facts")), Parrot("  ", "The answer is 1.", "I am done."))
     assert not episodes[0].ok and "said nothing" in episodes[0].errors[0].message

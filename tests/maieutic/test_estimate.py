@@ -43,6 +43,26 @@ def test_each_stage_has_its_tokens_and_no_fewer_hours_than_a_server_lets_through
     assert "70 requests in 10 dialogues, 5 at a time" in measured_in_words(made, played)
 
 
+def test_engines_of_one_server_and_key_are_paced_together_and_others_are_not(made) -> None:
+    def hours(other: str) -> float:
+        urls = {"a": "http://one/v1", "b": other}
+        engines = {name: {"kind": "openai", "url": url, "requests_per_minute": 60} for name, url in urls.items()}
+        roles = {"partner": {"model": "x", "engine": "a"}, "judge": {"model": "y", "engine": "b"}}
+        apart = {"engines": engines, "prices": {}, **roles}
+        asked = Stage("build", {"partner": Tally(3600), "judge": Tally(3600)})
+        return asked.hours(Experiment.model_validate(made.model_dump() | apart), 1e9)
+
+    assert hours("http://one/v1/") == pytest.approx(2.0) and hours("http://two/v1") == pytest.approx(1.0)
+
+
+def test_a_partner_with_a_students_weights_costs_what_the_student_does(made) -> None:
+    own = made.conditions["peer"].model_copy(update={"weights": "current"})
+    current = made.model_copy(update={"conditions": {"peer": own}})
+    played = {"peer": Played(5, {"student": STUDENT, "partner": PARTNER}, 30.0)}
+    [build] = stages(current, {"peer": PlannedCost(10, 0, 0)}, played, exam_answers=0)
+    assert build.roles == {"student": summed([STUDENT, PARTNER]).times(2)}
+
+
 def test_what_nobody_is_asked_takes_no_stage_and_an_unknown_rate_no_hours(made) -> None:
     costs = {"peer": PlannedCost(1000, 0, 0), "online": PlannedCost(0, 0, 0)}
     [build] = stages(made, costs, {"peer": Played(5, {"student": STUDENT}, 0.0)}, exam_answers=0)

@@ -36,6 +36,26 @@ def test_judges_and_lessons_are_part_of_what_it_costs_at_most(made):
     assert found["memory"].tokens == found["plain"].tokens + 10 * 10  # a lesson for each dialogue
 
 
+def test_lessons_are_of_dialogues_without_branches_and_are_written_once(made):
+    branched = {"siblings": 3, "rollouts": 2}
+    plain = {"partition": "facts", "method": "dpo"}
+    whole = Experiment.model_validate(
+        made.model_dump()
+        | {"turn_values": branched, "conditions": CONDITIONS | {"plain": plain, "again": CONDITIONS["memory"]}}
+    )
+    tasks, _ = load_tasks(whole.tasks, "train")
+    found = {name: cost(whole, tasks, name) for name in ("plain", "memory", "again")}
+    assert found["plain"].branches > 0
+    assert found["memory"].tokens - found["again"].tokens == 10 * 10
+
+
+def test_who_is_primed_with_questions_may_be_answered_twice_in_a_turn(made):
+    primed = made.conditions["peer"].model_copy(update={"method": "q_priming"})
+    tasks, _ = load_tasks(made.tasks, "train")
+    asked = made.model_copy(update={"conditions": {"peer": primed}})
+    assert cost(asked, tasks, "peer").tokens == cost(made, tasks, "peer").tokens + 10 * 3 * 10
+
+
 def test_who_remembers_itself_has_lessons_of_all_rounds_but_the_last(made):
     bank = made.conditions["memory"].model_copy(update={"remembers": "memory"})
     grown = made.model_copy(update={"rounds": 3, "conditions": {"memory": bank}})

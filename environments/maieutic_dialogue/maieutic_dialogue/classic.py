@@ -15,6 +15,7 @@ from maieutic_dialogue.rows import Split, rows
 from maieutic_dialogue.stage import Stage
 from pipeline.building.failures import TYPED
 from pipeline.core.schema import Turn
+from pipeline.engines.reasoning import parted
 from pipeline.knowledge.records import Dialogue
 
 
@@ -92,9 +93,11 @@ def _dataset(stage: Stage, split: Split) -> Dataset:
 def _turn(response: vf.Response, cut: bool) -> Turn:
     content, usage = response.message.content, response.usage
     parts = [content] if isinstance(content, str) else [part["text"] for part in content or () if "text" in part]
+    said = parted("".join(parts))
     return Turn(
         party="student",
-        text="".join(parts).strip(),
+        text=said.answer,
+        reasoning=said.reasoning,
         tokens=usage.completion_tokens if usage else 0,
         prompt_tokens=usage.prompt_tokens if usage else 0,
         finished=not cut,

@@ -1,7 +1,7 @@
 """The rows of a split: what the student reads first, and in `info`, hidden from it, the task and its draws.
 
-Training rows are the dialogues that a build would play in its first round; exam rows are played as the exams play:
-with wordings that no training partner uses, and streams of their own.
+Training rows are the dialogues that a build would play in its first round; exam rows are those that exams play whole,
+played as they play: as many turns, wordings that no training partner uses, streams of their own.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from maieutic_dialogue.stage import Info, Stage
 from pipeline.building.build import planned_dialogues
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Message, Task
+from pipeline.experiment.assignment import exam_tasks, in_whole
 from pipeline.knowledge.view import view
 from pipeline.tasks.loading import load_tasks
 
@@ -46,12 +47,13 @@ def rows(stage: Stage, split: Split) -> list[Row]:
 
 def _dialogues(stage: Stage, split: Split) -> Iterator[tuple[Task, Info]]:
     cell = stage.cell
-    tasks, _ = load_tasks(cell.experiment.tasks, split)
     if split == "train":
+        tasks, _ = load_tasks(cell.experiment.tasks, split)
         for plan in planned_dialogues(cell, tasks):
             yield plan.task, {"id": plan.id, "key": plan.key, "sample": plan.sample, "wording": "train"}
         return
+    whole, _ = in_whole(cell.experiment, exam_tasks(cell.experiment)[0])
     for sample in range(cell.experiment.exams.episodes):
-        for task in tasks:
+        for task in whole:
             key = f"exam-{cell.seed}-{task.id}-{sample}"  # as Sitting.key (evals/sitting/sitting.py) has it
             yield task, {"id": key, "key": key, "sample": sample, "wording": "exam"}

@@ -32,12 +32,13 @@ class Stage:
 
     async def respond(self, info: Info, turns: Sequence[Turn]) -> tuple[Turn | None, Stop | None]:
         """What follows the student's last turn: the partner's, where it has one, and the stop, where it ends."""
-        task, settings = Task.model_validate(info["problem"]), self.cell.experiment.dialogue
+        experiment, task = self.cell.experiment, Task.model_validate(info["problem"])
+        turns_at_most = experiment.exam_turns if info["wording"] == "exam" else experiment.dialogue.turns
         episode = Episode(
             task=task,
             condition=self.cell.condition,
             cast=self.cast,
-            settings=settings,
+            settings=experiment.dialogue.model_copy(update={"turns": turns_at_most}),
             key=info["key"],
             wording=info["wording"],
         )
@@ -120,5 +121,12 @@ def _check(experiment: Experiment, condition_name: str, config: str) -> None:
         )
     if condition.manner == "convincing":
         refuse("manner", condition.manner, "it needs a judge in each turn. Use another manner")
+    if experiment.student.sampling_prompt and condition.sampling_prompt:
+        refuse(
+            "sampling_prompt",
+            "true",
+            f"a student learns from all that it reads here, {experiment.student.sampling_prompt!r} too. Use "
+            "sampling_prompt: false",
+        )
     if condition.memory != "none":
         refuse("memory", condition.memory, "a build makes what is remembered. Use memory: none")

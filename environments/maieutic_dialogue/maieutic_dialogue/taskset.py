@@ -16,6 +16,7 @@ from maieutic_dialogue.rows import Split, rows
 from maieutic_dialogue.stage import Info, Stage, open_stage
 from pipeline.core.schema import Turn
 from pipeline.dialogue.episode import EmptyTurn
+from pipeline.engines.reasoning import parted
 from pipeline.knowledge.records import Dialogue
 
 
@@ -72,9 +73,10 @@ class DialogueEnv(vf.Env[DialogueEnvConfig]):
             talk.trace.state.dialogue = stage.dialogue(task.data.info, turns, None)
             segment = await talk.turn()
             while not segment.terminated:
-                if not segment.last_reply:
+                said = parted(segment.last_reply)
+                if not said.answer:
                     raise EmptyTurn(f"the student said nothing after {len(turns)} turns")
-                turns.append(Turn(party="student", text=segment.last_reply))
+                turns.append(Turn(party="student", text=said.answer, reasoning=said.reasoning))
                 reply, stop = await stage.respond(task.data.info, turns)
                 turns += [] if reply is None else [reply]
                 read = await stage.read(task.data.info, turns)

@@ -49,7 +49,7 @@ def _pick(experiment: Experiment, dialogues: Iterable[Dialogue]) -> list[Dialogu
 
 def _sample(experiment: Experiment, shown: str, dialogue: Dialogue) -> Json:
     condition, task = experiment.conditions[dialogue.condition_name], dialogue.task
-    views = {"student": view(task, condition, dialogue.turns, "student", experiment.prompts("student"))}
+    views = {"student": view(task, condition, dialogue.turns, "student", experiment.sampling_prompts(condition))}
     if condition.row.partner is not None:
         views["partner"] = view(task, condition, dialogue.turns, "partner", experiment.partner_prompts(condition))
     final = final_answer(dialogue)

@@ -89,7 +89,7 @@ if (offline) {
   };
   function filter() {
     const asked = [...new FormData(offline)].filter(([, value]) => value);
-    const words = asked.filter(([name]) => name === "q").flatMap(([, text]) => text.toLowerCase().split(/\s+/).filter(Boolean));
+    const words = asked.filter(([name]) => name === "q").flatMap(([, text]) => (text.toLowerCase().match(/"[^"]+"|[^\s"]+/g) ?? []).map((word) => word.replaceAll('"', "")));
     const filters = asked.filter(([name]) => name !== "q");
     found = all.filter((row) => fits(row, filters, words));
     const now = sorted(asked);

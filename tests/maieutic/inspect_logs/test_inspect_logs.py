@@ -22,9 +22,11 @@ needs_inspect = pytest.mark.skipif(
 its_own = pytest.mark.filterwarnings("default")  # warnings of inspect_ai, and of what it imports
 
 
-def exported(tmp_path: Path, text: str = "The answer is 5.") -> Path:
+def exported(tmp_path: Path, text: str = "The answer is 5.", exam: str = "made") -> Path:
     run = shown_run(tmp_path / "run").path
     said_by_the_student(run, "facts", text)
+    for file in (run / "results").rglob("seed-?.jsonl"):
+        file.write_text(file.read_text().replace('"made"', f'"{exam}"'))
     done = CliRunner().invoke(app, ["export", str(run), "inspect"])
     assert done.exit_code == 0, done.output
     return run
@@ -53,17 +55,17 @@ def test_a_dialogue_is_a_sample_with_what_its_student_read_and_said(tmp_path):
 def test_an_exams_figures_are_those_of_the_report_and_its_samples_are_tasks(tmp_path):
     from inspect_ai.log import read_eval_log
 
-    run = exported(tmp_path)
+    run = exported(tmp_path, exam="asking")
     experiment = shown_run(tmp_path / "again").experiment.model_copy(update={"out": str(run)})
     cell = Cell(experiment, "facts", 2)
-    log = read_eval_log(str(run / "inspect/facts/seed-2/made.eval"))
+    log = read_eval_log(str(run / "inspect/facts/seed-2/asking.eval"))
     assert log.samples and log.results
     cases = [json.loads(line) for line in results_path(cell).read_text().splitlines()]
     assert {sample.id for sample in log.samples} == {case["task"] for case in cases}
     told = {score.name: score.metrics["value"].value for score in log.results.scores}
-    ratios = {name: value for name, value in figures_of(cell).items() if name in told}
-    assert len(ratios) > 10 and {name: told[name] for name in ratios} == pytest.approx(ratios)
-    assert "ask_needed (greedy)" in told
+    figures = {name: value for name, value in figures_of(cell).items() if name in told}
+    assert len(figures) > 10 and {name: told[name] for name in figures} == pytest.approx(figures)
+    assert {"ask_skill", "ask_needed (greedy)"} <= set(told)
 
 
 @needs_inspect
@@ -80,6 +82,17 @@ def test_its_analysis_takes_all_logs_as_one_table(tmp_path):
     assert {"training_dialogues", "exam_dialogues", "made"} <= {*table["task_name"]}
     samples = samples_df(logs, quiet=True)
     assert {"asked", "missed"} <= {*samples["score_asking"].dropna()}
+
+
+@needs_inspect
+@its_own
+def test_samples_of_two_runs_of_one_name_are_all_there(tmp_path):
+    from inspect_ai.analysis import samples_df
+    from inspect_ai.log import list_eval_logs
+
+    runs = [exported(tmp_path / name) for name in ("a", "b")]
+    one, both = (samples_df(list_eval_logs(str(folder)), quiet=True) for folder in (runs[0] / "inspect", tmp_path))
+    assert len(both) == 2 * len(one) > 0
 
 
 def test_without_inspect_it_is_said_how_to_install_it(tmp_path, monkeypatch):

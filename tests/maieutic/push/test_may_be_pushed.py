@@ -93,20 +93,20 @@ def test_a_run_with_a_broken_line_is_not_passed_on_and_the_line_is_named(built, 
 
 
 def test_tasks_whose_rights_nobody_states_are_not_passed_on(made, tmp_path):
-    assert check_licences(made, "") == ["mit"]
+    assert check_licences(made, "") == {"embedded": "mit"}
     (tmp_path / "mine.jsonl").write_text('{"question": "A?", "answer": "#### 3"}\n')
     mine = made.tasks.model_copy(update={"source": "gsm8k", "path": str(tmp_path / "mine.jsonl")})
     both = made.model_copy(update={"tasks": made.tasks.model_copy(update={"second": mine})})
     with pytest.raises(NotPushed, match=r"source 'gsm8k' is 'unknown'(.|\n)*--licence"):
         check_licences(both, "")
-    assert check_licences(both, "CC-BY-4.0") == ["mit", "cc-by-4.0"]
+    assert check_licences(both, "CC-BY-4.0") == {"embedded": "mit", "gsm8k": "cc-by-4.0"}
 
 
 @pytest.mark.parametrize("name", ["nonsense", "unknown", "cc-by-5.0"])
 def test_a_licence_that_the_hub_does_not_know_is_refused_where_sources_have_one_too(made, name):
     with pytest.raises(ConfigError, match=rf"--licence: '{name}' is no licence (.|\n)*Known: (.|\n)*cc-by-4\.0,"):
         check_licences(made, name)
-    assert check_licences(made, "Apache-2.0") == ["mit"]
+    assert check_licences(made, "Apache-2.0") == {"embedded": "mit"}
 
 
 def test_every_source_that_ships_states_a_licence_that_the_hub_knows_or_none():

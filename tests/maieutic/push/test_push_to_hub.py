@@ -139,9 +139,9 @@ def test_nothing_public_or_of_others_is_written_to(finished, hub):
     assert hub.push(finished, "me/small", "--public").exit_code == 0 and not held["models", "me/small"].private
     open_ = hub.push(finished, "me/small")
     assert open_.exit_code == 2 and "is public already" in open_.output
-    held["datasets", "me/small"].files = {"README.md": b"", "mine.csv": b"a,b"}
+    held["datasets", "me/small"].files = {"README.md": b"", "config.yaml": b"", "mine.csv": b"a,b"}
     others = hub.push(finished, "me/small", "--public")
-    assert others.exit_code == 2 and "holds other things (README.md, mine.csv)" in others.output
+    assert others.exit_code == 2 and "holds other things (README.md, config.yaml, mine.csv)" in others.output
 
 
 def test_a_hub_that_refuses_or_is_away_is_told_in_words(finished, hub, monkeypatch):

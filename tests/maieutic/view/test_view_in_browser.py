@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from collections.abc import Iterator
@@ -135,6 +136,13 @@ def test_an_export_is_filtered_and_searched_without_a_server(seen: Seen) -> None
     count = page.js("Number(document.getElementById('total').textContent)")
     assert 0 < count < seen.count and page.js("location.hash") == "#condition=facts"
     assert page.js("[...document.querySelectorAll('ol.talks li')].every(row => row.dataset.condition === 'facts')")
+    search = "document.querySelector('input[name=q]')"
+    for words, finds in (('"answer is"', True), ('"is answer"', False), ("is answer", True)):
+        page.js(f"{search}.value = {json.dumps(words)}")
+        page.js(f"{search}.dispatchEvent(new Event('change', {{bubbles: true}}))")
+        assert (page.js("Number(document.getElementById('total').textContent)") > 0) == finds, words
+    page.js(f"{search}.value = ''")
+    page.js(f"{search}.dispatchEvent(new Event('change', {{bubbles: true}}))")
     page.type("j")
     page.type("Enter", loads=True)
     assert "/export/dialogue/0-" in page.js("location.href")
