@@ -18,6 +18,7 @@ from pipeline.tasks.settings import Tasks
 from pipeline.tasks.split import split_of
 
 T = TypeVar("T")
+HALF = re.compile(r"\\u[dD][89a-fA-F]")  # an escape for one of two halves of a character
 
 
 class BadRow(NamedTuple):
@@ -92,7 +93,10 @@ def hub_rows(name: str, configuration: str | None = None) -> Iterator[tuple[str,
 def _load(line: str) -> Any:
     try:
         line.encode()
-        return json.loads(line)
+        row = json.loads(line)
+        if HALF.search(line):
+            json.dumps(row, ensure_ascii=False).encode()  # two halves are a whole
+        return row
     except (ValueError, RecursionError) as error:
         return RowError("not UTF-8" if isinstance(error, UnicodeError) else f"not JSON: {error}")
 

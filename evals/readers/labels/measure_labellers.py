@@ -80,6 +80,7 @@ def measure_labellers(config: Path, overrides: tuple[str, ...]) -> list[Path]:
 def _measure(settings: LabelSettings, corpora: Corpora) -> Measurements:
     """Every labeller that the config names, and the baselines; the classifier of all corpora is stored."""
     shown = {name: thin(lines, settings.most) for name, lines in corpora.items()}
+    reader = open_reader(settings.reads) if settings.reads else None  # a wrong name is told before all else
     made = Measurements(of_labeller(baseline, "baseline", "–", corpora), {}, {})
     if "rules" in settings.labellers:
         made.rows.extend(of_labeller(rules, "rules", "–", corpora, ("train", "test")))
@@ -99,10 +100,10 @@ def _measure(settings: LabelSettings, corpora: Corpora) -> Measurements:
         made.rows.extend(of_labeller(judge, "judge", "–", shown, forms=("as written",)))
         made.by_label["judge"] = confusions(shown, judge, list(CLASSES))
         made.wrong["judge"] = examples(shown, judge, settings.errors)
-    if settings.reads:
+    if reader:
         tested = {name: [turn for turn in lines if turn.part == "test"] for name, lines in shown.items()}
         every = [turn for lines in tested.values() for turn in lines]
-        read_by = asyncio.run(read_labels(open_reader(settings.reads), every))
+        read_by = asyncio.run(read_labels(reader, every))
         made.rows.extend(of_labeller(read_by, settings.reads, "–", tested, ("test",), READ_CLASSES, ("as written",)))
         made.by_label[settings.reads] = confusions(tested, read_by, list(READ_CLASSES))
     return made

@@ -23,6 +23,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits as cross_entrop
 
 from evals.readers.turns.score_readings import f1
 from evals.readers.turns.turns_file import LabelledRow, StudentLabels, read_turns
+from pipeline.core.errors import ConfigError
 from pipeline.core.readings import PartnerReading, StudentReading
 from pipeline.reading.embedder import installed_model
 from pipeline.reading.numbers.equality import equal
@@ -143,6 +144,9 @@ def tune(rows: list[LabelledRow], network: ReadingNetwork) -> dict[str, float]:
         )
         # The middle of three neighbours with the best mean: a lone peak on few turns is chance.
         middles = (reached[:-2] + reached[1:-1] + reached[2:]) / 3
+        if np.isnan(middles).any():
+            say(f"threshold of {name}: {least[name]}, since no turn to tune on is labelled {BEST_FOR.get(name, name)}")
+            continue
         least[name] = thresholds[1 + int(middles.argmax())]
     return least
 
@@ -180,11 +184,15 @@ def main(
     ] = None,
 ) -> None:
     torch.set_num_threads(1)
+    learned_from, tuned_on = [row for file in files for row in read_turns(file)], read_turns(tune_on)
+    if both := {row.question for row in learned_from} & {row.question for row in tuned_on}:
+        raise ConfigError(f"--tune: {tune_on}: {len(both)} of its questions are learned from, too, as {min(both)!r}")
+    torch.manual_seed(seed)  # LoRA's and the heads' first weights
     network = ReadingNetwork(installed_model() or HUB_NAME, lower, similar, rank)
     if start:
         load_learned(network, start)
-    learn([row for file in files for row in read_turns(file)], network, epochs, seed, 1 / 3 if start else 1.0)
-    settings = {"lower": lower, "similar": similar, "rank": rank, "thresholds": tune(read_turns(tune_on), network)}
+    learn(learned_from, network, epochs, seed, 1 / 3 if start else 1.0)
+    settings = {"lower": lower, "similar": similar, "rank": rank, "thresholds": tune(tuned_on, network)}
     into.mkdir(parents=True, exist_ok=True)
     learned = {name: p.to(torch.bfloat16).contiguous() for name, p in network.state_dict().items() if is_learned(name)}
     save_file(learned, into / "weights.safetensors")

@@ -16,8 +16,10 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -37,7 +39,8 @@ class Embed(Protocol):
 
 
 class Embedder:
-    """Sentence embeddings of texts in small letters. A `cache` file keeps them, under a hash of the text.
+    """Sentence embeddings of texts in small letters. A `cache` file keeps them, under a hash of the text; a damaged
+    one, or another embedder's, is begun anew.
 
     `name` is a directory, a hub name, or `installed`. Raises ConfigError where it cannot be loaded.
     """
@@ -47,20 +50,28 @@ class Embedder:
         self._cache = cache
         self._known: dict[str, np.ndarray] = {}
         if cache and cache.exists():
-            with np.load(cache) as kept:
-                self._known = dict(zip(kept["keys"].tolist(), kept["vectors"], strict=True))
+            with suppress(OSError, ValueError, KeyError, BadZipFile), np.load(cache) as kept:
+                if is_same(kept["probe"], self._encoded([PROBE])[0]):
+                    self._known = dict(zip(kept["keys"].tolist(), kept["vectors"], strict=True))
 
     def __call__(self, texts: Sequence[str]) -> np.ndarray:
         texts = [text.lower() for text in texts]
         keys = [hashlib.sha256(text.encode(errors="replace")).hexdigest()[:16] for text in texts]
         new = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._known}
         if new:
-            vectors = self._model.encode(list(new.values()), batch_size=64, show_progress_bar=False)
-            self._known.update(zip(new, vectors.astype(np.float16), strict=True))
+            self._known.update(zip(new, self._encoded(list(new.values())), strict=True))
             if self._cache:
                 known = {"keys": np.array(list(self._known)), "vectors": np.stack(list(self._known.values()))}
-                _write_arrays(self._cache, known)
+                _write_arrays(self._cache, known | {"probe": self._encoded([PROBE])[0]})
         return np.stack([self._known[key] for key in keys]).astype(np.float32)
+
+    def _encoded(self, texts: list[str]) -> np.ndarray:
+        return self._model.encode(texts, batch_size=64, show_progress_bar=False).astype(np.float16)
+
+
+def is_same(probe: np.ndarray, now: np.ndarray) -> bool:
+    """Whether two vectors of PROBE are of one embedder."""
+    return now.shape == probe.shape and np.allclose(now, probe, atol=0.02)
 
 
 def _write_arrays(path: Path, arrays: dict[str, Any]) -> None:
@@ -128,7 +139,7 @@ class Classifier:
             ) from None
         embed = embed or Embedder(name)
         now = embed([PROBE])[0]
-        if now.shape != probe.shape or not np.allclose(now, probe, atol=0.02):
+        if not is_same(probe, now):
             raise ConfigError(
                 f"acts.path: {str(folder)!r} learned with another embedder than {name!r} is now. Bring that one back, "
                 "or make the classifier anew with maieutic eval labels CONFIG"

@@ -31,7 +31,7 @@ from pipeline.reading.programs import program
 from pipeline.reading.protocol import TurnToRead, Unread
 from pipeline.reading.semantic.features import plain_name, stated
 from pipeline.reading.semantic.network import HEADS, PAIRS, ReadingNetwork
-from pipeline.reading.semantic.preparing import PreparedTurn, prepare
+from pipeline.reading.semantic.preparing import PreparedTurn, pieces, prepare
 from pipeline.reading.stated_answer import gives_away
 
 HUB_NAME = "sentence-transformers/all-MiniLM-L6-v2"
@@ -53,6 +53,11 @@ _BEHIND = re.compile(
 )
 # Whatever was said in the form before: the network reads what is said then.
 _TAKEN_BACK = re.compile(r"\b(?:wait|actually|sorry|i mean|i meant|correction)\b", re.I)
+# Nor is what somebody else said an answer, nor what is asked only to be denied.
+_REPORTED = re.compile(
+    r"\b(?:you|he|she|they|it|partner|teacher|turn|message) (?:said|says|wrote|told me|claim(?:s|ed)):$", re.I
+)
+_DENIED = re.compile(r"\?\s+no\b", re.I)
 _BOXED, _LETTER = re.compile(r"\$?\\boxed\{(?:\\text\{)?(.*?)\}*\$?"), re.compile(r"\(?([a-z])\)(?:\s.*)?", re.I)
 _SIGNS = " *_`?,;\"'“”‘’"
 Scores = dict[str, Any]  # of one turn: a share by head, by fact, by span
@@ -83,7 +88,10 @@ class NaturalReader:
     def scores(self, turns: Sequence[TurnToRead]) -> list[Scores]:
         """Of turns of one party, in their order."""
         with self.lock:
-            return scores(self.network, [prepare(turn, self.network.tokenizer) for turn in turns])
+            tokenizer = self.network.tokenizer
+            parts = [[prepare(piece, tokenizer) for piece in pieces(turn, tokenizer)] for turn in turns]
+            read = iter(scores(self.network, [part for of_turn in parts for part in of_turn]))
+        return [_of_all([next(read) for _ in of_turn], self.thresholds) for of_turn in parts]
 
 
 @lru_cache(maxsize=2)
@@ -93,7 +101,12 @@ def shipped_reader(name: str) -> NaturalReader:
 
 
 def _load(folder: Path) -> tuple[dict[str, float], ReadingNetwork]:
-    settings = json.loads((folder / "reader.json").read_text(encoding="utf-8"))
+    try:
+        settings = json.loads((folder / "reader.json").read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(
+            f"reading: {folder} is no reader ({error}). evals.readers.turns.learn_reader writes one"
+        ) from None
     encoder = installed_model() or HUB_NAME
     try:
         network = ReadingNetwork(encoder, settings["lower"], settings["similar"], settings["rank"])
@@ -109,7 +122,10 @@ def _load(folder: Path) -> tuple[dict[str, float], ReadingNetwork]:
 def load_learned(network: ReadingNetwork, folder: Path) -> None:
     """Raises ConfigError where the folder's weights are of another version of the network."""
     learned = {name: tensor.float() for name, tensor in load_file(folder / "weights.safetensors").items()}
-    missing, unknown = network.load_state_dict(learned, strict=False)
+    try:
+        missing, unknown = network.load_state_dict(learned, strict=False)
+    except RuntimeError as error:  # of other sizes
+        raise ConfigError(f"{folder}: its weights are of another version of this reader ({error})") from None
     if unknown or any(is_learned(name) for name in missing):
         raise ConfigError(f"{folder}: its weights are of another version of this reader")
 
@@ -139,12 +155,30 @@ def _of_batch(network: ReadingNetwork, turns: Sequence[PreparedTurn]) -> list[Sc
     given = []
     for turn, head in zip(turns, heads, strict=True):
         of_facts = [(fact.id, next(pairs)) for fact in turn.turn.facts]
+        if not any(turn.own):  # of a turn without a word nothing was learned
+            head, of_facts = [0.0] * len(head), [(id, [0.0] * len(row)) for id, row in of_facts]
         scores: Scores = dict(zip(HEADS[party], head, strict=True))
         scores |= {name: {id: row[i] for id, row in of_facts} for i, name in enumerate(PAIRS[party])}
         if party == "student":
             scores["spans"] = [(span.value, next(spans)) for span, _, _ in turn.spans]
         given.append(scores)
     return given
+
+
+def _of_all(parts: list[Scores], least: dict[str, float]) -> Scores:
+    """Of a turn what its pieces say. Done is who says so in the end, and an answer is the last piece's that has one."""
+    whole: Scores = {}
+    for name in parts[-1].keys() - {"spans"}:
+        shares = [part[name] for part in parts]
+        if isinstance(shares[0], dict):
+            whole[name] = {key: max(share[key] for share in shares) for key in shares[0]}
+        else:
+            whole[name] = shares[-1] if name == "done" else max(shares)
+    if "spans" in parts[-1]:
+        answering = [part for part in parts if any(share > least["attempt"] for _, share in part["spans"])]
+        last = answering[-1] if answering else parts[-1]
+        whole |= {"spans": last["spans"], "tentative": last["tentative"]}
+    return whole
 
 
 def student_reading(turn: TurnToRead, scores: Scores, least: dict[str, float]) -> StudentReading:
@@ -173,7 +207,8 @@ def student_reading(turn: TurnToRead, scores: Scores, least: dict[str, float]) -
 def partner_reading(turn: TurnToRead, scores: Scores, least: dict[str, float]) -> PartnerReading:
     """What scores above their thresholds say. A fact that stands there word for word is told."""
     told = _word_for_word(turn) | {id for id, share in scores["tells"].items() if share > least["tells"]}
-    other = {fact.id for fact in turn.facts if fact.id in told and _says_another_number(turn, fact)}
+    also = [fact for fact in turn.facts if fact.id in told]
+    other = {fact.id for fact in also if _says_another_number(turn, fact, also)}
     told -= other
     wrong = other | {id for id, share in scores["tells_wrong"].items() if share > least["tells_wrong"]}
     right = _over(scores, least, "right", "wrong")
@@ -206,8 +241,10 @@ def _reveals(turn: TurnToRead, scores: Scores, least: dict[str, float]) -> Revea
 def in_the_form(turn: TurnToRead) -> str | None:
     """What follows "The answer is" at the beginning of a sentence, the last time; of numeric answers its number."""
     text = turn.text[-MOST_FOR_RULES:]
-    found = [match for match in _FORM.finditer(text) if _names(match[1])]
-    if not found or turn.entry or _TAKEN_BACK.search(text, found[-1].end()):
+    found = [
+        match for match in _FORM.finditer(text) if _names(match[1]) and not _REPORTED.search(text[: match.start() + 1])
+    ]
+    if not found or turn.entry or _TAKEN_BACK.search(text, found[-1].end()) or _DENIED.match(text, found[-1].end()):
         return None
     said = _BEHIND.split(found[-1][1])[0]
     if not turn.numeric:
@@ -252,10 +289,11 @@ def _asked(shares: dict[str, float], least: float) -> frozenset[str]:
     return frozenset(id for id, share in shares.items() if share > max(least, near))
 
 
-def _says_another_number(turn: TurnToRead, fact: Fact) -> bool:
-    """Whether a number of the fact does not stand there, and one does that neither it nor the question has."""
+def _says_another_number(turn: TurnToRead, fact: Fact, told: Sequence[Fact]) -> bool:
+    """Whether a number of the fact does not stand there, and one does that neither the question nor a fact which is
+    told has."""
     said, wanted = stated([turn.text[-MOST_FOR_RULES:]]), stated([fact.text])
-    return not wanted <= said and bool(said - stated([turn.question]) - wanted)
+    return not wanted <= said and bool(said - stated([turn.question, *(each.text for each in told)]))
 
 
 def _word_for_word(turn: TurnToRead) -> frozenset[str]:

@@ -21,8 +21,9 @@ from pipeline.reading.semantic.features import (
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-LONGEST_TURN, LONGEST_BEFORE, LONGEST_ANSWER = 900, 200, 80  # characters; of turns the last ones
-MOST_TOKENS, MOST_OF_A_FACT = 224, 64
+LONGEST_TURN, LONGEST_BEFORE, LONGEST_ANSWER = 2_000, 200, 80  # characters; of turns the last ones
+# A piece, beside what was said before, is at most about half of what the tokenizer leaves: it is cut nowhere.
+MOST_TOKENS, MOST_OF_A_PIECE, MOST_OF_A_FACT = 224, 110, 64
 MOST_SENTENCES = 8
 
 
@@ -62,8 +63,36 @@ class PreparedTurn:
         return len(self.beside) - len(self.turn.facts)
 
 
+def pieces(turn: TurnToRead, tokenizer: PreTrainedTokenizerBase) -> list[TurnToRead]:
+    """A turn in runs of whole sentences, each about as long as the turns that readers learned from; most turns are one.
+    A sentence that is longer loses its beginning."""
+    text = turn.text[-LONGEST_TURN:]
+    if turn.entry or _tokens(text, tokenizer) <= MOST_OF_A_PIECE:  # a program is found whole, by rule
+        return [turn]
+    sentences = re.findall(r"\S[^\n]*?(?:[.!?]+(?=\s|$)|(?=\n|$))", text)
+    runs, room = list[str](), 0
+    for sentence in reversed(sentences):  # from the end, where answers stand
+        length = _tokens(sentence, tokenizer)
+        if length <= room:
+            runs[-1] = f"{sentence} {runs[-1]}"
+        else:
+            runs.append(_last_of(sentence, tokenizer))
+            room = MOST_OF_A_PIECE
+        room -= length
+    return [replace(turn, text=run) for run in reversed(runs)] or [turn]
+
+
+def _tokens(text: str, tokenizer: PreTrainedTokenizerBase) -> int:
+    return len(tokenizer(text, add_special_tokens=False)["input_ids"])
+
+
+def _last_of(sentence: str, tokenizer: PreTrainedTokenizerBase) -> str:
+    places = tokenizer(sentence, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
+    return sentence[places[-MOST_OF_A_PIECE][0] :] if len(places) > MOST_OF_A_PIECE else sentence
+
+
 def prepare(turn: TurnToRead, tokenizer: PreTrainedTokenizerBase) -> PreparedTurn:
-    """Turns longer than the network takes lose their beginning, where answers seldom stand."""
+    """A turn, or a piece of one, as one sequence."""
     other = said_last(turn, "partner" if turn.party == "student" else "student")[-LONGEST_BEFORE:]
     if not turn.entry:  # a program is found whole, by rule
         turn = replace(turn, text=turn.text[-LONGEST_TURN:])

@@ -6,6 +6,7 @@ import asyncio
 import json
 import math
 import os
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -269,3 +270,27 @@ def test_embeddings_are_kept_without_their_text(tmp_path):
     with np.load(cache) as kept:
         assert kept["vectors"].shape[0] == 2 and "okay" not in kept["keys"].tolist()
     assert np.array_equal(Embedder(INSTALLED, cache)(["okay", "which one?"])[::-1], first)
+
+
+class Sayings:
+    """Stands for sentence-transformers: each text has the vector that it was made with."""
+
+    def __init__(self, *vector: float):
+        self.vector = vector
+
+    def encode(self, texts: list[str], **_: object) -> np.ndarray:
+        return np.tile(np.array(self.vector, dtype=np.float32), (len(texts), 1))
+
+
+def _one_for_all(model: Sayings, *_: object, **__: object) -> Sayings:
+    return model
+
+
+def test_a_cache_of_another_embedder_or_a_damaged_one_is_begun_anew(tmp_path, monkeypatch):
+    cache = tmp_path / "embeddings.npz"
+    for vector in ((1.0, 0.0), (0.0, 1.0), (0.0, 1.0, 0.0)):
+        opened = partial(_one_for_all, Sayings(*vector))
+        monkeypatch.setattr("pipeline.reading.labelling.classifier.sentence_model", opened)
+        assert Embedder("any", cache)(["okay"]).tolist() == [list(vector)]
+    cache.write_bytes(b"PK damaged")
+    assert Embedder("any", cache)(["okay"]).tolist() == [[0.0, 1.0, 0.0]]

@@ -13,7 +13,7 @@ from pipeline.core.schema import question_hash
 from pipeline.knowledge.condition import Condition
 from pipeline.reading.numbers.equality import equal
 from pipeline.tasks.loading import load_dialogues, load_tasks
-from pipeline.tasks.parsing import wrong_answer
+from pipeline.tasks.parsing import RowError, json_lines, wrong_answer
 from pipeline.tasks.settings import Tasks
 
 ALL = {"full": 1000}
@@ -122,6 +122,14 @@ def test_counts_cap_each_specification_and_twins_share_their_questions(row, writ
     other, _ = load_tasks(Tasks(source="sharded", path=path, train={"full": 5, "sharded": 5}, seed=1), "train")
     assert again == tasks
     assert other != tasks
+
+
+def test_half_of_a_character_makes_its_row_bad_and_two_halves_are_one(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"said": "\\ud83d\\ude00"}\n{"said": "\\ud83d"}\n{"said": "\\\\ud83d"}\n')
+    whole, half, words = (row for _, row in json_lines(path))
+    assert whole == {"said": "\U0001f600"} and words == {"said": "\\ud83d"}
+    assert isinstance(half, RowError) and str(half) == "not UTF-8"
 
 
 @pytest.mark.parametrize(
