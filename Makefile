@@ -92,7 +92,8 @@ test-verifiers: .venv-verifiers/installed
 bench: env .venv-vllm/installed .venv-peers/installed
 	$(BIN)/python -m benchmarks.server_limit
 	$(BIN)/python -m benchmarks.utilisation
-	$(BIN)/python -m benchmarks.growth
+	$(BIN)/python -m benchmarks.growth --stages build,resume,export,compare
+	$(BIN)/python -m benchmarks.growth --sizes 1000 --stages build,audit
 	$(BIN)/python -m benchmarks.cluster
 	$(BIN)/python -m benchmarks.reading
 	$(BIN)/python -m benchmarks.peers

@@ -31,7 +31,7 @@ from pipeline.tasks.loading import load_tasks
 
 LATENCIES = {64: 0.2, 256: 0.5, 1024: 1.0}  # dialogues at a time: seconds that the server takes
 WAVES = {64: 4, 256: 4, 1024: 1}  # times C, the dialogues of a run
-ROUNDS = {64: 3, 256: 1, 1024: 1}  # one of the longest takes all systems two minutes
+ROUNDS = {64: 2, 256: 1, 1024: 1}  # one of the longest takes all systems two minutes
 ROOT = Path(__file__).parent.parent
 PEERS = str(ROOT / ".venv-peers/bin/python")
 SYSTEMS = {

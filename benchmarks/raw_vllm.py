@@ -37,7 +37,7 @@ from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.tasks.loading import load_tasks
 
-MODEL, CONCURRENCY, WAVES, TURNS, ROUNDS = "embedded", 256, 4, 4, 2
+MODEL, CONCURRENCY, WAVES, TURNS, ROUNDS = "embedded", 256, 4, 4, 1
 ROOT = Path(__file__).parent.parent
 PYTHON = str(ROOT / ".venv-vllm/bin/python")
 

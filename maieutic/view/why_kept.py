@@ -43,8 +43,9 @@ def _verdict(
         silent = "no_questions" in judged.survey.holds
         rules.append((silent, "the student asks nothing" if silent else "keep: no_questions, and the student asks"))
     if condition.keep == "one_answer":
-        same = "one_answer" in judged.survey.holds
-        rules.append((same, "no two answers differ" if same else "keep: one_answer, and two answers differ"))
+        once = "one_answer" in judged.survey.holds
+        rules.append((once, "the student answers in its first turn, and never again" if once else
+                      "keep: one_answer, and the student answers later, or again"))  # fmt: skip
     if condition.violations == "drop":
         broken = ", ".join(sorted(judged.violations))
         rules.append((not broken, f"violations: drop, and the partner did: {broken}" if broken else

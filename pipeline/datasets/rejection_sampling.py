@@ -3,8 +3,8 @@
 
 `outcome` keeps dialogues whose final answer is right, `agreement` those that end with both parties on one answer,
 `none` all, `yoked` the next dialogue of the task for each that `outcome` keeps; `keep: grounded` drops lucky guesses,
-`keep: no_questions` those in which the student asks, `keep: one_answer` those in which it gives two that differ,
-`violations: drop` those whose partner violated its knowledge constraint.
+`keep: no_questions` those in which the student asks, `keep: one_answer` those in which it answers twice, or not at
+first, `violations: drop` those whose partner violated its knowledge constraint.
 """
 
 from __future__ import annotations

@@ -84,10 +84,9 @@ def asks_nothing(dialogue: Dialogue) -> bool:
 
 
 def gives_one_answer(dialogue: Dialogue) -> bool:
-    """Whether no turn of the student commits to another answer than its first."""
-    answered = zip(dialogue.turns, attempts(dialogue), strict=True)
-    own = [answer for turn, answer in answered if turn.party == "student" and answer is not None]
-    return all(equal(own[0], answer) for answer in own[1:])
+    """Whether the student's first turn commits to an answer, and no later one to that or another."""
+    own = [turn.attempt is not None for turn in readings(dialogue) if turn.party == "student"]
+    return own[:1] == [True] and not any(own[1:])
 
 
 def agrees(dialogue: Dialogue) -> bool:

@@ -15,6 +15,7 @@ import numpy as np
 from evals.readers.detectors.attempts import TOLD, Solution, dialogues_of, written_of
 from evals.readers.detectors.mrbench import PLACE, TutorReply, read
 from evals.readers.detectors.scores import compare, rate
+from pipeline.core.readings import PartnerReading
 from pipeline.core.schema import Json, Turn, question_hash
 from pipeline.judging.outcome import is_correct
 from pipeline.judging.stated_leak import leak_stated
@@ -72,14 +73,20 @@ async def _written(rows: Sequence[Solution | None], instrument: Instrument, seed
 
 
 async def _leaks(replies: Sequence[TutorReply], instrument: Instrument, seed: int) -> Json:
-    """On the test half, replies with a gold, as evals/readers/detectors/stated_leak_detectors.py decides."""
+    """On the test half, replies with a gold, as evals/readers/detectors/stated_leak_detectors.py decides; a reply leaks
+    as in pipeline/judging/stated_leak.py."""
     chosen = [reply for reply in replies if reply.gold and reply.part == "test"]
     readings = await asyncio.gather(*(instrument.partner(_reply(reply)) for reply in chosen))
     scores = {
         "naive": (np.array([mentions(reply.text, reply.gold) for reply in chosen], dtype=float), 0.5),
-        "read": (np.array([reading.reveals == "stated" for reading in readings], dtype=float), 0.5),
+        "read": (np.array(list(map(_tells, readings, chosen)), dtype=float), 0.5),
     }
     return compare([r.leak for r in chosen], scores, [r.conversation for r in chosen], "naive", seed)
+
+
+def _tells(reading: PartnerReading, reply: TutorReply) -> bool:
+    answers = reading.attempt is not None and equal(reading.attempt, reply.gold)
+    return answers or reading.reveals == "stated"
 
 
 def _reply(reply: TutorReply) -> TurnToRead:

@@ -62,14 +62,14 @@ def test_no_questions_keeps_where_the_student_asks_nothing_right_or_wrong():
     assert select([ASKED, LUCKY, wrong], Condition(partition="facts", keep="no_questions")) == [LUCKY]
 
 
-def test_one_answer_keeps_where_no_two_answers_differ_right_or_wrong():
+def test_one_answer_keeps_where_only_the_first_turn_answers_right_or_wrong():
     changes = talk("The answer is 41.", "Okay.", "The answer is 42.", id="changes")
     says_twice = talk("The answer is 41.", "Okay.", "I get 41.", id="twice")
-    says_none = talk("I do not know.", "Okay.", "I am done.", id="none")
-    theirs = talk("The answer is 41.", "The answer is 42.", "I get 41.", id="theirs")
-    same = Condition(partition="facts", selection="none", keep="one_answer")
-    assert select([changes, says_twice, says_none, theirs], same) == select([says_twice, says_none, theirs], same)
-    assert select([changes, LUCKY], Condition(partition="facts", keep="one_answer")) == [LUCKY]
+    says_late = talk("I do not know.", "Okay.", "The answer is 41.", id="late")
+    wrong = talk("The answer is 41.", "The answer is 42.", "I am done.", id="wrong")
+    once = Condition(partition="facts", selection="none", keep="one_answer")
+    assert select([changes, says_twice, says_late, wrong, LUCKY], once) == select([wrong, LUCKY], once)
+    assert select([changes, wrong, LUCKY], Condition(partition="facts", keep="one_answer")) == [LUCKY]
 
 
 def test_a_right_answer_without_the_facts_is_correct_but_not_grounded():
