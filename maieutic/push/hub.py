@@ -13,7 +13,9 @@ from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
 from pipeline.core.errors import MaieuticError
 
 Kind = Literal["dataset", "model"]
-MARK = "maieutic"  # a tag of all cards; a repository without it that holds other things is not written to
+# Of what a push sends: a tag of the card, and a file. What a repository without both holds is not replaced.
+# to be replaced.
+TAG, CONFIG = "maieutic", "config.yaml"
 OWN = {".gitattributes", "README.md"}  # what the hub itself puts into a new repository
 T = TypeVar("T")
 
@@ -38,7 +40,7 @@ class Hub:
         if not there.private and not self.public:
             raise HubError(f"push: the {kind} repository {name} is public already. Say --public, or name another.")
         files = {*self._ask(kind, lambda: api.list_repo_files(name, repo_type=kind))}
-        if files - OWN and MARK not in (there.tags or ()):
+        if files - OWN and not (TAG in (there.tags or ()) and CONFIG in files):
             raise HubError(
                 f"push: the {kind} repository {name} holds other things ({', '.join(sorted(files)[:3])}). Name another."
             )

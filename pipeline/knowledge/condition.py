@@ -51,8 +51,8 @@ class Condition(BaseModel):
     speaker: str = ""
     # yoked: for each dialogue that `outcome` would keep the next one of its task, whatever was said in it
     selection: Selection = "outcome"
-    # by the metrics' reader: no_questions, without dialogues in which the student asks anything; one_answer, with
-    # those alone in which it answers in its first turn and never again
+    # by the metrics' reader: no_questions, without dialogues in which the student asks anything; one_answer, only
+    # those in which it answers in its first turn and never again
     keep: Keep = "all"
     # learn from dialogues in which the partner violated its knowledge constraint?
     violations: Literal["keep", "drop"] = "keep"

@@ -33,9 +33,9 @@ from pipeline.reading.semantic.natural_reader import (
     Scores,
     is_learned,
     load_learned,
-    partner_reading,
-    scores,
-    student_reading,
+    partner_of,
+    scores_of_pieces,
+    student_of,
 )
 from pipeline.reading.semantic.network import PARTNER_HEADS, STUDENT_HEADS, ReadingNetwork
 from pipeline.reading.semantic.preparing import PreparedTurn, prepare
@@ -151,22 +151,21 @@ def tune(rows: list[LabelledRow], network: ReadingNetwork) -> dict[str, float]:
     return least
 
 
-def all_scores(rows: list[LabelledRow], network: ReadingNetwork) -> list[Scores]:
-    """In the order of the rows."""
-    by_row: dict[int, Scores] = {}
+def all_scores(rows: list[LabelledRow], network: ReadingNetwork) -> list[list[Scores]]:
+    """In the order of the rows, those of each turn's pieces."""
+    by_row: dict[int, list[Scores]] = {}
     for party in ("student", "partner"):
         chosen = [i for i, row in enumerate(rows) if row.kind == party]
-        prepared = [prepare(rows[i].turn, network.tokenizer) for i in chosen]
-        by_row |= dict(zip(chosen, scores(network, prepared), strict=True))
+        by_row |= dict(zip(chosen, scores_of_pieces(network, [rows[i].turn for i in chosen]), strict=True))
     return [by_row[i] for i in range(len(rows))]
 
 
 def readings(
-    rows: list[LabelledRow], read: list[Scores], least: dict[str, float]
+    rows: list[LabelledRow], read: list[list[Scores]], least: dict[str, float]
 ) -> list[StudentReading | PartnerReading]:
     return [
-        (student_reading if row.kind == "student" else partner_reading)(row.turn, each, least)
-        for row, each in zip(rows, read, strict=True)
+        (student_of if row.kind == "student" else partner_of)(row.turn, parts, least)
+        for row, parts in zip(rows, read, strict=True)
     ]
 
 

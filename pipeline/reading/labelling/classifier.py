@@ -50,7 +50,7 @@ class Embedder:
         self._cache = cache
         self._known: dict[str, np.ndarray] = {}
         if cache and cache.exists():
-            with suppress(OSError, ValueError, KeyError, BadZipFile), np.load(cache) as kept:
+            with suppress(OSError, ValueError, KeyError, EOFError, BadZipFile), np.load(cache) as kept:
                 if is_same(kept["probe"], self._encoded([PROBE])[0]):
                     self._known = dict(zip(kept["keys"].tolist(), kept["vectors"], strict=True))
 

@@ -36,6 +36,7 @@ from pipeline.reading.stated_answer import gives_away
 
 HUB_NAME = "sentence-transformers/all-MiniLM-L6-v2"
 NEAR = 0.8
+REVEALS: tuple[Reveals, ...] = ("no", "derivable", "stated")
 REQUESTS = ("generic_request", "repeats_question", "other_question")  # beside those for a fact
 MOST_FOR_RULES = 4_000  # characters of a turn, the last ones
 # The sentence in which a student's prompt asks for its final answer (pipeline/prompts/templates/chat/student.j2).
@@ -57,7 +58,7 @@ _TAKEN_BACK = re.compile(r"\b(?:wait|actually|sorry|i mean|i meant|correction)\b
 _REPORTED = re.compile(
     r"\b(?:you|he|she|they|it|partner|teacher|turn|message) (?:said|says|wrote|told me|claim(?:s|ed)):$", re.I
 )
-_DENIED = re.compile(r"\?\s+no\b", re.I)
+_DENIED = re.compile(r"\?\s+no(?=[,.!;]|\s+(?:that|this|it|wait)\b)", re.I)
 _BOXED, _LETTER = re.compile(r"\$?\\boxed\{(?:\\text\{)?(.*?)\}*\$?"), re.compile(r"\(?([a-z])\)(?:\s.*)?", re.I)
 _SIGNS = " *_`?,;\"'“”‘’"
 Scores = dict[str, Any]  # of one turn: a share by head, by fact, by span
@@ -73,7 +74,7 @@ class NaturalReader:
 
     async def student(self, turns: Sequence[TurnToRead]) -> list[StudentReading | Unread]:
         scores = await asyncio.to_thread(self.scores, turns)
-        return [student_reading(turn, each, self.thresholds) for turn, each in zip(turns, scores, strict=True)]
+        return [student_of(turn, parts, self.thresholds) for turn, parts in zip(turns, scores, strict=True)]
 
     async def partner(self, turns: Sequence[TurnToRead]) -> list[PartnerReading | Unread]:
         """A partner may solve the problem, and end the talk, too: both are read as if a student had said it."""
@@ -81,17 +82,14 @@ class NaturalReader:
         own = await self.student([_as_student(turn) for turn in turns])
         more = [{"attempt": r.attempt, "done": r.done} if isinstance(r, StudentReading) else {} for r in own]
         return [
-            partner_reading(turn, each, self.thresholds).model_copy(update=as_student)
-            for turn, each, as_student in zip(turns, scores, more, strict=True)
+            partner_of(turn, parts, self.thresholds).model_copy(update=as_student)
+            for turn, parts, as_student in zip(turns, scores, more, strict=True)
         ]
 
-    def scores(self, turns: Sequence[TurnToRead]) -> list[Scores]:
-        """Of turns of one party, in their order."""
+    def scores(self, turns: Sequence[TurnToRead]) -> list[list[Scores]]:
+        """Of turns of one party, in their order, those of their pieces."""
         with self.lock:
-            tokenizer = self.network.tokenizer
-            parts = [[prepare(piece, tokenizer) for piece in pieces(turn, tokenizer)] for turn in turns]
-            read = iter(scores(self.network, [part for of_turn in parts for part in of_turn]))
-        return [_of_all([next(read) for _ in of_turn], self.thresholds) for of_turn in parts]
+            return scores_of_pieces(self.network, turns)
 
 
 @lru_cache(maxsize=2)
@@ -135,6 +133,13 @@ def is_learned(name: str) -> bool:
     return "lora_" in name or not name.startswith(("frozen.", "tuned."))
 
 
+def scores_of_pieces(network: ReadingNetwork, turns: Sequence[TurnToRead]) -> list[list[Scores]]:
+    """Of each turn, of one party, those of its pieces (preparing.py)."""
+    parts = [[prepare(piece, network.tokenizer) for piece in pieces(turn, network.tokenizer)] for turn in turns]
+    read = iter(scores(network, [part for of_turn in parts for part in of_turn]))
+    return [[next(read) for _ in of_turn] for of_turn in parts]
+
+
 @torch.inference_mode()
 def scores(network: ReadingNetwork, turns: Sequence[PreparedTurn]) -> list[Scores]:
     """Shares of prepared turns of one party; the longest are read last, so that a batch has turns of one length."""
@@ -165,20 +170,39 @@ def _of_batch(network: ReadingNetwork, turns: Sequence[PreparedTurn]) -> list[Sc
     return given
 
 
-def _of_all(parts: list[Scores], least: dict[str, float]) -> Scores:
-    """Of a turn what its pieces say. Done is who says so in the end, and an answer is the last piece's that has one."""
-    whole: Scores = {}
-    for name in parts[-1].keys() - {"spans"}:
-        shares = [part[name] for part in parts]
-        if isinstance(shares[0], dict):
-            whole[name] = {key: max(share[key] for share in shares) for key in shares[0]}
-        else:
-            whole[name] = shares[-1] if name == "done" else max(shares)
-    if "spans" in parts[-1]:
-        answering = [part for part in parts if any(share > least["attempt"] for _, share in part["spans"])]
-        last = answering[-1] if answering else parts[-1]
-        whole |= {"spans": last["spans"], "tentative": last["tentative"]}
-    return whole
+def student_of(turn: TurnToRead, parts: Sequence[Scores], least: dict[str, float]) -> StudentReading:
+    """What the pieces of a turn say together: every request, the last answer, the last stance, and whether it is
+    done in the end."""
+    read = [student_reading(turn, part, least) for part in parts]
+    if len(read) == 1:
+        return read[0]
+    answering = next((each for each in reversed(read) if each.attempt is not None), read[-1])
+    return StudentReading(
+        asks=frozenset[str]().union(*(each.asks for each in read)),
+        generic_request=any(each.generic_request for each in read),
+        repeats_question=any(each.repeats_question for each in read),
+        other_question=any(each.other_question for each in read),
+        says_missing=any(each.says_missing for each in read),
+        attempt=answering.attempt,
+        tentative=answering.tentative,
+        done=read[-1].done,
+        tells=read[-1].tells,
+        stance=next((each.stance for each in reversed(read) if each.stance != "none"), "none"),
+    )
+
+
+def partner_of(turn: TurnToRead, parts: Sequence[Scores], least: dict[str, float]) -> PartnerReading:
+    """What the pieces of a turn say together: all that is told, the last verdict, the most that is revealed."""
+    read = [partner_reading(turn, part, least) for part in parts]
+    told = frozenset[str]().union(*(each.tells for each in read))
+    return PartnerReading(
+        tells=told,
+        tells_wrong=frozenset[str]().union(*(each.tells_wrong for each in read)) - told,
+        reveals=max((each.reveals for each in read), key=REVEALS.index),
+        feedback=next((each.feedback for each in reversed(read) if each.feedback != "none"), "none"),
+        refuses=any(each.refuses for each in read),
+        off_role=any(each.off_role for each in read),
+    )
 
 
 def student_reading(turn: TurnToRead, scores: Scores, least: dict[str, float]) -> StudentReading:
@@ -290,10 +314,11 @@ def _asked(shares: dict[str, float], least: float) -> frozenset[str]:
 
 
 def _says_another_number(turn: TurnToRead, fact: Fact, told: Sequence[Fact]) -> bool:
-    """Whether a number of the fact does not stand there, and one does that neither the question nor a fact which is
-    told has."""
+    """Whether a number of the fact does not stand there, and one does that neither it nor the question has. Where
+    another of its numbers stands there, numbers of what is told besides are none of it."""
     said, wanted = stated([turn.text[-MOST_FOR_RULES:]]), stated([fact.text])
-    return not wanted <= said and bool(said - stated([turn.question, *(each.text for each in told)]))
+    besides = [each.text for each in told] if wanted & said else []
+    return not wanted <= said and bool(said - stated([turn.question, *besides]) - wanted)
 
 
 def _word_for_word(turn: TurnToRead) -> frozenset[str]:

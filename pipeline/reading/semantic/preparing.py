@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ LONGEST_TURN, LONGEST_BEFORE, LONGEST_ANSWER = 2_000, 200, 80  # characters; of 
 # A piece, beside what was said before, is at most about half of what the tokenizer leaves: it is cut nowhere.
 MOST_TOKENS, MOST_OF_A_PIECE, MOST_OF_A_FACT = 224, 110, 64
 MOST_SENTENCES = 8
+_SENTENCE = re.compile(r"\S[^\n]*?(?:[.!?]+(?=\s|$)|[。！？]+|(?=\n|$))")
 
 
 @dataclass
@@ -64,31 +66,34 @@ class PreparedTurn:
 
 
 def pieces(turn: TurnToRead, tokenizer: PreTrainedTokenizerBase) -> list[TurnToRead]:
-    """A turn in runs of whole sentences, each about as long as the turns that readers learned from; most turns are one.
-    A sentence that is longer loses its beginning."""
+    """The end of a turn in runs of whole sentences, each about as long as the turns that readers learned from; most
+    turns are one. A sentence that is longer is cut into several."""
     text = turn.text[-LONGEST_TURN:]
-    if turn.entry or _tokens(text, tokenizer) <= MOST_OF_A_PIECE:  # a program is found whole, by rule
+    if turn.entry or len(_places(text, tokenizer)) <= MOST_OF_A_PIECE:  # a program is found whole, by rule
         return [turn]
-    sentences = re.findall(r"\S[^\n]*?(?:[.!?]+(?=\s|$)|(?=\n|$))", text)
-    runs, room = list[str](), 0
-    for sentence in reversed(sentences):  # from the end, where answers stand
-        length = _tokens(sentence, tokenizer)
-        if length <= room:
-            runs[-1] = f"{sentence} {runs[-1]}"
+    bounds, room = list[tuple[int, int]](), 0
+    for start, end, length in reversed([*_short_enough(text, tokenizer)]):  # from the end, where answers stand
+        if bounds and length <= room:
+            bounds[-1] = start, bounds[-1][1]
         else:
-            runs.append(_last_of(sentence, tokenizer))
+            bounds.append((start, end))
             room = MOST_OF_A_PIECE
         room -= length
-    return [replace(turn, text=run) for run in reversed(runs)] or [turn]
+    return [replace(turn, text=text[start:end]) for start, end in reversed(bounds)] or [turn]
 
 
-def _tokens(text: str, tokenizer: PreTrainedTokenizerBase) -> int:
-    return len(tokenizer(text, add_special_tokens=False)["input_ids"])
+def _short_enough(text: str, tokenizer: PreTrainedTokenizerBase) -> Iterator[tuple[int, int, int]]:
+    """Sentences, or parts of long ones: where each begins and ends, and how many tokens it has."""
+    for sentence in _SENTENCE.finditer(text):
+        places = _places(sentence[0], tokenizer)
+        for first in range(0, len(places), MOST_OF_A_PIECE):
+            own = places[first : first + MOST_OF_A_PIECE]
+            yield sentence.start() + own[0][0], sentence.start() + own[-1][1], len(own)
 
 
-def _last_of(sentence: str, tokenizer: PreTrainedTokenizerBase) -> str:
-    places = tokenizer(sentence, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
-    return sentence[places[-MOST_OF_A_PIECE][0] :] if len(places) > MOST_OF_A_PIECE else sentence
+def _places(text: str, tokenizer: PreTrainedTokenizerBase) -> list[tuple[int, int]]:
+    """Where each token begins and ends."""
+    return tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, verbose=False)["offset_mapping"]
 
 
 def prepare(turn: TurnToRead, tokenizer: PreTrainedTokenizerBase) -> PreparedTurn:

@@ -292,5 +292,6 @@ def test_a_cache_of_another_embedder_or_a_damaged_one_is_begun_anew(tmp_path, mo
         opened = partial(_one_for_all, Sayings(*vector))
         monkeypatch.setattr("pipeline.reading.labelling.classifier.sentence_model", opened)
         assert Embedder("any", cache)(["okay"]).tolist() == [list(vector)]
-    cache.write_bytes(b"PK damaged")
-    assert Embedder("any", cache)(["okay"]).tolist() == [[0.0, 1.0, 0.0]]
+    for damaged in (b"PK damaged", b""):
+        cache.write_bytes(damaged)
+        assert Embedder("any", cache)(["okay"]).tolist() == [[0.0, 1.0, 0.0]]

@@ -24,9 +24,11 @@ from pipeline.reading.semantic.natural_reader import (
     in_the_form,
     partner_reading,
     shipped_reader,
+    student_of,
     student_reading,
 )
 from pipeline.reading.semantic.network import PARTNER_HEADS, STUDENT_HEADS
+from pipeline.reading.semantic.preparing import MOST_OF_A_PIECE, pieces
 
 NAMES = ("semantic", "cross_encoder")
 ROWS = read_turns(Path(__file__).parents[4] / "data" / "reading" / "test.jsonl")
@@ -81,7 +83,7 @@ def test_a_turn_is_read_the_same_whatever_is_read_beside_it(name: str):
     reader = shipped_reader(name)
     some = [row.turn for row in ROWS if row.kind == "student"][:40]
     alone = [reader.scores([each])[0] for each in some[:5]]
-    for one, among in zip(alone, reader.scores(some), strict=False):
+    for [one], [among] in zip(alone, reader.scores(some), strict=False):
         assert one["done"] == pytest.approx(among["done"], abs=TOLERANCE)
         assert one["asks"] == pytest.approx(among["asks"], abs=TOLERANCE)
 
@@ -187,6 +189,7 @@ def test_numbers_of_facts_that_are_told_too_are_no_other_number():
 
     assert told("Each shelf holds 12 books, and there are 30 DVDs.", 0.9) == ({"shelves", "videos"}, set())
     assert told("Each shelf holds 30 books.", 0.1) == (set(), {"shelves"})
+    assert told("Each shelf holds 30 books, and there are 30 DVDs.", 0.9) == ({"videos"}, {"shelves"})
 
 
 @pytest.mark.parametrize(
@@ -229,6 +232,7 @@ def test_numbers_of_facts_that_are_told_too_are_no_other_number():
         ("You said: The answer is 12. The answer is 9.", True, "9"),
         ("The answer is 12? No, that is wrong.", True, None),
         ("The answer is 12?", True, "12"),
+        ("The answer is 12? No doubt about it.", True, "12"),
     ],
 )
 def test_an_answer_in_the_form_that_prompts_ask_for_is_read_by_rule(text: str, numeric: bool, answer: str | None):
@@ -252,6 +256,37 @@ def test_of_a_long_turn_the_end_is_read(name: str):
     shares, asking = asyncio.run(reader.student([turn(before + end) for end in ends]))
     assert isinstance(shares, StudentReading) and isinstance(asking, StudentReading)
     assert shares.attempt == "4242" and asking.asks == {"crates"}
+
+
+SENTENCE = "The crates that stand in the cellar are counted by Omar, "
+
+
+@pytest.mark.parametrize(
+    ("text", "several"),
+    [
+        ("How many crates are in the cellar?", False),
+        ("One of them is 12.5 kg.\nAnother is not. " * 20, True),
+        (SENTENCE * 20, True),  # one sentence
+        ("地下室有多少箱？" * 40, True),
+        ("word " * 110, False),
+    ],
+)
+def test_the_pieces_of_a_turn_are_its_text_each_no_longer_than_what_was_learned_from(text: str, several: bool):
+    tokenizer = shipped_reader("semantic").network.tokenizer
+    made = [piece.text for piece in pieces(turn(text), tokenizer)]
+    assert (len(made) > 1) == several
+    assert "".join(made).split() == text.split() or "".join("".join(made).split()) == "".join(text.split())
+    assert all(len(tokenizer(piece, add_special_tokens=False)["input_ids"]) <= MOST_OF_A_PIECE for piece in made)
+
+
+def test_of_several_pieces_all_requests_count_and_the_last_answer_stance_and_end():
+    heads, least = dict.fromkeys(STUDENT_HEADS, 0.0), dict.fromkeys([*STUDENT_HEADS, "asks", "attempt", "request"], 0.5)
+    first = heads | {"asks": {"crates": 0.7, "price": 0.0}, "agrees": 0.9, "done": 0.9, "spans": [("9", 0.9)]}
+    second = heads | {"asks": {"crates": 0.0, "price": 0.99}, "tentative": 0.8, "spans": [("12", 0.6)]}
+    third = heads | {"asks": {"crates": 0.0, "price": 0.0}, "disagrees": 0.7, "spans": [("4", 0.2)]}
+    reading = student_of(turn("Hm.", "student", "Is it 9?", "Yes."), [first, second, third], least)
+    assert reading.asks == {"crates", "price"} and not reading.done
+    assert (reading.attempt, reading.tentative, reading.stance) == ("12", True, "disagrees")
 
 
 @pytest.mark.parametrize("name", NAMES)
