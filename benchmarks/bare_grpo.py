@@ -17,7 +17,7 @@ from peft import LoraConfig
 from trl import GRPOConfig, GRPOTrainer
 
 
-def reward(completions: list[list[dict[str, str]]], answer: list[str], **_: object) -> list[float]:
+def reward(completions: list[list[dict[str, str]]], answer: list[str], **_: object) -> list[float | None]:
     """1 where the last word but for a full stop is the answer."""
     ends = [completion[-1]["content"].rstrip(". \n").lower() for completion in completions]
     return [float(end.endswith(right.lower())) for end, right in zip(ends, answer, strict=True)]
@@ -37,8 +37,10 @@ def main(base: str, prompts: str, out: str, settings: str) -> None:
     trainer.train()
     trainer.save_model(out)
     steps = [entry for entry in trainer.state.log_history if "reward" in entry]
-    sampled = trainer.args.generation_batch_size * sum(step["completions/mean_length"] for step in steps)
-    rewards = [step["reward"] for step in steps]
+    of_step = trainer.args.per_device_train_batch_size
+    sampled = of_step * sum(step["completions/mean_length"] for step in steps)
+    fifth = max(1, len(steps) // 5)  # as a student's training.json has it
+    rewards = [step["reward"] for step in [*steps[:fifth], *steps[-fifth:]]]
     print(json.dumps({"sampled_tokens": sampled, "reward": sum(rewards) / len(rewards)}), flush=True)
 
 

@@ -81,8 +81,8 @@ def _paid(experiment: Experiment, condition_name: str, roles: ByRole) -> ByRole:
     """By whose engine and price: a partner with a student's weights is asked on the student's."""
     if experiment.conditions[condition_name].weights == "base" or "partner" not in roles:
         return roles
-    student = summed([roles.get("student", Tally()), roles["partner"]])
-    return {role: tally for role, tally in roles.items() if role != "partner"} | {"student": student}
+    others: ByRole = {role: tally for role, tally in roles.items() if role != "partner"}
+    return others | {"student": summed([roles.get("student", Tally()), roles["partner"]])}
 
 
 def _all_of(played: Mapping[str, Played]) -> ByRole:

@@ -101,8 +101,9 @@ def shown_talk(run: ShownRun, talk: Talk) -> ShownTalk:
 def student_prompts(run: ShownRun, talk: Talk) -> Prompts:
     """With which the student was prompted: in exams without what sampling alone has."""
     condition = run.experiment.conditions.get(talk.dialogue.condition_name)
-    sampled = condition is not None and talk.kind == "dialogue"
-    return run.experiment.sampling_prompts(condition) if sampled else run.experiment.prompts("student")
+    if condition is None or talk.kind == "exam":
+        return run.experiment.prompts("student")
+    return run.experiment.sampling_prompts(condition)
 
 
 def only_partner_knew(dialogue: Dialogue) -> tuple[str, ...]:
