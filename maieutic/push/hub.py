@@ -36,7 +36,8 @@ class Hub:
         if not self._ask(kind, lambda: api.repo_exists(name, repo_type=kind)):
             self._ask(kind, lambda: api.create_repo(name, repo_type=kind, private=not self.public))
             return
-        there = self._ask(kind, lambda: api.repo_info(name, repo_type=kind))
+        info = api.dataset_info if kind == "dataset" else api.model_info
+        there = self._ask(kind, lambda: info(name))
         if not there.private and not self.public:
             raise HubError(f"push: the {kind} repository {name} is public already. Say --public, or name another.")
         files = {*self._ask(kind, lambda: api.list_repo_files(name, repo_type=kind))}
