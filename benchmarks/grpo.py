@@ -3,8 +3,8 @@
 Talks are of one turn, alone, on full problems, since TRL alone has no partner: one prompt, a group of answers, a reward
 where one is right. Each training is a process of its own on one thread, and they take turns. Tokens are all that were
 sampled, seconds are those of the processor in the whole loop, sampling and learning; ours writes a checkpoint after
-every step, the bare one none. What is sampled differs, so rewards (of the first and the last fifth) and lengths stand beside
-it, and have to be alike.
+every step, the bare one none. What is sampled differs, so rewards (of the first and the last fifth) and lengths stand
+beside it, and have to be alike.
 
     python -m benchmarks.grpo                   # the embedded base
     python -m benchmarks.grpo --base smollm2
