@@ -177,8 +177,8 @@ def cases_of_task(index: sqlite3.Connection, run: int, task: str, seed: int) -> 
 def is_first_of_its_words(index: sqlite3.Connection, row: sqlite3.Row) -> bool:
     """Whether a dialogue stands for those of its seed and round with the same words, which are all kept or none is."""
     asked = (
-        "SELECT min(id) FROM talks WHERE kind = 'dialogue' AND run = ? AND condition = ? AND task = ? "
-        "AND transcript = ?"
+        "SELECT min(id) FROM talks INDEXED BY talks_by_task WHERE kind = 'dialogue' AND run = ? AND condition = ? "
+        "AND task = ? AND transcript = ?"  # SQLite itself would go through all ids
     )
     values = [row[name] for name in ("run", "condition", "task", "transcript")]
     return bool(index.execute(asked, values).fetchone()[0] == row["id"])

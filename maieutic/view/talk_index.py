@@ -55,9 +55,11 @@ CREATE VIRTUAL TABLE words USING fts5 (said, content = '');
 """
 # Of dialogues with the same words in one seed and round the least id stands for all, as in
 # pipeline/datasets/rejection_sampling.py.
+# SQLite itself would go through all ids.
 KEPT_ONCE = """
-UPDATE talks SET kept = 0 WHERE kind = 'dialogue' AND run = ? AND condition = ? AND task = ? AND kept = 1 AND id > (
-    SELECT min(id) FROM talks AS same WHERE same.kind = 'dialogue' AND same.run = talks.run
+UPDATE talks INDEXED BY talks_by_task SET kept = 0
+WHERE kind = 'dialogue' AND run = ? AND condition = ? AND task = ? AND kept = 1 AND id > (
+    SELECT min(id) FROM talks AS same INDEXED BY talks_by_task WHERE same.kind = 'dialogue' AND same.run = talks.run
     AND same.condition = talks.condition AND same.task = talks.task AND same.transcript = talks.transcript)
 """
 Said = Callable[[int, int], None]  # dialogues that are indexed, and bytes that are left
