@@ -9,7 +9,19 @@ from maieutic.view.judged_talk import JudgedTalk
 from maieutic.view.queries import is_first_of_its_words, pass_rate
 from pipeline.datasets.learning_rules import LEARNING_RULES
 from pipeline.experiment.experiment import Experiment
-from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.condition import Condition, Keep
+
+# By the value of `keep`: why a dialogue stays, and why not.
+HOLDS: dict[Keep, str] = {
+    "grounded": "every needed fact was known or told before the final answer",
+    "no_questions": "the student asks nothing",
+    "one_answer": "the student answers in its first turn, and never again",
+}
+FAILS: dict[Keep, str] = {
+    "grounded": "a needed fact was never known",
+    "no_questions": "the student asks",
+    "one_answer": "the student answers later, or again",
+}
 
 
 class Verdict(NamedTuple):
@@ -35,17 +47,11 @@ def _verdict(
             name, None, [f"method {condition.method}: rejection sampling does not choose what it learns from"]
         )
     rules = [_ends_well(condition, judged)]
-    if condition.keep == "grounded":
-        grounded = judged.survey.is_grounded
-        rules.append((grounded, "every needed fact was known or told before the final answer" if grounded else
-                      "keep: grounded, and a needed fact was never known"))  # fmt: skip
-    if condition.keep == "no_questions":
-        silent = "no_questions" in judged.survey.holds
-        rules.append((silent, "the student asks nothing" if silent else "keep: no_questions, and the student asks"))
-    if condition.keep == "one_answer":
-        once = "one_answer" in judged.survey.holds
-        rules.append((once, "the student answers in its first turn, and never again" if once else
-                      "keep: one_answer, and the student answers later, or again"))  # fmt: skip
+    if condition.keep != "all":
+        holds = condition.keep in judged.survey.holds
+        rules.append(
+            (holds, HOLDS[condition.keep] if holds else f"keep: {condition.keep}, and {FAILS[condition.keep]}")
+        )
     if condition.violations == "drop":
         broken = ", ".join(sorted(judged.violations))
         rules.append((not broken, f"violations: drop, and the partner did: {broken}" if broken else

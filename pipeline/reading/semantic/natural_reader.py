@@ -231,8 +231,8 @@ def student_reading(turn: TurnToRead, scores: Scores, least: dict[str, float]) -
 def partner_reading(turn: TurnToRead, scores: Scores, least: dict[str, float]) -> PartnerReading:
     """What scores above their thresholds say. A fact that stands there word for word is told."""
     told = _word_for_word(turn) | {id for id, share in scores["tells"].items() if share > least["tells"]}
-    also = [fact for fact in turn.facts if fact.id in told]
-    other = {fact.id for fact in also if _says_another_number(turn, fact, also)}
+    told_facts = [fact for fact in turn.facts if fact.id in told]
+    other = {fact.id for fact in told_facts if _says_another_number(turn, fact, told_facts)}
     told -= other
     wrong = other | {id for id, share in scores["tells_wrong"].items() if share > least["tells_wrong"]}
     right = _over(scores, least, "right", "wrong")
