@@ -165,9 +165,10 @@ def run(experiment: maieutic.Experiment) -> Report:
     """Do all of it: build, train, examine, compare, round by round. The same call again resumes."""
     from evals.examining.students import examine_all
     from maieutic.workflow import claimed, followed_stages, make_rounds, warm_up, write_report
+    from pipeline.runs.processes import kept
 
     _an_experiment(experiment, "run")
-    with claimed(experiment), followed_stages(experiment):
+    with claimed(experiment), followed_stages(experiment), kept():
         warm_up(experiment)
         make_rounds(experiment, training=True)
         asyncio.run(examine_all(experiment))

@@ -94,7 +94,8 @@ def make_rounds(experiment: Experiment, training: bool) -> None:
     if rounds_finished(experiment, training):
         say(f"dialogues{', datasets and students' if training else ' and datasets'}: there already")
         return
-    for group in groups(experiment):
+    in_groups = groups(experiment)
+    for group in in_groups:
         for round in range(experiment.rounds):
             if training:
                 require_speakers(experiment, group)
@@ -113,7 +114,12 @@ def make_rounds(experiment: Experiment, training: bool) -> None:
                 from training.train_round import train_round  # heavy: TRL
 
                 whole_before_others(experiment, group, round)
-                train_round(experiment, group, round)
+                if group is in_groups[-1] and round == experiment.rounds - 1:
+                    from evals.examining.students import begin_exams_early
+
+                    train_round(experiment, group, round, begin_exams_early)
+                else:
+                    train_round(experiment, group, round)
     finish_rounds(experiment, training)
 
 

@@ -1,4 +1,4 @@
-"""A process that trains students for another one (training/side_by_side.py)."""
+"""Training as work for a process of its own (training/side_by_side.py)."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ from pathlib import Path
 
 from pipeline.experiment.cell import Cell
 from pipeline.runs.directory import adapter_before
-from pipeline.runs.worker import Told, work_for_another
+from pipeline.runs.worker import Told
 
 
-def _trained(cell: Cell, told: Told) -> Path:
+def trained(cell: Cell, told: Told) -> Path:
+    """Its adapter. Raises what `training.student.train` raises."""
     from training.student import train  # heavy: TRL
 
     return train(cell, adapter_before(cell), told)
-
-
-if __name__ == "__main__":
-    work_for_another(_trained)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from pipeline.core.errors import MaieuticError
@@ -15,14 +15,18 @@ from pipeline.runs import processes
 from pipeline.runs.directory import adapter_before
 from training.largest_pass import memory_of
 from training.memory_needed import FACTOR, sizes_of
+from training.one_student import trained
 from training.student import train
 
 
-def train_each(due: Sequence[Cell]) -> Iterator[tuple[Cell, Path | MaieuticError]]:
-    """Each student's adapter, or why there is none, in this order; as many are trained at a time as have room."""
+def train_each(
+    due: Sequence[Cell], meanwhile: Callable[[], None] = lambda: None
+) -> Iterator[tuple[Cell, Path | MaieuticError]]:
+    """Each student's adapter, or why there is none, in this order; as many are trained at a time as have room, and then
+    `meanwhile` is called once all wait for a process."""
     at_once = room_for(due)
     if at_once > 1:
-        yield from processes.each("training.one_student", "train", due, at_once)
+        yield from processes.each(trained, "train", due, at_once, meanwhile)
         return
     for cell in due:
         try:

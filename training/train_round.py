@@ -6,6 +6,7 @@ maieutic train configs/quickstart.yaml
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 
 from pipeline.core.errors import MaieuticError
 from pipeline.core.files import write_whole
@@ -19,8 +20,11 @@ from training.inputs.student_rows import student_rows
 from training.inputs.untrained import Interrupted, NothingToTrain
 
 
-def train_round(experiment: Experiment, group: list[str], round: int) -> None:
-    """Train what is missing of one round, and say for each student what it learned from.
+def train_round(
+    experiment: Experiment, group: list[str], round: int, meanwhile: Callable[[Sequence[Cell]], None] = lambda due: None
+) -> None:
+    """Train what is missing of one round, and say for each student what it learned from. Where several are trained at a
+    time, `meanwhile` is called with them as soon as all wait for a process.
 
     Where an engine failed a student that plays, the others are trained all the same. Raises Interrupted then, since
     nothing may be built on, or compared with, a student that is not there yet.
@@ -31,7 +35,7 @@ def train_round(experiment: Experiment, group: list[str], round: int) -> None:
     from training.side_by_side import train_each  # heavy: TRL
 
     interrupted = []
-    for cell, made in train_each(due):
+    for cell, made in train_each(due, lambda: meanwhile(due)):
         if isinstance(made, Interrupted):
             say(str(made))
             interrupted.append(str(made))

@@ -1,4 +1,4 @@
-"""A process in which students sit their exams for another one (evals/examining/side_by_side_exams.py)."""
+"""Sitting the exams as work for a process of its own (evals/examining/side_by_side_exams.py)."""
 
 from __future__ import annotations
 
@@ -9,14 +9,11 @@ from pipeline.dialogue.casting import Casting
 from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.cell import Cell
 from pipeline.runs.directory import newest_adapter
-from pipeline.runs.worker import Told, work_for_another
+from pipeline.runs.worker import Told
 
 
-def _sat(cell: Cell, told: Told) -> Sat:
+def sat(cell: Cell, told: Told) -> Sat:
+    """What it took. Raises what `evals.examining.sitter.sit` raises."""
     casting = Casting(cell.experiment, newest_adapter)
     with told(cell.label("examine")) as progress:
         return asyncio.run(sit(cell, casting, exam_tasks(cell.experiment), progress))
-
-
-if __name__ == "__main__":
-    work_for_another(_sat)

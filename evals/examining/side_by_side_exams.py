@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from evals.examining.one_sitter import sat
 from evals.examining.sitter import Sat
 from pipeline.core.errors import MaieuticError
 from pipeline.engines.transformers import MEMORY
@@ -22,11 +23,11 @@ def sit_each(due: Sequence[Cell], at_once: int) -> Iterator[tuple[Cell, Sat]]:
     """What sitting took each of them, in this order. Raises what stopped the first of those that were stopped, once all
     others have sat. What models answered to those until then is counted nowhere."""
     stopped: list[MaieuticError] = []
-    for cell, sat in each("evals.examining.one_sitter", "examine", due, at_once):
-        if isinstance(sat, MaieuticError):
-            stopped.append(sat)
+    for cell, came in each(sat, "examine", due, at_once):
+        if isinstance(came, MaieuticError):
+            stopped.append(came)
         else:
-            yield cell, sat
+            yield cell, came
     if stopped:
         raise stopped[0]
 

@@ -6,11 +6,11 @@ maieutic eval configs/quickstart.yaml
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from functools import cache, partial
+from collections.abc import Sequence
 
 from evals.examining.answers_asked import most_answers
 from evals.examining.examine import figures_of, is_done, unasked
+from evals.examining.one_sitter import sat
 from evals.examining.references import make_references, references_table
 from evals.examining.sitter import Sat, Tasks, adapter_of, sit
 from evals.exams.registry import exams_of
@@ -23,8 +23,10 @@ from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.fields import BEFORE_WARMUP, UNTRAINED
 from pipeline.experiment.roles import ROLES
 from pipeline.runs.directory import newest_adapter
+from pipeline.runs.processes import begin_early, begun_early
 from pipeline.runs.progress import console, say, seconds, stage
 from pipeline.runs.student_files import results_path
+from pipeline.runs.usage import Meter
 from pipeline.sandbox.checks import can_run
 from training.tracking import SampleDialogue, log_exams
 
@@ -34,68 +36,98 @@ SAMPLES = 3  # dialogues with each exam partner that a tracker is shown
 async def examine_all(experiment: Experiment) -> None:
     """Every exam for the base and for every trained student, in the last round's state."""
     can_run(experiment.has_code)
-    tasks = cache(partial(_tasks_said, experiment))
     if references := await make_references(experiment):
         console.print(references_table(references))
-    if experiment.student.warmup:
-        await _examine_all_of(experiment.without_warmup(), [BEFORE_WARMUP], tasks)
-    await _examine_all_of(experiment, ["base", *experiment.conditions], tasks)
+    if due := [cell for cell in _sitters(experiment) if begun_early("examine", cell) or _is_due(cell)]:
+        tasks = exam_tasks(experiment)
+        _say_unasked(experiment, tasks[0])
+        await _sit_all(experiment, due, tasks)
     names = {name: name for name in ("base", *experiment.conditions)}
     for exam in exams_of(experiment):
         if exam.tables is not None and (tables := exam.tables(Run(experiment, names))):
             console.print(*tables, sep="\n")
 
 
-def _tasks_said(experiment: Experiment) -> Tasks:
-    """`exam_tasks`, with a word on the exams that these are not for."""
-    tasks = exam_tasks(experiment)
-    _say_unasked(experiment, tasks[0])
-    return tasks
+def begin_exams_early(in_training: Sequence[Cell]) -> None:
+    """Begin what `examine_all` will ask for beside the last trainings: who is there sits at once, and the others as
+    soon as they are trained. Nothing where it would not go several at a time."""
+    experiment, trained = in_training[0].experiment, {cell.key for cell in in_training}
+    due = [cell for cell in _sitters(experiment) if cell.key in trained or _has_not_sat(cell)]
+    if due and _at_once(due, exam_tasks(experiment)) > 1:
+        for cell in due:
+            begin_early(sat, "examine", cell, after=cell.label("train"))
 
 
-async def _examine_all_of(experiment: Experiment, condition_names: list[str], tasks: Callable[[], Tasks]) -> None:
-    """Every exam for each of these that is there, and has not sat it; `tasks` is asked where somebody has not."""
-    casting = Casting(experiment, newest_adapter)
-    students = [name for name in condition_names if name not in UNTRAINED]
-    casting.announce(cells(experiment, students, experiment.rounds - 1))
-    due = [cell for cell in cells(experiment, condition_names, experiment.rounds - 1) if _is_due(cell)]
-    if not due:
+def _sitters(experiment: Experiment) -> list[Cell]:
+    """Whoever is examined, whether it is there or not, and with the base that it has."""
+    warmed = experiment.student.warmup
+    before = cells(experiment.without_warmup(), [BEFORE_WARMUP], experiment.rounds - 1) if warmed else []
+    return [*before, *cells(experiment, ["base", *experiment.conditions], experiment.rounds - 1)]
+
+
+def _at_once(due: Sequence[Cell], tasks: Tasks) -> int:
+    """How many of them sit at a time; 1 where a server or a GPU answers."""
+    experiment = due[0].experiment
+    if {experiment.engine_of(role).kind for role in ROLES} != {"transformers"}:
+        return 1
+    from evals.examining.side_by_side_exams import room_for_sitters  # heavy: torch
+
+    return room_for_sitters(due, most_answers(experiment, tasks[0], len(tasks[1])))
+
+
+async def _sit_all(experiment: Experiment, due: Sequence[Cell], tasks: Tasks) -> None:
+    """Several at a time where they have room, or where they are at it already."""
+    if (at_once := _at_once(due, tasks)) > 1 or any(begun_early("examine", cell) for cell in due):
+        from evals.examining.side_by_side_exams import sit_each  # heavy: torch
+
+        meter = Meter()
+        for cell, took in sit_each(due, at_once):
+            meter.roles = took.asked
+            _note(cell, took, meter.store(experiment.run, "examine", cell))
         return
-    answers = most_answers(experiment, tasks()[0], len(tasks()[1]))
-    if {experiment.engine_of(role).kind for role in ROLES} == {"transformers"}:
-        from evals.examining.side_by_side_exams import room_for_sitters, sit_each  # heavy: torch
+    before = [cell for cell in due if cell.condition_name == BEFORE_WARMUP]
+    if before:
+        await _sit_in_turn(experiment.without_warmup(), before, tasks)
+    await _sit_in_turn(experiment, [cell for cell in due if cell not in before], tasks)
 
-        if (at_once := room_for_sitters(due, answers)) > 1:
-            for cell, sat in sit_each(due, at_once):
-                casting.meter.roles = sat.asked
-                _note(cell, sat, casting.meter.store(experiment.run, "examine", cell))
-            return
+
+async def _sit_in_turn(experiment: Experiment, due: Sequence[Cell], tasks: Tasks) -> None:
+    """One after the other, on one base's engines."""
+    casting, answers = Casting(experiment, newest_adapter), most_answers(experiment, tasks[0], len(tasks[1]))
+    casting.announce(cell for cell in due if cell.condition_name not in UNTRAINED)
     for cell in due:
         with stage(cell.label("examine"), answers) as progress:
             try:
-                sat = await sit(cell, casting, tasks(), progress)
-                casting.meter.roles = sat.asked
+                took = await sit(cell, casting, tasks, progress)
+                casting.meter.roles = took.asked
             finally:
                 cached = casting.meter.store(experiment.run, "examine", cell)
-        _note(cell, sat, cached)
+        _note(cell, took, cached)
 
 
 def _is_due(cell: Cell) -> bool:
     """Whether it is there, and has not sat the exams; it is said why not."""
-    adapter = adapter_of(cell)
-    if adapter is None and cell.condition_name not in UNTRAINED:
+    if not _is_there(cell):
         say(f"{cell.label('examine')}: there is no adapter, left out")
         return False
-    if is_done(cell, adapter):
+    if is_done(cell, adapter_of(cell)):
         results_path(cell).with_suffix(".answers").unlink(missing_ok=True)  # a kill may have left it
         say(f"{cell.label('examine')}: there already")
         return False
     return True
 
 
-def _note(cell: Cell, sat: Sat, cached: str) -> None:
+def _has_not_sat(cell: Cell) -> bool:
+    return _is_there(cell) and not is_done(cell, adapter_of(cell))
+
+
+def _is_there(cell: Cell) -> bool:
+    return cell.condition_name in UNTRAINED or adapter_of(cell) is not None
+
+
+def _note(cell: Cell, took: Sat, cached: str) -> None:
     """Say what it took, and tell a tracker."""
-    say(f"{cell.label('examine')}: {sat.answers} answers, {seconds(sat.seconds)}{cached}")
+    say(f"{cell.label('examine')}: {took.answers} answers, {seconds(took.seconds)}{cached}")
     if cell.experiment.training.report_to != "none":
         log_exams(cell, figures_of(cell), _samples(cell))
     if not is_done(cell, adapter_of(cell)):

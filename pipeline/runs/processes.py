@@ -10,123 +10,194 @@ import os
 import pickle
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from contextvars import ContextVar
 from queue import SimpleQueue
+from threading import Lock
 from typing import Any, NamedTuple
 
 import psutil
-import torch
 
 from pipeline.core.errors import MaieuticError, RunError
 from pipeline.engines.decoding.freed_memory import give_back
 from pipeline.experiment.cell import Cell
 from pipeline.runs.progress import stage
-from pipeline.runs.worker import Step
+from pipeline.runs.worker import Step, Work
 
 EVERY = 0.2  # seconds between two looks at how far a piece of work is
 AROUND = 2**30  # bytes of Python, torch and the readers in each process
+# -P: a folder `evals` where the user stands is none of this project's.
+WORKER = (sys.executable, "-P", "-c", "from pipeline.runs.worker import work_for_another; work_for_another()")
+
+
+class Piece(NamedTuple):
+    """Work on a cell, which waits for a process, goes on or has ended."""
+
+    future: Future[Any]
+    said: list[Step]
+    after: Piece | None
+
+    @property
+    def can_be(self) -> bool:
+        """Whether what it builds on was made; waits for that."""
+        return self.after is None or self.after.future.exception() is None
+
+
+class Pool:
+    """Processes that work for this one, `at_once` at a time, in the order in which work is begun. Each is started when
+    it is needed."""
+
+    def __init__(self, at_once: int):
+        import torch  # heavy
+
+        self.at_once, self.threads = at_once, ThreadPoolExecutor(at_once)
+        self.cores = str(max(1, torch.get_num_threads() // at_once))
+        self.free = SimpleQueue[subprocess.Popen[bytes] | None]()
+        for _ in range(at_once):
+            self.free.put(None)
+        self.started: list[subprocess.Popen[bytes]] = []
+        self.begun: dict[str, Piece] = {}  # by label, what nobody has asked for yet
+        self.over, self.lock = False, Lock()
+
+    def begin(self, work: Work, label: str, cell: Cell, after: Piece | None = None) -> None:
+        """Unless it is begun; once `after` is made."""
+        if label not in self.begun:
+            said: list[Step] = []
+            future = self.threads.submit(self._by_a_process, work, label, cell, said, after)
+            self.begun[label] = Piece(future, said, after)
+
+    def end(self) -> None:
+        """All of them, at once."""
+        for piece in self.begun.values():
+            piece.future.cancel()
+        with self.lock:
+            self.over = True
+            for process in self.started:
+                process.kill()
+        self.threads.shutdown()
+        for process in self.started:
+            process.communicate()
+
+    def _by_a_process(self, work: Work, label: str, cell: Cell, said: list[Step], after: Piece | None) -> Any:
+        """`said` is told of each step. Raises what the work raises, RunError where its process ended."""
+        if after is not None:
+            after.future.result()
+        process = self._taken()
+        assert process.stdin is not None and process.stdout is not None
+        try:
+            process.stdin.write(pickle.dumps((work, cell)))
+            process.stdin.flush()
+            while isinstance(answer := pickle.load(process.stdout), Step):
+                said.append(answer)
+        except (EOFError, OSError):
+            raise RunError(
+                f"{label}: its process ended with code {process.wait()} (-9: killed, often for want of memory). What "
+                "it said stands above. The same command goes on; with OMP_NUM_THREADS=1 it is one student at a time."
+            ) from None
+        finally:
+            self.free.put(process)
+        if isinstance(answer, MaieuticError):
+            raise answer
+        return answer
+
+    def _taken(self) -> subprocess.Popen[bytes]:
+        """One that is free, or a new one where none was started yet, and in the place of one that ended."""
+        process = self.free.get()
+        if process is not None and process.poll() is None:
+            return process
+        own = {"OMP_NUM_THREADS": self.cores, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        with self.lock:
+            if self.over:
+                self.free.put(None)
+                raise RunError("the processes were ended")
+            process = subprocess.Popen(WORKER, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ | own)
+            self.started.append(process)
+        return process
+
+
+KEPT: ContextVar[list[Pool] | None] = ContextVar("KEPT", default=None)  # one or none, where they outlive a stage
+
+
+@contextmanager
+def kept() -> Iterator[None]:
+    """Until the block ends, processes that one stage starts do the next one's work, too, and may begin it early."""
+    pools: list[Pool] = []
+    token = KEPT.set(pools)
+    try:
+        yield
+    finally:
+        KEPT.reset(token)
+        for pool in pools:
+            pool.end()
 
 
 def room_for(count: int, needed: float) -> int:
     """How many of `count` pieces of work fit at a time: by cores, and by the bytes that each needs beside its own
     Python; 1 on a GPU."""
+    import torch  # heavy
+
     if torch.accelerator.is_available() or int(os.environ.get("WORLD_SIZE", "1")) > 1:
         return 1
     give_back()
     return max(1, min(count, torch.get_num_threads(), int(psutil.virtual_memory().available / (AROUND + needed))))
 
 
-def each(module: str, stage_name: str, due: Sequence[Cell], at_once: int) -> Iterator[tuple[Cell, Any]]:
+def each(
+    work: Work, stage_name: str, due: Sequence[Cell], at_once: int, meanwhile: Callable[[], None] = lambda: None
+) -> Iterator[tuple[Cell, Any]]:
     """What came of each cell, or the MaieuticError that stopped it, in this order.
 
-    `module` is run by as many processes as go `at_once`, and calls `work_for_another`.
+    `work` is a function of a module, and is done by as many processes as go `at_once`. `meanwhile` is called once all
+    is begun, and may begin more (`begin_early`).
     """
-    with _workers(module, at_once) as pool, ThreadPoolExecutor(at_once) as threads:
-        steps: list[list[Step]] = [[] for _ in due]
+    with _pool(at_once) as pool:
         labels = [cell.label(stage_name) for cell in due]
-        jobs = zip(due, labels, steps, strict=True)
-        futures = [threads.submit(_by_one_of, pool, cell, label, said) for cell, label, said in jobs]
-        try:
-            for cell, label, said, future in zip(due, labels, steps, futures, strict=True):
-                yield cell, _watched(label, said, future)
-        finally:  # whatever stops this ends the processes, and so the threads that wait for them
-            for future in futures:
-                future.cancel()
-            pool.end()
+        for cell, label in zip(due, labels, strict=True):
+            pool.begin(work, label, cell)
+        meanwhile()
+        for cell, label in zip(due, labels, strict=True):
+            came = _watched(label, pool.begun[label])
+            del pool.begun[label]
+            yield cell, came
+
+
+def begin_early(work: Work, stage_name: str, cell: Cell, after: str) -> None:
+    """Begin what a later stage will ask `each` for, once all that is begun has a process, and what `after` names (its
+    label) is made. Nothing where no processes are kept."""
+    for pool in KEPT.get() or []:
+        pool.begin(work, cell.label(stage_name), cell, pool.begun.get(after))
+
+
+def begun_early(stage_name: str, cell: Cell) -> bool:
+    """Whether `begin_early` began it, and what it builds on was made."""
+    pieces = [pool.begun.get(cell.label(stage_name)) for pool in KEPT.get() or []]
+    return any(piece is not None and piece.can_be for piece in pieces)
 
 
 @contextmanager
-def _workers(module: str, count: int) -> Iterator[Pool]:
-    """Processes, to be taken and given back. None outlives the block."""
-    pool = Pool(module, str(max(1, torch.get_num_threads() // count)), SimpleQueue(), [])
-    try:
-        for _ in range(count):
-            pool.free.put(pool.start())
-        yield pool
-    finally:
-        pool.end()
-        for worker in pool.started:
-            worker.communicate()
+def _pool(at_once: int) -> Iterator[Pool]:
+    """The one that is kept, unless it has another number of processes and nothing to do; else one for the block."""
+    pools = KEPT.get()
+    if pools is None:
+        with kept(), _pool(at_once) as pool:
+            yield pool
+        return
+    if pools and pools[0].at_once != at_once and not pools[0].begun:
+        pools.pop().end()
+    if not pools:
+        pools.append(Pool(at_once))
+    yield pools[0]
 
 
-class Pool(NamedTuple):
-    """Processes that run `module` with so many `threads` each."""
-
-    module: str
-    threads: str
-    free: SimpleQueue[subprocess.Popen[bytes]]
-    started: list[subprocess.Popen[bytes]]
-
-    def take(self) -> subprocess.Popen[bytes]:
-        """One that is free, or another in the place of one that ended."""
-        worker = self.free.get()
-        return worker if worker.poll() is None else self.start()
-
-    def start(self) -> subprocess.Popen[bytes]:
-        """One more process."""
-        own = {"OMP_NUM_THREADS": self.threads, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-        # -P: a folder `evals` where the user stands is none of this project's.
-        command = [sys.executable, "-P", "-m", self.module]
-        worker = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ | own)
-        self.started.append(worker)
-        return worker
-
-    def end(self) -> None:
-        """All of them, at once."""
-        for worker in self.started:
-            worker.kill()
-
-
-def _by_one_of(pool: Pool, cell: Cell, label: str, said: list[Step]) -> Any:
-    """`said` is told of each step. Raises what the work raises, RunError where its process ended."""
-    worker = pool.take()
-    assert worker.stdin is not None and worker.stdout is not None
-    try:
-        worker.stdin.write(pickle.dumps(cell))
-        worker.stdin.flush()
-        while isinstance(answer := pickle.load(worker.stdout), Step):
-            said.append(answer)
-    except (EOFError, OSError):
-        raise RunError(
-            f"{label}: its process ended with code {worker.wait()} (-9: killed, often for want of memory). What it "
-            "said stands above. The same command goes on; with OMP_NUM_THREADS=1 it is one student at a time."
-        ) from None
-    finally:
-        pool.free.put(worker)
-    if isinstance(answer, MaieuticError):
-        raise answer
-    return answer
-
-
-def _watched(label: str, said: list[Step], future: Future[Any]) -> Any:
+def _watched(label: str, piece: Piece) -> Any:
     """Wait for it, and show how far it is."""
     with stage(label) as progress:
-        while wait([future], timeout=EVERY).not_done:
-            if said:
-                progress(*said[-1])
+        while wait([piece.future], timeout=EVERY).not_done:
+            if piece.said:
+                progress(*piece.said[-1])
     try:
-        return future.result()
+        return piece.future.result()
     except MaieuticError as error:
         return error

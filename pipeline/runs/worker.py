@@ -1,11 +1,12 @@
 """A process that does one kind of work for another one, one cell after the other (pipeline/runs/processes.py).
 
-It reads pickled cells, and answers each with pickled steps (how much is done, of how much), then with what came of it,
-or with the error that stopped it. Where the other process ends, so does this one.
+It reads what to do with which cell, pickled, and answers with pickled steps (how much is done, of how much), then with
+what came of it, or with the error that stopped it. Where the other process ends, so does this one.
 """
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import signal
@@ -17,6 +18,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import IO, Any, NamedTuple
 
 from pipeline.core.errors import MaieuticError, RunError
+from pipeline.engines.decoding.freed_memory import give_back
 from pipeline.experiment.cell import Cell
 
 Told = Callable[[str], AbstractContextManager[Callable[[int, int], None]]]  # as pipeline.runs.progress.stage
@@ -30,16 +32,16 @@ class Step(NamedTuple):
     total: int
 
 
-def work_for_another(work: Work) -> None:
+def work_for_another() -> None:
     """Until nothing more is asked. What comes of the work has to be possible to pickle."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # who started this ends it
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what libraries print is no answer
-    _serve(work, sys.stdin.buffer, answers)
+    _serve(sys.stdin.buffer, answers)
 
 
-def _serve(work: Work, asked: IO[bytes], answers: IO[bytes]) -> None:
+def _serve(asked: IO[bytes], answers: IO[bytes]) -> None:
     def answer(what: object) -> None:
         pickle.dump(what, answers)
         answers.flush()
@@ -50,13 +52,16 @@ def _serve(work: Work, asked: IO[bytes], answers: IO[bytes]) -> None:
 
     while True:
         try:
-            cell = pickle.load(asked)
+            work, cell = pickle.load(asked)
         except EOFError:
             return
         try:
-            answer(work(cell, told))
+            came = work(cell, told)
         except MaieuticError as error:
-            answer(_that_travels(error))
+            came = _that_travels(error)
+        gc.collect()  # a trainer and its model hold each other
+        give_back()
+        answer(came)
 
 
 def _that_travels(error: MaieuticError) -> MaieuticError:

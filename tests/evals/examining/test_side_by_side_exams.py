@@ -10,11 +10,19 @@ import torch
 
 from evals.examining.examine import is_done
 from evals.examining.side_by_side_exams import room_for_sitters, sit_each
-from evals.examining.students import examine_all
+from evals.examining.students import begin_exams_early, examine_all
 from pipeline.core.errors import ConfigError
-from pipeline.experiment.cell import Cell
+from pipeline.datasets.dataset_files import dataset_path
+from pipeline.datasets.formats import FORMATS, write_rows
+from pipeline.experiment.cell import Cell, cells
+from pipeline.experiment.experiment import Experiment
+from pipeline.runs.processes import begun_early, kept
+from pipeline.runs.store import read
 from pipeline.runs.student_files import results_path
+from pipeline.runs.usage import Usage
 from tests.builders import small_experiment
+from tests.training.test_student import row
+from training.train_round import train_round
 
 
 @pytest.fixture
@@ -48,6 +56,37 @@ def test_students_side_by_side_say_what_they_say_one_after_the_other(two_threads
         assert is_done(cell, None) and took.answers == took.asked["student"].answers > 0
         assert results_path(cell).read_bytes() == results_path(other).read_bytes()
     assert results_path(together[0]).read_bytes() != results_path(together[1]).read_bytes()
+
+
+def two_students(out: Path) -> Experiment:
+    """Whose dialogues are built and selected."""
+    out.mkdir()
+    made = bases(out / "run")[0].experiment
+    rows = [row(n, seed) for n in range(6) for seed in made.seeds]
+    write_rows(dataset_path(made, "facts"), rows, FORMATS["sft"])
+    return made.model_copy(update={"training": made.training.model_copy(update={"steps": 1})})
+
+
+def test_exams_that_begin_beside_the_last_training_are_those_that_come_after_it(
+    two_threads, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr("evals.examining.side_by_side_exams.WORTH_A_PROCESS", 0.0)
+    early = two_students(tmp_path / "early")
+    with kept():
+        train_round(early, ["facts"], 0, begin_exams_early)
+        assert all(begun_early("examine", cell) for cell in cells(early, ["base", "facts"], 0))
+        asyncio.run(examine_all(early))
+    assert capsys.readouterr().out.count("answers, ") == 4
+    asyncio.run(examine_all(early))
+    assert capsys.readouterr().out.count("there already") == 4
+    torch.set_num_threads(1)
+    late = two_students(tmp_path / "late")
+    train_round(late, ["facts"], 0)
+    asyncio.run(examine_all(late))
+    for cell, other in zip(cells(early, ["base", "facts"], 0), cells(late, ["base", "facts"], 0), strict=True):
+        assert results_path(cell).read_bytes() == results_path(other).read_bytes()
+    asked = [[usage.answers for usage in read(run / "usage.jsonl", Usage)] for run in (early.run, late.run)]
+    assert asked[0] == asked[1] and len(asked[0]) == 4
 
 
 def test_an_error_of_one_comes_back_as_it_was(two_threads, tmp_path):
