@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -117,7 +118,7 @@ def make_rounds(experiment: Experiment, training: bool) -> None:
                 if group is in_groups[-1] and round == experiment.rounds - 1:
                     from evals.examining.students import begin_exams_early
 
-                    train_round(experiment, group, round, begin_exams_early)
+                    train_round(experiment, group, round, partial(begin_exams_early, experiment))
                 else:
                     train_round(experiment, group, round)
     finish_rounds(experiment, training)

@@ -21,7 +21,7 @@ CONTEXT = 1024  # tokens of a prompt and its answer, seldom more
 
 def sit_each(due: Sequence[Cell], at_once: int) -> Iterator[tuple[Cell, Sat]]:
     """What sitting took each of them, in this order. Raises what stopped the first of those that were stopped, once all
-    others have sat. What models answered to those until then is counted nowhere."""
+    others have sat."""
     stopped: list[MaieuticError] = []
     for cell, came in each(sat, "examine", due, at_once):
         if isinstance(came, MaieuticError):
@@ -35,11 +35,11 @@ def sit_each(due: Sequence[Cell], at_once: int) -> Iterator[tuple[Cell, Sat]]:
 def room_for_sitters(due: Sequence[Cell], answers: int) -> int:
     """How many of these go at a time, of `answers` answers each; 1 where one process is soon done with all, and where a
     role has a model of its own, which every process would open."""
-    experiment = due[0].experiment
-    if len(due) < 2 or {experiment.role(name).model for name in ROLES} != {experiment.base}:
+    experiments = list({cell.experiment.base: cell.experiment for cell in due}.values())
+    own = any({each.role(name).model for name in ROLES} != {each.base} for each in experiments)
+    if len(due) < 2 or own:
         return 1
-    bases = {cell.experiment.base: cell.experiment for cell in due}
-    needed, weights = max(_needed(each) for each in bases.values()), _weights(experiment)
+    needed, weights = max(map(_needed, experiments)), _weights(experiments[0])
     if len(due) * answers * (0.004 + 1e-9 * weights) < WORTH_A_PROCESS:  # seconds of one core, at least
         return 1
     return room_for(len(due), needed)

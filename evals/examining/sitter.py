@@ -17,10 +17,9 @@ from pipeline.dialogue.casting import Casting
 from pipeline.engines.model import Model
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.fields import UNTRAINED
-from pipeline.experiment.roles import RoleName
 from pipeline.runs.directory import newest_adapter
 from pipeline.runs.student_files import results_path
-from pipeline.runs.usage import Metered, Tally
+from pipeline.runs.usage import Metered
 
 Tasks = tuple[list[Task], list[Task]]  # of whole exams, and those that are asked for a first turn alone
 
@@ -30,7 +29,7 @@ class Sat(NamedTuple):
 
     answers: int  # the student's
     seconds: float
-    asked: dict[RoleName, Tally]  # of all models
+    cached: str  # how much of the prompts of all models was in memory, in words
 
 
 def adapter_of(cell: Cell) -> Path | None:
@@ -40,7 +39,7 @@ def adapter_of(cell: Cell) -> Path | None:
 
 async def sit(cell: Cell, casting: Casting, tasks: Tasks, progress: Callable[[int, int], None]) -> Sat:
     """`examine` for the student of a cell, opened, with what it remembers. `progress` is told of each answer. What was
-    asked until an error came is in the casting's meter, and is not asked again."""
+    asked is counted in usage.jsonl, until an error came, too; then it is not asked again."""
     began, answered = time.monotonic(), count(1)
     total = most_answers(cell.experiment, tasks[0], len(tasks[1]))
     if cell.condition_name not in UNTRAINED and cell.condition.memory != "none":
@@ -48,13 +47,16 @@ async def sit(cell: Cell, casting: Casting, tasks: Tasks, progress: Callable[[in
     # Of the cell, which knows the base that its student learned on.
     base, adapter = casting.student(cell.in_round(-1)), adapter_of(cell)
     path = results_path(cell).with_suffix(".answers")
-    with keeping_answers(path, who_sits(cell.experiment, adapter)) as kept:
+    try:
+        with keeping_answers(path, who_sits(cell.experiment, adapter)) as kept:
 
-        def judge() -> Model:
-            return kept.of("judge", casting.open("judge"))
+            def judge() -> Model:
+                return kept.of("judge", casting.open("judge"))
 
-        student = Metered(kept.of("student", casting.student(cell)), lambda _: progress(next(answered), total))
-        await examine(cell, adapter, student, kept.of("peer", base), *tasks, judge)
+            student = Metered(kept.of("student", casting.student(cell)), lambda _: progress(next(answered), total))
+            await examine(cell, adapter, student, kept.of("peer", base), *tasks, judge)
+    finally:
+        cached = casting.meter.store(cell.experiment.run, "examine", cell)
     if is_done(cell, adapter):
         path.unlink()
-    return Sat(next(answered) - 1, time.monotonic() - began, casting.meter.take())
+    return Sat(next(answered) - 1, time.monotonic() - began, cached)

@@ -26,7 +26,6 @@ from pipeline.runs.directory import newest_adapter
 from pipeline.runs.processes import begin_early, begun_early
 from pipeline.runs.progress import console, say, seconds, stage
 from pipeline.runs.student_files import results_path
-from pipeline.runs.usage import Meter
 from pipeline.sandbox.checks import can_run
 from training.tracking import SampleDialogue, log_exams
 
@@ -48,14 +47,16 @@ async def examine_all(experiment: Experiment) -> None:
             console.print(*tables, sep="\n")
 
 
-def begin_exams_early(in_training: Sequence[Cell]) -> None:
+def begin_exams_early(experiment: Experiment, in_training: Sequence[Cell]) -> None:
     """Begin what `examine_all` will ask for beside the last trainings: who is there sits at once, and the others as
-    soon as they are trained. Nothing where it would not go several at a time."""
-    experiment, trained = in_training[0].experiment, {cell.key for cell in in_training}
-    due = [cell for cell in _sitters(experiment) if cell.key in trained or _has_not_sat(cell)]
-    if due and _at_once(due, exam_tasks(experiment)) > 1:
-        for cell in due:
-            begin_early(sat, "examine", cell, after=cell.label("train"))
+    soon as they are trained. Nothing where exams would not go as many at a time as these."""
+    trained = {cell.key for cell in in_training}
+    sitters = _sitters(experiment)
+    there = [cell for cell in sitters if cell.key not in trained and _is_there(cell)]
+    due = [cell for cell in there if not is_done(cell, adapter_of(cell))]
+    due += [cell for cell in sitters if cell.key in trained]
+    if due and (at_once := _at_once(due, exam_tasks(experiment))) > 1:
+        begin_early(sat, "examine", due, at_once, after="train")
 
 
 def _sitters(experiment: Experiment) -> list[Cell]:
@@ -80,10 +81,8 @@ async def _sit_all(experiment: Experiment, due: Sequence[Cell], tasks: Tasks) ->
     if (at_once := _at_once(due, tasks)) > 1 or any(begun_early("examine", cell) for cell in due):
         from evals.examining.side_by_side_exams import sit_each  # heavy: torch
 
-        meter = Meter()
         for cell, took in sit_each(due, at_once):
-            meter.roles = took.asked
-            _note(cell, took, meter.store(experiment.run, "examine", cell))
+            _note(cell, took)
         return
     before = [cell for cell in due if cell.condition_name == BEFORE_WARMUP]
     if before:
@@ -97,12 +96,8 @@ async def _sit_in_turn(experiment: Experiment, due: Sequence[Cell], tasks: Tasks
     casting.announce(cell for cell in due if cell.condition_name not in UNTRAINED)
     for cell in due:
         with stage(cell.label("examine"), answers) as progress:
-            try:
-                took = await sit(cell, casting, tasks, progress)
-                casting.meter.roles = took.asked
-            finally:
-                cached = casting.meter.store(experiment.run, "examine", cell)
-        _note(cell, took, cached)
+            took = await sit(cell, casting, tasks, progress)
+        _note(cell, took)
 
 
 def _is_due(cell: Cell) -> bool:
@@ -117,17 +112,13 @@ def _is_due(cell: Cell) -> bool:
     return True
 
 
-def _has_not_sat(cell: Cell) -> bool:
-    return _is_there(cell) and not is_done(cell, adapter_of(cell))
-
-
 def _is_there(cell: Cell) -> bool:
     return cell.condition_name in UNTRAINED or adapter_of(cell) is not None
 
 
-def _note(cell: Cell, took: Sat, cached: str) -> None:
+def _note(cell: Cell, took: Sat) -> None:
     """Say what it took, and tell a tracker."""
-    say(f"{cell.label('examine')}: {took.answers} answers, {seconds(took.seconds)}{cached}")
+    say(f"{cell.label('examine')}: {took.answers} answers, {seconds(took.seconds)}{took.cached}")
     if cell.experiment.training.report_to != "none":
         log_exams(cell, figures_of(cell), _samples(cell))
     if not is_done(cell, adapter_of(cell)):

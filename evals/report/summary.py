@@ -105,12 +105,19 @@ def summarize(runs: list[Path]) -> Summary:
         "transfer": transfer_block(tables, first.experiment, first.names, metrics),
         "methods_differ": differ(conditions),
         "readers": [reader_use(experiment) for experiment in experiments],
-        "engine": [row | {"run": str(run.path)} for run in opened for row in totals(run.path)],
+        "engine": [row | {"run": str(run.path)} for run in opened for row in _in_order(run, totals(run.path))],
         "engine_totals": [row | {"run": str(run.path)} for run in opened for row in grand_totals(run.path)],
         "problems": problems,
         "notes": [*(said if primary else []), *unmeasured, *unable(competence), *_notes(opened, conditions, tables, j)],
     }
     return Summary.model_validate(clean(block))
+
+
+def _in_order(run: Run, rows: Sequence[Json]) -> list[Json]:
+    """By stage, and in it by condition: whose exam ended first, of several at a time, differs from run to run."""
+    stages, names = [row["stage"] for row in rows], run.experiment.examined
+    place = {name: i for i, name in enumerate(names)}
+    return sorted(rows, key=lambda row: (stages.index(row["stage"]), place.get(row["condition_name"], -1)))
 
 
 def _owner(opened: list[Run]) -> Run:

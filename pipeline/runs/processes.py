@@ -62,8 +62,8 @@ class Pool:
         self.over, self.lock = False, Lock()
 
     def begin(self, work: Work, label: str, cell: Cell, after: Piece | None = None) -> None:
-        """Unless it is begun; once `after` is made."""
-        if label not in self.begun:
+        """Unless it is begun, and can be; once `after` is made."""
+        if label not in self.begun or not self.begun[label].can_be:
             said: list[Step] = []
             future = self.threads.submit(self._by_a_process, work, label, cell, said, after)
             self.begun[label] = Piece(future, said, after)
@@ -112,7 +112,11 @@ class Pool:
             if self.over:
                 self.free.put(None)
                 raise RunError("the processes were ended")
-            process = subprocess.Popen(WORKER, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ | own)
+            try:
+                process = subprocess.Popen(WORKER, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ | own)
+            except BaseException:
+                self.free.put(None)
+                raise
             self.started.append(process)
         return process
 
@@ -122,7 +126,7 @@ KEPT: ContextVar[list[Pool] | None] = ContextVar("KEPT", default=None)  # one or
 
 @contextmanager
 def kept() -> Iterator[None]:
-    """Until the block ends, processes that one stage starts do the next one's work, too, and may begin it early."""
+    """In the block, processes of a stage in which a later one's work was begun early (`begin_early`) outlive it."""
     pools: list[Pool] = []
     token = KEPT.set(pools)
     try:
@@ -149,8 +153,8 @@ def each(
 ) -> Iterator[tuple[Cell, Any]]:
     """What came of each cell, or the MaieuticError that stopped it, in this order.
 
-    `work` is a function of a module, and is done by as many processes as go `at_once`. `meanwhile` is called once all
-    is begun, and may begin more (`begin_early`).
+    `work` is a function of a module, and is done by as many processes as go `at_once`, or by those that began some of
+    it early. `meanwhile` is called once all is begun, and may begin more.
     """
     with _pool(at_once) as pool:
         labels = [cell.label(stage_name) for cell in due]
@@ -163,11 +167,13 @@ def each(
             yield cell, came
 
 
-def begin_early(work: Work, stage_name: str, cell: Cell, after: str) -> None:
-    """Begin what a later stage will ask `each` for, once all that is begun has a process, and what `after` names (its
-    label) is made. Nothing where no processes are kept."""
+def begin_early(work: Work, stage_name: str, due: Sequence[Cell], at_once: int, after: str) -> None:
+    """Begin what a later stage will ask `each` for, once all that is begun has a process, and the same cell's stage
+    `after` is made where that is under way. Nothing but where as many processes are kept as go `at_once`."""
     for pool in KEPT.get() or []:
-        pool.begin(work, cell.label(stage_name), cell, pool.begun.get(after))
+        if pool.at_once == at_once:
+            for cell in due:
+                pool.begin(work, cell.label(stage_name), cell, pool.begun.get(cell.label(after)))
 
 
 def begun_early(stage_name: str, cell: Cell) -> bool:
@@ -178,17 +184,18 @@ def begun_early(stage_name: str, cell: Cell) -> bool:
 
 @contextmanager
 def _pool(at_once: int) -> Iterator[Pool]:
-    """The one that is kept, unless it has another number of processes and nothing to do; else one for the block."""
+    """The one that is kept, or one for the block, which is kept beyond it where something was begun early."""
     pools = KEPT.get()
-    if pools is None:
-        with kept(), _pool(at_once) as pool:
-            yield pool
-        return
-    if pools and pools[0].at_once != at_once and not pools[0].begun:
-        pools.pop().end()
-    if not pools:
-        pools.append(Pool(at_once))
-    yield pools[0]
+    pool = pools[0] if pools else Pool(at_once)
+    if pools == []:
+        pools.append(pool)
+    try:
+        yield pool
+    finally:
+        if pools is None or not pool.begun:
+            pool.end()
+            if pools:
+                pools.remove(pool)
 
 
 def _watched(label: str, piece: Piece) -> Any:

@@ -188,5 +188,5 @@ def _sums(place: Place, usages: Sequence[Usage]) -> Json:
         "generated_tokens": sum(usage.generated_tokens for usage in usages),
         "reasoning_tokens": sum(usage.reasoning_tokens for usage in usages),
         "hit_rate": cached / prompts if prompts else math.nan,
-        "money": sum(paid) if len(paid) == len(usages) else None,
+        "money": math.fsum(paid) if len(paid) == len(usages) else None,
     }

@@ -55,22 +55,26 @@ def _serve(asked: IO[bytes], answers: IO[bytes]) -> None:
             work, cell = pickle.load(asked)
         except EOFError:
             return
-        try:
-            came = work(cell, told)
-        except MaieuticError as error:
-            came = _that_travels(error)
+        came = _what_comes_of(work, cell, told)
         gc.collect()  # a trainer and its model hold each other
         give_back()
         answer(came)
 
 
-def _that_travels(error: MaieuticError) -> MaieuticError:
-    """The error, or its words where it is made of more than these."""
+def _what_comes_of(work: Work, cell: Cell, told: Told) -> Any:
     try:
-        pickle.loads(pickle.dumps(error))
+        return work(cell, told)
+    except MaieuticError as error:
+        return _that_travels(error)
+
+
+def _that_travels(error: MaieuticError) -> MaieuticError:
+    """A copy, which holds nothing of the work, or its words where the error is made of more than these."""
+    try:
+        copy: MaieuticError = pickle.loads(pickle.dumps(error))
     except Exception:
         return RunError(str(error))
-    return error
+    return copy
 
 
 def _end_with(parent: int) -> None:

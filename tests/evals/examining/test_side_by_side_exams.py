@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
+from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from evals.examining.examine import is_done
 from evals.examining.side_by_side_exams import room_for_sitters, sit_each
@@ -14,6 +17,7 @@ from evals.examining.students import begin_exams_early, examine_all
 from pipeline.core.errors import ConfigError
 from pipeline.datasets.dataset_files import dataset_path
 from pipeline.datasets.formats import FORMATS, write_rows
+from pipeline.engines.weights import weights_at
 from pipeline.experiment.cell import Cell, cells
 from pipeline.experiment.experiment import Experiment
 from pipeline.runs.processes import begun_early, kept
@@ -32,9 +36,9 @@ def two_threads():
     torch.set_num_threads(1)
 
 
-def bases(out: Path, exam: str = "asking") -> list[Cell]:
+def bases(out: Path, exam: str = "asking", **sections: object) -> list[Cell]:
     """The untrained base under two seeds."""
-    out.mkdir()
+    out.mkdir(exist_ok=True)
     made = small_experiment(
         out,
         student={"model": "embedded"},
@@ -42,6 +46,7 @@ def bases(out: Path, exam: str = "asking") -> list[Cell]:
         seeds=[1, 2],
         tasks={"exam": {"full": 2, "underspecified": 2}},
         exams={"include": [exam], "samples": 2, "episodes": 1},
+        **sections,
     )
     return [Cell(made, "base", seed) for seed in made.seeds]
 
@@ -49,44 +54,59 @@ def bases(out: Path, exam: str = "asking") -> list[Cell]:
 def test_students_side_by_side_say_what_they_say_one_after_the_other(two_threads, tmp_path):
     together = bases(tmp_path / "together")
     sat = [each for _, each in sit_each(together, 2)]
+    counted = answers_of(together[0].experiment.run)  # by those who sat, so that no stop loses it
     torch.set_num_threads(1)
     in_turn = bases(tmp_path / "in_turn")
     asyncio.run(examine_all(in_turn[0].experiment))
     for cell, other, took in zip(together, in_turn, sat, strict=True):
-        assert is_done(cell, None) and took.answers == took.asked["student"].answers > 0
+        assert is_done(cell, None) and took.answers == counted["base", cell.seed] > 0
         assert results_path(cell).read_bytes() == results_path(other).read_bytes()
     assert results_path(together[0]).read_bytes() != results_path(together[1]).read_bytes()
 
 
-def two_students(out: Path) -> Experiment:
-    """Whose dialogues are built and selected."""
-    out.mkdir()
-    made = bases(out / "run")[0].experiment
-    rows = [row(n, seed) for n in range(6) for seed in made.seeds]
-    write_rows(dataset_path(made, "facts"), rows, FORMATS["sft"])
-    return made.model_copy(update={"training": made.training.model_copy(update={"steps": 1})})
+def on_two_bases(out: Path) -> Experiment:
+    """Two conditions whose dialogues are selected; the student of the first one learns on another base."""
+    other = out / "base"
+    shutil.copytree(weights_at("embedded"), other)
+    weights = load_file(other / "model.safetensors")
+    save_file({name: weight + 0.01 for name, weight in weights.items()}, other / "model.safetensors", {"format": "pt"})
+    of_other = {"partition": "facts", "learns_from": "facts", "base": str(other)}
+    made = bases(out / "run", conditions={"facts": {"partition": "facts"}, "other": of_other}, training={"steps": 1})
+    for name in made[0].experiment.conditions:
+        rows = [row(n, 1) for n in range(6)]
+        write_rows(dataset_path(made[0].experiment, name), rows, FORMATS["sft"])
+    return made[0].experiment.model_copy(update={"seeds": (1,)})
 
 
 def test_exams_that_begin_beside_the_last_training_are_those_that_come_after_it(
     two_threads, tmp_path, monkeypatch, capsys
 ):
     monkeypatch.setattr("evals.examining.side_by_side_exams.WORTH_A_PROCESS", 0.0)
-    early = two_students(tmp_path / "early")
+    early = on_two_bases(tmp_path / "early")
+    sitters = cells(early, ["base", "facts", "other"], 0)
     with kept():
-        train_round(early, ["facts"], 0, begin_exams_early)
-        assert all(begun_early("examine", cell) for cell in cells(early, ["base", "facts"], 0))
+        train_round(early, ["other", "facts"], 0, partial(begin_exams_early, early))
+        assert all(begun_early("examine", cell) for cell in sitters)
         asyncio.run(examine_all(early))
-    assert capsys.readouterr().out.count("answers, ") == 4
+    assert capsys.readouterr().out.count("answers, ") == 3
     asyncio.run(examine_all(early))
-    assert capsys.readouterr().out.count("there already") == 4
+    assert capsys.readouterr().out.count("there already") == 3
     torch.set_num_threads(1)
-    late = two_students(tmp_path / "late")
-    train_round(late, ["facts"], 0)
+    late = on_two_bases(tmp_path / "late")
+    train_round(late, ["facts", "other"], 0)
     asyncio.run(examine_all(late))
-    for cell, other in zip(cells(early, ["base", "facts"], 0), cells(late, ["base", "facts"], 0), strict=True):
+    for cell, other in zip(sitters, cells(late, ["base", "facts", "other"], 0), strict=True):
         assert results_path(cell).read_bytes() == results_path(other).read_bytes()
-    asked = [[usage.answers for usage in read(run / "usage.jsonl", Usage)] for run in (early.run, late.run)]
-    assert asked[0] == asked[1] and len(asked[0]) == 4
+    first, second = (answers_of(run) for run in (early.run, late.run))
+    assert first == second and len(first) == 3
+
+
+def answers_of(run: Path) -> dict[tuple[str, int], int]:
+    """Of each who sat, as they are counted; nobody twice."""
+    counted = [usage for usage in read(run / "usage.jsonl", Usage) if usage.role == "student"]
+    found = {(usage.condition_name, usage.seed): usage.answers for usage in counted}
+    assert len(found) == len(counted)
+    return found
 
 
 def test_an_error_of_one_comes_back_as_it_was(two_threads, tmp_path):

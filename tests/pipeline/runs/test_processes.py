@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from tests.builders import small_experiment
 
 WORK = """
 import os
+import weakref
 from pipeline.core.errors import ConfigError
 from pipeline.reading.protocol import NotRead, Unread
 
@@ -29,12 +31,19 @@ def work(cell, told):
         raise NotRead(Unread("mumbled"))
     return cell.seed
 
+class Model:
+    pass
+
+models = []
+
 def process(cell, told):
     with open(cell.experiment.out, "a") as log:
         log.write(f"{cell.label('did')}\\n")
     if cell.seed == 2:
+        model = Model()
+        models.append(weakref.ref(model))
         raise ConfigError("no such key")
-    return os.getpid()
+    return os.getpid(), sum(one() is not None for one in models)
 """
 
 
@@ -64,32 +73,42 @@ def test_one_that_dies_or_fails_stops_no_other(own, tmp_path: Path, monkeypatch:
 def test_kept_processes_do_a_later_stage_early_and_in_order(own, tmp_path: Path) -> None:
     cells, log = six(tmp_path / "log"), tmp_path / "log"
     work: Work = own.process
-
-    def begin() -> None:
-        for cell in cells[:3]:
-            begin_early(work, "exam", cell, after=cell.label("train"))
-
     with kept():
+        begin = partial(begin_early, work, "exam", cells[:3], 1, after="train")
         trained = [came for _, came in each(work, "train", cells[:2], 1, begin)]
         assert [begun_early("exam", cell) for cell in cells] == [True, False, True, False, False, False]
-        sat = [came for _, came in each(work, "exam", [cells[0], cells[2], cells[3]], 1)]
+        sat = [came for _, came in each(work, "exam", [cells[0], cells[2], cells[3]], 2)]
         assert not begun_early("exam", cells[0])  # it was fetched
-    assert str(trained[1]) == "no such key"
-    assert len({trained[0], *sat}) == 1, "another process was started for the later stage"
-    assert log.read_text().split("\n")[:-1] == [f"did facts seed {seed}" for seed in (1, 2, 1, 3, 4)]
+        ((_, again),) = each(work, "exam", [cells[1]], 1)  # what could not begin early
+    assert str(trained[1]) == str(again) == "no such key"
+    assert len({trained[0], *sat}) == 1, "another process was started, or held the model of the work that failed"
+    assert log.read_text().split("\n")[:-1] == [f"did facts seed {seed}" for seed in (1, 2, 1, 3, 4, 2)]
 
 
-def test_without_kept_processes_nothing_begins_early(own, tmp_path: Path) -> None:
+def test_nothing_begins_early_without_kept_processes_or_with_another_number_of_them(own, tmp_path: Path) -> None:
     first, *_, last = six(tmp_path / "log")
-    (found,) = each(own.process, "train", [first], 1, lambda: begin_early(own.process, "exam", last, after=""))
-    assert found[0] == first and not begun_early("exam", last)
+    begun = list[bool]()
 
+    def begin(at_once: int) -> None:
+        begin_early(own.process, "exam", [last], at_once, after="train")
+        begun.append(begun_early("exam", last))
 
-def test_another_number_of_processes_waits_for_what_began_early(own, tmp_path: Path) -> None:
-    cells = six(tmp_path / "log")
+    list(each(own.process, "train", [first], 1, partial(begin, 1)))
     with kept():
-        first = list(each(own.process, "train", cells[:1], 1, lambda: begin_early(own.process, "exam", cells[2], "")))
-        early = list(each(own.process, "exam", cells[2:3], 2))
-        later = list(each(own.process, "more", cells[3:], 2))
-    processes = [[process for _, process in found] for found in (first, early, later)]
-    assert processes[0] == processes[1] and not set(processes[0]) & set(processes[2])
+        list(each(own.process, "train", [first], 1, partial(begin, 2)))
+        list(each(own.process, "train", [first], 1, partial(begin, 1)))
+    assert begun == [False, False, True]
+
+
+def test_processes_end_with_a_stage_in_which_nothing_began_early(own, tmp_path: Path) -> None:
+    first, *_ = six(tmp_path / "log")
+    with kept():
+        ((_, one),) = each(own.process, "train", [first], 1)
+        ((_, other),) = each(own.process, "train", [first], 1)
+    assert one != other
+
+
+def test_a_process_that_cannot_be_started_ends_the_work(own, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipeline.runs.processes.WORKER", (str(tmp_path / "nowhere"),))
+    with pytest.raises(FileNotFoundError):
+        list(each(own.process, "train", six(tmp_path / "log"), 1))

@@ -1,0 +1,29 @@
+"""In which order the stages of an experiment happen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from maieutic.workflow import make_rounds
+from pipeline.experiment.cell import Cell
+from pipeline.experiment.experiment import Experiment
+from tests.builders import small_experiment
+
+
+def test_exams_begin_beside_the_trainings_of_the_last_round_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    began: list[tuple[int, bool]] = []
+
+    def train_round(
+        experiment: Experiment, group: list[str], round: int, meanwhile: Callable[[Sequence[Cell]], None] | None = None
+    ) -> None:
+        began.append((round, meanwhile is not None))
+
+    monkeypatch.setattr("training.train_round.train_round", train_round)
+    made = small_experiment(tmp_path / "run", rounds=2, seeds=[1], tasks={"train": {"full": 2}, "exam": {"full": 2}})
+    make_rounds(made, training=True)
+    assert began == [(0, False), (1, True)]
