@@ -181,9 +181,9 @@ class WholeRun:
             self.took[ANSWER] = Took(seconds=self.took[BUILD].seconds, size=answers)
 
     def _answers(self) -> int:
-        """Of students, in dialogues."""
+        """Of models, in dialogues."""
         lines = read(self.run / "usage.jsonl", Usage)
-        return sum(usage.answers for usage in lines if (usage.stage, usage.role) == ("build", "student"))
+        return sum(usage.answers for usage in lines if usage.stage == "build")
 
     def _rate(self, kinds: Sequence[str]) -> float | None:
         """Seconds for one unit of size, by the narrowest kind that was measured, else as the running stage shows it;

@@ -4,10 +4,13 @@ import json
 
 import pytest
 
+from pipeline.experiment.cell import Cell
 from pipeline.runs import progress as shown
 from pipeline.runs.lock import holder, writing
 from pipeline.runs.progress import end_briefly, end_in_words, stage, whole_in_words
-from pipeline.runs.whole_run import PlannedStage, WholeRun, followed, progress_path, read_progress
+from pipeline.runs.usage import Meter, Tally
+from pipeline.runs.whole_run import ANSWER, PlannedStage, WholeRun, followed, progress_path, read_progress
+from tests.builders import small_experiment
 
 PLAN = (
     PlannedStage("build", "build a seed 1", 10, ("build a", "build")),
@@ -53,6 +56,16 @@ def test_what_is_left_is_what_stages_of_the_kind_took_and_the_unmeasured_is_name
     told = whole.progress()
     assert (told.left, told.unmeasured, told.stages_done) == (0.0, (), 5)
     assert [stage.seconds for stage in told.stages] == [5.0, 40.0, 1.0, 7.0, 0.0]
+
+
+def test_exams_are_reckoned_from_what_all_models_answered_in_builds(tmp_path, clock):
+    """Where a judge answers ten times a turn, an answer of the student's alone would seem to take ten times as long."""
+    whole = WholeRun(tmp_path, [PLAN[0], PlannedStage("examine", "examine a seed 1", 50, ("examine a", ANSWER))], clock)
+    meter = Meter()
+    meter.roles = {"student": Tally(answers=10), "judge": Tally(answers=90)}
+    meter.store(tmp_path, "build", Cell(small_experiment(tmp_path), "facts", 1))
+    go(whole, "build a seed 1", 10, 5.0)
+    assert whole.progress().left == 50 * 5.0 / 100
 
 
 def test_a_running_stage_tells_how_long_it_and_others_of_its_kind_take(tmp_path, clock):
