@@ -2,7 +2,8 @@
 
 Precision = tp / (tp + fp), recall = tp / (tp + fn), F1 = 2 tp / (2 tp + fp + fn), kappa = Cohen's, for this class
 against all else. Intervals are the percentiles of RESAMPLES bootstrap samples of conversations, so turns of one
-conversation stay together; where nothing was found wrong an interval has no width, which says little. A class with
+conversation stay together. Where all of these give 0, or 1, it is Wilson's of as many draws as conversations count (for
+kappa as for F1); but the kappa of who always says the same is 0 and has no width. A class with
 fewer than FEWEST cases is not measured; with fewer than FEWEST other turns only its recall is, since there was hardly a
 way to be wrong.
 """
@@ -16,10 +17,11 @@ from typing import NamedTuple
 import numpy as np
 
 from evals.stats.bootstrap import cluster_bootstrap, percentiles
-from evals.stats.intervals import Rate
+from evals.stats.intervals import Rate, at_an_end
 
 FEWEST = 50
 RESAMPLES = 1000
+KAPPA = 3  # its place among the figures
 
 
 class Score(NamedTuple):
@@ -49,8 +51,11 @@ def score(truth: Sequence[bool], labels: Sequence[bool], conversations: Sequence
     tp, fp, fn, tn = (int(total) for total in counts.sum(axis=0))
     n, others = tp + fn, fp + tn
     rates = []
+    counted = [counts[:, columns].any(axis=1).sum() for columns in ([0, 1], [0, 2], [0, 1, 2], [0, 1, 2])]
     for i, size in enumerate((tp + fp, n, n, n)):
         low, high = percentiles(samples[i])
+        if not (i == KAPPA and 0 in (tp + fp, tn + fn)):
+            low, high = at_an_end(low, high, int(counted[i]))
         blank = n < FEWEST or (others < FEWEST and i != 1) or math.isnan(low)
         rates.append(Rate(*((math.nan,) * 3 if blank else (float(values[i][0]), low, high)), n=size))
     precision, recall, f1, kappa = rates

@@ -41,6 +41,11 @@ def wilson(hits: float, n: int) -> Rate:
     return Rate(hits / n if n else math.nan, *wilson_interval(hits, n), n)
 
 
+def at_an_end(low: float, high: float, draws: int) -> tuple[float, float]:
+    """A bootstrap's interval of a share; where all resamples give 0, or 1, Wilson's of as many independent draws."""
+    return wilson_interval(low * draws, draws) if low == high and low in (0.0, 1.0) else (low, high)
+
+
 def tabulate(cases: Mapping[int, Iterable[Case]]) -> Tables:
     """Sum each seed's cases by metric, decoding and task."""
     tables: Tables = {}

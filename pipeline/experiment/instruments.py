@@ -22,9 +22,11 @@ def open_instruments(experiment: Fields, judge: OpenJudge | None = None) -> tupl
 
     `judge` opens the judge, as whoever counts what it answers would have it.
     """
-    opening = judge or partial(open_role, experiment, "judge")
+    opening, exact = judge or partial(open_role, experiment, "judge"), experiment.dialogue.deterministic
     partner, metrics = (
-        Instrument(name, JudgeReader(opening(), experiment.prompts("judge"))) if name == "judge" else _opened(name)
+        Instrument(name, JudgeReader(opening(), experiment.prompts("judge")))
+        if name == "judge"
+        else _opened(name, exact)
         for name in experiment.readers
     )
     return partner, metrics
@@ -38,5 +40,5 @@ def open_acts_labeller(experiment: Fields, judge: OpenJudge | None = None) -> La
 
 
 @lru_cache(maxsize=8)
-def _opened(name: str) -> Instrument:
-    return CLOSED if name == "closed" else Instrument(name, open_reader(name))
+def _opened(name: str, exact: bool) -> Instrument:
+    return CLOSED if name == "closed" else Instrument(name, open_reader(name, exact=exact))

@@ -14,10 +14,10 @@ from pipeline.reading.protocol import Reader
 from pipeline.reading.settings import READERS
 
 
-def open_reader(name: str, model: str = "", engine: Engine = Engine()) -> Reader:
+def open_reader(name: str, model: str = "", engine: Engine = Engine(), exact: bool = False) -> Reader:
     """One of `READERS`, or a reader in a file of one's own, `my.py:READER`. Raises ConfigError.
 
-    `model` is a judge's, asked through `engine`.
+    `model` is a judge's, asked through `engine`. `exact`: a network reads in float32, whatever this processor gains.
     """
     if is_address(name):
         reader: object = load_object(name, object)
@@ -36,7 +36,7 @@ def open_reader(name: str, model: str = "", engine: Engine = Engine()) -> Reader
     if name in ("semantic", "cross_encoder"):
         from pipeline.reading.semantic.natural_reader import shipped_reader  # torch and peft take seconds to import
 
-        return shipped_reader(name)
+        return shipped_reader(name, exact)
     if name == "judge":
         if not model:
             raise ConfigError(

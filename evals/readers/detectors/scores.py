@@ -2,8 +2,8 @@
 
 Average precision is as in scikit-learn (the step-wise area under the precision-recall curve). Of a detector that only
 says yes or no it is that of one point and the base rate. Intervals are the 2.5 and 97.5 percentiles of RESAMPLES
-bootstrap samples of dialogues, the same samples for every detector, so that differences are paired. Where nothing was
-found wrong an interval has no width, which says little. An empty denominator is None.
+bootstrap samples of dialogues, the same samples for every detector, so that differences are paired. Where all samples
+give 0, or 1, it is Wilson's of as many draws as dialogues count. An empty denominator is None.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.metrics import precision_recall_curve
 
 from evals.stats.bootstrap import Array, cluster_bootstrap, percentiles
+from evals.stats.intervals import at_an_end
 from pipeline.core.schema import Json
 
 
@@ -24,7 +25,7 @@ def rate(hits: Sequence[float], groups: Sequence[str], seed: int) -> Json:
     yes, weights = np.array([hits[i] for i in kept], dtype=float), _weights([groups[i] for i in kept], seed)
     counts = weights.sum(axis=1)
     draws = np.divide(weights @ yes, counts, out=np.full(len(counts), np.nan), where=counts > 0)
-    return _figure(float(yes.mean()) if len(yes) else math.nan, draws, len(yes))
+    return _figure(float(yes.mean()) if len(yes) else math.nan, draws, len(yes), len({groups[i] for i in kept}))
 
 
 def compare(
@@ -38,10 +39,12 @@ def compare(
     for name, (score, least) in scores.items():
         called = score >= least
         sizes = {"precision": int(called.sum()), "recall": int(yes.sum()), "f1": int(yes.sum()), "ap": int(yes.sum())}
+        counts = {"precision": called, "recall": yes, "f1": called | yes, "ap": yes}
+        talks = {key: len({groups[i] for i in np.flatnonzero(cases)}) for key, cases in counts.items()}
         tp, fp = int((called & yes).sum()), int((called & ~yes).sum())
         figures[name] = {
             "confusion": {"tp": tp, "fp": fp, "fn": int(yes.sum()) - tp, "tn": int((~yes).sum()) - fp},
-            **{key: _figure(float(values[name][key][0]), draws[name][key], n) for key, n in sizes.items()},
+            **{key: _figure(float(values[name][key][0]), draws[name][key], n, talks[key]) for key, n in sizes.items()},
         }
         if name != baseline:
             for key in ("f1", "ap"):
@@ -97,8 +100,11 @@ def average_precision(yes: Array, score: Array, weights: Array) -> Array:
     return np.divide((gained * precision).sum(axis=1), total, out=np.full(len(weights), np.nan), where=total > 0)
 
 
-def _figure(value: float, draws: Array, n: int) -> Json:
+def _figure(value: float, draws: Array, n: int, talks: int = 0) -> Json:
+    """`talks`: dialogues that count for a share; 0 of a difference."""
     low, high = percentiles(draws)
+    if talks:
+        low, high = at_an_end(low, high, talks)
     if math.isnan(value) or math.isnan(low):
         return {"value": None, "low": None, "high": None, "n": n}
     return {"value": round(value, 4), "low": round(low, 4), "high": round(high, 4), "n": n}

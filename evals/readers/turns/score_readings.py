@@ -4,8 +4,9 @@ A class counts decisions: for `asks_withheld` and `tells` one decision a turn an
 first, all for the second), for `attempt` whether the value is the labelled one (another value is a false positive and
 a false negative), for all others one a turn. `stance` and `feedback` are the mean of the F1 of their two classes
 (agrees and disagrees; right and wrong); their precision and recall likewise. A turn that was not read counts as one
-that does nothing, and is counted beside. Intervals are percentiles of a cluster bootstrap over problems, NaN where
-there are fewer than FEWEST_PROBLEMS; a class that no label holds has NaN.
+that does nothing, and is counted beside. Intervals are percentiles of a cluster bootstrap over problems, or Wilson's of
+as many draws as problems count where all of these are 0, or 1; NaN where there are fewer than FEWEST_PROBLEMS. A class
+that no label holds has NaN.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 
 from evals.readers.turns.turns_file import LabelledRow
 from evals.stats.bootstrap import cluster_bootstrap, percentiles
+from evals.stats.intervals import at_an_end
 from pipeline.core.readings import PartnerReading, StudentReading
 from pipeline.reading.numbers.equality import equal
 from pipeline.reading.protocol import Unread
@@ -129,6 +131,7 @@ def _score(classes: Sequence[np.ndarray]) -> ClassScore:
     low, high = percentiles(np.mean([_figures(weights @ counts)[:, 2] for counts in classes], axis=0))
     precision, recall, f1 = (float(figure) for figure in np.mean(whole, axis=0)[0])
     n = int(sum(counts[:, 0].sum() + counts[:, 2].sum() for counts in classes))
+    low, high = at_an_end(low, high, min(int(counts.any(axis=1).sum()) for counts in classes))
     if len(classes[0]) < FEWEST_PROBLEMS:
         low = high = math.nan
     if not n:

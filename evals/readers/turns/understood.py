@@ -20,6 +20,7 @@ import typer
 from pydantic import BaseModel, ConfigDict
 
 from evals.stats.bootstrap import cluster_bootstrap, percentiles
+from evals.stats.intervals import at_an_end
 from pipeline.core.readings import StudentReading
 from pipeline.core.schema import Task, Turn
 from pipeline.dialogue.rule_partner import rule_reply
@@ -82,7 +83,7 @@ def _share(hits: Sequence[bool], problems: Sequence[str]) -> Share:
     counts = np.array([[sum(h for h, p in zip(hits, problems, strict=True) if p == name), problems.count(name)]
                        for name in names])  # fmt: skip
     drawn = cluster_bootstrap(len(names)) @ counts
-    low, high = percentiles(drawn[:, 0] / drawn[:, 1])
+    low, high = at_an_end(*percentiles(drawn[:, 0] / drawn[:, 1]), len(names))
     return Share(float(np.mean(hits)), low, high, len(hits))
 
 

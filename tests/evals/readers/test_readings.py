@@ -11,6 +11,7 @@ import pytest
 from evals.readers.turns.measure_readings import measure_readings, read_rows
 from evals.readers.turns.score_readings import score_readings
 from evals.readers.turns.turns_file import LabelledRow, read_turns
+from evals.stats.intervals import wilson
 from pipeline.core.errors import ConfigError
 from pipeline.core.readings import PartnerReading, StudentReading
 from pipeline.reading.embedded_world.closed import Closed
@@ -102,14 +103,14 @@ def test_readings_come_in_the_order_of_the_rows():
     assert read == [TURNS[2].truth, TURNS[0].truth, TURNS[1].truth]
 
 
-@pytest.mark.parametrize(("problems", "end"), [(1, None), (5, 1)])
-def test_the_command_writes_each_class_by_its_name_and_no_interval_over_few_problems(tmp_path, problems, end):
+@pytest.mark.parametrize(("problems", "low", "high"), [(1, None, None), (5, wilson(5, 5).low, 1)])
+def test_the_command_writes_each_class_by_its_name_and_no_interval_over_few_problems(tmp_path, problems, low, high):
     file = tmp_path / "turns.jsonl"
     rows = [row(str(i), "How many crates are there?", ASKING) | {"task_id": f"t{i}"} for i in range(problems)]
     file.write_text("\n".join(map(json.dumps, rows)))
     (written,) = measure_readings([file], "closed", tmp_path / "figures.json")
     figures = json.loads(written.read_text())["closed"]
-    whole = {"precision": 1, "recall": 1, "f1": 1, "low": end, "high": end, "n": problems}
+    whole = {"precision": 1, "recall": 1, "f1": 1, "low": low, "high": high, "n": problems}
     assert figures["asks_withheld"] == whole
     assert figures["tells"]["f1"] is None and figures["tells"]["n"] == 0
 

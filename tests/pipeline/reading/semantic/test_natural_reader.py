@@ -10,11 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 from evals.readers.turns.score_readings import score_readings
 from evals.readers.turns.turns_file import LabelledRow, read_turns
 from pipeline.core.errors import ConfigError
 from pipeline.core.readings import PartnerReading, StudentReading
+from pipeline.core.resources import shipped
 from pipeline.core.schema import Fact, Turn
 from pipeline.reading.numbers.equality import equal
 from pipeline.reading.open_reader import open_reader
@@ -256,6 +258,13 @@ def test_of_a_long_turn_the_end_is_read(name: str):
     shares, asking = asyncio.run(reader.student([turn(before + end) for end in ends]))
     assert isinstance(shares, StudentReading) and isinstance(asking, StudentReading)
     assert shares.attempt == "4242" and asking.asks == {"crates"}
+
+
+def test_who_asks_for_equal_content_is_read_in_float32_on_every_processor(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("pipeline.reading.semantic.network.bfloat16_gain", lambda: 9.0)
+    folder = shipped("data", "readers", "semantic")
+    assert NaturalReader(folder).network.read_in == torch.bfloat16
+    assert NaturalReader(folder, exact=True).network.read_in == torch.float32
 
 
 SENTENCE = "The crates that stand in the cellar are counted by Omar, "
