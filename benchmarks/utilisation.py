@@ -1,7 +1,7 @@
 """How much of the cores' time does `maieutic run` use?
 
-A third of the quickstart's problems and half of its steps, both conditions and all seeds: dialogues, students, exams
-and report.
+Four tenths of the quickstart's training problems, a third of its exam's and half of its steps, both conditions and all
+seeds: dialogues, students, exams and report.
 
     python -m benchmarks.utilisation
 """

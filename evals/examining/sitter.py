@@ -39,7 +39,8 @@ def adapter_of(cell: Cell) -> Path | None:
 
 async def sit(cell: Cell, casting: Casting, tasks: Tasks, progress: Callable[[int, int], None]) -> Sat:
     """`examine` for the student of a cell, opened, with what it remembers. `progress` is told of each answer. What was
-    asked is counted in usage.jsonl, until an error came, too; then it is not asked again."""
+    asked is counted in usage.jsonl, until an error came, too; then it is not asked again. What a kill stops is not
+    counted."""
     began, answered = time.monotonic(), count(1)
     total = most_answers(cell.experiment, tasks[0], len(tasks[1]))
     if cell.condition_name not in UNTRAINED and cell.condition.memory != "none":

@@ -2,10 +2,10 @@
 
 Precision = tp / (tp + fp), recall = tp / (tp + fn), F1 = 2 tp / (2 tp + fp + fn), kappa = Cohen's, for this class
 against all else. Intervals are the percentiles of RESAMPLES bootstrap samples of conversations, so turns of one
-conversation stay together. Where all of these give 0, or 1, it is Wilson's of as many draws as conversations count (for
-kappa as for F1); but the kappa of who always says the same is 0 and has no width. A class with
-fewer than FEWEST cases is not measured; with fewer than FEWEST other turns only its recall is, since there was hardly a
-way to be wrong.
+conversation stay together. Where all of these give 0, or 1, it is Wilson's of as many draws as conversations count: for
+F1 that of tp / (tp + fp + fn), for a kappa of 1 that of both classes' recalls, at their lower ends. The kappa of who
+always says the same is 0 and has no width. A class with fewer than FEWEST cases is not measured; with fewer than FEWEST
+other turns only its recall is, since there was hardly a way to be wrong.
 """
 
 from __future__ import annotations
@@ -17,11 +17,10 @@ from typing import NamedTuple
 import numpy as np
 
 from evals.stats.bootstrap import cluster_bootstrap, percentiles
-from evals.stats.intervals import Rate, at_an_end
+from evals.stats.intervals import Rate, at_an_end, f1_at_an_end, wilson
 
 FEWEST = 50
 RESAMPLES = 1000
-KAPPA = 3  # its place among the figures
 
 
 class Score(NamedTuple):
@@ -51,15 +50,33 @@ def score(truth: Sequence[bool], labels: Sequence[bool], conversations: Sequence
     tp, fp, fn, tn = (int(total) for total in counts.sum(axis=0))
     n, others = tp + fn, fp + tn
     rates = []
-    counted = [counts[:, columns].any(axis=1).sum() for columns in ([0, 1], [0, 2], [0, 1, 2], [0, 1, 2])]
+    bounds = _bounds(samples, counts)
     for i, size in enumerate((tp + fp, n, n, n)):
-        low, high = percentiles(samples[i])
-        if not (i == KAPPA and 0 in (tp + fp, tn + fn)):
-            low, high = at_an_end(low, high, int(counted[i]))
+        low, high = bounds[i]
         blank = n < FEWEST or (others < FEWEST and i != 1) or math.isnan(low)
         rates.append(Rate(*((math.nan,) * 3 if blank else (float(values[i][0]), low, high)), n=size))
     precision, recall, f1, kappa = rates
     return Score(n=n, others=others, confusion=(tp, fp, fn, tn), precision=precision, recall=recall, f1=f1, kappa=kappa)
+
+
+def _bounds(samples: list[np.ndarray], counts: np.ndarray) -> list[tuple[float, float]]:
+    """The interval of each figure from its resamples; `counts` [conversations, 4] says how many conversations count."""
+    precision, recall, f1, kappa = map(percentiles, samples)
+
+    def talks(*cells: int) -> int:
+        return int(counts[:, cells].any(axis=1).sum())
+
+    if kappa == (1.0, 1.0):
+        n, _, _, others = counts.sum(axis=0)
+        found, passed = n * wilson(talks(0), talks(0)).low, others * wilson(talks(3), talks(3)).low
+        least = _figures(np.array([[found, others - passed, n - found, passed]]))[3]
+        kappa = float(least[0]), 1.0
+    return [
+        at_an_end(*precision, talks(0, 1)),
+        at_an_end(*recall, talks(0, 2)),
+        f1_at_an_end(*f1, talks(0, 1, 2)),
+        kappa,
+    ]
 
 
 def _figures(counts: np.ndarray) -> list[np.ndarray]:

@@ -46,6 +46,12 @@ def at_an_end(low: float, high: float, draws: int) -> tuple[float, float]:
     return wilson_interval(low * draws, draws) if low == high and low in (0.0, 1.0) else (low, high)
 
 
+def f1_at_an_end(low: float, high: float, draws: int) -> tuple[float, float]:
+    """The same of an F1, which is 2 j / (1 + j) of the share j = tp / (tp + fp + fn): 0 and 1 where that is."""
+    ends = at_an_end(low, high, draws)
+    return (2 * ends[0] / (1 + ends[0]), 2 * ends[1] / (1 + ends[1])) if low == high else (low, high)
+
+
 def tabulate(cases: Mapping[int, Iterable[Case]]) -> Tables:
     """Sum each seed's cases by metric, decoding and task."""
     tables: Tables = {}

@@ -14,10 +14,11 @@ from pipeline.reading.protocol import Reader
 from pipeline.reading.settings import READERS
 
 
-def open_reader(name: str, model: str = "", engine: Engine = Engine(), exact: bool = False) -> Reader:
+def open_reader(name: str, model: str = "", engine: Engine = Engine(), exact: bool = True) -> Reader:
     """One of `READERS`, or a reader in a file of one's own, `my.py:READER`. Raises ConfigError.
 
-    `model` is a judge's, asked through `engine`. `exact`: a network reads in float32, whatever this processor gains.
+    `model` is a judge's, asked through `engine`. `exact`: a network reads in float32, which is the same on
+    every processor, and else in bfloat16 where this one is faster with it.
     """
     if is_address(name):
         reader: object = load_object(name, object)

@@ -62,8 +62,8 @@ class Pool:
         self.over, self.lock = False, Lock()
 
     def begin(self, work: Work, label: str, cell: Cell, after: Piece | None = None) -> None:
-        """Unless it is begun, and can be; once `after` is made."""
-        if label not in self.begun or not self.begun[label].can_be:
+        """Unless it is begun; once `after` is made."""
+        if label not in self.begun:
             said: list[Step] = []
             future = self.threads.submit(self._by_a_process, work, label, cell, said, after)
             self.begun[label] = Piece(future, said, after)
@@ -177,9 +177,12 @@ def begin_early(work: Work, stage_name: str, due: Sequence[Cell], at_once: int, 
 
 
 def begun_early(stage_name: str, cell: Cell) -> bool:
-    """Whether `begin_early` began it, and what it builds on was made."""
-    pieces = [pool.begun.get(cell.label(stage_name)) for pool in KEPT.get() or []]
-    return any(piece is not None and piece.can_be for piece in pieces)
+    """Whether `begin_early` began it, and what it builds on was made; where it was not, nobody will ask for it."""
+    label = cell.label(stage_name)
+    for pool in KEPT.get() or []:
+        if label in pool.begun and not pool.begun[label].can_be:
+            del pool.begun[label]
+    return any(label in pool.begun for pool in KEPT.get() or [])
 
 
 @contextmanager

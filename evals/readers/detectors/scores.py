@@ -9,14 +9,17 @@ give 0, or 1, it is Wilson's of as many draws as dialogues count. An empty denom
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from sklearn.metrics import precision_recall_curve
 
 from evals.stats.bootstrap import Array, cluster_bootstrap, percentiles
-from evals.stats.intervals import at_an_end
+from evals.stats.intervals import at_an_end, f1_at_an_end
 from pipeline.core.schema import Json
+
+Ends = Callable[[float, float, int], tuple[float, float]]
+ENDS: dict[str, Ends] = {"f1": f1_at_an_end}
 
 
 def rate(hits: Sequence[float], groups: Sequence[str], seed: int) -> Json:
@@ -44,7 +47,10 @@ def compare(
         tp, fp = int((called & yes).sum()), int((called & ~yes).sum())
         figures[name] = {
             "confusion": {"tp": tp, "fp": fp, "fn": int(yes.sum()) - tp, "tn": int((~yes).sum()) - fp},
-            **{key: _figure(float(values[name][key][0]), draws[name][key], n, talks[key]) for key, n in sizes.items()},
+            **{
+                key: _figure(float(values[name][key][0]), draws[name][key], n, talks[key], ENDS.get(key, at_an_end))
+                for key, n in sizes.items()
+            },
         }
         if name != baseline:
             for key in ("f1", "ap"):
@@ -100,11 +106,11 @@ def average_precision(yes: Array, score: Array, weights: Array) -> Array:
     return np.divide((gained * precision).sum(axis=1), total, out=np.full(len(weights), np.nan), where=total > 0)
 
 
-def _figure(value: float, draws: Array, n: int, talks: int = 0) -> Json:
-    """`talks`: dialogues that count for a share; 0 of a difference."""
+def _figure(value: float, draws: Array, n: int, talks: int = 0, ends: Ends = at_an_end) -> Json:
+    """`talks`: dialogues that count for a share, whose `ends` are an interval's at 0 and 1; 0 of a difference."""
     low, high = percentiles(draws)
     if talks:
-        low, high = at_an_end(low, high, talks)
+        low, high = ends(low, high, talks)
     if math.isnan(value) or math.isnan(low):
         return {"value": None, "low": None, "high": None, "n": n}
     return {"value": round(value, 4), "low": round(low, 4), "high": round(high, 4), "n": n}

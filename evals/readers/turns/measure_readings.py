@@ -41,7 +41,7 @@ def measure_readings(
     """Read all turns of the files, print the table, and write it as JSON where `into` is named. Raises ConfigError."""
     rows = [row for file in files for row in read_turns(file)]
     judge = made_of(JudgeSettings, Path("eval reading"), {}, overrides)
-    readings = asyncio.run(read_rows(open_reader(reader, judge.model, judge.engine, exact=True), rows))
+    readings = asyncio.run(read_rows(open_reader(reader, judge.model, judge.engine), rows))
     scores = score_readings(rows, readings)
     console.print(table(f"{reader} {judge.model}".strip(), scores, len(rows)))
     unread = [reading for reading in readings if isinstance(reading, Unread)]

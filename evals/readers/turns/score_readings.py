@@ -19,7 +19,7 @@ import numpy as np
 
 from evals.readers.turns.turns_file import LabelledRow
 from evals.stats.bootstrap import cluster_bootstrap, percentiles
-from evals.stats.intervals import at_an_end
+from evals.stats.intervals import f1_at_an_end
 from pipeline.core.readings import PartnerReading, StudentReading
 from pipeline.reading.numbers.equality import equal
 from pipeline.reading.protocol import Unread
@@ -131,7 +131,7 @@ def _score(classes: Sequence[np.ndarray]) -> ClassScore:
     low, high = percentiles(np.mean([_figures(weights @ counts)[:, 2] for counts in classes], axis=0))
     precision, recall, f1 = (float(figure) for figure in np.mean(whole, axis=0)[0])
     n = int(sum(counts[:, 0].sum() + counts[:, 2].sum() for counts in classes))
-    low, high = at_an_end(low, high, min(int(counts.any(axis=1).sum()) for counts in classes))
+    low, high = f1_at_an_end(low, high, min(int(counts.any(axis=1).sum()) for counts in classes))
     if len(classes[0]) < FEWEST_PROBLEMS:
         low = high = math.nan
     if not n:

@@ -67,8 +67,8 @@ Scores = dict[str, Any]  # of one turn: a share by head, by fact, by span
 class NaturalReader:
     """See `pipeline.reading.protocol.Reader`. Reads in a thread of its own, so that dialogues go on meanwhile."""
 
-    def __init__(self, folder: Path, exact: bool = False):
-        """`folder`: weights.safetensors and reader.json. `exact`: in float32. Raises ConfigError where one is missing."""
+    def __init__(self, folder: Path, exact: bool = True):
+        """`folder`: weights.safetensors and reader.json. Raises ConfigError where one is missing."""
         self.thresholds, self.network = _load(folder, exact)
         self.lock = threading.Lock()  # both parties' turns may be read at once, by one network and one tokenizer
 
@@ -93,7 +93,7 @@ class NaturalReader:
 
 
 @lru_cache(maxsize=2)
-def shipped_reader(name: str, exact: bool = False) -> NaturalReader:
+def shipped_reader(name: str, exact: bool = True) -> NaturalReader:
     """`semantic` or `cross_encoder`. Raises ConfigError where the encoder that they rest on is not there."""
     return NaturalReader(shipped("data", "readers", name), exact)
 

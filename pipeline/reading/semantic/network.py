@@ -83,7 +83,7 @@ class ReadingNetwork(nn.Module):
         self.kept: dict[str, FrozenText] = {}
         self.embedded: dict[str, Tensor] = {}
 
-    def for_reading(self, exact: bool = False) -> ReadingNetwork:
+    def for_reading(self, exact: bool = True) -> ReadingNetwork:
         """With LoRA merged, in half precision where this processor is faster with it and not `exact`: no more to be
         trained."""
         self.merged = self.tuned.merge_and_unload()

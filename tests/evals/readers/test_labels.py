@@ -167,11 +167,15 @@ def test_few_cases_are_not_measured_and_few_others_leave_recall_alone():
 def test_who_errs_in_nothing_has_the_interval_of_as_many_draws_as_conversations():
     truth, talks = [True, False] * FEWEST, [str(i // 4) for i in range(2 * FEWEST)]
     made = score(truth, truth, talks)
-    assert made.precision[:3] == made.recall[:3] == made.f1[:3] == made.kappa[:3] == wilson(FEWEST / 2, FEWEST // 2)[:3]
+    least = wilson(FEWEST / 2, FEWEST // 2).low
+    assert made.precision[:3] == made.recall[:3] == (1, least, 1) and made.f1[:3] == (1, 2 * least / (1 + least), 1)
+    assert made.kappa[:3] == (1, pytest.approx(2 * least - 1), 1)  # of two classes of a size, both recalls at `least`
     always = score(truth, [True] * len(truth), talks)
     assert always.kappa[:3] == (0, 0, 0)  # it cannot be another
     never = score(truth, [False] * len(truth), talks)
-    assert never.recall[:3] == never.f1[:3] == wilson(0, FEWEST // 2)[:3] and math.isnan(never.precision.low)
+    most = wilson(0, FEWEST // 2).high
+    assert never.recall[:3] == (0, 0, most) and never.f1[:3] == (0, 0, 2 * most / (1 + most))
+    assert math.isnan(never.precision.low)
 
 
 def test_turns_of_one_conversation_stay_together_in_intervals():

@@ -103,7 +103,10 @@ def test_readings_come_in_the_order_of_the_rows():
     assert read == [TURNS[2].truth, TURNS[0].truth, TURNS[1].truth]
 
 
-@pytest.mark.parametrize(("problems", "low", "high"), [(1, None, None), (5, wilson(5, 5).low, 1)])
+OF_FIVE = wilson(5, 5).low
+
+
+@pytest.mark.parametrize(("problems", "low", "high"), [(1, None, None), (5, 2 * OF_FIVE / (1 + OF_FIVE), 1)])
 def test_the_command_writes_each_class_by_its_name_and_no_interval_over_few_problems(tmp_path, problems, low, high):
     file = tmp_path / "turns.jsonl"
     rows = [row(str(i), "How many crates are there?", ASKING) | {"task_id": f"t{i}"} for i in range(problems)]
