@@ -29,7 +29,7 @@ EACH = 400  # tasks of each specification that a source is measured on
 # Words of any script; where none stand apart, as in Chinese, Japanese and Thai, single characters.
 UNSPACED = "\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff"
 WORDS = rf"[{UNSPACED}]|[^\W\d_{UNSPACED}]+"
-COMPARED = ("full", "underspecified", "sharded")
+COMPARED: tuple[Specification, ...] = ("full", "underspecified", "sharded")
 MOST = 10_000  # tasks that are gone through: more of them take memory and hardly change the second digit
 
 
@@ -139,14 +139,16 @@ def told_apart(tasks: Wordings) -> Rate:
 
 
 def enough_wordings(met: Wordings, tasks: Tasks) -> Wordings:
-    """Those that a run met; where they are fewer than LEAST of a kind, and all is made here, EACH of its sources."""
+    """Those that a run met; where they are fewer than LEAST of a kind that it has or asks in its exams, and all is made
+    here, EACH of its sources."""
     kinds, parts = Counter(task.lacks for task in met), [part for part in tasks.parts if part.train]
-    few = 0 < min(kinds[True], kinds[False]) < LEAST
-    if not few or not all(source_of(part).made_here for part in parts):
+    asked = [[name for name in COMPARED if part.train.get(name) or part.exam.get(name)] for part in parts]
+    both = any("full" in names and len(names) > 1 for names in asked)
+    if not both or min(kinds[True], kinds[False]) >= LEAST or not all(source_of(part).made_here for part in parts):
         return met
     drawn = Wordings()
-    for part in parts:
-        counts: dict[Specification, int] = {name: EACH for name in part.train if name in COMPARED}
+    for part, names in zip(parts, asked, strict=True):
+        counts: dict[Specification, int] = dict.fromkeys(names, EACH)
         for task in of_one_source(part.model_copy(update={"train": counts}), "train")[0]:
             drawn.add(f"{part.source}-{task.id}", wording(task))
     return drawn

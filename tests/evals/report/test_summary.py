@@ -5,6 +5,7 @@ import math
 import random
 import shutil
 import tracemalloc
+from collections import Counter
 from pathlib import Path
 
 import pyarrow.parquet as parquet
@@ -14,7 +15,7 @@ from typer.testing import CliRunner
 from evals.report.counting.counted_files import Seen
 from evals.report.counting.counts import count, predict, see
 from evals.report.summary import sentence, summarize
-from evals.stats.wording_shortcut import wording, youden_j
+from evals.stats.wording_shortcut import EACH, Wordings, enough_wordings, wording, youden_j
 from maieutic.cli import app
 from pipeline.core.errors import RunError
 from pipeline.core.schema import digest
@@ -24,6 +25,7 @@ from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue, Failure
 from pipeline.runs.dialogue_pool import Place
 from pipeline.runs.store import StoreError, read, rewrite
+from pipeline.tasks.settings import Tasks
 from tests.evals.made_run import CONDITIONS, made_results, made_run, made_tasks, talk
 
 
@@ -253,6 +255,15 @@ def test_the_wording_of_few_tasks_is_measured_on_more_of_their_source(run, tmp_p
 
 def test_minimal_pairs_do_not_give_the_specification_away():
     assert youden_j(map(wording, made_tasks(100))) <= 0.2
+
+
+def test_wording_is_measured_on_both_kinds_where_only_exams_have_both():
+    met = Wordings()
+    for task in made_tasks(60)[:60]:
+        met.add(task.id, wording(task))
+    transfer = Tasks(train={"full": 60}, exam={"full": 30, "underspecified": 30})
+    assert Counter(row.lacks for row in enough_wordings(met, transfer)) == {True: EACH, False: EACH}
+    assert enough_wordings(met, transfer.model_copy(update={"exam": {"full": 30}})) is met
 
 
 def test_a_wording_that_gives_half_of_the_tasks_away_is_seen_past_their_twins():

@@ -67,7 +67,7 @@ def test_a_question_asks_for_what_was_not_told_yet_and_else_for_nothing(underspe
 
 
 @pytest.mark.parametrize(("partition", "holds"), [("key", True), ("symmetric", False), ("verifier", False)])
-def test_where_no_fact_of_a_hidden_item_is_withheld_the_next_step_is_asked_for_whatever_the_partner_knows(partition, holds):
+def test_a_hidden_item_told_in_full_is_asked_for_its_next_step_whoever_knows_it(partition, holds):
     task = next(hidden_item_tasks("train", "full"))
     condition = Condition(partition=partition, method="q_priming")
     assert rule_question(task, condition, []) == NEXT_STEP
