@@ -141,13 +141,14 @@ def told_apart(tasks: Wordings) -> Rate:
 def enough_wordings(met: Wordings, tasks: Tasks) -> Wordings:
     """Those that a run met; where they are fewer than LEAST of a kind that it has or asks in its exams, and all is made
     here, EACH of its sources."""
-    kinds, parts = Counter(task.lacks for task in met), [part for part in tasks.parts if part.train]
-    asked = [[name for name in COMPARED if part.train.get(name) or part.exam.get(name)] for part in parts]
-    both = any("full" in names and len(names) > 1 for names in asked)
-    if not both or min(kinds[True], kinds[False]) >= LEAST or not all(source_of(part).made_here for part in parts):
+    kinds = Counter(task.lacks for task in met)
+    asked = [(part, [name for name in COMPARED if part.train.get(name) or part.exam.get(name)]) for part in tasks.parts]
+    both = len({name == "full" for _, names in asked for name in names}) == 2
+    enough = min(kinds[True], kinds[False]) >= LEAST
+    if not kinds or not both or enough or not all(source_of(part).made_here for part, names in asked if names):
         return met
     drawn = Wordings()
-    for part, names in zip(parts, asked, strict=True):
+    for part, names in asked:
         counts: dict[Specification, int] = dict.fromkeys(names, EACH)
         for task in of_one_source(part.model_copy(update={"train": counts}), "train")[0]:
             drawn.add(f"{part.source}-{task.id}", wording(task))

@@ -18,7 +18,6 @@ from pipeline.engines.model import Sampling
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.known import known
 from pipeline.knowledge.view import question_view
-from pipeline.reading.choices.read_choice import NEXT_STEP
 from pipeline.reading.sentences import sentences
 from pipeline.reading.stored import heard_right
 
@@ -59,14 +58,11 @@ def _asks(replaced: Turn, question: str, tokens: int) -> Turn:
 
 
 def rule_question(task: Task, condition: Condition, turns: Sequence[Turn]) -> str:
-    """A question for the first needed fact that only the partner knows and has not told; of options the next step."""
+    """A question for the first needed fact that only the partner knows and has not told."""
     knows = known(task, condition, "partner")
     told = [turn.text for turn in turns if turn.party == "partner"]
     wanted = [fact for fact in knows.own if fact.needed and not any(fact.text in text for text in told)]
-    if wanted:
-        return question_for(wanted[0])
-    # The same whatever the partner knows: who holds no solution has none to tell.
-    return NEXT_STEP if task.choice else NOTHING_TO_ASK
+    return question_for(wanted[0]) if wanted else NOTHING_TO_ASK
 
 
 def question_for(fact: Fact) -> str:

@@ -264,6 +264,11 @@ def test_wording_is_measured_on_both_kinds_where_only_exams_have_both():
     transfer = Tasks(train={"full": 60}, exam={"full": 30, "underspecified": 30})
     assert Counter(row.lacks for row in enough_wordings(met, transfer)) == {True: EACH, False: EACH}
     assert enough_wordings(met, transfer.model_copy(update={"exam": {"full": 30}})) is met
+    other = Tasks(source="embedded", train={}, exam={"underspecified": 30}, seed=5)
+    apart = Tasks(train={"full": 60}, exam={"full": 30}, second=other)
+    assert Counter(row.lacks for row in enough_wordings(met, apart)) == {True: EACH, False: EACH}
+    empty = Wordings()
+    assert enough_wordings(empty, transfer) is empty
 
 
 def test_a_wording_that_gives_half_of_the_tasks_away_is_seen_past_their_twins():

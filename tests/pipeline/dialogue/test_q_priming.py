@@ -15,8 +15,6 @@ from pipeline.experiment.settings import DialogueSettings
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.view import view
 from pipeline.prompts.prompts import Prompts
-from pipeline.reading.choices.read_choice import NEXT_STEP
-from pipeline.tasks.hidden_item.hidden_item_tasks import hidden_item_tasks
 from tests.fakes import Parrot
 
 PRIMED = Condition(partition="facts", method="q_priming")
@@ -64,15 +62,6 @@ def test_a_question_asks_for_what_was_not_told_yet_and_else_for_nothing(underspe
     assert rule_question(task, PRIMED, told) == second.ask
     assert rule_question(full[0], PRIMED, []) == NOTHING_TO_ASK
     assert rule_question(task, Condition(partition="symmetric", method="q_priming"), []) == NOTHING_TO_ASK
-
-
-@pytest.mark.parametrize(("partition", "holds"), [("key", True), ("symmetric", False), ("verifier", False)])
-def test_a_hidden_item_told_in_full_is_asked_for_its_next_step_whoever_knows_it(partition, holds):
-    task = next(hidden_item_tasks("train", "full"))
-    condition = Condition(partition=partition, method="q_priming")
-    assert rule_question(task, condition, []) == NEXT_STEP
-    replies = {played(task, condition, NEXT_STEP, "I am done.", key=str(i)).turns[1].text for i in range(9)}
-    assert any(task.steps[0].text in reply for reply in replies) is holds
 
 
 def test_a_model_that_writes_questions_reads_its_own_view_and_the_student_never_does(underspecified):
