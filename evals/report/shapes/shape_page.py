@@ -46,7 +46,7 @@ def page(run: Path, shuffled: Path | None, figure: str) -> str:
         controls={
             kind: said for kind, said in CONTROLS.items() if any(kind in of for of in block["controls"].values())
         },
-        primary=[judged(row, same_by_lot(row, by_lot)) for row in _primary(report)],
+        primary=[judged(row, same_by_lot(row, by_lot), yoked_twin(row, report)) for row in _primary(report)],
         counts={name: report["conditions"][name] for name in block["rows"]},
         predicted={name: report["conditions"][name]["predicted"] for name in block["rows"]},
         tries=tries(block, _block(shuffled)),
@@ -77,14 +77,18 @@ def _primary(report: Json) -> list[Json]:
     return [row for row in report["comparisons"] if row["primary"] or row["family"]]
 
 
-def judged(row: Json, by_lot: Json | None) -> Json:
-    """A contrast with its verdict. What students differ by whose rows were dealt by lot is no evidence for a shape."""
+def judged(row: Json, by_lot: Json | None, yoked: Json | None = None) -> Json:
+    """A contrast with its verdict. What students differ by whose rows were dealt by lot is no evidence for a shape, and
+    what is gone among yoked students none for teaching.
+    """
     direction = DIRECTIONS.get(row["metric"].partition("@")[0], 1)
     said, claimed = in_words(row, direction), "above 0" if direction > 0 else "below 0"
     if row["family"] and verdict(row) != "undecided" and not (row["p_holm"] or 0) < 0.05:
         said = f"undecided (Holm's p is {number(row['p_holm'])})"
     if by_lot and verdict(row) == verdict(by_lot) != "undecided":
         said = "undecided (by lot it leaves out 0 on the same side)"
+    elif yoked and said in ("supported", "contradicted") and verdict(yoked) != verdict(row):
+        said = f"{said}, and not with selection taken out"
     return row | {"verdict": said, "claimed": claimed, "by_lot": by_lot}
 
 
@@ -93,6 +97,13 @@ def same_by_lot(row: Json, shuffled: Json | None) -> Json | None:
     keys = ("metric", "a", "b")
     same = [found for found in (shuffled or {"contrasts": []})["contrasts"] if all(found[k] == row[k] for k in keys)]
     return same[0] | {"value": same[0]["difference"]} if same else None
+
+
+def yoked_twin(row: Json, report: Json) -> Json | None:
+    """The same contrast between the two conditions' yoked students, where it was named."""
+    sides = f"{row['a']}_yoked", f"{row['b']}_yoked"
+    named = (found for found in report["comparisons"] if found["metric"] == row["metric"])
+    return next((found for found in named if (found["a"], found["b"]) == sides), None)
 
 
 def _span(row: Json | None) -> str:

@@ -11,7 +11,7 @@ from evals.exams.registry import catalog_of
 from evals.metrics.case import Case
 from evals.report.figures import svg_file
 from evals.report.shapes.shape_figure import LEFT, STANDS, marked, shape_figure
-from evals.report.shapes.shape_page import judged, same_by_lot, tries
+from evals.report.shapes.shape_page import judged, same_by_lot, tries, yoked_twin
 from evals.report.shapes.shape_table import control_of, shapes_block
 from evals.stats.intervals import tabulate
 from evals.stats.number_format import clean
@@ -176,3 +176,22 @@ def test_a_contrast_that_chance_gives_as_well_supports_no_claim():
     assert judged(in_family, None)["verdict"] == "undecided (Holm's p is 0.19)"
     assert judged(in_family | {"p_holm": 0.01}, None)["verdict"] == "supported"
     assert judged(at_zero, apart)["verdict"] == "undecided (a difference of 0.08 is found by three in four such runs)"
+
+
+def test_what_is_gone_among_yoked_students_is_no_evidence_for_teaching():
+    row = {
+        "metric": "open_question",
+        "a": "facts",
+        "b": "verifier",
+        "difference": 0.1,
+        "low": 0.02,
+        "high": 0.15,
+        "detectable": 0.08,
+        "family": None,
+    }
+    gone = row | {"a": "facts_yoked", "b": "verifier_yoked", "low": -0.1}
+    report = {"comparisons": [row, gone | {"metric": "closed_question"}, gone]}
+    assert yoked_twin(row, report) is gone and yoked_twin(gone, report) is None
+    assert judged(row, None, gone)["verdict"] == "supported, and not with selection taken out"
+    assert judged(row, None, gone | {"low": 0.01})["verdict"] == "supported"
+    assert judged(row, row, gone)["verdict"].startswith("undecided (by lot")
