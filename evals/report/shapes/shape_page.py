@@ -87,8 +87,8 @@ def judged(row: Json, by_lot: Json | None, yoked: Json | None = None) -> Json:
         said = f"undecided (Holm's p is {number(row['p_holm'])})"
     if by_lot and verdict(row) == verdict(by_lot) != "undecided":
         said = "undecided (by lot it leaves out 0 on the same side)"
-    elif yoked and said in ("supported", "contradicted") and verdict(yoked) != verdict(row):
-        said = f"{said}, and not with selection taken out"
+    elif yoked and said in ("supported", "contradicted"):
+        said += _left_of_it(row, yoked)
     return row | {"verdict": said, "claimed": claimed, "by_lot": by_lot}
 
 
@@ -97,6 +97,15 @@ def same_by_lot(row: Json, shuffled: Json | None) -> Json | None:
     keys = ("metric", "a", "b")
     same = [found for found in (shuffled or {"contrasts": []})["contrasts"] if all(found[k] == row[k] for k in keys)]
     return same[0] | {"value": same[0]["difference"]} if same else None
+
+
+def _left_of_it(row: Json, yoked: Json) -> str:
+    """What a verdict is followed by: nothing where yoked students differ on the same side."""
+    if verdict(yoked) == "not tested":
+        return ", not tried with selection taken out"
+    if verdict(yoked) == "undecided":
+        return ", not shown with selection taken out"
+    return "" if (yoked["difference"] > 0) == (row["difference"] > 0) else ", the other way with selection taken out"
 
 
 def yoked_twin(row: Json, report: Json) -> Json | None:

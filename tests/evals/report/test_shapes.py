@@ -192,6 +192,9 @@ def test_what_is_gone_among_yoked_students_is_no_evidence_for_teaching():
     gone = row | {"a": "facts_yoked", "b": "verifier_yoked", "low": -0.1}
     report = {"comparisons": [row, gone | {"metric": "closed_question"}, gone]}
     assert yoked_twin(row, report) is gone and yoked_twin(gone, report) is None
-    assert judged(row, None, gone)["verdict"] == "supported, and not with selection taken out"
+    other_way, empty = {"difference": -0.1, "low": -0.2, "high": -0.1}, {"difference": None, "low": None, "high": None}
+    assert judged(row, None, gone)["verdict"] == "supported, not shown with selection taken out"
     assert judged(row, None, gone | {"low": 0.01})["verdict"] == "supported"
+    assert judged(row, None, gone | other_way)["verdict"] == "supported, the other way with selection taken out"
+    assert judged(row, None, gone | empty)["verdict"] == "supported, not tried with selection taken out"
     assert judged(row, row, gone)["verdict"].startswith("undecided (by lot")
