@@ -18,7 +18,7 @@ from evals.report.rendering import environment
 from evals.report.shapes.shape_figure import KEY, LEFT, STANDS, marked, shape_figure
 from evals.report.shapes.shape_table import CONTROLS, MATCHED, WITHOUT_SELECTION
 from evals.stats.number_format import interval, number
-from evals.stats.verdicts import in_words, verdict
+from evals.stats.verdicts import Verdict, in_words, verdict
 from pipeline.core.errors import ConfigError
 from pipeline.core.files import write_whole
 from pipeline.core.schema import Json
@@ -27,6 +27,13 @@ from pipeline.runs.student_files import said_files
 
 # Of each primary contrast, by its metric: on which side of 0 the claim has it.
 DIRECTIONS: dict[str, Literal[1, -1]] = {"open_question": 1, "closed_question": 1, "repeated_attempt": -1}
+# What follows a verdict, by what becomes of the contrast among yoked students.
+WITHOUT_IT = {
+    "stands": "",
+    "falls": ", not shown with selection taken out",
+    "turns": ", the other way with selection taken out",
+    "not tried": ", not tried with selection taken out",
+}
 PARTNER = {"solo": "symmetric", "blind": "symmetric", "sham": "symmetric", "volunteer": "facts", "jigsaw": "facts"}
 
 
@@ -88,31 +95,24 @@ def judged(row: Json, by_lot: Json | None, yoked: Json | None = None) -> Json:
     if by_lot and verdict(row) == verdict(by_lot) != "undecided":
         said = "undecided (by lot it leaves out 0 on the same side)"
     elif yoked and said in ("supported", "contradicted"):
-        said += _left_of_it(row, yoked)
+        said += WITHOUT_IT[_became([verdict(yoked, 1 if row["difference"] > 0 else -1)])]
     return row | {"verdict": said, "claimed": claimed, "by_lot": by_lot}
 
 
 def same_by_lot(row: Json, shuffled: Json | None) -> Json | None:
     """The same contrast between students whose rows were dealt by lot: no more than chance."""
-    keys = ("metric", "a", "b")
-    same = [found for found in (shuffled or {"contrasts": []})["contrasts"] if all(found[k] == row[k] for k in keys)]
-    return same[0] | {"value": same[0]["difference"]} if same else None
-
-
-def _left_of_it(row: Json, yoked: Json) -> str:
-    """What a verdict is followed by: nothing where yoked students differ on the same side."""
-    if verdict(yoked) == "not tested":
-        return ", not tried with selection taken out"
-    if verdict(yoked) == "undecided":
-        return ", not shown with selection taken out"
-    return "" if (yoked["difference"] > 0) == (row["difference"] > 0) else ", the other way with selection taken out"
+    same = _named(shuffled["contrasts"] if shuffled else [], row["metric"], row["a"], row["b"])
+    return same | {"value": same["difference"]} if same else None
 
 
 def yoked_twin(row: Json, report: Json) -> Json | None:
     """The same contrast between the two conditions' yoked students, where it was named."""
-    sides = f"{row['a']}_yoked", f"{row['b']}_yoked"
-    named = (found for found in report["comparisons"] if found["metric"] == row["metric"])
-    return next((found for found in named if (found["a"], found["b"]) == sides), None)
+    yoked = {name: of["yoked"] for name, of in report["shapes"]["controls"].items() if "yoked" in of}
+    return _named(report["comparisons"], row["metric"], yoked.get(row["a"]), yoked.get(row["b"]))
+
+
+def _named(contrasts: list[Json], metric: str, a: str | None, b: str | None) -> Json | None:
+    return next((row for row in contrasts if (row["metric"], row["a"], row["b"]) == (metric, a, b)), None)
 
 
 def _span(row: Json | None) -> str:
@@ -143,7 +143,12 @@ def tries(block: Json, shuffled: Json | None) -> list[Json]:
 def _survives(cell: Json, *kinds: str) -> str:
     side = 1 if cell["found"]["value"] > 0 else -1
     found = [verdict(cell["left"][kind], side) for kind in kinds if kind in cell["left"]]  # type: ignore[arg-type]
-    if len(found) < len(kinds) or "not tested" in found:
+    return _became(found) if len(found) == len(kinds) else "not tried"
+
+
+def _became(found: list[Verdict]) -> str:
+    """Of a difference, by the verdicts of its controls on the same side."""
+    if "not tested" in found:
         return "not tried"
     return "stands" if all(each == "supported" for each in found) else "falls" if "undecided" in found else "turns"
 

@@ -190,7 +190,8 @@ def test_what_is_gone_among_yoked_students_is_no_evidence_for_teaching():
         "family": None,
     }
     gone = row | {"a": "facts_yoked", "b": "verifier_yoked", "low": -0.1}
-    report = {"comparisons": [row, gone | {"metric": "closed_question"}, gone]}
+    controls = {"facts": {"yoked": "facts_yoked"}, "verifier": {"yoked": "verifier_yoked"}}
+    report = {"comparisons": [row, gone | {"metric": "closed_question"}, gone], "shapes": {"controls": controls}}
     assert yoked_twin(row, report) is gone and yoked_twin(gone, report) is None
     other_way, empty = {"difference": -0.1, "low": -0.2, "high": -0.1}, {"difference": None, "low": None, "high": None}
     assert judged(row, None, gone)["verdict"] == "supported, not shown with selection taken out"
