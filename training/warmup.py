@@ -31,7 +31,7 @@ from pipeline.core.schema import Specification, Task, Turn
 from pipeline.datasets.dataset_files import dataset_path
 from pipeline.datasets.formats import write_rows
 from pipeline.datasets.rows import Row
-from pipeline.dialogue.rule_partner import WORDINGS
+from pipeline.dialogue.expert import told_first, worked_out
 from pipeline.engines.transformers import load_tokenizer
 from pipeline.engines.weights import weights_at, weights_id
 from pipeline.experiment.cell import Cell
@@ -44,7 +44,6 @@ from pipeline.runs.progress import say, seconds
 from pipeline.runs.student_files import RECORD, WARMUP
 from pipeline.tasks.loading import base_tasks
 from training.adapter import WEIGHTS, file_hash
-from training.hidden_item.item_student import aloud
 from training.hidden_item.ways import WAYS, first_turn, used_answer
 from training.kept_turns import kept_questions
 from training.student import train
@@ -119,11 +118,9 @@ def _dealt(cell: Cell, settings: Warmup) -> dict[str, list[Task]]:
 
 def _told(task: Task) -> list[Turn]:
     """It is told what is missing, one fact a turn, and then it works the task out."""
-    rng, turns = random.Random(f"{WARMUP}-{task.id}"), list[Turn]()
-    for fact in task.missing:
-        told = rng.choice(WORDINGS["train"]["tell"]).format(fact.text)
-        turns += [Turn(party="student", text=rng.choice(NEUTRAL)), Turn(party="partner", text=told)]
-    return [*turns, Turn(party="student", text=worked_out(task))]
+    rng = random.Random(f"{WARMUP}-{task.id}")
+    told = told_first(task, rng, lambda _: rng.choice(NEUTRAL))
+    return [*told, Turn(party="student", text=worked_out(task))]
 
 
 def _row(cell: Cell, task: Task, turns: list[Turn], prompts: Prompts, way: str = "") -> Row:
@@ -137,14 +134,6 @@ def _row(cell: Cell, task: Task, turns: list[Turn], prompts: Prompts, way: str =
         "messages": messages,
         "learn": [message is messages[-1] for message in messages],
     }
-
-
-def worked_out(task: Task) -> str:
-    """How an expert answers it, in one turn: its steps, where the source has some. Of options it says what is known of
-    the right one; steps that name all that are left would be longer than a turn."""
-    if task.choice:
-        return f"{aloud(task.choice, {fact.value for fact in task.facts if fact.value})}The answer is {task.answer}."
-    return " ".join(step.text for step in task.steps) or f"The answer is {task.answer}."
 
 
 def _cell(experiment: Experiment, settings: Warmup) -> Cell:

@@ -61,8 +61,9 @@ LEARNING_RULES: dict[Method, LearningRule] = {
     "expert": LearningRule(
         "sft",
         selects=False,
-        says="supervised learning of an expert: a row is a task's worked solution, a step a turn, as grpo_step begins "
-        "from it; no dialogue was sampled.",
+        says="supervised learning of an expert: a row is its dialogue on a task, and no dialogue was sampled. With a "
+        "partner that holds a worked solution it says that, a step a turn, as grpo_step begins from it; with one that "
+        "tells facts on request it asks for what is missing first, and for nothing else.",
     ),
     "dpo": LearningRule(
         "preference",

@@ -14,9 +14,9 @@ from typing import Any
 
 from pipeline.building.dialogue_keys import DialogueKeys
 from pipeline.building.turn_values import answer_value, turn_value
-from pipeline.core.schema import Task, Turn
+from pipeline.core.schema import Task
 from pipeline.datasets.single_turn import monologue_messages
-from pipeline.dialogue.rule_partner import WORDINGS
+from pipeline.dialogue.expert import expert_talk, expert_turns
 from pipeline.experiment.experiment import Experiment
 from pipeline.judging.convinced import scores
 from pipeline.judging.outcome import rights
@@ -27,7 +27,6 @@ from pipeline.knowledge.view import view
 
 Row = dict[str, Any]
 ROUNDING = 1e-9  # .6 - .4 is as far apart as .8 - .6
-GO_ON = WORDINGS["train"]["go_on"][0]  # between an expert's steps, where the source has no sub-questions
 
 
 def learned(dialogue: Dialogue, which: str) -> list[bool]:
@@ -192,25 +191,13 @@ def before_steps(keys: DialogueKeys, task: Task) -> list[Row]:
 
 
 def expert(keys: DialogueKeys, task: Task) -> list[Row]:
-    """The expert's whole solution, a step a turn, each with loss: what `grpo_step` is compared with (the supervised
-    baseline of Deng et al., arXiv 2510.25992)."""
-    turns = [*expert_turns(task, len(task.steps)), Turn(party="student", text=task.steps[-1].text)]
+    """An expert's whole dialogue, each of its turns with loss. With a worked solution it is what `grpo_step` is
+    compared with (the supervised baseline of Deng et al., arXiv 2510.25992)."""
+    turns = expert_talk(task, keys.cell.condition)
     (row,), prompts = opening(keys, task), keys.cell.experiment.prompts("student")
     del row["prompt"]
     messages = view(task, keys.cell.condition, turns, "student", prompts)
     return [{**row, "messages": messages, "learn": [message["role"] == "assistant" for message in messages]}]
-
-
-def expert_turns(task: Task, steps: int) -> list[Turn]:
-    """A dialogue in which the student has said so many of the expert's steps, and its partner asks for the next."""
-    return [
-        turn
-        for done, following in itertools.pairwise(task.steps[: steps + 1])
-        for turn in (
-            Turn(party="student", text=done.text),
-            Turn(party="partner", text=following.question or GO_ON),
-        )
-    ]
 
 
 def _whence(record: Dialogue | Branch) -> Row:

@@ -7,10 +7,10 @@ of them is said when is decided there.
 from __future__ import annotations
 
 import random
-from collections.abc import Collection
 
 from pipeline.core.readings import PartnerReading
-from pipeline.core.schema import Choice, Party, Task
+from pipeline.core.schema import Party, Task
+from pipeline.dialogue.expert import known_aloud
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.known import known
 
@@ -47,7 +47,7 @@ class ItemStudent:
 
     def aloud(self) -> str:
         """What it says before its answer."""
-        return aloud(self.choice, self.has, self.said_no)
+        return known_aloud(self.choice, self.has, self.said_no)
 
     def learn(self, whether: frozenset[str], says: PartnerReading) -> bool:
         """What follows from what the partner said to a turn that asked `whether`; whether that is anything new."""
@@ -68,9 +68,3 @@ class ItemStudent:
 def whether(*words: str) -> str:
     """A closed question, of a value or of options."""
     return f"Is it {' or '.join(words)}?"
-
-
-def aloud(choice: Choice, has: Collection[str], said_no: Collection[str] = ()) -> str:
-    """What is known of the item and of nothing else, in the order of English."""
-    known = sorted(has, key=lambda value: choice.attribute(value) or 0)
-    return "".join([f"It is {value}. " for value in known] + [f"It is not {value}. " for value in said_no])

@@ -175,10 +175,12 @@ def _check_from_tasks(experiment: Fields, condition_name: str) -> None:
 
 def _check_stepwise(experiment: Fields, condition_name: str, where: str) -> None:
     condition = experiment.conditions[condition_name]
-    if not condition.row.holds_solution:
+    asks = condition.method == "expert" and condition.row.holds_only_facts and condition.disclosure == "on_request"
+    if not condition.row.holds_solution and not asks:
+        instead = ", or facts on request" if condition.method == "expert" else ""
         raise ValueError(
             f"{where} learns from the steps of a worked solution: use a partition whose partner holds one (key, "
-            f"mindreader), not {condition.partition!r}"
+            f"mindreader){instead}, not {condition.partition!r}, {condition.disclosure}"
         )
     if not experiment.source.has_steps:
         raise ValueError(

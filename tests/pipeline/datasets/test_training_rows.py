@@ -314,6 +314,29 @@ def test_an_experts_rows_are_its_steps_as_turns_of_the_student_with_loss_on_each
         assert [m["role"] for m in row["messages"]] == ["user", "assistant"] * len(own)
 
 
+def test_with_facts_on_request_an_expert_asks_for_what_is_missing_and_nothing_else(tmp_path):
+    counts = {"full": 6, "underspecified": 12}
+    tasks = {"source": "lookup", "train": counts, "exam": {"full": 2}}
+    conditions = {"e": {"partition": "facts", "method": "expert"}}
+    setting = small_experiment(tmp_path, conditions=conditions, seeds=[1], tasks=tasks)
+    export(setting, "e")
+    rows = read_rows(setting, "e")
+    by_id = {task.id: task for task in load_tasks(setting.tasks, "train")[0]}
+    assert sorted(row["task_id"] for row in rows) == sorted(by_id)
+    for row in rows:
+        task = by_id[row["task_id"]]
+        replies = [message["content"] for message in row["messages"] if message["role"] == "assistant"]
+        assert sum(row["learn"]) == len(replies)
+        turns = [
+            Turn(party="student" if message["role"] == "assistant" else "partner", text=message["content"])
+            for message in row["messages"][1:]
+        ]
+        assert replies[:-1] == [fact.ask for fact in task.missing]
+        assert all(fact.text in turn.text for fact, turn in zip(task.missing, turns[1::2], strict=True))
+        assert replies[-1].endswith(f"The answer is {task.answer}.")
+        assert not any(fact.text in row["messages"][0]["content"] for fact in task.missing)
+
+
 def test_methods_of_a_budget_have_the_same_tasks_and_a_larger_one_has_them_too(underspecified, tmp_path):
     conditions = dict(METHODS)
     for name in ("flat", "dpo", "kto"):

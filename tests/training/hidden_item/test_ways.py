@@ -9,6 +9,7 @@ import pytest
 
 from evals.exams.narrowing.exchanges import exchanges
 from pipeline.core.schema import Task, Turn
+from pipeline.dialogue.expert import worked_out
 from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
@@ -17,7 +18,7 @@ from pipeline.reading.choices.read_choice import NEXT_STEP, option_attempt
 from pipeline.reading.stored import partner_reading, student_reading
 from pipeline.tasks.loading import base_tasks
 from training.hidden_item.ways import WAYS, first_turn, used_answer
-from training.warmup import warmup_rows, worked_out
+from training.warmup import warmup_rows
 
 ITEMS = {"source": "hidden_item", "train": {"full": 8, "underspecified": 8}, "exam": {"full": 4, "underspecified": 4}}
 
