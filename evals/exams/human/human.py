@@ -3,7 +3,8 @@
 After Shaikh et al., Grounding Gaps (arXiv 2311.09144), who do so at each turn of an expert. The person's turn and the
 student's are labelled by one labeller. What is compared, and how, is in `evals.exams.human.beside_people`.
 
-The student reads the question and the turns before, and nothing else: not the answer, the solution, or a later turn.
+The student reads its role, where `exams.human.role` gives it one, the question and the turns before, and nothing
+else: not the answer, the solution, or a later turn.
 A person who held more, such as a teacher with the key, had an advantage that it is not given. Where tasks are real it
 is not asked on questions of their train split.
 
@@ -121,19 +122,19 @@ async def sit(sitting: Sitting) -> list[Case]:
     """The student's rates where people spoke, and all that it said there; nothing from the embedded base."""
     settings = options(sitting.experiment, Options).human
     people, _ = places(settings)
-    held_out = not sitting.experiment.source.closed
+    held_out, system = not sitting.experiment.source.closed, f"{settings.role} {sitting.system}".strip()
     asked = asked_for(people, settings.most, held_out) if sitting.understands else []
-    answered = await answers(sitting, asked)
+    answered = await answers(sitting, asked, system)
     sitting.transcripts["people"] = [answer.model_dump(mode="json") for answer in answered]
     return rates(people, answered)
 
 
-async def answers(sitting: Sitting, asked: Iterable[HumanPlace]) -> list[StudentAnswers]:
+async def answers(sitting: Sitting, asked: Iterable[HumanPlace], system: str) -> list[StudentAnswers]:
     """The student's turn at each place, `exams.samples` times, and once greedily where exams.greedy."""
     exams = sitting.experiment.exams
 
     async def at(place: HumanPlace) -> StudentAnswers:
-        messages = reads(place, sitting.system)
+        messages = reads(place, system)
         drawn = [turn.text for turn in await sitting.sample(messages, exams.samples, place.id, "people")]
         best = [(await sitting.greedy(messages)).text] if exams.greedy else []
         labels = await sitting.acts([spoken(place, text) for text in (*drawn, *best)])

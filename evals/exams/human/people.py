@@ -31,6 +31,7 @@ class People(Section):
 
     source: str = Field(min_length=1)  # YAML that says how they are read (pipeline/tasks/talks.py)
     party: Party = "student"  # whose turns: people said them, and the student is asked for its own
+    role: str = ""  # said to the student before the dialogue: whose place it takes; empty: nothing says so
     turns: Literal["every", "last"] = "every"  # last: of each dialogue the party's last one alone
     most: int = Field(default=300, ge=1)  # turns that the student is asked for, in whole dialogues
     # Where people labelled the last turn: a field of the dialogue's `meta` with a list of yes and no, and the act that

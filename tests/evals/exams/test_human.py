@@ -24,6 +24,7 @@ from evals.sitting.sitting import needs_real_model
 from evals.stats.intervals import Rate
 from evals.stats.number_format import clean, interval, number
 from pipeline.core.errors import ConfigError
+from pipeline.core.schema import Message
 from pipeline.engines.model import Completion
 from pipeline.engines.scripted import ScriptedModel
 from pipeline.experiment.cell import Cell
@@ -266,6 +267,31 @@ def test_a_scripted_student_has_the_figures_counted_by_hand(tmp_path):
     assert block["references"][THEMSELVES]["question"]["all"]["kappa"]["value"] == 1.0
     assert THEMSELVES in rendered(block) and "needs a real model" not in rendered(block)
     assert [table.row_count > 1 for table in people_tables(block)] == [True, True]
+
+
+class Listener(Echo):
+    """Keeps what it was asked with."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.heard = list[list[Message]]()
+
+    async def complete(self, messages, sampling):
+        self.heard.append(messages)
+        return await super().complete(messages, sampling)
+
+
+def test_a_role_is_said_before_the_prompt_that_all_students_have_and_none_where_none_is_given(tmp_path):
+    heard = {}
+    for role in ("You are a learner.", ""):
+        exp = experiment(tmp_path / (role or "none"), source(tmp_path / "a", talks_of_ten()), role=role)
+        exp = exp.model_copy(update={"student": exp.student.model_copy(update={"prompts": "brief"})})
+        asyncio.run(examine_all(exp.model_copy(update={"conditions": {}})))
+        listener = Listener()
+        sit(exp, listener)
+        heard[role] = {m["content"] for messages in listener.heard for m in messages if m["role"] == "system"}
+    (plain,) = heard[""]
+    assert heard["You are a learner."] == {f"You are a learner. {plain}"}
 
 
 def test_the_embedded_base_is_not_asked_and_says_that_it_needs_a_real_model(tmp_path):
