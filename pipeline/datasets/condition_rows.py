@@ -175,7 +175,8 @@ def _playable(experiment: Experiment, condition_name: str) -> Iterator[Task]:
     """The tasks of a condition that can be played: a partner that believes a wrong answer needs one, and steps need an
     expert who had no other facts than the student."""
     condition = experiment.conditions[condition_name]
+    stepwise = condition.method in STEPWISE and condition.row.holds_solution
     for task in tasks_of(experiment, condition_name, stream_tasks(experiment.tasks, "train")[0]):
-        stepwise = condition.method in STEPWISE and condition.row.holds_solution
-        if (not stepwise or (task.steps and not task.missing)) and condition.affords(task.id) and (task.wrong_answer or not condition.row.believes_false_key):
+        begins = not stepwise or (task.steps and not task.missing)
+        if begins and condition.affords(task.id) and (task.wrong_answer or not condition.row.believes_false_key):
             yield task

@@ -22,8 +22,8 @@ from typing import NamedTuple
 
 from pipeline.building.turn_values import answer_value, turn_value
 from pipeline.core.schema import Task, Turn, digest
-from pipeline.dialogue.expert import expert_turns
 from pipeline.dialogue.episode import EmptyTurn, Episode
+from pipeline.dialogue.expert import expert_turns
 from pipeline.dialogue.turn_taking import play
 from pipeline.engines.model import ContextOverflow, EngineError
 from pipeline.experiment.cell import Cell
