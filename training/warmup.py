@@ -119,7 +119,7 @@ def _dealt(cell: Cell, settings: Warmup) -> dict[str, list[Task]]:
 def _told(task: Task) -> list[Turn]:
     """It is told what is missing, one fact a turn, and then it works the task out."""
     rng = random.Random(f"{WARMUP}-{task.id}")
-    told = told_first(task, rng, lambda _: rng.choice(NEUTRAL))
+    told = told_first(task.missing, rng, lambda _: rng.choice(NEUTRAL))
     return [*told, Turn(party="student", text=worked_out(task))]
 
 

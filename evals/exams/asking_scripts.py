@@ -27,14 +27,26 @@ FIGURES = ("ask_skill", "ask_needed", "ask_needless")
 
 
 def _wanted(task: Task) -> Fact:
-    """The first fact that is missing; where none is, the needed one that is missing from its twin."""
-    return task.missing[0] if task.missing else [fact for fact in task.facts if fact.needed][-1]
+    """The first fact that is missing, in the order of the solution; where none is, the last needed one, which mostly
+    is what its twin lacks."""
+    by_id = sorted(task.facts, key=lambda fact: fact.id)
+    return next((fact for fact in by_id if fact in task.missing), [fact for fact in by_id if fact.needed][-1])
+
+
+def _beside(task: Task) -> str:
+    """A question for a fact that is not needed; the problem's own where all are."""
+    return next((question_for(fact) for fact in task.facts if not fact.needed), _question(task))
+
+
+def _question(task: Task) -> str:
+    return sentences(task.question)[-1]
 
 
 SCRIPTS: dict[str, Callable[[Task], str]] = {
     "asks for what is missing, else answers": lambda t: question_for(_wanted(t)) if t.missing else worked_out(t),
     "asks for a needed fact, missing or not": lambda task: question_for(_wanted(task)),
-    "puts the problem's own question back": lambda task: sentences(task.question)[-1],
+    "asks for a fact that is not needed": _beside,
+    "puts the problem's own question back": _question,
     "answers, missing or not": worked_out,
 }
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 
 from pipeline.core.schema import Choice, Fact, Task, Turn
 from pipeline.dialogue.q_priming import question_for
@@ -24,7 +24,9 @@ def expert_talk(task: Task, condition: Condition) -> list[Turn]:
     """Its whole dialogue, up to the turn that answers."""
     if condition.row.holds_solution:
         return [*expert_turns(task, len(task.steps)), Turn(party="student", text=task.steps[-1].text)]
-    told = told_first(task, random.Random(f"expert-{task.id}"), question_for)
+    # In the order of its solution: a second hop is about what the first one comes to.
+    wanted = sorted(task.missing, key=lambda fact: fact.id)
+    told = told_first(wanted, random.Random(f"expert-{task.id}"), question_for)
     return [*told, Turn(party="student", text=worked_out(task))]
 
 
@@ -40,10 +42,10 @@ def expert_turns(task: Task, steps: int) -> list[Turn]:
     ]
 
 
-def told_first(task: Task, rng: random.Random, before: Callable[[Fact], str]) -> list[Turn]:
-    """The partner tells what is missing, one fact a turn; `before` is what the student says before it is told one."""
+def told_first(facts: Iterable[Fact], rng: random.Random, before: Callable[[Fact], str]) -> list[Turn]:
+    """The partner tells the facts, one a turn; `before` is what the student says before it is told one."""
     turns = list[Turn]()
-    for fact in task.missing:
+    for fact in facts:
         told = rng.choice(WORDINGS["train"]["tell"]).format(fact.text)
         turns += [Turn(party="student", text=before(fact)), Turn(party="partner", text=told)]
     return turns

@@ -18,7 +18,7 @@ def test_who_asks_when_a_fact_is_missing_reaches_1_and_who_asks_alike_everywhere
     skill = {}
     for name, script in SCRIPTS.items():
         skill[name] = asyncio.run(reached(tasks, script, reader))["ask_skill"].value
-    knows, everywhere, _, never = skill.values()
+    knows, everywhere, _, _, never = skill.values()
     assert (knows, everywhere, never) == (1, 0, 0)
 
 
