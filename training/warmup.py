@@ -37,6 +37,7 @@ from pipeline.engines.weights import weights_at, weights_id
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.roles import Warmup
+from pipeline.experiment.settings import Grpo
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.view import view
 from pipeline.prompts.prompts import Prompts
@@ -139,7 +140,7 @@ def _row(cell: Cell, task: Task, turns: list[Turn], prompts: Prompts, way: str =
 def _cell(experiment: Experiment, settings: Warmup) -> Cell:
     """The warm-up as a training like any other, in a folder of its own inside the run."""
     own = {"learning_rate": settings.learning_rate, "epochs": settings.epochs, "steps": None}
-    plain = {"methods": {}, "regime": "natural", "learn": "all"}
+    plain = {"methods": {}, "regime": "natural", "learn": "all", "grpo": Grpo()}
     alone = experiment.without_warmup().model_copy(
         update={
             "out": str(experiment.run / WARMUP),
