@@ -23,6 +23,7 @@ from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.roles import Student, Warmup
+from pipeline.experiment.settings import Grpo
 from pipeline.knowledge.condition import Condition
 from pipeline.reading.embedded_world.closed import student_turn
 from pipeline.reading.protocol import measured
@@ -120,6 +121,13 @@ def test_a_second_call_leaves_the_base_and_another_warm_up_makes_another(warmed,
     other = experiment(embedded, tmp_path)
     warm_up(other, Warmup(**SMALL | {"seed": 1}))
     assert weights_id(other.base) != before[0]
+
+
+def test_it_does_not_hang_on_how_students_learn_while_they_play(warmed, capsys):
+    learned = weights_id(warmed.base)
+    playing = warmed.training.model_copy(update={"grpo": Grpo(group=4, tasks_per_step=2)})
+    warm_up(warmed.model_copy(update={"training": playing}), Warmup(**SMALL))
+    assert "there already" in capsys.readouterr().out and weights_id(warmed.base) == learned
 
 
 def test_students_and_partners_start_from_it_and_dialogues_are_named_by_it(warmed):
