@@ -58,11 +58,12 @@ def _asks(replaced: Turn, question: str, tokens: int) -> Turn:
 
 
 def rule_question(task: Task, condition: Condition, turns: Sequence[Turn]) -> str:
-    """A question for the first needed fact that only the partner knows and has not told."""
+    """A question for the first needed fact, in the order of the solution, that only the partner knows and has not told:
+    a second hop is about what the first one comes to."""
     knows = known(task, condition, "partner")
     told = [turn.text for turn in turns if turn.party == "partner"]
     wanted = [fact for fact in knows.own if fact.needed and not any(fact.text in text for text in told)]
-    return question_for(wanted[0]) if wanted else NOTHING_TO_ASK
+    return question_for(min(wanted, key=lambda fact: fact.id)) if wanted else NOTHING_TO_ASK
 
 
 def question_for(fact: Fact) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from pipeline.experiment.settings import DialogueSettings
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.view import view
 from pipeline.prompts.prompts import Prompts
+from pipeline.tasks.lookup.lookup_tasks import lookup_tasks
 from tests.fakes import Parrot
 
 PRIMED = Condition(partition="facts", method="q_priming")
@@ -62,6 +64,14 @@ def test_a_question_asks_for_what_was_not_told_yet_and_else_for_nothing(underspe
     assert rule_question(task, PRIMED, told) == second.ask
     assert rule_question(full[0], PRIMED, []) == NOTHING_TO_ASK
     assert rule_question(task, Condition(partition="symmetric", method="q_priming"), []) == NOTHING_TO_ASK
+
+
+def test_of_two_hops_the_first_is_asked_about_first_since_the_second_is_about_what_it_comes_to():
+    both = [task for task in islice(lookup_tasks("train", "underspecified"), 80) if len(task.missing) == 2]
+    assert any(task.missing[0].id == "f1" for task in both), "facts stand in any order"
+    for task in both:
+        first = next(fact for fact in task.missing if fact.id == "f0")
+        assert rule_question(task, PRIMED, []) == first.ask
 
 
 def test_a_model_that_writes_questions_reads_its_own_view_and_the_student_never_does(underspecified):
