@@ -184,7 +184,7 @@ def _prompts(experiment: Experiment, condition: Condition) -> str:
     """With which templates models were prompted, and a hash of those that this condition's dialogues rest on."""
     student, partner = experiment.prompts("student"), experiment.prompts("partner")
     words = [f"Student: {student.says}."] if not condition.row.one_writer else []
-    sampled = experiment.sampling_prompts(condition)
+    sampled = student if condition.method == "expert" else experiment.sampling_prompts(condition)
     if sampled != student and not condition.row.one_writer:
         words.append(f"While its dialogues were sampled it had {sampled.says}, which no row carries.")
     if condition.voice == "model":

@@ -88,6 +88,16 @@ def test_a_card_names_the_folder_the_rule_and_every_column_that_are_there(unders
     assert f"{report.rows} training rows" in made_card.text
 
 
+def test_a_card_of_an_experts_dialogues_says_that_none_was_sampled(tmp_path):
+    prompts = {"prompts": "brief", "sampling_prompt": "demonstrated"}
+    condition = FACTS.model_copy(update={"method": "expert"})
+    run = experiment(tmp_path, conditions={"mine": condition}, student=prompts)
+    export(run, "mine")
+    text = card_of(run, "mine").text
+    assert "no dialogue was sampled" in text and "The expert's dialogues are the same for every seed" in text
+    assert "samples its own dialogues" not in text and "While its dialogues were sampled" not in text
+
+
 def test_a_card_says_how_a_partner_tells_and_which_tasks_are_left_out(underspecified, tmp_path):
     condition = FACTS.model_copy(update={"manner": "erring", "pass_rate": (0.1, 0.9)})
     run = experiment(tmp_path, conditions={"mine": condition})
