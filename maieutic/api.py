@@ -140,7 +140,7 @@ def examine(experiment: maieutic.Experiment) -> Path:
     _an_experiment(experiment, "examine")
     with claimed(experiment):
         warm_up(experiment)
-        asyncio.run(examine_all(experiment))
+        examine_all(experiment)
     return experiment.run / "results"
 
 
@@ -171,7 +171,7 @@ def run(experiment: maieutic.Experiment) -> Report:
     with claimed(experiment), followed_stages(experiment), kept():
         warm_up(experiment)
         make_rounds(experiment, training=True)
-        asyncio.run(examine_all(experiment))
+        examine_all(experiment)
         return Report(*write_report([experiment.run]))
 
 

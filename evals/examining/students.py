@@ -5,6 +5,7 @@ maieutic eval configs/quickstart.yaml
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 
@@ -32,15 +33,15 @@ from training.tracking import SampleDialogue, log_exams
 SAMPLES = 3  # dialogues with each exam partner that a tracker is shown
 
 
-async def examine_all(experiment: Experiment) -> None:
+def examine_all(experiment: Experiment) -> None:
     """Every exam for the base and for every trained student, in the last round's state."""
     can_run(experiment.has_code)
-    if references := await make_references(experiment):
+    if references := asyncio.run(make_references(experiment)):
         console.print(references_table(references))
     if due := [cell for cell in _sitters(experiment) if begun_early("examine", cell) or _is_due(cell)]:
         tasks = exam_tasks(experiment)
         _say_unasked(experiment, tasks[0])
-        await _sit_all(experiment, due, tasks)
+        _sit_all(experiment, due, tasks)
     names = {name: name for name in ("base", *experiment.conditions)}
     for exam in exams_of(experiment):
         if exam.tables is not None and (tables := exam.tables(Run(experiment, names))):
@@ -76,8 +77,9 @@ def _at_once(due: Sequence[Cell], tasks: Tasks) -> int:
     return room_for_sitters(due, most_answers(experiment, tasks[0], len(tasks[1])))
 
 
-async def _sit_all(experiment: Experiment, due: Sequence[Cell], tasks: Tasks) -> None:
-    """Several at a time where they have room, or where they are at it already."""
+def _sit_all(experiment: Experiment, due: Sequence[Cell], tasks: Tasks) -> None:
+    """Several at a time where they have room, or where they are at it already: no loop runs then, which would hold an
+    interrupt back until they have sat."""
     if (at_once := _at_once(due, tasks)) > 1 or any(begun_early("examine", cell) for cell in due):
         from evals.examining.side_by_side_exams import sit_each  # heavy: torch
 
@@ -86,8 +88,8 @@ async def _sit_all(experiment: Experiment, due: Sequence[Cell], tasks: Tasks) ->
         return
     before = [cell for cell in due if cell.condition_name == BEFORE_WARMUP]
     if before:
-        await _sit_in_turn(experiment.without_warmup(), before, tasks)
-    await _sit_in_turn(experiment, [cell for cell in due if cell not in before], tasks)
+        asyncio.run(_sit_in_turn(experiment.without_warmup(), before, tasks))
+    asyncio.run(_sit_in_turn(experiment, [cell for cell in due if cell not in before], tasks))
 
 
 async def _sit_in_turn(experiment: Experiment, due: Sequence[Cell], tasks: Tasks) -> None:

@@ -10,7 +10,7 @@ says so of both kinds of tasks. Where something is missing, only what is missing
 question to the partner is asking for a fact where one fact alone answers it, and not elsewhere; nor is asking about
 the method. A student that asks alike everywhere, in words that name nothing or for all that may be missing, has an
 `ask_skill` of 0. Below 0 is who asks for facts that stand there: needless on full tasks, and not needed on others.
-What scripts reach as a reader sees them: `python -m evals.exams.asking_scripts CONFIG`.
+What scripts reach as a reader sees them: `python -m evals.examining.asking_scripts CONFIG`.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 from functools import partial
 from pathlib import Path
@@ -57,7 +56,7 @@ def test_students_side_by_side_say_what_they_say_one_after_the_other(two_threads
     counted = answers_of(together[0].experiment.run)  # by those who sat, so that no stop loses it
     torch.set_num_threads(1)
     in_turn = bases(tmp_path / "in_turn")
-    asyncio.run(examine_all(in_turn[0].experiment))
+    examine_all(in_turn[0].experiment)
     for cell, other, took in zip(together, in_turn, sat, strict=True):
         assert is_done(cell, None) and took.answers == counted["base", cell.seed] > 0
         assert results_path(cell).read_bytes() == results_path(other).read_bytes()
@@ -87,14 +86,14 @@ def test_exams_that_begin_beside_the_last_training_are_those_that_come_after_it(
     with kept():
         train_round(early, ["other", "facts"], 0, partial(begin_exams_early, early))
         assert all(begun_early("examine", cell) for cell in sitters)
-        asyncio.run(examine_all(early))
+        examine_all(early)
     assert capsys.readouterr().out.count("answers, ") == 3
-    asyncio.run(examine_all(early))
+    examine_all(early)
     assert capsys.readouterr().out.count("there already") == 3
     torch.set_num_threads(1)
     late = on_two_bases(tmp_path / "late")
     train_round(late, ["facts", "other"], 0)
-    asyncio.run(examine_all(late))
+    examine_all(late)
     for cell, other in zip(sitters, cells(late, ["base", "facts", "other"], 0), strict=True):
         assert results_path(cell).read_bytes() == results_path(other).read_bytes()
     first, second = (answers_of(run) for run in (early.run, late.run))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 
@@ -72,13 +71,13 @@ def test_an_exam_that_fails_is_named_with_its_line(tmp_path: Path) -> None:
     experiment = made(tmp_path)
     (tmp_path / "my.py").write_text(FILE.replace("    hits = []", "    hits = [][1]"), encoding="utf-8")
     with pytest.raises(MaieuticError, match=r"^exams\.include: '.*my.py:EXAM' failed in line \d+: IndexError"):
-        asyncio.run(examine_all(experiment))
+        examine_all(experiment)
 
 
 def test_it_is_in_the_results_and_everywhere_in_the_report(tmp_path: Path) -> None:
     experiment = made(tmp_path, greeting="Good day.")
     check_exams(tmp_path / "mine.yaml", experiment)
-    asyncio.run(examine_all(experiment))
+    examine_all(experiment)
     (experiment.run / "config.yaml").write_text(dump(experiment))
     cases = [json.loads(line) for line in (experiment.run / "results/base/seed-1.jsonl").read_text().splitlines()]
     assert {case["exam"] for case in cases} >= {"asking", "greeting"}
@@ -150,7 +149,7 @@ def test_a_metric_of_ones_own_on_an_exam_that_ships_is_counted_and_reported(tmp_
         compare={"primary": {"metric": "turns@facts", "a": "facts", "b": "base"}},
     )
     check_exams(tmp_path / "mine.yaml", experiment)
-    asyncio.run(examine_all(experiment))
+    examine_all(experiment)
     (experiment.run / "config.yaml").write_text(dump(experiment))
     summary = summarize([experiment.run])
     metrics = summary.conditions["base"].metrics

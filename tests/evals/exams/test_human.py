@@ -247,7 +247,7 @@ def rendered(block: dict | None) -> str:
 def test_a_scripted_student_has_the_figures_counted_by_hand(tmp_path):
     """It asks in all first turns, as people do, and thanks in all second ones, of which people thank in half."""
     exp = experiment(tmp_path, source(tmp_path / "a", talks_of_ten()))
-    asyncio.run(examine_all(exp.model_copy(update={"conditions": {}})))  # writes what people did
+    examine_all(exp.model_copy(update={"conditions": {}}))  # writes what people did
     cases = sit(exp, Echo())
     assert {case["metric"] for case in cases} - measured(exp) == set()
     sampled = [case for case in cases if case["metric"] == "question@people" and not case["greedy"]]
@@ -286,7 +286,7 @@ def test_a_role_is_said_before_the_prompt_that_all_students_have_and_none_where_
     for role in ("You are a learner.", ""):
         exp = experiment(tmp_path / (role or "none"), source(tmp_path / "a", talks_of_ten()), role=role)
         exp = exp.model_copy(update={"student": exp.student.model_copy(update={"prompts": "brief"})})
-        asyncio.run(examine_all(exp.model_copy(update={"conditions": {}})))
+        examine_all(exp.model_copy(update={"conditions": {}}))
         listener = Listener()
         sit(exp, listener)
         heard[role] = {m["content"] for messages in listener.heard for m in messages if m["role"] == "system"}
@@ -298,7 +298,7 @@ def test_the_embedded_base_is_not_asked_and_says_that_it_needs_a_real_model(tmp_
     exp = experiment(tmp_path, source(tmp_path / "a", talks_of_ten()), engine="transformers")
     assert needs_real_model(exp)
     assert sit(exp, Silent()) == []
-    asyncio.run(examine_all(exp))
+    examine_all(exp)
     block = beside_people(Run(exp, {"base": "base", "facts": "facts"}))
     assert block is not None and block["students"].keys() == {"base"}
     assert block["students"]["base"]["needs_real_model"] and block["students"]["base"]["acts"] == {}
@@ -310,7 +310,7 @@ def test_weights_that_are_no_embedded_base_are_asked_through_their_engine(tmp_pa
     shutil.copytree(ROOT / "data/base", tmp_path / "model", ignore=shutil.ignore_patterns("recipe.json"))
     exp = experiment(tmp_path, source(tmp_path / "a", talks_of_ten()), engine="transformers", most=4)
     exp = exp.model_copy(update={"student": exp.student.model_copy(update={"model": str(tmp_path / "model")})})
-    asyncio.run(examine_all(exp))
+    examine_all(exp)
     block = beside_people(Run(exp, {"base": "base"}))
     assert block is not None
     mine = block["students"]["base"]
@@ -319,7 +319,7 @@ def test_weights_that_are_no_embedded_base_are_asked_through_their_engine(tmp_pa
 
 def test_answers_to_turns_that_the_corpus_no_longer_has_are_an_error(tmp_path):
     exp = experiment(tmp_path, source(tmp_path / "a", talks_of_ten()))
-    asyncio.run(examine_all(exp))
+    examine_all(exp)
     (exp.run / "results/people.jsonl").write_text(human_turn(1, ()).model_dump_json() + "\n")
     with pytest.raises(StoreError, match=r"seed-1.people.jsonl: 20 answers are to turns that .* does not have"):
         beside_people(Run(exp, {"base": "base"}))
@@ -346,7 +346,7 @@ def test_of_several_people_the_first_is_the_person_and_others_stand_beside(tmp_p
     rows.append(row(TELL, ASK, question="Nobody answers.", more=[]))
     corpus = source(tmp_path / "a", rows, meta=["more"])
     exp = experiment(tmp_path, corpus, party="partner", several="more")
-    asyncio.run(examine_all(exp))
+    examine_all(exp)
     block = beside_people(Run(exp, {}))
     assert block is not None and block["turns"] == 20
     found = block["references"][AGAIN]["question"]["2"]

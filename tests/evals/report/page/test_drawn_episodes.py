@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 
@@ -22,7 +21,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Experiment:
     exams = {"include": ["asking"], "samples": 1, "episodes": 1}
     made = small_experiment(out, seeds=[1, 2], tasks={"exam": {"full": 2, "underspecified": 4}}, exams=exams)
     (out / "config.yaml").write_text(dump(made))
-    asyncio.run(examine_all(made))
+    examine_all(made)
     return made
 
 

@@ -1,6 +1,6 @@
 """What scripts reach in exam `asking` by a config's reader: the highest that `ask_skill` can be seen at, and its nulls.
 
-python -m evals.exams.asking_scripts configs/lookup_smollm2.yaml     # minutes; the table of docs/lookup.md
+python -m evals.examining.asking_scripts configs/lookup_smollm2.yaml     # minutes; the table of docs/lookup.md
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from evals.exams.asking_scripts import SCRIPTS, reached, table
+from evals.examining.asking_scripts import SCRIPTS, reached, table
 from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.instruments import open_instruments
 from tests.builders import small_experiment
