@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
+import threading
+import time
 from functools import partial
 from pathlib import Path
 
@@ -126,3 +130,20 @@ def test_a_second_process_is_for_much_work_and_several_cores(two_threads, tmp_pa
     assert (room_for_sitters(due, 100), room_for_sitters(due[:1], 10**6), room_for_sitters(due, 10**6)) == (1, 1, 2)
     torch.set_num_threads(1)
     assert room_for_sitters(due, 10**6) == 1
+
+
+def test_an_interrupt_ends_those_who_sit_side_by_side_at_once(two_threads, tmp_path):
+    cells_of_two = bases(tmp_path / "long")
+    run = cells_of_two[0].experiment
+    exams, tasks = run.exams.model_copy(update={"samples": 400}), run.tasks
+    run = run.model_copy(update={"exams": exams, "tasks": tasks.model_copy(update={"exam": {"full": 60}})})
+
+    def interrupt_once_one_sits() -> None:
+        while not list((run.run / "results").rglob("*.answers")):
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt_once_one_sits, daemon=True).start()
+    with pytest.raises(KeyboardInterrupt):
+        examine_all(run)
+    assert not any(is_done(cell._replace(experiment=run), None) for cell in cells_of_two)
