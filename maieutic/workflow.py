@@ -172,7 +172,7 @@ def _kept(report: ExportReport, method: Method) -> str:
         case "unpaired_preference":
             return f"{report.taken} dialogues labelled"
         case "sft" if not report.dialogues and report.taken:
-            return f"{report.taken} solutions of an expert"
+            return f"{report.taken} dialogues of an expert"
         case _:
             return f"rejection sampling kept {report.taken} of {report.dialogues} dialogues"
 

@@ -14,9 +14,10 @@ from evals.exams.asking import METRICS, first_turn
 from evals.metrics.case import Hits, tally
 from evals.metrics.metric import signed_sum
 from evals.stats.intervals import Rate, estimate, tabulate
+from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Fact, Task, Turn
 from pipeline.dialogue.expert import worked_out
-from pipeline.dialogue.q_priming import question_for
+from pipeline.dialogue.q_priming import by_id, question_for
 from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.experiment import Experiment, load
 from pipeline.experiment.instruments import open_instruments
@@ -29,8 +30,8 @@ FIGURES = ("ask_skill", "ask_needed", "ask_needless")
 def _wanted(task: Task) -> Fact:
     """The first fact that is missing, in the order of the solution; where none is, the last needed one, which mostly
     is what its twin lacks."""
-    by_id = sorted(task.facts, key=lambda fact: fact.id)
-    return next((fact for fact in by_id if fact in task.missing), [fact for fact in by_id if fact.needed][-1])
+    needed = by_id(fact for fact in task.facts if fact.needed)
+    return next((fact for fact in needed if not fact.public), needed[-1])
 
 
 def _beside(task: Task) -> str:
@@ -65,7 +66,12 @@ async def reached(tasks: Sequence[Task], script: Callable[[Task], str], reader: 
 
 def table(experiment: Experiment) -> str:
     """As Markdown, a row a script."""
-    tasks = [task for task in exam_tasks(experiment)[0] if task.specification != "false_premise"]
+    of_facts = [task for task in exam_tasks(experiment)[0] if any(fact.needed for fact in task.facts)]
+    tasks = [task for task in of_facts if task.specification != "false_premise"]
+    if not tasks:
+        raise ConfigError(
+            f"tasks.source: {experiment.tasks.source!r} has no exam task with facts to ask for. Use lookup"
+        )
     _, reader = open_instruments(experiment)
     lines = [f"| script | {' | '.join(f'`{name}`' for name in FIGURES)} | tasks |", "|---|--:|--:|--:|--:|"]
     for name, script in SCRIPTS.items():

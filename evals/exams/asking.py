@@ -7,10 +7,11 @@ on tasks of a second source @SOURCE, on those that say more than is needed @over
 
 To ask is to ask for a fact of the task, or for help in general ("What am I missing?"), in any words; the same reader
 says so of both kinds of tasks. Where something is missing, only what is missing is needed. To put the problem's own
-question to the partner is asking for a fact where one fact alone answers it, and not elsewhere; nor is asking about
-the method. A student that asks alike everywhere, in words that name nothing or for all that may be missing, has an
-`ask_skill` of 0. Below 0 is who asks for facts that stand there: needless on full tasks, and not needed on others.
-What scripts reach as a reader sees them: `python -m evals.examining.asking_scripts CONFIG`.
+question to the partner is asking for a fact where one fact alone answers it, and not elsewhere, where natural readers
+take it for one now and then; nor is asking about the method. A student that asks alike everywhere, in words that name
+nothing or for all that may be missing, has an `ask_skill` of 0. Below 0 is who asks for facts that stand there:
+needless on full tasks, and not needed on others. What scripts reach as a reader sees them:
+`python -m evals.examining.asking_scripts CONFIG`.
 """
 
 from __future__ import annotations

@@ -155,7 +155,7 @@ def _of_partner(survey: Survey) -> ConditionRows:
 
 
 def _of_tasks(survey: Survey, format: Format) -> ConditionRows:
-    """Where a student that learns by playing begins, or an expert's solutions: of tasks, for each seed."""
+    """Where a student that learns by playing begins, or an expert's dialogues: of tasks, for each seed."""
     experiment, condition, name = survey.experiment, survey.condition, survey.condition_name
     if condition.memory != "none":  # its tasks come with memories, which the dialogues hold
         own = (record for record in survey.dialogues if record.place.sibling < 0)
@@ -172,11 +172,11 @@ def _of_tasks(survey: Survey, format: Format) -> ConditionRows:
 
 
 def _playable(experiment: Experiment, condition_name: str) -> Iterator[Task]:
-    """The tasks of a condition that can be played: a partner that believes a wrong answer needs one, and steps need an
-    expert who had no other facts than the student."""
+    """The tasks of a condition that can be played, or solved by an expert: a partner that believes a wrong answer needs
+    one, steps need an expert who had no other facts than the student, and who asks first needs a turn for each fact."""
     condition = experiment.conditions[condition_name]
-    stepwise = condition.method in STEPWISE and condition.row.holds_solution
+    asked = 0 if condition.row.holds_solution else experiment.dialogue.turns - 1
     for task in tasks_of(experiment, condition_name, stream_tasks(experiment.tasks, "train")[0]):
-        begins = not stepwise or (task.steps and not task.missing)
-        if begins and condition.affords(task.id) and (task.wrong_answer or not condition.row.believes_false_key):
+        solved = condition.method not in STEPWISE or (task.steps and len(task.missing) <= asked)
+        if solved and condition.affords(task.id) and (task.wrong_answer or not condition.row.believes_false_key):
             yield task

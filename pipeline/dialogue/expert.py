@@ -13,7 +13,7 @@ import random
 from collections.abc import Callable, Collection, Iterable
 
 from pipeline.core.schema import Choice, Fact, Task, Turn
-from pipeline.dialogue.q_priming import question_for
+from pipeline.dialogue.q_priming import by_id, question_for
 from pipeline.dialogue.rule_partner import WORDINGS
 from pipeline.knowledge.condition import Condition
 
@@ -24,9 +24,7 @@ def expert_talk(task: Task, condition: Condition) -> list[Turn]:
     """Its whole dialogue, up to the turn that answers."""
     if condition.row.holds_solution:
         return [*expert_turns(task, len(task.steps)), Turn(party="student", text=task.steps[-1].text)]
-    # In the order of its solution: a second hop is about what the first one comes to.
-    wanted = sorted(task.missing, key=lambda fact: fact.id)
-    told = told_first(wanted, random.Random(f"expert-{task.id}"), question_for)
+    told = told_first(by_id(task.missing), random.Random(f"expert-{task.id}"), question_for)
     return [*told, Turn(party="student", text=worked_out(task))]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from pipeline.core.random_streams import stream
 from pipeline.core.schema import Fact, Task, Turn
@@ -58,12 +58,16 @@ def _asks(replaced: Turn, question: str, tokens: int) -> Turn:
 
 
 def rule_question(task: Task, condition: Condition, turns: Sequence[Turn]) -> str:
-    """A question for the first needed fact, in the order of the solution, that only the partner knows and has not told:
-    a second hop is about what the first one comes to."""
+    """A question for the first needed fact that only the partner knows and has not told."""
     knows = known(task, condition, "partner")
     told = [turn.text for turn in turns if turn.party == "partner"]
     wanted = [fact for fact in knows.own if fact.needed and not any(fact.text in text for text in told)]
-    return question_for(min(wanted, key=lambda fact: fact.id)) if wanted else NOTHING_TO_ASK
+    return question_for(by_id(wanted)[0]) if wanted else NOTHING_TO_ASK
+
+
+def by_id(facts: Iterable[Fact]) -> list[Fact]:
+    """In the order of their ids, f0 first: a question about a second hop would name what the first one comes to."""
+    return sorted(facts, key=lambda fact: (len(fact.id), fact.id))
 
 
 def question_for(fact: Fact) -> str:

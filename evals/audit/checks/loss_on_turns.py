@@ -86,7 +86,7 @@ def _rows(experiment: Experiment, condition_name: str) -> Iterator[Finding]:
         yield untested(condition_name, "its rows are where a task begins: nothing in them carries loss")
         return
     if experiment.conditions[condition_name].method == "expert":
-        yield untested(condition_name, "its rows are an expert's steps: no student said them")
+        yield untested(condition_name, "its rows are an expert's dialogues: no student said them")
         return
     flat = experiment.conditions[condition_name].method == "monologue"
     with _stored(experiment, condition_name) as stored:

@@ -137,7 +137,7 @@ def one_student(experiment: Experiment, name: str) -> OneStudent | None:
 
 def offered(experiment: Experiment, name: str) -> Offered:
     """Of the pool's dialogues and branches on tasks within the condition's budget, and of lessons that are remembered.
-    An expert's solutions took none, and what people said was not sampled."""
+    An expert's dialogues took none, and what people said was not sampled."""
     condition, found = experiment.conditions[name], Offered(Counter(), Counter())
     pool = Pool(experiment, condition.learns_from or name)
     for record in itertools.chain[Dialogue | Branch](read(pool.own, Dialogue), read(pool.branches, Branch)):

@@ -81,5 +81,5 @@ def _teaches(condition: Condition, files: Files, dialogues: Iterable[Seen]) -> C
             return lambda id: id.rsplit("-", 2)[0] in files.branches
         case "unpaired_preference":
             return IdSet(d.record.id for d in dialogues).__contains__
-        case _:  # tasks, which are played in training, or solved by an expert
+        case _:  # tasks, which are played in training, or an expert's
             return lambda id: True

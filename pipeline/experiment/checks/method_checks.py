@@ -175,22 +175,23 @@ def _check_from_tasks(experiment: Fields, condition_name: str) -> None:
 
 def _check_stepwise(experiment: Fields, condition_name: str, where: str) -> None:
     condition = experiment.conditions[condition_name]
-    asks = condition.method == "expert" and condition.row.holds_only_facts and condition.disclosure == "on_request"
+    told = (condition.disclosure, condition.voice, condition.manner)
+    asks = condition.method == "expert" and condition.row.holds_only_facts and told == ("on_request", "rule", "plain")
     if not condition.row.holds_solution and not asks:
-        instead = ", or facts on request" if condition.method == "expert" else ""
+        instead = ", or facts with a rule that tells them plainly on request" if condition.method == "expert" else ""
         raise ValueError(
             f"{where} learns from the steps of a worked solution: use a partition whose partner holds one (key, "
-            f"mindreader){instead}, not {condition.partition!r}, {condition.disclosure}"
+            f"mindreader){instead}, not {condition.partition!r} ({', '.join(told)})"
         )
     if not experiment.source.has_steps:
         raise ValueError(
-            f"{where} needs an expert's steps, and source {experiment.tasks.source!r} has none. Use gsm8k, "
-            "embedded, or posed with records that have steps"
+            f"{where} needs an expert's steps, and source {experiment.tasks.source!r} has none. Use lookup, "
+            "hidden_item, gsm8k, embedded, or posed with records that have steps"
         )
     if condition.method == "expert" and condition.selection != "outcome":
         raise ValueError(
-            f"{where} learns every solution of its tasks, so that selection: {condition.selection!r} has nothing to "
-            "choose from. Leave it out"
+            f"{where} learns an expert's dialogue on every task, so that selection: {condition.selection!r} has "
+            "nothing to choose from. Leave it out"
         )
 
 

@@ -138,6 +138,8 @@ def test_an_interrupt_ends_those_who_sit_side_by_side_at_once(two_threads, tmp_p
     exams, tasks = run.exams.model_copy(update={"samples": 400}), run.tasks
     run = run.model_copy(update={"exams": exams, "tasks": tasks.model_copy(update={"exam": {"full": 60}})})
 
+    assert room_for_sitters(cells(run, ["base"], 0), 60 * 400) == 2
+
     def interrupt_once_one_sits() -> None:
         while not list((run.run / "results").rglob("*.answers")):
             time.sleep(0.05)

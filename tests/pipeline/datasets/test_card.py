@@ -95,6 +95,7 @@ def test_a_card_of_an_experts_dialogues_says_that_none_was_sampled(tmp_path):
     export(run, "mine")
     text = card_of(run, "mine").text
     assert "no dialogue was sampled" in text and "The expert's dialogues are the same for every seed" in text
+    assert "Temperature" not in text and "stopped or steered" not in text
     assert "samples its own dialogues" not in text and "While its dialogues were sampled" not in text
 
 

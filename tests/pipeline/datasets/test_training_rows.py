@@ -338,6 +338,16 @@ def test_with_facts_on_request_an_expert_asks_for_what_is_missing_and_nothing_el
         assert not any(fact.text in row["messages"][0]["content"] for fact in task.missing)
 
 
+def test_an_expert_is_shown_on_no_task_that_lacks_more_than_its_turns_can_ask_for(tmp_path):
+    conditions = {"e": {"partition": "facts", "method": "expert"}}
+    tasks = {"source": "lookup", "train": {"full": 4, "underspecified": 40}, "exam": {"full": 2}}
+    setting = small_experiment(tmp_path, conditions=conditions, seeds=[1], tasks=tasks, dialogue={"turns": 2})
+    made = load_tasks(setting.tasks, "train")[0]
+    export(setting, "e")
+    shown = {row["task_id"] for row in read_rows(setting, "e")}
+    assert shown == {task.id for task in made if len(task.missing) < 2} < {task.id for task in made}
+
+
 def test_methods_of_a_budget_have_the_same_tasks_and_a_larger_one_has_them_too(underspecified, tmp_path):
     conditions = dict(METHODS)
     for name in ("flat", "dpo", "kto"):
