@@ -46,7 +46,8 @@ ASK_SKILL = difference(
 ASK_NEEDED = Metric(
     "ask_needed",
     "asks for a missing needed fact, or for help in general, before the first attempt; without a partner (@stress: "
-    "other wording, @held_out: other kinds): in the first student turn / draws on underspecified tasks",
+    "other wording, @held_out: other kinds; @easy, @hard: by stratum, of look-ups one hop and two): in the first "
+    "student turn / draws on underspecified tasks",
     reader=ASKING,
     shown=Shown(behaviour=("", "facts"), deciding=True),
 )
@@ -131,12 +132,13 @@ METRICS = (
     ASK_SKILL, ASK_NEEDED, ASK_SPECIFIC, ASK_GENERIC, ASK_NEEDLESS, ATTEMPT_UNKNOWING, PREMISE_REJECTED, FIRST_ACCURACY,
     ASK_COMPLETE, PREMATURE, YIELD, UNPROMPTED, YIELD_LIFT, DUPLICATES, STUDENT_TURNS,
 )  # fmt: skip
+STRATA = ("easy", "hard")
 # Of first turns, which are drawn exams.samples times a task, and of whole episodes, exams.episodes times.
 ASKS = tuple(metric.name for metric in (ASK_NEEDED, ASK_SPECIFIC, ASK_GENERIC, ASK_NEEDLESS))
 FIRST_TURN = (
     *ASKS,
     *(metric.name for metric in (ATTEMPT_UNKNOWING, PREMISE_REJECTED, FIRST_ACCURACY)),
-    *(f"{FIRST_ACCURACY.name}_{stratum}" for stratum in ("easy", "hard")),
+    *(f"{FIRST_ACCURACY.name}_{stratum}" for stratum in STRATA),
 )
 EPISODE = (
     *ASKS,
@@ -222,10 +224,7 @@ async def first_turns(sitting: Sitting) -> list[Case]:
         messages = view(task, OPENING, [], "student", prompts)
         drawn = await said(sitting, task, await sitting.sample(messages, exams.samples, task.id, "first"))
         best = await said(sitting, task, [await sitting.greedy(messages)] if exams.greedy else [])
-        return (
-            [hit for turn in drawn for hit in first_turn(task, turn, scope)],
-            [hit for turn in best for hit in first_turn(task, turn, scope)],
-        )
+        return _first_turns(task, drawn, scope), _first_turns(task, best, scope)
 
     own = [*sitting.tasks, *sitting.openings]
     work = [of_task(task, "@overspecified" if task.specification == "overspecified" else "") for task in own]
@@ -233,6 +232,13 @@ async def first_turns(sitting: Sitting) -> list[Case]:
     results = await sitting.all(work)
     sampled = [hit for hits, _ in results for hit in hits]
     return tally("asking", sampled) + tally("asking", [hit for _, hits in results for hit in hits], greedy=True)
+
+
+def _first_turns(task: Task, turns: Iterable[Turn], scope: str) -> Hits:
+    """Without a scope what is asked stands by stratum, too."""
+    hits = [hit for turn in turns for hit in first_turn(task, turn, scope)]
+    by_stratum = task.stratum and not scope
+    return hits + [(id, f"{metric}@{task.stratum}", hit) for id, metric, hit in hits if by_stratum and metric in ASKS]
 
 
 async def said(sitting: Sitting, task: Task, answers: Sequence[Completion]) -> list[Turn]:
@@ -268,6 +274,7 @@ def _ratios(experiment: Experiment, understands: bool) -> set[str]:
     second = [f"@{source.name}" for source in experiment.sources[1:]]
     scopes = ("", "@stress", *(["@held_out"] if experiment.exams.held_out else []), *second)
     first = {metric + scope for metric in FIRST_TURN for scope in scopes}
+    first |= {f"{metric}@{stratum}" for metric in ASKS for stratum in STRATA}
     if experiment.tasks.exam.get("overspecified"):
         first |= {f"{metric}@overspecified" for metric in FIRST_TURN if metric.startswith((ASK_NEEDLESS.name, "first"))}
     return first | {f"{metric}@{arm}" for metric in EPISODE for arm in ARMS}
