@@ -281,7 +281,7 @@ class Listener(Echo):
         return await super().complete(messages, sampling)
 
 
-def test_a_role_is_said_before_the_prompt_that_all_students_have_and_none_where_none_is_given(tmp_path):
+def test_a_role_is_said_before_the_prompt_that_all_students_have(tmp_path):
     heard = {}
     for role in ("You are a learner.", ""):
         exp = experiment(tmp_path / (role or "none"), source(tmp_path / "a", talks_of_ten()), role=role)

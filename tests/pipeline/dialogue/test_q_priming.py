@@ -66,7 +66,7 @@ def test_a_question_asks_for_what_was_not_told_yet_and_else_for_nothing(underspe
     assert rule_question(task, Condition(partition="symmetric", method="q_priming"), []) == NOTHING_TO_ASK
 
 
-def test_of_two_hops_the_first_is_asked_about_first_since_the_second_is_about_what_it_comes_to():
+def test_of_two_hops_the_first_is_asked_about_first():
     both = [task for task in islice(lookup_tasks("train", "underspecified"), 80) if len(task.missing) == 2]
     assert any(task.missing[0].id == "f1" for task in both), "facts stand in any order"
     for task in both:
