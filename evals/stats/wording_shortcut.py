@@ -145,7 +145,7 @@ def enough_wordings(met: Wordings, tasks: Tasks) -> Wordings:
     asked = [(part, [name for name in COMPARED if part.train.get(name) or part.exam.get(name)]) for part in tasks.parts]
     both = len({name == "full" for _, names in asked for name in names}) == 2
     enough = min(kinds[True], kinds[False]) >= LEAST
-    if not kinds or not both or enough or not all(source_of(part).made_here for part, names in asked if names):
+    if not both or enough or not all(source_of(part).made_here for part, names in asked if names):
         return met
     drawn = Wordings()
     for part, names in asked:
