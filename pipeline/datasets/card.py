@@ -16,7 +16,7 @@ from pipeline.core.schema import Message, digest
 from pipeline.core.shown_text import cut
 from pipeline.datasets.card_figures import audit, counts, rates
 from pipeline.datasets.card_roles import roles
-from pipeline.datasets.card_words import DISCLOSURE, LEARN, MANNER, MEMORY, SELECTION, VOICES
+from pipeline.datasets.card_words import DISCLOSURE, LEARN, MANNER, MEMORY, SELECTION, VOICES, YOKED_REWARD
 from pipeline.datasets.condition_rows import records_of
 from pipeline.datasets.learning_rules import A_ROW, LEARNING_RULES, Format
 from pipeline.datasets.survey import Survey
@@ -53,7 +53,7 @@ def card(survey: Survey, rows: dict[Format, int]) -> str:
         dropped="; where the partner violated its knowledge constraint, dropped"
         if condition.violations == "drop"
         else "",
-        method=rule.says,
+        method=rule.says + YOKED_REWARD * (condition.selection == "yoked" and condition.method == "grpo"),
         pool=_pool(experiment, name),
         memory=MEMORY[condition.memory].format(**experiment.memory.model_dump()) if condition.memory != "none" else "",
         format=rule.format,

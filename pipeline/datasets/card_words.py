@@ -36,6 +36,7 @@ SELECTION = {
     "none": "every dialogue",
     "yoked": "for each dialogue whose final answer is right the next one of its task, whatever was said in it",
 }
+YOKED_REWARD = " The reward is that of the next dialogue in the group: nothing that one says decides its own."
 LEARN = {
     "all": "every student turn",
     "after_last_error": "the student's turns after its last wrong attempt",

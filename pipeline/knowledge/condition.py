@@ -49,7 +49,8 @@ class Condition(BaseModel):
     weights: str = "base"
     # Whose student sits in the student's seat while dialogues are sampled: another condition's; empty: its own.
     speaker: str = ""
-    # yoked: for each dialogue that `outcome` would keep the next one of its task, whatever was said in it
+    # yoked: for each dialogue that `outcome` would keep the next one of its task, whatever was said in it; by grpo each
+    # dialogue has the reward of the next one of its group
     selection: Selection = "outcome"
     # by the metrics' reader: no_questions, without dialogues in which the student asks anything; one_answer, only
     # those in which it answers in its first turn and never again
@@ -213,10 +214,15 @@ class Condition(BaseModel):
                 "violations: 'drop' leaves out stored dialogues in which a partner violated its knowledge constraint; "
                 f"with method: {self.method!r} in partition {self.partition!r} there are none. Leave it out"
             )
-        if (self.selection == "yoked" or self.first_acts == "as_played") and self.method != "sft":
+        if self.first_acts == "as_played" and self.method != "sft":
             raise ValueError(
-                f"selection: {self.selection!r} with first_acts: {self.first_acts!r} says which kept dialogues are "
-                f"learned from and how often, for method: sft, not for {self.method!r}"
+                "first_acts: 'as_played' says how often kept dialogues count, for method: sft, not for "
+                f"{self.method!r}. Leave it out"
+            )
+        if self.selection == "yoked" and self.method not in ("sft", "grpo"):
+            raise ValueError(
+                "selection: 'yoked' learns from the next dialogue's outcome, for method: sft and grpo, not for "
+                f"{self.method!r}. Leave it out"
             )
         if self.method == "post_completion" and (self.selection != "outcome" or self.keep != "all"):
             raise ValueError(

@@ -27,7 +27,7 @@ from pipeline.knowledge.condition import ONLINE, Condition
 from pipeline.runs.student_files import RECORD
 from training.inputs.job import PreparedTrainer, TrainingJob
 from training.online.grpo import grpo_trainer
-from training.online.rewards import without_spread
+from training.online.rewards import of_the_next, without_spread
 from training.online.session import Session
 from training.student import train
 
@@ -259,6 +259,23 @@ def test_members_of_a_group_have_one_prompt_and_draws_of_their_own(embedded, tmp
     groups = [found["prompt_ids"][i : i + 4] for i in (0, 4)]
     assert groups[0] == groups[0][:1] * 4 and groups[1] == groups[1][:1] * 4 and groups[0] != groups[1]
     assert len({tuple(ids) for ids in found["completion_ids"]}) == 8
+
+
+def test_a_yoked_student_plays_the_same_and_is_rewarded_for_the_next_of_its_group(tmp_path):
+    assert of_the_next([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 3) == [2.0, 3.0, 1.0, 5.0, 6.0, 4.0]
+    played = []
+    for selection in ("outcome", "yoked"):
+        learns = {"facts": Condition(partition="facts", method="grpo", selection=selection)}
+        made = experiment(BASE, tmp_path / selection, dialogue={"turns": 3, "max_tokens": 64})
+        made = made.model_copy(update={"conditions": learns})
+        export(made, "facts")
+        trainer = grpo_trainer(job(made), [row for row in read_rows(made, "facts") if row["seed"] == 1]).trainer
+        batches = [[example["prompt"] for example in batch] for batch in trainer.get_train_dataloader()]
+        found = [trainer.rollout_func(batch, trainer) for batch in batches]
+        played.append({key: [each for part in found for each in part[key]] for key in ("completion_ids", "reward")})
+    own, yoked = played
+    assert own["completion_ids"] == yoked["completion_ids"]
+    assert yoked["reward"] == of_the_next(own["reward"], 4) != own["reward"]
 
 
 def test_groups_that_were_all_rewarded_alike_are_left_out_of_the_loss(embedded, tmp_path):

@@ -30,7 +30,7 @@ from training.inputs.token_counts import TokenCounts
 from training.inputs.untrained import NothingToTrain
 from training.online.budget import Budget, dialogues_per_step, optimizer_steps
 from training.online.partners import Partners, open_partners
-from training.online.rewards import Sample, sample, without_spread
+from training.online.rewards import Sample, of_the_next, sample, without_spread
 from training.online.sampling import TrainersModel, VllmBeside, open_sampler
 from training.online.session import IdEngine
 
@@ -126,9 +126,11 @@ def rollouts(
 
         samples: list[Sample] = sampler.play(trainer, together)
         sampler.check(trainer, [each.session for each in samples])
-        learned = [each.session.own or [0] for each in samples]
+        learned, rewards = [each.session.own or [0] for each in samples], [each.reward for each in samples]
+        if job.cell.condition.selection == "yoked":
+            rewards = of_the_next(gather_object(rewards), group)[begin : begin + len(samples)]
         if job.method == "grpo_step":  # groups of whom all did alike are left out, from the mean over tokens too
-            alike = without_spread(gather_object([each.reward for each in samples]), group)
+            alike = without_spread(gather_object(rewards), group)
             mine = alike[begin : begin + len(samples)]
             learned = [[0] * len(own) if out else own for own, out in zip(learned, mine, strict=True)]
         token_counts.trained += sum(map(sum, learned))
@@ -140,7 +142,7 @@ def rollouts(
             "completion_ids": [each.session.ids or end for each in samples],
             "env_mask": learned,
             "logprobs": None,
-            "reward": [each.reward for each in samples],
+            "reward": rewards,
         }
 
     return rollout

@@ -126,6 +126,12 @@ def step_reward(played: Branch | None, step: str) -> float:
     return likeness(turn.text, step) if turn and turn.finished else -1.0
 
 
+def of_the_next(rewards: Sequence[float], group: int) -> list[float]:
+    """Of each member what the next one of its group was rewarded with, and of the last the first's: a yoked control
+    (Church 1964). A group's rewards stay what they are, and nothing that a member says decides its own."""
+    return [rewards[i - i % group + (i + 1) % group] for i in range(len(rewards))]
+
+
 def without_spread(rewards: Sequence[float], group: int) -> list[bool]:
     """Of each member, whether all of its group were rewarded alike, so that comparing them says nothing."""
     groups = [rewards[i : i + group] for i in range(0, len(rewards), group)]

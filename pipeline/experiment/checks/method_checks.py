@@ -105,7 +105,8 @@ def check_method(experiment: Fields, condition_name: str) -> None:
             f"conditions.{condition_name}.first_acts: 'as_played' and regime {regime!r} both say how often a row "
             "counts. Give them to two conditions"
         )
-    if condition.selection == "yoked" and experiment.per_task(condition.learns_from or condition_name) == 1:
+    of_pool = experiment.per_task(condition.learns_from or condition_name)
+    if condition.selection == "yoked" and condition.method == "sft" and of_pool == 1:
         raise ValueError(
             f"conditions.{condition_name}.selection: 'yoked' takes the next dialogue of a task, and there is one of "
             "each. Set dialogue.per_task, for example to 4"

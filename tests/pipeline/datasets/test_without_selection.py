@@ -89,7 +89,8 @@ CONDITIONS = {"facts": {"partition": "facts"}, "other": {"partition": "facts", "
     ("more", "said"),
     [
         ({"selection": "yoked"}, "there is one of each"),
-        ({"selection": "yoked", "method": "kto"}, "for method: sft"),
+        ({"selection": "yoked", "method": "kto"}, "for method: sft and grpo"),
+        ({"first_acts": "as_played", "method": "kto"}, "for method: sft, not for"),
         ({"first_acts": "as_played", "regime": "matched"}, "Give them to two conditions"),
     ],
 )
