@@ -23,7 +23,7 @@ import psutil
 from pipeline.core.errors import MaieuticError, RunError
 from pipeline.engines.decoding.freed_memory import give_back
 from pipeline.experiment.cell import Cell
-from pipeline.runs.progress import stage
+from pipeline.runs.progress import say, stage
 from pipeline.runs.worker import Step, Work
 
 EVERY = 0.2  # seconds between two looks at how far a piece of work is
@@ -145,7 +145,12 @@ def room_for(count: int, needed: float) -> int:
     if torch.accelerator.is_available() or int(os.environ.get("WORLD_SIZE", "1")) > 1:
         return 1
     give_back()
-    return max(1, min(count, torch.get_num_threads(), int(psutil.virtual_memory().available / (AROUND + needed))))
+    wanted, free = min(count, torch.get_num_threads()), psutil.virtual_memory().available
+    fit = max(1, min(wanted, int(free / (AROUND + needed))))
+    if fit < wanted:
+        each = f"each takes {(AROUND + needed) / 2**30:.1f} GiB of memory, and {free / 2**30:.1f} are free"
+        say(f"{fit} of {wanted} at a time: {each}")
+    return fit
 
 
 def each(

@@ -7,10 +7,11 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+import torch
 
 from pipeline.core.errors import RunError
 from pipeline.experiment.cell import Cell
-from pipeline.runs.processes import begin_early, begun_early, each, kept
+from pipeline.runs.processes import begin_early, begun_early, each, kept, room_for
 from pipeline.runs.worker import Work
 from tests.builders import small_experiment
 
@@ -112,3 +113,14 @@ def test_a_process_that_cannot_be_started_ends_the_work(own, tmp_path: Path, mon
     monkeypatch.setattr("pipeline.runs.processes.WORKER", (str(tmp_path / "nowhere"),))
     with pytest.raises(FileNotFoundError):
         list(each(own.process, "train", six(tmp_path / "log"), 1))
+
+
+def test_who_waits_for_memory_is_told_so(capsys):
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        assert room_for(3, 1.0) == 2 and not capsys.readouterr().out
+        assert room_for(3, 1e15) == 1
+    finally:
+        torch.set_num_threads(before)
+    assert "1 of 2 at a time: each takes 931323.6 GiB of memory" in capsys.readouterr().out
