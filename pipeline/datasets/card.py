@@ -16,7 +16,7 @@ from pipeline.core.schema import Message, digest
 from pipeline.core.shown_text import cut
 from pipeline.datasets.card_figures import audit, counts, rates
 from pipeline.datasets.card_roles import roles
-from pipeline.datasets.card_words import DISCLOSURE, LEARN, MANNER, MEMORY, SELECTION, VOICES, YOKED_REWARD
+from pipeline.datasets.card_words import DISCLOSURE, KEEP, LEARN, MANNER, MEMORY, SELECTION, VOICES, YOKED_REWARD
 from pipeline.datasets.condition_rows import records_of
 from pipeline.datasets.learning_rules import A_ROW, LEARNING_RULES, Format
 from pipeline.datasets.survey import Survey
@@ -48,7 +48,9 @@ def card(survey: Survey, rows: dict[Format, int]) -> str:
         voice=_voice(experiment, condition),
         roles=roles(experiment, condition),
         selection=SELECTION[condition.selection],
-        fell=f"{sum(condition.keep not in record.holds for record in survey.dialogues)} of {len(survey.dialogues)}",
+        keep=KEEP[condition.keep].format(
+            fell=f"{sum(condition.keep not in record.holds for record in survey.dialogues)} of {len(survey.dialogues)}"
+        ),
         base=without_place(condition.base),
         dropped="; where the partner violated its knowledge constraint, dropped"
         if condition.violations == "drop"

@@ -36,6 +36,13 @@ SELECTION = {
     "none": "every dialogue",
     "yoked": "for each dialogue whose final answer is right the next one of its task, whatever was said in it",
 }
+KEEP = {
+    "all": "",
+    "grounded": ", and of those only where every needed fact was given before the final answer",
+    "no_questions": ", and of those only where the student asks nothing: it asks in {fell} of the pool",
+    "one_answer": ", and of those only where the student answers in its first turn and never again: it does otherwise "
+    "in {fell} of the pool",
+}
 YOKED_REWARD = " The reward is that of the next dialogue in the group: nothing that one says decides its own."
 LEARN = {
     "all": "every student turn",
