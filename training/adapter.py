@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
 import tempfile
-from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from safetensors import SafetensorError
 
+from pipeline.core.files import file_hash
 from pipeline.core.schema import digest
 from pipeline.datasets.rows import Row
 from pipeline.engines.weights import weights_id
@@ -77,10 +76,3 @@ def is_done(out: Path, made_from: dict[str, Any]) -> bool:
     there = json.loads((out / RECORD).read_text(encoding="utf-8"))
     same = json.loads(json.dumps({key: value for key, value in made_from.items() if key != "versions"}))
     return all(there.get(key) == value for key, value in same.items())
-
-
-@lru_cache
-def file_hash(path: Path) -> str:
-    """SHA-256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -11,6 +11,8 @@ from pipeline.knowledge.condition import Method
 from training.inputs.job import batching, in_bf16
 from training.memory_needed import Memory, Sizes, training_memory
 
+BY_SFT: tuple[Method, ...] = ("sft", "monologue", "q_priming", "post_completion", "expert")  # one trainer learns them
+
 
 class Pass(NamedTuple):
     """Sequences, tokens of each, and tokens of all that carry loss."""
@@ -26,7 +28,7 @@ def largest_pass(experiment: Experiment) -> Pass:
     settings, dialogue = experiment.training, experiment.dialogue
     passes = []
     for method in {condition.method for condition in experiment.conditions.values()}:
-        turns = dialogue.turns if method in ("sft", "post_completion", "expert", "kto", "grpo") else 1
+        turns = dialogue.turns if method in (*BY_SFT, "kto", "grpo") else 1
         rows = batching(experiment, method)[0] * (2 if method.startswith("dpo") else 1)  # a pair is two sequences
         learned = rows * min(turns * dialogue.max_tokens, settings.max_length)
         passes.append(Pass(method, rows, settings.max_length, learned))
@@ -44,5 +46,5 @@ def memory_of(experiment: Experiment, sizes: Sizes) -> Memory:
         in_bf16(experiment),
         settings.load_in_4bit,
         settings.gradient_checkpointing,
-        tiled=torch.cuda.is_available() or not largest.method.startswith("sft"),
+        tiled=torch.cuda.is_available() or largest.method not in BY_SFT,
     )

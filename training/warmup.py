@@ -44,7 +44,7 @@ from pipeline.prompts.prompts import Prompts
 from pipeline.runs.progress import say, seconds
 from pipeline.runs.student_files import RECORD, WARMUP
 from pipeline.tasks.loading import base_tasks
-from training.adapter import WEIGHTS, file_hash
+from training.adapter import WEIGHTS
 from training.hidden_item.ways import WAYS, first_turn, used_answer
 from training.kept_turns import kept_questions
 from training.student import train
@@ -69,7 +69,6 @@ def warm_up(experiment: Experiment, settings: Warmup) -> Path:
         say("warm-up: there already")
         return base
     _merge(experiment.student.model, adapter, base, made_from)
-    weights_id.cache_clear()  # it may have been asked for what was not there yet
     learned = json.loads((adapter / RECORD).read_text(encoding="utf-8"))
     said = f"{learned['rows']} rows, {learned['trained_tokens']} tokens, {seconds(learned['seconds'])}"
     say(f"warm-up: {said}; the base is {base}")

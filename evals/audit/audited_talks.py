@@ -6,13 +6,11 @@ import asyncio
 import os
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
-
-import pyarrow.parquet as parquet
 
 from evals.audit.refusals import can_be_used, is_free, none_fits
 from evals.audit.run_talks import RunTalks, run_talks
@@ -21,7 +19,7 @@ from evals.report.counting.counts import pooled
 from pipeline.core.errors import ConfigError
 from pipeline.core.id_set import IdSet
 from pipeline.core.schema import Task, digest, question_hash
-from pipeline.datasets.dataset_files import ROW_GROUP, dataset_path
+from pipeline.datasets.dataset_files import dataset_path
 from pipeline.experiment.experiment import Experiment
 from pipeline.judging import outcome
 from pipeline.knowledge.condition import Condition
@@ -144,18 +142,10 @@ def by_condition(talks: Sequence[Talk]) -> Mapping[str, Sequence[Talk]]:
 
 
 def trained(experiment: Experiment, condition_name: str) -> IdSet | None:
-    """Ids of the rows that training sees, in the matched regime those that matching kept; None without a dataset."""
-    files = sorted(dataset_path(experiment, condition_name).glob("*.parquet"))
-
-    def ids() -> Iterator[str]:
-        for path in files:
-            with parquet.ParquetFile(path) as file:
-                there = [name for name in ("id", "matched") if name in file.schema_arrow.names]
-                for part in file.iter_batches(ROW_GROUP, columns=there):
-                    use = part["matched"].to_pylist() if "matched" in there else [True] * len(part)
-                    yield from (id for id, used in zip(part["id"].to_pylist(), use, strict=True) if used)
-
-    return IdSet(ids()) if files else None
+    """Ids of the rows that training sees: those that matching kept, and that are learned from at all; None without a
+    dataset."""
+    rows = DatasetRows(dataset_path(experiment, condition_name))
+    return IdSet(row.id for row in rows if row.learned) if rows.files else None
 
 
 def dialogue_of(talk: Talk) -> Dialogue:

@@ -111,6 +111,7 @@ def check_metrics(path: Path, experiment: Experiment) -> None:
         return
     named = {f"{key}.metric": contrast.metric for key, contrast in experiment.compare.named.items()}
     named |= {f"compare.transfer.{heading}": metric for heading, metric in experiment.compare.transfer.items()}
+    named |= {f"compare.shapes.{heading}": metric for heading, metric in experiment.compare.shapes.items()}
     exams, there = exams_of(experiment), measured(experiment)
     known = catalog(exams)
     for key, metric in named.items():

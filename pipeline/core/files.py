@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 
 
@@ -47,6 +49,18 @@ def write_first(path: Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
         with suppress(FileExistsError):
             os.link(temporary, path)
+
+
+def file_hash(path: Path) -> str:
+    """SHA-256 of a file, which is read again where its size or its time is another."""
+    stat = path.stat()
+    return _hash_of(path, stat.st_size, stat.st_mtime_ns)
+
+
+@lru_cache(maxsize=4096)
+def _hash_of(path: Path, size: int, modified: int) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def remove_left(folder: Path) -> None:

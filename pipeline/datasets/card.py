@@ -147,7 +147,8 @@ def _limits(experiment: Experiment, condition_name: str) -> list[str]:
         )
     if condition.budget < 1:
         limits.append(f"Only tasks within the condition's budget, a share of {condition.budget:g} of them.")
-    if condition.selection != "none" and LEARNING_RULES[condition.method].selects:
+    chooses = condition.selection != "none" or condition.keep != "all" or condition.violations == "drop"
+    if chooses and LEARNING_RULES[condition.method].selects:
         limits.append("Rows were selected, so rates of acts here are not rates of what the student does.")
     if experiment.has_planted_acts:
         limits.append(

@@ -43,7 +43,7 @@ KEEP = {
     "one_answer": ", and of those only where the student answers in its first turn and never again: it does otherwise "
     "in {fell} of the pool",
 }
-YOKED_REWARD = " The reward is that of the next dialogue in the group: nothing that one says decides its own."
+YOKED_REWARD = " Rewards of a group are dealt by lot among its dialogues: nothing that one says decides its own."
 LEARN = {
     "all": "every student turn",
     "after_last_error": "the student's turns after its last wrong attempt",

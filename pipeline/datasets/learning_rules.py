@@ -94,7 +94,7 @@ LEARNING_RULES: dict[Method, LearningRule] = {
         "prompt_only",
         selects=False,
         says="learning while playing, from groups of whole dialogues of a task: a row is only where a task begins; a "
-        "right final answer is rewarded, less for every turn before it.",
+        "right final answer is rewarded, less for every turn before it was first given and kept.",
     ),
     "grpo_turn": LearningRule(
         "prompt_only",

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
-from functools import lru_cache
 from pathlib import Path
 
+from pipeline.core.files import file_hash
 from pipeline.core.resources import shipped, user_cache
 from pipeline.core.schema import digest
 
@@ -35,14 +34,13 @@ def not_made(model: str) -> str:
     return f"the base {name!r} is not made here yet (it would be in {place}). Run: maieutic base {name}"
 
 
-@lru_cache(maxsize=64)
 def weights_id(model: str) -> str:
     """Names weights by what they are, not by where they lie: a hash of a directory's files, or the hub name."""
     kinds = ("*.safetensors", "config.json", "tokenizer.json", "chat_template.jinja")
     files = sorted(path for kind in kinds for path in Path(weights_at(model)).glob(kind)) if model else []
     if not files:
         return model
-    return digest([[path.name, hashlib.sha256(path.read_bytes()).hexdigest()] for path in files])
+    return digest([[path.name, file_hash(path)] for path in files])
 
 
 def is_embedded_base(model: str) -> bool:

@@ -13,8 +13,10 @@ from pydantic import Field, NonNegativeInt
 from pipeline.core.config_reading import Section, Seed
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Specification, digest
+from pipeline.engines.model import Sampling
 from pipeline.engines.settings import Engine
 from pipeline.engines.weights import is_embedded_base, weights_id
+from pipeline.experiment.asked_in_role import in_role
 from pipeline.experiment.exam_settings import Exams
 from pipeline.experiment.prices import TokenPrice
 from pipeline.experiment.roles import LIKE, Challenger, Partner, Role, RoleName, Student
@@ -145,8 +147,8 @@ class Fields(Section):
 
     def temperature_of(self, name: RoleName) -> float:
         """At which a role speaks in dialogues."""
-        own = self.role(name).sampling.temperature
-        return self.dialogue.temperature if own is None else own
+        asked = Sampling(max_tokens=0, temperature=self.dialogue.temperature)
+        return in_role(name, self.role(name), asked).temperature
 
     def answer_tokens(self, name: RoleName) -> int:
         """That one turn of a role takes at most, its reasoning included."""

@@ -49,8 +49,8 @@ class Condition(BaseModel):
     weights: str = "base"
     # Whose student sits in the student's seat while dialogues are sampled: another condition's; empty: its own.
     speaker: str = ""
-    # yoked: for each dialogue that `outcome` would keep the next one of its task, whatever was said in it; by grpo each
-    # dialogue has the reward of the next one of its group
+    # yoked: for each dialogue that `outcome` would keep the next one of its task, whatever was said in it; by grpo the
+    # rewards of a group are dealt by lot among its dialogues
     selection: Selection = "outcome"
     # by the metrics' reader: no_questions, without dialogues in which the student asks anything; one_answer, only
     # those in which it answers in its first turn and never again

@@ -145,7 +145,7 @@ def pose_documents(experiment: Experiment, source: Path, each: int) -> int:
     tasks = posed_to(experiment)
     check_weights(experiment)
     documents, bad = load_documents(source)
-    temperature, at_a_time = experiment.dialogue.temperature, experiment.dialogue.at_a_time
+    temperature, at_a_time = experiment.temperature_of("challenger"), experiment.dialogue.at_a_time
     weights, prompts = challenger_weights(experiment), experiment.prompts("challenger")
     wanted = list(attempts_at(documents, each, weights, temperature, prompts))
     casting, adapter = Casting(experiment), experiment.challenger.adapter

@@ -6,7 +6,6 @@ never written to. Who writes holds its lock (pipeline/runs/lock.py).
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -170,7 +169,7 @@ def changed_path(run: Path) -> Path:
 
 def _without_exams(pinned: str, experiment: Experiment) -> str:
     """Lines of tasks.sha256 but for those of exams, which stood there in runs of an earlier version."""
-    of_exams = set(exam_hashes(experiment).splitlines())
+    of_exams = set(exam_hashes(experiment).splitlines()).difference(source_hashes(experiment).splitlines())
     return "".join(f"{line}\n" for line in pinned.splitlines() if line not in of_exams)
 
 
@@ -247,7 +246,7 @@ def source_hashes(experiment: Experiment) -> str:
 
 
 def _hashes(files: Iterable[Path]) -> str:
-    return "".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files)
+    return "".join(f"{file_hash(path)}  {path.name}\n" for path in files)
 
 
 def _files(experiment: Experiment) -> dict[str, list[Path]]:

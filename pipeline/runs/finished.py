@@ -8,7 +8,6 @@ Weights alone count by their size: who sat the exams is asked by their content (
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sys
 from collections.abc import Callable, Iterator
@@ -18,7 +17,7 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-from pipeline.core.files import write_whole
+from pipeline.core.files import file_hash, write_whole
 from pipeline.core.resources import shipped
 from pipeline.core.schema import digest
 
@@ -59,7 +58,7 @@ def code() -> str:
     """Of this code, of what ships with it, and of the packages that it asks for, with the version of Python."""
     roots = [(name, Path(__file__).parents[2] / name) for name in PACKAGES] + [("data", shipped("data"))]
     files = [
-        [name, str(file.relative_to(root)), _hash(file)]
+        [name, str(file.relative_to(root)), file_hash(file)]
         for name, root in roots
         for file in _files(root)
         if file.suffix != ".pyc"
@@ -88,18 +87,4 @@ def _files(part: Path) -> Iterator[Path]:
 
 
 def _content(file: Path) -> str:
-    stat = file.stat()
-    if file.suffix in WEIGHTS:
-        return str(stat.st_size)
-    return _hash_of(file, stat.st_size, stat.st_mtime_ns)
-
-
-@lru_cache(maxsize=4096)
-def _hash_of(file: Path, size: int, modified: int) -> str:
-    """Several stages of one call read the same files."""
-    return _hash(file)
-
-
-def _hash(file: Path) -> str:
-    with file.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()
+    return str(file.stat().st_size) if file.suffix in WEIGHTS else file_hash(file)

@@ -23,7 +23,7 @@ from pipeline.runs.dialogue_pool import reference
 from pipeline.runs.directory import adapter_path
 from pipeline.runs.student_files import RECORD
 from tests.builders import small_experiment
-from training.adapter import WEIGHTS, file_hash
+from training.adapter import WEIGHTS
 from training.inputs.untrained import NothingToTrain
 from training.student import train
 from training.train_round import train_round

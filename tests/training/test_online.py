@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from pipeline.knowledge.condition import ONLINE, Condition
 from pipeline.runs.student_files import RECORD
 from training.inputs.job import PreparedTrainer, TrainingJob
 from training.online.grpo import grpo_trainer
-from training.online.rewards import of_the_next, without_spread
+from training.online.rewards import by_lot, without_spread
 from training.online.session import Session
 from training.student import train
 
@@ -261,8 +262,7 @@ def test_members_of_a_group_have_one_prompt_and_draws_of_their_own(embedded, tmp
     assert len({tuple(ids) for ids in found["completion_ids"]}) == 8
 
 
-def test_a_yoked_student_plays_the_same_and_is_rewarded_for_the_next_of_its_group(tmp_path):
-    assert of_the_next([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 3) == [2.0, 3.0, 1.0, 5.0, 6.0, 4.0]
+def test_a_yoked_student_plays_the_same_and_its_rewards_are_dealt_by_lot(tmp_path):
     played = []
     for selection in ("outcome", "yoked"):
         learns = {"facts": Condition(partition="facts", method="grpo", selection=selection)}
@@ -275,7 +275,17 @@ def test_a_yoked_student_plays_the_same_and_is_rewarded_for_the_next_of_its_grou
         played.append({key: [each for part in found for each in part[key]] for key in ("completion_ids", "reward")})
     own, yoked = played
     assert own["completion_ids"] == yoked["completion_ids"]
-    assert yoked["reward"] == of_the_next(own["reward"], 4) != own["reward"]
+    assert yoked["reward"] != own["reward"]
+    for i in range(0, len(own["reward"]), 4):
+        assert Counter(yoked["reward"][i : i + 4]) == Counter(own["reward"][i : i + 4])
+
+
+def test_rewards_by_lot_reward_nothing_that_was_said():
+    dealt = [by_lot([1.0, 0.0, 0.0, 0.0, 7.0, 7.0, 7.0, 8.0], 4, str(i)) for i in range(4000)]
+    assert by_lot([1.0, 2.0, 3.0, 4.0], 4, "0") == by_lot([1.0, 2.0, 3.0, 4.0], 4, "0")
+    assert all(sorted(each[:4]) == [0, 0, 0, 1] and sorted(each[4:]) == [7, 7, 7, 8] for each in dealt)
+    for i in range(4):  # who was rewarded keeps it as often as any other gets it: its advantage is 0 on average
+        assert abs(sum(each[i] for each in dealt) / 4000 - 0.25) < 0.03
 
 
 def test_groups_that_were_all_rewarded_alike_are_left_out_of_the_loss(embedded, tmp_path):

@@ -29,6 +29,8 @@ from training.online.rewards import Sample, discounted, likeness, sample
         (["How many?", "Hm.", "The answer is {0}."], 0.5),
         (["I guess the answer is 0.", "Hm.", "Okay.", "Hm.", "The answer is {0}."], 0.25),
         (["The answer is {0}.", "Hm.", "I am done."], 1.0),
+        (["The answer is {0}.", "Hm.", "The answer is {0}."], 1.0),  # said again
+        (["The answer is {0}.", "Hm.", "The answer is 0.", "Hm.", "The answer is {0}."], 0.25),  # came back to it
         (["The answer is {0}.", "Hm.", "The answer is 0."], 0.0),
         (["How many?", "The answer is {0}.", "Okay."], 0.0),  # it was the partner that said so
     ],

@@ -27,7 +27,7 @@ from pipeline.experiment.experiment import Experiment, dump
 from pipeline.experiment.settings import Training as Settings
 from pipeline.knowledge.condition import Condition
 from pipeline.runs.student_files import RECORD
-from training.adapter import WEIGHTS, file_hash
+from training.adapter import WEIGHTS
 from training.inputs.job import batching
 from training.inputs.masks import RowTooLong
 from training.inputs.untrained import NothingToTrain

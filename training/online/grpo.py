@@ -30,7 +30,7 @@ from training.inputs.token_counts import TokenCounts
 from training.inputs.untrained import NothingToTrain
 from training.online.budget import Budget, dialogues_per_step, optimizer_steps
 from training.online.partners import Partners, open_partners
-from training.online.rewards import Sample, of_the_next, sample, without_spread
+from training.online.rewards import Sample, by_lot, sample, without_spread
 from training.online.sampling import TrainersModel, VllmBeside, open_sampler
 from training.online.session import IdEngine
 
@@ -128,7 +128,8 @@ def rollouts(
         sampler.check(trainer, [each.session for each in samples])
         learned, rewards = [each.session.own or [0] for each in samples], [each.reward for each in samples]
         if job.cell.condition.selection == "yoked":
-            rewards = of_the_next(gather_object(rewards), group)[begin : begin + len(samples)]
+            lots = by_lot(gather_object(rewards), group, digest("yoked", job.cell.seed, step))
+            rewards = lots[begin : begin + len(samples)]
         if job.method == "grpo_step":  # groups of whom all did alike are left out, from the mean over tokens too
             alike = without_spread(gather_object(rewards), group)
             mine = alike[begin : begin + len(samples)]
@@ -172,7 +173,8 @@ def _account(
     def account() -> dict[str, Any]:
         totals = token_counts.totals(trainer.accelerator)
         partners.meter.store(job.experiment.run, "train", job.cell)  # each process what it asked
-        rewards = [entry["reward"] for entry in trainer.state.log_history if "reward" in entry]
+        logged = [entry for entry in trainer.state.log_history if "reward" in entry]
+        rewards = [entry["reward"] for entry in logged]
         fifth, steps = max(1, len(rewards) // 5), trainer.state.global_step
         return {
             "trained_tokens": totals["trained"],
@@ -181,6 +183,7 @@ def _account(
             "dialogues": steps * dialogues_per_step(job.experiment, job.method),
             "reward_first": fmean(rewards[:fifth]),
             "reward_last": fmean(rewards[-fifth:]),
+            "groups_alike": fmean(entry["frac_reward_zero_std"] for entry in logged),  # from which nothing is learned
         }
 
     return account

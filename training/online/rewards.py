@@ -1,7 +1,8 @@
 """What a student that learns while it plays is rewarded for (Shao et al. 2024, GRPO: each in a group of one task).
 
 grpo        a group of whole dialogues of a task; a right final answer is rewarded with 1, discounted for every
-            student turn before it (the conversation-level reward of online Social Meta-Learning)
+            student turn before it was first given and kept (the conversation-level reward of online Social
+            Meta-Learning)
 grpo_turn   a group of first turns of a task; each is rewarded with its value, by playing on from it
             (the multiturn-aware reward of CollabLLM, Wu et al. 2025, section 3)
 grpo_next   its control, the same group; a turn is rewarded where it commits to the right answer itself
@@ -14,6 +15,7 @@ grpo_step   a group of turns after the first steps of an expert's solution; each
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 from functools import partial
@@ -21,13 +23,14 @@ from statistics import fmean
 from typing import NamedTuple
 
 from pipeline.building.turn_values import answer_value, turn_value
+from pipeline.core.random_streams import stream
 from pipeline.core.schema import Task, Turn, digest
 from pipeline.dialogue.episode import EmptyTurn, Episode
 from pipeline.dialogue.expert import expert_turns
 from pipeline.dialogue.turn_taking import play
 from pipeline.engines.model import ContextOverflow, EngineError
 from pipeline.experiment.cell import Cell
-from pipeline.judging.outcome import attempts, is_correct
+from pipeline.judging.outcome import rights
 from pipeline.knowledge.records import Branch, Dialogue, Rollout, Sibling
 from pipeline.reading.protocol import NotRead
 from training.online.partners import Partners
@@ -112,12 +115,11 @@ async def _play(
 
 
 def discounted(dialogue: Dialogue, discount: float) -> float:
-    """discount ** (student turns before the one with the final answer) where that is right, else 0."""
-    if not is_correct(dialogue):
-        return 0.0
-    both = zip(attempts(dialogue), dialogue.turns, strict=True)
-    answers = [answer for answer, turn in both if turn.party == "student"]
-    return discount ** max(i for i, answer in enumerate(answers) if answer is not None)
+    """discount ** (student turns before the right answer that it never leaves again), 0 where it ends with none: to say
+    it once more costs nothing, to ask first does."""
+    own = [right for turn, right in zip(dialogue.turns, rights(dialogue), strict=True) if turn.party == "student"]
+    since = 1 + max((i for i, right in enumerate(own) if right is False), default=-1)
+    return discount ** own.index(True, since) if True in own[since:] else 0.0
 
 
 def step_reward(played: Branch | None, step: str) -> float:
@@ -126,10 +128,12 @@ def step_reward(played: Branch | None, step: str) -> float:
     return likeness(turn.text, step) if turn and turn.finished else -1.0
 
 
-def of_the_next(rewards: Sequence[float], group: int) -> list[float]:
-    """Of each member what the next one of its group was rewarded with, and of the last the first's: a yoked control
-    (Church 1964). A group's rewards stay what they are, and nothing that a member says decides its own."""
-    return [rewards[i - i % group + (i + 1) % group] for i in range(len(rewards))]
+def by_lot(rewards: Sequence[float], group: int, key: str) -> list[float]:
+    """Each group's rewards dealt anew among its members: a yoked control (Church 1964), in which nothing that a member
+    says decides its own. Its own is as likely as any other: without that the group's mean, which holds it, would
+    reward the opposite."""
+    lots = random.Random(stream(key))
+    return [dealt for i in range(0, len(rewards), group) for dealt in lots.sample(rewards[i : i + group], group)]
 
 
 def without_spread(rewards: Sequence[float], group: int) -> list[bool]:

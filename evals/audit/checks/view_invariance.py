@@ -30,7 +30,7 @@ from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.judging.outcome import readings
 from pipeline.knowledge.condition import Condition
-from pipeline.knowledge.known import known, verdict
+from pipeline.knowledge.known import compared, known, printed
 from pipeline.knowledge.partition import find_partition
 from pipeline.knowledge.records import Dialogue
 from pipeline.knowledge.view import view
@@ -135,8 +135,9 @@ def _replayed(keys: DialogueKeys, generic: GenericRequests, condition: Condition
 
 
 def _said(generic: GenericRequests, condition: Condition, turns: Sequence[Turn], task: Task, seed: int) -> str:
-    knows, checked = known(task, condition, "partner"), verdict(task, condition, turns)
-    return rule_reply(knows, condition, turns, checked, random.Random(seed), generic=generic).text
+    knows, checked = known(task, condition, "partner"), compared(task, condition, turns)
+    out = printed(task, condition, turns)
+    return rule_reply(knows, condition, turns, checked, random.Random(seed), printed=out, generic=generic).text
 
 
 def _invented(dialogue: Dialogue) -> Tried:

@@ -47,7 +47,11 @@ class DatasetRow(NamedTuple):
     seed: int
     round: int
     matched: bool = True  # of a dataset that is not matched every row was trained on
-    times: int = 1
+    times: int = 1  # of first acts as they were played some rows are learned from at no time
+
+    @property
+    def learned(self) -> bool:
+        return self.matched and self.times > 0
 
 
 class DatasetRows:

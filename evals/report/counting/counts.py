@@ -139,7 +139,7 @@ def _files(experiment: Experiment, condition_name: str, pool: Pooled) -> Files:
         rows=rows,
         selected=selected,
         # Methods other than rejection sampling learn from more than what selection keeps.
-        kept=IdSet(row.id for row in rows if row.matched) if folder.name == "sft" else selected,
+        kept=IdSet(row.id for row in rows if row.learned) if folder.name == "sft" else selected,
         branches=IdSet(read_ids(branches, Branch)),
         branch_tokens=sum(tokens_of(branch) for branch in read(branches, Branch)),
         lost_branches=sum(f.condition_name == condition_name for f in lost),
