@@ -27,6 +27,7 @@ import torch
 from peft import PeftModel
 from transformers import AutoConfig, AutoModelForCausalLM
 
+from pipeline.core.files import file_hash
 from pipeline.core.schema import Specification, Task, Turn
 from pipeline.datasets.dataset_files import dataset_path
 from pipeline.datasets.formats import write_rows

@@ -14,7 +14,7 @@ from typing import Any
 
 from evals.audit.refusals import can_be_used, is_free, none_fits
 from evals.audit.run_talks import RunTalks, run_talks
-from evals.report.counting.counted_files import Pooled
+from evals.report.counting.counted_files import DatasetRows, Pooled
 from evals.report.counting.counts import pooled
 from pipeline.core.errors import ConfigError
 from pipeline.core.id_set import IdSet

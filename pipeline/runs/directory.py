@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from pipeline.core.errors import ConfigError, RunError, UnknownKey
-from pipeline.core.files import remove_left, write_first, write_whole
+from pipeline.core.files import file_hash, remove_left, write_first, write_whole
 from pipeline.core.plugins import file_of, is_address
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment, dump, load

@@ -13,6 +13,7 @@ from test_online import experiment
 from test_student import row
 
 from pipeline.building.rounds import groups
+from pipeline.core.files import file_hash
 from pipeline.datasets.dataset_files import dataset_path
 from pipeline.datasets.export import export
 from pipeline.datasets.formats import FORMATS, write_rows

@@ -17,6 +17,7 @@ from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
 
 from pipeline.core.errors import ConfigError, RunError
+from pipeline.core.files import file_hash
 from pipeline.datasets.dataset_files import dataset_path
 from pipeline.datasets.formats import FORMATS, write_rows
 from pipeline.datasets.matching import MATCHED

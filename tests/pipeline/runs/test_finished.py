@@ -9,6 +9,7 @@ from shutil import rmtree
 
 import pytest
 
+from pipeline.core.files import file_hash
 from pipeline.runs import finished
 from pipeline.runs.finished import TRAINED, code, finish, finished_path, is_finished, state_of
 
@@ -76,12 +77,8 @@ def test_another_version_of_a_package_or_another_line_of_code_finishes_nothing(r
     monkeypatch.setattr(metadata, "version", version)
     code.cache_clear()
     assert code() == before and there(run)
-    monkeypatch.setattr(finished, "_hash", lambda file: "0" if file.name == "finished.py" else real(file))
+    monkeypatch.setattr(finished, "file_hash", lambda file: "0" if file.name == "finished.py" else file_hash(file))
     code.cache_clear()
     assert code() != before
     monkeypatch.undo()
     code.cache_clear()
-
-
-def real(file: Path, hash: Callable[[Path], str] = finished._hash) -> str:
-    return hash(file)
