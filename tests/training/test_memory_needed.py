@@ -15,7 +15,10 @@ from pipeline.datasets.rows import Row
 from pipeline.engines.transformers import load_tokenizer
 from pipeline.experiment.experiment import dump
 from pipeline.experiment.lora import DEFAULT
+from pipeline.knowledge.condition import Condition
+from tests.builders import small_experiment
 from training.embedded.base import make_model
+from training.largest_pass import BY_SFT, memory_of
 from training.memory_needed import FACTOR, Memory, Sizes, cache_bytes_per_token, sizes_of, training_memory
 from training.trainers.sft import encode_rows
 
@@ -33,6 +36,15 @@ def test_bytes_are_those_of_the_types_that_weights_and_moments_have():
     quantized = training_memory(TINY, **plain | {"bf16": True, "four_bits": True})
     assert quantized[:3] == (52 + 40, 40, 40)
     assert cache_bytes_per_token(TINY, bf16=True) == 2 * 3 * 2 * 2
+
+
+@pytest.mark.parametrize("method", BY_SFT[1:])
+def test_methods_of_one_trainer_are_reckoned_alike(method):
+    def needed(by: str) -> Memory:
+        learns = {"a": Condition(partition="key", method=by)}
+        return memory_of(small_experiment(conditions=learns, tasks={"source": "lookup"}), TINY)
+
+    assert needed(method) == needed("sft")
 
 
 def test_sizes_are_the_models_own_without_reading_its_weights():

@@ -117,6 +117,13 @@ def test_figure_page_and_terminal_say_the_same_and_dash_what_is_missing():
 def test_a_column_that_the_exams_do_not_measure_is_refused(metric, message):
     with pytest.raises(ConfigError, match=rf"mine.yaml: compare.transfer.other kinds: .*{message}"):
         check_metrics(Path("mine.yaml"), experiment({"other kinds": metric}))
+    shapes = experiment({})
+    assert shapes.compare is not None
+    shapes = shapes.model_copy(
+        update={"compare": shapes.compare.model_copy(update={"shapes": {"other kinds": metric}})}
+    )
+    with pytest.raises(ConfigError, match=rf"mine.yaml: compare.shapes.other kinds: .*{message}"):
+        check_metrics(Path("mine.yaml"), shapes)
 
 
 def test_other_specifications_train_on_as_many_problems_and_each_as_often():

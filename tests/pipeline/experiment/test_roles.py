@@ -87,6 +87,14 @@ def test_a_role_is_asked_with_its_own_sampling_and_greedily_where_an_exam_asks_s
     assert in_role("partner", Role(), Sampling(40, temperature=0.7, seed=3)) == Sampling(40, temperature=0.7, seed=3)
 
 
+def test_where_dialogues_are_greedy_a_role_is_said_to_speak_as_it_does() -> None:
+    own = {"student": {"model": "x/y", "sampling": {"temperature": 0.6}}}
+    for temperature, spoken in ((1.0, 0.6), (0.0, 0.0)):
+        made = experiment(**own, dialogue={"temperature": temperature})
+        asked = in_role("student", made.role("student"), Sampling(40, temperature=temperature))
+        assert made.temperature_of("student") == asked.temperature == spoken
+
+
 def test_ids_change_with_how_a_role_is_sampled_and_not_with_who_serves_it() -> None:
     plain = experiment().fingerprint()
     for other in ({"sampling": {"top_p": 0.9}}, {"thinking": "drop"}):

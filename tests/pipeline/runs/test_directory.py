@@ -56,6 +56,17 @@ def test_once_a_student_has_sat_all_are_asked_from_the_same_files(tmp_path: Path
         claim(experiment)
 
 
+def test_a_file_may_hold_tasks_and_an_exams_questions_at_once(tmp_path: Path) -> None:
+    both = tmp_path / "mine.py"
+    both.write_text("READER = EXAM = 1\n")
+    named = {"reading": {"metrics": f"{both}:READER"}, "exams": {"include": [f"{both}:EXAM"]}}
+    experiment = small_experiment(tmp_path / "run", **named)
+    (experiment.run / "dialogues").mkdir(parents=True)
+    claim(experiment)
+    (experiment.run / "dialogues" / "facts.jsonl").write_text("{}\n")
+    claim(experiment)
+
+
 @pytest.mark.parametrize("first", [{}, {"exams": {"include": ["asking"]}}], ids=["named at once", "named later"])
 def test_an_exam_of_ones_own_may_be_mended_until_a_student_has_sat(tmp_path: Path, first: dict[str, Any]) -> None:
     mine = tmp_path / "mine.py"
