@@ -47,13 +47,13 @@ class Attempt(NamedTuple):
 
 
 def attempts_at(
-    documents: Sequence[Document], each: int, weights: str, temperature: float, prompts: Prompts = CLOSED_PROMPTS
+    documents: Sequence[Document], each: int, poser: str, temperature: float, prompts: Prompts = CLOSED_PROMPTS
 ) -> Iterator[Attempt]:
     """All that is asked for, in a fixed order."""
     for document in documents:
         for number in range(each):
             asked = ask(document, number, prompts)
-            yield Attempt(digest(asked, weights, temperature, MAX_TOKENS, number), document, number, asked)
+            yield Attempt(digest(asked, poser, temperature, MAX_TOKENS, number), document, number, asked)
 
 
 async def pose(
@@ -122,10 +122,11 @@ def _whence(attempt: Attempt, reply: str) -> dict[str, Any]:
     return {"id": attempt.id, "document": attempt.document.id, "attempt": attempt.number, "said": said}
 
 
-def challenger_weights(experiment: Experiment) -> str:
-    """Names the weights that pose: a base's, or a base's with an adapter."""
-    base, adapter = weights_id(experiment.role("challenger").model), experiment.challenger.adapter
-    return digest(base, weights_id(adapter)) if adapter else base
+def challenger_id(experiment: Experiment) -> str:
+    """Names who poses: a base's weights, those of its adapter, and how it is sampled where that is its own."""
+    own = experiment.challenger
+    parts = [weights_id(experiment.role("challenger").model), *filter(None, (weights_id(own.adapter), own.shaping))]
+    return digest(*parts) if len(parts) > 1 else str(parts[0])
 
 
 def check_weights(experiment: Experiment) -> None:
@@ -146,8 +147,8 @@ def pose_documents(experiment: Experiment, source: Path, each: int) -> int:
     check_weights(experiment)
     documents, bad = load_documents(source)
     temperature, at_a_time = experiment.temperature_of("challenger"), experiment.dialogue.at_a_time
-    weights, prompts = challenger_weights(experiment), experiment.prompts("challenger")
-    wanted = list(attempts_at(documents, each, weights, temperature, prompts))
+    poser, prompts = challenger_id(experiment), experiment.prompts("challenger")
+    wanted = list(attempts_at(documents, each, poser, temperature, prompts))
     casting, adapter = Casting(experiment), experiment.challenger.adapter
 
     async def work() -> Counts:

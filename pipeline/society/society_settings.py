@@ -130,11 +130,11 @@ class Society(Section):
             raise ValueError(f"k: {most} sources of {self.n} agents: each has {self.n - 1} others. Lower k, or raise n")
         if self.factual is None and (self.q or "q" in self.sweep):
             raise ValueError("q: verifiers need a query that has a right answer. Set factual.gold, or q: 0")
-        if self.q and not round(self.q * self.n):
+        if self.q and not {"q", "n"} & self.sweep.keys() and not round(self.q * self.n):
             raise ValueError(f"q: {self.q:g} of {self.n} agents is nobody. Set q: 0, or at least {1 / self.n:.3f}")
-        if self.kind == "proxy" and self.knowledge.path:
+        if self.kind == "proxy" and self.knowledge.path and "kind" not in self.sweep:
             raise ValueError("knowledge.path: kind proxy draws its knowledge. Set kind: retrieval, or leave path out")
-        if self.views > self.knowledge.items:
+        if self.views > self.knowledge.items and "views" not in self.sweep:
             raise ValueError(f"views: {self.views} answers need as many items. Raise knowledge.items, or lower views")
         if "embedder" in self.sweep and "proxy" in self.sweep.get("kind", (self.kind,)):
             raise ValueError("sweep.embedder: kind proxy embeds nothing. Set kind: retrieval, or leave embedder out")

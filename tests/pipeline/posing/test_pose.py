@@ -28,7 +28,7 @@ from pipeline.knowledge.view import view
 from pipeline.posing.challenge import task_of
 from pipeline.posing.documents import Document, load_documents
 from pipeline.posing.labelled_lines import Claim
-from pipeline.posing.pose import MAX_TOKENS, Attempt, attempts_at, pose
+from pipeline.posing.pose import MAX_TOKENS, Attempt, attempts_at, challenger_id, pose
 from pipeline.posing.replies import Refusal, Reply, refusals_path, replies_path
 from pipeline.reading.instrument import Instrument
 from pipeline.reading.protocol import TurnToRead, Unread
@@ -36,6 +36,7 @@ from pipeline.runs.store import read
 from pipeline.tasks import posed as source
 from pipeline.tasks.parsing import BadRow
 from pipeline.tasks.settings import Tasks
+from tests.builders import small_experiment
 from tests.fakes import FakeModel
 
 TREES = "oak elm ash fir yew bay fig box tea gum".split()
@@ -154,6 +155,13 @@ def test_an_attempts_id_changes_with_document_weights_temperature_and_number():
         for attempt in attempts_at(documents, 3, weights, temperature)
     ]  # fmt: skip
     assert len(set(ids)) == 12 and MAX_TOKENS
+
+
+def test_who_poses_is_known_by_how_it_is_sampled_too():
+    half, most = ({"sampling": {"top_p": top_p}} for top_p in (0.5, 0.9))
+    own: list[dict[str, object]] = [{}, half, most, {"thinking": "drop"}, {"adapter": "an/adapter"}]
+    names = [challenger_id(small_experiment(challenger={"model": "x/y", **each})) for each in own]
+    assert names[0] == "x/y" and len(set(names)) == len(own)
 
 
 # What reads documents

@@ -141,6 +141,11 @@ def test_a_config_that_cannot_be_played_is_told_what_to_mend(tmp_path, changes, 
     assert told in str(error.value)
 
 
+def test_a_value_that_is_swept_need_not_fit_where_it_is_replaced(tmp_path):
+    swept = config(tmp_path, factual={"gold": "rose"}, q=0.05, views=9, sweep={"n": [100], "views": [1]})
+    assert len(list(read_as(Society, swept).all_repeats())) > 0
+
+
 def test_a_swept_value_that_fits_nothing_is_told_without_the_whole_config(tmp_path):
     with pytest.raises(ConfigError) as error:
         play_society(config(tmp_path, sweep={"views": [9]}))
