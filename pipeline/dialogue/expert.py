@@ -55,7 +55,11 @@ def worked_out(task: Task) -> str:
     if task.choice:
         known = known_aloud(task.choice, {fact.value for fact in task.facts if fact.value})
         return f"{known}The answer is {task.answer}."
-    return " ".join(step.text for step in task.steps) or f"The answer is {task.answer}."
+    following = itertools.zip_longest(task.steps, task.steps[1:])
+    # A step of the embedded world says all that came before it again.
+    said = [step.text for step, later in following if not (later and later.text.startswith(step.text))]
+    unread = [fact.text for fact in by_id(task.missing) if not any(fact.text in text for text in said)]
+    return " ".join([*unread, *said]) if said else f"The answer is {task.answer}."
 
 
 def known_aloud(choice: Choice, has: Collection[str], said_no: Collection[str] = ()) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from pipeline.core.readings import StudentReading
@@ -127,18 +128,21 @@ def rule_reply(
     # Once it has told all that it tells unasked, it answers like any other partner, from what is public by then.
     told = {fact.id for fact in knows.facts if any(fact.text in turn.text for turn in turns[1::2])}
     open_to = [f for f in knows.facts if condition.disclosure == "on_request" or f not in knows.own or f.id in told]
+    # An answer, or a hint, may hold what is withheld and needed, which chatter does not tell.
+    tells = condition.disclosure != "chatter" or not any(fact.needed for fact in knows.private)
     if heard.whether and answer is None:
-        return say(to_closed_question(knows, open_to, heard.whether))
+        return say(to_closed_question(knows if tells else replace(knows, answer=""), open_to, heard.whether))
     if facts := [fact for fact in open_to if fact.id in heard.asks]:
         return _tell(facts, knows, condition, turns, rng, say)
-    # A hint may hold what is withheld and needed, which chatter does not tell.
-    tells = condition.disclosure != "chatter" or not any(fact.needed for fact in knows.private)
     hints = knows.choice and knows.answer and tells
     if hints and heard.asks_anything and answer is None:
         hint = next((hint for hint in knows.hints if not any(hint in turn.text for turn in turns[1::2])), "")
         return say("hint", hint) if hint else say("yes_no")
     if heard.generic_request and (condition.row.holds_facts or (knows.share and generic == "tell_one")):
-        return _to_a_generic_request(knows, condition, told, generic, say)
+        left = [fact for fact in knows.own if fact.needed and fact.id not in told]
+        if generic == "ask_back" or condition.disclosure != "on_request":
+            return say("ask_back")
+        return _tell(left[:1], knows, condition, turns, rng, say) if left else say("unknown")
     if heard.asks_anything and answer is None:
         return pointed(say("checks"), knows, rng, wording) if knows.verdicts else say("unknown")
     return say("noted" if answer is not None else "go_on")
@@ -158,15 +162,6 @@ def _heard(knows: Known, turn: Turn) -> StudentReading:
             choice=knows.choice,
         )
     )
-
-
-def _to_a_generic_request(
-    knows: Known, condition: Condition, told: set[str], generic: GenericRequests, say: Callable[..., Reply]
-) -> Reply:
-    left = [fact for fact in knows.own if fact.needed and fact.id not in told]
-    if generic == "ask_back" or condition.disclosure != "on_request":
-        return say("ask_back")
-    return say("tell", left[0].text) if left else say("unknown")
 
 
 def pointed(reply: Reply, knows: Known, rng: random.Random, wording: str) -> Reply:

@@ -44,7 +44,10 @@ async def play_script(episode: Episode) -> Played:
     )
     if not written.text.strip():
         silent(written, "writer of both sides")
-    turns = await episode.cast.reads.read(episode.task, script_turns(written.text, writer)[: 2 * settings.turns - 1])
+    spoken = list(script_turns(written.text, writer)[: 2 * settings.turns - 1])
+    if not written.finished and written.text.rstrip().endswith(spoken[-1].text):
+        spoken[-1] = spoken[-1].model_copy(update={"finished": False})  # its end was cut off
+    turns = await episode.cast.reads.read(episode.task, spoken)
     ended = reading(episode.task, turns, len(turns) - 1).done
     return Played(turns, "student_done" if ended else "turn_cap", before={}, after={})
 

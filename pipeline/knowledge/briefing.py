@@ -66,7 +66,8 @@ def question_request(condition: Condition, prompts: Prompts) -> str:
 def _to_student(task: Task, condition: Condition) -> dict[str, Any]:
     knows = known(task, condition, "student")
     reads = known(task, condition, "partner") if condition.row.student_reads_partner else Known("", ())
-    return _told(reads, condition.label) | {"question": knows.question, "entry": knows.entry, "memories": task.memories}
+    question = " ".join([knows.question, *(fact.text for fact in knows.private)])
+    return _told(reads, condition.label) | {"question": question, "entry": knows.entry, "memories": task.memories}
 
 
 def _to_partner(task: Task, condition: Condition) -> dict[str, Any]:

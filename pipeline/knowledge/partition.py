@@ -47,6 +47,7 @@ WHERE = Item("which step of the first solution is the first wrong one", fields=(
 WHAT = Item("what is wrong there", fields=("draft.what",))
 WRONG_KEY = Item("a wrong answer that it believes", fields=("wrong_answer",))
 PARTNER_VIEW = Item("what the partner knows")
+PARTNERS_ALONE = {ANSWER, SOLUTION, VERDICT, WHERE, WHAT, WRONG_KEY}  # no student is shown these
 ITEMS = [kind for kind in vars().values() if isinstance(kind, Item)]  # in this order
 Items = frozenset[Item]
 
@@ -183,4 +184,9 @@ def _outside(address: str) -> Partition:
                 "function from a task to what its holder is told in sentences, or use an item of "
                 "pipeline.knowledge.partition"
             )
+    if hidden := [item for item in in_order(row.student) if item in PARTNERS_ALONE]:
+        raise ConfigError(
+            f"{address!r}: the student's row has Item({hidden[0].says!r}), which no student is shown. Give it to the "
+            "partner, or have the student read what the partner knows: PARTNER_VIEW"
+        )
     return row

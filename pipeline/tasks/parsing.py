@@ -109,7 +109,16 @@ def json_list(path: Path, source: str, what: str) -> Iterator[tuple[str, Any]]:
         raise ConfigError(f"tasks.path: {str(path)!r} is not JSON: {error}. Source {source!r} reads {what}.") from error
     if not isinstance(items, list):
         raise ConfigError(f"tasks.path: {str(path)!r} holds {type(items).__name__}, expected {what}.")
-    return ((f"{path}, item {i}", item) for i, item in enumerate(items))
+    return ((f"{path}, item {i}", _storable(item)) for i, item in enumerate(items))
+
+
+def _storable(item: Any) -> Any:
+    """The item, or a RowError where a damaged byte, or half of a character, is in it, which no run could store."""
+    try:
+        json.dumps(item, ensure_ascii=False).encode()
+    except UnicodeError:
+        return RowError("not UTF-8")
+    return item
 
 
 def parse(rows: Iterator[tuple[str, Any]], make: Callable[[dict[str, Any]], T]) -> tuple[list[T], list[BadRow]]:

@@ -172,7 +172,7 @@ def _steps(equations: list[str], facts: tuple[Fact, ...]) -> list[Step]:
     """Each with an equation more, after what they rest on and the equations before: the embedded base computes with
     what it has just read aloud, and carries no number from one turn into the next."""
     read = " ".join(fact.text for fact in facts if fact.needed and fact.public)
-    return [Step(text=f"{read} I get {'. '.join(equations[:end])}.") for end in range(1, len(equations) + 1)]
+    return [Step(text=f"{read} I get {'. '.join(equations[:end])}.".lstrip()) for end in range(1, len(equations) + 1)]
 
 
 def _draws(seed: int) -> random.Random:

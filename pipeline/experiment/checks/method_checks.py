@@ -32,6 +32,11 @@ def check_method(experiment: Fields, condition_name: str) -> None:
             f"conditions.{condition_name}.method: 'post_completion' learns all turns of right dialogues and none of "
             f"wrong ones, whatever training.learn: {experiment.training.learn!r} says. Use learn: all"
         )
+    if condition.method == "monologue" and experiment.training.learn != "all":
+        raise ValueError(
+            f"conditions.{condition_name}.method: 'monologue' learns one whole solution, whatever training.learn: "
+            f"{experiment.training.learn!r} says of turns. Use learn: all"
+        )
     if condition.method == "kto" and experiment.training.learn != "all":
         raise ValueError(
             f"conditions.{condition_name}.method: 'kto' learns wrong dialogues beside right ones, and with "
@@ -52,11 +57,8 @@ def check_method(experiment: Fields, condition_name: str) -> None:
             f"conditions.{condition_name}.method: 'monologue' rewrites a dialogue as a problem that says what was "
             f"told; in partition {condition.partition!r} the student's problem is its share. Use another partition"
         )
-    if (
-        condition.pass_rate != (0, 1)
-        and experiment.per_task(condition_name) == 1
-        and not experiment.turn_values.siblings
-    ):
+    of_pool = experiment.per_task(condition.learns_from or condition_name)
+    if condition.pass_rate != (0, 1) and of_pool == 1 and not experiment.turn_values.siblings:
         raise ValueError(
             f"conditions.{condition_name}.pass_rate: of one dialogue a task the rate is 0 or 1. Set dialogue.per_task "
             "or turn_values.siblings, for example to 4"
@@ -90,6 +92,13 @@ def check_method(experiment: Fields, condition_name: str) -> None:
             f"conditions.{condition_name}.method: {condition.method!r} learns from siblings of a turn. "
             "Set turn_values.siblings, for example to 4"
         )
+    unbranched = source.voice == "human" or source.row.one_writer or source.method == "q_priming"
+    if condition.method in ("dpo", "dpo_answer") and unbranched:
+        raise ValueError(
+            f"conditions.{condition_name}.method: {condition.method!r} learns from siblings of a turn, and those of "
+            f"{condition.learns_from or condition_name!r} have none: people, one writer or Q-priming spoke. "
+            "Learn from other dialogues, or use sft"
+        )
     if condition.method in OF_PARTNER and experiment.rounds > 1:
         raise ValueError(
             f"conditions.{condition_name}.method: {condition.method!r} trains a partner, and with rounds: "
@@ -105,7 +114,6 @@ def check_method(experiment: Fields, condition_name: str) -> None:
             f"conditions.{condition_name}.first_acts: 'as_played' and regime {regime!r} both say how often a row "
             "counts. Give them to two conditions"
         )
-    of_pool = experiment.per_task(condition.learns_from or condition_name)
     if condition.selection == "yoked" and condition.method == "sft" and of_pool == 1:
         raise ValueError(
             f"conditions.{condition_name}.selection: 'yoked' takes the next dialogue of a task, and there is one of "

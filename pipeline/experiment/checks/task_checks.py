@@ -54,6 +54,11 @@ def _check_second(experiment: Fields) -> None:
             "sources are expected, neither of them with people's dialogues as mathdial, and second has none of second, "
             "per_condition and held_out"
         )
+    if shared := sorted(set(experiment.tasks.held_out) & set(sources[1].kinds)):
+        raise ValueError(
+            f"tasks.held_out: {', '.join(shared)}: tasks.second, of {second.source!r}, has such tasks, too, and would "
+            "train on them. Hold out kinds of the first source alone, or leave out second"
+        )
 
 
 def check_tasks_of(experiment: Fields, condition_name: str) -> None:
@@ -95,33 +100,36 @@ def _check_counts(experiment: Fields, condition_name: str) -> None:
 
 def _check_partition(experiment: Fields, condition_name: str) -> None:
     """A partner that holds facts, or what is wrong with a first solution, needs tasks that have them."""
-    condition, tasks, source = experiment.conditions[condition_name], experiment.tasks, experiment.source
+    condition, tasks = experiment.conditions[condition_name], experiment.tasks
+    sources = experiment.sources_of(condition_name)
     row, partition = condition.row, condition.partition
     # Of people's dialogues the row says what they knew, and nobody is told anything.
-    if row.holds_only_facts and not source.has_facts and condition.voice != "human":
+    bare = [each.name for each in sources if not each.has_facts]
+    if row.holds_only_facts and bare and condition.voice != "human":
         at = f" with tasks.path {tasks.path!r}" if tasks.path else ""
         raise ValueError(
-            f"conditions.{condition_name}.partition: {partition!r} has nothing to tell on source {tasks.source!r}{at}, "
+            f"conditions.{condition_name}.partition: {partition!r} has nothing to tell on source {bare[0]!r}{at}, "
             "whose questions lack nothing. Use a source of underspecified tasks such as sharded or embedded, or one of "
             f"the partitions {partitions(_needs_no_tasks_of_its_own)}"
         )
-    read = [each.name for each in experiment.sources_of(condition_name) if not each.made_here]
+    read = [each.name for each in sources if not each.made_here]
     if row.deals_shares and read and condition.voice != "human":
         raise ValueError(
             f"conditions.{condition_name}.partition: {partition!r} deals the facts of a problem to both, and is for "
             f"sources that make their problems: of what {read[0]!r} reads nobody knows that a share does not hold the "
             "other's. Use another partition, or source embedded"
         )
-    worded = [each.name for each in experiment.sources_of(condition_name) if each.worded]
+    worded = [each.name for each in sources if each.worded]
     if condition.manner in ("vague", "erring") and worded:
         raise ValueError(
             f"conditions.{condition_name}.manner: {condition.manner!r} changes the numbers of facts, and those of "
             f"source {worded[0]!r} are told in words, dates and times. Use plain, low_effort, or source embedded"
         )
-    if row.tells_mistakes and not source.has_first_solutions:
+    unsolved = [each.name for each in sources if not each.has_first_solutions]
+    if row.tells_mistakes and unsolved:
         raise ValueError(
             f"conditions.{condition_name}.partition: {partition!r} tells where a first solution is wrong, and "
-            f"tasks of source {tasks.source!r} have none. Use source stepverify, or partition "
+            f"tasks of source {unsolved[0]!r} have none. Use source stepverify, or partition "
             f"{partitions(lambda row: row.tells_verdicts and not row.tells_mistakes)}"
         )
 

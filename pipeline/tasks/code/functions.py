@@ -122,6 +122,8 @@ def _mbpp(row: dict[str, Any]) -> tuple[str, str, Tests]:
     if not isinstance(imports, list) or not all(isinstance(line, str) for line in imports):
         raise RowError("'test_imports' is no list of lines")
     setup = row.get("test_setup_code") or "\n".join(imports)
+    if not isinstance(setup, str):
+        raise RowError("'test_setup_code' is no text")
     script = "\n".join([*([setup] if setup else []), *asserts]) + "\n"
     shown = _example(asserts[0], entry)
     question = f"{text}\nName the function `{entry}`. For example:\n{asserts[0].strip()}"

@@ -57,10 +57,13 @@ def F(text):
                 TIES,
                 "In which order does `F` put words that come equally often?",
                 (
-                    Value("`F` puts words that come equally often in the order of the alphabet.", "sorted(set(words))"),
+                    Value(
+                        "`F` puts words that come equally often in the order of the alphabet.",
+                        "sorted(set(words), key=lambda word: (word.lower(), word))",
+                    ),
                     Value(
                         "`F` puts words that come equally often in the reverse order of the alphabet.",
-                        "sorted(set(words), reverse=True)",
+                        "sorted(set(words), key=lambda word: (word.lower(), word), reverse=True)",
                     ),
                     Value(
                         "`F` puts words that come equally often as they first appear in the text.",
@@ -104,9 +107,9 @@ def F(text):
     Family(
         kind="string_initials",
         wants=(
-            "`F(text)` joins the first letters of the words of a text in capitals. Words of fewer than K letters are "
-            "left out.",
-            "Of each word of a text that has K letters or more, `F(text)` takes the first letter as a capital, and "
+            "`F(text)` joins the first letters of the words of a text in capitals. Words of fewer than K characters "
+            "are left out.",
+            "Of each word of a text that has K characters or more, `F(text)` takes the first letter as a capital, and "
             "joins them.",
         ),
         program="""
@@ -207,7 +210,7 @@ def F(pairs):
                     Value("`F` lists a name that comes twice with each of its scores.", "pairs = list(pairs)"),
                     Value(
                         "`F` lists a name that comes twice only once, with its first score.",
-                        "pairs = list({name: (name, score) for name, score in reversed(pairs)}.values())[::-1]",
+                        "pairs = list({name: (name, score) for name, score in [*pairs, *reversed(pairs)]}.values())",
                     ),
                     Value(
                         "`F` leaves out a name that comes twice.",

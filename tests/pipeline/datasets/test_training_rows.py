@@ -214,6 +214,11 @@ def test_a_curriculum_needs_more_than_one_dialogue_a_task():
     with pytest.raises(ValueError, match="of one dialogue a task the rate is 0 or 1"):
         Experiment.model_validate({"name": "x", "conditions": conditions})
     assert Experiment.model_validate({"name": "x", "conditions": conditions, "dialogue": {"per_task": 4}})
+    learns = {"d": conditions["c"] | {"learns_from": "a"}}  # by what its pool has
+    assert Experiment.model_validate({"name": "x", "conditions": {"a": {"partition": "facts", "per_task": 4}} | learns})
+    with pytest.raises(ValueError, match="of one dialogue a task the rate is 0 or 1"):
+        few = {"a": {"partition": "facts", "per_task": 1}} | learns
+        Experiment.model_validate({"name": "x", "conditions": few, "dialogue": {"per_task": 4}})
     with pytest.raises(ValueError, match="two shares from 0 to 1 are expected, the lower first"):
         Experiment.model_validate({"name": "x", "conditions": {"c": {"partition": "facts", "pass_rate": [0.8, 0.2]}}})
 
@@ -222,6 +227,7 @@ def test_a_curriculum_needs_more_than_one_dialogue_a_task():
     ("change", "message"),
     [
         ({"dpo": {"partition": "symmetric", "method": "dpo", "learns_from": "sft"}}, "differs in partition"),
+        ({"dpo": {"partition": "script", "voice": "model", "method": "dpo"}}, "one writer or Q-priming spoke"),
         ({"dpo": {"partition": "facts", "method": "dpo", "learns_from": "nobody"}}, "must name a condition"),
         ({"dpo": {"partition": "facts", "method": "dpo", "learns_from": "flat"}}, "dialogues of its own. Known: sft"),
         ({"qp": {"partition": "facts", "method": "q_priming", "learns_from": "sft"}}, "leave out learns_from"),

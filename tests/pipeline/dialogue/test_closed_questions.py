@@ -125,7 +125,8 @@ def test_what_a_chatterer_is_to_keep_no_closed_question_brings_out():
                 reply(task, *lines, partition="facts", disclosure="chatter").text,
                 f"Is it {task.missing[0].value}?",
             ]
-        assert reply(task, *lines, partition="facts", disclosure="chatter").move == "cannot_tell"
+        for partition in ("facts", "key"):
+            assert reply(task, *lines, partition=partition, disclosure="chatter").move == "cannot_tell"
         told = ["Hello.", task.missing[0].text, f"Is it {task.missing[0].value}?"]
         assert reply(task, *told, partition="facts", disclosure="volunteer").move == "yes"
 

@@ -62,6 +62,18 @@ def test_sides_that_cannot_be_told_apart_are_a_failure_of_their_own(text):
         turns(text)
 
 
+@pytest.mark.parametrize(("end", "cut"), [("", True), ("\nPartner:", False), ("\n\n---\nNote: all of it", False)])
+def test_a_last_turn_that_the_token_limit_cut_is_no_whole_one(underspecified, end, cut):
+    class Cut(Parrot):
+        async def complete(self, messages, sampling):
+            return (await super().complete(messages, sampling))._replace(finished=False)
+
+    condition, written = Condition(partition="script", voice="model"), FORMS["plain"].format(*THREE) + end
+    cast = Cast(Parrot(), Cut(written), partner_prompts=CHAT_PROMPTS)
+    episode = Episode(task=underspecified[0], condition=condition, cast=cast, settings=DialogueSettings(), key="k")
+    assert [turn.finished for turn in asyncio.run(play(episode)).turns] == [True, True, not cut]
+
+
 def test_the_writer_sees_both_sides_and_is_not_told_to_hide_from_itself(underspecified):
     task, condition, writer = underspecified[0], Condition(partition="script", voice="model"), Parrot("Student: Hm.")
     cast = Cast(Parrot(), writer, partner_prompts=CHAT_PROMPTS)

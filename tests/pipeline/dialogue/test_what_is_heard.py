@@ -76,6 +76,12 @@ def test_a_request_that_names_nothing_is_answered_as_the_config_says(generic: st
     assert talk.turns[1].text.endswith("?") is not tells
 
 
+def test_a_request_that_names_nothing_is_answered_in_the_partners_manner():
+    vague = FACTS.model_copy(update={"manner": "vague"})
+    talk = played(vague, "xyz", hears=Cipher(xyz=StudentReading(generic_request=True)), generic="tell_one")
+    assert "some" in talk.turns[1].text and not any(fact.text in talk.turns[1].text for fact in TASK.missing)
+
+
 @pytest.mark.parametrize(
     ("partition", "turns"), [("verifier", 2), ("answer", 2), ("misled", 2), ("facts", 1), ("symmetric", 1)]
 )

@@ -28,3 +28,22 @@ def test_a_file_of_tasks_is_refused_where_problems_are_made(tmp_path) -> None:
     tasks = {"source": "embedded", "path": str(tmp_path / "mine.jsonl"), "train": {"full": 1}, "exam": {}}
     with pytest.raises(ValueError, match=r"tasks\.path: .*'embedded' makes its problems and reads no file"):
         small_experiment(tasks=tasks)
+
+
+def test_kinds_that_a_second_source_would_train_on_are_not_held_out() -> None:
+    both = {"source": "hidden_item", "train": {"full": 4}, "exam": {"full": 4}}
+    second, apart = {"source": "hidden_item_hard", "train": {"full": 4}}, both | {"held_out": ["pattern"]}
+    with pytest.raises(ValueError, match=r"tasks\.held_out: pattern: tasks\.second, of 'hidden_item_hard'"):
+        small_experiment(tasks=apart | {"second": second}, exams={"held_out": 2})
+    assert small_experiment(tasks=apart, exams={"held_out": 2}) and small_experiment(tasks=both | {"second": second})
+
+
+def test_what_a_partner_is_to_tell_is_asked_of_the_sources_that_a_condition_plays(tmp_path) -> None:
+    path = tmp_path / "mine.jsonl"
+    path.write_text('{"question": "A box holds 12 pens. How many pens do 3 boxes hold?", "answer": "#### 36"}\n')
+    bare = {"source": "gsm8k", "path": str(path), "train": {"full": 1}, "exam": {}}
+    tasks = bare | {"second": {"source": "embedded", "train": {"full": 1}}}
+    asks = {"partition": "facts", "sources": ["embedded"]}
+    assert small_experiment(tasks=tasks, conditions={"c": asks})
+    with pytest.raises(ValueError, match="has nothing to tell on source 'gsm8k'"):
+        small_experiment(tasks=tasks, conditions={"c": asks | {"sources": ["gsm8k"]}})

@@ -11,9 +11,13 @@ from typer.testing import CliRunner
 
 from evals.audit.audit import audit
 from maieutic.cli import app
+from pipeline.core.errors import ConfigError
 from pipeline.experiment.experiment import load
 from pipeline.judging.violations import audited
 from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.partition import find_partition
+from pipeline.knowledge.view import view
+from pipeline.tasks.word_problems import make_task
 
 MINE = """
 from pipeline.core.schema import Fact
@@ -67,6 +71,19 @@ def test_it_is_shown_told_described_and_audited(config: Path, tmp_path: Path) ->
     for name in ("knowledge", "partner", "leak"):
         assert checks[name].verdict == "pass"
         assert {finding.what.split(":")[0] for finding in checks[name].findings} == {"asked", "unasked"}
+
+
+def test_a_students_own_facts_are_shown_and_what_none_is_shown_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "knows.py").write_text(
+        "from pipeline.knowledge.partition import ANSWER, PUBLIC, WITHHELD, Partition\n"
+        "ROW = Partition(frozenset({PUBLIC, WITHHELD}), frozenset({PUBLIC}))\n"
+        "KEY = Partition(frozenset({PUBLIC, ANSWER}), frozenset({PUBLIC}))\n"
+    )
+    condition, task = Condition(partition=f"{tmp_path}/knows.py:ROW"), make_task(1, "underspecified")
+    assert all(fact.text in view(task, condition, [], "student")[0]["content"] for fact in task.missing)
+    assert not any(fact.text in view(task, condition, [], "partner")[0]["content"] for fact in task.missing)
+    with pytest.raises(ConfigError, match=r"KEY'?: the student's row has Item\('the gold answer'\)"):
+        find_partition(f"{tmp_path}/knows.py:KEY")
 
 
 def test_every_kind_of_violation_can_be_seen_of_its_partner(config: Path) -> None:

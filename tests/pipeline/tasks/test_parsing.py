@@ -13,7 +13,7 @@ from pipeline.core.schema import question_hash
 from pipeline.knowledge.condition import Condition
 from pipeline.reading.numbers.equality import equal
 from pipeline.tasks.loading import load_dialogues, load_tasks
-from pipeline.tasks.parsing import RowError, json_lines, wrong_answer
+from pipeline.tasks.parsing import RowError, json_lines, json_list, wrong_answer
 from pipeline.tasks.settings import Tasks
 
 ALL = {"full": 1000}
@@ -130,6 +130,13 @@ def test_half_of_a_character_makes_its_row_bad_and_two_halves_are_one(tmp_path):
     whole, half, words = (row for _, row in json_lines(path))
     assert whole == {"said": "\U0001f600"} and words == {"said": "\\ud83d"}
     assert isinstance(half, RowError) and str(half) == "not UTF-8"
+
+
+def test_half_of_a_character_in_a_list_makes_its_item_bad(tmp_path):
+    path = tmp_path / "rows.json"
+    path.write_text('[{"said": "\\ud83d\\ude00"}, {"said": "\\ud83d"}]')
+    whole, half = (row for _, row in json_list(path, "sharded", "a list"))
+    assert whole == {"said": "\U0001f600"} and isinstance(half, RowError) and str(half) == "not UTF-8"
 
 
 @pytest.mark.parametrize(

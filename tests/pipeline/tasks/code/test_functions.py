@@ -74,6 +74,7 @@ BAD = {
     "define 'check' themselves": {key: value.replace("halve", "check") for key, value in HUMAN_EVAL.items()},
     "define 'double' themselves": MBPP | {"test_setup_code": "def double(n): return 2 * n"},
     "'test_imports' is no list": MBPP | {"test_imports": "import math"},
+    "'test_setup_code' is no text": MBPP | {"test_setup_code": ["import math"]},
     "what prepares the tests is not Python": MBPP | {"test_setup_code": "import ("},
     "neither 'entry_point' nor": {"question": "Double it."},
     "not JSON": "{",
