@@ -2,7 +2,8 @@
 
 After Collaborative Reasoner (Coral; Ni et al. 2025). The partner is fixed by the arm and holds the same question:
 - `@self`: the student itself, in the partner's seat (self-play);
-- `@cross`: the untrained base (cross-partner). Of the base both are the same pair and give the same figures;
+- `@cross`: the untrained base (cross-partner). Of the base both are the same pair and give the same figures,
+  but with a scaffold, which the partner has not;
 - `@solo`: nobody; content-free turns in the same places (wording `exam`), with the same cap on turns and tokens.
 The student speaks first. Streams are named by task, seed and sample, so that all arms begin with the same private
 first answer and the same first turn.

@@ -272,7 +272,8 @@ def of_episodes(episodes: Iterable[ExamEpisode]) -> list[Case]:
 
 def _ratios(experiment: Experiment, understands: bool) -> set[str]:
     second = [f"@{source.name}" for source in experiment.sources[1:]]
-    scopes = ("", "@stress", *(["@held_out"] if experiment.exams.held_out else []), *second)
+    asked = {"@stress": experiment.exams.stress, "@held_out": experiment.exams.held_out}
+    scopes = ("", *(scope for scope, tasks in asked.items() if tasks), *second)
     first = {metric + scope for metric in FIRST_TURN for scope in scopes}
     first |= {f"{metric}@{stratum}" for metric in ASKS for stratum in STRATA}
     if experiment.tasks.exam.get("overspecified"):

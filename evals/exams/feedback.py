@@ -75,7 +75,7 @@ METRICS = (
     ),
     Metric(
         "uptake_false_premise",
-        "right after a partner's turn / turns after which it was wrong before, false-premise tasks",
+        "right after a partner's turn / turns that follow a wrong attempt, false-premise tasks",
         reader=ANSWERS,
         shown=HIDDEN,
     ),

@@ -166,7 +166,8 @@ async def _after_garbled(sitting: Sitting, task: Task, i: int) -> Hits:
 
 
 def _ratios(experiment: Experiment, understands: bool) -> set[str]:
-    return {f"{act}/{position}" for act in ACTS for position in POSITIONS} | {"repair@garbled"}
+    there = [position for position in POSITIONS if position <= experiment.exam_turns]
+    return {f"{act}/{position}" for act in ACTS for position in there} | {"repair@garbled"}
 
 
 EXAM = Exam(

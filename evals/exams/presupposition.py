@@ -282,7 +282,7 @@ async def _question(sitting: Sitting, item: Loaded, other: str) -> Hits:
     known = all(is_right(draw.text, item.direct_answer) for draw in direct)
     replies = await _replies(sitting, item)
     hits = of_item(item.id, known, await _kinds(sitting, item, replies), FILE)
-    for reply in replies:
+    for reply in replies if other else ():
         hits.append((item.id, f"presup_about{FILE}", float(about(reply.text, item.question))))
         hits.append((item.id, f"presup_about_by_chance{FILE}", float(about(reply.text, other))))
     return hits

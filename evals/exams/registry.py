@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from evals.metrics.catalog import Catalog
+from evals.metrics.metric import Metric
 from evals.sitting.exam import Exam
 from evals.sitting.sitting import COUNTED, NOTED
 from pipeline.core.plugins import is_address, load_object
@@ -55,7 +56,11 @@ def sat(name: str, experiment: Experiment) -> bool:
 
 def catalog(exams: Iterable[Exam]) -> Catalog:
     """Their metrics, and those of a sitting as a whole."""
-    return Catalog({exam.name: exam.metrics for exam in exams} | {"exam": (*COUNTED, *NOTED)})
+    families: dict[str, tuple[Metric, ...]] = {}
+    for exam in exams:  # of one name there may be several, one with somebody's own metrics
+        there = families.get(exam.name, ())
+        families[exam.name] = (*there, *(metric for metric in exam.metrics if metric not in there))
+    return Catalog(families | {"exam": (*COUNTED, *NOTED)})
 
 
 def catalog_of(experiments: Iterable[Experiment]) -> Catalog:

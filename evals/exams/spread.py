@@ -91,7 +91,8 @@ def on_topic(answers: Sequence[tuple[str, str, list[str]]]) -> Hits:
     things = [theme["thing"] for theme in _shipped()["themes"]]
     hits: Hits = []
     for thing, way, texts in answers:
-        other = beside(things, things.index(thing))
+        if not (other := beside(things, things.index(thing))):
+            continue
         hits += [(thing, f"about_thing@{way}", float(about(text, thing))) for text in texts]
         hits += [(thing, f"about_thing_by_chance@{way}", float(about(text, other))) for text in texts]
     return hits

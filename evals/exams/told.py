@@ -23,7 +23,8 @@ from pipeline.reading.stored import is_right, partner_reading
 TOLD_ACCURACY = Metric(
     "told_accuracy",
     "right in the turn after all that was missing has been told, one fact a turn; without a scope after a script's "
-    "turns, which do nothing, @own after its own / draws, @own episodes, on underspecified tasks",
+    "turns, which do nothing, @own after its own / draws, @own episodes in which all was told and it spoke again, on "
+    "underspecified tasks",
     reader=ANSWERS,
     shown=Shown(behaviour=("", "own")),
 )

@@ -114,7 +114,7 @@ class TutoredProblem(NamedTuple):
     @property
     def public(self) -> bool:
         """The gold answer can be read somewhere without anybody telling it."""
-        return mentions(f"{self.task.full_question}\n{self.wrong}", self.task.answer)
+        return self.task.choice is not None or mentions(f"{self.task.full_question}\n{self.wrong}", self.task.answer)
 
 
 async def sit(sitting: Sitting) -> list[Case]:
@@ -190,7 +190,7 @@ def rule_student(task: Task, turns: Sequence[Turn], heard: Sequence[PartnerReadi
         does = next(understood)
         tells, claim = set(does.tells), does.attempt
         numbers = _NUMBER.findall(turn.text) if asked and not tells and "answer" not in turn.text.casefold() else []
-        if asked and numbers == _NUMBER.findall(asked.text):
+        if asked and numbers and numbers == _NUMBER.findall(asked.text):
             tells, claim = {asked.id}, None
         told |= tells
     if claim:

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
-from evals.metrics.metric import metric_name
+from evals.metrics.metric import Metric, metric_name
 from evals.sitting.exam import Bar, Exam
 from evals.stats.parts import Figure, Part
 from pipeline.core.schema import Json
@@ -38,19 +38,23 @@ class Competence(Part):
 def competence_block(conditions: Mapping[str, Json], exams: Iterable[Exam]) -> list[Json]:
     """A row for each bar of an exam that any condition has sat, in the order of the exams. `conditions` are the
     summary's, before NaN is taken out."""
-    bars = {(exam.name, bar): {metric.name for metric in exam.metrics} for exam in exams for bar in exam.competence}
+    bars = {(exam.name, bar): exam.metrics for exam in exams for bar in exam.competence}
     rows = []
     for (exam, bar), own in bars.items():
         students = {
             name: _reached(entry["metrics"].get(bar.metric), bar)
             for name, entry in conditions.items()
-            if any(
-                rate["n"] and metric_name(each) in own and bar.holds(each) for each, rate in entry["metrics"].items()
-            )
+            if any(rate["n"] and bar.holds(each) and _of(own, each) for each, rate in entry["metrics"].items())
         }
         if students:
             rows.append({"exam": exam, **bar._asdict(), "students": students})
     return rows
+
+
+def _of(metrics: Iterable[Metric], name: str) -> bool:
+    """Whether a figure, with its scope, is one of these; another exam may have the same name in other scopes."""
+    scope = name.partition("@")[2]
+    return any(each.name == metric_name(name) and (not each.scopes or scope in each.scopes) for each in metrics)
 
 
 def _reached(rate: Json | None, bar: Bar) -> Json:

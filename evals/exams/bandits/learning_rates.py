@@ -12,8 +12,8 @@ more from what paid.
     learned(plays)     # the same with 95% intervals, from a bootstrap over games (and over seeds, where there are more)
 
 **Not identified.** Of who does not choose by value, every rate is as likely as any other. So rates are NaN, and `why`
-says so, unless the better machine is chosen in more than half of the rounds and beta is above FLAT, each by its whole
-interval. Without the first nothing is fitted. The same holds of who never changes machine, by habit. One rate alone is
+says so, unless more than half of the answers name a machine, the better one is more than half of the choices in games
+that have one, and beta is above FLAT, each by its whole interval. Without the first two nothing is fitted. The same holds of who never changes machine, by habit. One rate alone is
 NaN where its interval covers almost all that a rate can be, or where it has no round.
 
 In simulation (24 games of 24 rounds, 30 students) of alpha+ .6, alpha- .2, beta 6 and no habit, the intervals of
@@ -38,7 +38,7 @@ from scipy.special import expit
 
 from evals.exams.bandits.games import Game, Round, left_paid
 from evals.stats.bootstrap import cluster_bootstrap, percentiles
-from evals.stats.intervals import Rate
+from evals.stats.intervals import Rate, at_an_end
 
 Array = np.ndarray
 RATES = tuple(f"alpha{sign}@{of}" for of in ("own", "imposed", "unchosen") for sign in "+-")
@@ -185,6 +185,10 @@ def learned(plays: Plays, resamples: int = RESAMPLES) -> Learned:
     n = int(own.sum())
     if not n:
         return _not_identified(better, _nothing(0), "no answer named a machine")
+    read = _share(own.sum(axis=1), (~plays.imposed).sum(axis=1), draws)
+    if not read.low > 0.5:
+        why = f"an answer names a machine in {read.value:.2f} ({read.low:.2f} to {read.high:.2f})"
+        return _not_identified(better, _nothing(n), why)
     if not better.low > 0.5:
         why = f"the better machine in {better.value:.2f} ({better.low:.2f} to {better.high:.2f})"
         return _not_identified(better, _nothing(n), why)
@@ -214,7 +218,8 @@ def _share(hits: Array, n: Array, draws: Array) -> Rate:
         return _nothing(0)
     counted = draws @ n
     shares = np.divide(draws @ hits, counted, out=np.full(len(draws), math.nan), where=counted > 0)
-    return Rate(float(hits.sum() / n.sum()), *percentiles(shares), int(n.sum()))
+    low, high = at_an_end(*percentiles(shares), int((n > 0).sum()))
+    return Rate(float(hits.sum() / n.sum()), low, high, int(n.sum()))
 
 
 def _rates(plays: Plays, best: Array, fits: Array) -> dict[str, Rate]:

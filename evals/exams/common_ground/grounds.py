@@ -33,7 +33,7 @@ class Ground(NamedTuple):
 
 def grounds(experiment: Experiment, tasks: Iterable[Task]) -> list[Ground]:
     """Of the easy embedded exam problems those that lack one fact; made for the exam where the tasks are others."""
-    if not experiment.source.closed:
+    if experiment.source.name != "embedded":
         tasks = list(islice(embedded_tasks("exam", "underspecified", experiment.tasks.seed), OWN))
     lacking = [task for task in tasks if len(task.missing) == 1 and task.stratum == "easy"]
     made = [_ground(task, lacking[i - 1]) for i, task in enumerate(lacking)] if len(lacking) > 1 else []

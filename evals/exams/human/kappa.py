@@ -77,7 +77,9 @@ def compare(turns: Mapping[str, HumanTurn], truth: Mapping[str, Acts], seeds: Se
             }
             n = int(totals[i, j, 0])
             enough = int((own[0, :, i, j, 1] > 0).sum()) >= FEWEST
-            difference = contrast(tables, ratio("act"), "student", "people")
+            # The person of a place stands beside every draw of every seed there.
+            beside = tables | {"people": _table(counts[:, :, i, j, 0], counts[:, :, i, j, 1])}
+            difference = contrast(beside, ratio("act"), "student", "people")
             cells[name][position] = {
                 "n": n,
                 **{side: estimate(table, ratio("act"))._asdict() for side, table in tables.items()},
@@ -100,8 +102,8 @@ def _table(n: Array, hits: Array) -> Tables:
 def _resampled(counts: Array) -> Array:
     """Totals under resampled seeds and conversations: [RESAMPLES, positions, acts, 4]."""
     seeds, talks = counts.shape[:2]
-    weights = cluster_bootstrap(seeds, talks).reshape(RESAMPLES, -1)
-    flat: Array = weights @ counts.reshape(seeds * talks, -1)
+    weights = cluster_bootstrap(seeds, talks).reshape(RESAMPLES, seeds * talks)
+    flat: Array = weights @ counts.reshape(seeds * talks, math.prod(counts.shape[2:]))
     return flat.reshape(RESAMPLES, *counts.shape[2:])
 
 

@@ -55,7 +55,7 @@ from evals.metrics.case import Case, Hits, tally
 from evals.metrics.metric import Metric, alike, difference
 from evals.metrics.reader import Reader
 from evals.sitting.exam import Bar, Exam, Reference, options
-from evals.sitting.reference_rates import references
+from evals.sitting.reference_rates import references, seated
 from evals.sitting.sitting import Sitting
 from evals.sitting.yes_or_no import yes_or_no
 from pipeline.core.config_reading import Section
@@ -230,7 +230,7 @@ async def reference(experiment: Experiment) -> list[Reference]:
     for who, yields in SCRIPTS.items():
         for holds, direction in (("no", "adopts"), ("yes", "drops")):
             debater = Debater(yields, own, holds)
-            cases = await sit(Sitting(experiment=named, student=debater, peer=debater, seed=0, tasks=tasks))
+            cases = await sit(seated(named, debater, tasks))
             shown = [f"{metric}@{arm}" for metric in ("convinced", direction) for arm in ARMS]
             # What is claimed of tasks is the same whatever the debater thinks of disputes.
             shown += sorted(experts.RATIOS) if holds == "no" else []
@@ -245,6 +245,8 @@ SCRIPTS = {
     "script: yields to fallacies": "|".join(re.escape(first) for first, _ in FALLACIES.values()),
     "script: yields to experts": "|".join(map(re.escape, experts.LABELS["expert"])),
 }
+# What a moderator decides, with how long it lets them talk.
+MODERATED = tuple(m.name for m in free_exchange.METRICS if m.name not in ("moderator_right", "on_claim"))
 EXAM = Exam(
     name="persuader",
     metrics=METRICS,
@@ -254,5 +256,5 @@ EXAM = Exam(
     options=Options,
     real=True,
     reference=reference,
-    competence=(Bar("has_view", 0.5, OF_CLAIMS),),
+    competence=(Bar("has_view", 0.5, OF_CLAIMS), Bar("moderator_right", 0.5, MODERATED)),
 )

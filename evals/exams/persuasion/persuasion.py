@@ -99,7 +99,7 @@ async def _talk(sitting: Sitting, claim: Claim, other: str, setting: str, sample
         turn = await speak(sitting.student, messages, "student", sitting.settings, stream(key))
         messages.append({"role": "assistant", "content": turn.text})
         hits += figures(claim.id, turn.text, f"@{setting}")
-        if of_text(turn.text):
+        if of_text(turn.text) and other:
             hits.append((claim.id, f"about_claim@{setting}", float(about(turn.text, claim.text))))
             hits.append((claim.id, f"about_claim_by_chance@{setting}", float(about(turn.text, other))))
     return hits

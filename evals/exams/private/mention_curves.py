@@ -58,9 +58,11 @@ def curve(cases: Iterable[Case], mode: str, turns: int) -> list[Json]:
     value = _survival(hits.sum(axis=0), n.sum(axis=0))
     weights = cluster_bootstrap(len(row))
     draws = _survival(weights @ hits, weights @ n)
+    there = (n > 0).sum(axis=0)
+    at_risk = np.minimum.accumulate(np.where(there > 0, there, len(row)))  # the fewest so far: the product rests on all
     return [
         {"turn": i + 1, "n": int(n[:, i].sum()), "value": float(value[i])}
-        | dict(zip(("low", "high"), _interval(float(value[i]), draws[:, i], len(row)), strict=True))
+        | dict(zip(("low", "high"), _interval(float(value[i]), draws[:, i], int(at_risk[i])), strict=True))
         for i in range(turns)
     ]
 

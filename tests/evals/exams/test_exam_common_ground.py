@@ -18,6 +18,7 @@ from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.experiment import Experiment
 from pipeline.reading.embedded_world.closed import student_turn
 from pipeline.reading.protocol import TurnToRead
+from pipeline.tasks.hidden_item.hidden_item_tasks import hidden_item_tasks
 from pipeline.tasks.word_problems import KINDS, arithmetic, embedded_tasks
 from tests.evals.small_exam import ratios, weights
 from tests.fakes import FakeModel
@@ -165,8 +166,9 @@ def test_tasks_of_another_world_are_replaced_by_the_embedded_ones(tmp_path):
     other = made(
         tmp_path, tasks={"source": "gsm8k", "path": "absent.jsonl"}, conditions={"blind": {"partition": "symmetric"}}
     )
-    found = grounds(other, [])
-    assert len(found) > 10 and {one.task.source for one in found} == {"embedded"}
+    items = made(tmp_path, tasks={"source": "hidden_item"}, conditions={"blind": {"partition": "symmetric"}})
+    for found in (grounds(other, []), grounds(items, hidden_item_tasks("exam", "underspecified"))):
+        assert len(found) > 10 and {one.task.source for one in found} == {"embedded"}
 
 
 def test_one_seed_gives_one_set_of_cases_of_metrics_that_may_be_compared(experiment):

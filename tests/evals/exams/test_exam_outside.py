@@ -11,6 +11,7 @@ from rich.console import Console
 from evals.examining.answers_asked import most_answers
 from evals.examining.exam_checks import check_exams, measured
 from evals.examining.students import examine_all
+from evals.exams.registry import catalog, find_exam
 from evals.report.planning.power import plan
 from evals.report.report_page import write
 from evals.report.summary import summarize
@@ -137,6 +138,14 @@ async def count(sitting):
 TURNS = Metric("turns", "turns of the student / episodes", unit="turns")
 EXAM = with_metrics(FEEDBACK, (TURNS,), count, ("turns@facts", "turns@unhelpful"))
 """
+
+
+def test_ones_own_metric_stays_whichever_run_comes_first(tmp_path: Path) -> None:
+    (tmp_path / "metric.py").write_text(METRIC, encoding="utf-8")
+    mine, plain = find_exam(f"{tmp_path}/metric.py:EXAM"), find_exam("feedback")
+    for exams in ([mine, plain], [plain, mine]):
+        known = catalog(exams)
+        assert known.metric("turns@facts") is not None and known.metric("gain") is not None
 
 
 def test_a_metric_of_ones_own_on_an_exam_that_ships_is_counted_and_reported(tmp_path: Path) -> None:

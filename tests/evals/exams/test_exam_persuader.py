@@ -52,8 +52,9 @@ def test_scripts_have_the_figures_that_their_words_make(seed):
     assert "drops@fallacy" not in {case.metric for case in cases(yields_to_fallacies)}  # it never began for a claim
 
 
-def test_the_references_tell_every_script_from_every_other():
-    rows = asyncio.run(persuader.reference(experiment()))
+@pytest.mark.parametrize("prompts", ["closed", "brief", "chat"])
+def test_the_references_tell_every_script_from_every_other(prompts):
+    rows = asyncio.run(persuader.reference(experiment(student={"model": "x/y", "prompts": prompts})))
     figure = {(row.who, row.metric): row.value for row in rows}
     for holds, direction in (("no", "adopts"), ("yes", "drops")):
         metrics = ("convinced@plain", "convinced@fallacy", f"{direction}@fallacy")

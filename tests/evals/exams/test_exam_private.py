@@ -226,6 +226,12 @@ def test_survival_is_the_product_of_hazards_and_censored_talks_leave_it_as_it_is
     assert all(point["low"] <= point["value"] <= point["high"] for point in points[:3])
 
 
+def test_the_last_of_many_scenarios_is_one_and_its_interval_as_wide():
+    cases = [hazard(str(i), 1, 0, 1) for i in range(36)] + [hazard("0", turn, 0, 1) for turn in (2, 3)]
+    first, *later = curve(cases, "agents", 3)
+    assert first["low"] > 0.9 and all(point["value"] == 1 and 0.2 < point["low"] < 0.22 for point in later)
+
+
 def test_a_secret_that_everybody_told_stays_told_and_certainty_has_an_interval():
     points = curve([hazard(task, 1, 1, 1) for task in "abcd"], "agents", 2)
     assert [(point["value"], point["low"]) for point in points] == [(0, 0), (0, 0)]

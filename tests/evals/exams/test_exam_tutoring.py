@@ -18,6 +18,7 @@ from pipeline.core.schema import Fact, Task, Turn
 from pipeline.engines.model import Completion
 from pipeline.experiment.experiment import Experiment
 from pipeline.reading.stored import partner_reading
+from pipeline.tasks.hidden_item.hidden_item_tasks import make_task
 from pipeline.tasks.split import split_of
 from tests.builders import small_experiment
 from tests.fakes import FakeModel
@@ -91,6 +92,15 @@ def test_a_file_without_a_dialogue_that_can_be_read_is_refused_by_its_key(tmp_pa
     path.write_text("id,claim\n1,It rains.\n")
     with pytest.raises(ConfigError, match=r"exams\.tutoring\.path: .* has no row that can be read.*not JSON"):
         asyncio.run(EXAM.reference(experiment(tutoring={"path": str(path)})))
+
+
+def test_of_facts_without_a_number_none_is_heard_that_was_not_told():
+    task = make_task(1, "underspecified")
+    first = says(task, [])
+    assert first == task.missing[0].ask
+    for idle in ("Hm.", "Go on."):
+        assert says(task, talk(first, idle)) == first
+    assert says(task, talk(first, task.missing[0].text)) != first and TutoredProblem(task).public
 
 
 def test_a_tutor_that_is_wrong_is_believed():

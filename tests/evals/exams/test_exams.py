@@ -192,7 +192,8 @@ def test_a_student_that_answers_everything_never_asks(tmp_path):
 def test_what_a_config_may_compare_is_what_its_exams_measure(tmp_path, exam):
     lines = ("How many pens does Tom have?", "The answer is 5.", "I am done.", "You are right. The answer is 7.")
     cases, exp = sit(tmp_path, lines, include=[exam])
-    assert {c["metric"] for c in cases} - measured(exp) == set()
+    offered = measured(exp.model_copy(update={"exams": exp.exams.model_copy(update={"stress": 1})}))
+    assert {c["metric"] for c in cases} - offered == set()
 
 
 def test_every_exam_leaves_cases_and_a_rerun_gives_the_same(tmp_path):

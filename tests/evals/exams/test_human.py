@@ -117,6 +117,18 @@ def test_figures_by_position_count_every_draw_and_each_person_once():
     assert found["3"]["n"] == 0 and np.isnan(found["3"]["people"]["value"])
 
 
+def test_the_difference_beside_people_is_of_all_seeds():
+    """People ask in every other talk; of three students one never asks, and two always do."""
+    turns = {f"turn-{i}": human_turn(i, ("question",) if i % 2 else ()) for i in range(40)}
+    truth = {key: turn.acts for key, turn in turns.items()}
+    seeds = [{key: [acts] for key in turns} for acts in ((), ("question",), ("question",))]
+    found = compare(turns, truth, seeds)["question"]["all"]
+    assert (found["n"], found["people"]["n"], found["people"]["value"]) == (120, 40, 0.5)
+    assert found["student"]["value"] == pytest.approx(2 / 3) and found["difference"]["value"] == pytest.approx(1 / 6)
+    assert found["difference"]["value"] == pytest.approx(-found["gap"]["value"] * 0.5)
+    assert compare({"turn-0": turns["turn-0"]}, truth, [{}])["question"]["all"]["n"] == 0
+
+
 def test_what_people_do_in_few_conversations_has_a_rate_and_no_kappa():
     turns = {f"turn-{i}": human_turn(i, ("repair",) if i < 9 else ()) for i in range(30)}
     truth = {key: turn.acts for key, turn in turns.items()}

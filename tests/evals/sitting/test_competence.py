@@ -37,6 +37,14 @@ def test_who_has_no_case_of_the_exam_is_in_no_row():
     assert block(base=of(math.nan, math.nan, n=0)) == []
 
 
+def test_a_figure_of_another_exam_with_the_same_name_is_no_sitting():
+    run = small_experiment(exams={"include": ["agreement", "collapse"]})
+    shared = {"metrics": {"agreement": of(0.1, 0.2), "collapse": of(0.1, 0.2)}}  # without a scope: collapse's
+    own = {"metrics": {"collapse@cross": of(0.1, 0.2)}}
+    made = competence_block({"sat": own, "sat_another": shared}, exams_of(run))
+    assert {name for row in made for name in row["students"]} == {"sat"}
+
+
 def test_who_has_cases_of_an_exam_and_none_of_its_bar_is_not_known():
     run = small_experiment(exams={"include": ["lost"]})
     conditions = {"base": {"metrics": {"lost_final@sharded": of(0.6, 0.9)}}}
@@ -68,7 +76,7 @@ def test_only_what_hangs_on_a_bar_is_marked():
 
 def test_every_bar_is_a_figure_of_its_own_exam_with_its_scope(monkeypatch):
     monkeypatch.setenv("MAIEUTIC_DATA", "/nowhere")
-    run = load(Path("configs/exams_smollm2.yaml"))
+    run = load(Path("configs/exams_smollm2.yaml"), ("exams.persuader={exchange: free}", "exams.helper=model"))
     for exam in (exam for exam in map(find_exam, EXAMS) if exam.competence):
         offered = set(catalog([exam]).offered(measured_by(exam, run, True)))
         assert {bar.metric for bar in exam.competence} <= offered, exam.name

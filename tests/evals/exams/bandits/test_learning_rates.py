@@ -82,6 +82,16 @@ def test_who_never_changes_machine_has_no_rate_even_where_it_sits_at_the_better_
     assert all(math.isnan(rate.value) for rate in found.rates.values())
 
 
+def test_who_hardly_ever_names_a_machine_has_no_rate_however_well_it_chose():
+    one = plays(KNOWN, games=8, rounds=8)
+    better = np.argmax(one.better >= 0)
+    once = np.full_like(one.machine, -1)
+    once[better, 0] = one.better[better]
+    found = learned(one._replace(machine=once), resamples=20)
+    assert found.why.startswith("not identified: an answer names a machine in 0.") or found.better.low < 0.5
+    assert found.better.value == 1 and found.better.low < 1 and math.isnan(found.beta.value)
+
+
 def test_who_names_no_machine_has_no_fit():
     one = plays(KNOWN, games=4, rounds=4)
     found = learned(one._replace(machine=np.full_like(one.machine, -1)), resamples=10)
