@@ -16,6 +16,16 @@ says so, unless more than half of the answers name a machine, the better one is 
 that have one, and beta is above FLAT, each by its whole interval. Without the first two nothing is fitted. The same
 holds of who never changes machine, by habit. One rate alone is NaN where its interval covers almost all that a rate can
 be, or where it has no round.
+
+In simulation (24 games of 24 rounds, 30 students) of alpha+ .6, alpha- .2, beta 6 and no habit, the intervals of
+alpha+, alpha- and their difference held the truth in 27, 27 and 28, those of beta in 26. Of alpha .4 for both, beta 4
+and habit 1.5 it was 26, 26, 25 and 24: somewhat too narrow, as percentiles of a bootstrap over few games are. A fit
+without habit gave the latter, who learn alike from both, a difference of +.32, and held zero in 4 of 30.
+
+With full feedback (frame full; 24 games, 20 students, 80 resamples; what is not shown counts as missed): of .6 and .2
+of own choices, .2 and .6 of the unchosen, beta 6, the intervals of asymmetry@own, asymmetry@unchosen and confirmation
+held the truth in 18, 15 and 17; of .4 for all four, beta 4 and habit 1.5 in 17, 18 and 16. The former showed the
+reversal by whole intervals in 10 of 20, and in 3 of 3 with 96 games; the latter in none. So 24 games can miss one.
 """
 
 from __future__ import annotations
