@@ -87,8 +87,7 @@ def mark_matched(experiment: Experiment, tokens_of: Callable[[Row], int]) -> lis
     """
     groups: dict[Any, dict[str, list[Row]]] = defaultdict(dict)
     for name in experiment.with_regime("matched"):
-        condition = experiment.conditions[name]
-        groups[condition.specifications, condition.sources][name] = [
+        groups[frozenset(experiment.stretches(name))][name] = [
             {**{key: row[key] for key in ("id", "task_id", "seed", "round")}, "tokens": tokens_of(row)}
             for row in stream_rows(experiment, name)
         ]

@@ -70,7 +70,7 @@ def known(task: Task, condition: Condition, party: Party) -> Known:
         what=task.draft.what if task.draft and WHAT in row else "",
         entry=task.entry,
         choice=task.choice,
-        hints=_hints(task) if SOLUTION in row and task.choice else (),
+        hints=_hints(task) if SOLUTION in row and task.choice and task.steps else (),
     )
 
 

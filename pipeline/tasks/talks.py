@@ -235,7 +235,8 @@ def _turns(settings: TalkSource, row: dict[str, Any]) -> tuple[list[Turn], list[
 def _spoken(settings: TalkSource, name: str, value: Any) -> list[tuple[str, str, Any]]:
     """(speaker, text, whether it is trained on) of every turn of one field."""
     if isinstance(value, str):
-        pieces = [re.fullmatch(r"\s*([^:\n]{1,40}?)\s*:\s*(.*)", p, re.S) for p in value.split(settings.separator)]
+        texts = filter(str.strip, value.split(settings.separator))
+        pieces = [re.fullmatch(r"\s*([^:\n]{1,40}?)\s*:\s*(.*)", text, re.S) for text in texts]
         if None in pieces:
             raise RowError(f"turn {pieces.index(None) + 1} of {name!r} does not begin with 'Name: '")
         return [(piece[1], piece[2], None) for piece in pieces if piece]

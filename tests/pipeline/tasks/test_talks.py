@@ -61,7 +61,7 @@ def test_parquet_json_and_saved_datasets_give_the_same_talk(tmp_path: Path) -> N
 
 
 def test_one_text_with_names_and_labels_becomes_turns(tmp_path: Path) -> None:
-    row = {"talk": "Teacher: (hint)Try again.|EOM|Mia: It is 5.", "work": "3 + 2\n 5", "q": "3 and 2?"}
+    row = {"talk": "Teacher: (hint)Try again.|EOM|\n|EOM|Mia: It is 5.|EOM|", "work": "3 + 2\n 5", "q": "3 and 2?"}
     source = TalkSource(
         files={"all": written(tmp_path, row)}, turns=("talk",), separator="|EOM|", strip=r"\((?:hint|tell)\)",
         roles={"*": "student"}, question="Q: {q}", answer="{work}", gold=r"\n\s*(\d+)\s*$", partition="key",
