@@ -29,7 +29,6 @@ FEW, MANY = 100, 300
 BOUNDS = {
     "pipeline.datasets.dataset_files.ROW_GROUP": 10,
     "evals.report.counting.counted_files.ROW_GROUP": 10,
-    "evals.audit.audited_talks.ROW_GROUP": 10,
     "evals.stats.wording_shortcut.MOST": 20,
     "evals.audit.checks.functional_leak_share.MOST": 20,
     "evals.audit.checks.view_invariance.MOST": 20,
