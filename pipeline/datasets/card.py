@@ -55,7 +55,7 @@ def card(survey: Survey, rows: dict[Format, int]) -> str:
         dropped="; where the partner violated its knowledge constraint, dropped"
         if condition.violations == "drop"
         else "",
-        method=rule.says + YOKED_REWARD * (condition.selection == "yoked" and condition.method == "grpo"),
+        method=rule.says + (YOKED_REWARD if (condition.method, condition.selection) == ("grpo", "yoked") else ""),
         pool=_pool(experiment, name),
         memory=MEMORY[condition.memory].format(**experiment.memory.model_dump()) if condition.memory != "none" else "",
         format=rule.format,

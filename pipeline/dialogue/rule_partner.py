@@ -187,7 +187,10 @@ def _tell(
     match condition.manner:
         case "vague":  # until it is asked again
             before = {i for turn in turns[:-1:2] for i in _heard(knows, turn).asks}
-            texts = [fact.text if fact.id in before else re.sub(r"\d+", "some", fact.text) for fact in facts]
+            vague = {fact.id: re.sub(r"\d+", "some", fact.text) for fact in facts}
+            # Who names nothing asks again for what it was told vaguely.
+            before |= {id for id, text in vague.items() if any(text in turn.text for turn in turns[1::2])}
+            texts = [fact.text if fact.id in before else vague[fact.id] for fact in facts]
         case "erring":
             texts = [_misremembered(fact.text, rng) if rng.random() < ERRS else fact.text for fact in facts]
         case "low_effort":  # one thing at a time, and only every other time
