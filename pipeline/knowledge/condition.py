@@ -221,8 +221,8 @@ class Condition(BaseModel):
             )
         if self.selection == "yoked" and self.method not in ("sft", "grpo"):
             raise ValueError(
-                "selection: 'yoked' learns from the next dialogue's outcome, for method: sft and grpo, not for "
-                f"{self.method!r}. Leave it out"
+                "selection: 'yoked' has another dialogue's end decide what is learned, for method: sft and grpo, not "
+                f"for {self.method!r}. Leave it out"
             )
         if self.method == "post_completion" and (self.selection != "outcome" or self.keep != "all"):
             raise ValueError(

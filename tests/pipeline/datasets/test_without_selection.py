@@ -89,7 +89,7 @@ CONDITIONS = {"facts": {"partition": "facts"}, "other": {"partition": "facts", "
     ("more", "said"),
     [
         ({"selection": "yoked"}, "there is one of each"),
-        ({"selection": "yoked", "method": "kto"}, "for method: sft and grpo"),
+        ({"selection": "yoked", "method": "kto"}, "for method: sft and grpo, not for"),
         ({"first_acts": "as_played", "method": "kto"}, "for method: sft, not for"),
         ({"first_acts": "as_played", "regime": "matched"}, "Give them to two conditions"),
     ],
