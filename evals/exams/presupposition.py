@@ -36,13 +36,13 @@ Who labels: the metrics' reader, whether a reply says that it does not know; and
 it (a denial where it has none, none where it has one), or that has a correction or the right answer undenied, or words
 such as "myth", "not true", "she never did". "I do not know" or nothing but questions is other, and all else is
 accommodation, a reply about something else too. **Competence**: who always says no knows 7 of the 16 that ship, so
-presup_known@questions is read against .44; and presup_about_net, a content word of the question in the reply, less one
-of another question that shares none. An echo has all of them. Nobody has measured these rules against people. Of 46
-replies of our own (in the tests) they miss one, but were made with them in view. They err both ways: a correction in
-words that no key foresees is missed, and a denial of something else about the same things is taken for one. So the
-rates of `@questions` are no estimate of a model's until some hundred of its replies have been labelled by hand. The
-references are scripted students: three who do one thing each in several wordings, and one who rejects and knows every
-other item, which the gate has to see."""
+presup_known@questions is read against .44, of another file against the script that denies; and
+presup_about_net, a content word of the question in the reply, less one of another question that shares none. An echo
+has all of them. Nobody has measured these rules against people. Of 46 replies of our own (in the tests) they miss
+one, but were made with them in view. They err both ways: a correction in words that no key foresees is missed, and a
+denial of something else about the same things is taken for one. So the rates of `@questions` are no estimate of a
+model's until a hundred of its replies are labelled by hand. References are scripts: three who do one thing each, one
+who knows every other item, which the gate has to see, and one who denies all: the floor of what is known."""
 
 from __future__ import annotations
 
@@ -355,8 +355,9 @@ async def _reference(experiment: Experiment) -> list[Reference]:
     if needs_real_model(experiment):
         say("presupposition: the file's questions need a real model; the embedded base is not asked them")
     scripts = {f"a script that means to {kind}": _Knows(asked, asked, lines) for kind, lines in SCRIPTS.items()}
-    half = "a script that rejects and knows every other item"
-    scripts[half] = _Knows(asked[::2], asked, SCRIPTS["reject"])
+    scripts["a script that rejects and knows every other item"] = _Knows(asked[::2], asked, SCRIPTS["reject"])
+    naysays = [item._replace(direct_answer="No.") for item in asked]
+    scripts["a script that denies every question"] = _Knows(naysays, asked, SCRIPTS["reject"])
     rows: list[Reference] = []
     for who, student in scripts.items():
         sitting = Sitting(experiment=experiment, student=student, peer=student, seed=0, tasks=())

@@ -52,7 +52,8 @@ def build_round(experiment: Experiment, group: list[str], round: int) -> None:
         say(f"{workers} shards, nodes of the cluster: {len(_nodes())}")
         shards = [Shard(number + 1, workers) for number in range(workers)]
         work: Any = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=RETRIES, scheduling_strategy="SPREAD")(_work)
-        total = rounds.missing(experiment, group, round)
+        left = rounds.left_by_shards(experiment, group)
+        total = rounds.missing(experiment, [name for name in group if name not in left], round)
         with stage(f"build {', '.join(group)}", total) as progress:
             started = {work.remote(dump(experiment), os.getcwd(), group, round, shard): shard for shard in shards}
             made = _gather(experiment, started, progress)
@@ -62,6 +63,8 @@ def build_round(experiment: Experiment, group: list[str], round: int) -> None:
         say(f"{cell.label('build')}: {counts}")
         if counts.failed:
             say_failures(cell)
+    if left:
+        run(rounds.build_round(experiment, left, round))
 
 
 def _work(config: str, folder: str, group: list[str], round: int, shard: Shard) -> list[rounds.Made]:

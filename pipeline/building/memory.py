@@ -33,6 +33,7 @@ from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.settings import MemorySettings
 from pipeline.judging.outcome import is_correct
+from pipeline.knowledge.known import known
 from pipeline.knowledge.records import Dialogue, Failure, Memory
 from pipeline.knowledge.view import probe, view
 from pipeline.reading.embedder import unit_vectors
@@ -67,6 +68,7 @@ async def remember(cell: Cell, writer: Model, tick: Callable[[], None]) -> Count
 
 async def _memory(cell: Cell, writer: Model, dialogue: Dialogue) -> Memory | Failure:
     right, lesson, tokens = is_correct(dialogue), "", 0
+    question = known(dialogue.task, dialogue.condition, "student").question  # of a problem that is dealt, its share
     if not right:
         try:
             lesson, tokens = await _lesson(cell.experiment, dialogue, writer)
@@ -76,12 +78,12 @@ async def _memory(cell: Cell, writer: Model, dialogue: Dialogue) -> Memory | Fai
     lines = [f"{'You' if turn.party == 'student' else label}: {turn.text}" for turn in dialogue.turns]
     return Memory(
         id=dialogue.id,
-        question=dialogue.task.question,
+        question=question,
         problem=question_hash(dialogue.task.full_question),
         seed=dialogue.seed,
         round=dialogue.round,
         right=right,
-        transcript="\n".join([f"Problem: {dialogue.task.question}", *lines]),
+        transcript="\n".join([f"Problem: {question}", *lines]),
         lesson=lesson,
         tokens=tokens,
     )
@@ -117,7 +119,8 @@ def recall(cell: Cell, tasks: Collection[Task]) -> list[Task]:
     if not pool or not tasks:
         return list(tasks)
     embed = partial(unit_vectors, name=settings.embedder, key="memory.embedder")
-    likeness = embed([task.question for task in tasks]) @ embed([memory.question for memory in pool]).T
+    asked = [known(task, condition, "student").question for task in tasks]
+    likeness = embed(asked) @ embed([memory.question for memory in pool]).T
     reminded = []
     for task, row in zip(tasks, likeness, strict=True):
         whole = condition.memory == "uniform"

@@ -69,6 +69,12 @@ def speaking(experiment: Experiment, group: list[str]) -> list[str]:
     return [name for name in group if experiment.conditions[name].has_dialogues]
 
 
+def left_by_shards(experiment: Experiment, group: list[str]) -> list[str]:
+    """Those of a group that no shard makes: talk of people is read at once, and what is remembered must be whole."""
+    conditions = experiment.conditions
+    return [name for name in group if conditions[name].voice == "human" or conditions[name].memory != "none"]
+
+
 def needs_training_first(experiment: Experiment, group: list[str], round: int) -> bool:
     """Whether this round needs students that are not trained yet; it is said which."""
     untrained = set[str]()
@@ -124,11 +130,8 @@ async def build_round(
         await look(experiment, casting, tasks)
     made = []
     for cell in cells(experiment, speaking(experiment, group), round):
-        label, voice = cell.label("build"), cell.condition.voice
-        if shard and voice == "human":
-            say(f"{label}: human dialogues are taken in by the whole build")
-        elif shard and cell.condition.memory != "none":
-            say(f"{label}: what it remembers is not whole before all shards are, it is left to the whole build")
+        if shard and cell.condition_name in left_by_shards(experiment, group):
+            say(f"{cell.label('build')}: talk of people, and what is remembered, are left to the whole build")
         else:
             made.append(Made(cell, await _build_cell(cell, casting, tasks, bad, shard)))
     return made

@@ -86,7 +86,9 @@ def figures(answered: list[tuple[str, str, list[str]]], labeller: TherapyLabelle
     """Of (name, kind, answers) of each client turn."""
     hits: Hits = []
     for name, kind, texts in answered:
-        for acts in labeller([text for text in texts if text.strip()]):
+        said = [text for text in texts if text.strip()]
+        silent = [frozenset[str]()] * (len(texts) - len(said))  # an answer without a word has no act
+        for acts in labeller(said) + silent:
             hits += [(name, f"counsel_{act}@{kind}", float(act in acts)) for act in labeller.measured]
     return tally("support", hits)
 

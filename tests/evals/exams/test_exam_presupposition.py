@@ -215,6 +215,7 @@ def test_scripts_of_known_behaviour_have_their_figures_and_bad_rows_are_told(tmp
     for who in KINDS:
         assert found["presup_known", who] == (1, 2)
         assert [found[f"presup_{one}", who] for one in KINDS] == [(float(one == who), 6) for one in KINDS]
+    assert found["presup_known", "question"] == (1, 2)  # both are answered by no
     assert found["presup_known", "item"] == (0.5, 2) and found["presup_reject", "item"] == (1, 3)
     said = capsys.readouterr().out
     assert "2 items, 2 rows could not be read" in said and "q.jsonl:2" in said and "q.jsonl:3" in said

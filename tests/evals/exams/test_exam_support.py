@@ -75,6 +75,14 @@ def test_a_labeller_that_sees_the_words_finds_several_acts_in_one_new_turn(label
     assert labeller([]) == []
 
 
+def test_an_answer_without_a_word_counts_as_one_without_an_act(labeller):
+    asks = LINES["Questions on Experiences"].format("lake")
+    [case] = [case for case in figures([("c", CLIENTS[0], [asks, " "])], labeller) if "question" in case.metric]
+    assert (case.hits, case.n) == (1, 2)
+    silent = figures([("c", "strength", ["", " "])], labeller)
+    assert len(silent) == len(ACTS) and {(case.hits, case.n) for case in silent} == {(0, 2)}
+
+
 def test_what_is_not_measured_is_not_counted(small):
     assert small.measured == []
     assert math.isnan(small.scores["question"].f1.value) and math.isnan(small.alone.f1.value)
@@ -86,10 +94,6 @@ def test_a_student_that_always_advises_and_one_that_never_does(text, hits, label
     answered = [(f"client-{i}", kind, [text] * 3) for i, (kind, _) in enumerate(said_by_clients())]
     found = [case for case in figures(answered, labeller) if case.metric.startswith("counsel_solution@")]
     assert len(found) == 20 and {(case.hits, case.n) for case in found} == {(hits, 3)}
-
-
-def test_an_empty_answer_is_no_case(labeller):
-    assert figures([("client-0", "strength", ["", " "])], labeller) == []
 
 
 def test_rows_with_one_text_are_one_turn_with_several_labels(tmp_path):

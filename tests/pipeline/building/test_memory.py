@@ -24,6 +24,7 @@ from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment, load
 from pipeline.experiment.preflight import preflight
 from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.known import known
 from pipeline.knowledge.records import Dialogue, Failure, Memory
 from pipeline.knowledge.view import view
 from pipeline.reading.embedder import unit_vectors
@@ -88,6 +89,21 @@ def test_a_success_is_kept_whole_and_a_failure_becomes_a_lesson_from_its_view(tm
     for seen in writer.seen:
         own = [task for task in tasks if seen[0]["content"].startswith(task.question)]
         assert own and not any(fact.text in message["content"] for message in seen for fact in own[0].missing)
+
+
+def test_who_had_its_share_of_a_problem_remembers_its_share_alone(tmp_path):
+    made = experiment(tmp_path, conditions={"facts": {"partition": "jigsaw"}})
+    condition, [task, *_] = made.conditions["facts"], load_tasks(made.tasks, "train")[0]
+    turn = Turn(party="student", text=f"The answer is {task.answer}.")
+    held = Dialogue(
+        id="d", task=task, condition_name="facts", condition=condition, seed=1, turns=(turn,), stop="turn_cap"
+    )
+    rewrite(made.run / "dialogues/facts.jsonl", [held])
+    asyncio.run(remember(Cell(made, "facts", 1), Parrot(LESSON), lambda: None))
+    [memory] = read(tmp_path / "memory/facts.jsonl", Memory)
+    share = known(task, condition, "student").question
+    assert share != task.question and memory.question == share
+    assert memory.transcript == f"Problem: {share}\nYou: {turn.text}"
 
 
 @pytest.mark.parametrize("name", ["asymmetric", "uniform", "random"])
