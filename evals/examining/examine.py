@@ -13,15 +13,16 @@ from pathlib import Path
 from evals.exams.registry import catalog_of, exams_of, included
 from evals.metrics.case import Case
 from evals.metrics.case_file import cases_of
+from evals.sitting.answered import Answered
 from evals.sitting.exam import sits
 from evals.sitting.scaffold import Questioned, scaffolded
 from evals.sitting.sitting import Sitting, counted
 from evals.stats.intervals import estimate, tabulate
 from pipeline.core.files import write_rows
 from pipeline.core.plugins import failing_as, is_address
-from pipeline.core.schema import Task
+from pipeline.core.schema import Task, digest
 from pipeline.engines.model import EngineDown, Model
-from pipeline.engines.weights import weights_id
+from pipeline.engines.weights import directory_id, weights_id
 from pipeline.experiment.assignment import in_whole
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
@@ -30,17 +31,25 @@ from pipeline.runs.student_files import results_path
 
 
 def who_sits(experiment: Experiment, adapter: Path | None) -> dict[str, str | None]:
-    """Who sat the exam, by content."""
+    """Who sat the exam, and in which words it was asked, by content."""
+    roles = sorted(experiment.roles_in_use)
     return {
         "model": weights_id(experiment.base),
         "adapter": None if adapter is None else weights_id(str(adapter)),
+        "files": digest(directory_id(experiment.base), directory_id(str(adapter or ""))),
+        "prompts": digest([[name, experiment.prompts(name).content] for name in roles]),
+        "labeller": directory_id(experiment.acts.path),
     }
 
 
 def is_done(cell: Cell, adapter: Path | None) -> bool:
-    """Whether these very weights sat the exam already."""
+    """Whether these very weights sat the exam already, in these words. What an earlier version did not write down is
+    taken to be the same."""
     record = results_path(cell).with_suffix(".student.json")
-    return record.is_file() and json.loads(record.read_text(encoding="utf-8")) == who_sits(cell.experiment, adapter)
+    if not record.is_file():
+        return False
+    sat, now = json.loads(record.read_text(encoding="utf-8")), who_sits(cell.experiment, adapter)
+    return "model" in sat and {key: now[key] for key in now if key in sat} == sat
 
 
 async def examine(
@@ -61,10 +70,11 @@ async def examine(
     experiment = cell.experiment
     hears, reads = open_instruments(experiment, judge)
     met = scaffolded(experiment, student)
+    answered = Answered(met)
     whole, openings = in_whole(experiment, tasks)
     sitting = Sitting(
         experiment=experiment,
-        student=met,
+        student=answered,
         peer=peer,
         seed=cell.seed,
         tasks=tuple(whole),
@@ -79,12 +89,15 @@ async def examine(
         if sits(exam, experiment):
             with failing_as("exams.include", name) if is_address(name) else nullcontext():
                 cases += await exam.sit(sitting)
-    if 2 * len(sitting.errors) > len(sitting.outcomes):
-        raise EngineDown(
-            f"exams of {cell.condition_name}, seed {cell.seed}: the engine failed at {len(sitting.errors)} of "
-            f"{len(sitting.outcomes)} "
-            f"scenarios; the last: {sitting.errors[-1]}. Mend that; the same command examines again."
-        )
+    for errors, asked, what in (
+        (sitting.errors, len(sitting.outcomes), "scenarios"),
+        (sitting.label_errors, len(sitting.unlabelled), "labels of turns"),
+    ):
+        if 2 * len(errors) > asked:
+            raise EngineDown(
+                f"exams of {cell.condition_name}, seed {cell.seed}: the engine failed at {len(errors)} of {asked} "
+                f"{what}; the last: {errors[-1]}. Mend that; the same command examines again."
+            )
     notes: dict[str, list[float]] = {}
     if isinstance(met, Questioned):
         sitting.transcripts["notes"], notes = met.transcript(), met.counts()
@@ -93,15 +106,16 @@ async def examine(
     record.unlink(missing_ok=True)
     for name, rows in sitting.transcripts.items():
         write_rows(path.with_suffix(f".{name}.jsonl"), rows)
-    write_rows(path, (case._asdict() for case in cases + _of_the_whole(sitting, notes)))
-    if not sitting.errors:
+    write_rows(path, (case._asdict() for case in cases + _of_the_whole(sitting, answered, notes)))
+    if not sitting.errors and not sitting.label_errors:
         write_rows(record, [who_sits(experiment, adapter)])
     return path
 
 
-def _of_the_whole(sitting: Sitting, notes: dict[str, list[float]]) -> list[Case]:
+def _of_the_whole(sitting: Sitting, answered: Answered, notes: dict[str, list[float]]) -> list[Case]:
     """What is counted of all exams together (evals.sitting.sitting.counted)."""
-    found = {"unanswered": sitting.outcomes, "unlabelled": sitting.unlabelled, "unread": sitting.unread} | notes
+    of_scenarios = {"unanswered": sitting.outcomes, "unlabelled": sitting.unlabelled, "unread": sitting.unread}
+    found = of_scenarios | {"silent": answered.silent, "cut": answered.cut} | notes
     return [
         Case(exam="all", task="all", metric=metric.name, hits=sum(hits), n=len(hits))
         for metric in counted(sitting.experiment)

@@ -50,6 +50,8 @@ COUNTED = (
         "turns to which the labeller of acts gave no valid label, left out / turns that it was shown",
         shown=HIDDEN,
     ),
+    Metric("silent", "answers of the student without a word / its answers", shown=HIDDEN),
+    Metric("cut", "answers of the student that end at max_tokens, not by themselves / its answers", shown=HIDDEN),
     Metric(
         "unread",
         "scenarios left out since a turn in them could not be read / scenarios",
@@ -67,10 +69,10 @@ NOTED = (
 
 def counted(experiment: Experiment) -> tuple[Metric, ...]:
     """Those of COUNTED that a config can have: what ships labels and reads every turn, a judge or one's own may not."""
-    unanswered, unlabelled, unread = COUNTED
+    unanswered, unlabelled, silent, cut, unread = COUNTED
     labels = (unlabelled,) if experiment.acts.may_give_none else ()
     notes = NOTED if experiment.exams.scaffold == "cqot" else ()
-    return (unanswered, *labels, *((unread,) if set(experiment.readers) - set(MEASURED) else ()), *notes)
+    return (unanswered, *labels, silent, cut, *((unread,) if set(experiment.readers) - set(MEASURED) else ()), *notes)
 
 
 class ExamEpisode(NamedTuple):
@@ -98,7 +100,8 @@ class Sitting:
     first_turn_tasks: tuple[Task, ...] = ()  # of other kinds, wordings or sources, that only first turns are asked on
     scripted: bool = False
     outcomes: list[bool] = field(default_factory=list)  # per scenario: the student failed to answer
-    errors: list[str] = field(default_factory=list)  # of the engine, not of the student
+    errors: list[str] = field(default_factory=list)  # of the engine, not of the student, a scenario each
+    label_errors: list[str] = field(default_factory=list)  # of the engine of who labels acts, a turn each
     hears: Instrument = CLOSED  # with which a rule partner understands
     reads: Instrument = CLOSED  # with which turns are measured
     labeller: Labeller = None  # who reads the acts; None: the rules
@@ -162,7 +165,7 @@ class Sitting:
         """The acts of each turn; None, counted, where the labeller gave no valid label."""
         labels = await label(turns, self.labeller)
         self.unlabelled.extend(isinstance(acts, Unlabelled) for acts in labels)
-        self.errors.extend(acts.message for acts in labels if isinstance(acts, Unlabelled) and acts.engine)
+        self.label_errors.extend(acts.message for acts in labels if isinstance(acts, Unlabelled) and acts.engine)
         return [None if isinstance(acts, Unlabelled) else acts for acts in labels]
 
     def cast(self, partner: Model | None = None) -> Cast:

@@ -29,6 +29,7 @@ from pipeline.runs import directory
 from pipeline.runs.dialogue_pool import dialogues_of
 from pipeline.runs.directory import newest_adapter, untrained_path
 from pipeline.runs.lock import writing
+from pipeline.runs.made_with import require_alike
 from pipeline.runs.progress import say, stage
 from pipeline.runs.shards import Shard
 from pipeline.sandbox.checks import can_run
@@ -166,6 +167,7 @@ async def _build_cell(
             imported = load_dialogues(experiment.tasks, cell.condition_name, condition, cell.seed)
             counts = await adopt(cell.in_round(0), *imported, casting.reads)
         else:
+            require_alike(cell, folder)
             left, there = _left(cell, tasks, shard)
             if left and condition.memory != "none":
                 for source in remembered(cell):

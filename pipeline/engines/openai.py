@@ -44,6 +44,7 @@ from pipeline.engines.weights import weights_id
 
 CHAT = "chat/completions"
 LONG = 2**20  # tokens: the server knows its own context
+CUT = ("length", "content_filter")  # why an answer ends that is not whole
 SHORTEST_KEY = 8  # what is shorter is no secret but a word, such as EMPTY
 NO_ADDRESS = "{key}.url: {url!r} is no address. Expected one such as http://127.0.0.1:8000/v1."
 LONGEST_PAUSE = 120.0  # seconds, whatever Retry-After asks for
@@ -264,7 +265,7 @@ class OpenAIModel:
                 text=said.answer,
                 tokens=int(usage["completion_tokens"]),
                 prompt_tokens=int(usage["prompt_tokens"]),
-                finished=choice["finish_reason"] != "length",
+                finished=choice["finish_reason"] not in CUT,
                 cached_tokens=None if cached is None else int(cached),
                 reasoning=said.reasoning,
                 # Some servers reason and show nothing of it, others show it and do not count it.

@@ -88,7 +88,12 @@ class TransformersModel:
                     await asyncio.sleep(0)
             wave = [request for request in self.waiting if not request.answer.done()]  # without who was cancelled
             self.waiting = []
-            self._read_beginnings({request.prompt for request in wave})
+            try:
+                self._read_beginnings({request.prompt for request in wave})
+            except Exception as error:  # of the hardware, such as a full GPU: nobody of the wave waits for ever
+                for request in wave:
+                    request.answer.set_exception(EngineError(f"what {len(wave)} prompts begin with: {error!r}"))
+                continue
             wave = [request._replace(past=self.memory.longest(request.prompt)) for request in wave]
             wave.sort(key=lambda request: (len(request.prompt) - request.past.tokens, request.prompt))
             parts = -(-len(wave) // self.batch)

@@ -192,7 +192,7 @@ def completion(tokenizer: PreTrainedTokenizerBase, prompt: list[int], output: An
         text=sampled.said.answer,
         tokens=len(answer.token_ids),
         prompt_tokens=len(prompt),
-        finished=answer.finish_reason != "length",
+        finished=answer.finish_reason == "stop",
         cached_tokens=output.num_cached_tokens,
         reasoning=sampled.said.reasoning,
         reasoning_tokens=sampled.reasoning_tokens,

@@ -12,6 +12,8 @@ EMBEDDED = "embedded"  # the base that ships, of 1.5 M parameters
 HIDDEN_ITEM = "embedded_hidden_item"  # a second one, of the words of hidden items
 OTHER = "embedded_other"  # the first one's kind from other initial weights, which `maieutic base embedded_other` makes
 SMOLLM2 = "smollm2"  # a pretrained model, which `maieutic base smollm2` makes (maieutic/smollm2.py)
+IN_IDS = ("*.safetensors", "config.json", "tokenizer.json", "chat_template.jinja")
+SHAPING = (*IN_IDS, "*.bin", "*.jinja", "*.model", "*config.json", "vocab*", "merges.txt", "special_tokens_map.json")
 MADE = (OTHER, SMOLLM2)
 
 
@@ -36,11 +38,20 @@ def not_made(model: str) -> str:
 
 def weights_id(model: str) -> str:
     """Names weights by what they are, not by where they lie: a hash of a directory's files, or the hub name."""
-    kinds = ("*.safetensors", "config.json", "tokenizer.json", "chat_template.jinja")
-    files = sorted(path for kind in kinds for path in Path(weights_at(model)).glob(kind)) if model else []
-    if not files:
-        return model
-    return digest([[path.name, file_hash(path)] for path in files])
+    return _id_of(model, IN_IDS)
+
+
+def directory_id(model: str) -> str:
+    """As `weights_id`, of all that shapes what a model says: what ends a turn, and how chats are rendered, too.
+
+    No part of ids, which are as they were.
+    """
+    return _id_of(model, SHAPING)
+
+
+def _id_of(model: str, kinds: tuple[str, ...]) -> str:
+    files = sorted({path for kind in kinds for path in Path(weights_at(model)).glob(kind)}) if model else []
+    return digest([[path.name, file_hash(path)] for path in files]) if files else model
 
 
 def is_embedded_base(model: str) -> bool:

@@ -32,7 +32,7 @@ def in_role(name: RoleName, role: Role, sampling: Sampling) -> Sampling:
     own_temperature = own.temperature is not None and (sampling.temperature > 0 or name == "judge")
     return sampling._replace(
         temperature=own.temperature if own.temperature is not None and own_temperature else sampling.temperature,
-        temperature_is_set=own_temperature,
+        temperature_is_set=own.temperature is not None,
         top_p=own.top_p,
         top_k=own.top_k,
         min_p=own.min_p,

@@ -100,6 +100,14 @@ class Prompts:
         assert template.name is not None
         return digest(*_sources(environment, template.name))
 
+    @property
+    def content(self) -> str:
+        """A hash of all templates of the role, and of those that they may extend."""
+        environment, others = _environment(self), {*SETS} - {*_BEHIND[self.set]}
+        assert environment.loader is not None
+        names = (name for name in environment.list_templates() if name.split("/")[0] not in others)
+        return digest([[name, environment.loader.get_source(environment, name)[0]] for name in names])
+
     def demonstrate(self, name: str) -> bool:
         """Whether a template has demonstrations, in itself or in what it is made of."""
         sources = _sources(_environment(self), f"{name}.j2")

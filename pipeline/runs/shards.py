@@ -24,6 +24,7 @@ from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.records import Dialogue, Failure
 from pipeline.runs.directory import same
 from pipeline.runs.lock import Held, writing
+from pipeline.runs.made_with import require_shards_alike, take
 from pipeline.runs.progress import say
 from pipeline.runs.store import Appender, read, read_ids, rewrite
 from pipeline.runs.usage import Usage
@@ -85,6 +86,7 @@ def merge(experiment: Experiment) -> int:
     taken = 0
     for folder in folders:
         same(experiment, folder)
+    require_shards_alike(run, folders)
     for folder in folders:
         with held(folder):
             for part in sorted((folder / "dialogues").glob("*.jsonl")):
@@ -94,6 +96,7 @@ def merge(experiment: Experiment) -> int:
                 new = _take_dialogues(whole, part, made[part.name])
                 made[part.name] |= IdSet(new)
                 taken += len(new)
+            take(run, folder)
             taken += _take_failures(run, folder / "failures.jsonl", made)
             _take_usage(run / "usage.jsonl", folder / "usage.jsonl")
             # At once, so that a kill never leaves a shard without its config.

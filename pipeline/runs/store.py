@@ -6,8 +6,10 @@ newline: readers skip it, and the next writer cuts it off before it appends.
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -36,7 +38,17 @@ class Appender:
         path.parent.mkdir(parents=True, exist_ok=True)
         self.path = path
         self.file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
-        self._cut_torn_line()
+        with self._alone():
+            self._cut_torn_line()
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """While no other process appends: what is half visible of its line would be taken for torn."""
+        fcntl.flock(self.file, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.flock(self.file, fcntl.LOCK_UN)
 
     def _cut_torn_line(self) -> None:
         size = os.lseek(self.file, 0, os.SEEK_END)
@@ -54,10 +66,12 @@ class Appender:
     def append(self, record: BaseModel) -> None:
         """Write one line. Raises OSError, with the torn line cut off again, when the disk refuses."""
         line = record.model_dump_json().encode() + b"\n"
-        size = os.lseek(self.file, 0, os.SEEK_END)
-        if (written := os.write(self.file, line)) != len(line):
+        with self._alone():
+            size = os.lseek(self.file, 0, os.SEEK_END)
+            if (written := os.write(self.file, line)) == len(line):
+                return
             os.ftruncate(self.file, size)
-            raise OSError(f"{self.path}: only {written} of {len(line)} bytes could be written, perhaps on a full disk")
+        raise OSError(f"{self.path}: only {written} of {len(line)} bytes could be written, perhaps on a full disk")
 
     def sync(self) -> None:
         """Return when the disk holds what was appended."""

@@ -259,15 +259,15 @@ class Cuts(NamedTuple):
         return Cuts(self.top_p[rows], self.top_k[rows], self.min_p[rows])
 
     def keep(self, shares: torch.Tensor) -> torch.Tensor:
-        """The shares [rows, vocabulary] with 0 in place of those that are cut off, in vLLM's order: the likeliest
-        top_k, of these the fewest that have top_p of their sum, and of all those with min_p of the likeliest."""
+        """The shares [rows, vocabulary] with 0 in place of those that are cut off, in vLLM's order: of those with
+        min_p of the likeliest the likeliest top_k, and of these the fewest that have top_p of their sum."""
         ordered, order = shares.sort(dim=-1, descending=True, stable=True)
+        ordered = torch.where(ordered >= self.min_p[:, None] * ordered[:, :1], ordered, 0.0)
         rank = torch.arange(shares.shape[1], device=shares.device)
         limit = torch.where(self.top_k > 0, self.top_k, shares.shape[1])
         ordered = torch.where(rank < limit[:, None], ordered, 0.0)
         before = ordered.cumsum(-1) - ordered
         ordered = torch.where(before < self.top_p[:, None] * ordered.sum(-1, keepdim=True), ordered, 0.0)
-        ordered = torch.where(ordered >= self.min_p[:, None] * ordered[:, :1], ordered, 0.0)
         return torch.zeros_like(shares).scatter(-1, order, ordered)
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from evals.examining.examine import is_done
 from evals.examining.sitter import sit
 from pipeline.core.schema import Message
 from pipeline.engines.model import Completion, EngineDown, EngineError, Sampling
@@ -87,6 +89,20 @@ def test_scenarios_at_which_the_engine_failed_are_asked_alone(tmp_path: Path) ->
     sits(made, again)
     assert 0 < again.asked < once.asked / 2
     assert (tmp_path / "results/base/seed-1.student.json").is_file()
+
+
+def test_who_sat_in_other_words_sits_again(tmp_path: Path) -> None:
+    made = experiment(tmp_path)
+    cell, record = Cell(made, "base", 1), tmp_path / "results/base/seed-1.student.json"
+    sits(made, Guesses())
+    assert is_done(cell, None)
+    sat = json.loads(record.read_text())
+    record.write_text(json.dumps(sat | {"prompts": "others"}))
+    assert not is_done(cell, None)
+    record.write_text(json.dumps({key: sat[key] for key in ("model", "adapter")}))
+    assert is_done(cell, None)
+    record.write_text("{}")
+    assert not is_done(cell, None)
 
 
 def test_answers_of_other_weights_are_not_taken(tmp_path: Path) -> None:

@@ -208,6 +208,8 @@ def test_a_student_that_says_nothing_is_counted_not_scored(tmp_path):
     cases, _ = sit(tmp_path, ("",))
     unanswered = next(c for c in cases if c["metric"] == "unanswered")
     assert 0 < unanswered["hits"] <= unanswered["n"]
+    silent = next(c for c in cases if c["metric"] == "silent")
+    assert silent["hits"] == silent["n"] > 0  # first turns that asked nothing and answered nothing are seen there
 
 
 def test_exam_draws_do_not_depend_on_the_condition(tmp_path):

@@ -324,4 +324,4 @@ def test_an_unread_belief_after_an_experts_claim_is_no_flip():
     ({"partner": "judge", "metrics": "semantic"}, True)])  # fmt: skip
 def test_unread_turns_are_a_metric_where_a_reader_may_leave_some(reading, unread):
     names = [metric.name for metric in counted(small_experiment(reading=reading, judge={"model": "any"}))]
-    assert names == ["unanswered", *(["unread"] if unread else [])]
+    assert names == ["unanswered", "silent", "cut", *(["unread"] if unread else [])]

@@ -25,6 +25,7 @@ def choice(text: Any, reason: str = "stop") -> dict[str, Any]:
 BODIES: dict[str, str] = {
     "fine": json.dumps(choice(" The answer is 12. ")),
     "cut": json.dumps(choice("The answer", "length")),
+    "filtered": json.dumps(choice("The answer", "content_filter")),
     "not json": "<html>",
     "no choices": json.dumps({"choices": [], "usage": USAGE}),
     "no content": json.dumps(choice(None)),

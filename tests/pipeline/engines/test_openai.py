@@ -25,7 +25,8 @@ def test_an_answer_carries_text_and_the_servers_counts_and_the_request_its_sampl
     (body,) = server.seen
     assert (body["model"], body["max_tokens"], body["temperature"]) == ("student", 5, 0.5)
     assert 0 <= body["seed"] < 2**63
-    assert say("cut")[0] == Completion("The answer", tokens=3, prompt_tokens=7, finished=False)
+    for text in ("cut", "filtered"):
+        assert say(text)[0] == Completion("The answer", tokens=3, prompt_tokens=7, finished=False)
 
 
 @pytest.mark.parametrize(("text", "held"), [("fine", [True, True]), ("takes no schema", [True, False, False])])
@@ -57,7 +58,9 @@ def test_a_request_that_hangs_is_given_up_and_tried_again() -> None:
     assert isinstance(answer, EngineError) and "TimeoutError" in str(answer)
 
 
-@pytest.mark.parametrize("text", ["bad request", "echo", *(name for name in BODIES if name not in ("fine", "cut"))])
+@pytest.mark.parametrize(
+    "text", ["bad request", "echo", *(name for name in BODIES if name not in ("fine", "cut", "filtered"))]
+)
 def test_what_will_not_pass_is_asked_once_and_fails_that_request(text: str) -> None:
     answer, server = say(text)
     assert isinstance(answer, EngineError)

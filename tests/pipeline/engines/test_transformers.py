@@ -268,6 +268,8 @@ def test_unlikely_tokens_are_cut_off_as_vllm_cuts_them_off() -> None:
     assert kept(top_p=0.69) == [1, 2] and kept(top_p=0.71) == [1, 2, 3]
     assert kept(min_p=0.3) == [1, 2, 3]
     assert kept(top_k=3, top_p=0.5, min_p=0.9) == [1]
+    assert kept(top_p=0.8) == [1, 2, 3] and kept(top_p=0.8, min_p=0.5) == [1, 2]  # of what min_p leaves
+    assert kept(top_p=0.55) == [1, 2] and kept(top_p=0.55, min_p=0.5) == [1]
 
 
 def test_a_row_that_cuts_nothing_off_draws_as_it_would_alone(model: TransformersModel) -> None:

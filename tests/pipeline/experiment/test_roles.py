@@ -82,9 +82,17 @@ def test_a_role_is_asked_with_its_own_sampling_and_greedily_where_an_exam_asks_s
     drawn, greedy = model.asked
     assert (drawn.temperature, drawn.top_p, drawn.top_k, drawn.min_p) == (0.6, 0.9, 20, 0.05)
     assert (drawn.seed, drawn.thinking, drawn.max_tokens) == (7, True, 40 + role.thinking_tokens)
-    assert greedy.temperature == 0 and not greedy.temperature_is_set
+    assert greedy.temperature == 0 and greedy.temperature_is_set  # its server takes a temperature
     assert in_role("judge", role, Sampling(40, 0.0)).temperature == 0.6  # what reads is greedy by default alone
     assert in_role("partner", Role(), Sampling(40, temperature=0.7, seed=3)) == Sampling(40, temperature=0.7, seed=3)
+
+
+def test_nobody_is_asked_greedily_whose_server_is_sent_no_temperature() -> None:
+    engine = {"kind": "openai", "url": "http://x/v1", "temperature": "when_set"}
+    with pytest.raises(ValueError, match=r"exams\.greedy: true .* so the server would sample them"):
+        small_experiment(engine=engine)
+    for more in ({"exams": {"greedy": False}}, {"student": {"sampling": {"temperature": 1.0}}}):
+        small_experiment(engine=engine, **more)
 
 
 def test_where_dialogues_are_greedy_a_role_is_said_to_speak_as_it_does() -> None:
