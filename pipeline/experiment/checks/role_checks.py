@@ -104,8 +104,8 @@ def _check_greedy(experiment: Fields) -> None:
     if experiment.exams.greedy and engine.kind == "openai" and engine.temperature == "when_set" and own is None:
         raise ValueError(
             f"exams.greedy: true asks for answers at temperature 0, and {engine.config_key}.temperature: when_set "
-            "sends none, so the server would sample them. Set exams.greedy: false, or student.sampling.temperature where "
-            "the server takes one"
+            "sends none, so the server would sample them. Set exams.greedy: false, or, where the server takes one, "
+            "student.sampling.temperature"
         )
 
 
