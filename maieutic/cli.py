@@ -149,8 +149,9 @@ def eval_(
     """Examine the untrained base and every trained student. `eval labels CONFIG` measures who labels turns, and
     `eval reading FILE...` how well a reader reads them."""
     with _told():
+        of_reading = into is not None or reader != "semantic"
         match str(config), files or []:
-            case "labels", named if len(named) <= 1:
+            case "labels", named if len(named) <= 1 and not of_reading:
                 from evals.readers.labels.measure_labellers import measure_labellers
 
                 # Where no config is named, the one that ships.
@@ -159,13 +160,12 @@ def eval_(
                 from evals.readers.turns.measure_readings import measure_readings
 
                 _open_next(*measure_readings(turns, reader, into, tuple(overrides or ())))
-            case name, [] if name != "reading":
+            case name, [] if name != "reading" and not of_reading:
                 experiment = _load(config, overrides)
                 _open_next(api.examine(experiment), f"after `maieutic compare {experiment.run}` its report.html")
             case name, _:
-                from pipeline.core.errors import ConfigError
-
-                raise ConfigError(f"eval {name}: expected one config, labels and its config, or reading and its files.")
+                expected = "one config, labels and its config, or reading and its files, with --reader and --json"
+                raise MaieuticError(f"eval {name}: expected {expected}.")
 
 
 @app.command()
@@ -179,10 +179,8 @@ def compare(
 ) -> None:
     """Compare examined runs: the deciding table, and a report in the run (of several: in a folder of the first)."""
     with _told():
-        from pipeline.core.errors import ConfigError
-
         if bool(runs) == bool(plan) or (overrides and not plan):
-            raise ConfigError(
+            raise MaieuticError(
                 "compare: name run directories, or a config to plan with --plan CONFIG (and --set of it)."
             )
         if plan is not None:
@@ -242,6 +240,8 @@ def export_(
         if format == "inspect":
             from maieutic.inspect_logs.write_logs import write_inspect_logs
 
+            if overrides:
+                raise MaieuticError("--set: a run is written as it was made. Leave it out")
             folder = write_inspect_logs(config)
             _open_next(f"{folder}: inspect view --log-dir {folder}")
             return
@@ -311,10 +311,9 @@ def base(
     """List the bases that need no hub; or make one, which student.model then finds by its name, and check it."""
     with _told():
         from maieutic.local_bases import list_bases, make_base
-        from pipeline.core.errors import ConfigError
 
         if name is None and out is not None:
-            raise ConfigError("base: --out needs the name of a base")
+            raise MaieuticError("base: --out needs the name of a base")
         if name is None:
             list_bases()
         else:
@@ -329,9 +328,10 @@ def doctor(
     """Check this machine: versions, GPU, limits, engines, a config's server, and whether the embedded base answers."""
     with _told():
         from maieutic.doctor import diagnose
-        from pipeline.experiment.experiment import load
 
-        sound = diagnose(load(config, tuple(overrides or ())) if config else None)
+        if overrides and not config:
+            raise MaieuticError("--set: no config is named whose keys these are. Name one, such as quickstart")
+        sound = diagnose(_load(config, overrides) if config else None)
     raise typer.Exit(0 if sound else 1)
 
 

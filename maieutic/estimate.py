@@ -69,7 +69,7 @@ def stages(
         online = experiment.conditions[name].method in ONLINE  # these are played while the student learns
         roles = _paid(experiment, name, measured.roles)
         (train if online else build).add(roles, own / measured.dialogues)
-        branches.add(roles, costs[name].branches / measured.dialogues)
+        (train if online else branches).add(roles, costs[name].branches / measured.dialogues)
     asked = _all_of({name: p for name, p in played.items() if experiment.conditions[name].manner != "convincing"})
     if (student := asked.get("student")) and student.answers:
         sit = ("student", "judge") if "judge" in experiment.readers else ("student",)

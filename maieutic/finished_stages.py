@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from pipeline.building.failures import unfinished
+from pipeline.core.files import file_hash
 from pipeline.core.schema import digest
 from pipeline.engines.weights import weights_id
 from pipeline.experiment.experiment import Experiment
@@ -79,7 +80,13 @@ def _words(experiment: Experiment) -> list[str]:
     return [state_of(Path(folder), (".",)) for folder in own if folder and Path(folder).is_dir()]
 
 
+def _figures(experiment: Experiment) -> list[str]:
+    """Of the files that say how well readers and labellers of one's own do."""
+    named = [Path(experiment.reading.figures), Path(experiment.acts.path, "figures.json")]
+    return [file_hash(path) if path.is_file() else "" for path in named]
+
+
 def _compare(folder: Path, runs: Sequence[Path]) -> str:
     there = [(run, experiment_of(run)) for run in runs]
-    states = [state_of(run, COMPARED, str(run), source_hashes(of), exam_hashes(of)) for run, of in there]
+    states = [state_of(run, COMPARED, str(run), source_hashes(of), exam_hashes(of), _figures(of)) for run, of in there]
     return digest(states, state_of(folder, REPORT))

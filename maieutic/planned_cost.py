@@ -13,6 +13,7 @@ from pipeline.building.turn_values import has_turn_values
 from pipeline.core.schema import Task
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
+from pipeline.knowledge.condition import ONLINE
 from pipeline.tasks.loading import load_dialogues
 
 
@@ -39,7 +40,8 @@ def cost(experiment: Experiment, tasks: Collection[Task], condition_name: str) -
         return PlannedCost(len(imported), sum(len(dialogue.turns) for dialogue in imported), 0)
     if condition.learns_from or condition.method == "expert":
         return PlannedCost(0, 0, 0)
-    of_cell = sum(1 for _ in planned_dialogues(Cell(experiment, condition_name, seeds[0]), tasks))
+    afforded = [task for task in tasks if condition.affords(task.id)] if condition.method in ONLINE else tasks
+    of_cell = sum(1 for _ in planned_dialogues(Cell(experiment, condition_name, seeds[0]), afforded))
     dialogues = len(seeds) * experiment.rounds * of_cell
     branches = dialogues * experiment.turn_values.dialogues * has_turn_values(experiment, condition_name)
     dialogues += branches

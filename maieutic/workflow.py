@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,6 +31,7 @@ from pipeline.building.rounds import (
     needs_training_first,
     require_speakers,
 )
+from pipeline.core.schema import digest
 from pipeline.experiment.experiment import Experiment
 from pipeline.judging.stated_leak import privileged
 from pipeline.knowledge.condition import OF_PARTNER, Method
@@ -182,11 +184,23 @@ def _leaks(experiment: Experiment, report: ExportReport) -> str:
     return f", leak_stated in {report.leaks}" if stated else ""
 
 
+def _report_folder(runs: list[Path]) -> Path:
+    """The run; of several a folder of the first. Their report is nobody's own: it must not replace that of the first,
+    nor that of others with the same names."""
+    if len(runs) == 1:
+        return runs[0]
+    folder = runs[0] / f"compared-with-{'-'.join(run.resolve().name for run in runs[1:])}"
+    ours, report = [str(run.resolve()) for run in runs], folder / "report.json"
+    if report.is_file():
+        there = [str(Path(run["path"]).resolve()) for run in json.loads(report.read_bytes())["runs"]]
+        if there != ours:
+            return folder.with_name(f"{folder.name}-{digest(ours)[:6]}")
+    return folder
+
+
 def write_report(runs: list[Path]) -> tuple[Summary, tuple[Path, ...]]:
     """The summary of examined runs, and the files of the report; of several runs in a folder of the first."""
-    # Of several runs the report is nobody's own: it must not replace that of the first.
-    others = "-".join(run.resolve().name for run in runs[1:])
-    folder = runs[0] / f"compared-with-{others}" if others else runs[0]
+    folder = _report_folder(runs)
     files = tuple(folder / name for name in REPORT)
     if compared(folder, runs):
         from evals.report.summary_types import Summary

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from evals.metrics.metric import Metric
+from pipeline.core.files import file_hash
 from pipeline.core.resources import shipped
 from pipeline.core.schema import Json
 from pipeline.experiment.experiment import Experiment
@@ -88,9 +89,13 @@ def _trivial(wanted: str, corpus: str) -> list[float] | None:
     return next((row["f1"] for row in rows if (row["labeller"], row["class"], row["corpus"]) == key), None)
 
 
-@lru_cache
 def _read(file: Path) -> Json:
-    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    return _parsed(file, file_hash(file)) if file.is_file() else {}
+
+
+@lru_cache
+def _parsed(file: Path, content: str) -> Json:
+    return json.loads(file.read_text(encoding="utf-8"))
 
 
 def people_in_full(metric: Metric, runs: Sequence[Experiment]) -> list[str]:

@@ -43,5 +43,6 @@ def unread(primary: Json | None, experiments: Sequence[Experiment], metrics: Cat
     return (
         f"{primary['metric']}, {primary['a']} - {primary['b']}: {REFUSED}. Turns were read by {run.readers[1]!r}, acts "
         f"labelled by {run.acts.labeller!r}, and no figures say how well on such text. Make them (maieutic eval "
-        "reading FILE... --reader NAME --json OUT) and name the file as reading.figures; for a labeller, acts.path."
+        "reading FILE... --reader NAME --json OUT), and name the file: maieutic run with --set reading.figures=OUT, "
+        "where nothing is made again. For a labeller: maieutic eval labels, whose folder is acts.path of another `out`."
     )

@@ -40,6 +40,11 @@ class Hub:
         there = self._ask(kind, lambda: info(name))
         if not there.private and not self.public:
             raise HubError(f"push: the {kind} repository {name} is public already. Say --public, or name another.")
+        if there.private and self.public:
+            raise HubError(
+                f"push: the {kind} repository {name} is private, and stays so. Make it public on the hub first, or "
+                "leave --public out."
+            )
         files = {*self._ask(kind, lambda: api.list_repo_files(name, repo_type=kind))}
         if files - OWN and not (TAG in (there.tags or ()) and CONFIG in files):
             raise HubError(

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from evals.examining.examine import is_done
+from maieutic.finished_stages import compared
 from maieutic.push.licences import known_licence
 from pipeline.building.failures import unfinished
 from pipeline.building.lacking import lacking
@@ -91,6 +92,8 @@ def check_finished(experiment: Experiment, trained: Sequence[Student]) -> None:
         _check_examined(cell, adapter)
     if not (run / "report.json").is_file():
         raise NotPushed(f"push: {run} has no report.json, and so no figures for cards. Run: maieutic compare {run}")
+    if not compared(run, [run]):
+        raise NotPushed(f"push: the report of {run} is not of what is there now. Run: maieutic compare {run}")
 
 
 def _check_all_trained(experiment: Experiment, trained: Sequence[Student]) -> None:

@@ -108,7 +108,8 @@ def _exams(experiment: Experiment) -> Iterator[PlannedStage]:
     answers = 0 if len(there) == len(sitters) else _answers(experiment)
     for cell in sitters:
         kinds = (f"examine {cell.condition_name}", "examine", ANSWER)
-        yield PlannedStage("examine", cell.label("examine"), 0 if cell.key in there else answers, kinds)
+        is_open = cell.key not in there and not untrained_path(cell).is_file()
+        yield PlannedStage("examine", cell.label("examine"), answers if is_open else 0, kinds)
 
 
 def _answers(experiment: Experiment) -> int:

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from maieutic.view.read_talks import ShownRun, Talk
 from pipeline.core.readings import PartnerReading, StudentReading
 from pipeline.core.schema import Turn
-from pipeline.datasets.learning_rules import LEARNING_RULES
-from pipeline.datasets.rejection_sampling import keeps
+from pipeline.datasets.rejection_sampling import keeps_alone
 from pipeline.datasets.survey import Surveyed, survey_of
 from pipeline.judging.moves import MOVE_NAMES, move
 from pipeline.judging.outcome import final_answer
 from pipeline.judging.violations import violations
-from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.known import known
 from pipeline.knowledge.records import Dialogue
 from pipeline.runs.dialogue_pool import Place
@@ -61,9 +59,7 @@ def judge_talk(run: ShownRun, talk: Talk) -> JudgedTalk:
     final = final_answer(dialogue)
     moves = [move(dialogue.task, turn.reading) for turn in dialogue.turns if isinstance(turn.reading, StudentReading)]
     condition = run.experiment.conditions.get(dialogue.condition_name)
-    kept = None
-    if condition is not None and talk.kind != "exam" and _decides_alone(condition):
-        kept = keeps(survey, condition)
+    kept = None if condition is None or talk.kind == "exam" else keeps_alone(survey, condition)
     return JudgedTalk(
         outcome="none" if final is None else "right" if survey.is_correct else "wrong",
         asking=asking(dialogue),
@@ -76,12 +72,6 @@ def judge_talk(run: ShownRun, talk: Talk) -> JudgedTalk:
         final=final or "",
         survey=survey,
     )
-
-
-def _decides_alone(condition: Condition) -> bool:
-    """Whether what a dialogue is decides if it is kept, and not others of its task."""
-    selects = LEARNING_RULES[condition.method].selects
-    return selects and condition.selection != "yoked" and condition.pass_rate == (0, 1)
 
 
 def asking(dialogue: Dialogue) -> str:

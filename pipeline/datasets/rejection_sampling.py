@@ -15,6 +15,7 @@ from itertools import chain, groupby
 
 from pipeline.core.schema import digest
 from pipeline.core.spool import Spool, in_order
+from pipeline.datasets.learning_rules import LEARNING_RULES
 from pipeline.datasets.survey import Surveyed, survey_of
 from pipeline.judging.violations import violations
 from pipeline.knowledge.condition import Condition
@@ -29,12 +30,20 @@ def keeps(record: Surveyed, condition: Condition) -> bool:
     return ends_well and condition.keep in record.holds and is_sound(record, condition)
 
 
-def kept(dialogue: Dialogue, condition: Condition) -> bool:
+def keeps_alone(record: Surveyed, condition: Condition) -> bool | None:
+    """Whether the condition learns from a dialogue; None where others of its task decide that, or where it learns from
+    more than what is kept."""
+    if not LEARNING_RULES[condition.method].selects or condition.selection == "yoked" or condition.pass_rate != (0, 1):
+        return None
+    return keeps(record, condition) and condition.affords(record.task_id)
+
+
+def kept(dialogue: Dialogue, condition: Condition) -> bool | None:
     """The same of a dialogue that was not surveyed."""
     if (condition.selection, condition.keep, condition.violations) == ("none", "all", "keep"):
         return True  # whatever it holds, so it need not be read
     violated = violations(dialogue) if condition.violations == "drop" else ()  # else nothing rests on them
-    return keeps(survey_of(dialogue, violated, Place(0)), condition)
+    return keeps_alone(survey_of(dialogue, violated, Place(0)), condition)
 
 
 def is_sound(record: Surveyed, condition: Condition) -> bool:

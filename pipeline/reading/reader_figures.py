@@ -12,6 +12,7 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from pipeline.core.errors import ConfigError
+from pipeline.core.files import file_hash
 from pipeline.core.resources import shipped
 from pipeline.core.schema import Record
 from pipeline.reading.settings import MEASURED
@@ -43,9 +44,13 @@ def figures_of(reader: str, file: str = "") -> dict[str, ClassFigure]:
     return {name: figure for name, figure in own.items() if figure.f1 is not None and figure.n >= FEWEST}
 
 
-@lru_cache
 def read_figures(file: Path) -> Figures:
     """Raises ConfigError where the file cannot be read, or holds something else."""
+    return _parsed(file, file_hash(file) if file.is_file() else "")
+
+
+@lru_cache
+def _parsed(file: Path, content: str) -> Figures:
     try:
         return _FIGURES.validate_json(file.read_bytes())
     except (OSError, ValidationError) as error:

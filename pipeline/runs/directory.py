@@ -29,7 +29,7 @@ EXAMINING = ("exams", "compare")
 FREE = {
     "out", "pilot_of", "executor", "workers", "dialogue.concurrency", "partner.sound", "training.max_length",
     "training.save_steps", "training.report_to",
-    "compare.difference", "compare.pilot", "compare.tokens_per_second",
+    "compare.difference", "compare.pilot", "compare.tokens_per_second", "reading.figures",
 }  # fmt: skip
 # And of engines how they are reached, and of models what they cost.
 ALSO_FREE = re.compile(

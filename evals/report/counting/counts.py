@@ -89,7 +89,7 @@ def _count(experiment: Experiment, condition_name: str, pool: Pooled) -> Counted
     counts = {
         "tasks": len(IdSet(chain((d.record.task_id for d in dialogues), failed))),
         "dialogues": sum(d.own and condition.affords(d.record.task_id) for d in dialogues),
-        "failures": len(failed),
+        "failures": sum(map(condition.affords, failed)),
         "bad_rows": len(files.failures) - len(failed),
         "selected": len(files.selected),
         "rows": len(files.rows),

@@ -22,6 +22,7 @@ from pipeline.runs.directory import changed_path
 SERIOUS, NATURAL = ("One seed only", "The wording alone"), "Regime natural"
 # From where a share is worth a line.
 AMOUNT, VIOLATED, LUCKY, FAILED = 1.1, 0.05, 0.10, 0.02
+UNSAID = {"unanswered": "scenarios were not answered", "silent": "answers had no word", "cut": "answers were cut off"}
 SAME = 0.05  # a prediction that differs by less says nothing of what was found
 
 
@@ -127,6 +128,7 @@ def _against(row: Json, conditions: Json, run: Experiment, marks: Mapping[str, M
     yield from _of_amounts(built)
     yield from _of_selection(row, built, base)
     yield from _of_greedy(row, conditions)
+    yield from _of_answers(row, conditions)
     yield from _of_dialogues(built)
 
 
@@ -193,6 +195,16 @@ def _of_greedy(row: Json, conditions: Json) -> Iterator[str]:
     change = greedy[0] - greedy[1]
     if change * row["difference"] <= 0:
         yield f"Decoded greedily the difference is {number(change, 3, True)}."
+
+
+def _of_answers(row: Json, conditions: Json) -> Iterator[str]:
+    """What of the exams is not there, or was not said whole: it counts as not asking, or not at all."""
+    for name in (row["a"], row["b"]):
+        metrics = conditions.get(name, {}).get("metrics", {})
+        for metric, what in UNSAID.items():
+            share = (metrics.get(metric) or {}).get("value") or 0.0
+            if share > FAILED:
+                yield f"Of {name}, {share:.0%} of the exams' {what}."
 
 
 def _of_dialogues(built: Mapping[str, Json]) -> Iterator[str]:

@@ -17,6 +17,7 @@ from pipeline.runs.dialogue_pool import dialogues_path
 from pipeline.runs.store import read
 
 KINDS = ((True, True), (True, False), (False, True))  # of those shown: lacks a fact, was kept
+KEPT = {True: "kept", False: "not kept", None: ""}  # "" where this dialogue alone does not decide it
 BRIEF = 200  # letters of an answer in a line about a dialogue
 
 
@@ -42,7 +43,8 @@ def _pick(experiment: Experiment, dialogues: Iterable[Dialogue]) -> list[Dialogu
         may_be = [kind for kind in KINDS if kind[0] == bool(dialogue.task.missing)]
         if all(kind in chosen and chosen[kind].id <= dialogue.id for kind in may_be):
             continue  # whether it was kept takes long to say
-        kind = bool(dialogue.task.missing), kept(dialogue, experiment.conditions[dialogue.condition_name])
+        is_kept = kept(dialogue, experiment.conditions[dialogue.condition_name])
+        kind = bool(dialogue.task.missing), is_kept is not False
         chosen[kind] = min(chosen.get(kind, dialogue), dialogue, key=lambda d: d.id)
     return [chosen[kind] for kind in KINDS if kind in chosen]
 
@@ -58,7 +60,7 @@ def _sample(experiment: Experiment, shown: str, dialogue: Dialogue) -> Json:
         "task": task,
         "seed": dialogue.seed,
         "stop": dialogue.stop.replace("_", " "),
-        "kept": kept(dialogue, condition),
+        "kept": KEPT[kept(dialogue, condition)],
         "right": is_correct(dialogue),
         "answer": cut(task.answer, BRIEF)[0],
         "final": None if final is None else cut(final, BRIEF)[0],

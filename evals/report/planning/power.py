@@ -21,13 +21,14 @@ from scipy.stats import norm
 from scipy.stats import t as student_t
 
 from evals.exams.asking import FIRST_TURN
-from evals.exams.registry import catalog_of
+from evals.exams.registry import catalog_of, exams_of
 from evals.metrics.metric import SignedSum
 from evals.report.planning.price import Price, exam_size, price
 from evals.stats.contrasts import detectable, sides
 from evals.stats.intervals import Squares, squares
 from evals.stats.stored_cases import results
 from pipeline.core.errors import ConfigError
+from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.settings import Compare
 
@@ -50,7 +51,8 @@ class Components(NamedTuple):
 
     `floor` is the least variance that the counts of one task allow, under as many seeds as the pilot had.
     `share` is how many of the exam's tasks the metric is measured on, `smallest` how many of these its smallest part
-    is. `source` says in words where all this is from.
+    is. `items` are those of an exam that has its own, however many exam tasks there are; 0: its items are exam tasks.
+    `source` says in words where all this is from.
     """
 
     seed: float
@@ -60,10 +62,11 @@ class Components(NamedTuple):
     share: float
     smallest: float
     source: str
+    items: int = 0
 
     def at(self, seeds: int, tasks: int) -> Squares:
         """The mean squares that so many seeds and exam tasks expect."""
-        columns = max(2, round(tasks * self.share))
+        columns = self.items or max(2, round(tasks * self.share))
         by_seed, by_task = self.rest + columns * self.seed, self.rest + seeds * self.task
         return Squares(
             seed=by_seed,
@@ -137,9 +140,10 @@ def components(experiment: Experiment) -> tuple[Components, Path | None]:
         task=max((means.task - means.rest) / means.rows, 0.0),
         rest=means.rest,
         floor=means.floor * means.columns**2,
-        share=len(tasks) / exam_size(pilot),
+        share=len(tasks) / max(exam_size(pilot), 1),
         smallest=means.fewest / means.columns,
         source=f"the pilot {pilot} ({judged})",
+        items=0 if _of_exam_tasks(experiment, metric) else len(tasks),
     ), pilot
 
 
@@ -153,11 +157,26 @@ def _primary(experiment: Experiment, compare: Compare) -> SignedSum:
     return catalog_of([experiment]).signed_sum(compare.primary.metric)
 
 
+def _of_exam_tasks(experiment: Experiment, named: str) -> bool:
+    """Whether more exam tasks are more items of a metric; some exams have items of their own."""
+    name, _, scope = named.partition("@")
+    exams, (tasks, _) = exams_of(experiment), exam_tasks(experiment)
+    own = [exam for exam in exams if any(name == each.name and scope in each.scopes for each in exam.metrics)]
+    measures = own or [exam for exam in exams if name in {each.name for each in exam.metrics}]
+    fewer = tasks[: len(tasks) // 2]
+    return any(exam.episodes or exam.answers(experiment, tasks) > exam.answers(experiment, fewer) for exam in measures)
+
+
 def _assumed(experiment: Experiment, compare: Compare) -> Components:
     weights = _primary(experiment, compare).weights
     first = set(weights) <= {*FIRST_TURN}
     draws = experiment.exams.samples if first else experiment.exams.episodes
     # Each part of a composite is measured on its own share of the tasks, and both conditions draw.
+    if not _of_exam_tasks(experiment, compare.primary.metric):
+        raise PlanError(
+            f"compare.primary.metric: {compare.primary.metric!r} is measured on items of its own, however many exam "
+            "tasks there are, and how they differ is known from a pilot alone: --set compare.pilot=RUN"
+        )
     rest = sum(w * w for w in weights.values()) * len(weights) * 2 * SHARE * (1 - SHARE) / draws
     source = (
         f"no pilot, so assumed: sd {SEED_SD} between seeds and {TASK_SD} between tasks, {draws} draws of a share of "
@@ -173,7 +192,7 @@ def designs(experiment: Experiment, spread: Components, cost: Price) -> Iterator
     compare = _compare(experiment)
     whole = sum(experiment.tasks.exam.values())
     for seeds in sorted({*SEEDS, len(experiment.seeds)} - {1}):
-        for times in TIMES:
+        for times in _times(spread):
             tasks = max(2, round(whole * times))
             expected = spread.at(seeds, tasks)
             yield Design(
@@ -184,6 +203,10 @@ def designs(experiment: Experiment, spread: Components, cost: Price) -> Iterator
                 tokens=cost.tokens(seeds, tasks),
                 hours=cost.hours(seeds, tasks, compare.tokens_per_second),
             )
+
+
+def _times(spread: Components) -> tuple[float, ...]:
+    return (1,) if spread.items else TIMES
 
 
 def plan(experiment: Experiment) -> RenderableType:
@@ -199,7 +222,7 @@ def plan(experiment: Experiment) -> RenderableType:
         title_justify="left",
     )
     grid.add_column("seeds", justify="right")
-    for times in TIMES:
+    for times in _times(spread):
         grid.add_column(f"{max(2, round(whole * times))}", justify="right", no_wrap=True)
     for seeds in dict.fromkeys(design.seeds for design in made):
         row = [design for design in made if design.seeds == seeds]
@@ -222,8 +245,12 @@ def plan(experiment: Experiment) -> RenderableType:
         f"{_short(cost.exam)}), of all {len(experiment.conditions)} conditions and the base; prompts are not counted.",
         _hours(cost, compare.tokens_per_second),
     ]
-    nothing = f"No design up to {SEEDS[-1]} seeds and {round(whole * TIMES[-1])} exam tasks finds {compare.difference}."
-    return Group(first, grid, FEW_SEEDS, best if reach else nothing, *lines)
+    most = round(whole * _times(spread)[-1])
+    nothing = f"No design up to {SEEDS[-1]} seeds and {most} exam tasks finds {compare.difference}."
+    few = FEW_SEEDS
+    if spread.items:
+        few = f"It is measured on {spread.items} items of its exam's own: more exam tasks add none."
+    return Group(first, grid, few, best if reach else nothing, *lines)
 
 
 def _cell(design: Design, of_config: bool, whole: int) -> str:

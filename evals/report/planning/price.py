@@ -67,13 +67,14 @@ def price(experiment: Experiment, pilot: Path | None) -> Price:
             measured, capped = cap, [*capped, name]
         # What a condition learns from another's dialogues it does not sample again.
         sampled += 0.0 if experiment.conditions[name].learns_from else measured
+        more = _more_tasks(experiment, name, report[name]) if there and experiment.training.steps is None else 1.0
         trained += (
-            sum(record["trained_tokens"] for record in records) / seeds
+            more * sum(record["trained_tokens"] for record in records) / seeds
             if records
             else _trained_at_most(experiment, cap)
         )
         timed = [record.get("seconds", math.nan) for record in records]
-        seconds += sum(timed) / seeds if timed else math.nan
+        seconds += more * sum(timed) / seeds if timed else math.nan
     exam, how = _exam(experiment, pilot)
     other = unlike(pilot, experiment) if pilot else {}
     other = {key: line.strip() for key, line in other.items() if not SCALED.fullmatch(key)}
