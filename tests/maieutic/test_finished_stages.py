@@ -107,6 +107,27 @@ def test_a_comparison_is_shown_again_as_it_was_made_and_not_made_again(tmp_path,
     assert worked == ["compare"] * 2 and maieutic.compare(run).summary.plain() == first.summary.plain()
 
 
+def test_two_comparisons_of_runs_of_one_name_do_not_replace_each_other(tmp_path):
+    run, first, second = (made_run(tmp_path / name) for name in ("made", "a/quick", "b/quick"))
+    folders = [maieutic.compare(run, other).files[0].parent for other in (first, second, first)]
+    assert folders[0] == folders[2] != folders[1]
+    runs = json.loads((folders[0] / "report.json").read_text())["runs"]
+    assert [Path(each["path"]).resolve() for each in runs] == [run.resolve(), first.resolve()]
+
+
+def test_a_comparison_is_made_again_once_its_readers_figures_are_others(tmp_path, worked):
+    run, figures = made_run(tmp_path / "made"), tmp_path / "figures.json"
+    figures.write_text("{}")
+    config = (run / "config.yaml").read_text()
+    (run / "config.yaml").write_text(config.replace("  figures: ''\n", f"  figures: {figures}\n"))
+    maieutic.compare(run)
+    maieutic.compare(run)
+    assert worked == ["compare"]
+    figures.write_text('{"closed": {}}')
+    maieutic.compare(run)
+    assert worked == ["compare"] * 2
+
+
 CHANGES = ("an answer", "a dialogue", "the config", "the report", "the code", "where it lies")
 
 

@@ -156,6 +156,13 @@ def test_a_difference_that_is_gone_in_greedy_decoding_is_said(summary):
     assert "greedily" not in against(summary, **there)
 
 
+def test_answers_of_exams_that_are_not_there_or_not_whole_speak_against_it(summary):
+    said = against(summary, facts__metrics__silent={"value": 0.3}, volunteer__metrics__cut={"value": 0.04})
+    assert "Of facts, 30% of the exams' answers had no word." in said
+    assert "Of volunteer, 4% of the exams' answers were cut off." in said
+    assert "of the exams'" not in against(summary, facts__metrics__silent={"value": 0.01})
+
+
 def test_what_is_wrong_with_the_dialogues_speaks_against_it(summary):
     wrong = {
         "facts__violated": {"value": 0.2},

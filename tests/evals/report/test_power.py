@@ -21,6 +21,7 @@ from evals.report.report_page import write
 from evals.report.summary import summarize
 from evals.stats.contrasts import contrast, detectable
 from evals.stats.stored_cases import results
+from pipeline.engines.settings import Engine
 from pipeline.experiment.experiment import Experiment, load
 from tests.evals.made_run import made_run
 
@@ -137,6 +138,30 @@ def test_tokens_and_hours_are_those_that_the_pilot_measured_times_the_design(run
     assert cost.hours(2, 10, 50) == pytest.approx(2 * ((cost.sampled + 10 * cost.exam) / 50 + 6) / 3600)
     assert math.isnan(cost.hours(2, 10, 0)) and "compare.tokens_per_second" in printed(of(copy))
     assert "GPU-hours" in printed(of(copy, tokens_per_second=50.0))
+
+
+def test_a_training_by_epochs_costs_as_many_times_more_as_it_has_tasks(run, tmp_path):
+    copy = shutil.copytree(run, tmp_path / "copy")
+    write(copy, summarize([copy]))
+    base = of(copy)
+    twice = base.tasks.model_copy(update={"train": {name: 2 * count for name, count in base.tasks.train.items()}})
+    once, more = price(base, copy), price(base.model_copy(update={"tasks": twice}), copy)
+    assert (more.trained, more.seconds) == (2 * once.trained, 2 * once.seconds)
+    fixed = base.model_copy(update={"tasks": twice, "training": base.training.model_copy(update={"steps": 5})})
+    assert (price(fixed, copy).trained, price(fixed, copy).seconds) == (once.trained, once.seconds)
+
+
+def test_more_exam_tasks_add_nothing_to_an_exam_with_items_of_its_own(run, few_designs):
+    spread = Components(seed=0.01, task=0.04, rest=0.2, floor=0.0, share=1.0, smallest=1.0, source="", items=36)
+    assert spread.at(3, 10).columns == spread.at(3, 1000).columns == 36
+    made = list(designs(of(run), spread, price(of(run), None)))
+    assert {design.tasks for design in made} == {sum(of(run).tasks.exam.values())}
+    own = of(run).model_copy(update={"engine": Engine(kind="scripted"), "out": "runs/none"})
+    exams = own.exams.model_copy(update={"include": ("private",)})
+    primary = own.compare.primary.model_copy(update={"metric": "agreeable@bad"})
+    compare = own.compare.model_copy(update={"primary": primary})
+    with pytest.raises(PlanError, match=r"'agreeable@bad' is measured on items of its own"):
+        components(own.model_copy(update={"exams": exams, "compare": compare}))
 
 
 def test_what_a_pilot_had_otherwise_is_said_unless_the_plan_scales_by_it(run):

@@ -31,6 +31,17 @@ TASK = Task(
 )
 
 
+@pytest.mark.parametrize(
+    ("condition", "is_kept"),
+    [({}, True), ({"method": "kto"}, None), ({"selection": "yoked"}, None), ({"pass_rate": (0.2, 0.8)}, None)],
+)
+def test_whether_a_dialogue_is_kept_is_said_where_it_alone_decides(condition, is_kept):
+    right = talk("How many pens does Tom have?", "Tom has 30 pens.", "The answer is 42.")
+    assert kept(right, Condition(partition="facts", **condition)) is is_kept
+    few = Condition(partition="facts", budget=0.000001)
+    assert kept(right, few) is few.affords(right.task.id) is False
+
+
 def talk(*lines: str, partition: str = "facts", id: str = "d", **condition) -> Dialogue:
     turns = tuple(Turn(party="partner" if i % 2 else "student", text=line) for i, line in enumerate(lines))
     return Dialogue(
