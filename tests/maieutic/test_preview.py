@@ -49,6 +49,16 @@ def test_lessons_are_of_dialogues_without_branches_and_are_written_once(made):
     assert found["memory"].tokens - found["again"].tokens == 10 * 10
 
 
+def test_who_plays_while_it_learns_plays_the_tasks_of_its_budget_alone(made):
+    tasks, _ = load_tasks(made.tasks, "train")
+    whole = made.conditions["plain"].model_copy(update={"method": "grpo"})
+    half = whole.model_copy(update={"budget": 0.5})
+    asked = made.model_copy(update={"conditions": {"whole": whole, "half": half}})
+    within = sum(half.affords(task.id) for task in tasks)
+    found = {name: cost(asked, tasks, name).dialogues for name in ("whole", "half")}
+    assert 0 < within < len(tasks) and found["half"] * len(tasks) == found["whole"] * within
+
+
 def test_who_is_primed_with_questions_may_be_answered_twice_in_a_turn(made):
     primed = made.conditions["peer"].model_copy(update={"method": "q_priming"})
     tasks, _ = load_tasks(made.tasks, "train")

@@ -32,6 +32,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ))  # fmt: skip
     export(experiment_of(run), "facts", "prompt_completion")
     said_by_the_partner(run, "facts", LONG)  # into both formats
+    maieutic.compare(run)
     return run
 
 

@@ -134,9 +134,22 @@ def test_cards_have_an_end_and_hold_no_place_of_this_machine_and_no_text_that_ac
     assert "- `blind`: no student" in (finished / "push/model/README.md").read_text()
 
 
+def test_figures_of_a_report_that_is_not_of_what_is_there_are_not_passed_on(finished, hub):
+    report = finished / "report.md"
+    text = report.read_text()
+    report.write_text(text + "mine\n")
+    stale = hub.push(finished, "me/small", "--dry-run")
+    report.write_text(text)
+    assert stale.exit_code and "is not of what is there now. Run: maieutic compare" in " ".join(stale.output.split())
+
+
 def test_nothing_public_or_of_others_is_written_to(finished, hub):
     held = hub.stand_in.repositories
     assert hub.push(finished, "me/small", "--public").exit_code == 0 and not held["models", "me/small"].private
+    held["models", "me/small"].private = True
+    closed = hub.push(finished, "me/small", "--public")
+    assert closed.exit_code == 2 and "is private, and stays so" in closed.output
+    held["models", "me/small"].private = False
     open_ = hub.push(finished, "me/small")
     assert open_.exit_code == 2 and "is public already" in open_.output
     held["datasets", "me/small"].files = {"README.md": b"", "config.yaml": b"", "mine.csv": b"a,b"}
