@@ -18,7 +18,7 @@ from evals.sitting.exam import sits
 from evals.sitting.scaffold import Questioned, scaffolded
 from evals.sitting.sitting import Sitting, counted
 from evals.stats.intervals import estimate, tabulate
-from pipeline.core.files import write_rows
+from pipeline.core.files import file_hash, write_rows
 from pipeline.core.plugins import failing_as, is_address
 from pipeline.core.schema import Task, digest
 from pipeline.engines.model import EngineDown, Model
@@ -38,8 +38,12 @@ def who_sits(experiment: Experiment, adapter: Path | None) -> dict[str, str | No
         "adapter": None if adapter is None else weights_id(str(adapter)),
         "files": digest(directory_id(experiment.base), directory_id(str(adapter or ""))),
         "prompts": digest([[name, experiment.prompts(name).content] for name in roles]),
-        "labeller": directory_id(experiment.acts.path),
+        "labeller": digest([file_hash(path) for path in _classifier(experiment) if path.is_file()]),
     }
+
+
+def _classifier(experiment: Experiment) -> list[Path]:
+    return [Path(experiment.acts.path, name) for name in ("classifier.json", "weights.npz")]
 
 
 def is_done(cell: Cell, adapter: Path | None) -> bool:
@@ -70,7 +74,7 @@ async def examine(
     experiment = cell.experiment
     hears, reads = open_instruments(experiment, judge)
     met = scaffolded(experiment, student)
-    answered = Answered(met)
+    answered = Answered(met, experiment.dialogue.max_tokens)
     whole, openings = in_whole(experiment, tasks)
     sitting = Sitting(
         experiment=experiment,

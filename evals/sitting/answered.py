@@ -10,16 +10,18 @@ from pipeline.engines.model import Completion, Model, Sampling
 
 @dataclass
 class Answered:
-    """`model`, whose every answer is counted."""
+    """`model`, whose every answer is counted that may be as long as a turn; `turn` is in tokens."""
 
     model: Model
+    turn: int
     silent: list[bool] = field(default_factory=list)  # per answer: it has no word
     cut: list[bool] = field(default_factory=list)  # per answer: it was not ended by itself
 
     async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
         answer = await self.model.complete(messages, sampling)
-        self.silent.append(not answer.text.strip())
-        self.cut.append(not answer.finished)
+        if sampling.max_tokens >= self.turn:  # else an exam cuts on purpose
+            self.silent.append(not answer.text.strip())
+            self.cut.append(not answer.finished)
         return answer
 
     def count_tokens(self, text: str) -> int:

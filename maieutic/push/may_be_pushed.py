@@ -93,7 +93,10 @@ def check_finished(experiment: Experiment, trained: Sequence[Student]) -> None:
     if not (run / "report.json").is_file():
         raise NotPushed(f"push: {run} has no report.json, and so no figures for cards. Run: maieutic compare {run}")
     if not compared(run, [run]):
-        raise NotPushed(f"push: the report of {run} is not of what is there now. Run: maieutic compare {run}")
+        raise NotPushed(
+            f"push: the report of {run} is not of what is there now, or of it under another name or version. Run: "
+            f"maieutic compare {run}"
+        )
 
 
 def _check_all_trained(experiment: Experiment, trained: Sequence[Student]) -> None:

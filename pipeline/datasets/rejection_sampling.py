@@ -33,15 +33,19 @@ def keeps(record: Surveyed, condition: Condition) -> bool:
 def keeps_alone(record: Surveyed, condition: Condition) -> bool | None:
     """Whether the condition learns from a dialogue; None where others of its task decide that, or where it learns from
     more than what is kept."""
-    if not LEARNING_RULES[condition.method].selects or condition.selection == "yoked" or condition.pass_rate != (0, 1):
-        return None
-    return keeps(record, condition) and condition.affords(record.task_id)
+    return keeps(record, condition) and condition.affords(record.task_id) if _decides_alone(condition) else None
+
+
+def _decides_alone(condition: Condition) -> bool:
+    selects = LEARNING_RULES[condition.method].selects
+    return selects and condition.selection != "yoked" and condition.pass_rate == (0, 1)
 
 
 def kept(dialogue: Dialogue, condition: Condition) -> bool | None:
     """The same of a dialogue that was not surveyed."""
     if (condition.selection, condition.keep, condition.violations) == ("none", "all", "keep"):
-        return True  # whatever it holds, so it need not be read
+        # Whatever it holds, so it need not be read.
+        return condition.affords(dialogue.task.id) if _decides_alone(condition) else None
     violated = violations(dialogue) if condition.violations == "drop" else ()  # else nothing rests on them
     return keeps_alone(survey_of(dialogue, violated, Place(0)), condition)
 

@@ -31,6 +31,7 @@ def preflight(experiment: Experiment) -> None:
     _check_figures(experiment)
     _check_models(experiment)
     _check_keys(experiment)
+    _check_greedy(experiment)
     _check_training(experiment)
 
 
@@ -114,6 +115,17 @@ def _check_models(experiment: Experiment) -> None:
                 f"conditions.{condition_name}.base: {base!r} is not of the kind of student.model: "
                 f"{experiment.student.model!r}, whose words its dialogues are in. Name one that knows them"
             )
+
+
+def _check_greedy(experiment: Experiment) -> None:
+    engine, own, exams = experiment.engine_of("student"), experiment.student.sampling.temperature, experiment.exams
+    asks = exams.greedy and (exams.include is None or {"asking", "human"} & {*exams.include})
+    if asks and engine.kind == "openai" and engine.temperature == "when_set" and own is None:
+        raise ConfigError(
+            f"exams.greedy: true asks for answers at temperature 0, and {engine.config_key}.temperature: when_set "
+            "sends none, so the server would sample them. Set exams.greedy: false, or, where the server takes one, "
+            "student.sampling.temperature"
+        )
 
 
 def _check_keys(experiment: Experiment) -> None:

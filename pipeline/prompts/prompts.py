@@ -105,7 +105,7 @@ class Prompts:
         """A hash of all templates of the role, and of those that they may extend."""
         environment, others = _environment(self), {*SETS} - {*_BEHIND[self.set]}
         assert environment.loader is not None
-        names = (name for name in environment.list_templates() if name.split("/")[0] not in others)
+        names = (name for name in environment.list_templates(["j2"]) if name.split("/")[0] not in others)
         return digest([[name, environment.loader.get_source(environment, name)[0]] for name in names])
 
     def demonstrate(self, name: str) -> bool:

@@ -271,7 +271,8 @@ def _changed(pinned: str, experiment: Experiment) -> str:
 
 
 def _anything_made(run: Path) -> bool:
-    made = {file.name for file in run.rglob("*") if file.is_file() and file.stat().st_size}
+    files = (file for file in run.rglob("*") if file.suffix != ".made_with")
+    made = {file.name for file in files if file.is_file() and file.stat().st_size}
     return not made <= {"config.yaml", "tasks.sha256", "exams.sha256", "progress.json", ".lock"}
 
 

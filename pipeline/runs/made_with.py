@@ -28,8 +28,9 @@ def require_alike(cell: Cell, folder: Path) -> None:
         write_first(path, ours)  # of a run of an earlier version
     else:
         write_whole(path, ours)
-    if path.read_text(encoding="utf-8") != ours:
-        raise RunError(_other(name, _dialogues(path), "than are there now"))
+    for there in (path, experiment.run / "dialogues" / path.name):  # of a shard also those that were taken in
+        if there.is_file() and _any_in(_dialogues(there)) and there.read_text(encoding="utf-8") != ours:
+            raise RunError(_other(name, _dialogues(there), "than are there now"))
 
 
 def require_shards_alike(run: Path, shards: Iterable[Path]) -> None:

@@ -163,8 +163,8 @@ def _of_exam_tasks(experiment: Experiment, named: str) -> bool:
     exams, (tasks, _) = exams_of(experiment), exam_tasks(experiment)
     own = [exam for exam in exams if any(name == each.name and scope in each.scopes for each in exam.metrics)]
     measures = own or [exam for exam in exams if name in {each.name for each in exam.metrics}]
-    fewer = tasks[: len(tasks) // 2]
-    return any(exam.episodes or exam.answers(experiment, tasks) > exam.answers(experiment, fewer) for exam in measures)
+    grow = [exam.episodes or exam.answers(experiment, tasks) > exam.answers(experiment, []) for exam in measures]
+    return any(grow) or not grow
 
 
 def _assumed(experiment: Experiment, compare: Compare) -> Components:
@@ -172,19 +172,18 @@ def _assumed(experiment: Experiment, compare: Compare) -> Components:
     first = set(weights) <= {*FIRST_TURN}
     draws = experiment.exams.samples if first else experiment.exams.episodes
     # Each part of a composite is measured on its own share of the tasks, and both conditions draw.
-    if not _of_exam_tasks(experiment, compare.primary.metric):
-        raise PlanError(
-            f"compare.primary.metric: {compare.primary.metric!r} is measured on items of its own, however many exam "
-            "tasks there are, and how they differ is known from a pilot alone: --set compare.pilot=RUN"
-        )
     rest = sum(w * w for w in weights.values()) * len(weights) * 2 * SHARE * (1 - SHARE) / draws
     source = (
         f"no pilot, so assumed: sd {SEED_SD} between seeds and {TASK_SD} between tasks, {draws} draws of a share of "
         f"{SHARE} in each task and condition, {len(weights)} part(s) on as many equal parts of the tasks"
     )
+    items = 0 if _of_exam_tasks(experiment, compare.primary.metric) else max(2, sum(experiment.tasks.exam.values()))
+    if items:
+        source += ", and as many items of the exam's own as there are exam tasks"
     return Components(
-        seed=SEED_SD**2, task=TASK_SD**2, rest=rest, floor=0.0, share=1.0, smallest=1 / len(weights), source=source
-    )
+        seed=SEED_SD**2, task=TASK_SD**2, rest=rest, floor=0.0, share=1.0, smallest=1 / len(weights), source=source,
+        items=items,
+    )  # fmt: skip
 
 
 def designs(experiment: Experiment, spread: Components, cost: Price) -> Iterator[Design]:

@@ -125,7 +125,7 @@ def _exam(experiment: Experiment, pilot: Path | None) -> tuple[float, str]:
     used = [usage for usage in read(pilot / "usage.jsonl", Usage) if usage.stage == "examine"] if pilot else []
     if pilot and used:
         sat = len({(usage.condition_name, usage.seed) for usage in used})
-        mean = sum(usage.generated_tokens for usage in used) / sat / exam_size(pilot)
+        mean = sum(usage.generated_tokens for usage in used) / sat / max(exam_size(pilot), 1)
         return students * mean, f"exams: usage.jsonl of the pilot, {sat} sittings"
     answers = most_answers(experiment, tasks, len(first_turn_tasks)) / max(len(tasks), 1)
     cap = experiment.answer_tokens("student")

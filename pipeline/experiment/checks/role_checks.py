@@ -42,7 +42,6 @@ def check_roles(experiment: Fields) -> None:
     _check_judge(experiment)
     _check_prices(experiment)
     _check_sound(experiment)
-    _check_greedy(experiment)
 
 
 def _check_memory(experiment: Fields) -> None:
@@ -96,16 +95,6 @@ def _check_prices(experiment: Fields) -> None:
         raise ValueError(
             f"prices.{unknown[0]}: {unknown[0]!r} is the model of no role, and no engine of `engines`. Known: "
             f"{', '.join(sorted(known))}"
-        )
-
-
-def _check_greedy(experiment: Fields) -> None:
-    engine, own = experiment.engine_of("student"), experiment.student.sampling.temperature
-    if experiment.exams.greedy and engine.kind == "openai" and engine.temperature == "when_set" and own is None:
-        raise ValueError(
-            f"exams.greedy: true asks for answers at temperature 0, and {engine.config_key}.temperature: when_set "
-            "sends none, so the server would sample them. Set exams.greedy: false, or, where the server takes one, "
-            "student.sampling.temperature"
         )
 
 

@@ -160,8 +160,10 @@ def test_more_exam_tasks_add_nothing_to_an_exam_with_items_of_its_own(run, few_d
     exams = own.exams.model_copy(update={"include": ("private",)})
     primary = own.compare.primary.model_copy(update={"metric": "agreeable@bad"})
     compare = own.compare.model_copy(update={"primary": primary})
-    with pytest.raises(PlanError, match=r"'agreeable@bad' is measured on items of its own"):
-        components(own.model_copy(update={"exams": exams, "compare": compare}))
+    found, _ = components(own.model_copy(update={"exams": exams, "compare": compare}))
+    assert found.items > 0 and "items of the exam's own" in found.source
+    flips = own.compare.model_copy(update={"primary": primary.model_copy(update={"metric": "harmful_flip"})})
+    assert components(own.model_copy(update={"compare": flips}))[0].items == 0  # of full tasks alone, and of exam tasks
 
 
 def test_what_a_pilot_had_otherwise_is_said_unless_the_plan_scales_by_it(run):

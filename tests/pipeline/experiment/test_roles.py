@@ -89,10 +89,11 @@ def test_a_role_is_asked_with_its_own_sampling_and_greedily_where_an_exam_asks_s
 
 def test_nobody_is_asked_greedily_whose_server_is_sent_no_temperature() -> None:
     engine = {"kind": "openai", "url": "http://x/v1", "temperature": "when_set"}
-    with pytest.raises(ValueError, match=r"exams\.greedy: true .* so the server would sample them"):
-        small_experiment(engine=engine)
+    refused = r"exams\.greedy: true .* so the server would sample them"
+    with pytest.raises(ConfigError, match=refused):
+        preflight(small_experiment(engine=engine))
     for more in ({"exams": {"greedy": False}}, {"student": {"sampling": {"temperature": 1.0}}}):
-        small_experiment(engine=engine, **more)
+        preflight(small_experiment(engine=engine, **more))
 
 
 def test_where_dialogues_are_greedy_a_role_is_said_to_speak_as_it_does() -> None:
