@@ -22,8 +22,9 @@ def results(run: Path, condition_name: str) -> Tables:
 
 
 def not_of_today(experiment: Experiment) -> Iterator[str]:
-    """In words, each student whose cases are partial, or older than its adapter. A run may lie here without its
-    adapters, so nothing is said of those that are absent."""
+    """In words, each student whose cases are partial, or older than its adapter, and whether students were asked in
+    unlike words. A run may lie here without its adapters, so nothing is said of those that are absent."""
+    asked: dict[str, set[str]] = {"prompts": set(), "labeller": set()}
     for name in (*UNTRAINED, *experiment.conditions):
         for seed in experiment.seeds:
             cell = Cell(experiment, name, seed, experiment.rounds - 1)
@@ -33,5 +34,14 @@ def not_of_today(experiment: Experiment) -> Iterator[str]:
             sat, adapter = cases.with_suffix(".student.json"), newest_adapter(cell)
             if not sat.is_file():
                 yield f"{cell}: the engine failed at some scenarios of its exams; `maieutic eval` asks them again"
-            elif adapter and json.loads(sat.read_text(encoding="utf-8"))["adapter"] != weights_id(str(adapter)):
+                continue
+            record = json.loads(sat.read_text(encoding="utf-8"))
+            for key, seen in asked.items():
+                seen |= {record[key]} if key in record else set()
+            if adapter and record["adapter"] != weights_id(str(adapter)):
                 yield f"{cell}: trained anew since it sat the exams; `maieutic eval` examines it again"
+    yield from (
+        f"students sat the exams with unlike {key}; `maieutic eval` examines those again that are of before"
+        for key, seen in asked.items()
+        if len(seen) > 1
+    )

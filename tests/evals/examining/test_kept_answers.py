@@ -103,6 +103,12 @@ def test_who_sat_in_other_words_sits_again(tmp_path: Path) -> None:
     assert is_done(cell, None)
     record.write_text("{}")
     assert not is_done(cell, None)
+    record.write_text(json.dumps(sat))
+    labels = tmp_path / "labels"
+    labels.mkdir()
+    (labels / "classifier.json").write_text("another one")
+    acts = made.acts.model_copy(update={"path": str(labels)})
+    assert is_done(cell, None) and not is_done(Cell(made.model_copy(update={"acts": acts}), "base", 1), None)
 
 
 def test_answers_of_other_weights_are_not_taken(tmp_path: Path) -> None:

@@ -90,6 +90,14 @@ def test_exams_that_are_partial_or_of_an_older_student_are_a_problem(run):
     assert summarize([run]).plain()["problems"][-2:] == problems[:2]
 
 
+def test_students_that_were_asked_in_unlike_words_are_a_problem(run):
+    for name, words in (("base", "first"), ("facts", "other")):
+        student = run / "results" / name / "seed-1.student.json"
+        student.write_text(json.dumps(json.loads(student.read_text()) | {"prompts": words}))
+    told = "students sat the exams with unlike prompts; `maieutic eval` examines those again that are of before"
+    assert summarize([run]).plain()["problems"] == [told]
+
+
 def test_counts_are_derived_from_the_files_and_reconcile(run):
     summary = summarize([run]).plain()
     assert summary["problems"] == []

@@ -40,6 +40,7 @@ def test_whether_a_dialogue_is_kept_is_said_where_it_alone_decides(condition, is
     assert kept(right, Condition(partition="facts", **condition)) is is_kept
     few = Condition(partition="facts", budget=0.000001)
     assert kept(right, few) is few.affords(right.task.id) is False
+    assert kept(right, few.model_copy(update={"selection": "none"})) is False
 
 
 def talk(*lines: str, partition: str = "facts", id: str = "d", **condition) -> Dialogue:

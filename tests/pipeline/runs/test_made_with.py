@@ -11,10 +11,12 @@ import pytest
 
 from pipeline.building.rounds import build_round
 from pipeline.core.errors import RunError
+from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.records import Dialogue
 from pipeline.prompts.prompts import TEMPLATES
-from pipeline.runs.directory import label
+from pipeline.runs.directory import claim, label
+from pipeline.runs.made_with import require_alike
 from pipeline.runs.shards import Shard, merge
 from pipeline.runs.store import read
 from tests.builders import small_experiment
@@ -54,6 +56,23 @@ def test_a_base_that_ends_its_turns_otherwise_is_another_one(tmp_path: Path) -> 
     (base / "generation_config.json").write_text('{"eos_token_id": 2}')
     with pytest.raises(RunError, match="tokenizer or readers than are there now"):
         build(exp)
+
+
+def test_a_shard_is_not_played_in_other_words_than_the_run_holds(tmp_path: Path) -> None:
+    exp = of_own_prompts(tmp_path / "run", tmp_path / "prompts")
+    build(exp)
+    template = tmp_path / "prompts" / "student.j2"
+    template.write_text(template.read_text().replace("You take turns", "You speak in turn"))
+    with pytest.raises(RunError, match="than are there now"):
+        build(exp, Shard(1, 2))
+    assert not (Shard(1, 2).folder(exp.run) / "dialogues/facts.jsonl").exists()
+
+
+def test_a_config_of_which_nothing_was_played_can_still_be_replaced(tmp_path: Path) -> None:
+    exp = experiment(tmp_path)
+    claim(exp)
+    require_alike(Cell(exp, "facts", 1), exp.run)
+    claim(exp.model_copy(update={"dialogue": exp.dialogue.model_copy(update={"turns": 1})}))
 
 
 def test_a_run_of_an_earlier_version_goes_on(tmp_path: Path) -> None:
