@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import importlib.util
 import json
 import os
@@ -15,13 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.building.rounds import build_round
 from pipeline.core.errors import ConfigError
 from pipeline.knowledge.records import Dialogue
 from pipeline.runs.shards import Shard
 from pipeline.runs.store import read
 from tests.builders import small_experiment
-from tests.pipeline.building.test_memory import EMBEDDER
 from tests.pipeline.runs.test_shards import lines, make
 
 HERE = importlib.util.find_spec("ray") is not None
@@ -99,23 +96,6 @@ def test_a_build_whose_node_is_killed_gives_the_dialogues_of_one_machine(tmp_pat
     assert alive == 2 and 200 < sum(seen["at the kill"]) < 3_000 and len(seen["resumed by"]) == 1
     assert lines(exp) == lines(alone)
     assert len({dialogue.id for dialogue in read(exp.run / "dialogues" / "facts.jsonl", Dialogue)}) == 3_000
-
-
-def test_what_remembers_others_is_built_too_when_the_shards_are_taken_in(tmp_path: Path) -> None:
-    from pipeline.building import cluster as executor
-
-    conditions = {
-        "facts": {"partition": "facts"},
-        "uniform": {"partition": "facts", "memory": "uniform", "remembers": "facts"},
-    }
-    settings = {"tasks": {"train": {"full": 6, "underspecified": 6}}, "memory": {"embedder": EMBEDDER, "items": 1}}
-    alone = experiment(tmp_path / "alone", conditions=conditions, **settings)
-    exp = experiment(tmp_path / "ray", executor="ray", conditions=conditions, **settings)
-    asyncio.run(build_round(alone, [*conditions], 0))
-    executor.build_round(exp, [*conditions], 0)
-    for name in conditions:
-        ids = {dialogue.id for dialogue in read(exp.run / "dialogues" / f"{name}.jsonl", Dialogue)}
-        assert ids and ids == {each.id for each in read(alone.run / "dialogues" / f"{name}.jsonl", Dialogue)}
 
 
 def test_a_config_that_cannot_be_built_is_an_error_in_the_words_of_one_machine(tmp_path: Path) -> None:
