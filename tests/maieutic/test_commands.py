@@ -290,20 +290,6 @@ def test_the_old_name_of_the_embedded_base_is_no_name_of_a_hub(config: Path, mon
         preflight(experiment)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["eval", "quickstart", "--json", "x.json"], "with --reader and --json"),
-        (["eval", "labels", "--reader", "closed"], "with --reader and --json"),
-        (["export", "runs/none", "inspect", "--set", "name=x"], "a run is written as it was made"),
-        (["doctor", "--set", "name=x"], "no config is named whose keys these are"),
-    ],
-)
-def test_an_option_that_would_do_nothing_is_refused(arguments: list[str], said: str) -> None:
-    result = CliRunner().invoke(app, arguments)
-    assert result.exit_code and said in " ".join(result.output.split())
-
-
 def test_compare_refuses_what_is_no_run(tmp_path: Path) -> None:
     status, _, err = call("compare", tmp_path)
     assert status == 2
