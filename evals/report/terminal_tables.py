@@ -6,6 +6,7 @@ maieutic compare runs/quickstart     # prints them
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import groupby
 
 from rich.console import Group, RenderableType
 from rich.markup import escape
@@ -82,18 +83,19 @@ def _standing(use: ReaderUse) -> str:
 
 def _contrasts(page: Json) -> Table:
     contrasts = Table(title="Contrasts (95% intervals; p of a family is Holm's over it)", title_justify="left")
-    for column in ("metric", "a − b", "difference", "interval", "family", "p"):
+    for column in ("contrast", "difference", "interval", "p"):
         contrasts.add_column(column, justify="right" if column in ("difference", "p") else "left", overflow="fold")
-    for row in page["comparisons"]:
-        contrasts.add_row(
-            row["metric"],
-            f"{row['a']} − {row['b']}",
-            number(row["difference"], 3, True),
-            interval(row, 3, True),
-            f"({standing(row)})" if row["family"] is None else standing(row),
-            p_value(row["p"] if row["primary"] else row["p_holm"]),
-            style="bold" if row["primary"] and row["measured"] else "",
-        )
+    for family, rows in groupby(page["comparisons"], standing):
+        contrasts.add_section()
+        contrasts.add_row(escape(family), style="italic")
+        for row in rows:
+            contrasts.add_row(
+                f"{row['metric']}\n{row['a']} − {row['b']}",  # side by side they are broken within words on 80 columns
+                number(row["difference"], 3, True),
+                interval(row, 3, True),
+                p_value(row["p"] if row["primary"] else row["p_holm"]),
+                style="bold" if row["primary"] and row["measured"] else "",
+            )
     return contrasts
 
 
