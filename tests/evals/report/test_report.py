@@ -227,8 +227,8 @@ def test_the_terminal_says_what_speaks_against_the_headline(summary):
 
 def test_the_terminal_shows_the_primary_first_and_the_prediction(summary):
     lines = text(summary).splitlines()
-    contrasts = [line for line in lines if " − " in line and "│" in line]
-    assert "(primary)" in contrasts[0] and "facts − volunteer" in contrasts[0]
+    family, metric, contrast = [line for line in lines if line.startswith("│")][:3]
+    assert "primary" in family and "ask_skill" in metric and "facts − volunteer" in contrast
     assert any("predicted" in line for line in lines)
 
 
