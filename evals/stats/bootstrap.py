@@ -32,19 +32,19 @@ def cluster_bootstrap(*clusters: int, resamples: int = RESAMPLES, seed: int = 0)
     return weights.reshape(resamples, *clusters)
 
 
-def resampled_sums(sums: Array, resamples: int = RESAMPLES, seed: int = 0) -> Array:
+def resampled_sums(sums: Array, resamples: int = RESAMPLES) -> Array:
     """`cluster_bootstrap(len(sums), ...) @ sums` of sums [clusters, ...], of which one resample is held at a time."""
-    rng, n = np.random.default_rng(seed), len(sums)
+    rng, n = np.random.default_rng(0), len(sums)
     return np.array([rng.multinomial(n, np.full(n, 1 / n)).astype(float) @ sums for _ in range(resamples if n else 0)])
 
 
-def case_bootstrap(kinds: Array, resamples: int = RESAMPLES, seed: int = 0) -> Array:
+def case_bootstrap(kinds: Array, resamples: int = RESAMPLES) -> Array:
     """Which cases, each a cluster of its own, stand in each resample: [resamples, cases], for figures that are no
     function of sums, such as those of ranks.
 
     `kinds` [cases] says of which kind each is; how many there are of a kind is fixed, so each kind is drawn on its own.
     """
-    rng, drawn = np.random.default_rng(seed), np.zeros((resamples, len(kinds)), dtype=int)
+    rng, drawn = np.random.default_rng(0), np.zeros((resamples, len(kinds)), dtype=int)
     for kind in np.unique(kinds):
         places = np.flatnonzero(kinds == kind)
         drawn[:, places] = places[rng.integers(len(places), size=(resamples, len(places)))]

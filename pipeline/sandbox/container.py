@@ -99,20 +99,19 @@ async def verdict(
     unsafe: bool = False,
     *,
     entry: str = "",
-    public: bool = False,
 ) -> Verdict:
     """Run `tests` against `code`.
 
     `tests` as text is Python: every assertion and every call at its top level is a test (HumanEval: its `test`, then
     `check(NAME)`; MBPP: the list of asserts). Every name that they use and do not define is the code's, and so is
     `entry`, which may be the name of a function of Python's own. Only calls with plain data, and their values, pass
-    between code and tests. `public` allows `printed` to quote such tests. `unsafe` runs both processes without
+    between code and tests. `unsafe` runs both processes without
     containment.
     Raises ContainmentMissing, ContainmentFailed, and ValueError for tests that cannot be asked.
     """
     if not unsafe:
         await asyncio.to_thread(require_containment)
-    job, told = _job(code, tests, entry, public)
+    job, told = _job(code, tests, entry)
     if len(code) > LONGEST_PROGRAM:  # unpacking it would use up the judge's memory, and the judge is not at fault
         return Verdict("error", 0, len(told), f"The program is longer than {LONGEST_PROGRAM:,} characters.", 0.0)
     stop = threading.Event()
@@ -122,7 +121,7 @@ async def verdict(
         stop.set()  # where we were cancelled, the thread goes on until it sees this
 
 
-def _job(code: str, tests: str | Sequence[Call], entry: str, public: bool) -> tuple[str, list[str | None]]:
+def _job(code: str, tests: str | Sequence[Call], entry: str) -> tuple[str, list[str | None]]:
     """What the judge is given, and how each test begins when it is told; None where it is hidden."""
     if not isinstance(tests, str):
         if not tests:
@@ -139,8 +138,7 @@ def _job(code: str, tests: str | Sequence[Call], entry: str, public: bool) -> tu
     names = _unbound(body) | ({entry} if entry else set())
     if not asserted or not names:
         raise ValueError("tests that assert nothing, or call nothing that the code is to define")
-    told = [f"{ast.unparse(each)}: " if public else None for each in asserted]
-    return packed({"code": code, "calls": None, "tests": tests, "names": sorted(names)}), told
+    return packed({"code": code, "calls": None, "tests": tests, "names": sorted(names)}), [None] * len(asserted)
 
 
 def _unbound(body: list[ast.stmt]) -> set[str]:

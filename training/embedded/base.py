@@ -105,7 +105,7 @@ def place_numbers(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast) -
         row.mul_(0.3).add_(0.75 * place / place.norm())
 
 
-def look_back(model: LlamaForCausalLM, offsets: tuple[int, ...] = (1, 2, 3), strength: float = 5.0) -> None:
+def look_back(model: LlamaForCausalLM, offsets: tuple[int, ...] = (1, 2, 3)) -> None:
     """Start the first layer's first heads on the tokens 1, 2 and 3 places back; learning moves them freely.
 
     Whose number it is stands a few tokens before the number: induction circuits need such heads (Olsson et al.,
@@ -120,9 +120,9 @@ def look_back(model: LlamaForCausalLM, offsets: tuple[int, ...] = (1, 2, 3), str
     for head, offset in enumerate(offsets):
         rows = slice(head * size, (head + 1) * size)
         key, query = attention.k_proj.bias.data[rows], attention.q_proj.bias.data[rows]
-        key[:4] = strength
-        query[:4] = strength * torch.cos(offset * angles)
-        query[size // 2 : size // 2 + 4] = -strength * torch.sin(offset * angles)
+        key[:4] = 5.0
+        query[:4] = 5.0 * torch.cos(offset * angles)
+        query[size // 2 : size // 2 + 4] = -5.0 * torch.sin(offset * angles)
         attention.v_proj.weight.data[rows] = torch.linalg.qr(torch.randn(width, size))[0].T
         attention.o_proj.weight.data[:, rows] = torch.linalg.qr(torch.randn(width, size))[0]
 

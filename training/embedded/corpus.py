@@ -58,11 +58,11 @@ def _needed_numbers(task: Task) -> list[int]:
     return [int("".join(filter(str.isdigit, fact.text))) for fact in task.facts if fact.needed]
 
 
-def drill(rng: random.Random, count: int = 10) -> tuple[list[str], list[str]]:
+def drill(rng: random.Random) -> tuple[list[str], list[str]]:
     """Bare equations: left sides and results, for arithmetic without prose."""
     lefts: list[str] = []
     results: list[str] = []
-    while len(lefts) < count:
+    while len(lefts) < 10:
         sign = rng.choice("+++---*")
         if sign == "*":
             a, b = rng.randint(2, 9), rng.randint(10, 25)

@@ -100,10 +100,9 @@ def test_a_test_that_catches_everything_does_not_hide_a_program_that_ended(code,
     assert found(code, f"{catches}check(f)", unsafe, entry="f")[:3] == (outcome, 0, 1)
 
 
-def test_tests_in_the_form_of_mbpp_run_and_are_quoted_only_where_they_are_public(unsafe):
+def test_tests_in_the_form_of_mbpp_run_and_are_not_quoted(unsafe):
     tests = "assert rise(1) == 2\nassert rise(2) == 4\nassert rise(x=2) == 3"
     assert found(RISE, tests, unsafe)[:4] == ("failed", 2, 3, "2 of 3 tests passed.")
-    assert found(RISE, tests, unsafe, public=True).printed.endswith("assert rise(2) == 4: rise(2) gave 3")
 
 
 def test_the_code_cannot_take_the_place_of_what_the_tests_use():
