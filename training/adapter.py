@@ -27,6 +27,8 @@ if TYPE_CHECKING:  # heavy, and whether an adapter is there is asked without it
 WEIGHTS = "adapter_model.safetensors"
 # No row is ever cut to max_length; the others say when a training is saved and where it is shown.
 NO_MATTER = {"max_length", "save_steps", "report_to"}
+# Passes of a step change it by rounding alone; but KTO compares the rows of one pass.
+PASSES = {"micro_batch", "gradient_checkpointing"}
 PACKAGES = ("torch", "transformers", "trl", "peft")
 
 
@@ -73,6 +75,13 @@ def is_done(out: Path, made_from: dict[str, Any]) -> bool:
     """Whether `out` holds an adapter made from the same data, settings and start."""
     if not (out / RECORD).is_file():
         return False
-    there = json.loads((out / RECORD).read_text(encoding="utf-8"))
-    same = json.loads(json.dumps({key: value for key, value in made_from.items() if key != "versions"}))
-    return all(there.get(key) == value for key, value in same.items())
+    record = json.loads((out / RECORD).read_text(encoding="utf-8"))
+    there = {key: record.get(key) for key in made_from} | {"versions": made_from["versions"]}
+    return that_matters(there) == that_matters(made_from)
+
+
+def that_matters(made_from: dict[str, Any]) -> dict[str, Any]:
+    """`made_from` without what leaves the training the same, in the form that JSON gives it."""
+    passes = set() if made_from["method"] == "kto" else PASSES
+    training = {key: value for key, value in made_from["training"].items() if key not in passes}
+    return dict(json.loads(json.dumps(made_from | {"training": training})))

@@ -17,6 +17,7 @@ import torch
 from transformers import TrainerCallback
 
 from pipeline.core.files import write_whole
+from training.adapter import that_matters
 from training.inputs.job import PreparedTrainer
 
 PROGRESS = "progress.json"
@@ -35,8 +36,8 @@ class Progress(NamedTuple):
 
 def newest(folder: Path, made_from: dict[str, Any]) -> Path | None:
     """The newest whole checkpoint of the same training; None where there is none."""
-    same = json.loads(json.dumps(made_from))
-    whole = [file.parent for file in folder.glob(f"checkpoint-*/{PROGRESS}") if _read(file.parent).made_from == same]
+    same, found = that_matters(made_from), [file.parent for file in folder.glob(f"checkpoint-*/{PROGRESS}")]
+    whole = [path for path in found if that_matters(_read(path).made_from) == same]
     return max(whole, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
 
 

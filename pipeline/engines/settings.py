@@ -54,7 +54,7 @@ class Engine(Section):
     batch: int = Field(default=128, ge=1)  # rows per forward pass (transformers)
 
     # Of vllm on a GPU: the share of its memory, weights included, that the models of this engine divide; None: vLLM's
-    # own, or an equal part of what others leave where several models run.
+    # own, an equal part of what others leave where several models run, or 0.4 beside a training that plays.
     gpu_memory_utilization: float | None = Field(default=None, gt=0, le=1)
     max_model_len: int | None = Field(default=None, ge=1)  # tokens of a context; None: all that the model can
 

@@ -28,12 +28,13 @@ EXAMINING = ("exams", "compare")
 # What a resumed run may change.
 FREE = {
     "out", "pilot_of", "executor", "workers", "dialogue.concurrency", "partner.sound", "training.max_length",
-    "training.save_steps", "training.report_to",
+    "training.save_steps", "training.report_to", "training.micro_batch", "training.gradient_checkpointing",
     "compare.difference", "compare.pilot", "compare.tokens_per_second", "reading.figures",
 }  # fmt: skip
-# And of engines how they are reached, and of models what they cost.
+# And of engines how they are reached and what memory they take, and of models what they cost.
 ALSO_FREE = re.compile(
-    r"(engine|engines\..+)\.(url|key_env|max_tokens_field|ranks|timeout|retries|requests_per_minute)|prices(\..+)?"
+    r"(engine|engines\..+)\.(url|key_env|max_tokens_field|ranks|timeout|retries|requests_per_minute)"
+    r"|(engine|engines\..+)\.(batch|gpu_memory_utilization)|prices(\..+)?"
 )
 
 

@@ -77,11 +77,13 @@ def hub_name(path: str) -> str:
 
 
 def hub_rows(name: str, configuration: str | None = None) -> Iterator[tuple[str, Any]]:
-    """(name/split:N, row) of all splits. Raises ConfigError."""
+    """(name/split:N, row) of all splits, of `configuration` where the data set has one of that name. Raises
+    ConfigError."""
     import datasets  # seconds of import that a local file does not need
 
     try:
-        splits = datasets.load_dataset(name, configuration)
+        has = configuration in datasets.get_dataset_config_names(name)
+        splits = datasets.load_dataset(name, configuration if has else None)
     except (OSError, ValueError, RuntimeError) as error:  # unreachable, unknown, or in a form that datasets cannot read
         raise ConfigError(
             f"tasks.path: the hub data set {name!r} could not be loaded ({str(error).splitlines()[0]}). "

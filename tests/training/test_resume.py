@@ -157,10 +157,12 @@ def test_an_engine_that_keeps_failing_leaves_a_checkpoint_and_the_others_are_tra
 
 
 def test_only_whole_checkpoints_of_the_same_training_are_gone_on_from(tmp_path):
-    for step, kept in ((2, {"data": "a"}), (10, {"data": "a"}), (12, {"data": "b"}), (20, None)):
+    a, b, c = ({"method": "sft", "training": {"batch": 8, "micro_batch": 4}, "data_hash": data} for data in "abc")
+    in_smaller_passes = a | {"training": {"batch": 8, "micro_batch": 1}}
+    for step, kept in ((2, a), (10, in_smaller_passes), (12, b), (20, None)):
         (tmp_path / f"checkpoint-{step}").mkdir()
         if kept is not None:
             held = Progress(made_from=kept, epochs=0, seconds=1.0, loss=2.0, batch_order="", counted={})
             (tmp_path / f"checkpoint-{step}" / PROGRESS).write_text(json.dumps(held._asdict()))
-    assert newest(tmp_path, {"data": "a"}) == tmp_path / "checkpoint-10"
-    assert newest(tmp_path, {"data": "c"}) is None and newest(tmp_path / "none", {"data": "a"}) is None
+    assert newest(tmp_path, a) == tmp_path / "checkpoint-10"
+    assert newest(tmp_path, c) is None and newest(tmp_path / "none", a) is None

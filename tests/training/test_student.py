@@ -28,7 +28,7 @@ from pipeline.experiment.experiment import Experiment, dump
 from pipeline.experiment.settings import Training as Settings
 from pipeline.knowledge.condition import Condition
 from pipeline.runs.student_files import RECORD
-from training.adapter import WEIGHTS
+from training.adapter import WEIGHTS, that_matters
 from training.inputs.job import batching
 from training.inputs.masks import RowTooLong
 from training.inputs.untrained import NothingToTrain
@@ -148,6 +148,14 @@ def test_the_same_training_is_skipped_and_changed_rows_or_settings_are_not(embed
     alpha = experiment(embedded, tmp_path, [row(n, answer="9") for n in range(6)], lora={"r": 4, "lora_alpha": 8})
     train(Cell(alpha, "facts", 1))
     assert len({stamp, changed, stamped(adapter)}) == 3
+
+
+def test_a_student_trained_in_larger_passes_is_there_but_not_one_of_kto():
+    def of(method: str, micro: int) -> dict[str, Any]:
+        return {"method": method, "training": {"batch": 32, "micro_batch": micro, "gradient_checkpointing": micro == 1}}
+
+    assert that_matters(of("dpo", 8)) == that_matters(of("dpo", 1))
+    assert that_matters(of("kto", 8)) != that_matters(of("kto", 1))
 
 
 def stamped(adapter: Path) -> tuple[int, int]:

@@ -124,6 +124,18 @@ def test_a_run_goes_on_in_other_words_of_its_server_not_at_its_temperature(tmp_p
         claim(of(temperature="when_set"))  # a server may have a temperature of its own
 
 
+def test_a_run_that_ran_out_of_memory_goes_on_in_smaller_passes(tmp_path: Path) -> None:
+    def of(**memory: Any) -> Experiment:
+        return small_experiment(tmp_path / "run", training={"batch": 4, "max_length": 64, "steps": 1, **memory})
+
+    (tmp_path / "run" / "dialogues").mkdir(parents=True)
+    claim(of(micro_batch=4))
+    (tmp_path / "run" / "dialogues" / "facts.jsonl").write_text("{}\n")
+    claim(of(micro_batch=1, gradient_checkpointing=True))
+    with pytest.raises(RunError, match=r"training\.learning_rate"):
+        claim(of(micro_batch=1, learning_rate=0.5))
+
+
 def test_a_run_of_an_earlier_version_is_not_to_be_mended_but_begun_again(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text("name: old\ncompare: {primary: {metric: a, a: b, b: c}, bootstrap: 9}\n")
     with pytest.raises(RunError, match=r"earlier version of maieutic.*compare\.bootstrap.*Begin in another `out`"):

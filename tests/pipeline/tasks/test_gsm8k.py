@@ -81,3 +81,11 @@ def test_a_question_that_comes_again_is_a_bad_row_and_another_answer_to_it_is_sa
     assert len(tasks) == 2
     assert [line.where.rpartition(":")[2] for line in bad] == ["3", "4"]
     assert "another answer" not in bad[0].message and "another answer" in bad[1].message
+
+
+def test_a_data_set_without_a_configuration_main_is_read_by_its_own(row, tmp_path):
+    (tmp_path / "mine").mkdir()
+    for split in ("train", "test"):
+        (tmp_path / "mine" / f"{split}.jsonl").write_text(json.dumps(row["gsm8k"](split == "test")) + "\n")
+    tasks, bad = gsm8k.read(Tasks(source="gsm8k", path=str(tmp_path / "mine")))
+    assert len(tasks) == 2 and not bad

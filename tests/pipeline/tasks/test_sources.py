@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -179,3 +180,14 @@ def test_a_second_source_outside_is_played_by_the_conditions_that_name_it(config
     tasks, _ = stream_tasks(made.tasks, "train")
     played = {name: [task.source for task in tasks_of(made, name, tasks)] for name in made.conditions}
     assert played == {"both": ["embedded", "embedded", "mine", "mine"], "own": ["mine", "mine"]}
+
+
+def test_the_reader_that_its_page_shows_reads(tmp_path):
+    [shown] = re.findall(r"```python\n(.*?)```", (Path(__file__).parents[3] / "docs/tasks.md").read_text(), re.DOTALL)
+    (tmp_path / "my.py").write_text(shown)
+    lacks = {"question": "How many has Ana?", "missing": "Ana has 3.", "ask": "How many?", "answer": "3"}
+    (tmp_path / "mine.jsonl").write_text(json.dumps(lacks) + "\n{}\n")
+    settings = Tasks(source=f"{tmp_path / 'my.py'}:read", path=str(tmp_path / "mine.jsonl"))
+    tasks, bad = source_of(settings).read(settings)
+    assert [task.missing[0].text for task in tasks] == ["Ana has 3."]
+    assert [row.where for row in bad] == [f"{tmp_path / 'mine.jsonl'}:2"]
