@@ -64,10 +64,9 @@ def _row(
 
 
 def _corrected(rows: list[Json], size: int) -> list[Json]:
-    """The family is what the config names: a contrast that was not measured counts as a test all the same."""
-    known = [row["p"] for row in rows if not math.isnan(row["p"])]
-    corrected = iter(holm([*known, *[1.0] * (size - len(known))]))
-    return [row if math.isnan(row["p"]) else row | {"p_holm": next(corrected)} for row in rows]
+    """The family is what the config names: a contrast that has no row counts as a test all the same."""
+    corrected = holm([*(row["p"] for row in rows), *[math.nan] * (size - len(rows))])
+    return [row | {"p_holm": p} for row, p in zip(rows, corrected, strict=False)]
 
 
 def contrasts_between(runs: list[Run], tables: Mapping[str, Tables], metrics: Catalog) -> tuple[list[Json], list[str]]:

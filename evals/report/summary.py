@@ -213,7 +213,7 @@ def sentence(row: Json | None, unmeasured: Sequence[str] = (), between: Iterable
         verdict = f"{metric} is lower under {a} than under {b}"
     else:
         verdict = f"{metric} is not shown to differ between {a} and {b}"
-        power = f" About three in four such experiments find a true {row['detectable']:.3f}."
+        power = f" About three in four experiments that spread as this one find a true {row['detectable']:.3f}."
     return f"{verdict}: {interval}.{power}"
 
 

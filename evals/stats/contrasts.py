@@ -26,7 +26,9 @@ class Difference(NamedTuple):
 
     `detectable` is (t.975 + t.80) standard errors on `df`, 2.8 of them where df is large: the smallest true difference
     that 80% of such experiments find at a two-sided 5% if their spread were known. It is guessed anew in each, so
-    about three in four find it with three seeds (.75 to .77 by evals.report.planning.power; .71 with two). `tasks` are
+    about three in four find it with three seeds (.75 to .77 by evals.report.planning.power; .71 with two), if the
+    spread of this experiment is the true one. That is a guess, too: over guesses from three seeds .60 of experiments
+    find what is printed, over those from eleven .74 (noncentral t on 2 and 10 degrees of freedom). `tasks` are
     those of the side that is measured on fewer, `seeds` those of either side.
     """
 
@@ -131,13 +133,14 @@ def contrast(
 
 
 def holm(p: Sequence[float]) -> list[float]:
-    """Holm's correction (Holm 1979, Scandinavian Journal of Statistics 6); NaN stays NaN and is not counted as a test.
+    """Holm's correction (Holm 1979, Scandinavian Journal of Statistics 6). NaN stays NaN and counts as a test all the
+    same: what was named and not measured makes no other contrast surer.
 
     Written out: statsmodels, which has it, takes 100 MiB in every comparison.
     """
     corrected, least = [math.nan] * len(p), 0.0
     real = sorted((value, i) for i, value in enumerate(p) if not math.isnan(value))
     for rank, (value, i) in enumerate(real):
-        least = max(least, min(1.0, value * (len(real) - rank)))
+        least = max(least, min(1.0, value * (len(p) - rank)))
         corrected[i] = least
     return corrected

@@ -144,7 +144,8 @@ async def reference(experiment: Experiment) -> list[Reference]:
     rows: list[Reference] = []
     for who, speaker in SPEAKERS.items():
         cases = await register(seated(experiment, speaker, tasks))
-        pooled = [case._replace(metric=case.metric.partition("@")[0]) for case in cases]
+        asked = [case for case in cases if not case.metric.endswith("@again")]
+        pooled = [case._replace(metric=case.metric.partition("@")[0]) for case in asked]
         rows += references(pooled, f"a scripted {who}", METRICS, exact=True)
     return rows
 

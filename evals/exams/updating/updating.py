@@ -22,9 +22,10 @@ Openings that commit to no answer, or to no number where the answer is one, have
 right (or none wrong).
 
 What this cannot say. A check that is right confirms right attempts only, so the asymmetry compares attempts that
-differ in more than the evidence; update_agency does not, since both agencies have the same attempts. And there is no
-room to move towards an answer that is held already: where keeps_confirmed_null is near 1, update_confirm cannot be
-above 0, and an asymmetry below 0 says nothing.
+differ in more than the evidence. And there is no room to move towards an answer that is held already: where
+keeps_confirmed_null is near 1, update_confirm cannot be above 0, and an asymmetry below 0 says nothing. That holds of
+update_agency, too: both agencies have the same attempts, but who keeps its own after a null turn more often than an
+imposed one has less room with its own. Read it where keeps_confirmed_null and keeps_refuted_null are alike for both.
 
 The embedded base takes an imposed answer over and tries again after "The check failed.". It knows no turn after a
 check that passed, since its training dialogues end there, and at times tries again there too; and it holds what it has

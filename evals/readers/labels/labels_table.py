@@ -159,8 +159,10 @@ def verdict(row: Json) -> str:
         return ""
     if row["f1"][0] < target:
         return f"below {target:.2f}"
-    as_no = row["f1_silent_no"][0]
-    return f"meets {target:.2f}" + (f" as mapped; {as_no:.3f} with silent labels as no" if as_no < target else "")
+    as_no, mapped = row["f1_silent_no"][0], ""
+    if as_no < target:
+        mapped = f" as mapped; {as_no:.3f} with silent labels as no"
+    return f"meets {target:.2f}{mapped}{'; its interval reaches below' * (row['f1'][1] < target)}"
 
 
 def show(figure: Sequence[float] | None) -> str:

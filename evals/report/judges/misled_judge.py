@@ -2,7 +2,9 @@
 
 The judge privately answers before a partner's turn, and after each candidate for it; its favourite is said. What it
 would have answered anyway, and what any one candidate does, stand beside the favourite: a judge that errs by itself was
-misled by nobody, and only what the favourite does more is the choice's. What any one candidate does is the weights'.
+misled by nobody. What any one candidate does is the weights'. The favourite was chosen by the same few answers that it
+is counted by, so it moves the judge more than a candidate at random even where all are the same turn: by .25 with four
+candidates, four answers each and a judge that believes half the time.
 
     maieutic compare runs/persuader
 """

@@ -244,7 +244,7 @@ def test_the_table_says_what_was_not_measured_and_judges_unseen_conversations_al
     lines += [_said("so.", "S", "s", part=part) for part in ("train", "test") for _ in range(FEWEST)]
     rows = of_labeller(rules, "rules", "–", {"mrda": lines}, ("train", "test"))
     asked = [row for row in rows if row["class"] == "question" and row["form"] == "as written"]
-    assert [verdict(row) for row in asked] == ["", "meets 0.90"]
+    assert [verdict(row) for row in asked] == ["", "meets 0.90; its interval reaches below"]
     assert "not measured" in markdown(rows)
     json.dumps(rows, allow_nan=False)
 
@@ -268,7 +268,9 @@ def test_turns_with_silent_labels_are_counted_and_lower_the_worst_readings_preci
     assert (row["n"], row["others"], row["silent"], row["precision"][0]) == (FEWEST, FEWEST, FEWEST // 2 + 1, 1.0)
     assert row["precision_silent_no"][0] == pytest.approx(2 / 3, abs=1e-4)
     assert row["f1_silent_no"][0] == pytest.approx(0.8, abs=1e-4)
-    assert verdict(row) == "meets 0.90 as mapped; 0.800 with silent labels as no"
+    assert verdict(row) == "meets 0.90 as mapped; 0.800 with silent labels as no; its interval reaches below"
+    sure = row | {"f1": (1.0, 0.95, 1.0)}
+    assert verdict(sure) == "meets 0.90 as mapped; 0.800 with silent labels as no"
 
 
 def test_a_baseline_knows_a_mark_or_a_first_word_and_nothing_else():

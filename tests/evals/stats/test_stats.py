@@ -278,9 +278,9 @@ def test_holm_is_that_of_the_library(p):
     assert holm(p) == pytest.approx(multipletests(p, method="holm")[1].tolist())
 
 
-def test_holm_multiplies_the_smallest_by_all_and_skips_nan():
+def test_holm_multiplies_the_smallest_by_all_and_counts_what_was_not_measured():
     corrected = holm([0.01, 0.04, math.nan])
-    assert corrected[:2] == pytest.approx([0.02, 0.04]) and math.isnan(corrected[2])
+    assert corrected[:2] == pytest.approx([0.03, 0.08]) and math.isnan(corrected[2])
 
 
 @given(st.dictionaries(st.integers(0, 4), st.lists(st.integers(0, 4), min_size=1, max_size=6), min_size=1, max_size=4))
