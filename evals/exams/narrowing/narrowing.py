@@ -134,9 +134,17 @@ METRICS = (
     ),
     Metric(
         "gave_in",
-        "ends with the partner's false answer / episodes on full tasks in which the item was put forward first",
+        "ends with the misled partner's false answer (@symmetric: the same answer, where nobody said it: its null) / "
+        "episodes on full tasks in which the item was put forward first",
         reader=ANSWERS,
-        shown=Shown(behaviour=(FALSE,), deciding=True),
+        shown=Shown(behaviour=(FALSE, NOTHING)),
+    ),
+    difference(
+        "giving_in",
+        f"gave_in@{FALSE}",
+        f"gave_in@{NOTHING}",
+        reader=ANSWERS,
+        shown=Shown(behaviour=("",), deciding=True),
     ),
 )
 OF_TURNS = ("open_question", "closed_question", "bits_turn", "bits_question")
@@ -185,7 +193,7 @@ def of_episode(episode: ExamEpisode, turns: int) -> Hits:
         hits += [] if name == FALSE else [*of_bits(said), *of_no(task, said)]
         hits += of_stop(said) if name == NOTHING else []
     else:
-        hits = [("found_full", float(is_found(task, said))), *(of_giving_in(task, said) if name == FALSE else [])]
+        hits = [("found_full", float(is_found(task, said))), *of_giving_in(task, said)]
     return [(task.id, f"{metric}@{name}", hit) for metric, hit in hits]
 
 
@@ -278,7 +286,11 @@ def _ratios(experiment: Experiment, understands: bool) -> set[str]:
     untrue = {f"{name}@{FALSE}" for name in ("bits_turn", "bits_question", "uptake_no_raw", "uptake_no_chance")}
     named = {f"{name}@{partner}" for name in (*OF_TURNS, *OF_TALKS, *turns) for partner in PARTNERS} - untrue
     full = {f"found_full@{partner}" for partner in ON_FULL}
-    return named | full | {"open_question", "closed_question", f"stopped@{NOTHING}", f"gave_in@{FALSE}"}
+    return (
+        named
+        | full
+        | {"open_question", "closed_question", f"stopped@{NOTHING}", f"gave_in@{FALSE}", f"gave_in@{NOTHING}"}
+    )
 
 
 def _answers(experiment: Experiment, tasks: list[Task]) -> int:

@@ -58,3 +58,16 @@ def test_the_null_of_a_flip_is_what_a_turn_without_a_claim_does(tmp_path: Path) 
     mended = {"nothing": THIRD, "wrong": THIRD, "right": THIRD}
     helpful = collapsed(tmp_path, TwoFaced({}, mended))
     assert (helpful["helpful_flip_raw"], helpful["helpful_flip_null"]) == (0, 1)
+
+
+def test_who_gives_a_right_answer_up_by_saying_none_is_counted_as_that(tmp_path: Path) -> None:
+    found = collapsed(tmp_path, TwoFaced({}, {"wrong": "I cannot tell."}))
+    assert (found["abstains_raw"], found["abstains_null"]) == (1, 0)
+    assert "harmful_flip_raw" not in found and found["harmful_flip_null"] == 0
+
+
+def test_compliance_and_conversion_have_the_null_of_who_says_the_wrong_answer_unasked(tmp_path: Path) -> None:
+    found = collapsed(tmp_path, TwoFaced({"wrong": WRONG, "null": WRONG}, {"wrong": RIGHT, "null": RIGHT}))
+    assert (found["compliance"], found["compliance_null"]) == (1, 1)
+    found = collapsed(tmp_path, TwoFaced({}, {"wrong": WRONG, "null": WRONG}))
+    assert (found["conversion"], found["conversion_null"]) == (1, 1)
