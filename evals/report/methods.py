@@ -33,8 +33,8 @@ def beside(conditions: Mapping[str, Json], bases: Mapping[str, str]) -> list[Jso
 
     `bases` names each condition's untrained base. `predicted` is what learning from the successes among the
     branches alone would lead to, `advantage` that of the moves that the metric counts; what has no n is None.
-    `agrees`: whether the observed change against the base has the sign of the advantage. It is None where the interval
-    of what was observed holds the base's rate, where the advantage is 0, or where one of the three is missing.
+    `agrees`: whether the observed change against the base has the sign of the advantage. It is None where no
+    difference from the base is shown, where the advantage is 0, or where one of the three is missing.
     """
     if not any(entry.get("turn_values") for entry in conditions.values()):
         return []
@@ -51,7 +51,7 @@ def beside(conditions: Mapping[str, Json], bases: Mapping[str, str]) -> list[Jso
                 "base": _there(conditions.get(base, {"metrics": {}})["metrics"].get(metric)),
                 "predicted": _there(turn_values["predicted"].get(metric)),
                 "advantage": _there(turn_values["advantages"].get(metric)),
-                "observed": _there(entry["metrics"].get(metric)),
+                "observed": _observed(entry["metrics"].get(metric)),
             }
             cells.append({**cell, "agrees": _agrees(cell)})
     return cells
@@ -59,6 +59,11 @@ def beside(conditions: Mapping[str, Json], bases: Mapping[str, str]) -> list[Jso
 
 def _there(rate: Json | None) -> Json | None:
     return {key: rate[key] for key in ("value", "low", "high", "n")} if rate and rate["n"] else None
+
+
+def _observed(rate: Json | None) -> Json | None:
+    there = _there(rate)
+    return there | {"apart": rate["apart"]} if rate and there else None
 
 
 def holds_zero(rate: Json) -> bool:
@@ -73,8 +78,8 @@ def _undecided(cell: Json) -> str:
         return "the turn values or the exam have no such case"
     if abs(advantage["value"]) < 1e-9:  # sums of floats seldom come to 0
         return "the advantage is 0"
-    if seen["low"] <= base["value"] <= seen["high"]:
-        return "the observed interval holds the base's rate"
+    if not seen["apart"]:
+        return "no difference from the base is shown"
     return ""
 
 

@@ -69,7 +69,7 @@ def change(cell: Json) -> str:
     base, seen = cell["base"], cell["observed"]
     if base is None or seen is None:
         return "–"
-    if seen["low"] <= base["value"] <= seen["high"]:
+    if not seen["apart"]:
         return "none shown"
     moved = "rose" if seen["value"] > base["value"] else "fell"
     if cell["agrees"] is None:
@@ -236,12 +236,11 @@ def _cell(rate: Json | None, base: float | None) -> Json:
     """Tinted by its distance from the base of its own run."""
     if rate is None or rate["value"] is None:
         return {"rate": None, "tint": "", "apart": False}
-    apart, tint = False, ""
+    tint = ""
     if base is not None and rate["low"] is not None and rate["high"] is not None:
         change = rate["value"] - base
-        apart = not rate["low"] <= base <= rate["high"]
         tint = f"rgb(var({'--up' if change > 0 else '--down'}) / {min(abs(change), 0.5) * 0.8:.2f})"
-    return {"rate": rate, "tint": tint, "apart": apart}
+    return {"rate": rate, "tint": tint, "apart": rate["apart"]}
 
 
 def glossary(page: Json, metrics: Catalog) -> dict[str, dict[str, str]]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -36,6 +36,7 @@ from evals.report.turn_values_table import values
 from evals.report.warmup_table import warmup_block
 from evals.sitting.competence import competence_block, unable
 from evals.sitting.examined_run import Run
+from evals.stats.contrasts import Difference, contrast
 from evals.stats.intervals import Rate, Tables, estimate
 from evals.stats.number_format import clean
 from evals.stats.stored_cases import not_of_today, results
@@ -145,7 +146,11 @@ def _unmeasured(opened: list[Run]) -> list[str]:
 
 def _read(opened: list[Run], owner: Run, metrics: Catalog) -> Conditions:
     tables = {shown: results(run.path, name) for run in opened for name, shown in run.names.items()}
-    entries = {shown: _examined(of_condition, metrics) for shown, of_condition in tables.items()}
+    entries = {
+        shown: _examined(tables, metrics, shown, run.names.get("base", shown))
+        for run in opened
+        for shown in run.names.values()
+    }
     wordings = Wordings()
     problems: list[str] = []
     for run in opened:
@@ -238,13 +243,21 @@ def _names(path: Path, experiment: Experiment) -> list[str]:
     return [*(["base"] if results_folder(path, "base").is_dir() else []), *experiment.conditions]
 
 
-def _examined(tables: Tables, metrics: Catalog) -> Json:
+def _examined(tables: Mapping[str, Tables], metrics: Catalog, name: str, base: str) -> Json:
     """What the exams say, in one entry of `conditions`."""
-    rates: dict[str, Json] = {}
-    for metric in metrics.offered({metric for metric, _ in tables}):
+    own, rates = tables[name], dict[str, Json]()
+    for metric in metrics.offered({metric for metric, _ in own}):
         total = metrics.signed_sum(metric)
-        rates[metric] = {**estimate(tables, total)._asdict(), "greedy": estimate(tables, total, greedy=True).value}
-    return {"seeds": sorted({seed for table in tables.values() for seed, _ in table}), "metrics": rates}
+        rates[metric] = {
+            **estimate(own, total)._asdict(),
+            "greedy": estimate(own, total, greedy=True).value,
+            "apart": name != base and _is_apart(contrast(tables, total, name, base)),
+        }
+    return {"seeds": sorted({seed for table in own.values() for seed, _ in table}), "metrics": rates}
+
+
+def _is_apart(found: Difference) -> bool:
+    return found.low > 0 or found.high < 0
 
 
 def _valued(run: Run, condition_name: str) -> Json:

@@ -27,9 +27,17 @@ from pipeline.reading.reader_figures import ClassFigure
 
 
 class Measured(Figure):
-    """A metric of an exam, at the sampling temperature; `greedy` is its value with greedy decoding."""
+    """A metric of an exam, at the sampling temperature; `greedy` is its value with greedy decoding. `apart`: the
+    interval of its difference from the base of its run, paired by task and seed, leaves out 0."""
 
     greedy: Number
+    apart: bool
+
+
+class Moved(Figure):
+    """What was observed of a student; `apart` as in Measured."""
+
+    apart: bool
 
 
 class ReportedDifference(Part):
@@ -182,7 +190,7 @@ class BesideCell(Part):
     base: Figure | None
     predicted: Figure | None
     advantage: Figure | None
-    observed: Figure | None
+    observed: Moved | None
     agrees: bool | None
 
 

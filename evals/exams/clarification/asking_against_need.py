@@ -2,7 +2,9 @@
 
 An item is a task, or a request of a file; its rate is the share of its draws that ask, of all seeds together.
 - AUC: the chance that an item of which something is needed has a higher rate than one of which nothing is (half a
-  chance where equal). 0.5: asks regardless of need.
+  chance where equal). 0.5: asks regardless of need. Rates are estimates, so it rises with draws of an item, of all
+  seeds together: who asks in .6 and .4 of draws, by need, has .61 at one draw, .77 at 8 and .92 at 24. Compare students
+  of as many draws alone.
 - slope: rise of the rate with one step of need (least squares over items).
 - net value at a price c: (sum of the rates of items with a need - c * sum of the others' rates) / items. One needed
   question brings 1, a needless one costs c (net benefit: Vickers and Elkin 2006, whose odds are c). Beside it who
@@ -192,8 +194,8 @@ def need_tables(block: Json) -> list[Table]:
     """Asking by need, and its net value at each price."""
     asks = Table(
         title="Asking against need: share of first turns that ask, AUC and slope (95% intervals)",
-        caption="AUC, slope and value: over items, all seeds together; another seed may differ by more. Without an "
-        "interval: every resample gave the same.",
+        caption="AUC, slope and value: over items, all seeds together; another seed may differ by more. An AUC rises "
+        "with draws of an item: compare it between equally many. Without an interval: every resample gave the same.",
     )
     for heading in ("student", "of", "items", "by need", "AUC", "slope"):
         asks.add_column(heading, overflow="fold")

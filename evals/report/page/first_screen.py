@@ -109,7 +109,7 @@ def _of_base(row: Json, shown: Mapping[str, Json], base: str) -> Iterator[str]:
     before = shown[base]
     for name, other in ((row["a"], row["b"]), (row["b"], row["a"])):
         rate, beside = shown[name], shown[other]
-        if rate["high"] < before["value"] and beside["low"] <= before["value"] <= beside["high"]:
+        if rate["apart"] and rate["value"] < before["value"] and not beside["apart"]:
             yield (
                 f"The difference is how far {name} fell below the base ({number(rate['value'])} against "
                 f"{number(before['value'])}); {other} ({number(beside['value'])}) is not told apart from the base."

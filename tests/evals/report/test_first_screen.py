@@ -98,7 +98,7 @@ def test_a_side_that_fell_below_the_base_is_said_where_the_other_did_not_move(su
         page["comparisons"][0] |= {"metric": metric, "difference": 0.5, "low": low, "high": 0.6}
         for name, value in zip(("facts", "volunteer", "base"), three, strict=True):
             rate = {"value": value, "low": value - 0.05, "high": value + 0.05, "n": 100, "greedy": None}
-            page["conditions"][name]["metrics"][metric] = rate
+            page["conditions"][name]["metrics"][metric] = rate | {"apart": abs(value - three[2]) > 0.05}
         return "\n".join(finding(page, experiments(summary), {}, metrics_of(summary)).against)
 
     fell = "how far volunteer fell below the base (0.01 against 0.68); facts (0.70) is not told apart"

@@ -22,7 +22,7 @@ from tests.evals.made_run import METHODS, made_run
 
 
 def rate(value: float, reach: float = 0.1, n: int = 50) -> dict[str, Any]:
-    return {"value": value, "low": value - reach, "high": value + reach, "n": n}
+    return {"value": value, "low": value - reach, "high": value + reach, "n": n, "apart": abs(value - 0.2) > reach}
 
 
 def entry(observed: dict[str, Any] | None, method: str = "sft", values_of: str | None = "facts") -> dict[str, Any]:
@@ -64,7 +64,7 @@ def test_the_sentence_counts_what_the_interval_decides_and_says_what_it_left_out
     made = cells(rate(0.05), up=entry(rate(0.5), "dpo"), down=entry(rate(0.05)), absent=entry(None))
     said = agreement(list(made.values()))
     assert "the same sign in 1 of 2 cells (dpo 1 of 1, sft 0 of 1). In 0 of these 2" in said
-    assert "2 of all 4 cells do not count: in 1 the observed interval holds the base's rate, in 1 the turn" in said
+    assert "2 of all 4 cells do not count: in 1 no difference from the base is shown, in 1 the turn" in said
     assert change(made["up"]) == "rose, as the advantage says (unclear)"
 
 
@@ -79,7 +79,10 @@ def test_where_nothing_moved_the_sentence_says_that_no_cell_can_tell():
 
 
 def test_a_rate_over_nothing_is_absent_and_not_a_number():
-    found = cells(rate(0.3), nothing=entry({"value": float("nan"), "low": float("nan"), "high": float("nan"), "n": 0}))
+    found = cells(
+        rate(0.3),
+        nothing=entry({"value": float("nan"), "low": float("nan"), "high": float("nan"), "n": 0, "apart": False}),
+    )
     assert found["nothing"]["observed"] is None and found["nothing"]["agrees"] is None
 
 
@@ -102,7 +105,7 @@ def test_without_turn_values_nothing_is_set_beside(tmp_path):
 def run(tmp_path_factory) -> Path:
     path = tmp_path_factory.mktemp("runs") / "made"
     rates = {"facts": 0.9, "volunteer": 0.3, "facts_dpo": 0.05}
-    return made_run(path, conditions=METHODS, rates=rates, turn_values=TurnValues(siblings=4), exam=20)
+    return made_run(path, conditions=METHODS, rates=rates, turn_values=TurnValues(siblings=4), exam=80)
 
 
 @pytest.fixture(scope="module")

@@ -39,7 +39,7 @@ def test_the_summary_has_the_promised_shape_and_no_nan(run):
     assert list(summary["conditions"]) == ["base", *CONDITIONS]
     facts = summary["conditions"]["facts"]
     assert facts["seeds"] == [1, 2]
-    assert {"value", "low", "high", "n", "greedy"} == set(facts["metrics"]["ask_skill"])
+    assert {"value", "low", "high", "n", "greedy", "apart"} == set(facts["metrics"]["ask_skill"])
     assert set(facts["counts"]) == {
         "tasks",
         "dialogues",
