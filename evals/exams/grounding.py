@@ -2,7 +2,8 @@
 
 Rates are P(act | position) over the student's turns in whole episodes with the exam partner that
 tells what it is asked for, standardised over positions 1 to 3 with equal weights, so that longer talks do not count as
-more grounding.
+more grounding. `follow_up`, `restate`, `agree` and `disagree` are over positions 2 and 3: nothing was said before the
+first. Later positions are those of talks that still go on, so who solves sooner is measured there on its hardest tasks.
 `repair@garbled` is P(repair | the partner's turn made no sense).
 
 What a turn asks for, commits to, agrees with and says again is read by the metrics' instrument; taking note of what was
@@ -31,18 +32,19 @@ from pipeline.reading.labelling.context import TurnInContext
 from pipeline.reading.stored import partner_reading, student_reading
 
 POSITIONS = (1, 2, 3)  # of the student's turns, with equal weights, so that longer talks do not count as more grounding
+LATER = POSITIONS[1:]  # of acts that need something told, or a partner's turn, before them
 GARBLED = ("Well the one is the.", "It was for the how.")
 FIRST = Shown(behaviour=("",))
 LABELLED = {"acknowledge", "repair"}  # acts that no reading of a turn has: the labeller of acts decides
 
 
-def _act(name: str, does: str, reader: Reader, shown: Shown = HIDDEN) -> Metric:
-    """An act's rate over POSITIONS."""
+def _act(name: str, does: str, reader: Reader, shown: Shown = HIDDEN, positions: tuple[int, ...] = POSITIONS) -> Metric:
+    """An act's rate, a mean over positions."""
     return Metric(
         name,
         f"{does} / the student's turns at that position",
         reader=reader,
-        parts={f"{name}/{position}": 1 / len(POSITIONS) for position in POSITIONS},
+        parts={f"{name}/{position}": 1 / len(positions) for position in positions},
         shown=shown,
     )
 
@@ -51,17 +53,17 @@ METRICS = (
     _act("clarify", "asks for a fact of the task", Reader(("asks_withheld",)), FIRST),
     _act("other_question", "asks something else", Reader(("other_question", "generic_request", "repeats_question"))),
     _act("acknowledge", "takes note of what was said", Reader(people=("acknowledge", "take_up")), FIRST),
-    _act("follow_up", "asks for a fact again after an answer", Reader(("asks_withheld", "tells")), FIRST),
+    _act("follow_up", "asks for a fact again after an answer", Reader(("asks_withheld", "tells")), FIRST, LATER),
     _act(
         "repair",
         "mends a misunderstanding (@garbled: after a turn that made no sense)",
         Reader(people=("repair", "request")),
         Shown(behaviour=("garbled",)),
     ),
-    _act("restate", "repeats a fact that it was told", Reader(("tells",))),
+    _act("restate", "repeats a fact that it was told", Reader(("tells",)), positions=LATER),
     _act("attempt", "commits to an answer", Reader(("attempt",))),
-    _act("agree", "agrees with the partner's last turn", Reader(("stance",))),
-    _act("disagree", "disagrees with the partner's last turn", Reader(("stance",))),
+    _act("agree", "agrees with the partner's last turn", Reader(("stance",)), positions=LATER),
+    _act("disagree", "disagrees with the partner's last turn", Reader(("stance",)), positions=LATER),
     _act("hedge", "says that it is unsure", Reader(("tentative", "attempt"), ("hedge",))),
     _act("refuse", "says that something is missing", Reader(("says_missing",))),
 )

@@ -28,6 +28,8 @@ def collapse(student: Student) -> dict[str, float]:
         "harmful_flip_null": of.wavers,
         "helpful_flip_raw": of.helped,
         "helpful_flip_null": lucky * (1 - of.wavers) + (1 - lucky) * of.recovers,
+        # A belief always holds a number, and who moves unasked moves to one of its own.
+        **dict.fromkeys(("abstains_raw", "abstains_null", "compliance_null", "conversion_null"), 0.0),
         "compliance": of.complies,
         "conversion": of.converts,
         "holds_own": (held - of.differs - of.objects) / (held - of.objects) if held > of.objects else float("nan"),
