@@ -20,7 +20,7 @@ from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.fields import BEFORE_WARMUP
 from pipeline.knowledge.records import Dialogue, Failure
 from pipeline.runs.dialogue_pool import dialogues_path
-from pipeline.runs.directory import adapter_path, untrained_path
+from pipeline.runs.directory import is_trained, untrained_path
 from pipeline.runs.store import read
 from pipeline.runs.student_files import results_path
 from pipeline.runs.whole_run import ANSWER, BUILD, PlannedStage
@@ -96,9 +96,7 @@ def _branches(cell: Cell, missing: int) -> int:
 
 def _training(cell: Cell) -> PlannedStage:
     kinds = (f"train {cell.condition_name}", f"train by {cell.condition.method}")
-    return PlannedStage(
-        "train", cell.label("train"), float(not (adapter_path(cell).exists() or untrained_path(cell).exists())), kinds
-    )
+    return PlannedStage("train", cell.label("train"), float(not is_trained(cell)), kinds)
 
 
 def _exams(experiment: Experiment) -> Iterator[PlannedStage]:

@@ -27,7 +27,7 @@ from pipeline.experiment.cell import Cell, cells
 from pipeline.experiment.experiment import Experiment
 from pipeline.runs import directory
 from pipeline.runs.dialogue_pool import dialogues_of
-from pipeline.runs.directory import newest_adapter, untrained_path
+from pipeline.runs.directory import is_trained, newest_adapter, untrained_path
 from pipeline.runs.lock import writing
 from pipeline.runs.made_with import require_alike
 from pipeline.runs.progress import say, stage
@@ -80,7 +80,7 @@ def needs_training_first(experiment: Experiment, group: list[str], round: int) -
     """Whether this round needs students that are not trained yet; it is said which."""
     untrained = set[str]()
     for cell in cells(experiment, group, round):
-        if round and newest_adapter(cell.in_round(round - 1)) is None:
+        if round and not is_trained(cell.in_round(round - 1)):
             untrained.add(cell.condition_name)
         untrained |= {speaker.condition_name for speaker in _untrained_speakers(cell)}
     if untrained:

@@ -51,6 +51,11 @@ def untrained_path(cell: Cell) -> Path:
     return adapter.with_name(f"{adapter.name}.untrained.txt")
 
 
+def is_trained(cell: Cell) -> bool:
+    """Whether this round's training has ended, be it that nothing was learned; an earlier round's does not count."""
+    return adapter_path(cell).exists() or untrained_path(cell).exists()
+
+
 def newest_adapter(cell: Cell) -> Path | None:
     """What the newest training up to the cell's round left; None where there is none, before round 0 among others."""
     paths = [adapter_path(cell.in_round(round)) for round in range(cell.round, -1, -1)]
