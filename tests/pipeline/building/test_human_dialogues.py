@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 from pathlib import Path
+
+import pytest
 
 from pipeline.building.human_dialogues import adopt
 from pipeline.core.readings import PartnerReading, StudentReading
@@ -16,6 +20,7 @@ from pipeline.reading.instrument import CLOSED, Instrument
 from pipeline.reading.protocol import Unread
 from pipeline.runs.dialogue_pool import dialogues_path
 from pipeline.runs.store import read
+from pipeline.tasks.parsing import BadRow
 from tests.builders import small_experiment
 
 
@@ -51,6 +56,36 @@ def test_turns_of_people_are_stored_as_the_metrics_reader_read_them(full, tmp_pa
     assert (failure.id, failure.kind, failure.message) == ("b", "not_read", "mumbled")
     again = asyncio.run(adopt(cell, talks, [], Instrument("own", Reads())))
     assert (again.made, again.failed, again.skipped) == (0, 0, 2)
+
+
+class Interrupted(Reads):
+    """Somebody presses Ctrl-C while one of the turns is read."""
+
+    async def student(self, turns):
+        if any(turn.text == "Ctrl-C" for turn in turns):
+            os.kill(os.getpid(), signal.SIGINT)
+            await asyncio.sleep(0.001)
+        return await super().student(turns)
+
+
+def test_what_was_read_before_an_interruption_is_stored(full, tmp_path: Path):
+    cell = Cell(small_experiment(tmp_path, dialogue={"concurrency": 2}), "facts", 1)
+    talks = [held(full[0], str(i), "Go on.", "Ctrl-C" if i == 6 else f"mine:{i}") for i in range(30)]
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(adopt(cell, talks, [], Instrument("own", Interrupted())))
+    stored = {dialogue.id for dialogue in read(dialogues_path(tmp_path, "facts"), Dialogue)}
+    assert stored >= set("0123456") and len(stored) < 30
+    counts = asyncio.run(adopt(cell, talks, [], Instrument("own", Reads())))
+    assert counts == (30 - len(stored), 0, len(stored))
+
+
+def test_a_row_that_is_no_dialogue_is_one_failure_however_often_it_is_met(full, tmp_path: Path):
+    cell, bad = Cell(small_experiment(tmp_path), "facts", 1), [BadRow("talks.jsonl:3", "no turns")]
+    talks = [held(full[0], "a", "Go on.", "mine:3")]
+    runs = [asyncio.run(adopt(cell, talks, bad, Instrument("own", Reads()))) for _ in range(2)]
+    assert runs == [(1, 1, 0), (0, 0, 2)]
+    [failure] = read(tmp_path / "failures.jsonl", Failure)
+    assert (failure.kind, failure.task_id) == ("bad_task", "talks.jsonl:3")
 
 
 class Down(Reads):
