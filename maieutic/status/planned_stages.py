@@ -13,7 +13,7 @@ from evals.examining.answers_asked import most_answers
 from maieutic.finished_stages import compared, rounds_finished
 from pipeline.building.memory import remembered
 from pipeline.building.rounds import groups, speaking
-from pipeline.building.turn_values import ended_branches, has_turn_values, planned_branches
+from pipeline.building.turn_values import has_turn_values, missing_branches
 from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.cell import Cell, cells
 from pipeline.experiment.experiment import Experiment
@@ -90,8 +90,7 @@ def _missing(experiment: Experiment, condition_name: str, round: int) -> list[tu
 
 def _branches(cell: Cell, missing: int) -> int:
     """Those that are missing of stored dialogues, and of `missing` ones the most that they can have."""
-    ended = ended_branches(cell.experiment, cell.condition_name)
-    return sum(plan.id not in ended for plan in planned_branches(cell)) + missing * len(cell.experiment.turn_values.at)
+    return missing_branches(cell) + missing * len(cell.experiment.turn_values.at)
 
 
 def _training(cell: Cell) -> PlannedStage:

@@ -14,7 +14,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.building.dialogue_keys import DialogueKeys
-from pipeline.building.failures import TYPED, NoWrongAnswer, failure_of, forget_engine_errors, unreadable
+from pipeline.building.failures import (
+    TYPED,
+    NoWrongAnswer,
+    failure_of,
+    forget_engine_errors,
+    standing_failures,
+    unreadable,
+)
 from pipeline.building.make_missing import Counts, make_missing
 from pipeline.building.soundness import Watch
 from pipeline.core.id_set import IdSet
@@ -27,7 +34,7 @@ from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue, Failure
 from pipeline.runs.dialogue_pool import dialogues_path
 from pipeline.runs.shards import Shard
-from pipeline.runs.store import Appender, read, read_ids
+from pipeline.runs.store import Appender, read_ids
 from pipeline.tasks.parsing import BadRow
 
 
@@ -64,7 +71,7 @@ def finished(run: Path, condition_name: str, shard: Shard | None = None) -> IdSe
     def ended() -> Iterator[str]:
         for folder in (run, shard.folder(run)) if shard else (run,):
             yield from read_ids(dialogues_path(folder, condition_name), Dialogue)
-            yield from (f.id for f in read(folder / "failures.jsonl", Failure) if f.kind != "engine_error")
+            yield from standing_failures(folder)
 
     return IdSet(ended())
 

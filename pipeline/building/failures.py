@@ -78,6 +78,11 @@ def failures_of(folder: Path, cell: Cell) -> list[Failure]:
     return [failure for failure in read(folder / "failures.jsonl", Failure) if cell.holds(failure)]
 
 
+def standing_failures(folder: Path) -> Iterator[str]:
+    """Ids of a folder's failures that are not tried again."""
+    return (failure.id for failure in read(folder / "failures.jsonl", Failure) if failure.kind != "engine_error")
+
+
 def forget_engine_errors(folder: Path, cell: Cell) -> None:
     """Drop the engine's failures of one cell from failures.jsonl: they are about to be tried again."""
     failures = list(read(folder / "failures.jsonl", Failure))

@@ -19,10 +19,11 @@ import random
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from itertools import chain
+from pathlib import Path
 
 import numpy as np
 
-from pipeline.building.failures import TYPED, failure_of, forget_engine_errors
+from pipeline.building.failures import TYPED, failure_of, forget_engine_errors, standing_failures
 from pipeline.building.make_missing import Counts, make_missing
 from pipeline.core.id_set import IdSet
 from pipeline.core.random_streams import stream
@@ -44,21 +45,20 @@ REFLECT = "The answer was not right. Say in one line what to do differently next
 LIKE = 10  # memories of nearly the same length, of which `random` draws one
 
 
-async def remember(cell: Cell, writer: Model, tick: Callable[[], None]) -> Counts:
-    """Make a memory of each dialogue of a cell that has none yet. Raises Stopped.
+async def remember(cell: Cell, writer: Model | None, tick: Callable[[], None]) -> Counts:
+    """Make a memory of each dialogue of a cell that has none yet; `writer` may be None where all have one. Raises
+    Stopped.
 
     What an engine fails at is a typed failure in memory/failures.jsonl, and is tried again by the next call.
     """
-    folder = cell.experiment.run / "memory"
-    records, failures = folder / f"{cell.condition_name}.jsonl", folder / "failures.jsonl"
-    forget_engine_errors(folder, cell)
-    ended = IdSet(chain(read_ids(records, Memory), read_ids(failures, Failure)))
+    records = _memories_path(cell)
+    forget_engine_errors(records.parent, cell)
     return await make_missing(
         dialogues_of(cell),
-        ended,
+        _ended(cell),
         partial(_memory, cell, writer),
         records=records,
-        failures=failures,
+        failures=records.with_name("failures.jsonl"),
         failure=Failure,
         at_a_time=cell.experiment.dialogue.at_a_time,
         tick=tick,
@@ -66,7 +66,23 @@ async def remember(cell: Cell, writer: Model, tick: Callable[[], None]) -> Count
     )
 
 
-async def _memory(cell: Cell, writer: Model, dialogue: Dialogue) -> Memory | Failure:
+def missing_memories(cell: Cell) -> int:
+    """How many dialogues of a cell have no memory yet."""
+    ended = _ended(cell)
+    return sum(dialogue.id not in ended for dialogue in dialogues_of(cell))
+
+
+def _memories_path(cell: Cell) -> Path:
+    return cell.experiment.run / "memory" / f"{cell.condition_name}.jsonl"
+
+
+def _ended(cell: Cell) -> IdSet:
+    records = _memories_path(cell)
+    return IdSet(chain(read_ids(records, Memory), standing_failures(records.parent)))
+
+
+async def _memory(cell: Cell, writer: Model | None, dialogue: Dialogue) -> Memory | Failure:
+    assert writer is not None, f"{dialogue.id} has no memory, and nobody is there to write it"
     right, lesson, tokens = is_correct(dialogue), "", 0
     question = known(dialogue.task, dialogue.condition, "student").question  # of a problem that is dealt, its share
     if not right:

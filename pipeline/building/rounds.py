@@ -14,9 +14,9 @@ from pipeline.building.event_loop import run
 from pipeline.building.failures import check_engine, failures_of, say_failures
 from pipeline.building.human_dialogues import adopt
 from pipeline.building.make_missing import Counts
-from pipeline.building.memory import recall, remember, remembered
+from pipeline.building.memory import missing_memories, recall, remember, remembered
 from pipeline.building.soundness import FIRST, Watch, watch_of
-from pipeline.building.turn_values import has_turn_values, planned_branches, play_branches
+from pipeline.building.turn_values import has_turn_values, missing_branches, play_branches
 from pipeline.core.errors import ConfigError, RunError
 from pipeline.core.schema import Task
 from pipeline.dialogue.casting import Casting
@@ -26,7 +26,6 @@ from pipeline.experiment.assignment import plays_all
 from pipeline.experiment.cell import Cell, cells
 from pipeline.experiment.experiment import Experiment
 from pipeline.runs import directory
-from pipeline.runs.dialogue_pool import dialogues_of
 from pipeline.runs.directory import is_trained, newest_adapter, untrained_path
 from pipeline.runs.lock import writing
 from pipeline.runs.made_with import require_alike
@@ -203,9 +202,9 @@ async def _play_first(
 
 async def _remember(cell: Cell, casting: Casting) -> None:
     """Make what is missing of the memories of one cell. Raises EngineError where some could not be made."""
-    experiment, label = cell.experiment, cell.label("memory")
-    with stage(label, sum(1 for _ in dialogues_of(cell))) as progress:
-        writer = casting.open("partner")
+    experiment, label, left = cell.experiment, cell.label("memory"), missing_memories(cell)
+    with stage(label, left) as progress:
+        writer = casting.open("partner") if left else None
         try:
             counts = await remember(cell, writer, progress)
         finally:
@@ -226,10 +225,10 @@ async def branch_round(experiment: Experiment, group: list[str], round: int) -> 
     casting.announce(cells(experiment, group, round - 1))
     names = [name for name in speaking(experiment, group) if has_turn_values(experiment, name)]
     for cell in cells(experiment, names, round):
-        label = cell.label("turn values")
-        with stage(label, sum(1 for _ in planned_branches(cell))) as progress:
+        label, left = cell.label("turn values"), missing_branches(cell)
+        with stage(label, left) as progress:
             try:
-                counts = await play_branches(cell, casting.cast(cell), progress)
+                counts = await play_branches(cell, casting.cast(cell) if left else None, progress)
             finally:
                 cached = casting.meter.store(experiment.run, "turn_values", cell)
         say(f"{label}: {counts.made} branches, {counts.failed} failures, {counts.skipped} there already{cached}")

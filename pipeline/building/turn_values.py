@@ -22,7 +22,7 @@ from itertools import chain
 from statistics import fmean
 from typing import Any, NamedTuple, TypeVar
 
-from pipeline.building.failures import TYPED, failure_of, forget_engine_errors
+from pipeline.building.failures import TYPED, failure_of, forget_engine_errors, standing_failures
 from pipeline.building.make_missing import Counts, make_missing
 from pipeline.core.id_set import IdSet
 from pipeline.core.random_streams import stream
@@ -101,13 +101,20 @@ def branches_due(dialogues: Iterable[Dialogue], settings: TurnValues) -> Iterato
 
 
 def ended_branches(experiment: Experiment, condition_name: str) -> IdSet:
-    """Ids of the branches, and of the failures, that are stored."""
+    """Ids that need no more work: of the branches, and of the failures but those of the engine."""
     records = branches_path(experiment.run, condition_name)
-    return IdSet(chain(read_ids(records, Branch), read_ids(records.with_name("failures.jsonl"), Failure)))
+    return IdSet(chain(read_ids(records, Branch), standing_failures(records.parent)))
 
 
-async def play_branches(cell: Cell, cast: Cast, tick: Callable[[], None]) -> Counts:
-    """Make what is missing of one cell's branches; `tick` is called at each one's end. Raises Stopped."""
+def missing_branches(cell: Cell) -> int:
+    """How many branches of a cell's stored dialogues are still to be made."""
+    ended = ended_branches(cell.experiment, cell.condition_name)
+    return sum(plan.id not in ended for plan in planned_branches(cell))
+
+
+async def play_branches(cell: Cell, cast: Cast | None, tick: Callable[[], None]) -> Counts:
+    """Make what is missing of one cell's branches; `tick` is called at each one's end. `cast` may be None where nothing
+    is missing. Raises Stopped."""
     settings, records = cell.experiment.turn_values, branches_path(cell.experiment.run, cell.condition_name)
     failures = records.with_name("failures.jsonl")
     forget_engine_errors(failures.parent, cell)
@@ -124,7 +131,8 @@ async def play_branches(cell: Cell, cast: Cast, tick: Callable[[], None]) -> Cou
     )
 
 
-async def _play_branch(cell: Cell, cast: Cast, plan: PlannedBranch) -> Branch | Failure:
+async def _play_branch(cell: Cell, cast: Cast | None, plan: PlannedBranch) -> Branch | Failure:
+    assert cast is not None, f"{plan.id} is missing, and nobody is there to play it"
     experiment, dialogue, task = cell.experiment, plan.dialogue, plan.dialogue.task
     prefix = dialogue.turns[: 2 * plan.at]
     key = digest(task.id, dialogue.seed, dialogue.round, dialogue.sample, experiment.fingerprint(), "ledger", plan.at)

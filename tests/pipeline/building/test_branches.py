@@ -10,10 +10,20 @@ from typing import Any
 import pytest
 
 from pipeline.building.build import build
-from pipeline.building.turn_values import answer_value, has_turn_values, planned_branches, play_branches, turn_value
+from pipeline.building.rounds import branch_round
+from pipeline.building.turn_values import (
+    answer_value,
+    has_turn_values,
+    missing_branches,
+    planned_branches,
+    play_branches,
+    turn_value,
+)
+from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Message, Task, Turn, digest
 from pipeline.datasets.rejection_sampling import kept, selected
 from pipeline.datasets.survey import surveyed
+from pipeline.dialogue.casting import Casting
 from pipeline.dialogue.episode import Cast
 from pipeline.engines.model import Completion, EngineError, Sampling
 from pipeline.experiment.cell import Cell
@@ -22,6 +32,7 @@ from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Branch, Dialogue, Failure, Rollout, Sibling
 from pipeline.runs.dialogue_pool import Pool, branches_path
 from pipeline.runs.store import read
+from pipeline.runs.whole_run import followed, read_progress
 from tests.builders import small_experiment
 from tests.fakes import FakeModel
 
@@ -42,6 +53,7 @@ class Chance(FakeModel):
         return Completion(facts[drawn // 100 % 4], tokens=5, prompt_tokens=10)
 
 
+CLOSED = {"partner": "closed", "metrics": "closed"}
 VALUES = {"siblings": 3, "rollouts": 2}
 experiment = partial(
     small_experiment,
@@ -95,6 +107,27 @@ def test_a_build_of_branches_told_to_go_on_makes_what_is_missing_and_nothing_twi
     parts = made(setting, underspecified[:8])
     assert {b.id: b for b in parts} == {b.id: b for b in whole}
     assert len(parts) == len({b.id for b in parts}) == sum(1 for _ in planned_branches(Cell(setting, "facts", 1))) == 8
+
+
+def test_branches_that_are_all_there_open_no_model(underspecified, tmp_path):
+    assert len(made(experiment(tmp_path), underspecified[:2])) == 2
+    gone = experiment(
+        tmp_path, engine={"kind": "transformers"}, student={"model": str(tmp_path / "gone")}, reading=CLOSED
+    )
+    asyncio.run(branch_round(gone, ["facts"], 0))
+    with pytest.raises(ConfigError, match="gone"):
+        Casting(gone).cast(Cell(gone, "facts", 1))
+
+
+def test_a_resumed_stage_of_branches_counts_what_was_missing_alone(underspecified, tmp_path):
+    setting = experiment(tmp_path)
+    made(setting, underspecified[:8], model=Chance(broken=0.05))
+    failures = list(read(tmp_path / "branches/failures.jsonl", Failure))
+    assert 0 < len(failures) == missing_branches(Cell(setting, "facts", 1)) < 8
+    with followed(tmp_path, []):
+        asyncio.run(branch_round(setting, ["facts"], 0))
+    progress = read_progress(tmp_path)
+    assert progress and progress.done == progress.total == len(failures)
 
 
 def test_a_branch_that_fails_is_a_typed_failure_and_tried_again_after_the_engine(underspecified, tmp_path):

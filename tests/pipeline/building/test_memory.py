@@ -43,6 +43,7 @@ CONDITIONS = {
     "uniform": {"partition": "facts", "memory": "uniform", "remembers": "facts"},
     "random": {"partition": "facts", "memory": "random", "remembers": "facts"},
 }
+CLOSED = {"partner": "closed", "metrics": "closed"}
 LESSON = "Ask before you guess."
 
 
@@ -177,6 +178,17 @@ def test_a_build_remembers_before_it_plays_and_trains_on_what_was_read(tmp_path,
     assert rows and all(
         row["messages"][0]["content"].startswith(("A lesson from another", "Another problem")) for row in rows
     )
+
+
+def test_where_all_memories_are_there_nobody_is_opened_to_write_them(tmp_path):
+    partner = {"model": str(tmp_path / "gone"), "engine": "gone"}
+    made = experiment(tmp_path, engines={"gone": {"kind": "transformers"}}, partner=partner, reading=CLOSED)
+    played(made)
+    asyncio.run(build_round(made, ["asymmetric"], 0))
+    assert len(list(dialogues_of(Cell(made, "asymmetric", 1)))) == 12
+    (tmp_path / "memory/facts.jsonl").unlink()
+    with pytest.raises(ConfigError, match="gone"):
+        asyncio.run(build_round(made, ["uniform"], 0))
 
 
 def test_a_bank_of_its_own_holds_all_rounds_before_and_no_other(tmp_path):
