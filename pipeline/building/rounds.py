@@ -174,10 +174,12 @@ async def _build_cell(
                 tasks = recall(cell, tasks)
             cast = casting.cast(cell) if left else None  # opening an engine takes seconds to minutes
             watch = watch_of(cell, *dict.fromkeys((experiment.run, folder)))
-            if watch:
-                await _play_first(cell, tasks, bad, cast, shard, watch)
+            first = await _play_first(cell, tasks, bad, cast, shard, watch) if watch else 0
             with stage(cell.label("build"), _missing(cell, tasks, shard) if watch else left) as progress:
                 counts = await build(cell, tasks, bad, cast, progress, shard, watch, there=None if left else there)
+            # To the rest what ended among the first was there already, but for engine errors, which are tried again.
+            made = first + counts.made
+            counts = Counts(made, left - made, there)
     finally:
         cached = casting.meter.store(folder, "build", cell)
     say(f"{cell.label('build')}: {counts}{cached}")
@@ -190,14 +192,19 @@ async def _build_cell(
 
 async def _play_first(
     cell: Cell, tasks: Collection[Task], bad: list[BadRow], cast: Cast | None, shard: Shard | None, watch: Watch
-) -> None:
-    """Play so many dialogues by themselves that the partner can be looked at. Raises UnsoundPartner."""
+) -> int:
+    """Play so many dialogues by themselves that the partner can be looked at, and say how many. Raises
+    UnsoundPartner."""
     watch.require()
+    made = 0
     with stage(cell.label("soundness"), min(max(FIRST - watch.n, 0), _missing(cell, tasks, shard))) as progress:
         while watch.n < FIRST:  # in some of them no partner speaks
-            if not (await build(cell, tasks, bad, cast, progress, shard, watch, FIRST - watch.n)).made:
+            counts = await build(cell, tasks, bad, cast, progress, shard, watch, FIRST - watch.n)
+            if not counts.made:
                 break
+            made += counts.made
     say(f"{cell.label('soundness')}: {watch}")
+    return made
 
 
 async def _remember(cell: Cell, casting: Casting) -> None:

@@ -54,6 +54,16 @@ def test_an_unsound_partner_ends_a_build_and_a_lower_bar_goes_on_to_the_same_tal
     assert {d.id: d.turns for d in resumed} == {d.id: d.turns for d in whole} and len(resumed) == len(whole) == 120
 
 
+@pytest.mark.parametrize(("condition", "made"), [(VOLUNTEER, 30), ({"partition": "script", "voice": "model"}, 0)])
+def test_a_build_that_first_looks_at_its_partner_tells_of_all_that_ended(tmp_path, capsys, condition, made) -> None:
+    tasks = {"train": {"underspecified": 30}}
+    exp = experiment(tmp_path, 0.001, tasks=tasks, conditions={"told": condition}, seeds=[1])
+    for counts in ((made, 30 - made, 0), (0, 0, 30)):
+        [told] = asyncio.run(build_round(exp, ["told"], 0))
+        assert told.counts == counts
+    assert capsys.readouterr().out.count("failures.jsonl: 30 unparsed_script") == (not made)
+
+
 def dialogue(kept: bool) -> Dialogue:
     [task], _ = load_tasks(experiment(Path(), None, tasks={"train": {"full": 1}}).tasks, "train")
     said = "Okay. I see." if kept else "Do not say the answer."
