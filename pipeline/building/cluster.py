@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +20,7 @@ from typing import Any
 import yaml
 
 from pipeline.building import rounds
-from pipeline.building.concurrency import Stopped
+from pipeline.building.concurrency import Stopped, interrupted_by_sigterm
 from pipeline.building.event_loop import run
 from pipeline.building.failures import say_failures
 from pipeline.building.make_missing import Counts
@@ -80,26 +79,24 @@ def _gather(
     """What all shards made, by cell. A first Ctrl-C or SIGTERM lets dialogues under way end, a second one does not."""
     sums: dict[tuple[str, int, int], Counter[str]] = {}
     waiting, lines = list(started), _Lines(experiment, list(started.values()))
-    handler = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        while waiting:
-            ended, waiting = ray.wait(waiting, timeout=1)
-            progress(lines.count())
-            for shard in ended:
-                for each in _result(shard, started[shard]):
-                    sums.setdefault(each.cell.key, Counter()).update(each.counts._asdict())
-    except BaseException as error:
-        if isinstance(error, KeyboardInterrupt):
-            say("Stopping when the dialogues under way have ended. Once more stops at once.")
-        for shard in waiting:
-            ray.cancel(shard)
-        if waiting:
-            ray.wait(waiting, num_returns=len(waiting))
-        if isinstance(error, KeyboardInterrupt):
-            raise Stopped("on the cluster") from None
-        raise
-    finally:
-        signal.signal(signal.SIGTERM, handler)
+    with interrupted_by_sigterm():
+        try:
+            while waiting:
+                ended, waiting = ray.wait(waiting, timeout=1)
+                progress(lines.count())
+                for shard in ended:
+                    for each in _result(shard, started[shard]):
+                        sums.setdefault(each.cell.key, Counter()).update(each.counts._asdict())
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt):
+                say("Stopping when the dialogues under way have ended. Once more stops at once.")
+            for shard in waiting:
+                ray.cancel(shard)
+            if waiting:
+                ray.wait(waiting, num_returns=len(waiting))
+            if isinstance(error, KeyboardInterrupt):
+                raise Stopped("on the cluster") from None
+            raise
     return {key: Counts(**counts) for key, counts in sums.items()}
 
 

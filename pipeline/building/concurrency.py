@@ -55,11 +55,28 @@ def _seldom_collecting() -> Iterator[None]:
         gc.set_threshold(young, *older)
 
 
+def _told_of_signals() -> bool:
+    """Only the main thread is; a notebook's build runs beside it."""
+    return threading.current_thread() is threading.main_thread()
+
+
+@contextmanager
+def interrupted_by_sigterm() -> Iterator[None]:
+    """SIGTERM raises KeyboardInterrupt, as Ctrl-C does, in a thread that is told of signals."""
+    if not _told_of_signals():
+        yield
+        return
+    handler = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, handler)
+
+
 @contextmanager
 def _told_to_stop() -> Iterator[asyncio.Event]:
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
-    # Only the main thread is told of signals; a notebook's build runs beside it.
-    signals = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
+    signals = (signal.SIGINT, signal.SIGTERM) if _told_of_signals() else ()
     told, at_once = asyncio.Event(), False
 
     def tell() -> None:

@@ -2,13 +2,17 @@
 
 import asyncio
 import gc
+import os
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.building.concurrency import NEW_OBJECTS, admit
+from pipeline.building.concurrency import NEW_OBJECTS, admit, interrupted_by_sigterm
 
 
 @given(st.integers(0, 30), st.integers(1, 12), st.integers(0, 3))
@@ -65,3 +69,20 @@ def test_the_collector_looks_less_often_meanwhile_and_is_left_as_it_was_found(fo
         assert gc.get_threshold() == (found, *before[1:])
     finally:
         gc.set_threshold(*before)
+
+
+def test_sigterm_interrupts_in_the_main_thread_and_is_left_as_it_was_found():
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(KeyboardInterrupt), interrupted_by_sigterm():
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(5)
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_beside_the_main_thread_as_in_a_notebook_signals_are_left_alone():
+    def work():
+        with interrupted_by_sigterm():
+            return signal.getsignal(signal.SIGTERM)
+
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(work).result() is signal.getsignal(signal.SIGTERM)
