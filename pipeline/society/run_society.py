@@ -73,13 +73,15 @@ def play_society(config: Path, overrides: tuple[str, ...] = ()) -> Path:
 
 def _repeats(society: Society) -> list[tuple[Society, int]]:
     try:
-        return list(society.all_repeats())
+        return society.all_repeats()
     except ValidationError as error:
         first = error.errors()[0]
         told = first["msg"].removeprefix("Value error, ")
         if where := ".".join(map(str, first["loc"])):
             told = f"{where}: {told} (found {first['input']!r})"
         raise ConfigError(f"sweep: {told}") from None
+    except ValueError as error:
+        raise ConfigError(f"sweep: {error}") from None
 
 
 def repeats_path(folder: Path) -> Path:

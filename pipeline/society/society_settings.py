@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -115,8 +114,6 @@ class Society(Section):
                 raise ValueError(f"{key!r} cannot be swept. Known: {', '.join(SWEPT)}")
             if not values:
                 raise ValueError(f"{key}: no values. Give at least one, such as {key}: [1]")
-            if len(set(map(repr, values))) < len(values):
-                raise ValueError(f"{key}: {list(values)} has a value twice. Give each once; repeats are seeds")
         return sweep
 
     @model_validator(mode="after")
@@ -151,12 +148,15 @@ class Society(Section):
                 raise ValueError("k, p: a schedule is [step, value] pairs in order, the first at step 0")
         return self
 
-    def all_repeats(self) -> Iterator[tuple[Society, int]]:
-        """Each combination of the sweep as a society of its own, with each seed. Raises ValueError."""
-        for values in itertools.product(*self.sweep.values()):
-            settings = self.model_dump(exclude={"sweep"}) | dict(zip(self.sweep, values, strict=True))
-            society = Society.model_validate(settings)
-            yield from ((society, seed) for seed in self.repeats)
+    def all_repeats(self) -> list[tuple[Society, int]]:
+        """Each combination of the sweep as a society of its own, with each seed. Raises ValueError, also where two
+        values of a key come to the same, as 0 and 0.0 do: they would be one repeat."""
+        fixed, combinations = self.model_dump(exclude={"sweep"}), itertools.product(*self.sweep.values())
+        made = [Society.model_validate(fixed | dict(zip(self.sweep, values, strict=True))) for values in combinations]
+        for key, values in self.sweep.items():
+            if len({repr(getattr(society, key)) for society in made}) < len(values):
+                raise ValueError(f"{key}: {list(values)} has a value twice. Give each once; repeats are seeds")
+        return [(society, seed) for society in made for seed in self.repeats]
 
     def repeat_id(self, seed: int) -> str:
         """Names what is played by all that shapes it, a file of knowledge by its contents. Raises ConfigError."""

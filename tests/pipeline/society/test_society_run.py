@@ -131,7 +131,9 @@ def test_a_large_society_keeps_its_embeddings_only_where_asked(tmp_path):
         ({"inject": [{"step": 4, "share": 1, "text": "rose"}]}, "step 4 never comes, the last of 4 steps is 3"),
         ({"k": [[0, 1], [9, 2]]}, "step 9 never comes"),
         ({"sweep": {"embedder": ["installed", "other"]}}, "sweep.embedder: kind proxy embeds nothing"),
-        ({"sweep": {"k": [5, 5]}}, "k: [5, 5] has a value twice"),
+        ({"sweep": {"k": [5, 5]}}, "sweep: k: [5, 5] has a value twice"),
+        ({"sweep": {"n": [8, 9], "p": [0, 0.0]}}, "sweep: p: [0, 0.0] has a value twice"),
+        ({"sweep": {"k": [1, [[0, 2]], [[0, 2.0]]]}}, "sweep: k: [1, [[0, 2]], [[0, 2.0]]] has a value twice"),
         ({"sweep": {"k": [5, 9]}}, "k: 9 sources of 8 agents: each has 7 others"),
     ],
 )
