@@ -24,7 +24,8 @@ async def adopt(cell: Cell, dialogues: list[Dialogue], bad: list[BadRow], reads:
     and so is a dialogue with a turn that cannot be read. Raises Stopped."""
     run = cell.experiment.run
     forget_engine_errors(run, cell)
-    ended, held = finished(run, cell.condition_name), [*unreadable(cell, bad), *dialogues]
+    ended = finished(run, cell.condition_name)
+    held: list[Dialogue | Failure] = [*unreadable(cell, bad), *dialogues]
     with stage(cell.label("build"), sum(record.id not in ended for record in held)) as progress:
         return await make_missing(
             held,
