@@ -22,7 +22,8 @@ from evals.stats.intervals import (
 
 
 class Difference(NamedTuple):
-    """a - b with its 95% interval. `paired` says that both sat the same tasks under the same seeds.
+    """a - b with its 95% interval. `paired` says that both sat mostly the same tasks under the
+    same seeds.
 
     `detectable` is (t.975 + t.80) standard errors on `df`, 2.8 of them where df is large: the smallest true difference
     that 80% of such experiments find at a two-sided 5% if their spread were known. It is guessed anew in each, so
@@ -114,7 +115,7 @@ def contrast(
         low, high = interval_around(value, ratios, se, df, bounds(ratios, total.shares))
         p = float(2 * stdtr(df, -abs(value) / se))  # NaN where se is
         least = detectable(se, df)
-        paired = same_seeds and bool(set.intersection(*sat))
+        paired = same_seeds and 2 * len(set.intersection(*sat)) > max(map(len, sat))
     return Difference(
         metric=total.name,
         a=a,
