@@ -67,6 +67,13 @@ def show_preview(experiment: Experiment, exam_answers: int, dialogues: int) -> d
         )
     if bad:
         say(f"{len(bad)} rows cannot be read and become failures; the first: {bad[0].where}: {bad[0].message}")
+    keyed = [name for name, condition in experiment.conditions.items() if condition.row.holds_solution]
+    bare = sum(not task.solution and task.tests is None for task in tasks)  # a program is its own solution
+    if keyed and bare:
+        say(
+            f"{bare} of {len(tasks)} tasks have no worked solution, so with them {', '.join(keyed)} know no more than "
+            "the answer. Add the working to their rows"
+        )
     # Those of the embedded source are held against their tests by the tests of this project.
     loaded = [task for task in tasks if task.kind == "loaded"]
     if unsolvable := asyncio.run(failing(loaded)):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from maieutic.planned_cost import cost
 from maieutic.show_preview import show_preview
 from pipeline.experiment.experiment import Experiment
 from pipeline.tasks.loading import load_tasks
+from tests.builders import small_experiment
 
 CONDITIONS = {
     "plain": {"partition": "facts"},
@@ -100,3 +103,16 @@ def test_a_preview_says_who_kept_to_their_knowledge_and_what_it_is_reckoned_from
     assert "peer: " in shown and "dialogues kept to what the partner may know" in shown and "plain: no" not in shown
     assert "in 16 dialogues, 4 at a time" in shown  # four of each of four conditions
     assert "`prices` in the config says what tokens cost" in shown
+
+
+def test_a_preview_says_of_how_many_tasks_a_key_has_no_working(tmp_path, capsys):
+    rows = [
+        {"question": f"What is {n} + 1?", "answer": f"{'It is one more. ' * (n % 2)}#### {n + 1}"} for n in range(40)
+    ]
+    (tmp_path / "mine.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    tasks = {"source": "gsm8k", "path": str(tmp_path / "mine.jsonl"), "train": {"full": 40}, "exam": {"full": 1}}
+    keyed = small_experiment(tasks=tasks, conditions={"key": {"partition": "key"}})
+    show_preview(keyed, 0, 1)
+    bare = sum(not task.solution for task in load_tasks(keyed.tasks, "train")[0])
+    assert bare and f"{bare} of " in (said := " ".join(capsys.readouterr().out.split()))
+    assert "tasks have no worked solution, so with them key know no more than the answer" in said
