@@ -37,13 +37,18 @@ def train_each(
 
 def room_for(due: Sequence[Cell]) -> int:
     """How many of these can be trained at a time; 1 where they play with models of others, or on a server."""
-    experiment = due[0].experiment
-    plays = any(cell.condition.method in ONLINE for cell in due)
-    if len(due) < 2 or (plays and not _plays_by_itself(experiment)):
+    playing = [cell.experiment for cell in due if cell.condition.method in ONLINE]
+    if len(due) < 2 or not all(map(_plays_by_itself, playing)):
         return 1
+    experiments = {cell.experiment.base: cell.experiment for cell in due}.values()
+    return processes.room_for(len(due), max(_needed(each, bool(playing)) for each in experiments))
+
+
+def _needed(experiment: Experiment, plays: bool) -> float:
+    """Bytes of one process that trains a student of this base."""
     needed = memory_of(experiment, sizes_of(experiment.base, experiment.training.lora))
     beside = 2 * MEMORY + needed.weights if plays else 0  # what engines remember, and a partner's weights
-    return processes.room_for(len(due), FACTOR * needed.total + beside)
+    return FACTOR * needed.total + beside
 
 
 def _plays_by_itself(experiment: Experiment) -> bool:

@@ -13,7 +13,7 @@ from pipeline.core.errors import RunError
 from pipeline.datasets.dataset_files import dataset_path
 from pipeline.datasets.export import export
 from pipeline.datasets.formats import FORMATS, write_rows
-from pipeline.experiment.cell import Cell
+from pipeline.experiment.cell import Cell, cells
 from pipeline.runs.student_files import RECORD
 from tests.training.test_online import experiment as playing
 from tests.training.test_student import experiment, row
@@ -73,6 +73,18 @@ def test_a_process_that_ends_is_said_with_what_to_do(embedded, two_threads, tmp_
     monkeypatch.syspath_prepend(str(site))
     with pytest.raises(RunError, match=r"train facts seed 1: its process ended with code 3.*OMP_NUM_THREADS=1"):
         train_round(cells[0].experiment, ["facts"], 0)
+
+
+def test_the_largest_of_several_bases_says_how_many_have_room(embedded, two_threads, tmp_path):
+    huge = tmp_path / "huge"
+    huge.mkdir()
+    config = json.loads((embedded / "config.json").read_text())
+    (huge / "config.json").write_text(json.dumps(config | {"vocab_size": 10**12}))
+    made = two_seeds(embedded, tmp_path / "run")[0].experiment
+    on_huge = made.conditions["facts"].model_copy(update={"base": str(huge)})
+    made = made.model_copy(update={"conditions": made.conditions | {"huge": on_huge}})
+    assert room_for(cells(made, ["facts"], 0)) == 2
+    assert room_for(cells(made, ["facts", "huge"], 0)) == room_for(cells(made, ["huge", "facts"], 0)) == 1
 
 
 def test_who_has_nothing_to_learn_needs_no_process(embedded, two_threads, tmp_path, capsys):
