@@ -21,7 +21,9 @@ from pipeline.engines.model import EngineError
 from pipeline.engines.transformers import TransformersModel
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment, dump
+from pipeline.runs.store import read
 from pipeline.runs.student_files import RECORD
+from pipeline.runs.usage import Usage
 from training import student
 from training.adapter import WEIGHTS
 from training.checkpoints import PROGRESS, Progress, newest
@@ -154,6 +156,17 @@ def test_an_engine_that_keeps_failing_leaves_a_checkpoint_and_the_others_are_tra
     said = capsys.readouterr().out
     assert "train facts seed 1: goes on after step 1" in said and "train facts seed 2: there already" in said
     assert (made.run / "adapters/facts/seed-1" / WEIGHTS).read_bytes() == (whole / WEIGHTS).read_bytes()
+
+
+def test_what_an_interrupted_training_asked_is_counted_once(tmp_path, monkeypatch):
+    cell = Cell(small(tmp_path), "facts", 1)
+    failing(monkeypatch, *range(9, 33))
+    with pytest.raises(Interrupted):
+        train(cell)
+    counted = [usage.answers for usage in read(cell.experiment.run / "usage.jsonl", Usage)]
+    assert counted == [8], "the first of 2 steps"
+    train(cell)
+    assert [usage.answers for usage in read(cell.experiment.run / "usage.jsonl", Usage)] == [8, 8]
 
 
 def test_only_whole_checkpoints_of_the_same_training_are_gone_on_from(tmp_path):

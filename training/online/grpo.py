@@ -90,14 +90,19 @@ def grpo_trainer(job: TrainingJob, rows: list[Row]) -> PreparedTrainer:
         )
     if pool is not None:
         trainer.add_callback(Budget(pool.tokens, lambda: token_counts.totals(trainer.accelerator)["sampled"]))
+
+    def close() -> None:
+        partners.meter.store(experiment.run, "train", job.cell)  # each process what it asked, interrupted or not
+        sampler.close()
+
     return PreparedTrainer(
         trainer,
         sequences=steps * rows_per_step(experiment, job.method),
         tokens=0,
-        account=_account(job, trainer, token_counts, partners),
+        account=_account(job, trainer, token_counts),
         token_counts=token_counts,
         skip_epochs=trainer.skip_epochs,
-        close=sampler.close,
+        close=close,
     )
 
 
@@ -165,14 +170,11 @@ async def persistently(play: Callable[[], Awaitable[Sample]]) -> Sample:
     return await play()
 
 
-def _account(
-    job: TrainingJob, trainer: GRPOTrainer, token_counts: TokenCounts, partners: Partners
-) -> Callable[[], dict[str, Any]]:
+def _account(job: TrainingJob, trainer: GRPOTrainer, token_counts: TokenCounts) -> Callable[[], dict[str, Any]]:
     """For training.json, what is known only once it has been trained."""
 
     def account() -> dict[str, Any]:
         totals = token_counts.totals(trainer.accelerator)
-        partners.meter.store(job.experiment.run, "train", job.cell)  # each process what it asked
         logged = [entry for entry in trainer.state.log_history if "reward" in entry]
         rewards = [entry["reward"] for entry in logged]
         fifth, steps = max(1, len(rewards) // 5), trainer.state.global_step
