@@ -106,7 +106,7 @@ class _Queue(Generic[R]):
             self.waiting[key] = turn, asyncio.get_running_loop().create_future()
         reading = await asyncio.shield(self.waiting[key][1])
         if isinstance(reading, Unread):
-            raise NotRead(reading)
+            raise NotRead(reading, turn.party)
         return reading
 
     async def _work(self) -> None:

@@ -68,9 +68,9 @@ class Unread:
 class NotRead(MaieuticError, ValueError):
     """The same as an error: who needs the reading goes without this turn, and counts it."""
 
-    def __init__(self, unread: Unread):
+    def __init__(self, unread: Unread, party: Party):
         super().__init__(unread.message)
-        self.engine = unread.engine
+        self.engine, self.party = unread.engine, party
 
 
 @runtime_checkable

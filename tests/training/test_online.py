@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,18 +18,22 @@ from peft import LoraConfig
 from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
 
+from pipeline.core.schema import Message
 from pipeline.datasets.dataset_files import read_rows
 from pipeline.datasets.export import export
 from pipeline.engines.decoding.decode import Answer
-from pipeline.engines.model import Completion, Sampling
+from pipeline.engines.model import Completion, ContextOverflow, Sampling
 from pipeline.engines.transformers import TransformersModel, load_tokenizer
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment, dump
 from pipeline.knowledge.condition import ONLINE, Condition
 from pipeline.runs.student_files import RECORD
+from pipeline.tasks.loading import load_tasks
 from training.inputs.job import PreparedTrainer, TrainingJob
-from training.online.grpo import grpo_trainer
-from training.online.rewards import by_lot, without_spread
+from training.inputs.token_counts import TokenCounts
+from training.online.grpo import grpo_trainer, rollouts
+from training.online.partners import open_partners
+from training.online.rewards import by_lot, with_means, without_spread
 from training.online.session import Session
 from training.student import train
 
@@ -108,6 +113,9 @@ class Says:
         ids = [*self.tokenizer.encode(answer, add_special_tokens=False), end] if isinstance(answer, str) else answer
         text = self.tokenizer.decode(ids, skip_special_tokens=True).strip()
         return Answer(ids, Completion(text, tokens=len(ids), prompt_tokens=len(prompt), finished=ids[-1] == end))
+
+    async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
+        return (await self.complete_ids([], sampling)).completion
 
     def count_tokens(self, text: str) -> int:
         return len(self.tokenizer.encode(text, add_special_tokens=False))
@@ -280,12 +288,43 @@ def test_a_yoked_student_plays_the_same_and_its_rewards_are_dealt_by_lot(tmp_pat
         assert Counter(yoked["reward"][i : i + 4]) == Counter(own["reward"][i : i + 4])
 
 
+def test_who_has_no_reward_is_dealt_none_and_given_the_mean_of_its_group():
+    dealt = by_lot([1.0, None, 1.0, None, None, None], 3, "0")
+    assert dealt == [1.0, None, 1.0, None, None, None]
+    assert with_means([*dealt, 0.0, 3.0, None], 3) == [1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 3.0, 1.5]
+
+
 def test_rewards_by_lot_reward_nothing_that_was_said():
     dealt = [by_lot([1.0, 0.0, 0.0, 0.0, 7.0, 7.0, 7.0, 8.0], 4, str(i)) for i in range(4000)]
     assert by_lot([1.0, 2.0, 3.0, 4.0], 4, "0") == by_lot([1.0, 2.0, 3.0, 4.0], 4, "0")
     assert all(sorted(each[:4]) == [0, 0, 0, 1] and sorted(each[4:]) == [7, 7, 7, 8] for each in dealt)
     for i in range(4):  # who was rewarded keeps it as often as any other gets it: its advantage is 0 on average
         assert abs(sum(each[i] for each in dealt) / 4000 - 0.25) < 0.03
+
+
+@pytest.mark.parametrize("selection", ["outcome", "yoked"])
+def test_a_failure_of_the_partner_is_no_sample_of_the_student(embedded, tmp_path, selection):
+    learns = Condition(partition="symmetric", voice="model", weights="current", method="grpo", selection=selection)
+    made = experiment(embedded, tmp_path, tasks={"train": {"full": 1}})
+    made = made.model_copy(update={"conditions": {"facts": learns}})
+    (task,), _ = load_tasks(made.tasks, "train")
+    student, right = job(made), f"The answer is {task.answer}. I am done."
+    engine: Any = Says(student.tokenizer, right, "Hm.", "", "Hm.", ContextOverflow("full"), "")
+
+    class Sampler:
+        def play(self, trainer: Any, work: Any) -> Any:
+            return asyncio.run(work(engine))
+
+        def check(self, trainer: Any, sessions: Any) -> None: ...
+
+    counts, sampler, partners = TokenCounts(lambda: 0), Sampler(), open_partners(student)
+    trainer: Any = SimpleNamespace(accelerator=SimpleNamespace(process_index=0), state=SimpleNamespace(global_step=0))
+    rollout = rollouts(student, {task.id: task}, counts, sampler, partners)  # type: ignore[arg-type]
+    found = rollout([[{"role": "user", "content": task.question, "task": task.id}]] * 4, trainer)
+    first, *failures, last = found["reward"]
+    assert failures == [0.5, 0.5] and {first, last} == {0, 1}, "the group's mean"
+    assert [any(mask) for mask in found["env_mask"]] == [True, False, False, True]
+    assert counts.sampled > counts.trained == sum(map(sum, found["env_mask"]))
 
 
 def test_groups_that_were_all_rewarded_alike_are_left_out_of_the_loss(embedded, tmp_path):

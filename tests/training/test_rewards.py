@@ -118,6 +118,16 @@ def test_a_full_context_is_worth_nothing_and_leaves_the_ids_until_then(embedded,
         play(made, task, EngineError("down"))
 
 
+@pytest.mark.parametrize("failure", ["", ContextOverflow("full")])
+def test_a_turn_is_worth_what_comes_of_it_where_the_partner_did_not_fail(embedded, tmp_path, task, failure):
+    learns = Condition(partition="symmetric", voice="model", weights="current", method="grpo_turn")
+    made = experiment(embedded, tmp_path, "grpo_turn").model_copy(update={"conditions": {"facts": learns}})
+    right = f"The answer is {task.answer}. I am done."
+    assert play(made, task, "Hm.", failure, "Okay.", right).reward == 1
+    assert play(made, task, "Hm.", "Okay.", failure, "Okay.", right).reward == 0.5, "the student's own failure"
+    assert play(made, task, "Hm.", failure, failure).reward is None
+
+
 OWN_READERS = """
 from pipeline.core.readings import PartnerReading, StudentReading
 from pipeline.reading.protocol import Unread
@@ -125,11 +135,12 @@ from pipeline.reading.protocol import Unread
 class Reads:
     def __init__(self, answer): self.answer = answer
     async def student(self, turns): return [self.read(turn.text) for turn in turns]
-    async def partner(self, turns): return [PartnerReading() for turn in turns]
+    async def partner(self, turns): return [self.partners(turn.text) for turn in turns]
+    def partners(self, text): return Unread("no") if "mumbles" in text else PartnerReading()
     def read(self, text):
         if "mumbles" in text:
             return Unread("no", engine="down" in text)
-        return StudentReading(attempt=self.answer if "so it is" in text else None, done=True)
+        return StudentReading(attempt=self.answer if "so it is" in text else None, done=text != "Hm.")
 
 PARTNER, METRICS = Reads("0"), Reads({answer!r})
 """
@@ -144,6 +155,9 @@ def test_what_is_rewarded_is_what_the_metrics_reader_read(embedded, tmp_path, ta
     assert play(made, task, "mumbles").reward == 0
     with pytest.raises(EngineError, match="no"):
         play(made, task, "mumbles down")
+    model = made.conditions["facts"].model_copy(update={"voice": "model", "weights": "current"})
+    spoken = made.model_copy(update={"conditions": {"facts": model}})
+    assert play(spoken, task, "Hm.", "mumbles").reward is None
 
 
 def test_under_a_price_saying_nothing_is_worth_no_more_than_failing_with_all_words(embedded, tmp_path, task):

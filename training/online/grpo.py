@@ -30,7 +30,7 @@ from training.inputs.token_counts import TokenCounts
 from training.inputs.untrained import NothingToTrain
 from training.online.budget import Budget, dialogues_per_step, optimizer_steps
 from training.online.partners import Partners, open_partners
-from training.online.rewards import Sample, by_lot, sample, without_spread
+from training.online.rewards import Sample, by_lot, sample, with_means, without_spread
 from training.online.sampling import TrainersModel, VllmBeside, open_sampler
 from training.online.session import IdEngine
 
@@ -131,14 +131,16 @@ def rollouts(
 
         samples: list[Sample] = sampler.play(trainer, together)
         sampler.check(trainer, [each.session for each in samples])
-        learned, rewards = [each.session.own or [0] for each in samples], [each.reward for each in samples]
+        mine = slice(begin, begin + len(samples))
+        of_all = gather_object([each.reward for each in samples])
         if job.cell.condition.selection == "yoked":
-            lots = by_lot(gather_object(rewards), group, digest("yoked", job.cell.seed, step))
-            rewards = lots[begin : begin + len(samples)]
+            of_all = by_lot(of_all, group, digest("yoked", job.cell.seed, step))
+        rewards = with_means(of_all, group)
+        out = [reward is None for reward in of_all]
         if job.method == "grpo_step":  # groups of whom all did alike are left out, from the mean over tokens too
-            alike = without_spread(gather_object(rewards), group)
-            mine = alike[begin : begin + len(samples)]
-            learned = [[0] * len(own) if out else own for own, out in zip(learned, mine, strict=True)]
+            out = [left or alike for left, alike in zip(out, without_spread(rewards, group), strict=True)]
+        owns = [each.session.own or [0] for each in samples]
+        learned = [[0] * len(own) if left else own for own, left in zip(owns, out[mine], strict=True)]
         token_counts.trained += sum(map(sum, learned))
         token_counts.sampled += sum(each.sampled for each in samples)
         # A context that was full before the first turn leaves nothing to score, and TRL takes no empty lists.
@@ -148,7 +150,7 @@ def rollouts(
             "completion_ids": [each.session.ids or end for each in samples],
             "env_mask": learned,
             "logprobs": None,
-            "reward": rewards,
+            "reward": rewards[mine],
         }
 
     return rollout

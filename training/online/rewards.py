@@ -10,6 +10,9 @@ grpo_step   a group of turns after the first steps of an expert's solution; each
             expert's next step it is, -1 where there is no whole turn (Supervised Reinforcement Learning, Deng et al.,
             arXiv 2510.25992, section 3). The paper's student thinks before its step, and groups that are left out
             are sampled anew; here a turn is the step, and the batch is smaller by what is left out
+
+Where the student's own turn comes to nothing, that is rewarded as the least. A partner's that does is no doing of the
+student's: such a dialogue is no sample, has its group's mean and teaches nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ from typing import NamedTuple
 
 from pipeline.building.turn_values import answer_value, turn_value
 from pipeline.core.random_streams import stream
-from pipeline.core.schema import Task, Turn, digest
+from pipeline.core.schema import Party, Task, Turn, digest
 from pipeline.dialogue.episode import EmptyTurn, Episode
 from pipeline.dialogue.expert import expert_turns
 from pipeline.dialogue.turn_taking import play
@@ -43,7 +46,7 @@ class Sample(NamedTuple):
     """One member of a group."""
 
     session: Session  # that learns
-    reward: float
+    reward: float | None  # None: the partner failed, and nothing is known of what the student did
     sampled: int  # tokens of the student, in playing on too
 
 
@@ -54,12 +57,13 @@ async def sample(cell: Cell, partners: Partners, engine: IdEngine, task: Task, k
     if method == "grpo_step":
         begun = expert_turns(task, steps_done)
         step = await _play(cell, partners, session, task, key, steps_done + 1, begun)
-        return Sample(session, step_reward(step, task.steps[steps_done].text), session.sampled)
+        reward = None if step == "partner" else step_reward(step, task.steps[steps_done].text)
+        return Sample(session, reward, session.sampled)
     branch = await _play(cell, partners, session, task, key, turns if method == "grpo" else 1)
     prices = cell.experiment.turn_values_of(cell.condition)
     nothing = _least(cell, task) if method == "grpo_turn" else 0.0
-    if branch is None:
-        return Sample(session, nothing, session.sampled)
+    if isinstance(branch, str):
+        return Sample(session, nothing if branch == "student" else None, session.sampled)
     if method == "grpo":
         reward = discounted(branch.dialogues(0)[0], cell.experiment.training.grpo.discount)
         return Sample(session, reward, session.sampled)
@@ -71,8 +75,8 @@ async def sample(cell: Cell, partners: Partners, engine: IdEngine, task: Task, k
         *(_play(cell, partners, other, task, digest(key, j), turns, [turn]) for j, other in enumerate(others))
     )
     value_of = partial(turn_value, sibling=0, prices=prices, selection=cell.condition.selection)
-    reward = fmean(nothing if end is None else value_of(end).value for end in ends)
-    return Sample(session, reward, sum(each.sampled for each in (session, *others)))
+    values = [nothing if isinstance(end, str) else value_of(end).value for end in ends if end != "partner"]
+    return Sample(session, fmean(values) if values else None, sum(each.sampled for each in (session, *others)))
 
 
 def _least(cell: Cell, task: Task) -> float:
@@ -86,20 +90,20 @@ def _least(cell: Cell, task: Task) -> float:
 
 async def _play(
     cell: Cell, partners: Partners, session: Session, task: Task, key: str, turns: int, begun: Sequence[Turn] = ()
-) -> Branch | None:
-    """One dialogue, as a branch with one rollout; None where the student said nothing, its context was full, or a turn
-    could not be read, as a judge's may. Raises EngineError."""
+) -> Branch | Party:
+    """One dialogue, as a branch with one rollout; or whose turn was empty, did not fit the context (the judge's is the
+    partner's) or could not be read. Raises EngineError."""
     settings = cell.experiment.dialogue.model_copy(update={"beliefs": 0, "turns": turns})
     try:
         played = await play(
             Episode(task=task, condition=cell.condition, cast=partners.cast(session), settings=settings, key=key), begun
         )
     except (EmptyTurn, ContextOverflow):
-        return None
+        return "student" if session.failed else "partner"
     except NotRead as error:
         if error.engine:
             raise EngineError(str(error)) from error
-        return None
+        return error.party
     first, *later = played.turns[len(begun) - len(begun) % 2 :]
     return Branch(
         id=key,
@@ -122,18 +126,32 @@ def discounted(dialogue: Dialogue, discount: float) -> float:
     return discount ** own.index(True, since) if True in own[since:] else 0.0
 
 
-def step_reward(played: Branch | None, step: str) -> float:
+def step_reward(played: Branch | Party, step: str) -> float:
     """The likeness of the turn that was played to the expert's step; -1 where it is empty or was cut at its cap."""
-    turn = None if played is None else played.siblings[0].turn
+    turn = None if isinstance(played, str) else played.siblings[0].turn
     return likeness(turn.text, step) if turn and turn.finished else -1.0
 
 
-def by_lot(rewards: Sequence[float], group: int, key: str) -> list[float]:
+def by_lot(rewards: Sequence[float | None], group: int, key: str) -> list[float | None]:
     """Each group's rewards dealt anew among its members: a yoked control (Church 1964), in which nothing that a member
     says decides its own. Its own is as likely as any other: without that the group's mean, which holds it, would
-    reward the opposite."""
-    lots = random.Random(stream(key))
-    return [dealt for i in range(0, len(rewards), group) for dealt in lots.sample(rewards[i : i + group], group)]
+    reward the opposite. None, of a partner's failure, stays where it is."""
+    lots, dealt = random.Random(stream(key)), list[float | None]()
+    for i in range(0, len(rewards), group):
+        known = [reward for reward in rewards[i : i + group] if reward is not None]
+        lot = iter(lots.sample(known, len(known)))
+        dealt += [None if reward is None else next(lot) for reward in rewards[i : i + group]]
+    return dealt
+
+
+def with_means(rewards: Sequence[float | None], group: int) -> list[float]:
+    """The rewards, with the group's mean in the place of each None, so that it is no advantage; 0 where a group has
+    nothing else."""
+    filled = list[float]()
+    for i in range(0, len(rewards), group):
+        known = [reward for reward in rewards[i : i + group] if reward is not None]
+        filled += [(fmean(known) if known else 0.0) if reward is None else reward for reward in rewards[i : i + group]]
+    return filled
 
 
 def without_spread(rewards: Sequence[float], group: int) -> list[bool]:

@@ -44,9 +44,10 @@ class Session:
     own: list[int] = field(default_factory=list)
     sampled: int = 0  # tokens, its reasoning among them
     scores: list[float] = field(default_factory=list)  # log-probabilities of those that it learns, where they are said
+    failed: bool = False  # whether its last turn came to nothing: it did not fit the context, or was empty
 
     async def complete(self, messages: list[Message], sampling: Sampling) -> Completion:
-        tokenizer = self.engine.tokenizer
+        tokenizer, self.failed = self.engine.tokenizer, True
         thinking = sampling.thinking
         read = self._since(messages, thinking) if self.prompt else encode(tokenizer, messages, thinking)
         sampled, completion, scores = await self.engine.complete_ids([*self.prompt, *self.ids, *read], sampling)
@@ -58,6 +59,7 @@ class Session:
         else:
             self.prompt = read
         self.ids, self.own = self.ids + sampled, self.own + [0] * thought + [1] * (len(sampled) - thought)
+        self.failed = not completion.text.strip()
         return completion
 
     def count_tokens(self, text: str) -> int:

@@ -29,7 +29,7 @@ def work(cell, told):
     if cell.seed == 2:
         raise ConfigError("no such key")
     if cell.seed == 3:
-        raise NotRead(Unread("mumbled"))
+        raise NotRead(Unread("mumbled"), "student")
     return cell.seed
 
 class Model:
