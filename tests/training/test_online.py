@@ -236,6 +236,34 @@ def test_two_processes_play_and_learn_the_same_as_one(tmp_path):
     assert ours["reward_last"] == pytest.approx(theirs["reward_last"])
 
 
+ONE_FAILS = """
+from accelerate import PartialState
+from pipeline.engines.model import EngineError
+from training.online.grpo import failing_together
+
+def play():
+    if PartialState(cpu=True).process_index == 1:
+        raise EngineError("the queue is full")
+    return []
+
+try:
+    failing_together(play)
+except EngineError as error:
+    print(f"stopped: {error}")
+"""
+
+
+@pytest.mark.slow
+def test_an_engine_that_fails_one_process_stops_the_others_too(tmp_path):
+    (tmp_path / "run.py").write_text(ONE_FAILS)
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+    environment = os.environ | {"PYTHONPATH": "."}
+    said = subprocess.run(
+        [*command, tmp_path / "run.py"], check=True, capture_output=True, timeout=120, env=environment
+    ).stdout
+    assert said.count(b"stopped: the queue is full") == 2
+
+
 SLOW = {"grpo", "grpo_next"}
 
 

@@ -22,7 +22,7 @@ from trl import GRPOConfig, GRPOTrainer
 
 from pipeline.core.schema import Message, Task, digest
 from pipeline.datasets.rows import Row
-from pipeline.engines.model import EngineError
+from pipeline.engines.model import EngineDown, EngineError
 from pipeline.runs.dialogue_pool import spent
 from pipeline.tasks.loading import stream_tasks
 from training.inputs.job import PreparedTrainer, TrainingJob, rows_per_step
@@ -129,7 +129,7 @@ def rollouts(
                 played.append(persistently(partial(sample, job.cell, partners, engine, tasks[task], key, done)))
             return await asyncio.gather(*played)
 
-        samples: list[Sample] = sampler.play(trainer, together)
+        samples = failing_together(partial(sampler.play, trainer, together))
         sampler.check(trainer, [each.session for each in samples])
         mine = slice(begin, begin + len(samples))
         of_all = gather_object([each.reward for each in samples])
@@ -159,6 +159,18 @@ def rollouts(
 def reward(reward: list[float | None], **_: Any) -> list[float | None]:
     """What `rollouts` gave."""
     return reward
+
+
+def failing_together(play: Callable[[], list[Sample]]) -> list[Sample]:
+    """What `play` gives. Raises in every process what an engine of one of them did: the others would wait for it."""
+    samples, failures = list[Sample](), list[Exception]()
+    try:
+        samples = play()
+    except (EngineError, EngineDown) as error:
+        failures.append(error)
+    for failure in gather_object(failures):
+        raise failure
+    return samples
 
 
 async def persistently(play: Callable[[], Awaitable[Sample]]) -> Sample:
