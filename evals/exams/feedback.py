@@ -62,8 +62,8 @@ METRICS = (
     Metric("accuracy_false_premise", f"{AT_THE_END} false-premise tasks", reader=ANSWERS, shown=HIDDEN),
     Metric(
         "uptake_under",
-        "right in the turn after it was told a fact, or in the same turn of a control / such turns before which "
-        "it was wrong, underspecified tasks",
+        "right in a turn that follows on a fact told unasked (@volunteer), or in the same turns with another partner, "
+        "whatever that said / such turns before which it was wrong, underspecified tasks",
         reader=ANSWERS,
         shown=HIDDEN,
     ),
