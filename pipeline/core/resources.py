@@ -1,11 +1,14 @@
-"""Where files are that no run holds: what ships (the embedded base, small data sets, configs), and the user's cache."""
+"""Where files are that no run holds: what ships (the embedded base, small data sets, configs), the user's cache, and
+what a name may have on the Hugging Face hub."""
 
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 _INSTALLED = Path(__file__).resolve().parents[2]  # the checkout, or the folder that packages are installed into
+DATA_FILES = (".json", ".jsonl", ".parquet")
 
 
 def shipped(*parts: str) -> Path:
@@ -21,3 +24,13 @@ def user_cache() -> Path:
     """Where maieutic keeps what it can make anew (XDG Base Directory Specification)."""
     named = Path(os.environ.get("XDG_CACHE_HOME", ""))
     return (named if named.is_absolute() else Path.home() / ".cache") / "maieutic"
+
+
+def may_be_of_hub(name: str) -> bool:
+    """Whether a name that is no path here can be one of the hub: OWNER/NAME, where OWNER is no folder here.
+
+    A path that is mistyped behind a folder, or that ends as data files do, is none: the hub would be asked in vain.
+    """
+    path = Path(name)
+    named = re.fullmatch(r"\w[\w.-]*/\w[\w.-]*", name) and path.suffix not in DATA_FILES
+    return bool(named) and not path.parent.is_dir()

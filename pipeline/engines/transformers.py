@@ -19,6 +19,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, P
 from transformers.utils import logging as hf_logging
 
 from pipeline.core.errors import ConfigError
+from pipeline.core.resources import may_be_of_hub
 from pipeline.core.schema import Message
 from pipeline.engines.chat_template import render
 from pipeline.engines.decoding import attention
@@ -173,7 +174,7 @@ def load_tokenizer(name: str) -> PreTrainedTokenizerBase:
     place = weights_at(name)
     if missing := not_made(name):
         raise ConfigError(f"model (as in student.model): {missing}")
-    if not Path(place).is_dir() and ("/" not in name or name.startswith((".", "/", "~"))):
+    if not Path(place).is_dir() and not may_be_of_hub(name):
         raise ConfigError(
             f"model (as in student.model): {name!r} is not a directory. Expected a model directory, a hub "
             f"name OWNER/NAME, or a local base such as {EMBEDDED!r} (maieutic base lists them)."

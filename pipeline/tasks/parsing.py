@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from pipeline.core.errors import ConfigError, MaieuticError
+from pipeline.core.resources import may_be_of_hub
 from pipeline.core.schema import Fact, Step, Task, question_hash
 from pipeline.reading.sentences import sentences
 from pipeline.tasks.settings import Tasks
@@ -70,26 +71,51 @@ def json_lines(path: Path, key: str = "tasks.path") -> Iterator[tuple[str, Any]]
 
 
 def hub_name(path: str) -> str:
-    """What `tasks.path` names on the hub, or the folder of a data set; '' where it is a file."""
-    named = re.fullmatch(r"[\w.-]+/[\w.-]+", path) and not path.endswith((".jsonl", ".json"))
+    """What `tasks.path` names on the hub, or the folder of a data set; '' where it is a file, or neither."""
     folder = path and Path(path).is_dir()
-    return path if folder or (named and not Path(path).exists()) else ""
+    return path if folder or may_be_of_hub(path) else ""
 
 
-def hub_rows(name: str, configuration: str | None = None) -> Iterator[tuple[str, Any]]:
-    """(name/split:N, row) of all splits, of `configuration` where the data set has one of that name. Raises
-    ConfigError."""
+def hub_rows(name: str, configuration: str = "") -> Iterator[tuple[str, Any]]:
+    """(name/split:N, row) of all of `load_splits`. Raises ConfigError."""
+    splits = load_splits(name, "tasks.path", configuration)
+    return ((f"{name}/{split}:{i + 1}", row) for split in sorted(splits) for i, row in enumerate(splits[split]))
+
+
+def load_splits(name: str, key: str, configuration: str = "") -> dict[str, Iterable[Any]]:
+    """The splits of a folder that `datasets` saved, of a folder of data files, or of a data set of the hub.
+
+    Of `configuration` where the data set has one of that name. Raises ConfigError, which names the `key`.
+    """
     import datasets  # seconds of import that a local file does not need
 
+    folder = Path(name)
     try:
-        has = configuration in datasets.get_dataset_config_names(name)
-        splits = datasets.load_dataset(name, configuration if has else None)
-    except (OSError, ValueError, RuntimeError) as error:  # unreachable, unknown, or in a form that datasets cannot read
+        if (folder / "state.json").is_file() or (folder / "dataset_dict.json").is_file():
+            splits = datasets.load_from_disk(name)
+        else:
+            has = configuration and configuration in datasets.get_dataset_config_names(name)
+            splits = datasets.load_dataset(name, configuration if has else None)
+    except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
+        why = first_line(error)
+        if isinstance(error, datasets.exceptions.DatasetGenerationError) and error.__cause__:
+            why = first_line(error.__cause__)  # of files that differ the error itself says only that there was one
+        if folder.is_dir():
+            raise ConfigError(
+                f"{key}: {name!r} is a folder that `datasets` cannot load ({why}). Expected JSON, JSON Lines or "
+                "Parquet files that all have the same fields, or what `save_to_disk` wrote. Correct them, or name "
+                "one file."
+            ) from error
         raise ConfigError(
-            f"tasks.path: the hub data set {name!r} could not be loaded ({str(error).splitlines()[0]}). "
-            "Check the name and the network, or set tasks.path to a local JSON Lines file."
+            f"{key}: the hub data set {name!r} could not be loaded ({why}). Expected OWNER/NAME of the Hugging Face "
+            "hub. Check the name and the network, or name a local file."
         ) from error
-    return ((f"{name}/{split}:{i + 1}", row) for split in sorted(splits) for i, row in enumerate(splits[split]))
+    return splits if isinstance(splits, dict) else {"all": splits}
+
+
+def first_line(error: BaseException) -> str:
+    """What an error says first; its type where it says nothing."""
+    return next(iter(str(error).splitlines()), type(error).__name__)
 
 
 def _load(line: str) -> Any:

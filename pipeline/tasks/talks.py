@@ -21,10 +21,11 @@ from pydantic import Field, field_validator
 from pipeline.core.config_kinds import kind_of
 from pipeline.core.config_reading import Section, made_of, read_yaml, shipped_configs
 from pipeline.core.errors import ConfigError
+from pipeline.core.resources import may_be_of_hub
 from pipeline.core.schema import Party, Record, Turn
 from pipeline.knowledge.partition import PARTITIONS, find_partition
 from pipeline.tasks.parsing import BadRow, RowError, parse
-from pipeline.tasks.talk_files import may_be_of_hub, open_rows
+from pipeline.tasks.talk_files import open_rows
 
 Role = Literal["student", "partner", "none"]
 # The party that would be trained is the student: of chat data the assistant.

@@ -39,7 +39,7 @@ from pipeline.tasks.settings import Tasks
 
 WHAT = (
     "a JSON Lines file in the shape of HumanEval (prompt, entry_point, canonical_solution, test) or of MBPP (text, "
-    "code, test_list), or a hub name such as openai/openai_humaneval"
+    "code, test_list), or a hub name such as openai/openai_humaneval, whose owner is no folder here"
 )
 LOADED: tuple[Specification, ...] = ("full",)
 

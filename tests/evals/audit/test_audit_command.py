@@ -79,7 +79,7 @@ def test_a_folder_of_files_that_differ_and_the_audits_own_folder_are_refused(cal
     write("mixed/a.jsonl", {"messages": CHAT})
     write("mixed/b.jsonl", {"messages": 3, "other": [1]})
     status, told = call("mixed")
-    assert status == 2 and "'mixed' is no file" in told and "files.all" not in told and "same fields" in told
+    assert status == 2 and "'mixed' is a folder" in told and "files.all" not in told and "same fields" in told
     call(write("chat.jsonl", {"messages": CHAT}))
     assert call("runs/audit/chat")[0] == 2
 

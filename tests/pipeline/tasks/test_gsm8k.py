@@ -1,8 +1,10 @@
 """GSM8K: full problems."""
 
 import json
+from hashlib import sha256
 
 import pytest
+from datasets import Dataset
 
 from pipeline.core.errors import ConfigError
 from pipeline.tasks import gsm8k
@@ -71,6 +73,37 @@ def test_a_hub_folder_is_read_in_all_its_splits(row, tmp_path):
 def test_a_folder_that_is_no_data_set_is_an_error_that_names_the_key(tmp_path):
     with pytest.raises(ConfigError, match=r"tasks\.path"):
         gsm8k.read(Tasks(source="gsm8k", path=str(tmp_path)))
+
+
+def test_a_folder_of_files_that_differ_is_refused_with_why_and_no_word_of_a_network(row, tmp_path):
+    for name, more in {"a": {}, "b": {"hint": [1]}}.items():
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps(row["gsm8k"](1) | more) + "\n")
+    with pytest.raises(ConfigError, match=r"^tasks\.path: .* \(Couldn't cast.*\)\..*same fields") as refused:
+        gsm8k.read(Tasks(source="gsm8k", path=str(tmp_path)))
+    assert "network" not in str(refused.value)
+
+
+def test_a_data_set_that_was_saved_to_disk_is_read(row, tmp_path):
+    Dataset.from_list([row["gsm8k"](i) for i in range(3)]).save_to_disk(str(tmp_path / "saved"))
+    tasks, bad = gsm8k.read(Tasks(source="gsm8k", path=str(tmp_path / "saved")))
+    assert (len(tasks), bad) == (3, [])
+
+
+@pytest.mark.parametrize("path", ["data/gsm8k_train.parquet", "data/gsm8k", "nosuch/gsm8k.parquet"])
+def test_a_path_that_is_mistyped_is_no_name_of_the_hub(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").mkdir()
+    with pytest.raises(ConfigError, match=rf"^tasks\.path: '{path}' is not a file\..*JSON Lines.*correct the path"):
+        gsm8k.read(Tasks(source="gsm8k", path=path))
+
+
+def test_whether_a_file_is_a_published_one_is_asked_of_what_it_holds_now(tmp_path, monkeypatch):
+    path = tmp_path / "train.jsonl"
+    path.write_text("mine")
+    assert gsm8k.SOURCE.at_path(str(path)) is not gsm8k.SOURCE
+    path.write_text("theirs")
+    monkeypatch.setattr(gsm8k, "PUBLISHED", {sha256(b"theirs").hexdigest()})
+    assert gsm8k.SOURCE.at_path(str(path)) is gsm8k.SOURCE
 
 
 def test_a_question_that_comes_again_is_a_bad_row_and_another_answer_to_it_is_said(row, write):
