@@ -60,12 +60,6 @@ class Problem(NamedTuple):
         return self.choice.attributes[self.needed[-1]]
 
 
-def make_task(seed: int, specification: Specification, held_out: bool = False, without: Collection[str] = ()) -> Task:
-    """The task of `seed`; the same seed gives the same problem under each specification. `held_out`: in the wordings
-    that no training task has. `without`: attributes that no option has."""
-    return _task(problem_of(seed, without), seed, specification, held_out)
-
-
 def hidden_item_tasks(
     split: str, specification: Specification, seed: int = 0, held_out: bool = False, without: Collection[str] = ()
 ) -> Iterator[Task]:
@@ -73,8 +67,9 @@ def hidden_item_tasks(
     Twins share the number in their id."""
 
     def make(number: int) -> Task | None:
-        problem = problem_of(number, without)
-        return _task(problem, number, specification, held_out) if split_of(problem) == split else None
+        # Most numbers are of another split, which is known before all of a task is.
+        here = split_of(problem_of(number, without)) == split
+        return make_task(number, specification, held_out, without) if here else None
 
     return endless(make, seed)
 
@@ -137,7 +132,10 @@ def _items(rng: random.Random, options: Sequence[Option]) -> tuple[Item, Item]:
     )
 
 
-def _task(problem: Problem, seed: int, specification: Specification, held_out: bool) -> Task:
+def make_task(seed: int, specification: Specification, held_out: bool = False, without: Collection[str] = ()) -> Task:
+    """The task of `seed`; the same seed gives the same problem under each specification. `held_out`: in the wordings
+    that no training task has. `without`: attributes that no option has."""
+    problem = problem_of(seed, without)
     # A stream of its own: twins have the same wordings, and others change nothing else.
     rng = random.Random(f"hidden-item-{seed}-wording-{held_out}")
     choice, answer = problem.choice, problem.choice.name(problem.asked.option)

@@ -71,10 +71,7 @@ class Problem(NamedTuple):
 def make_task(seed: int, specification: Specification, held_out: bool = False) -> Task:
     """The task of `seed`; the same seed gives the same problem under each specification. `held_out`: in the wordings
     that no training task has."""
-    return _task(problem_of(seed), seed, specification, held_out)
-
-
-def _task(problem: Problem, seed: int, specification: Specification, held_out: bool) -> Task:
+    problem = problem_of(seed)
     # A stream of its own: twins have the same wordings, and others change nothing else.
     rng = random.Random(f"lookup-{seed}-wording-{held_out}")
     shown, whole, facts = _texts(problem, specification, rng, held_out)
@@ -103,8 +100,9 @@ def lookup_tasks(split: str, specification: Specification, seed: int = 0, held_o
     Twins share the number in their id."""
 
     def make(number: int) -> Task | None:
-        problem = problem_of(number)
-        return _task(problem, number, specification, held_out) if split_of(problem) == split else None
+        # Most numbers are of another split, which is known before all of a task is.
+        here = split_of(problem_of(number)) == split
+        return make_task(number, specification, held_out) if here else None
 
     return endless(make, seed)
 
