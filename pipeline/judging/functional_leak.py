@@ -21,14 +21,15 @@ from typing import NamedTuple
 from pipeline.core.schema import Message, digest
 from pipeline.engines.model import Completion, ContextOverflow, EngineError, Model, Sampling
 from pipeline.reading.attempt import attempt
-from pipeline.reading.instrument import CLOSED, Instrument
+from pipeline.reading.instrument import CLOSED
 from pipeline.reading.numbers.equality import equal, is_number
 from pipeline.reading.numbers.sums import in_signs, placed_sums, sums
-from pipeline.reading.protocol import NotRead, TurnToRead
+from pipeline.reading.protocol import TurnToRead
 from pipeline.reading.stated_answer import numbers_told
 
 ASK = "What is the answer to the question? End with: The answer is NUMBER."
 HEARD = "This was said about it:"
+MAX_TOKENS = 256  # of an answer
 ABLE = 0.5  # of readings with the answer among the turns, at least, by a reader that can read
 
 
@@ -53,15 +54,12 @@ async def leak_functional(
     turns: Sequence[str],
     gold: str,
     samples: int = 8,
-    max_tokens: int = 256,
     seed: int = 0,
-    reads: Instrument = CLOSED,
 ) -> Reading:
     """How much better a frozen reader answers for having heard the partner's turns (design, Metrics, Leak).
 
-    Each of `samples` is drawn at temperature 1 from its own random stream, the same one for the three readings; `reads`
-    finds the answer in what is said. Raises EngineDown; what the engine refuses for one request, and what cannot be
-    read, is counted as failed.
+    Each of `samples` is drawn at temperature 1 from its own random stream, the same one for the three readings.
+    Raises EngineDown; what the engine refuses for one request is counted as failed.
     """
     heard: tuple[list[str], ...] = (list(turns), [], [*turns, f"The answer is {gold}."])
     seeds = [int(digest(question, seed, i, length=15), 16) for i in range(samples)]
@@ -69,11 +67,11 @@ async def leak_functional(
     async def right(partner_turns: Sequence[str], stream: int) -> float:
         try:
             answered = await reader.complete(
-                prompt(question, partner_turns), Sampling(max_tokens=max_tokens, seed=stream)
+                prompt(question, partner_turns), Sampling(max_tokens=MAX_TOKENS, seed=stream)
             )
-            read = await reads.student(_reply(question, answered.text, gold))
-        except (ContextOverflow, EngineError, NotRead):
+        except (ContextOverflow, EngineError):
             return math.nan
+        read = await CLOSED.student(_reply(question, answered.text, gold))
         return float(read.attempt is not None and equal(read.attempt, gold))
 
     drawn = await asyncio.gather(*(right(partner_turns, stream) for partner_turns in heard for stream in seeds))

@@ -115,7 +115,6 @@ class Prompts:
 
 
 CLOSED_PROMPTS = Prompts("closed")
-CHAT_PROMPTS = Prompts("chat")
 
 
 def prompts_of(name: str, default: Set) -> Prompts:

@@ -14,7 +14,6 @@ class Heard(NamedTuple):
     """Of one step, each (n,)."""
 
     other: np.ndarray  # whom an agent heard; -1: nobody
-    mirrored: np.ndarray  # whether it mirrored; otherwise it was informed, where it heard anybody
     changed: np.ndarray  # whether its answer is another one now
 
 
@@ -45,4 +44,4 @@ async def step(
     agents.adopt(mirrors, said_by[mirrors])
     agents.receive(informed, given)
     await agents.answer(informed)
-    return Heard(other, mirrored, (agents.answers != before).any(axis=(1, 2)))
+    return Heard(other, (agents.answers != before).any(axis=(1, 2)))

@@ -28,7 +28,7 @@ from pipeline.experiment.settings import DialogueSettings
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.known import known
 from pipeline.knowledge.records import Dialogue
-from pipeline.prompts.prompts import CHAT_PROMPTS
+from pipeline.prompts.prompts import Prompts
 from pipeline.tasks.loading import load_tasks
 from pipeline.tasks.settings import Tasks
 
@@ -148,7 +148,9 @@ def untold(dialogue: Dialogue, requests: list[dict[str, Any]]) -> str:
 
 async def build(played: Experiment, model: Student) -> list[Any]:
     """What the pipeline makes of the same condition with the same student."""
-    cast = Cast(student=model, partner=ScriptedModel(), student_prompts=CHAT_PROMPTS, partner_prompts=CHAT_PROMPTS)
+    cast = Cast(
+        student=model, partner=ScriptedModel(), student_prompts=Prompts("chat"), partner_prompts=Prompts("chat")
+    )
     tasks, _ = load_tasks(played.tasks, "train")
     return [await play_planned(plan, cast) for plan in planned_dialogues(Cell(played, "ours", 7), tasks)]
 

@@ -18,7 +18,7 @@ from pipeline.experiment.experiment import Experiment
 from pipeline.posing.challenge import ask, task_of
 from pipeline.posing.pose import attempts_at, pose, pose_documents
 from pipeline.posing.replies import Refusal, refusals_path
-from pipeline.prompts.prompts import CHAT_PROMPTS
+from pipeline.prompts.prompts import Prompts
 from pipeline.runs.lock import writing
 from pipeline.runs.store import read
 from pipeline.runs.student_files import RECORD
@@ -75,7 +75,7 @@ def test_what_is_learned_is_the_claim_behind_its_prompt_where_a_task_has_dialogu
     rows = {row["task_id"]: row for row in learned(run, adapter)}
     assert set(rows) == {half.id, always.id, never.id}  # each the best reply of which something is known to its prompt
     row = rows[half.id]
-    assert row["messages"][:-1] == ask(HALLS[0], 0, CHAT_PROMPTS) and row["learn"] == [False, True]
+    assert row["messages"][:-1] == ask(HALLS[0], 0, Prompts("chat")) and row["learn"] == [False, True]
     said = row["messages"][-1]["content"]
     assert said.startswith('Evidence: "Oak hall') and said.endswith(f"Answer: {half.answer}")
     assert task_of("again", said, HALLS[0]).question == half.question

@@ -16,7 +16,7 @@ from pipeline.engines.reasoning import read_ids
 from pipeline.engines.transformers import TransformersModel, end_tokens, load_tokenizer
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.view import view
-from pipeline.prompts.prompts import CHAT_PROMPTS
+from pipeline.prompts.prompts import Prompts
 from pipeline.tasks.word_problems import make_task
 from tests.chat_templates import PUBLISHED, tokenizer_of
 from training.embedded.base import make_model
@@ -41,7 +41,7 @@ def turns(keeps: bool) -> list[Turn]:
 
 def row(keeps: bool) -> tuple[list[dict[str, str]], list[bool]]:
     """The student's view of it, and which messages it learns."""
-    messages = view(TASK, CONDITION, turns(keeps), "student", CHAT_PROMPTS)
+    messages = view(TASK, CONDITION, turns(keeps), "student", Prompts("chat"))
     return messages, [message["role"] == "assistant" for message in messages]
 
 
@@ -87,12 +87,12 @@ def test_only_qwen3_cuts_the_thought_of_an_earlier_turn(tokenizers, name):
 
 def test_a_view_with_thoughts_is_append_only_and_the_partner_sees_none():
     for keeps in (True, False):
-        whole = view(TASK, CONDITION, turns(keeps), "student", CHAT_PROMPTS)
+        whole = view(TASK, CONDITION, turns(keeps), "student", Prompts("chat"))
         for i in range(3):
-            shown = view(TASK, CONDITION, turns(keeps)[:i], "student", CHAT_PROMPTS)
+            shown = view(TASK, CONDITION, turns(keeps)[:i], "student", Prompts("chat"))
             assert whole[: len(shown)] == shown
         assert not any(
-            thought in str(view(TASK, CONDITION, turns(keeps), "partner", CHAT_PROMPTS)) for thought in THOUGHTS
+            thought in str(view(TASK, CONDITION, turns(keeps), "partner", Prompts("chat"))) for thought in THOUGHTS
         )
 
 

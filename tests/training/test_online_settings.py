@@ -16,7 +16,7 @@ from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue
 from pipeline.knowledge.view import view
-from pipeline.prompts.prompts import CHAT_PROMPTS
+from pipeline.prompts.prompts import Prompts
 from pipeline.runs.dialogue_pool import Spent, spent
 from pipeline.runs.store import rewrite
 from pipeline.runs.student_files import RECORD
@@ -34,7 +34,7 @@ def test_rows_are_the_tasks_of_the_condition_with_what_the_student_reads_first(e
     report, rows = export(made, "facts"), read_rows(made, "facts")
     assert report.path.name == "prompt_only" and report.rows == len(rows) == len({row["id"] for row in rows}) == 8
     tasks = {task.id: task for task in load_tasks(made.tasks, "train")[0]}
-    expected: list[Message] = view(tasks[rows[0]["task_id"]], condition, (), "student", CHAT_PROMPTS)
+    expected: list[Message] = view(tasks[rows[0]["task_id"]], condition, (), "student", Prompts("chat"))
     assert rows[0]["prompt"] == expected and expected[0]["role"] == "system"
     assert {(row["seed"], row["specification"]) for row in rows} == {(1, "underspecified"), (2, "underspecified")}
 

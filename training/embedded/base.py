@@ -35,14 +35,12 @@ TEMPLATE = (
     "{% if add_generation_prompt %}<|assistant|>{% endif %}"
 )
 SPECIAL = ["<|pad|>", "<|system|>", "<|user|>", "<|assistant|>", "<|end|>"]
-TOP_NUMBER = 330
+VOCABULARY, TOP_NUMBER = 2048, 330
 CHECKPOINT, CHECKPOINT_EVERY = "checkpoint.pt", 100  # steps
 PERIODS = (2, 5, 10, 20, 50, 100, 200, 400, 800)
 
 
-def make_tokenizer(
-    examples: Iterable[TrainingExample] | None = None, vocabulary: int = 2048
-) -> PreTrainedTokenizerFast:
+def make_tokenizer(examples: Iterable[TrainingExample] | None = None) -> PreTrainedTokenizerFast:
     """Byte-level BPE in which the world's words are single tokens, and whole numbers where no examples are given."""
     text = [m["content"] for example in examples or itertools.islice(corpus(7), 4000) for m in example.messages]
     words = sorted({word for line in text for word in _pieces(line)})
@@ -52,7 +50,7 @@ def make_tokenizer(
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
-        vocab_size=vocabulary,
+        vocab_size=VOCABULARY,
         special_tokens=SPECIAL,
         show_progress=False,
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
@@ -105,7 +103,7 @@ def place_numbers(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast) -
         row.mul_(0.3).add_(0.75 * place / place.norm())
 
 
-def look_back(model: LlamaForCausalLM, offsets: tuple[int, ...] = (1, 2, 3)) -> None:
+def look_back(model: LlamaForCausalLM) -> None:
     """Start the first layer's first heads on the tokens 1, 2 and 3 places back; learning moves them freely.
 
     Whose number it is stands a few tokens before the number: induction circuits need such heads (Olsson et al.,
@@ -117,7 +115,7 @@ def look_back(model: LlamaForCausalLM, offsets: tuple[int, ...] = (1, 2, 3)) -> 
     size = width // model.config.num_attention_heads
     theta = float(model.config.rope_parameters["rope_theta"])  # type: ignore[arg-type,index]
     angles = torch.tensor([theta ** (-2 * i / size) for i in range(4)])
-    for head, offset in enumerate(offsets):
+    for head, offset in enumerate((1, 2, 3)):
         rows = slice(head * size, (head + 1) * size)
         key, query = attention.k_proj.bias.data[rows], attention.q_proj.bias.data[rows]
         key[:4] = 5.0

@@ -33,9 +33,9 @@ def untrained() -> tuple[PreTrainedTokenizerFast, LlamaForCausalLM]:
     return tokenizer, model
 
 
-def hidden_items(how: Dispositions = Dispositions(), makers: Mapping[Maker, float] = MAKERS) -> World:
+def hidden_items(makers: Mapping[Maker, float] = MAKERS) -> World:
     """The world of pipeline/tasks/hidden_item."""
-    return World(lambda seed: corpus(seed, how, makers), untrained, how._asdict())
+    return World(lambda seed: corpus(seed, makers), untrained, Dispositions()._asdict())
 
 
 if __name__ == "__main__":

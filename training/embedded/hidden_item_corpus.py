@@ -234,9 +234,7 @@ MAKERS: dict[Maker, float] = {
 }  # fmt: skip
 
 
-def corpus(
-    seed: int, how: Dispositions = Dispositions(), makers: Mapping[Maker, float] = MAKERS
-) -> Iterator[TrainingExample]:
+def corpus(seed: int, makers: Mapping[Maker, float] = MAKERS) -> Iterator[TrainingExample]:
     """Endless examples on combinations of the `base` split."""
     rng = random.Random(f"hidden-item-corpus-{seed}")
     specifications: dict[Specification, float] = {"full": 5, "underspecified": 5, "overspecified": 1}
@@ -244,4 +242,4 @@ def corpus(
     for _ in itertools.count():
         task = next(sources[rng.choices(list(sources), weights=list(specifications.values()))[0]])
         make = rng.choices(list(makers), weights=list(makers.values()))[0]
-        yield make(task, rng, how)
+        yield make(task, rng, Dispositions())

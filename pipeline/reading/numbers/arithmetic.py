@@ -18,6 +18,7 @@ from typing import NamedTuple
 from pipeline.core.errors import MaieuticError
 
 LONGEST = 200  # characters; what a word problem needs is far shorter, and deep nesting cannot stand in it
+PLACES = 2  # decimals of a number as people write it, at most
 SIGNS = str.maketrans({"×": "*", "÷": "/", "−": "-", "–": "-"})
 BINARY: dict[type[ast.operator], Callable[[Fraction, Fraction], Fraction]] = {
     ast.Add: operator.add,
@@ -74,11 +75,11 @@ def _value(node: ast.expr, text: str, numbers: list[Fraction]) -> Fraction:
     raise NotArithmetic(f"{text!r}: only numbers, + - * / and parentheses are expected")
 
 
-def written(value: Fraction, places: int = 2) -> str:
-    """A number as people write it: 225, 0.5. Raises NotArithmetic where so many decimals do not hold it exactly."""
-    scaled = value * 10**places
+def written(value: Fraction) -> str:
+    """A number as people write it: 225, 0.5. Raises NotArithmetic where PLACES decimals do not hold it exactly."""
+    scaled = value * 10**PLACES
     if scaled.denominator != 1:
-        raise NotArithmetic(f"the value {value} has more than {places} decimals: people would round it, each otherwise")
-    whole, rest = divmod(abs(scaled.numerator), 10**places)
-    decimals = f"{rest:0{places}d}".rstrip("0")
+        raise NotArithmetic(f"the value {value} has more than {PLACES} decimals: people would round it, each otherwise")
+    whole, rest = divmod(abs(scaled.numerator), 10**PLACES)
+    decimals = f"{rest:0{PLACES}d}".rstrip("0")
     return f"{'-' if value < 0 else ''}{whole}{'.' * bool(decimals)}{decimals}"

@@ -32,6 +32,7 @@ HEADS: dict[Party, tuple[str, ...]] = {"student": STUDENT_HEADS, "partner": PART
 PAIRS: dict[Party, tuple[str, ...]] = {"student": ("asks",), "partner": ("tells", "tells_wrong")}
 GOAL = STUDENT_HEADS.index("repeats_question")
 LAYERS, WIDTH = 6, 384
+HIDDEN = 160  # units of each head
 MOST_KEPT = 20_000  # texts whose frozen states are kept
 SIMILARITIES = {True: (12, 7), False: (0, 0)}  # of a turn and a fact, of a turn and the question
 
@@ -55,7 +56,7 @@ class FrozenText(NamedTuple):
 class ReadingNetwork(nn.Module):
     """`lower`: layers that encode apart. `similar`: whether it is told similarities of sentences and words, too."""
 
-    def __init__(self, encoder: str | Path, lower: int, similar: bool, rank: int = 16, hidden: int = 160):
+    def __init__(self, encoder: str | Path, lower: int, similar: bool, rank: int):
         super().__init__()
         self.lower, self.similar = lower, similar
         self.tokenizer = AutoTokenizer.from_pretrained(encoder)
@@ -71,15 +72,12 @@ class ReadingNetwork(nn.Module):
         self.marks = nn.Parameter(torch.zeros(MARKS, WIDTH))
         self.rivalry = nn.Parameter(torch.tensor([0.3, 0.1, 0.1]))  # of facts, goal against fact, fact against goal
         self.pair = nn.ModuleDict(
-            {party: _head(3 * WIDTH + PAIR_FEATURES + of_pair, hidden, len(names)) for party, names in PAIRS.items()}
+            {party: _head(3 * WIDTH + PAIR_FEATURES + of_pair, len(names)) for party, names in PAIRS.items()}
         )
         self.turn = nn.ModuleDict(
-            {
-                party: _head(4 * WIDTH + TURN_FEATURES + of_question, hidden, len(names))
-                for party, names in HEADS.items()
-            }
+            {party: _head(4 * WIDTH + TURN_FEATURES + of_question, len(names)) for party, names in HEADS.items()}
         )
-        self.span = _head(3 * WIDTH + SPAN_FEATURES + 2, hidden, 1)
+        self.span = _head(3 * WIDTH + SPAN_FEATURES + 2, 1)
         self.kept: dict[str, FrozenText] = {}
         self.embedded: dict[str, Tensor] = {}
 
@@ -259,8 +257,8 @@ class ReadingNetwork(nn.Module):
         return prepared.kept["question"], prepared.kept["facts"]
 
 
-def _head(inputs: int, hidden: int, outputs: int) -> nn.Sequential:
-    return nn.Sequential(nn.Linear(inputs, hidden), nn.GELU(), nn.Dropout(0.1), nn.Linear(hidden, outputs))
+def _head(inputs: int, outputs: int) -> nn.Sequential:
+    return nn.Sequential(nn.Linear(inputs, HIDDEN), nn.GELU(), nn.Dropout(0.1), nn.Linear(HIDDEN, outputs))
 
 
 def _margin(values: list[float], i: int) -> list[float]:

@@ -10,7 +10,7 @@ from pipeline.dialogue.turn_taking import play
 from pipeline.engines.scripted import ScriptedModel
 from pipeline.experiment.settings import DialogueSettings
 from pipeline.knowledge.condition import Condition
-from pipeline.prompts.prompts import CHAT_PROMPTS
+from pipeline.prompts.prompts import Prompts
 from tests.fakes import Parrot
 
 THREE = ["How many are there?", "Four.", "The answer is 8."]
@@ -69,14 +69,14 @@ def test_a_last_turn_that_the_token_limit_cut_is_no_whole_one(underspecified, en
             return (await super().complete(messages, sampling))._replace(finished=False)
 
     condition, written = Condition(partition="script", voice="model"), FORMS["plain"].format(*THREE) + end
-    cast = Cast(Parrot(), Cut(written), partner_prompts=CHAT_PROMPTS)
+    cast = Cast(Parrot(), Cut(written), partner_prompts=Prompts("chat"))
     episode = Episode(task=underspecified[0], condition=condition, cast=cast, settings=DialogueSettings(), key="k")
     assert [turn.finished for turn in asyncio.run(play(episode)).turns] == [True, True, not cut]
 
 
 def test_the_writer_sees_both_sides_and_is_not_told_to_hide_from_itself(underspecified):
     task, condition, writer = underspecified[0], Condition(partition="script", voice="model"), Parrot("Student: Hm.")
-    cast = Cast(Parrot(), writer, partner_prompts=CHAT_PROMPTS)
+    cast = Cast(Parrot(), writer, partner_prompts=Prompts("chat"))
     asyncio.run(play(Episode(task=task, condition=condition, cast=cast, settings=DialogueSettings(), key="k")))
     [read] = writer.seen
     briefing = read[0]["content"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -13,17 +12,13 @@ from pipeline.core.schema import Fact, Task, Turn
 from pipeline.datasets.rows import learned
 from pipeline.datasets.survey import survey_of
 from pipeline.experiment.settings import TurnValues
-from pipeline.judging.functional_leak import leak_functional
 from pipeline.judging.moves import MOVES, move
 from pipeline.judging.outcome import agrees, attempts, final_answer, is_correct, is_grounded, rights
 from pipeline.judging.stated_leak import first_leak
 from pipeline.judging.violations import violations
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Branch, Dialogue, Rollout, Sibling
-from pipeline.reading.instrument import Instrument
-from pipeline.reading.protocol import TurnToRead, Unread
 from pipeline.runs.dialogue_pool import Place
-from tests.fakes import Parrot
 
 TASK = Task(
     id="t",
@@ -167,23 +162,3 @@ def test_the_value_of_a_turn_counts_what_was_read():
     prices = TurnValues(siblings=2, question_price=0.5)
     assert turn_value(branch, 0, prices) == (0.5, 1, 20, 1)
     assert [answer_value(branch, i) for i in (0, 1)] == [0, 1]
-
-
-class Reads:
-    """A reader that finds the gold answer where a word of its own is said, and cannot read another."""
-
-    async def student(self, turns):
-        return [
-            Unread("no") if "mumbles" in turn.text else StudentReading(attempt="50" if "fifty" in turn.text else None)
-            for turn in turns
-        ]
-
-    async def partner(self, turns: list[TurnToRead]):
-        return [PartnerReading() for _ in turns]
-
-
-def test_a_frozen_readers_answers_are_read_by_the_instrument_that_is_given():
-    instrument = Instrument("own", Reads())
-    heard = leak_functional(Parrot("fifty", "The answer is 50.", "mumbles"), "?", ["x"], "50", 1, reads=instrument)
-    reading = asyncio.run(heard)
-    assert (reading.told, reading.alone, reading.n, reading.failed) == (1, 0, 2, 1)

@@ -15,7 +15,7 @@ from pipeline.judging.violations import TOLD_TO_IT
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.partition import PARTITIONS
 from pipeline.knowledge.view import view
-from pipeline.prompts.prompts import CHAT_PROMPTS, CLOSED_PROMPTS, SETS, TEMPLATES, Prompts, prompts_of
+from pipeline.prompts.prompts import CLOSED_PROMPTS, SETS, TEMPLATES, Prompts, prompts_of
 
 WITH_PARTNER = [name for name, row in PARTITIONS.items() if row.partner is not None and not row.one_writer]
 FACTS = Condition(partition="facts", voice="model")
@@ -48,7 +48,7 @@ def test_the_sets_that_ship_pass_the_checks_of_ones_own(name):
 @pytest.mark.parametrize("partition", WITH_PARTNER)
 def test_a_chat_partner_has_role_goal_two_dos_two_donts_length_and_one_example(partition, underspecified):
     condition = Condition(partition=partition, voice="model")
-    briefing = view(underspecified[0], condition, TURN, "partner", CHAT_PROMPTS)[0]["content"]
+    briefing = view(underspecified[0], condition, TURN, "partner", Prompts("chat"))[0]["content"]
     parts = dict(part.split("\n", 1) for part in briefing.split("# ")[1:] if "\n" in part)
     assert {"Goal", "Do", "Don't", "Form", "Example, from another conversation"} <= set(parts)
     for part in ("Do", "Don't"):
@@ -75,12 +75,12 @@ def test_a_folder_replaces_just_the_templates_that_it_holds(own, underspecified)
         {"role": "user", "content": f"Psst: {' '.join(fact.text for fact in task.missing)}\n\nHow many?"}
     ]
     for condition, party in ((FACTS, "student"), (Condition(partition="key", voice="model"), "partner")):
-        assert reads(task, prompts, condition, party) == reads(task, CHAT_PROMPTS, condition, party)
+        assert reads(task, prompts, condition, party) == reads(task, Prompts("chat"), condition, party)
 
 
 def test_a_template_of_ones_own_may_extend_the_one_that_it_replaces(own, underspecified):
     text = '{% extends "chat/partner/facts.j2" %}{% block length %}\nIn rhyme.\n{% endblock %}'
-    found, shipped = (reads(underspecified[0], prompts) for prompts in (own(partner__facts=text), CHAT_PROMPTS))
+    found, shipped = (reads(underspecified[0], prompts) for prompts in (own(partner__facts=text), Prompts("chat")))
     assert found == shipped.replace("One or two short sentences, in plain words.", "In rhyme.") != shipped
 
 
@@ -137,8 +137,8 @@ def test_prompts_that_are_nowhere_are_an_error_that_names_what_there_is(tmp_path
 def test_a_hash_of_the_words_changes_with_what_a_template_is_made_of_alone(own, tmp_path):
     before = own(partner__facts='{% extends "chat/partner/facts.j2" %}', _part="Hm.")
     hashes = [before.shapes(name) for name in ("partner/facts", "partner/key", "student")]
-    assert hashes[1:] == [CHAT_PROMPTS.shapes(name) for name in ("partner/key", "student")]
-    assert hashes[0] != CHAT_PROMPTS.shapes("partner/facts")
+    assert hashes[1:] == [Prompts("chat").shapes(name) for name in ("partner/key", "student")]
+    assert hashes[0] != Prompts("chat").shapes("partner/facts")
     Path(tmp_path, "partner/facts.j2").write_text('{% extends "chat/partner/facts.j2" %} ', encoding="utf-8")
     assert before.shapes("partner/facts") != hashes[0] and CLOSED_PROMPTS.shapes("student") not in hashes
 

@@ -37,10 +37,9 @@ def test_mirroring_alone_only_copies_answers_that_are_there(noise):
     made = agents(society(n=20))
     for seed in range(10):
         before, held = set(made.answers.ravel().tolist()), holds(made)
-        heard = one_step(made, 5, 1.0, noise, seed)
+        one_step(made, 5, 1.0, noise, seed)
         assert set(made.answers.ravel().tolist()) <= before
         assert holds(made) == held
-        assert heard.mirrored.all()
 
 
 def test_what_is_mirrored_is_what_the_other_said_before_the_step():

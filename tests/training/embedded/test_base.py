@@ -164,7 +164,7 @@ def test_the_model_ends_turns_with_the_tokenizers_end_token(base_tokenizer):
 def test_the_first_heads_start_on_the_tokens_a_fixed_number_of_places_back(base_tokenizer):
     torch.manual_seed(0)
     model = make_model(len(base_tokenizer))
-    look_back(model, (1, 2, 3))
+    look_back(model)
     model.set_attn_implementation("eager")
     with torch.inference_mode():
         attention = model(torch.randint(5, 1000, (1, 60)), output_attentions=True).attentions[0][0]
