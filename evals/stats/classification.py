@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evals.stats.bootstrap import cluster_bootstrap, percentiles
+from evals.stats.bootstrap import Array, cluster_bootstrap, percentiles
 from evals.stats.intervals import Rate, at_an_end, f1_at_an_end, wilson
 
 FEWEST = 50
@@ -59,7 +59,7 @@ def score(truth: Sequence[bool], labels: Sequence[bool], conversations: Sequence
     return Score(n=n, others=others, confusion=(tp, fp, fn, tn), precision=precision, recall=recall, f1=f1, kappa=kappa)
 
 
-def _bounds(samples: list[np.ndarray], counts: np.ndarray) -> list[tuple[float, float]]:
+def _bounds(samples: list[Array], counts: Array) -> list[tuple[float, float]]:
     """The interval of each figure from its resamples; `counts` [conversations, 4] says how many conversations count."""
     precision, recall, f1, kappa = map(percentiles, samples)
 
@@ -79,9 +79,17 @@ def _bounds(samples: list[np.ndarray], counts: np.ndarray) -> list[tuple[float, 
     ]
 
 
-def _figures(counts: np.ndarray) -> list[np.ndarray]:
+def _figures(counts: Array) -> list[Array]:
     """Precision, recall, F1 and kappa of each row of [tp, fp, fn, tn]; NaN where a denominator is 0."""
     tp, fp, fn, tn = counts.T
     expected = 2 * (tp * tn - fp * fn), (tp + fp) * (fp + tn) + (tp + fn) * (fn + tn)
-    pairs = (tp, tp + fp), (tp, tp + fn), (2 * tp, 2 * tp + fp + fn), expected
-    return [np.divide(top, bottom, out=np.full(len(counts), np.nan), where=bottom > 0) for top, bottom in pairs]
+    return [*precision_recall_f1(tp, fp, fn), _shares(*expected)]
+
+
+def precision_recall_f1(tp: Array, fp: Array, fn: Array) -> tuple[Array, Array, Array]:
+    """Each of counts in rows, such as resamples; NaN where a denominator is 0."""
+    return _shares(tp, tp + fp), _shares(tp, tp + fn), _shares(2 * tp, 2 * tp + fp + fn)
+
+
+def _shares(top: Array, bottom: Array) -> Array:
+    return np.divide(top, bottom, out=np.full(len(top), np.nan), where=bottom > 0)

@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.metrics import precision_recall_curve
 
 from evals.stats.bootstrap import Array, cluster_bootstrap, percentiles
+from evals.stats.classification import precision_recall_f1
 from evals.stats.intervals import at_an_end, f1_at_an_end
 from pipeline.core.schema import Json
 
@@ -82,14 +83,10 @@ def _weights(groups: Sequence[str], seed: int) -> Array:
 
 def _figures(yes: Array, score: Array, least: float, weights: Array) -> dict[str, Array]:
     called = score >= least
-    tp, positives, real = weights @ (called & yes), weights @ called, weights @ yes
-    ratios = {"precision": (tp, positives), "recall": (tp, real), "f1": (2 * tp, positives + real)}
-    figures = {
-        key: np.divide(top, bottom, out=np.full(len(tp), np.nan), where=bottom > 0)
-        for key, (top, bottom) in ratios.items()
-    }
-    figures["ap"] = average_precision(yes, score, weights)
-    return figures
+    precision, recall, f1 = precision_recall_f1(
+        *(weights @ cell for cell in (called & yes, called & ~yes, ~called & yes))
+    )
+    return {"precision": precision, "recall": recall, "f1": f1, "ap": average_precision(yes, score, weights)}
 
 
 def average_precision(yes: Array, score: Array, weights: Array) -> Array:

@@ -19,6 +19,7 @@ import numpy as np
 
 from evals.readers.turns.turns_file import LabelledRow
 from evals.stats.bootstrap import cluster_bootstrap, percentiles
+from evals.stats.classification import precision_recall_f1
 from evals.stats.intervals import f1_at_an_end
 from pipeline.core.readings import PartnerReading, StudentReading
 from pipeline.reading.numbers.equality import equal
@@ -141,6 +142,4 @@ def _score(classes: Sequence[np.ndarray]) -> ClassScore:
 
 def _figures(counts: np.ndarray) -> np.ndarray:
     """Precision, recall and F1 of each row of [tp, fp, fn]; NaN where a denominator is 0."""
-    tp, fp, fn = counts.T
-    pairs = (tp, tp + fp), (tp, tp + fn), (2 * tp, 2 * tp + fp + fn)
-    return np.stack([np.divide(a, b, out=np.full(len(counts), np.nan), where=b > 0) for a, b in pairs], axis=1)
+    return np.stack(precision_recall_f1(*counts.T), axis=1)
