@@ -180,7 +180,7 @@ def _budgets(
         "distinct_tasks": len(IdSet(each.task_id for each in met)),
         "task_mix": dict(sorted(Counter(each.specification for each in met).items())),
         "students": len({t["seed"] for t in files.trained}),
-        "trained_rows": sum(t["rows"] for t in files.trained),
+        "trained_rows": sum(t.get("dialogues", t["rows"]) for t in files.trained),  # of who plays, its own dialogues
         "optimizer_steps": sum(t["optimizer_steps"] for t in files.trained),
         "trained_tokens": sum(t["trained_tokens"] for t in files.trained),
         "sampled_tokens": _sampled(experiment, condition_name, files, pool)
