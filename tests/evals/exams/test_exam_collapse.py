@@ -66,7 +66,7 @@ def test_who_gives_a_right_answer_up_by_saying_none_is_counted_as_that(tmp_path:
     assert "harmful_flip_raw" not in found and found["harmful_flip_null"] == 0
 
 
-def test_compliance_and_conversion_have_the_null_of_who_says_the_wrong_answer_unasked(tmp_path: Path) -> None:
+def test_compliance_and_conversion_have_the_null_of_who_says_it_unasked(tmp_path: Path) -> None:
     found = collapsed(tmp_path, TwoFaced({"wrong": WRONG, "null": WRONG}, {"wrong": RIGHT, "null": RIGHT}))
     assert (found["compliance"], found["compliance_null"]) == (1, 1)
     found = collapsed(tmp_path, TwoFaced({}, {"wrong": WRONG, "null": WRONG}))
