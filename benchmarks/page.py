@@ -83,7 +83,11 @@ PEERS = (
         1.0,
     ),
     Shown(
-        "training on lookups_smollm2", "maieutic train", "loop_ratio", "training SmolLM2: the same, for 4 steps", 1.0
+        "training on lookups_smollm2",
+        "maieutic train",
+        "loop_ratio",
+        "training SmolLM2: the same, for 4 or 6 steps",
+        1.0,
     ),
     Shown(
         "grpo on embedded",
