@@ -28,6 +28,7 @@ from pipeline.building.rounds import (
     build_round,
     due_rounds,
     groups,
+    is_built,
     needs_training_first,
     require_speakers,
 )
@@ -127,10 +128,13 @@ def make_rounds(experiment: Experiment, training: bool) -> None:
 
 
 def train_rounds(experiment: Experiment) -> None:
-    """The students of what is built; of later rounds those whose dialogues could be made."""
+    """The students of what is built."""
     from training.train_round import train_round  # heavy: TRL
 
     for group, round in due_rounds(experiment):
+        if round and not is_built(experiment, group, round):
+            say(f"round {round + 1} of {', '.join(group)} has no dialogues yet; `maieutic build` makes them")
+            break
         train_round(experiment, group, round)
 
 

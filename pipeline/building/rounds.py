@@ -26,6 +26,7 @@ from pipeline.experiment.assignment import plays_all
 from pipeline.experiment.cell import Cell, cells
 from pipeline.experiment.experiment import Experiment
 from pipeline.runs import directory
+from pipeline.runs.dialogue_pool import dialogues_of
 from pipeline.runs.directory import is_trained, newest_adapter, untrained_path
 from pipeline.runs.lock import writing
 from pipeline.runs.made_with import require_alike
@@ -67,6 +68,12 @@ def due_rounds(experiment: Experiment) -> Iterator[tuple[list[str], int]]:
 def speaking(experiment: Experiment, group: list[str]) -> list[str]:
     """Those of a group that have dialogues of their own to be built."""
     return [name for name in group if experiment.conditions[name].has_dialogues]
+
+
+def is_built(experiment: Experiment, group: list[str], round: int) -> bool:
+    """Whether there are dialogues of this round, where the group has any of its own."""
+    own = speaking(experiment, group)
+    return not own or any(next(dialogues_of(cell), None) for cell in cells(experiment, own, round))
 
 
 def left_by_shards(experiment: Experiment, group: list[str]) -> list[str]:

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from maieutic.workflow import make_rounds
+from maieutic.workflow import make_rounds, train_rounds
 from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
+from pipeline.runs.directory import untrained_path
 from tests.builders import small_experiment
 
 
@@ -27,3 +28,14 @@ def test_exams_begin_beside_the_trainings_of_the_last_round_alone(
     made = small_experiment(tmp_path / "run", rounds=2, seeds=[1], tasks={"train": {"full": 2}, "exam": {"full": 2}})
     make_rounds(made, training=True)
     assert began == [(0, False), (1, True)]
+
+
+def test_a_round_that_is_not_built_yet_is_not_trained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = small_experiment(tmp_path / "run", rounds=2, seeds=[1], tasks={"train": {"full": 2}, "exam": {"full": 2}})
+    make_rounds(made, training=False)
+    first = Cell(made, "facts", 1)
+    untrained_path(first).parent.mkdir(parents=True)
+    untrained_path(first).write_text("nothing to learn\n")  # its training has ended, and round 2 is due
+    train_rounds(made)
+    assert "round 2 of facts has no dialogues yet" in capsys.readouterr().out
+    assert not untrained_path(first.in_round(1)).exists()
