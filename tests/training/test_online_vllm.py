@@ -68,7 +68,7 @@ def test_scores_that_are_not_the_trainers_end_the_training(embedded: Path, tmp_p
     made = experiment(tmp_path)
     export(made, "facts")
     ready = grpo_trainer(job(made), [row for row in read_rows(made, "facts") if row["seed"] == 1])
-    sampler: VllmBeside = ready.close.__self__  # type: ignore[attr-defined]
+    sampler: VllmBeside = ready.close.args[0]  # type: ignore[attr-defined]
     played: list[Session] = []
 
     async def work(engine: Any) -> None:

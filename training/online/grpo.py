@@ -23,6 +23,7 @@ from trl import GRPOConfig, GRPOTrainer
 from pipeline.core.schema import Message, Task, digest
 from pipeline.datasets.rows import Row
 from pipeline.engines.model import EngineDown, EngineError
+from pipeline.experiment.cell import Cell
 from pipeline.runs.dialogue_pool import spent
 from pipeline.tasks.loading import stream_tasks
 from training.inputs.job import PreparedTrainer, TrainingJob, rows_per_step
@@ -90,11 +91,6 @@ def grpo_trainer(job: TrainingJob, rows: list[Row]) -> PreparedTrainer:
         )
     if pool is not None:
         trainer.add_callback(Budget(pool.tokens, lambda: token_counts.totals(trainer.accelerator)["sampled"]))
-
-    def close() -> None:
-        partners.meter.store(experiment.run, "train", job.cell)  # each process what it asked, interrupted or not
-        sampler.close()
-
     return PreparedTrainer(
         trainer,
         sequences=steps * rows_per_step(experiment, job.method),
@@ -102,7 +98,7 @@ def grpo_trainer(job: TrainingJob, rows: list[Row]) -> PreparedTrainer:
         account=_account(job, trainer, token_counts),
         token_counts=token_counts,
         skip_epochs=trainer.skip_epochs,
-        close=close,
+        close=partial(close, sampler, partners, job.cell),
     )
 
 
@@ -159,6 +155,12 @@ def rollouts(
 def reward(reward: list[float | None], **_: Any) -> list[float | None]:
     """What `rollouts` gave."""
     return reward
+
+
+def close(sampler: TrainersModel | VllmBeside, partners: Partners, cell: Cell) -> None:
+    """Each process stores what it asked, interrupted or not, and ends what it started."""
+    partners.meter.store(cell.experiment.run, "train", cell)
+    sampler.close()
 
 
 def failing_together(play: Callable[[], list[Sample]]) -> list[Sample]:
