@@ -297,7 +297,8 @@ def test_two_processes_train_the_same_adapter_as_one(embedded, tmp_path):
         str(script),
         str(tmp_path / "config.yaml"),
     ]
-    subprocess.run(command, check=True, capture_output=True, timeout=280)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280)
+    assert done.returncode == 0, done.stderr
     both = tmp_path / "both/adapters/facts/seed-1"
     a, b = load_file(alone / WEIGHTS), load_file(both / WEIGHTS)
     assert all(torch.allclose(a[name], b[name], atol=1e-5) for name in a)
