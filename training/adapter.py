@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # heavy, and whether an adapter is there is asked without it
 WEIGHTS = "adapter_model.safetensors"
 # No row is ever cut to max_length; the others say when a training is saved and where it is shown.
 NO_MATTER = {"max_length", "save_steps", "report_to"}
-# Passes of a step change it by rounding alone; but KTO compares the rows of one pass.
+# Passes of a step change it by rounding alone; but KTO compares the rows of one pass, and DPO takes its mean.
 PASSES = {"micro_batch", "gradient_checkpointing"}
 PACKAGES = ("torch", "transformers", "trl", "peft")
 
@@ -82,6 +82,6 @@ def is_done(out: Path, made_from: dict[str, Any]) -> bool:
 
 def that_matters(made_from: dict[str, Any]) -> dict[str, Any]:
     """`made_from` without what leaves the training the same, in the form that JSON gives it."""
-    passes = set() if made_from["method"] == "kto" else PASSES
+    passes = set() if made_from["method"].startswith(("kto", "dpo")) else PASSES
     training = {key: value for key, value in made_from["training"].items() if key not in passes}
     return dict(json.loads(json.dumps(made_from | {"training": training})))

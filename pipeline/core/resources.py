@@ -32,5 +32,5 @@ def may_be_of_hub(name: str) -> bool:
     A path that is mistyped behind a folder, or that ends as data files do, is none: the hub would be asked in vain.
     """
     path = Path(name)
-    named = re.fullmatch(r"\w[\w.-]*/\w[\w.-]*", name) and path.suffix not in DATA_FILES
+    named = re.fullmatch(r"\w[\w.-]*/\w[\w.-]*", name) and not set(path.suffixes) & set(DATA_FILES)
     return bool(named) and not path.parent.is_dir()

@@ -159,8 +159,10 @@ def reward(reward: list[float | None], **_: Any) -> list[float | None]:
 
 def close(sampler: TrainersModel | VllmBeside, partners: Partners, cell: Cell) -> None:
     """Each process stores what it asked, interrupted or not, and ends what it started."""
-    partners.meter.store(cell.experiment.run, "train", cell)
-    sampler.close()
+    try:
+        partners.meter.store(cell.experiment.run, "train", cell)
+    finally:
+        sampler.close()
 
 
 def failing_together(play: Callable[[], list[Sample]]) -> list[Sample]:

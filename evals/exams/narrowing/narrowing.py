@@ -6,8 +6,9 @@ solution, holding on where it is misled, and one guess where it knows nothing mo
 students of all conditions meet the same; their wordings are none that a training partner uses.
 
 Without an @ a metric is of first turns, before any partner spoke; with one, of whole episodes with that partner. All
-but `found_full` and `gave_in` are on underspecified tasks. What is left of the options is what nothing that the student
-was told rules out (evals/exams/narrowing/exchanges.py). A question is no turn that puts an option forward.
+but `found_full`, `gave_in` and `giving_in`, of whole episodes too, are on underspecified tasks. What is left of the
+options is what nothing that the student was told rules out (evals/exams/narrowing/exchanges.py). A question is no turn
+that puts an option forward.
 
 Known beforehand, and in the report: what scripts reach that play as well as one kind of help allows, and one that
 guesses (evals/exams/narrowing/policies.py).
