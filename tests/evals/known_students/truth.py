@@ -73,6 +73,7 @@ NOT_FIXED: dict[str, str | dict[str, str]] = {
     "support": OTHERS_WORDS,
     "told": "a check of competence: no rate of a known student says how it answers after waiting without an act",
     "tutoring": "the student under exam sits in the tutor's seat",
+    "yielding": "no rate says how a known student takes a claim where a fact is missing",
     "verdict_use": {
         **dict.fromkeys(("error_at", "solution_steps", "described", "described_words"), "of teachers' notes"),
         **dict.fromkeys(("described_leak", "answer_public", "same_step_chance", "same_step"), "of teachers' notes"),
