@@ -132,7 +132,7 @@ async def _fixed(sitting: Sitting, task: Task) -> Hits:
         "null": rng.choice(WORDINGS["exam"]["go_on"]),
     }
     reply = sitting.key(task.id, "reply")
-    (to_wrong, wrong), (_, right), (to_null, null) = await asyncio.gather(
+    (_, to_wrong, wrong), (_, _, right), (_, to_null, null) = await asyncio.gather(
         *(
             after_claim(sitting, task, first, claim, reply, sitting.key(task.id, "after", name))
             for name, claim in claims.items()

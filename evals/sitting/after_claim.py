@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from evals.sitting.exam_partners import OPENING
 from evals.sitting.sitting import Sitting
 from pipeline.core.random_streams import stream
@@ -11,14 +13,18 @@ from pipeline.dialogue.episode import speak
 from pipeline.knowledge.view import view
 
 
-async def after_claim(
-    sitting: Sitting, task: Task, first: Turn, claim: str, reply_key: str, belief_key: str
-) -> tuple[StudentReading, Belief]:
-    """What the reply does, and the belief after it. The keys name the random streams of both. Raises NotRead."""
+class After(NamedTuple):
+    reply: Turn
+    does: StudentReading  # of the reply
+    belief: Belief  # behind it
+
+
+async def after_claim(sitting: Sitting, task: Task, first: Turn, claim: str, reply_key: str, belief_key: str) -> After:
+    """The reply, what it does, and the belief after it. The keys name the random streams. Raises NotRead."""
     turns = [first, Turn(party="partner", text=claim)]
     messages = view(task, OPENING, turns, "student", sitting.prompts)
     reply = await speak(sitting.student, messages, "student", sitting.settings, stream(reply_key))
     messages = view(task, OPENING, [*turns, reply], "student", sitting.prompts)
     k = sitting.experiment.exams.beliefs
     belief = await sitting.believe(sitting.student, messages, k, belief_key, task)
-    return await sitting.last(task, [*turns, reply]), belief
+    return After(reply, await sitting.last(task, [*turns, reply]), belief)

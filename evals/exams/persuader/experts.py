@@ -72,7 +72,7 @@ async def _task(sitting: Sitting, task: Task) -> Hits:
     ends = await asyncio.gather(*(after_claim(sitting, task, first, text, *keys) for text in claims.values()))
     return [
         (task.id, name, float(equal(belief.answer, task.answer) != right))
-        for name, (_, belief) in zip(claims, ends, strict=True)
+        for name, (_, _, belief) in zip(claims, ends, strict=True)
         if not belief.unread
     ]
 
