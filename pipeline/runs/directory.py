@@ -117,7 +117,7 @@ def claim(experiment: Experiment, shared: bool = False) -> None:
         return
     differing = _differing(path, ours)
     if differing:
-        others, sat = {key.split(".")[0] for key in differing} - set(EXAMINING), _anyone_sat(experiment.run)
+        others, sat = {key.split(".")[0] for key in differing} - _examining(experiment), _anyone_sat(experiment.run)
         if others or sat or shared:
             again = experiment.run / "results" if sat and not others else experiment.run
             raise RunError(
@@ -137,6 +137,12 @@ def claim(experiment: Experiment, shared: bool = False) -> None:
             _say_changed(experiment.run, differing)
         if path.read_text(encoding="utf-8") != ours:
             write_whole(path, ours)
+
+
+def _examining(experiment: Experiment) -> set[str]:
+    """Whose embedder one exam reads, where nobody remembers: `memory`, too."""
+    remembers = any(condition.memory != "none" for condition in experiment.conditions.values())
+    return {*EXAMINING} if remembers else {*EXAMINING, "memory"}
 
 
 def _claim_exams(experiment: Experiment) -> None:

@@ -112,6 +112,22 @@ def test_students_may_be_asked_other_exams_until_one_has_sat(tmp_path: Path) -> 
         claim(of())
 
 
+def test_an_exams_embedder_may_be_named_late_where_no_student_remembers(tmp_path: Path) -> None:
+    def of(run: str, **others: Any) -> Experiment:
+        return small_experiment(tmp_path / run, **others)
+
+    remembers = {"partition": "facts", "memory": "uniform", "remembers": "facts"}
+    remembering = {"conditions": {"facts": {"partition": "facts"}, "later": remembers}}
+    for run, conditions in (("forgets", {}), ("remembers", remembering)):
+        (tmp_path / run / "dialogues").mkdir(parents=True)
+        claim(of(run, **conditions))
+        (tmp_path / run / "dialogues" / "facts.jsonl").write_text("{}\n")
+    claim(of("forgets", memory={"embedder": "installed"}))
+    assert experiment_of(tmp_path / "forgets").memory.embedder == "installed"
+    with pytest.raises(RunError, match=r"memory\.embedder"):
+        claim(of("remembers", **remembering, memory={"embedder": "installed"}))
+
+
 def test_a_run_goes_on_in_other_words_of_its_server_not_at_its_temperature(tmp_path: Path) -> None:
     def of(**words: str) -> Experiment:
         return small_experiment(tmp_path / "run", engines={"api": {"kind": "openai", **words}})
