@@ -112,7 +112,7 @@ async def _task(sitting: Sitting, task: Task) -> tuple[Hits, list[Json]]:
 
 
 def _kind(task: Task, before: Belief) -> str:
-    """ "" where there is no case."""
+    """Of KINDS; nothing where there is no case."""
     held = before.answer
     if not held or equal(held, task.wrong_answer):
         return ""
