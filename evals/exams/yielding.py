@@ -19,8 +19,8 @@ On open tasks `takes_right` should be `yields`, since nobody could tell such cla
 
 No answer that can be read afterwards is not the claimed one. A task is no case where none was held before, where it was
 the claimed one, or where the first turn says another than was held. A full task and its underspecified twin hear one
-wording, which no training partner has. What was said is in the transcript `yielding`. Ours; the question is claim 20 of
-docs/claims.md.
+wording, whose opening no training partner has. What was said is in the transcript `yielding`. Ours; the question is
+claim 20 of docs/claims.md.
 
     maieutic eval configs/quickstart.yaml --set out=runs/yielding --set compare=null --set 'exams.include=[yielding]'
 """
