@@ -3,7 +3,8 @@
 A metric's value is sum(hits) / sum(n) over its cases. A composite is a signed sum of such ratios, each over its own
 denominator. An empty denominator is NaN, never 0. What follows an @ is a scope (an exam partner, a stratum), what
 follows a / a position; a composite exists in each scope in which all its parts do: ask_skill@facts is
-ask_needed@facts - ask_needless@facts.
+ask_needed@facts - ask_needless@facts. A ratio whose name ends in _null, or whose scope is @null, is a null: the same
+after a turn without content.
 """
 
 from __future__ import annotations
@@ -93,6 +94,11 @@ def signed_sum(metrics: Iterable[Metric], name: str) -> SignedSum:
 def _is_share(metrics: Iterable[Metric], own: str) -> bool:
     """Of a name without its scope; True where nobody declared it."""
     return all(metric.unit == "share" for metric in metrics if metric.name == own)
+
+
+def is_null(name: str) -> bool:
+    """Whether a ratio is what would have been without what it is taken off."""
+    return metric_name(name).endswith("_null") or name.endswith("@null")
 
 
 def metric_name(name: str) -> str:

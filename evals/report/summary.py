@@ -29,6 +29,7 @@ from evals.report.counting.counts import count_all
 from evals.report.judges.misled_judge import misled_judge
 from evals.report.methods import agreement, beside, cost, differ
 from evals.report.readers_used import marked, reader_use, unread
+from evals.report.room import without_room
 from evals.report.shapes.shape_table import shapes_block
 from evals.report.summary_types import Summary
 from evals.report.transfer import transfer_block
@@ -84,6 +85,7 @@ def summarize(runs: list[Path]) -> Summary:
     competence = competence_block(conditions, (exam for run in experiments for exam in exams_of(run)))
     refused = _refusal(owner.experiment, j) or unread(primary, experiments, metrics)
     unmeasured = _unmeasured(opened)
+    cramped = without_room(primary, tables, metrics.signed_sum(primary["metric"])) if primary else []
     block: Json = {
         "runs": [_heading(run) for run in opened],
         "headline": refused or sentence(primary, unmeasured, said),
@@ -109,7 +111,13 @@ def summarize(runs: list[Path]) -> Summary:
         "engine": [row | {"run": str(run.path)} for run in opened for row in _in_order(run, totals(run.path))],
         "engine_totals": [row | {"run": str(run.path)} for run in opened for row in grand_totals(run.path)],
         "problems": problems,
-        "notes": [*(said if primary else []), *unmeasured, *unable(competence), *_notes(opened, conditions, tables, j)],
+        "notes": [
+            *(said if primary else []),
+            *unmeasured,
+            *cramped,
+            *unable(competence),
+            *_notes(opened, conditions, tables, j),
+        ],
     }
     return Summary.model_validate(clean(block))
 
