@@ -50,10 +50,14 @@ def p_value(value: float | None) -> str:
     return "–" if value is None else "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
+def named(row: Json) -> str:
+    """Whether a contrast was named to decide: primary, of a family, or neither."""
+    return "primary" if row["primary"] else row["family"] or "exploratory"
+
+
 def standing(row: Json) -> str:
-    """Whether a contrast was named to decide: primary, of a family, or neither; marked where no reader was measured."""
-    named = "primary" if row["primary"] else row["family"] or "exploratory"
-    return named if row["measured"] else f"{named}; {REFUSED}"
+    """The same, marked where no reader was measured."""
+    return named(row) if row["measured"] else f"{named(row)}; {REFUSED}"
 
 
 def percent(value: float) -> str:

@@ -24,9 +24,9 @@ from evals.report.report_page import (
     always_shown,
     experiments,
     metrics_of,
+    named,
     p_value,
     selecting,
-    standing,
 )
 from evals.report.summary_types import ReaderUse, Summary
 from evals.report.transfer import transfer_table
@@ -85,12 +85,13 @@ def _contrasts(page: Json) -> Table:
     contrasts = Table(title="Contrasts (95% intervals; p of a family is Holm's over it)", title_justify="left")
     for column in ("contrast", "difference", "interval", "p"):
         contrasts.add_column(column, justify="right" if column in ("difference", "p") else "left", overflow="fold")
-    for family, rows in groupby(page["comparisons"], standing):
+    for family, rows in groupby(page["comparisons"], named):
         contrasts.add_section()
         contrasts.add_row(escape(family), style="italic")
         for row in rows:
+            lines = [row["metric"], f"{row['a']} − {row['b']}", *([] if row["measured"] else [REFUSED])]
             contrasts.add_row(
-                f"{row['metric']}\n{row['a']} − {row['b']}",  # side by side they are broken within words on 80 columns
+                "\n".join(lines),  # side by side they are broken within words on 80 columns
                 number(row["difference"], 3, True),
                 interval(row, 3, True),
                 p_value(row["p"] if row["primary"] else row["p_holm"]),

@@ -122,6 +122,16 @@ def read_again(run: Path) -> None:
             for turn in dialogue.turns)}) for dialogue in read(file, Dialogue)])  # fmt: skip
 
 
+def test_a_family_stands_together_in_a_terminal_though_some_of_its_metrics_were_not_measured(tmp_path):
+    summary = summarize([made_run(tmp_path / "made")])
+    rows = tuple(
+        row.model_copy(update={"primary": False, "family": "shapes", "measured": bool(i % 2)})
+        for i, row in enumerate([*summary.comparisons, *summary.comparisons])
+    )
+    shown = text(summary.model_copy(update={"comparisons": rows}))
+    assert shown.count("shapes") == 1 and shown.count("not measured: no headline") == len(rows) / 2
+
+
 def test_a_contrast_is_a_headline_where_its_reader_was_measured_and_else_marked(tmp_path):
     made, own = made_run(tmp_path / "made"), tmp_path / "own.py"
     own.write_text(READER)
@@ -136,7 +146,7 @@ def test_a_contrast_is_a_headline_where_its_reader_was_measured_and_else_marked(
     assert refused.comparisons[0].difference == summarize([made]).comparisons[0].difference is not None
     for shown in (text(refused), markdown, page):
         assert "not measured: no headline" in shown and "ask_skill is" not in shown
-    assert "primary; not measured" in text(refused)
+    assert "primary; not measured" in markdown
     assert "primary" not in re.findall(r'<tr class="(\w+)"', page)
     figure = {"precision": 0.8, "recall": 0.7, "f1": 0.75, "low": 0.7, "high": 0.8, "n": 50}
     classes = dict.fromkeys(("asks_withheld", "generic_request", "attempt"), figure)
