@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from evals.examining.references import read_references
-from evals.exams.asking import ASK_NEEDED, ASK_SKILL
+from evals.exams.asking import ASK_NEEDED
 from evals.exams.bandits.learned_tables import bandits_block
 from evals.exams.clarification.asking_against_need import asking_against_need
 from evals.exams.human.beside_people import beside_people
@@ -28,6 +28,7 @@ from evals.report.comparisons import contrasts_between, named_contrasts
 from evals.report.counting.counts import count_all
 from evals.report.judges.misled_judge import misled_judge
 from evals.report.methods import agreement, beside, cost, differ
+from evals.report.notes import notes_of
 from evals.report.readers_used import marked, reader_use, unread
 from evals.report.room import without_room
 from evals.report.shapes.shape_table import shapes_block
@@ -45,11 +46,9 @@ from evals.stats.wording_shortcut import GIVEN_AWAY, Wordings, enough_wordings, 
 from pipeline.building.turn_values import has_turn_values
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Json
-from pipeline.experiment.cell import cells
 from pipeline.experiment.experiment import Experiment
-from pipeline.experiment.fields import UNTRAINED
 from pipeline.runs.dialogue_pool import reference
-from pipeline.runs.directory import experiment_of, require, untrained_path
+from pipeline.runs.directory import experiment_of, require
 from pipeline.runs.student_files import results_folder
 from pipeline.runs.usage import grand_totals, totals
 
@@ -116,7 +115,7 @@ def summarize(runs: list[Path]) -> Summary:
             *unmeasured,
             *cramped,
             *unable(competence),
-            *_notes(opened, conditions, tables, j),
+            *notes_of(opened, conditions, tables, j),
         ],
     }
     return Summary.model_validate(clean(block))
@@ -196,7 +195,7 @@ def _of_runs(block: Callable[[Run], Json | None], opened: list[Run]) -> list[Jso
 
 def _refusal(experiment: Experiment, j: Rate) -> str:
     """Why there is no headline; empty where there may be one."""
-    # Real problems told in shards are short and whole ones long, so there it is a warning (see `_notes`).
+    # Real problems told in shards are short and whole ones long, so there it is a warning (see `notes_of`).
     made_here = any(source.made_here for source in experiment.sources)
     if not j.value > GIVEN_AWAY or not made_here:
         return ""
@@ -291,72 +290,3 @@ def _add_costs(run: Run, conditions: dict[str, Json], tables: dict[str, Tables])
     for name, shown in run.names.items():
         if name != "base":
             conditions[shown]["cost"] = cost(run.experiment, name, tables[shown], base)
-
-
-def _why_not(run: Run, name: str, sat: list[int]) -> str:
-    """What to do of the seeds under which a condition's students have not sat, where anything can be done."""
-    if name in UNTRAINED:
-        return "; `maieutic eval` examines the others"
-    absent = [cell for cell in cells(run.experiment, [name], run.experiment.rounds - 1) if cell.seed not in sat]
-    untrained = [str(cell.seed) for cell in absent if untrained_path(cell).is_file()]
-    said = f"; under {', '.join(untrained)} there was nothing to learn from" if untrained else ""
-    return said if len(untrained) == len(absent) else f"{said}; `maieutic eval` examines those that are trained"
-
-
-def _nothing_kept(counts: Json | None) -> bool:
-    return counts is not None and counts["dialogues"] > 0 and counts["selected"] == 0
-
-
-def _notes(runs: list[Run], conditions: dict[str, Json], tables: dict[str, Tables], j: Rate) -> list[str]:
-    """What a reader should know before trusting a number."""
-    notes = [
-        f"{name}: plumbing. On the embedded base its behaviour is the corpus author's choice; no claim rests on it."
-        for name, entry in conditions.items()
-        if entry.get("plumbing")
-    ]
-    remembering = [
-        name for name, entry in conditions.items() if entry.get("condition", {}).get("memory", "none") != "none"
-    ]
-    if remembering:
-        notes.append(
-            f"{', '.join(remembering)}: these students read memories of other tasks while they learned and in their "
-            "exams; the base read none. A difference from it is of memories and training together."
-        )
-    if j.value > GIVEN_AWAY:
-        notes.append(
-            f"The wording alone tells underspecified from full tasks with a Youden J of {j.value:.2f} ({j.low:.2f} to "
-            f"{j.high:.2f}, {j.n} tasks): {ASK_SKILL.name} on these may be skill at reading their wording."
-        )
-    absent = [name for name, entry in conditions.items() if not entry["metrics"]]
-    empty = [name for name in absent if _nothing_kept(conditions[name].get("counts"))]
-    if empty:
-        notes.append(f"Nothing to learn from, so no student: {', '.join(empty)}. Selection kept none of its dialogues.")
-    absent = [name for name in absent if name not in empty]
-    if absent:
-        notes.append(f"No exam results yet: {', '.join(absent)}.")
-    notes += [
-        f"{shown}: examined under seeds {', '.join(map(str, sat))} of {', '.join(map(str, run.experiment.seeds))}. A "
-        f"contrast is over the seeds that both sides have, or over as many of each{_why_not(run, name, sat)}."
-        for run in runs
-        for name, shown in run.names.items()
-        if (sat := conditions[shown]["seeds"]) and set(run.experiment.seeds) - set(sat)
-    ]
-    single = [name for name, entry in conditions.items() if len(entry["seeds"]) == 1 and name.split("/")[-1] != "base"]
-    if single:
-        notes.append(f"One seed only: {', '.join(single)}. Intervals are over tasks and hold for that student alone.")
-    if any(run.experiment.with_regime("natural") for run in runs):
-        notes.append("Regime natural: conditions train on whatever was kept, so budgets differ; see the budgets table.")
-    if len({(run.experiment.readers[1], run.experiment.acts.labeller) for run in runs}) > 1:
-        notes.append(
-            "The runs' turns were read by different readers: contrasts between them hold a difference of these."
-        )
-    exams = [
-        {task for name in run.names.values() for table in tables[name].values() for _, task in table} for run in runs
-    ]
-    for run, there in zip(runs[1:], exams[1:], strict=True):
-        if there != exams[0]:
-            notes.append(
-                f"{run.path} and {runs[0].path} sat different exam tasks ({len(there & exams[0])} shared): "
-                "contrasts between them are paired on the shared ones, the others enter unpaired."
-            )
-    return notes
