@@ -24,13 +24,13 @@ from evals.exams.lost.unreliability import lost_block
 from evals.exams.private.mention_curves import mentions
 from evals.exams.registry import catalog_of, exams_of
 from evals.metrics.catalog import Catalog
+from evals.report.caveats.notes import notes_of
+from evals.report.caveats.room_to_move import without_room
 from evals.report.comparisons import contrasts_between, named_contrasts
 from evals.report.counting.counts import count_all
 from evals.report.judges.misled_judge import misled_judge
 from evals.report.methods import agreement, beside, cost, differ
-from evals.report.notes import notes_of
 from evals.report.readers_used import marked, reader_use, unread
-from evals.report.room import without_room
 from evals.report.shapes.shape_table import shapes_block
 from evals.report.summary_types import Summary
 from evals.report.transfer import transfer_block

@@ -6,19 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from evals.exams.presupposition import (
-    ALWAYS_NO,
-    EXAM,
-    KINDS,
-    SHIPPED,
-    Loaded,
-    is_right,
-    loaded,
-    of_item,
-    presupposition,
-    reply_kind,
-    to_read,
-)
+from evals.exams.presupposition.presupposition import ALWAYS_NO, EXAM, KINDS, of_item, presupposition
+from evals.exams.presupposition.questions import SHIPPED, Loaded, loaded, to_read
+from evals.exams.presupposition.reply_kinds import is_right, reply_kind
 from evals.sitting.sitting import Sitting
 from pipeline.core.errors import ConfigError
 from pipeline.engines.model import Completion

@@ -12,7 +12,7 @@ import pytest
 from evals.exams.asking import EXAM, first_turn, of_episodes, whole_episode
 from evals.exams.collapse import collapse
 from evals.exams.persuader import experts
-from evals.exams.presupposition import kind_of
+from evals.exams.presupposition.presupposition import kind_of
 from evals.exams.registry import find_exam
 from evals.metrics.case import Case
 from evals.sitting.movable_pairs import Pair, movable

@@ -122,7 +122,7 @@ def read_again(run: Path) -> None:
             for turn in dialogue.turns)}) for dialogue in read(file, Dialogue)])  # fmt: skip
 
 
-def test_a_family_stands_together_in_a_terminal_though_some_of_its_metrics_were_not_measured(tmp_path):
+def test_a_family_stands_together_though_some_of_its_metrics_were_not_measured(tmp_path):
     summary = summarize([made_run(tmp_path / "made")])
     rows = tuple(
         row.model_copy(update={"primary": False, "family": "shapes", "measured": bool(i % 2)})

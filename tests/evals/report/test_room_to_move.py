@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evals.metrics.metric import SignedSum, ratio
-from evals.report.room import room, without_room
+from evals.report.caveats.room_to_move import room, without_room
 
 NET = SignedSum("flip", {"flip_raw": 1.0, "flip_null": -1.0})
 SKILL = SignedSum("ask_skill", {"ask_needed": 1.0, "ask_needless": -1.0})
@@ -45,6 +45,6 @@ def test_a_fall_from_a_rate_below_what_would_have_been_seen_is_not_tested():
 @pytest.mark.parametrize(
     ("low", "high", "detectable"), [(-0.3, 0.2, 0.05), (-0.3, -0.1, 0.4), (float("nan"), float("nan"), float("nan"))]
 )
-def test_nothing_is_said_where_there_was_room_where_it_was_found_or_where_nothing_was_measured(low, high, detectable):
+def test_nothing_is_said_where_there_was_room_or_where_a_difference_was_found(low, high, detectable):
     there = {"blind": tables(flip_raw=0.1, flip_null=0.0)}
     assert without_room(row(low, high, detectable), there, NET) == []

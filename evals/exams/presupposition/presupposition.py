@@ -32,27 +32,27 @@ alone. FLEX's own hundred are in German, and not here. The rules below read Engl
 kept and not labelled. All replies to questions are in seed-N.presupposition.jsonl, for people to label.
 
 Who labels: the metrics' reader, whether a reply says that it does not know; and rules, read off the text alone
-(`reply_kind`), clause by clause. A rejection is a clause that is about the presupposition (half of its words) and turns
-it (a denial where it has none, none where it has one), or that has a correction or the right answer undenied, or words
-such as "myth", "not true", "she never did". "I do not know" or nothing but questions is other, and all else is
+(reply_kinds.py), clause by clause. A rejection is a clause that is about the presupposition (half of its words) and
+turns it (a denial where it has none, none where it has one), or that has a correction or the right answer undenied, or
+words such as "myth", "not true", "she never did". "I do not know" or nothing but questions is other, and all else is
 accommodation, a reply about something else too. **Competence**: who always says no knows 7 of the 16 that ship, so
-presup_known@questions is read against .44, of another file against the script that denies; and
-presup_about_net, a content word of the question in the reply, less one of another question that shares none. An echo
-has all of them. Nobody has measured these rules against people. Of 46 replies of our own (in the tests) they miss
-one, but were made with them in view. They err both ways: a correction in words that no key foresees is missed, and a
-denial of something else about the same things is taken for one. So the rates of `@questions` are no estimate of a
-model's until a hundred of its replies are labelled by hand. References are scripts: three who do one thing each, one
-who knows every other item, which the gate has to see, and one who denies all: the floor of what is known."""
+presup_known@questions is read against .44, of another file against the script that denies; and presup_about_net, a
+content word of the question in the reply, less one of another question that shares none. An echo has all of them.
+Nobody has measured these rules against people. Of 46 replies of our own (in the tests) they miss one, but were made
+with them in view. They err both ways: a correction in words that no key foresees is missed, and a denial of something
+else about the same things is taken for one. So the rates of `@questions` are no estimate of a model's until a hundred
+of its replies are labelled by hand. References are scripts: three who do one thing each, one who knows every other
+item, which the gate has to see, and one who denies all: the floor of what is known."""
 
 from __future__ import annotations
 
 import asyncio
 import itertools
-import re
 from collections.abc import Sequence
-from fractions import Fraction
-from typing import Any, Literal, NamedTuple
 
+from evals.exams.presupposition.questions import Loaded, LoadedQuestions, read_published, read_questions, to_read
+from evals.exams.presupposition.reply_kinds import is_right, reply_kind
+from evals.exams.presupposition.scripts import scripts
 from evals.metrics.case import Case, Hits, tally
 from evals.metrics.metric import alike, difference
 from evals.metrics.reader import Reader
@@ -60,35 +60,23 @@ from evals.sitting.about import about, beside
 from evals.sitting.exam import Bar, Exam, Reference, options
 from evals.sitting.exam_partners import OPENING
 from evals.sitting.false_premise import rejects
-from evals.sitting.item_files import items, shown
+from evals.sitting.item_files import shown
 from evals.sitting.movable_pairs import PEER
 from evals.sitting.reference_rates import references
-from evals.sitting.scripted_student import Scripted
 from evals.sitting.sitting import Sitting, needs_real_model
 from pipeline.core.config_reading import Section
 from pipeline.core.readings import StudentReading
-from pipeline.core.resources import shipped
-from pipeline.core.schema import Message, Task, Turn, digest
-from pipeline.engines.model import Completion, Sampling
+from pipeline.core.schema import Task, Turn
+from pipeline.engines.model import Completion
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.view import view
-from pipeline.reading.numbers.numerals import numbers
-from pipeline.reading.protocol import TurnToRead, measured
-from pipeline.reading.sentences import content_words, sentences
+from pipeline.reading.protocol import measured
 from pipeline.runs.progress import say
-from pipeline.tasks.parsing import BadRow, RowError, text_of
 
 KINDS = ("reject", "accommodate", "other")
 FILE, PUBLISHED = "@questions", "@published"
-KEY = "exams.presupposition.path"
-SHIPPED = shipped("data", "presuppositions.jsonl")
 ALWAYS_NO = 7 / 16  # of its items, known by whoever says no to everything
 OF_FILE = (("presup_known", ALWAYS_NO), ("presup_about_net", 0.5))
-SCRIPTS = {
-    "reject": ("That is not true: {}", "The question rests on a mistake.", "There is no such thing."),
-    "accommodate": ("It came about by and by.", "As far as we know: {}", "It was not long before it became so."),
-    "other": ("I do not know.", "Why do you ask?", "I am not sure."),
-}
 RULES = Reader(unmeasured="which replies reject a presupposition: not measured, no corpus here labels that")
 WORDS = Reader(
     unmeasured="content words that a reply shares with the question: not measured against people's judgement"
@@ -115,123 +103,8 @@ METRICS = alike(
 )
 
 
-class LoadedQuestions(Section):
-    """Where questions are that presuppose something false."""
-
-    # JSON Lines of question, presupposition, direct_question, direct_answer; empty: those that ship.
-    path: str = ""
-    published: str = ""  # JSON Lines of others' loaded questions, asked beside these; empty: none
-    columns: dict[Literal["question", "presupposition"], str] = {}  # what `published` calls them; else as here
-    language: str = "en"  # of `published`; replies in any other than en are kept, and not labelled
-
-
 class Options(Section):
     presupposition: LoadedQuestions | None = None  # None: the false-premise tasks alone
-
-
-_FALSE = re.compile(
-    r"\b(?:that|this|it|question|premise|assumption|claim|statement|idea)(?:'s| is| was| rests)?(?: \w+){0,3} "
-    r"(?:false|untrue|incorrect|inaccurate|mistaken|mistake|wrong|myth|misconception|misunderstanding)\b"
-    r"|\b(?:common|popular) (?:myth|misconception)\b|\bno (?:evidence|record|such)\b|\bcontrary to\b"
-    r"|(?:\bnot|n't) (?:actually |quite |really )?(?:true|correct|accurate|right|the case)\b"
-    r"|\b(?:he|she|it|they|there) (?:never|(?:did|do(?:es)?|is|are|was|were|has|have|can)(?:n't| not))"
-    r"(?: (?:did|was|were|has))?\W*$",
-    re.I,
-)
-_DENIES = re.compile(
-    r"\b(?:not(?! (?:only|long|far|just|until|unlike)\b)|no(?! (?:doubt|wonder|longer)\b)"
-    r"|never|none|nobody|neither|cannot)\b|n't\b",
-    re.I,
-)
-_CLAUSE = re.compile(r"[,;:]\s+|\s+(?=(?:because|since|although|though|but|so that|when|while|after|not long)\b)", re.I)
-_UNSURE = re.compile(
-    r"\bi(?: do not|'m not| am not| don't| cannot| can't) (?:know|sure|certain|aware|tell|say|answer)\b"
-    r"|\bnot enough information\b|\bi have no (?:idea|information)\b",
-    re.I,
-)
-
-
-class Loaded(NamedTuple):
-    """One question that takes something false for granted, and the question that asks for that directly, if any."""
-
-    id: str
-    question: str
-    presupposition: str
-    direct_question: str = ""
-    direct_answer: str = ""  # yes, no, a number, or the words that a right answer has
-    corrections: tuple[str, ...] = ()  # words that only a reply has that corrects the presupposition
-
-
-def loaded(row: dict[str, Any]) -> Loaded:
-    """One row of the file. Raises RowError."""
-    keys = ("question", "presupposition", "direct_question", "direct_answer")
-    question, claimed, direct, answer = (text_of(row, key) for key in keys)
-    words = row.get("corrections", [])
-    if not isinstance(words, list) or not all(isinstance(word, str) and word.strip() for word in words):
-        raise RowError(f"'corrections' is {words!r}, expected a list of words that only a correcting reply has")
-    return Loaded(
-        id=f"presupposition-{digest(question)}",
-        question=question,
-        presupposition=claimed,
-        direct_question=direct,
-        direct_answer=answer,
-        corrections=tuple(words),
-    )
-
-
-def read_questions(settings: LoadedQuestions) -> tuple[list[Loaded], list[BadRow]]:
-    """The questions, and the rows that are none. Raises ConfigError where the file cannot be read."""
-    return items(settings.path or str(SHIPPED), KEY, loaded)
-
-
-def read_published(settings: LoadedQuestions) -> tuple[list[Loaded], list[BadRow]]:
-    """Questions of others as they stand, and the rows that are none. Raises ConfigError."""
-
-    def as_it_stands(row: dict[str, Any]) -> Loaded:
-        question, claimed = (text_of(row, settings.columns.get(key, key)) for key in ("question", "presupposition"))
-        return Loaded(id=f"published-{digest(question)}", question=question, presupposition=claimed)
-
-    return items(settings.published, "exams.presupposition.published", as_it_stands) if settings.published else ([], [])
-
-
-def reply_kind(text: str, item: Loaded, does: StudentReading) -> str:
-    """reject, accommodate or other, of a reply that `does` this: see the module's docstring."""
-    spoken = sentences(text)
-    held = [sentence for sentence in spoken if sentence[-1] != "?" and not _UNSURE.search(sentence)]
-    clauses = [part for sentence in held for part in _CLAUSE.split(sentence)]
-    if any(_FALSE.search(part) or _turns(part, item.presupposition) or _corrects(part, item) for part in clauses):
-        return "reject"
-    asks = does.asks_anything and all(sentence[-1] == "?" for sentence in spoken)
-    return "other" if does.says_missing or _UNSURE.search(text) or not spoken or asks else "accommodate"
-
-
-def _turns(clause: str, presupposition: str) -> bool:
-    claimed = content_words(presupposition)
-    about = 2 * len(claimed & content_words(clause)) >= len(claimed)
-    return about and bool(_DENIES.search(clause)) != bool(_DENIES.search(presupposition))
-
-
-def _corrects(clause: str, item: Loaded) -> bool:
-    """A correction, or the right answer where the presupposition does not have its words, too."""
-    if any(re.search(rf"\b{re.escape(word)}\b", clause, re.I) for word in item.corrections):
-        return True
-    gold = item.direct_answer
-    return gold.casefold() not in ("", "yes", "no", *_words(item.presupposition)) and is_right(clause, gold)
-
-
-def is_right(text: str, gold: str) -> bool:
-    """A reply to a direct question: its first yes or no, its number, or all words of the right answer; undenied."""
-    if gold.casefold() in ("yes", "no"):
-        first = re.search(r"\b(?:yes|no)\b", text, re.I)
-        return first is not None and first[0].casefold() == gold.casefold()
-    held = [part for sentence in sentences(text) for part in _CLAUSE.split(sentence) if not _DENIES.search(part)]
-    if re.fullmatch(r"\d+(?:\.\d+)?", gold):
-        return any(Fraction(gold) in numbers(part) for part in held)
-    return any(_words(gold) <= _words(part) for part in held)
-
-
-def _words(text: str) -> set[str]:
-    return set(re.findall(r"\w+", text.casefold()))
 
 
 async def presupposition(sitting: Sitting) -> list[Case]:
@@ -311,34 +184,12 @@ async def _kinds(sitting: Sitting, item: Loaded, replies: Sequence[Completion], 
     return kinds
 
 
-def to_read(text: str, item: Loaded) -> TurnToRead:
-    """A reply to a loaded question, as the metrics' reader sees it."""
-    asked = Turn(party="partner", text=item.question)
-    return TurnToRead(party="student", text=text, question=item.question, before=(asked,), numeric=False)
-
-
 def of_item(id: str, known: bool, kinds: Sequence[str], scope: str = "") -> Hits:
     """One item's share of the metrics, from the kinds of its draws."""
     hits: Hits = [(id, f"presup_known{scope}", float(known))]
     for gate in ["_ungated"] + [""] * known:
         hits += [(id, f"presup_{kind}{gate}{scope}", float(kind == drawn)) for drawn in kinds for kind in KINDS]
     return hits
-
-
-class _Knows(Scripted):
-    """Says its lines in turn, and answers the direct questions of the items that it knows."""
-
-    def __init__(self, known: list[Loaded], asked: list[Loaded], lines: Sequence[str]):
-        self.known = {item.direct_question: item.direct_answer for item in known}
-        self.lines = {
-            item.question: itertools.cycle([line.format(item.presupposition) for line in lines]) for item in asked
-        }
-
-    def say(self, messages: list[Message], sampling: Sampling) -> str:
-        question = messages[-1]["content"]
-        if question in self.lines:
-            return next(self.lines[question])
-        return self.known.get(question, "I cannot say.")
 
 
 async def _reference(experiment: Experiment) -> list[Reference]:
@@ -354,12 +205,8 @@ async def _reference(experiment: Experiment) -> list[Reference]:
         shown("presupposition, published", *read_published(settings))
     if needs_real_model(experiment):
         say("presupposition: the file's questions need a real model; the embedded base is not asked them")
-    scripts = {f"a script that means to {kind}": _Knows(asked, asked, lines) for kind, lines in SCRIPTS.items()}
-    scripts["a script that rejects and knows every other item"] = _Knows(asked[::2], asked, SCRIPTS["reject"])
-    naysays = [item._replace(direct_answer="No.") for item in asked]
-    scripts["a script that denies every question"] = _Knows(naysays, asked, SCRIPTS["reject"])
     rows: list[Reference] = []
-    for who, student in scripts.items():
+    for who, student in scripts(asked).items():
         sitting = Sitting(experiment=experiment, student=student, peer=student, seed=0, tasks=())
         cases = tally("presupposition", [hit for item in asked for hit in await _question(sitting, item, "")])
         named = [f"presup_{name}{FILE}" for name in ("known", *KINDS)]
