@@ -55,6 +55,7 @@ LIMITS = (
         for base, rows in (("embedded", 16), ("embedded", 64), ("embedded", 256), ("smollm2", 64))
         for work, limit, said in (
             ("prefill", "products", "of the matrix products' rate"),
+            ("decode", "products", "of the matrix products' rate"),
             ("decode", "with attention", "of the matrix products' rate, attention's among them"),
         )
     ),

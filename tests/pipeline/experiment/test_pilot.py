@@ -21,7 +21,9 @@ OTHERS = ("pilot_of=methods", "seeds=[101]", "tasks.seed=7")
 def shown() -> list[list[str]]:
     """The commands in the heads of configs that say that they are pilots, by their words."""
     heads = ("".join(re.findall(r"^#(.*\n)", text, re.MULTILINE)).replace("\\\n", " ") for text in TEXTS.values())
-    commands = [shlex.split(line) for head in heads for line in re.findall(r"^ +(maieutic run .*)", head, re.MULTILINE)]
+    commands = [
+        shlex.split(line) for head in heads for line in re.findall(r"^ +(maieutic (?:run|build) .*)", head, re.M)
+    ]
     return [words for words in commands if any(word.startswith("pilot_of=") for word in words)]
 
 
