@@ -166,8 +166,8 @@ def each(
         for cell, label in zip(due, labels, strict=True):
             pool.begin(work, label, cell)
         meanwhile()
-        for cell, label in zip(due, labels, strict=True):
-            came = _watched(label, pool.begun[label])
+        for i, (cell, label) in enumerate(zip(due, labels, strict=True)):
+            came = _watched(label, pool.begun[label], min(at_once, len(due) - i))
             del pool.begun[label]
             yield cell, came
 
@@ -206,9 +206,9 @@ def _pool(at_once: int) -> Iterator[Pool]:
                 pools.remove(pool)
 
 
-def _watched(label: str, piece: Piece) -> Any:
-    """Wait for it, and show how far it is."""
-    with stage(label) as progress:
+def _watched(label: str, piece: Piece, at_once: int) -> Any:
+    """Wait for it, the first of so many that go on, and show how far it is."""
+    with stage(label, at_once=at_once) as progress:
         while wait([piece.future], timeout=EVERY).not_done:
             if piece.said:
                 progress(*piece.said[-1])

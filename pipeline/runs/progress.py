@@ -67,11 +67,11 @@ class StageProgress:
 
 
 @contextmanager
-def stage(label: str, total: int = 0) -> Iterator[StageProgress]:
-    """Show one stage while it runs; 0 is an unknown total."""
+def stage(label: str, total: int = 0, at_once: int = 1) -> Iterator[StageProgress]:
+    """Show one stage while it runs, the first of so many that go on; 0 is an unknown total."""
     whole = FOLLOWED.get()
     if whole is not None:
-        whole.begin(label, total)
+        whole.begin(label, total, at_once)
     if console.is_terminal:
         columns = (
             SpinnerColumn(),

@@ -103,15 +103,17 @@ class WholeRun:
         self.took: dict[str, Took] = {}
         self.seconds: dict[int, float] = {}  # of stages that have ended
         self.at = -1  # the planned stage that runs, or the last that did
-        self.now, self.done, self.first, self.total = "", 0, 0, 0
+        self.now, self.done, self.first, self.total, self.at_once = "", 0, 0, 0, 1
         self.began = self.last_end = self.began_stage = self.stored = clock()
         self.answered = self._answers()
         self.said, self.said_of = 0.0, ""  # when a line told of it, and of which stage
         self.store()
 
-    def begin(self, label: str, total: int) -> None:
-        """A stage begins, which need not be planned: then it counts as the beginning of the next."""
+    def begin(self, label: str, total: int, at_once: int = 1) -> None:
+        """A stage begins, which need not be planned: then it counts as the beginning of the next. `at_once`: how many
+        go on, of which it is the one that is looked at."""
         self.now, self.done, self.total, self.began_stage = label, 0, total, self.clock()
+        self.at_once = at_once
         self.first = 0 if total else -1
         later = range(self.at + 1, len(self.planned))
         self.at = next((i for i in later if self.planned[i].label == label), self.at)
@@ -192,12 +194,15 @@ class WholeRun:
         return next((took[kind].seconds / took[kind].size for kind in kinds if kind in took), None)
 
     def _shown_by_running(self) -> dict[str, Took]:
-        """Of its narrowest kind only where enough of it is done: the first of many takes longest."""
+        """Of its narrowest kind only where enough of it is done: the first of many takes longest. Those that go on
+        beside it are as far, so each takes that part of the time."""
         stage, share = self.running, self._share()
         if stage is None or not share or not stage.size:
             return {}
         kinds = stage.kinds[0 if share >= ENOUGH else -1 :]
-        return dict.fromkeys(kinds, Took(seconds=self.clock() - self.began_stage, size=stage.size * share))
+        return dict.fromkeys(
+            kinds, Took(seconds=(self.clock() - self.began_stage) / self.at_once, size=stage.size * share)
+        )
 
     def _is_over(self, i: int) -> bool:
         return i < self.at or i in self.seconds or not self.planned[i].size

@@ -43,6 +43,15 @@ def go(whole: WholeRun, label: str, done: int, seconds: float, total: int = 10) 
     whole.end()
 
 
+def test_of_stages_side_by_side_each_takes_its_part_of_the_time(tmp_path, clock):
+    exams = [PlannedStage("examine", f"examine a seed {i}", 100, ("examine a",)) for i in range(4)]
+    whole = WholeRun(tmp_path, exams, clock)
+    whole.begin("examine a seed 0", 100, at_once=2)
+    clock.now += 30
+    whole.tick(50, 100)
+    assert whole.progress().left == 30 + 3 * 30  # its own half, and 60 s for each two of the others
+
+
 def test_what_is_left_is_what_stages_of_the_kind_took_and_the_unmeasured_is_named(tmp_path, clock):
     whole = WholeRun(tmp_path, PLAN, clock)
     assert whole.progress().left is None and "not known" in end_in_words(whole.progress())
