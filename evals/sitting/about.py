@@ -14,6 +14,12 @@ def about(reply: str, topic: str) -> bool:
     return bool(_carrying(reply) & _carrying(topic))
 
 
+def own_words(reply: str, heard: str) -> bool:
+    """Whether most of its content words are not of what was heard. An echo has none of its own, and a refusal many."""
+    carrying = _carrying(reply)
+    return 2 * len(carrying - _carrying(heard)) > len(carrying)
+
+
 def beside(topics: Sequence[str], i: int) -> str:
     """The topic after number `i` that shares no content word with it, round the end; '' where there is none.
 

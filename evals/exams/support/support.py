@@ -7,6 +7,9 @@ kind: a negative or a positive feeling, an event of life, a strength of their ow
 which advice is no fault. The student answers each once per draw, as the counsellor that it is told to be:
 
     counsel_ACT@CLIENT    the answer has the act / answers to client turns of that kind
+    counsel_own           most of its content words are not the client's / answers
+
+The second is a competence check: who repeats the client helps nobody. A refusal passes it.
 
 ACT is read by the labeller of `evals.exams.support.therapists`, and counted only where that is measured: question,
 reflection and solution (solving and planning as one) with BOLT's files; reflections on strengths, normalizing and
@@ -31,9 +34,10 @@ import csv
 
 from evals.exams.support.therapists import ACTS, TherapistsTurns, TherapyLabeller, open_labeller, read, truth
 from evals.metrics.case import Case, Hits, tally
-from evals.metrics.metric import alike
+from evals.metrics.metric import Metric, alike
 from evals.metrics.reader import Reader
-from evals.sitting.exam import Exam, Reference, options
+from evals.sitting.about import own_words
+from evals.sitting.exam import Bar, Exam, Reference, options
 from evals.sitting.reference_rates import references
 from evals.sitting.sitting import Sitting
 from pipeline.core.config_reading import Section
@@ -54,6 +58,12 @@ METRICS = alike(
     ),
 )
 
+OWN = Metric(
+    "counsel_own",
+    "most content words of the answer are not the client's / answers",
+    reader=Reader(unmeasured="content words that an answer shares with the client: not measured against people"),
+)
+
 
 class Options(Section):
     support: TherapistsTurns | None = None  # None: nobody is asked
@@ -72,7 +82,8 @@ async def sit(sitting: Sitting) -> list[Case]:
         say("support: exams.support names no labelled turns; left out")
         return []
     work = [_answered(sitting, f"client-{i}", kind, text) for i, (kind, text) in enumerate(said_by_clients())]
-    return figures(await sitting.all(work), open_labeller(source))
+    answered = await sitting.all(work)
+    return figures(answered, open_labeller(source)) + tally("support", in_own_words(answered))
 
 
 async def _answered(sitting: Sitting, name: str, kind: str, text: str) -> tuple[str, str, list[str]]:
@@ -93,8 +104,14 @@ def figures(answered: list[tuple[str, str, list[str]]], labeller: TherapyLabelle
     return tally("support", hits)
 
 
+def in_own_words(answered: list[tuple[str, str, list[str]]]) -> Hits:
+    """Of the same: which answers say something that the client did not."""
+    said = {f"client-{i}": text for i, (_, text) in enumerate(said_by_clients())}
+    return [(name, OWN.name, float(own_words(text, said[name]))) for name, _, texts in answered for text in texts]
+
+
 def _ratios(experiment: Experiment, understands: bool) -> set[str]:
-    return {f"{metric.name}@{kind}" for metric in METRICS for kind in CLIENTS}
+    return {OWN.name} | {f"{metric.name}@{kind}" for metric in METRICS for kind in CLIENTS}
 
 
 def _answers(experiment: Experiment, tasks: list[Task]) -> int:
@@ -120,11 +137,12 @@ async def reference(experiment: Experiment) -> list[Reference]:
 
 EXAM = Exam(
     name="support",
-    metrics=METRICS,
+    metrics=(*METRICS, OWN),
     sit=sit,
     answers=_answers,
     ratios=_ratios,
     options=Options,
     real=True,
     reference=reference,
+    competence=(Bar(OWN.name, 0.5),),
 )

@@ -12,7 +12,7 @@ import pytest
 from evals.examining.exam_checks import measured
 from evals.exams.persuasion.debaters import Says
 from evals.exams.support import support
-from evals.exams.support.support import CLIENTS, EXAM, figures, said_by_clients
+from evals.exams.support.support import CLIENTS, EXAM, figures, in_own_words, said_by_clients
 from evals.exams.support.therapists import ACTS, Labelled, learn, read, truth
 from evals.sitting.sitting import Sitting
 from pipeline.core.errors import ConfigError
@@ -94,6 +94,17 @@ def test_a_student_that_always_advises_and_one_that_never_does(text, hits, label
     answered = [(f"client-{i}", kind, [text] * 3) for i, (kind, _) in enumerate(said_by_clients())]
     found = [case for case in figures(answered, labeller) if case.metric.startswith("counsel_solution@")]
     assert len(found) == 20 and {(case.hits, case.n) for case in found} == {(hits, 3)}
+
+
+def test_who_repeats_the_client_says_nothing_of_its_own():
+    clients = [(f"client-{i}", kind, text) for i, (kind, text) in enumerate(said_by_clients())]
+    for answer, share in (
+        (lambda text: f"You say: {text}", 0.0),
+        (lambda text: "", 0.0),
+        (lambda text: "Breathe slowly, counting sheep.", 1.0),
+    ):
+        hits = in_own_words([(name, kind, [answer(text)]) for name, kind, text in clients])
+        assert {hit for *_, hit in hits} == {share} and len(hits) == len(clients)
 
 
 def test_rows_with_one_text_are_one_turn_with_several_labels(tmp_path):
