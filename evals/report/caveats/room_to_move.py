@@ -38,9 +38,11 @@ def without_room(row: Json, tables: Mapping[str, Tables], total: SignedSum) -> l
     if row["b"] not in tables or not total.shares or total.of_mix or not row["low"] <= 0 <= row["high"]:
         return []
     a, b, metric, found = row["a"], row["b"], row["metric"], room(tables[row["b"]], total)
+    cramped = {way: most for way, most in (("lower", found.down), ("higher", found.up)) if most < row["detectable"]}
+    if not cramped:
+        return []
+    most = " and ".join(f"{way} by about {most:.2f}" for way, most in cramped.items())
     return [
-        f"{metric} could be {way} under {a} than under {b} by about {most:.2f} at most, and "
-        f"{row['detectable']:.2f} would have been seen: whether it is {way} was not tested."
-        for way, most in (("lower", found.down), ("higher", found.up))
-        if most < row["detectable"]
+        f"{metric} could be {most} at most under {a} than under {b}, and {row['detectable']:.2f} would have been seen: "
+        f"whether it is {' or '.join(cramped)} was not tested."
     ]
