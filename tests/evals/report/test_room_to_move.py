@@ -37,8 +37,8 @@ def test_a_null_gives_no_room(raw, null):
 def test_a_fall_from_a_rate_below_what_would_have_been_seen_is_not_tested():
     there = {"blind": tables(flip_raw=0.1, flip_null=0.0)}
     assert without_room(row(-0.3, 0.2, 0.4), there, NET) == [
-        "flip could be lower by about 0.10 at most under misled than under blind, and 0.40 would have been seen: whether "
-        "it is lower was not tested."
+        "flip could be lower by about 0.10 at most under misled than under blind, and 0.40 would have been seen: "
+        "whether it is lower was not tested."
     ]
 
 
