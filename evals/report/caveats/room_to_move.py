@@ -1,7 +1,7 @@
 """Could the primary contrast have come out otherwise? A rate near 0 has no room to fall, one near 1 none to rise.
 
-Where a contrast shows no difference, and it would have seen none as large as the room that its second side leaves, that
-direction was not tested, however many tasks there were. `maieutic compare` says so.
+Where a contrast shows no difference, and the smallest that it would have seen is larger than the room which its second
+side leaves in a direction, that direction was not tested. `maieutic compare` says so.
 """
 
 from __future__ import annotations
