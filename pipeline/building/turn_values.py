@@ -3,7 +3,8 @@
 At a student turn of a stored dialogue, k siblings of that turn are sampled from the same prefix, and the
 dialogue is played on from each of them m times with the same partner (forward sampling: CollabLLM, Wu et al.
 2025, section 3; siblings after Coral, Ni et al. 2025). A sibling's value is the share of its rollouts that end
-right, less a price per token and per question; under `selection: agreement` the share in which both parties end on
+right, less a price per token, at most 1 a rollout (equation 4 there; it counts what the user says, too), and one per
+question, which is ours; under `selection: agreement` the share in which both parties end on
 one answer, right or wrong, so that no oracle is asked. The same task has the same siblings at its first turn under
 every condition, so that values differ only by what follows.
 
@@ -44,7 +45,8 @@ T = TypeVar("T")
 
 
 class TurnValue(NamedTuple):
-    """Of one sibling. `value` = `success` - token_price * `tokens` - question_price * `questions`."""
+    """Of one sibling. `value` is the mean over rollouts of success - min(1, token_price * tokens) - question_price *
+    questions."""
 
     value: float
     success: float  # share of rollouts that end right, or in agreement
@@ -59,9 +61,10 @@ def turn_value(branch: Branch, sibling: int, prices: TurnValues, selection: Sele
     later = [[i for i, t in enumerate(d.turns) if i >= len(branch.prefix) and t.party == "student"] for d in dialogues]
     own = list(zip(dialogues, later, strict=True))
     success = fmean(map(agrees if selection == "agreement" else is_correct, dialogues))
-    tokens = fmean(sum(dialogue.turns[i].tokens for i in turns) for dialogue, turns in own)
+    tokens = [sum(dialogue.turns[i].tokens for i in turns) for dialogue, turns in own]
     asked = fmean(sum(student_reading(branch.task, d.turns, i).requests for i in turns) for d, turns in own)
-    return TurnValue(success - prices.token_price * tokens - prices.question_price * asked, success, tokens, asked)
+    paid = fmean(min(1.0, prices.token_price * each) for each in tokens)
+    return TurnValue(success - paid - prices.question_price * asked, success, fmean(tokens), asked)
 
 
 def answer_value(branch: Branch, sibling: int) -> float:

@@ -35,7 +35,9 @@ class TurnValues(Section):
     siblings: NonNegativeInt = 0  # k turns sampled from one prefix; 0: no values
     rollouts: int = Field(default=2, ge=1)  # m times each of them is played on
     at: tuple[NonNegativeInt, ...] = Field(default=(0,), min_length=1)  # student turns, 0 is the first
-    token_price: float = Field(default=0.0, ge=0)  # off a turn's value, for each token of the student from it on
+    token_price: float = Field(
+        default=0.0, ge=0
+    )  # off a turn's value, for each token of the student from it on, at most 1
     question_price: float = Field(default=0.0, ge=0)  # and for each question
 
     @property

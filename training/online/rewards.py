@@ -85,7 +85,8 @@ def _least(cell: Cell, task: Task) -> float:
     prices, experiment = cell.experiment.turn_values_of(cell.condition), cell.experiment
     # Requests of one turn, as StudentReading counts them: each fact, in general, the question anew, anything else.
     questions = prices.question_price * (len(task.facts) + 3)
-    return -experiment.dialogue.turns * (prices.token_price * experiment.answer_tokens("student") + questions)
+    turns = experiment.dialogue.turns
+    return -min(1.0, turns * prices.token_price * experiment.answer_tokens("student")) - turns * questions
 
 
 async def _play(

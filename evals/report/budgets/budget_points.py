@@ -18,6 +18,7 @@ from evals.stats.intervals import Rate, Tables, estimate
 from evals.stats.stored_cases import results
 from pipeline.core.schema import Json, Party
 from pipeline.experiment.experiment import Experiment
+from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Branch, Dialogue, Memory
 from pipeline.runs.dialogue_pool import Pool, reference
 from pipeline.runs.store import read
@@ -34,6 +35,7 @@ class Point(NamedTuple):
     pool: str  # whose partner, and whose tokens, it is held against
     method: str
     budget: float  # share of the pool's tasks
+    plain: bool  # differs from its pool in method and budget alone: no price, no control of selection
     sampled: float  # tokens, of what it learned from or played
     trained: float  # tokens with loss, over all epochs
     steps: float  # of the optimizer
@@ -73,13 +75,15 @@ def points(experiment: Experiment, tables: Mapping[str, Tables], total: SignedSu
         student, rate = one_student(experiment, name), estimate(tables[name], total)
         if student is None or not rate.n:
             continue
+        pool = reference(experiment, name) or name
         made.append(
             Point(
                 condition_name=name,
                 line=_line(experiment, name),
-                pool=reference(experiment, name) or name,
+                pool=pool,
                 method=condition.method,
                 budget=condition.budget,
+                plain=_by_method_alone(condition, experiment.conditions[pool]),
                 sampled=student.sampled,
                 trained=student.trained,
                 steps=student.steps,
@@ -92,10 +96,11 @@ def points(experiment: Experiment, tables: Mapping[str, Tables], total: SignedSu
 def ranked(
     made: Sequence[Point], tables: Mapping[str, Tables], total: SignedSum
 ) -> dict[tuple[str, float], list[Above]]:
-    """By pool and budget the pairs that are told apart, the better first; an empty list where there is no ranking."""
+    """By pool and budget the pairs of plain points that are told apart, the better first; an empty list where there is
+    no ranking."""
     found: dict[tuple[str, float], list[Above]] = {}
     for key, group in itertools.groupby(made, key=lambda point: (point.pool, point.budget)):
-        names = [point.condition_name for point in group]
+        names = [point.condition_name for point in group if point.plain]
         pairs = [contrast(tables, total, a, b) for a, b in itertools.combinations(names, 2)]
         apart = [Above(_upwards(pair), p) for pair, p in zip(pairs, holm([pair.p for pair in pairs]), strict=True)]
         found[key] = [pair for pair in apart if pair.p_holm < SURE]  # NaN is not below
@@ -105,6 +110,11 @@ def ranked(
 def tables_of(experiment: Experiment) -> dict[str, Tables]:
     """The exam cases of every condition; empty where it was not examined."""
     return {name: results(experiment.run, name) for name in experiment.conditions}
+
+
+def _by_method_alone(condition: Condition, pool: Condition) -> bool:
+    way = {"method": pool.method, "budget": pool.budget, "learns_from": pool.learns_from, "per_task": pool.per_task}
+    return condition.model_copy(update=way) == pool
 
 
 def _line(experiment: Experiment, name: str) -> str:

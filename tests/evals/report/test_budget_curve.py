@@ -66,13 +66,17 @@ def test_conditions_that_differ_in_budget_alone_share_a_line(made):
     assert [len(panel.containers) for panel in panels] == [len(CONDITIONS) - 1] * 2
 
 
+def test_only_what_differs_from_its_pool_by_method_and_budget_alone_is_a_way_of_learning(made):
+    assert {name for name, point in made.items() if point.pool == "facts" and not point.plain} == {"like"}
+
+
 def test_only_those_who_are_told_apart_at_one_budget_are_ranked(run, made):
     experiment = experiment_of(run)
     total = catalog_of([experiment]).signed_sum("ask_needed")
     found = ranked(list(points(experiment, tables_of(experiment), total)), tables_of(experiment), total)
     pairs = {key: {(pair.difference.a, pair.difference.b) for pair in above} for key, above in found.items()}
     assert pairs.keys() == {("facts", 0.5), ("facts", 1.0), ("volunteer", 1.0), ("blind", 1.0)}
-    assert pairs["facts", 0.5] == set() and pairs["facts", 1.0] == {("facts", "dpo"), ("like", "dpo")}
+    assert pairs["facts", 0.5] == set() and pairs["facts", 1.0] == {("facts", "dpo")}  # like keeps others
     assert all(pair.difference.low > 0 for above in found.values() for pair in above)
     half, whole = (line for line in in_words(found) if line.startswith("facts"))
     assert "no two students are told apart" in half and "facts above dpo by 0.8" in whole

@@ -172,6 +172,9 @@ def test_a_turn_is_worth_the_share_of_its_rollouts_that_end_right_less_its_price
     assert turn_value(branch, 0, free) == (0.5, 0.5, 20, 1.5)
     assert turn_value(branch, 0, dear).value == pytest.approx(0.5 - 0.2 - 0.15)
     assert turn_value(branch, 1, dear) == (pytest.approx(-0.1), 0, 10, 0)
+    # Of a rollout's tokens at most 1 is taken off.
+    dearest = experiment(tmp_path, turn_values=VALUES | {"token_price": 0.5}).turn_values
+    assert turn_value(branch, 0, dearest).value == 0.5 - 1
     assert branch.tokens("student") == 10 + 10 + 10 + 10 and branch.tokens("partner") == 20
 
 
