@@ -71,6 +71,7 @@ NOT_FIXED: dict[str, str | dict[str, str]] = {
     "register": OTHERS_WORDS,
     "spread": "distances between embeddings",
     "support": OTHERS_WORDS,
+    "swapped": "no rate says how a known student takes words that were put into its mouth",
     "told": "a check of competence: no rate of a known student says how it answers after waiting without an act",
     "tutoring": "the student under exam sits in the tutor's seat",
     "yielding": "no rate says how a known student takes a claim where a fact is missing",
