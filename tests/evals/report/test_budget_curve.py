@@ -66,7 +66,7 @@ def test_conditions_that_differ_in_budget_alone_share_a_line(made):
     assert [len(panel.containers) for panel in panels] == [len(CONDITIONS) - 1] * 2
 
 
-def test_only_what_differs_from_its_pool_by_method_and_budget_alone_is_a_way_of_learning(made):
+def test_a_way_of_learning_differs_from_its_pool_by_method_and_budget_alone(made):
     assert {name for name, point in made.items() if point.pool == "facts" and not point.plain} == {"like"}
 
 
