@@ -122,7 +122,10 @@ def _line(experiment: Experiment, name: str) -> str:
         other: condition.model_copy(update={"budget": 1.0, "learns_from": ""})
         for other, condition in experiment.conditions.items()
     }
-    return next(other for other, condition in whole.items() if condition == whole[name])
+    learns = {other: condition.learns_from for other, condition in experiment.conditions.items()}
+    # One that learns from what it would have made itself has that one's dialogues, and no other's.
+    source = {other: "" if whole.get(learns[other]) == whole[other] else learns[other] for other in whole}
+    return next(other for other in whole if (whole[other], source[other]) == (whole[name], source[name]))
 
 
 def _upwards(pair: Difference) -> Difference:

@@ -23,12 +23,15 @@ CONDITIONS = OTHERS | {
     "half": HALF,
     "like": Condition(partition="facts", learns_from="facts", keep="grounded"),
     "dpo": Condition(partition="facts", method="dpo", learns_from="facts"),
+    "monologue": Condition(partition="facts", method="monologue", learns_from="facts"),
+    "of_primed": Condition(partition="facts", method="monologue", learns_from="primed"),
+    "primed": Condition(partition="facts", method="q_priming"),
 }
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory) -> Path:
-    rates = {"facts": 0.9, "like": 0.9, "half": 0.5, "dpo": 0.05}
+    rates = {"facts": 0.9, "like": 0.9, "half": 0.5, "dpo": 0.05, "monologue": 0.9, "primed": 0.9}
     path = tmp_path_factory.mktemp("runs") / "made"
     return made_run(path, conditions=CONDITIONS, rates=rates, turn_values=TurnValues(siblings=2), exam=25)
 
@@ -76,10 +79,11 @@ def test_only_those_who_are_told_apart_at_one_budget_are_ranked(run, made):
     found = ranked(list(points(experiment, tables_of(experiment), total)), tables_of(experiment), total)
     pairs = {key: {(pair.difference.a, pair.difference.b) for pair in above} for key, above in found.items()}
     assert pairs.keys() == {("facts", 0.5), ("facts", 1.0), ("volunteer", 1.0), ("blind", 1.0)}
-    assert pairs["facts", 0.5] == set() and pairs["facts", 1.0] == {("facts", "dpo")}  # like keeps others
+    above, below = map(set, zip(*pairs["facts", 1.0], strict=True))
+    assert pairs["facts", 0.5] == set() and below == {"dpo"} and "like" not in above  # like keeps others
     assert all(pair.difference.low > 0 for above in found.values() for pair in above)
     half, whole = (line for line in in_words(found) if line.startswith("facts"))
-    assert "no two students are told apart" in half and "facts above dpo by 0.8" in whole
+    assert "no two students are told apart" in half and " above dpo by 0.8" in whole
 
 
 def test_the_table_has_a_line_for_each_student(made):
