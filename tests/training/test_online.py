@@ -250,6 +250,7 @@ try:
     failing_together(play)
 except EngineError as error:
     print(f"stopped: {error}")
+PartialState().destroy_process_group()  # else a process whose peer has ended may abort while it ends itself
 """
 
 
