@@ -16,19 +16,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from evals.stats.bag_of_words import FOLDS, bags_of_words, folds, logistic
 from evals.stats.intervals import Rate
 from pipeline.core.schema import Specification, Task, digest
 from pipeline.tasks.loading import of_one_source
 from pipeline.tasks.settings import Tasks
 from pipeline.tasks.sources import source_of
 
-FOLDS = 5
 GIVEN_AWAY = 0.2  # above this J the wording gives the specification away
 LEAST = 50  # tasks of either kind; J of fewer passes GIVEN_AWAY by chance
 EACH = 400  # tasks of each specification that a source is measured on
-# Words of any script; where none stand apart, as in Chinese, Japanese and Thai, single characters.
-UNSPACED = "\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff"
-WORDS = rf"[{UNSPACED}]|[^\W\d_{UNSPACED}]+"
 COMPARED: tuple[Specification, ...] = ("full", "underspecified", "sharded")
 MOST = 10_000  # tasks that are gone through: more of them take memory and hardly change the second digit
 
@@ -97,12 +94,6 @@ def youden_j(tasks: Iterable[Wording]) -> float:
     Words and pairs of words count with their frequency; a number is one of three words, by its size.
     Minimal pairs stay in one fold, or the twin would push the guess the other way.
     """
-    # Heavy, and a run that has everything does without.
-    from sklearn.feature_extraction.text import CountVectorizer
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.model_selection import GroupKFold, cross_val_predict
-    from sklearn.pipeline import make_pipeline
-
     rows = [task for task in tasks if task.specification in COMPARED]
     if len(rows) > MOST:
         rows = sorted(rows, key=_hash)[:MOST]
@@ -110,16 +101,14 @@ def youden_j(tasks: Iterable[Wording]) -> float:
     groups = [task.full_question for task in rows]
     if min(lacks.sum(), (~lacks).sum()) < FOLDS or len(set(groups)) < FOLDS:
         return math.nan
-    texts = [re.sub(r"\d+(?:[.,]\d+)*", _size, task.question) for task in rows]
-    parts = list(GroupKFold(FOLDS).split(texts, lacks, groups))
-    spoken = np.array([bool(re.search(WORDS, text)) for text in texts])
-    if any(len(set(lacks[fitted])) < 2 or not spoken[fitted].any() for fitted, _ in parts):
-        return math.nan
-    model = make_pipeline(
-        CountVectorizer(token_pattern=WORDS, ngram_range=(1, 2)),
-        LogisticRegression(max_iter=1000, class_weight="balanced"),
-    )
-    guessed = cross_val_predict(model, texts, lacks, cv=parts)
+    counts = bags_of_words(re.sub(r"\d+(?:[.,]\d+)*", _size, task.question) for task in rows)
+    spoken, fold = np.diff(counts.indptr) > 0, folds(groups)
+    guessed = np.zeros(len(rows), dtype=bool)
+    for held_out in (fold == each for each in range(FOLDS)):
+        if len(set(lacks[~held_out])) < 2 or not spoken[~held_out].any():
+            return math.nan
+        weights, bias = logistic(counts[~held_out], lacks[~held_out])
+        guessed[held_out] = counts[held_out] @ weights + bias > 0
     return float(guessed[lacks].mean() - guessed[~lacks].mean())
 
 
