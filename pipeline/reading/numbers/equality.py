@@ -82,6 +82,7 @@ def number(text: str) -> float | None:
     return None if value is None else float(value.amount)
 
 
+@lru_cache(maxsize=1 << 12)
 def is_number(answer: str) -> bool:
     """Whether an answer is a number, and no time of day or date that begins with one."""
     return number(answer) is not None and not _times(_plain(answer)) and not _dates(_plain(answer))
