@@ -7,6 +7,7 @@ against it in tests.
 from __future__ import annotations
 
 import re
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -26,7 +27,7 @@ WORDS = re.compile(rf"[{UNSPACED}]|[^\W\d_{UNSPACED}]+")
 def bags_of_words(texts: Iterable[str]) -> csr_array:
     """How often each text has each word and pair of neighbouring words, in lower case: [texts, words and pairs]."""
     columns: dict[str, int] = {}
-    data, indices, starts = list[int](), list[int](), [0]
+    data, indices, starts = array("d"), array("i"), array("i", [0])
     for text in texts:
         words = WORDS.findall(text.lower())
         pairs = [f"{first} {second}" for first, second in pairwise(words)]
@@ -34,7 +35,10 @@ def bags_of_words(texts: Iterable[str]) -> csr_array:
             indices.append(columns.setdefault(part, len(columns)))
             data.append(count)
         starts.append(len(indices))
-    return csr_array((np.array(data, dtype=float), indices, starts), shape=(len(starts) - 1, len(columns)))
+    return csr_array(
+        (np.frombuffer(data), np.frombuffer(indices, np.intc), np.frombuffer(starts, np.intc)),
+        shape=(len(starts) - 1, len(columns)),
+    )
 
 
 def folds(groups: Sequence[str]) -> NDArray[np.intp]:

@@ -5,7 +5,6 @@ rate = pooled_cases((dialogue.seed, dialogue.task.id, is_right) for dialogue in 
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Iterable
 from contextlib import closing
 
@@ -23,14 +22,12 @@ def pooled_cases(cases: Iterable[Case]) -> Rate:
         to.execute("CREATE TABLE cases (seed INT, task TEXT, hit INT)")
         to.executemany("INSERT INTO cases VALUES (?, ?, ?)", cases)
         row_of = {seed: i for i, (seed,) in enumerate(to.execute("SELECT DISTINCT seed FROM cases ORDER BY seed"))}
-        hits, n = [array("d") for _ in row_of], [array("d") for _ in row_of]
-        last: str | None = None
+        [tasks] = to.execute("SELECT count(DISTINCT task) FROM cases").fetchone()
+        hits, n = np.zeros((2, len(row_of), tasks))
+        last, column = None, -1
         sums = "SELECT task, seed, sum(hit), count(*) FROM cases GROUP BY task, seed ORDER BY task, seed"
         for task, seed, hit, count in to.execute(sums):
-            if task != last:
-                for column in (*hits, *n):
-                    column.append(0.0)
-                last = task
-            hits[row_of[seed]][-1] = hit
-            n[row_of[seed]][-1] = count
-    return pooled_grid(np.array([np.frombuffer(row) for row in hits]), np.array([np.frombuffer(row) for row in n]))
+            last, column = task, column + (task != last)
+            hits[row_of[seed], column] = hit
+            n[row_of[seed], column] = count
+    return pooled_grid(hits, n)

@@ -179,8 +179,14 @@ def squares(ratios: Sequence[WeightedRatio], shares: bool = True) -> Squares:
         measured = int((n.sum(axis=0) > 0).sum())
         fewest = min(fewest, measured)
         few = math.sqrt(measured * (columns - 1) / ((measured - 1) * columns)) if 1 < measured < columns else 1.0
-        cells = cells + few * weight * (hits - hits.sum() / n.sum() * n) * hits.size / n.sum()
         floor += (weight * Z / (effective_draws(hits, n) + Z * Z)) ** 2
+        # In place: a column is a task, of which a run may have a million.
+        apart = hits.sum() / n.sum() * n
+        np.subtract(hits, apart, out=apart)
+        apart *= few * weight
+        apart *= hits.size
+        apart /= n.sum()
+        cells += apart
         greatest = max(greatest, abs(weight) * float(np.abs(hits).max()))
     if not shares and np.abs(cells).max() > SAME * greatest:
         floor = 0.0
