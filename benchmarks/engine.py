@@ -141,6 +141,7 @@ def limits(model: Any, case: Case) -> Seconds:
         return seconds(lambda: [work() for _ in range(some)]) / some * (new - 1)  # type: ignore[func-returns-value]
 
     decode, attended = steps(step), steps(attention)
+    read()  # warms up, as above
     return {"products prefill": seconds(read), "products decode": decode, "with attention": decode + attended}
 
 

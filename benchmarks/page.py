@@ -17,7 +17,7 @@ from jinja2 import Template
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from benchmarks.results import Found, recorded
+from benchmarks.results import Found, recorded, when
 
 TEXT = Path(__file__).with_name("page.md.j2")
 PAGE = Path(__file__).parent.parent / "docs/benchmarks.md"
@@ -47,16 +47,20 @@ LIMITS = (
         Shown("limit", c, "share", f"dialogues over HTTP, {c} at a time: of what the server allows", bar)
         for c, bar in (("64", 0.97), ("256", 0.96), ("1024", 0.93))
     ),
+    *(
+        Shown("limit", c, "bare_share", f"a bare aiohttp loop, {c} at a time: of the same")
+        for c in ("64", "256", "1024")
+    ),
     Shown("raw_vllm", "dialogues", "share", "dialogues on vLLM: of its own flat batch, tokens a second"),
     *(
         Shown(
-            "engine", f"{base} {rows}", f"{work} share of {limit}", f"engine, {base}, {rows} rows: {work}, {said}", 0.5
+            "engine", f"{base} {rows}", f"{work} share of {limit}", f"engine, {base}, {rows} rows: {work}, {said}", bar
         )
         for base, rows in (("embedded", 16), ("embedded", 64), ("embedded", 256), ("smollm2", 64))
-        for work, limit, said in (
-            ("prefill", "products", "of the matrix products' rate"),
-            ("decode", "products", "of the matrix products' rate"),
-            ("decode", "with attention", "of the matrix products' rate, attention's among them"),
+        for work, limit, said, bar in (
+            ("prefill", "products", "of the matrix products' rate", 0.5),
+            ("decode", "products", "of the matrix products' rate", 0.5),
+            ("decode", "with attention", "of the matrix products' rate, attention's among them", None),
         )
     ),
     Shown("utilisation", "2 cores", "utilisation", "a whole run: of the time of both cores"),
@@ -97,7 +101,18 @@ PEERS = (
         "GRPO, the embedded base: sampled tokens a CPU second by a bare GRPOTrainer's",
         1.0,
     ),
-    Shown("grpo on smollm2", "maieutic train", "loop_ratio", "GRPO, SmolLM2: the same, for 4 steps", 1.0),
+    Shown("grpo on smollm2", "maieutic train", "loop_ratio", "GRPO, SmolLM2: the same, for 4 steps, nothing right"),
+    *(
+        Shown(benchmark, "maieutic train", key, f"{said}: {what}")
+        for benchmark, said in (
+            ("training", "training the embedded base"),
+            ("training on lookups_smollm2", "training SmolLM2"),
+        )
+        for key, what in (
+            ("command_ratio", "the whole command, CPU seconds of the bare one by ours"),
+            ("clock_ratio", "the same by the clock"),
+        )
+    ),
 )
 OURS = (
     *(
@@ -119,7 +134,14 @@ OURS = (
 )
 # Of the machine that they were measured on.
 OWN = (
-    *(Shown("limit", c, "cpu_ms_per_turn", f"client CPU a turn, {c} at a time, ms") for c in ("64", "256", "1024")),
+    *(
+        Shown("limit", c, key, f"{who}, {c} at a time, ms")
+        for c in ("64", "256", "1024")
+        for key, who in (
+            ("cpu_ms_per_turn", "client CPU a turn"),
+            ("bare_cpu_ms_per_turn", "a bare aiohttp loop's"),
+        )
+    ),
     *(
         Shown("view", what, "median_ms", f"`maieutic view` on 1e5 dialogues: {what}, ms")
         for what in ("first page", "filtered", "filtered by an act", "searched", "two conditions")
@@ -153,12 +175,24 @@ def page() -> str:
         own=table(OWN),
         growth=growth(),
         machines="; ".join(machines()),
+        when=measured_when(),
     )
 
 
 def machines() -> list[str]:
     """On which kinds of machine something was measured."""
     return sorted({machine for of in recorded().values() for machine in of})
+
+
+def measured_when() -> str:
+    """A line for each machine: day and commit of each benchmark that has them."""
+    lines = []
+    for machine, of in when().items():
+        days: dict[str, list[str]] = {}
+        for benchmark, day in of.items():
+            days.setdefault(day, []).append(benchmark)
+        lines.append(f"- {machine}: " + "; ".join(f"{', '.join(names)} ({day})" for day, names in days.items()))
+    return "\n".join(lines)
 
 
 def figure_of(shown: Shown, machine: str) -> float | None:

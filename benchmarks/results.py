@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import os
 import platform
+import subprocess
+from datetime import date
 from pathlib import Path
+from typing import Any
 
 PATH = Path(__file__).parent / "results.json"
 # From the widest down: which of them a processor has decides how fast it multiplies, and its name does not say it.
 INSTRUCTIONS = {"amx_bf16": "AMX", "avx512f": "AVX-512", "avx2": "AVX2"}
 
 Found = dict[str, dict[str, float]]  # by what was measured: figures
+WHEN = "when"  # beside the benchmarks: by machine and benchmark the day and the commit
 
 
 def machine() -> str:
@@ -27,13 +31,27 @@ def machine() -> str:
 
 def record(name: str, figures: Found) -> None:
     """Replace a benchmark's figures of this kind of machine; those that were not measured this time stay."""
-    everything = recorded()
-    of_machine = everything.setdefault(name, {}).setdefault(machine(), {})
-    of_machine.update(figures)
+    everything = _everything()
+    everything.setdefault(name, {}).setdefault(machine(), {}).update(figures)
+    everything.setdefault(WHEN, {}).setdefault(machine(), {})[name] = f"{date.today()}, {_commit()}"
     PATH.write_text(json.dumps(everything, indent=1, sort_keys=True) + "\n", encoding="utf-8")
 
 
 def recorded() -> dict[str, dict[str, Found]]:
     """What was found, by benchmark and by machine."""
-    everything: dict[str, dict[str, Found]] = json.loads(PATH.read_text(encoding="utf-8")) if PATH.exists() else {}
+    return {name: of for name, of in _everything().items() if name != WHEN}
+
+
+def when() -> dict[str, dict[str, str]]:
+    """By machine and benchmark the day and the commit; none of what was measured before these were kept."""
+    return _everything().get(WHEN, {})
+
+
+def _everything() -> dict[str, Any]:
+    everything: dict[str, Any] = json.loads(PATH.read_text(encoding="utf-8")) if PATH.exists() else {}
     return everything
+
+
+def _commit() -> str:
+    asked = ["git", "-C", str(PATH.parent), "rev-parse", "--short", "HEAD"]
+    return subprocess.run(asked, capture_output=True, text=True).stdout.strip() or "no commit"
