@@ -12,8 +12,6 @@ from pipeline.datasets.learning_rules import LEARNING_RULES
 from pipeline.datasets.rows import Row
 from pipeline.experiment.experiment import Experiment
 
-ROW_GROUP = 1000  # rows that are held at once
-
 
 def dataset_path(experiment: Experiment, condition_name: str) -> Path:
     """The folder of the format that the condition's method learns from."""
@@ -30,8 +28,8 @@ def stream_rows(experiment: Experiment, condition_name: str) -> Iterator[Row]:
         )
     for file in files:
         with parquet.ParquetFile(file) as table:
-            for part in table.iter_batches(ROW_GROUP):
-                yield from part.to_pylist()
+            for i in range(table.num_row_groups):  # `iter_batches` holds on to what it has read
+                yield from table.read_row_group(i).to_pylist()
 
 
 def read_rows(experiment: Experiment, condition_name: str) -> list[Row]:

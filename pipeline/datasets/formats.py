@@ -14,10 +14,10 @@ import pyarrow.parquet as parquet
 from datasets import Features, List, Value
 
 from pipeline.core.files import written_whole
-from pipeline.datasets.dataset_files import ROW_GROUP
 from pipeline.datasets.learning_rules import Format
 from pipeline.datasets.rows import Row
 
+ROW_GROUP = 1000  # rows that are held at once, written and read
 _MESSAGES = List({"role": Value("string"), "content": Value("string")})
 _WHENCE = {
     "id": Value("string"),

@@ -27,8 +27,7 @@ from tests.evals.small_embedder import small_embedder
 FEW, MANY = 100, 300
 # What is held at most, of however many dialogues: here of few, or it would grow with them.
 BOUNDS = {
-    "pipeline.datasets.dataset_files.ROW_GROUP": 10,
-    "evals.report.counting.counted_files.ROW_GROUP": 10,
+    "pipeline.datasets.formats.ROW_GROUP": 10,
     "evals.stats.wording_shortcut.MOST": 20,
     "evals.audit.checks.functional_leak_share.MOST": 20,
     "evals.audit.checks.view_invariance.MOST": 20,

@@ -13,7 +13,6 @@ from evals.stats.wording_shortcut import Wordings
 from pipeline.core.id_set import IdSet
 from pipeline.core.schema import Json
 from pipeline.core.spool import Spool
-from pipeline.datasets.dataset_files import ROW_GROUP
 from pipeline.datasets.survey import Surveyed
 from pipeline.knowledge.records import Failure
 
@@ -67,7 +66,8 @@ class DatasetRows:
         for path in self.files:
             with parquet.ParquetFile(path) as file:
                 there = [name for name in DatasetRow._fields if name in file.schema_arrow.names]
-                for part in file.iter_batches(ROW_GROUP, columns=there):
+                for i in range(file.num_row_groups):  # `iter_batches` holds on to what it has read
+                    part = file.read_row_group(i, columns=there)
                     columns = zip(*(part[name].to_pylist() for name in there), strict=True)
                     yield from (DatasetRow(**dict(zip(there, values, strict=True))) for values in columns)
 
