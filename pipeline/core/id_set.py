@@ -16,7 +16,7 @@ class IdSet:
     """
 
     def __init__(self, ids: Iterable[str] = ()):
-        self.hashes = np.unique(hashes_of(ids))
+        self.hashes = _distinct(hashes_of(ids))
 
     @classmethod
     def of(cls, hashes: np.ndarray) -> IdSet:
@@ -35,6 +35,13 @@ class IdSet:
 
     def __len__(self) -> int:
         return len(self.hashes)
+
+
+def _distinct(hashes: np.ndarray) -> np.ndarray:
+    """As np.unique, which holds three copies of them."""
+    hashes.sort()
+    again = hashes[1:] == hashes[:-1]
+    return hashes[np.append(True, ~again)] if again.any() else hashes
 
 
 def hashes_of(ids: Iterable[str]) -> np.ndarray:
