@@ -1,6 +1,6 @@
 """A linear guess from a bag of words: counts, folds and a logistic regression.
 
-scikit-learn has all three, and takes 100 MiB and two seconds to import, in every comparison and audit. They are held
+scikit-learn has all three, and takes 100 MiB and a second to import, in every comparison and audit. They are held
 against it in tests.
 """
 
