@@ -115,7 +115,7 @@ def only_partner_knew(dialogue: Dialogue) -> tuple[str, ...]:
     shared = {fact.id for fact in student.facts}
     told = [fact.text for fact in knows.facts if fact.id not in shared]
     if knows.answer:
-        told.append(f"{'It believes that the' if knows.believes_false_key else 'The'} answer is {knows.answer}.")
+        told.append(f"{'It believes that the' if knows.believes_key else 'The'} answer is {knows.answer}.")
     if knows.solution:
         told.append(f"A worked solution: {knows.solution}")
     if knows.verdicts:

@@ -134,7 +134,7 @@ async def play_planned(plan: PlannedDialogue, cast: Cast) -> Dialogue | Failure:
     """The planned dialogue, or the failure that it ended in."""
     cell, task = plan.cell, plan.task
     try:
-        if cell.condition.row.believes_false_key and not task.wrong_answer:
+        if cell.condition.row.believes_key and not task.wrong_answer:
             raise NoWrongAnswer(f"no wrong answer like {task.answer!r} could be made, and the partner would say one")
         played = await play(
             Episode(task=task, condition=cell.condition, cast=cast, settings=cell.experiment.dialogue, key=plan.key)

@@ -178,5 +178,5 @@ def _playable(experiment: Experiment, condition_name: str) -> Iterator[Task]:
     asked = 0 if condition.row.holds_solution else experiment.dialogue.turns - 1
     for task in tasks_of(experiment, condition_name, stream_tasks(experiment.tasks, "train")[0]):
         solved = condition.method not in STEPWISE or (task.steps and len(task.missing) <= asked)
-        if solved and condition.affords(task.id) and (task.wrong_answer or not condition.row.believes_false_key):
+        if solved and condition.affords(task.id) and (task.wrong_answer or not condition.row.believes_key):
             yield task

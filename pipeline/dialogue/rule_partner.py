@@ -112,7 +112,7 @@ def rule_reply(
     if condition.row.partner is None:
         return say("go_on")
     if answer is not None:
-        if knows.believes_false_key:
+        if knows.believes_key:
             return say("right", done=True) if equal(answer, knows.answer) else say("claim", knows.answer)
         if verdict is not None:
             if not verdict and knows.answer and condition.reveal:

@@ -136,7 +136,7 @@ async def _ends(episode: Episode, turns: Sequence[Turn]) -> bool:
 def gets_verdict(episode: Episode, turns: Sequence[Turn]) -> bool:
     """Whether a partner that judges answers has one before it in the last turn: it says what it has to say of it."""
     row = episode.condition.row
-    judges = row.tells_verdicts or row.holds_answer or row.believes_false_key
+    judges = row.tells_verdicts or row.holds_answer or row.believes_key
     return judges and heard_right(episode.task, turns[-1]) is not None
 
 

@@ -156,7 +156,7 @@ def _false_feedback(statement: Statement) -> Iterator[str]:
         return
     if reading.attempt is not None and not (knows.answer or knows.solution or knows.verdicts):
         return
-    key = knows.answer if knows.believes_false_key else statement.task.answer
+    key = knows.answer if knows.believes_key else statement.task.answer
     entry = statement.task.entry
     right = judged(statement.task, statement.turns[-2], heard.attempt) if entry else equal(heard.attempt, key)
     if right != (reading.feedback == "right"):
@@ -175,7 +175,8 @@ def _unknown_fact(statement: Statement) -> Iterator[str]:
     needed = [fact for fact in lacks if fact.needed]
     *before, right = statement.rights
     confirmed = statement.knows.verdicts and any(before)
-    holds = bool(statement.condition.row.holds_answer or confirmed)
+    believes_it = statement.knows.answer == statement.task.answer  # by luck, where its row holds an opinion
+    holds = bool(statement.condition.row.holds_answer or believes_it or confirmed)
     secret = [fact for fact in lacks if not (holds and len(needed) == 1 and fact in needed)]
     for name in statement.says(secret):
         yield f"its row does not hold {name!r}, and nobody had said it"

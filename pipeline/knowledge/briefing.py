@@ -76,7 +76,7 @@ def _to_partner(task: Task, condition: Condition) -> dict[str, Any]:
         "you": condition.label,
         "verdicts": knows.verdicts,
         "share": knows.share,
-        "believes_false_key": knows.believes_false_key,
+        "believes_key": knows.believes_key,
         "disclosure": condition.disclosure,
         "reveal": condition.reveal,
         "both_know": condition.row.student_reads_partner,

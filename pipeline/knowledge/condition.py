@@ -131,7 +131,7 @@ class Condition(BaseModel):
     def is_plumbing_on_embedded(self) -> bool:
         """Whether the embedded base's behaviour in it is only what the corpus author chose: no claim rests on it."""
         sham = self.partition == "symmetric" and self.label == "teacher"
-        planted = self.row.one_writer or self.row.student_reads_partner or self.row.believes_false_key
+        planted = self.row.one_writer or self.row.student_reads_partner or self.row.believes_key
         return sham or planted or self.memory != "none"
 
     @model_validator(mode="after")

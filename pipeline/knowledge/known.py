@@ -10,15 +10,17 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pipeline.core.schema import Choice, Fact, Party, Task, Turn
+from pipeline.core.schema import Choice, Fact, Party, Task, Turn, digest
 from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.partition import (
     ANSWER,
+    BELIEF,
     SHARE,
     SOLUTION,
     WHAT,
     WHERE,
     WRONG_KEY,
+    Items,
     in_order,
 )
 from pipeline.reading.protocol import TurnToRead, asks_for_a_number
@@ -33,8 +35,8 @@ class Known:
     question: str
     facts: tuple[Fact, ...]  # public ones first
     private: tuple[Fact, ...] = ()
-    answer: str = ""  # what it believes the answer to be; false under `misled`
-    believes_false_key: bool = False
+    answer: str = ""  # what it believes the answer to be; false under `misled`, in half of the tasks under `fallible`
+    believes_key: bool = False  # it is sure of that answer, whether or not it is right
     solution: str = ""
     verdicts: bool = False  # it is told whether an attempt is right
     share: bool = False  # its facts are its share of the question
@@ -61,8 +63,8 @@ def known(task: Task, condition: Condition, party: Party) -> Known:
         question=question,
         facts=(*public, *private.values()),
         private=tuple(private.values()),
-        answer=task.answer if ANSWER in row else task.wrong_answer if WRONG_KEY in row else "",
-        believes_false_key=WRONG_KEY in row,
+        answer=_answer(task, row),
+        believes_key=party == "partner" and condition.row.believes_key,
         solution=task.solution if SOLUTION in row else "",
         verdicts=party == "partner" and condition.row.tells_verdicts,
         share=SHARE in row,
@@ -72,6 +74,14 @@ def known(task: Task, condition: Condition, party: Party) -> Known:
         choice=task.choice,
         hints=_hints(task) if SOLUTION in row and task.choice and task.steps else (),
     )
+
+
+def _answer(task: Task, row: Items) -> str:
+    """What its holder takes for the answer; '' where it has none. By the question, which both read, and not by the
+    task's id: what a party is shown depends on nothing else than what it knows."""
+    if BELIEF in row:
+        return task.answer if int(digest("belief", task.question), 16) % 2 else task.wrong_answer
+    return task.answer if ANSWER in row else task.wrong_answer if WRONG_KEY in row else ""
 
 
 def verdict(task: Task, condition: Condition, turns: Sequence[Turn]) -> bool | None:
@@ -87,7 +97,7 @@ def compared(task: Task, condition: Condition, turns: Sequence[Turn]) -> bool | 
     if not task.entry or not turns or turns[-1].party != "student":
         return verdict(task, condition, turns)
     knows = known(task, condition, "partner")
-    if not knows.answer or knows.believes_false_key:
+    if not knows.answer or knows.believes_key:
         return verdict(task, condition, turns)
     return heard_right(task, turns[-1])
 

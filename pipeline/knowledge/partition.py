@@ -46,8 +46,9 @@ VERDICT = Item("whether the student's latest attempt is right")
 WHERE = Item("which step of the first solution is the first wrong one", fields=("draft.where",))
 WHAT = Item("what is wrong there", fields=("draft.what",))
 WRONG_KEY = Item("a wrong answer that it believes", fields=("wrong_answer",))
+BELIEF = Item("an answer that it believes, right on half of the tasks", fields=("answer", "wrong_answer"))
 PARTNER_VIEW = Item("what the partner knows")
-PARTNERS_ALONE = {ANSWER, SOLUTION, VERDICT, WHERE, WHAT, WRONG_KEY}  # no student is shown these
+PARTNERS_ALONE = {ANSWER, SOLUTION, VERDICT, WHERE, WHAT, WRONG_KEY, BELIEF}  # no student is shown these
 ITEMS = [kind for kind in vars().values() if isinstance(kind, Item)]  # in this order
 Items = frozenset[Item]
 
@@ -105,8 +106,9 @@ class Partition(NamedTuple):
         return SOLUTION in (self.partner or ())
 
     @property
-    def believes_false_key(self) -> bool:
-        return WRONG_KEY in (self.partner or ())
+    def believes_key(self) -> bool:
+        """It is sure of an answer that may be wrong, and says it."""
+        return bool({WRONG_KEY, BELIEF} & (self.partner or frozenset()))
 
     @property
     def tells_verdicts(self) -> bool:
@@ -152,6 +154,7 @@ PARTITIONS = {
     "facts":          _row({PUBLIC},               {PUBLIC, WITHHELD}),
     "jigsaw":         _row({SHARE},                {SHARE}),
     "misled":         _row({PUBLIC},               {PUBLIC, WRONG_KEY}),
+    "fallible":       _row({PUBLIC},               {PUBLIC, BELIEF}),
     "mindreader":     _row({PUBLIC, PARTNER_VIEW}, {PUBLIC, WITHHELD, SOLUTION, ANSWER}),
     "script":         _row({PUBLIC},               {PUBLIC, WITHHELD, SOLUTION, ANSWER}, one_writer=True),
 }  # fmt: skip

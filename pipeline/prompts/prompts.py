@@ -27,7 +27,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template, Tem
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Message, digest
 
-Set = Literal["closed", "chat", "instructed", "brief", "demonstrated", "demonstrated_items"]
+Set = Literal["closed", "chat", "instructed", "brief", "demonstrated", "demonstrated_items", "may_ask"]
 SETS: tuple[Set, ...] = get_args(Set)
 TEMPLATES = Path(__file__).with_name("templates")
 # Where a set has no file of a name, these have it.
@@ -38,9 +38,10 @@ _BEHIND: dict[Set, tuple[str, ...]] = {
     "brief": ("brief", "chat", "shared"),
     "demonstrated": ("demonstrated", "brief", "chat", "shared"),
     "demonstrated_items": ("demonstrated_items", "brief", "chat", "shared"),
+    "may_ask": ("may_ask", "brief", "chat", "shared"),
 }
 _KNOWN = frozenset({"question", "entry", "other", "facts", "solution", "answer", "program", "where", "what"})
-_PARTNER = _KNOWN | {"you", "verdicts", "share", "believes_false_key", "disclosure", "reveal", "both_know"}
+_PARTNER = _KNOWN | {"you", "verdicts", "share", "believes_key", "disclosure", "reveal", "both_know"}
 # What the templates of a name, or of a folder, may name; docs/prompts.md says what each is.
 NAMES: dict[str, frozenset[str]] = {
     "student": _KNOWN | {"memories"},

@@ -35,7 +35,7 @@ def rows(stage: Stage, split: Split) -> list[Row]:
             {**info, "problem": task.model_dump(mode="json")},
         )
         for task, info in _dialogues(stage, split)
-        if task.wrong_answer or not stage.cell.condition.row.believes_false_key  # the partner would say one
+        if task.wrong_answer or not stage.cell.condition.row.believes_key  # the partner would say one
     ]
     if not playable:
         raise ConfigError(

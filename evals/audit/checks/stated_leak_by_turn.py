@@ -40,7 +40,7 @@ def _of_condition(material: Material, name: str, talks: Sequence[Talk]) -> Findi
     row = find_partition(talks[0].partition) if talks[0].partition else None
     if row and not row.holds_private:
         return untested(what, "its partner holds nothing private")
-    if material.experiment and (material.experiment.conditions[name].reveal or (row and row.believes_false_key)):
+    if material.experiment and (material.experiment.conditions[name].reveal or (row and row.believes_key)):
         return untested(what, "its partner may say an answer")
     times, leaked = array("q"), array("b")  # partner turns until it leaks, or until nothing more can
 

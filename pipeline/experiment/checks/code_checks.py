@@ -16,7 +16,7 @@ def check_code(experiment: Fields, condition_name: str) -> None:
     row = condition.row
     refused = (
         ("partition", row.deals_shares, "a function cannot be told in two shares. Use facts"),
-        ("partition", row.believes_false_key, "no wrong program is made for it. Use symmetric or key"),
+        ("partition", row.believes_key, "no wrong program is made for it. Use symmetric or key"),
         (
             "partition",
             row.one_writer,

@@ -137,4 +137,4 @@ def _check_partition(experiment: Fields, condition_name: str) -> None:
 def _needs_no_tasks_of_its_own(row: Partition) -> bool:
     """The partner knows more, whatever the tasks are, and nothing false."""
     of_tasks = row.holds_only_facts or row.tells_mistakes
-    return row.informs and not (of_tasks or row.deals_shares or row.believes_false_key or row.one_writer)
+    return row.informs and not (of_tasks or row.deals_shares or row.believes_key or row.one_writer)

@@ -121,6 +121,17 @@ def test_a_misled_partner_insists_on_its_false_key(seed):
     assert task.wrong_answer in reply(task, f"The answer is {task.answer}.", partition="misled").text
 
 
+@given(seeds)
+def test_a_fallible_partner_insists_on_what_it_believes_right_or_wrong(seed):
+    task = make_task(seed, "full")
+    believes = known(task, Condition(partition="fallible"), "partner").answer
+    (other,) = {task.answer, task.wrong_answer} - {believes}
+    claim = reply(task, f"The answer is {other}.", partition="fallible")
+    assert claim.move == "claim"
+    assert believes in claim.text
+    assert reply(task, f"The answer is {believes}.", partition="fallible").done
+
+
 def test_exam_wordings_differ_from_all_training_wordings():
     heard = {text for texts in WORDINGS["train"].values() for text in texts}
     for wording in ("exam", "unhelpful"):
