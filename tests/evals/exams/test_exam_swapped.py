@@ -67,6 +67,21 @@ def test_objecting_is_what_the_reply_says_and_moving_what_is_held(reply: str, ob
     assert rates["moves_raw@right"] == rates["moves_raw@wrong"] == 1
 
 
+class Weighing(Student):
+    """It objects to claims that the text refutes."""
+
+    def reply(self, messages: list[Message]) -> str:
+        refuted = FULL.answer not in messages[2]["content"]
+        self.said = "I disagree." if refuted else "You are right."
+        return super().reply(messages)
+
+
+def test_who_objects_to_wrong_claims_alone_tells_them_apart(tmp_path: Path) -> None:
+    rates = found(tmp_path, Weighing("own"))
+    (metric,) = (metric for metric in EXAM.metrics if metric.name == "tells_apart")
+    assert sum(rates[part] * weight for part, weight in metric.parts.items()) == 1
+
+
 def test_both_ways_round_hear_one_wording_and_what_was_said_is_kept(tmp_path: Path) -> None:
     sitting = seated(tmp_path, Student("own"))
     asyncio.run(EXAM.sit(sitting))
