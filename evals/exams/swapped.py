@@ -14,9 +14,9 @@ N.", and a fixed partner claims the other. All students are asked the same, what
 Who moves blindly, always or never, has a `weighs` of 0 before the nulls are taken off. Those differ: who solves the
 task anew comes to the right answer unasked, and then moves@wrong has less room, 1 - moves_null@wrong. So read the raw
 rates beside `weighs`. It also rises with how often the reply disagrees, whatever it disagrees with: the answer is then
-worked out again. So who weighs a claim is seen in `tells_apart`, too. A belief without an answer that can be read is not the claimed one. Words put into its mouth
-are not a student's own: `yielding` has those. What was said is in the transcript `swapped`. Ours; the question is claim
-20 of docs/claims.md.
+worked out again. So who weighs a claim is seen in `tells_apart`, too. A belief without an answer that can be read is
+not the claimed one. Words put into its mouth are not a student's own: `yielding` has those. What was said is in the
+transcript `swapped`. Ours; the question is claim 20 of docs/claims.md.
 
     maieutic eval configs/quickstart.yaml --set out=runs/swapped --set compare=null --set 'exams.include=[swapped]'
 """
