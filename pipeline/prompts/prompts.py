@@ -3,7 +3,7 @@
 `closed` has the words that the embedded base was made with. `chat` is for real models: a briefing in the system
 message. `instructed` is `chat` with a student that is told how to behave. `brief` is `chat` with one line for the
 student, `demonstrated` is `brief` with four dialogues that it is shown, or with four tasks where it poses some,
-`demonstrated_items` with four dialogues on hidden items.
+`may_ask` is `brief` with a student that is told that it may ask.
 A folder of one's own replaces the templates that it has files for; a file may extend the one that it replaces:
 {% extends "chat/partner/facts.j2" %}.
 
@@ -27,7 +27,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template, Tem
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import Message, digest
 
-Set = Literal["closed", "chat", "instructed", "brief", "demonstrated", "demonstrated_items", "may_ask"]
+Set = Literal["closed", "chat", "instructed", "brief", "demonstrated", "may_ask"]
 SETS: tuple[Set, ...] = get_args(Set)
 TEMPLATES = Path(__file__).with_name("templates")
 # Where a set has no file of a name, these have it.
@@ -37,7 +37,6 @@ _BEHIND: dict[Set, tuple[str, ...]] = {
     "instructed": ("instructed", "chat", "shared"),
     "brief": ("brief", "chat", "shared"),
     "demonstrated": ("demonstrated", "brief", "chat", "shared"),
-    "demonstrated_items": ("demonstrated_items", "brief", "chat", "shared"),
     "may_ask": ("may_ask", "brief", "chat", "shared"),
 }
 _KNOWN = frozenset({"question", "entry", "other", "facts", "solution", "answer", "program", "where", "what"})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +20,6 @@ from pipeline.experiment.cell import Cell
 from pipeline.experiment.experiment import Experiment
 from pipeline.knowledge.records import Dialogue
 from pipeline.prompts.prompts import Briefing, prompts_of
-from pipeline.reading.choices.read_choice import NEXT_STEP
-from pipeline.tasks.hidden_item.item_words import item_words
 from pipeline.tasks.loading import load_tasks
 from pipeline.tasks.lookup.words import words
 from tests.builders import small_experiment
@@ -92,17 +89,10 @@ def test_nothing_that_is_demonstrated_is_a_word_of_the_look_ups():
     assert "accordion" in shown and not [name for name in names if name in shown]
 
 
-def test_each_way_of_asking_is_demonstrated_once_on_items_of_other_words():
-    shown = [part["content"] for part in _student("demonstrated_items").demonstrations]
-    own = {*item_words().things, *item_words().nouns, *item_words().attributes, *words().fillers["people"]}
-    own |= {value for values in item_words().attributes.values() for value in values}
-    assert not own & set(re.findall(r"[\w-]+", " ".join(shown)))
-    assert sum(text.startswith("The problem") for text in shown) == 4
-    assert [sum(asked in text for text in shown) for asked in ("What weight is it?", "Is it warm?", NEXT_STEP)] == [
-        1,
-        1,
-        1,
-    ]
+def test_who_may_ask_reads_one_sentence_more_and_no_way_of_asking():
+    plain, may_ask = _student("brief"), _student("may_ask")
+    assert may_ask._replace(system=may_ask.system.replace("You may ask something first. ", "")) == plain
+    assert not may_ask.demonstrations
 
 
 def _student(name: str) -> Briefing:

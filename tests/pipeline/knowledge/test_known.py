@@ -12,7 +12,7 @@ from pipeline.tasks.word_problems import make_task
 FALLIBLE = Condition(partition="fallible")
 
 
-def test_a_fallible_partner_is_right_on_half_of_the_tasks_and_has_the_wrong_answer_on_the_others():
+def test_a_fallible_partner_is_right_on_half_of_the_tasks_and_wrong_on_the_others():
     tasks = [make_task(seed, "full") for seed in range(1_000)]
     rights = [known(task, FALLIBLE, "partner").answer == task.answer for task in tasks]
     assert 440 < sum(rights) < 560

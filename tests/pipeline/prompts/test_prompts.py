@@ -128,7 +128,7 @@ def test_a_file_that_replaces_nothing_is_an_error(own):
 
 def test_prompts_that_are_nowhere_are_an_error_that_names_what_there_is(tmp_path):
     for name in ("chatty", str(tmp_path / "none")):
-        with pytest.raises(ConfigError, match="demonstrated, demonstrated_items, may_ask, or a folder"):
+        with pytest.raises(ConfigError, match="brief, demonstrated, may_ask, or a folder"):
             prompts_of(name, "chat")
     with pytest.raises(ConfigError, match="no template in this folder"):
         prompts_of(str(tmp_path), "chat")

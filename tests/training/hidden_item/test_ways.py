@@ -24,7 +24,7 @@ ITEMS = {"source": "hidden_item", "train": {"full": 8, "underspecified": 8}, "ex
 
 
 def experiment(**sections: Any) -> Experiment:
-    student = {"prompts": "brief", "sampling_prompt": "demonstrated_items"}
+    student = {"prompts": "brief", "sampling_prompt": "may_ask"}
     common = {"name": "ways", "tasks": ITEMS, "student": student, "conditions": {"facts": {"partition": "facts"}}}
     return Experiment.model_validate(common | sections)
 
@@ -94,8 +94,8 @@ def test_first_turns_ask_each_way_as_rarely_on_either_kind_of_task(tasks):
 def test_ways_have_the_sampling_prompt_and_full_tasks_are_answered_by_what_is_known():
     run = experiment()
     rows = warmup_rows(Cell(run, "facts", 1), Warmup(full=2, told=2, ways=4))
-    shown = [len(row["messages"]) > 9 for row in rows]
-    assert shown == [False] * 4 + [True] * 4
+    told = ["You may ask" in row["messages"][0]["content"] for row in rows]
+    assert told == [False] * 4 + [True] * 4
     task = base_tasks(run.tasks, {"full": 1})[0]
     reading = student_reading(task, [Turn(party="student", text=worked_out(task))], 0)
     assert reading.attempt == task.answer and reading.tells == {f.id for f in task.facts if f.value}
