@@ -45,8 +45,8 @@ from pipeline.engines.weights import EMBEDDED, not_made, weights_at
 SETTLED = 10
 # Requests a core, from which a wave is cut into one batch per core at least.
 WORTH_A_CORE = 16
-# Bytes of keys and values of dialogues that may go on. 200 dialogues of SmolLM2 take over half a GiB, and where less is kept
-# than is under way, each is dropped just before it would be used.
+# Bytes of keys and values of dialogues that may go on. 200 dialogues of SmolLM2 take over half a GiB, and where less is
+# kept than is under way, each is dropped just before it would be used.
 MEMORY = min(2**31, psutil.virtual_memory().total // 8)
 
 
