@@ -54,6 +54,6 @@ def _asked(material: Material) -> Iterator[Talk]:
 def _of_questions(material: Material) -> Iterator[Talk]:
     """The last talk about each question, in the order in which the questions come first."""
     hashes = hashes_of(f"{group(talk)} {talk.question}" for talk in _asked(material))
-    firsts, lasts = first_places(hashes).tolist(), is_last(hashes)
-    talks = ((first, talk) for first, last, talk in zip(firsts, lasts, _asked(material), strict=True) if last)
+    firsts, lasts = first_places(hashes), is_last(hashes)
+    talks = ((int(first), talk) for first, last, talk in zip(firsts, lasts, _asked(material), strict=True) if last)
     return (talk for _, talk in in_order(talks, lambda both: (both[0],)))
