@@ -221,7 +221,7 @@ def test_a_card_says_who_knew_what_how_rows_were_made_and_what_is_wrong_with_the
         "0.000 (0 of 1)" if name == "mindreader" else "1.000 (1 of 1)",
     ):
         assert line in card.text
-    assert ("plumbing" in card.text.lower()) == (name in ("script", "mindreader", "misled"))
+    assert ("plumbing" in card.text.lower()) == (name in ("script", "mindreader", "misled", "fallible"))
     assert str(tmp_path) not in card.text
 
 
