@@ -15,7 +15,7 @@ from pipeline.tasks.talks import Talk
 
 MOST = 20_000  # texts that are embedded, or as many as hold the first numbers where these are more
 EMBEDDED = 4096  # texts that are embedded at once, or as many as hold the same numbers where these are more
-BLOCK = 512  # rows whose similarities to all before them are held at once
+BLOCK = 64  # rows whose similarities to all before them are held at once
 
 
 def near_duplicates(
@@ -29,7 +29,7 @@ def near_duplicates(
     """Of each talk, the place of the first before it with the same `numbers`, other words, and a cosine of at least
     `near`, -1 where there is none; and whether it was looked at, which all are unless they are many. `numbers` and
     `texts` are hashes; `embed` gives vectors of length 1."""
-    others, looked_at = np.full(len(talks), -1), np.ones(len(talks), bool)
+    others, looked_at = np.full(len(talks), -1, np.int32), np.ones(len(talks), bool)
     embedded = 0
     for kinds in _batches(numbers, texts):
         if embedded >= MOST:

@@ -12,8 +12,13 @@ from pipeline.runs.dialogue_pool import Place
 
 def first_places(hashes: np.ndarray) -> np.ndarray:
     """Of each, the place of the first that is equal to it: (things,) to (things,)."""
-    _, first, whose = np.unique(hashes, return_index=True, return_inverse=True)
-    return np.asarray(first[whose])
+    order = np.argsort(hashes, kind="stable").astype(np.int32)
+    ordered, begins = hashes[order], np.arange(len(order), dtype=np.int32)
+    begins[1:][ordered[1:] == ordered[:-1]] = 0
+    np.maximum.accumulate(begins, out=begins)  # where the run of equal ones begins that each stands in
+    places = np.empty_like(order)
+    places[order] = order[begins]
+    return places
 
 
 def is_last(hashes: np.ndarray) -> np.ndarray:

@@ -33,15 +33,12 @@ NEARLY = "is nearly"
 
 @dataclass(frozen=True)
 class Hashes:
-    """Of each talk: its text; the cell that it is compared in (condition, split, seed and round), a number; its text
-    and its numbers, each within that cell; all its turns; its group. And its split, a number in `splits`, and its seed.
-    """
+    """Of each talk: its text; the cell that it is compared in (condition, split, seed and round), a number; its numbers
+    within that cell; its group. And its split, a number in `splits`, and its seed."""
 
     text: np.ndarray
     cell: np.ndarray
-    with_text: np.ndarray
     with_numbers: np.ndarray
-    whole: np.ndarray
     group: np.ndarray
     split: np.ndarray
     seed: np.ndarray
@@ -50,8 +47,10 @@ class Hashes:
 
 def check(material: Material) -> Check:
     talks = material.used()
-    hashes = _hashes(talks)
-    earlier, longer = first_places(hashes.with_text), _longer(talks, hashes)
+    hashes, with_text, whole = _hashes(talks)
+    earlier = first_places(with_text)
+    longer = _longer(talks, whole)
+    del with_text, whole
     findings = [
         share(
             "the same dialogue stands earlier",
@@ -91,8 +90,9 @@ def _cell(talk: Talk) -> tuple[object, ...]:
     return talk.condition_name, talk.split, seed_of(talk), talk.meta.get("round", 0)
 
 
-def _hashes(talks: Sequence[Talk]) -> Hashes:
-    """Each column is as narrow as it can be, and filled in place: of a million talks they are all that is held."""
+def _hashes(talks: Sequence[Talk]) -> tuple[Hashes, np.ndarray, np.ndarray]:
+    """With them the text within its cell, and all turns. Each column is as narrow as it can be, and filled in place: of
+    a million talks they are all that is held."""
     cells, splits = dict[tuple[object, ...], int](), dict[str, int]()
     text, with_text, with_numbers, whole, own_group = (np.empty(len(talks), np.uint64) for _ in range(5))
     own_cell, own_split, seed = (np.empty(len(talks), kind) for kind in (np.int32, np.int16, np.int64))
@@ -104,7 +104,7 @@ def _hashes(talks: Sequence[Talk]) -> Hashes:
         own_cell[i] = cells.setdefault(cell, len(cells))
         own_group[i], own_split[i] = int(group(talk), 16), splits.setdefault(talk.split, len(splits))
         seed[i] = seed_of(talk)
-    return Hashes(text, own_cell, with_text, with_numbers, whole, own_group, own_split, seed, tuple(splits))
+    return Hashes(text, own_cell, with_numbers, own_group, own_split, seed, tuple(splits)), with_text, whole
 
 
 def _tried(
@@ -122,14 +122,15 @@ def _tried(
         yield Tried(f"{hashes.group[i]:016x}", hit, where, text, int(hashes.seed[i]))
 
 
-def _longer(talks: Sequence[Talk], hashes: Hashes) -> np.ndarray:
-    """Of each talk, the place of the first that goes on from its last turn; -1 where none does."""
-    ends, first = IdSet.of(hashes.whole), dict[int, int]()
+def _longer(talks: Sequence[Talk], whole: np.ndarray) -> np.ndarray:
+    """Of each talk, the place of the first that goes on from its last turn; -1 where none does. `whole`: a hash of all
+    its turns."""
+    ends, first = IdSet.of(whole), dict[int, int]()
     for i, talk in enumerate(talks):
         for end in range(1, len(talk.turns)):
             if (beginning := _beginning(talk, end)) in ends:
                 first.setdefault(id_hash(beginning), i)
-    return np.fromiter((first.get(int(hash), -1) for hash in hashes.whole), np.int64, len(talks))
+    return np.fromiter((first.get(int(hash), -1) for hash in whole), np.int32, len(talks))
 
 
 def _beginning(talk: Talk, end: int) -> str:
