@@ -104,7 +104,16 @@ def _hashes(talks: Sequence[Talk]) -> tuple[Hashes, np.ndarray, np.ndarray]:
         own_cell[i] = cells.setdefault(cell, len(cells))
         own_group[i], own_split[i] = int(group(talk), 16), splits.setdefault(talk.split, len(splits))
         seed[i] = seed_of(talk)
-    return Hashes(text, own_cell, with_numbers, own_group, own_split, seed, tuple(splits)), with_text, whole
+    hashes = Hashes(
+        text=text,
+        cell=own_cell,
+        with_numbers=with_numbers,
+        group=own_group,
+        split=own_split,
+        seed=seed,
+        splits=tuple(splits),
+    )
+    return hashes, with_text, whole
 
 
 def _tried(
