@@ -137,7 +137,7 @@ class TransformersModel:
             if isinstance(rows, EngineError):
                 request.answer.set_exception(rows)
                 continue
-            self.memory.keep(request.prompt, rows[i])
+            self.memory.keep(request.prompt, rows[i], request.past.tokens)
             ids = rows[i].ids
             finished = ids[-1] in self.ends
             sampled = read_ids(self.tokenizer, request.prompt, ids[:-1] if finished else ids)

@@ -60,7 +60,8 @@ class Generated(NamedTuple):
 
 
 class PrefixCache:
-    """The pasts of prompts and their answers, up to `limit` bytes of them; those used longest ago are dropped."""
+    """The pasts of prompts and their answers, up to `limit` bytes of them. Those that a dialogue has gone on from are
+    dropped first, then those used longest ago."""
 
     def __init__(self, ends: set[int], limit: int):
         self.ends, self.limit, self.size = ends, limit, 0
@@ -74,10 +75,13 @@ class PrefixCache:
                 return self.kept[prompt[:i]]
         return Past()
 
-    def keep(self, prompt: tuple[int, ...], generated: Generated) -> None:
+    def keep(self, prompt: tuple[int, ...], generated: Generated, went_on_from: int = 0) -> None:
+        """`went_on_from`: the tokens of the prompt whose past was read from here."""
         ids, past = (*prompt, *generated.ids[:-1]), generated.past
         if not past.layers or ids in self.kept:
             return
+        if prompt[:went_on_from] in self.kept:
+            self.kept.move_to_end(prompt[:went_on_from], last=False)
         self.kept[ids] = past
         self.size += _size(past)
         while self.size > self.limit:

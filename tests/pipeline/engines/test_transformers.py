@@ -256,6 +256,19 @@ def test_the_memory_holds_no_more_than_its_limit_and_drops_what_was_used_longest
     assert memory.longest((1, 5, 7)) == Past(), "no turn ends there"
 
 
+def test_what_a_dialogue_has_gone_on_from_is_dropped_before_what_others_wait_with() -> None:
+    """Two dialogues fill three places: the second's first turn stays, though it was used longest ago."""
+    past = Past(2, ((torch.zeros(1, 2, 4), torch.zeros(1, 2, 4)),))
+    memory = PrefixCache({0}, limit=3 * 64)
+    memory.keep((2,), Generated([5, 0], past))
+    memory.keep((1,), Generated([5, 0], past))
+    memory.keep((1, 5, 0, 7), Generated([6, 0], past), went_on_from=2)
+    memory.keep((1, 5, 0, 7, 6, 0, 8), Generated([9, 0], past), went_on_from=5)
+    assert memory.longest((2, 5, 0, 7)) is past
+    assert memory.longest((1, 5, 0, 7, 6, 0, 8, 9, 0, 3)) is past
+    assert len(memory.kept) == 3
+
+
 def test_unlikely_tokens_are_cut_off_as_vllm_cuts_them_off() -> None:
     shares = torch.tensor([[0.05, 0.4, 0.3, 0.15, 0.1]], dtype=torch.float64)
 
