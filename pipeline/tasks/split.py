@@ -1,13 +1,16 @@
-"""Which problems are trained on, which are examined, and which are the same: by their words, before any run."""
+"""Which problems and wordings are trained on, which are examined, and which problems are the same: by their words,
+before any run."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+import random
+from collections.abc import Callable, Iterator, Sequence
 
 from pipeline.core.schema import Task, question_hash
 
 NUMBERS_OF_A_SEED = 10_000_000
+HELD_OUT = 2  # the last wordings of every list, that no training task has
 
 
 def split_of(question: str) -> str:
@@ -24,3 +27,9 @@ def endless(make: Callable[[int], Task | None], seed: int) -> Iterator[Task]:
             continue
         seen.add(asked)
         yield task
+
+
+def worded(rng: random.Random, wordings: Sequence[str], held_out: bool, **letters: str) -> str:
+    """One of the wordings that no training task has, where `held_out`, else one of the others; filled in."""
+    chosen = rng.choice(wordings[-HELD_OUT:] if held_out else wordings[:-HELD_OUT])
+    return chosen.format(**letters)

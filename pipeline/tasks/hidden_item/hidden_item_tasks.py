@@ -21,10 +21,10 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 from pipeline.core.schema import Choice, Fact, Specification, Step, Task, digest
-from pipeline.tasks.hidden_item.item_words import HELD_OUT, item_words
+from pipeline.tasks.hidden_item.item_words import item_words
 from pipeline.tasks.lookup.words import words
 from pipeline.tasks.parsing import expert_steps
-from pipeline.tasks.split import endless
+from pipeline.tasks.split import endless, worded
 
 HAS: tuple[Specification, ...] = ("full", "underspecified", "overspecified")
 EASY, HARD = ((1, 4), (1, 5), (1, 6)), ((2, 4), (3, 3), (2, 5), (3, 4), (4, 3), (2, 6))  # values of needed attributes
@@ -141,7 +141,7 @@ def make_task(seed: int, specification: Specification, held_out: bool = False, w
     choice, answer = problem.choice, problem.choice.name(problem.asked.option)
     facts = _facts(problem, specification, rng, held_out)
     *first, last = (choice.name(option) for option in choice.options)
-    question = _worded(
+    question = worded(
         rng, item_words().questions, held_out, **_of(problem, problem.asked), OR=f"{', '.join(first)} or {last}"
     )
     told = list(facts)
@@ -192,8 +192,8 @@ def _said(problem: Problem, item: Item, attribute: int, rng: random.Random, held
     """How a fact is told and asked for; `value` says that it is of the thing that is looked for."""
     value, about = item.option[attribute], _of(problem, item)
     article = "an" if value[0] in "aeiou" else "a"
-    text = _worded(rng, item_words().says, held_out, **about, V=value, AV=f"{article} {value}")
-    ask = _worded(rng, item_words().asks, held_out, **about, A=problem.choice.attributes[attribute])
+    text = worded(rng, item_words().says, held_out, **about, V=value, AV=f"{article} {value}")
+    ask = worded(rng, item_words().asks, held_out, **about, A=problem.choice.attributes[attribute])
     return {"text": text[0].upper() + text[1:], "ask": ask, "value": value if item is problem.asked else ""}
 
 
@@ -210,8 +210,3 @@ def _steps(problem: Problem, facts: Sequence[Fact]) -> list[Step]:
 
 def _of(problem: Problem, item: Item) -> dict[str, str]:
     return {"P": item.person, "T": item.thing, "N": problem.choice.noun}
-
-
-def _worded(rng: random.Random, wordings: Sequence[str], held_out: bool, **letters: str) -> str:
-    chosen = rng.choice(wordings[-HELD_OUT:] if held_out else wordings[:-HELD_OUT])
-    return chosen.format(**letters)

@@ -17,7 +17,6 @@ from pipeline.core.resources import shipped
 from pipeline.core.schema import Record
 
 FILE = shipped("data", "hidden_item.yaml")
-HELD_OUT = 2  # the last wordings of every list, that no training task has
 
 
 class ItemWords(Record):

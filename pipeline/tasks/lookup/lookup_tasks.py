@@ -19,9 +19,9 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from pipeline.core.schema import Fact, Specification, Step, Task, digest
-from pipeline.tasks.lookup.words import HELD_OUT, Relation, words
+from pipeline.tasks.lookup.words import Relation, words
 from pipeline.tasks.parsing import expert_steps
-from pipeline.tasks.split import endless
+from pipeline.tasks.split import endless, worded
 
 HAS: tuple[Specification, ...] = ("full", "underspecified", "false_premise")
 NONE = "none"  # the answer where the premise is false
@@ -167,18 +167,13 @@ def _aside(deck: Deck, asked: Sequence[Said], id: str) -> Said:
     return _said(deck, relation, id, same)
 
 
-def _worded(rng: random.Random, wordings: Sequence[str], held_out: bool, **letters: str) -> str:
-    chosen = rng.choice(wordings[-HELD_OUT:] if held_out else wordings[:-HELD_OUT])
-    return chosen.format(**letters)
-
-
 def _texts(
     problem: Problem, specification: Specification, rng: random.Random, held_out: bool
 ) -> tuple[list[str], list[str], tuple[Fact, ...]]:
     """The sentences that are shown, those of the whole problem, and its facts."""
     shown, whole, facts = list[str](), list[str](), list[Fact]()
     if rng.random() < 0.5:
-        shown.append(_worded(rng, words().openers, held_out))
+        shown.append(worded(rng, words().openers, held_out))
         whole.append(shown[0])
     lacks = problem.asked if specification == "underspecified" else problem.mirror
     hidden = {lacks[i].id for i in problem.hidden}
@@ -186,7 +181,7 @@ def _texts(
     rng.shuffle(order)
     for said in order:
         text, denial, trace, ask = (
-            _worded(rng, wordings, held_out, **said.words) if wordings else ""
+            worded(rng, wordings, held_out, **said.words) if wordings else ""
             for wordings in (said.relation.says, said.relation.denials, said.relation.traces, said.relation.asks)
         )
         needed = said in problem.asked
@@ -202,9 +197,9 @@ def _texts(
 
 
 def _asked(problem: Problem, rng: random.Random, held_out: bool) -> str:
-    ask = _worded(rng, words().kinds[problem.kind].questions, held_out, **problem.asked[0].words)
+    ask = worded(rng, words().kinds[problem.kind].questions, held_out, **problem.asked[0].words)
     if rng.random() >= CHOICES:
         return ask
     *first, last = rng.sample([*problem.spare, problem.answer, problem.mirror[-1].words["V"]], OPTIONS)
     named = f"{', '.join(first)} or {last}"
-    return _worded(rng, words().choices, held_out, Q=ask.rstrip("?"), OR=named)
+    return worded(rng, words().choices, held_out, Q=ask.rstrip("?"), OR=named)

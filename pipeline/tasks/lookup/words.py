@@ -16,7 +16,6 @@ from pipeline.core.resources import shipped
 from pipeline.core.schema import Record
 
 FILE = shipped("data", "lookup.yaml")
-HELD_OUT = 2  # the last wordings of every list, that no training task has
 MONTHS = (
     "January February March April May June July August September October November December"
 ).split()  # fmt: skip

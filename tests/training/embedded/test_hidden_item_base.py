@@ -13,7 +13,8 @@ from pipeline.knowledge.condition import Condition
 from pipeline.knowledge.records import Dialogue
 from pipeline.reading.choices.read_choice import NEXT_STEP, option_attempt
 from pipeline.tasks.hidden_item.hidden_item_tasks import hidden_item_tasks
-from pipeline.tasks.hidden_item.item_words import HELD_OUT, item_words
+from pipeline.tasks.hidden_item.item_words import item_words
+from pipeline.tasks.split import HELD_OUT
 from training.embedded.hidden_item_corpus import SCENES, Dispositions, SimulatedStudent, corpus, drill
 from training.embedded.training_example import TrainingExample
 

@@ -17,10 +17,11 @@ from pipeline.knowledge.known import known
 from pipeline.reading.correctness import judged
 from pipeline.tasks.hidden_item import KINDS
 from pipeline.tasks.hidden_item.hidden_item_tasks import HAS, hidden_item_tasks, make_task
-from pipeline.tasks.hidden_item.item_words import HELD_OUT, item_words
+from pipeline.tasks.hidden_item.item_words import item_words
 from pipeline.tasks.loading import load_tasks
 from pipeline.tasks.lookup.words import words
 from pipeline.tasks.settings import Tasks
+from pipeline.tasks.split import HELD_OUT
 from tests.builders import small_experiment
 
 SEEDS = st.integers(0, 10**6)

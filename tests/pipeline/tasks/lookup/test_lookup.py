@@ -26,8 +26,9 @@ from pipeline.reading.protocol import measured
 from pipeline.tasks.loading import load_tasks
 from pipeline.tasks.lookup import KINDS
 from pipeline.tasks.lookup.lookup_tasks import HAS, NONE, OPTIONS, lookup_tasks, make_task
-from pipeline.tasks.lookup.words import HELD_OUT, words
+from pipeline.tasks.lookup.words import words
 from pipeline.tasks.settings import Tasks
+from pipeline.tasks.split import HELD_OUT
 from tests.builders import small_experiment
 
 SEEDS = st.integers(0, 10**6)

@@ -8,7 +8,8 @@ import pytest
 
 from pipeline.reading.numbers.equality import equal
 from pipeline.tasks.lookup.lookup_tasks import CHOICES, OPTIONS
-from pipeline.tasks.lookup.words import HELD_OUT, words
+from pipeline.tasks.lookup.words import words
+from pipeline.tasks.split import HELD_OUT
 
 RELATIONS, KINDS, FILLERS = words().relations, words().kinds, words().fillers
 LISTS = {
