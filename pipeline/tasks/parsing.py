@@ -137,10 +137,10 @@ def json_list(path: Path, source: str, what: str) -> Iterator[tuple[str, Any]]:
         raise ConfigError(f"tasks.path: {str(path)!r} is not JSON: {error}. Source {source!r} reads {what}.") from error
     if not isinstance(items, list):
         raise ConfigError(f"tasks.path: {str(path)!r} holds {type(items).__name__}, expected {what}.")
-    return ((f"{path}, item {i}", _storable(item)) for i, item in enumerate(items))
+    return ((f"{path}, item {i}", storable(item)) for i, item in enumerate(items))
 
 
-def _storable(item: Any) -> Any:
+def storable(item: Any) -> Any:
     """The item, or a RowError where a damaged byte, or half of a character, is in it, which no run could store."""
     try:
         json.dumps(item, ensure_ascii=False).encode()
@@ -210,7 +210,7 @@ def without_commas(number: str, what: str) -> str:
     """A number without the commas before its thousands. Raises RowError where a comma stands elsewhere in it."""
     if re.search(r"\d,\d", number) and not re.fullmatch(r"\D*\d{1,3}(?:,\d{2,3})*,\d{3}(?:[^\d,].*)?", number):
         raise RowError(f"{what} is {number!r}: a comma may stand before thousands alone. Write 3.5 for 3,5")
-    return number.replace(",", "")
+    return re.sub(r"(?<=\d),(?=\d)|,$", "", number)
 
 
 def solution_text(work: str) -> str:

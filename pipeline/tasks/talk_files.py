@@ -13,7 +13,7 @@ import pyarrow.parquet as parquet
 
 from pipeline.core.errors import ConfigError
 from pipeline.core.resources import DATA_FILES, may_be_of_hub
-from pipeline.tasks.parsing import first_line, json_lines, load_splits, read_text
+from pipeline.tasks.parsing import RowError, first_line, json_lines, load_splits, read_text, storable
 
 
 def open_rows(split: str, name: str, rows: str = "") -> Iterator[tuple[str, str, Any]]:
@@ -41,10 +41,22 @@ def open_rows(split: str, name: str, rows: str = "") -> Iterator[tuple[str, str,
 def _of_parquet(path: Path, key: str) -> Iterator[tuple[str, Any]]:
     try:
         with parquet.ParquetFile(path) as file:
-            rows = (row for batch in file.iter_batches(1000) for row in batch.to_pylist())
+            rows = (row for batch in file.iter_batches(1000) for row in _of_batch(batch))
             yield from ((f"{path.name}, row {i}", row) for i, row in enumerate(rows))
     except pa.ArrowException as error:
         raise ConfigError(f"{key}: {str(path)!r} is not Parquet ({first_line(error)}). Correct the path.") from None
+
+
+def _of_batch(batch: pa.RecordBatch) -> Iterator[Any]:
+    """Its rows; one with a damaged byte comes as its RowError."""
+    try:
+        yield from batch.to_pylist()
+    except UnicodeDecodeError:
+        if batch.num_rows == 1:
+            yield RowError("not UTF-8")
+            return
+        for i in range(batch.num_rows):
+            yield from _of_batch(batch.slice(i, 1))
 
 
 def _of_json(path: Path, key: str, rows: str) -> Iterator[tuple[str, Any]]:
@@ -59,7 +71,7 @@ def _of_json(path: Path, key: str, rows: str) -> Iterator[tuple[str, Any]]:
     if not isinstance(data, (list, dict)):
         raise ConfigError(f"{key}: {path} holds {type(data).__name__}, expected a list of rows; set rows to its key.")
     for i, row in data.items() if isinstance(data, dict) else enumerate(data):
-        yield f"{path.name}, item {i}", row
+        yield f"{path.name}, item {i}", storable(row)
 
 
 def _of_splits(name: str, key: str) -> Iterator[tuple[str, str, Any]]:

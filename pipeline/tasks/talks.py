@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 
 from pipeline.core.config_kinds import kind_of
 from pipeline.core.config_reading import Section, made_of, read_yaml, shipped_configs
@@ -89,11 +89,15 @@ class TalkSource(Section):
 
     @field_validator("strip", "gold")
     @classmethod
-    def _compiles(cls, pattern: str) -> str:
+    def _compiles(cls, pattern: str, field: ValidationInfo) -> str:
         try:
-            re.compile(pattern)
+            compiled = re.compile(pattern if field.field_name == "gold" else _at_the_beginning(pattern))
         except re.error as error:
             raise ValueError(f"{pattern!r} is no regular expression: {error}") from None
+        if field.field_name == "gold" and pattern and not compiled.groups:
+            raise ValueError(
+                f"{pattern!r} has no group. Put the part that is the answer in brackets, such as '#### (.+)'"
+            )
         return pattern
 
 
@@ -162,8 +166,8 @@ def _talk(settings: TalkSource, part: str, where: str, row: dict[str, Any]) -> T
     answer = fill("answer", settings, row)
     if settings.gold and answer:
         match = re.search(settings.gold, answer)
-        if match is None:
-            raise RowError(f"gold: {settings.gold!r} is not in {answer[-40:]!r}")
+        if match is None or match[1] is None:
+            raise RowError(f"gold: {settings.gold!r}, or its group, is not in {answer[-40:]!r}")
         answer = match[1]
     filled = {name: fill(name, settings, row) for name in FILLED}
     # A row of data names no file: that would be run.
@@ -225,12 +229,16 @@ def _turns(settings: TalkSource, row: dict[str, Any]) -> tuple[list[Turn], list[
     for (speaker, text, _), mark in zip(spoken, marks, strict=True):
         party = _party(settings, speaker)
         if party != "none":
-            text = re.sub(rf"\A(?:{settings.strip})", "", text).strip() if settings.strip else text.strip()
+            text = re.sub(_at_the_beginning(settings.strip), "", text).strip()
             turns.append(Turn(party=party, text=text))
             learn.append(bool(mark))
     if settings.learn and turns and all(mark is None for mark in marks):
         raise RowError(f"learn: {settings.learn!r} is a key of no turn, nor of the row")
     return turns, learn
+
+
+def _at_the_beginning(pattern: str) -> str:
+    return rf"\A(?:{pattern})"
 
 
 def _spoken(settings: TalkSource, name: str, value: Any) -> list[tuple[str, str, Any]]:

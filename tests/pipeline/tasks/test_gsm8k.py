@@ -38,9 +38,16 @@ def test_steps_keep_their_sub_questions_and_the_last_one_says_the_answer(row):
     assert [step.question for step in plain] == ["", ""] and plain[0].text == "Ana has 2*12 = 24."
 
 
-@pytest.mark.parametrize(("gold", "number"), [("1,200", "1200"), ("12,34,567", "1234567"), ("$1,200.50", "$1200.50")])
+@pytest.mark.parametrize(
+    ("gold", "number"), [("1,200", "1200"), ("12,34,567", "1234567"), ("$1,200.50", "$1200.50"), ("7,", "7")]
+)
 def test_commas_before_thousands_are_left_out(row, gold, number):
     assert gsm8k.task(row["gsm8k"](0) | {"answer": f"So it is.\n#### {gold}"}).answer == number
+
+
+@pytest.mark.parametrize("gold", ["(4, 4)", "Paris, France", "yes, it is"])
+def test_a_comma_between_parts_of_an_answer_stays(row, gold):
+    assert gsm8k.task(row["gsm8k"](0) | {"answer": f"So it is.\n#### {gold}"}).answer == gold
 
 
 @pytest.mark.parametrize("gold", ["3,5", "1,2500", "0,25", "1,000,5", "1,234,567,8"])

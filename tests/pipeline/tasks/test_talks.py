@@ -124,6 +124,26 @@ def test_a_row_that_does_not_fit_is_a_bad_row_with_its_place_and_the_others_stay
     assert [(one.where.rpartition("/")[2], reason in one.message) for one in bad] == [("talks.jsonl:2", True)]
 
 
+def test_a_damaged_row_of_any_kind_of_file_is_a_bad_row_and_the_others_stay(tmp_path: Path) -> None:
+    (tmp_path / "talks.json").write_bytes(
+        json.dumps([{"messages": CHAT}] * 3).encode().replace(b"brief", b"br\xffef", 1)
+    )
+    texts = pa.array([b"student: Six?", b"student: S\xffx?", b"teacher: Yes."], pa.binary())
+    column = pa.Array.from_buffers(pa.string(), 3, texts.buffers())
+    parquet.write_table(pa.table({"messages": column}), tmp_path / "talks.parquet")
+    for name, first in (("talks.json", "item 0"), ("talks.parquet", "row 1")):
+        talks, bad = read_talks(load_source(str(tmp_path / name)))
+        assert len(talks) == 2
+        assert [(one.where, one.message) for one in bad] == [(f"{name}, {first}", "not UTF-8")]
+
+
+def test_a_gold_pattern_whose_group_is_not_met_is_a_bad_row(tmp_path: Path) -> None:
+    rows = [{"messages": CHAT, "answer": answer} for answer in ("#### 6", "####")]
+    talks, bad = read_talks(TalkSource(files={"all": written(tmp_path, *rows)}, answer="{answer}", gold="####( .+)?"))
+    assert [talk.answer for talk in talks] == ["6"]
+    assert "its group" in bad[0].message
+
+
 @given(st.lists(st.one_of(st.none(), st.text(), st.dictionaries(st.sampled_from(["messages", "x"]), st.text()))))
 def test_rows_in_are_talks_plus_bad_rows(tmp_path_factory: pytest.TempPathFactory, rows: list[Any]) -> None:
     talks, bad = read_talks(load_source(written(tmp_path_factory.mktemp("rows"), *rows)))
@@ -134,6 +154,8 @@ def test_rows_in_are_talks_plus_bad_rows(tmp_path_factory: pytest.TempPathFactor
     ("file: {}", "Known: files"),
     ("partition: teacher", "not a partition"),
     ("strip: '('", "no regular expression"),
+    ("strip: '(?i)student: '", "no regular expression"),
+    ("gold: '#### [0-9]+'", "has no group"),
     ("- 1", "expected a mapping"),
 ])  # fmt: skip
 def test_a_description_that_cannot_be_used_says_why(tmp_path: Path, text: str, reason: str) -> None:
