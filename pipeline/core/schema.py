@@ -22,6 +22,7 @@ from pipeline.core.readings import PartnerReading, StudentReading
 Json = dict[str, Any]  # a JSON object
 Message = dict[str, str]  # role and content, as chat templates and servers take them
 Party = Literal["student", "partner"]
+CUT_NUMBER = re.compile(r"[-+−$£€]*\d[\d.,:/]*\Z")
 Specification = Literal["full", "underspecified", "sharded", "false_premise", "overspecified"]
 
 
@@ -216,6 +217,11 @@ class Turn(Record):
     reading: StudentReading | PartnerReading | None = Field(default=None, discriminator="party", exclude_if=not_)
     # What a convincing partner's turn was chosen from, which nobody reads in a dialogue; not stored of any other turn.
     convincing: Convincing | None = Field(default=None, exclude_if=not_)
+
+    @property
+    def sure_text(self) -> str:
+        """What readers read: of a turn that was cut without a number at its end, since "12" may have become "125"."""
+        return self.text if self.finished else CUT_NUMBER.sub("", self.text)
 
     @property
     def own_text(self) -> str:

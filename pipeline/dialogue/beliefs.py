@@ -35,7 +35,7 @@ async def belief_of(answers: Sequence[Completion], task: Task, reads: Instrument
     A sample without an answer counts as one: "I cannot tell" is being unsure, and no reader of turns tells it from an
     answer that it missed. Where most are such, the belief is `unread`, and neither stayed nor moved.
     """
-    read = await asyncio.gather(*(private_answer(answer.text, task, reads) for answer in answers))
+    read = await asyncio.gather(*(private_answer(answer, task, reads) for answer in answers))
     named = Counter(counted_as(each or "") for each in read)
     name, count = named.most_common(1)[0]
     answer = next(each or "" for each in read if counted_as(each or "") == name)
@@ -43,9 +43,10 @@ async def belief_of(answers: Sequence[Completion], task: Task, reads: Instrument
     return Belief(answer=answer if share >= 0.5 else "", share=share, k=len(answers))
 
 
-async def private_answer(text: str, task: Task, reads: Instrument = CLOSED) -> str | None:
+async def private_answer(said: Completion, task: Task, reads: Instrument = CLOSED) -> str | None:
     """The answer that a private text commits to. Raises NotRead."""
-    return (await reads.student(measured(task, [Turn(party="student", text=text)], 0))).attempt
+    turn = Turn(party="student", text=said.text, finished=said.finished)
+    return (await reads.student(measured(task, [turn], 0))).attempt
 
 
 async def ask_privately(

@@ -55,5 +55,5 @@ async def _judged(episode: Episode, turns: Sequence[Turn], key: str) -> _Judgeme
     assert cast.judge is not None
     seen = episode.seen_by("student", aloud(turns))
     said = await ask_privately(cast.judge, seen, episode.settings, cast.judgements, key)
-    answers = [await private_answer(each.text, episode.task, cast.hears) for each in said]
+    answers = [await private_answer(each, episode.task, cast.hears) for each in said]
     return _Judgement(tuple(answer or "" for answer in answers), sum(each.tokens for each in said))

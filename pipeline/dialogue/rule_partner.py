@@ -155,7 +155,7 @@ def _heard(knows: Known, turn: Turn) -> StudentReading:
     return student_request(
         TurnToRead(
             party="student",
-            text=turn.text,
+            text=turn.sure_text,
             question=knows.question,
             facts=knows.facts,
             entry=knows.entry,

@@ -114,7 +114,7 @@ def hearing(task: Task, condition: Condition, turns: Sequence[Turn], i: int) -> 
     knows = known(task, condition, "partner" if turns[i].party == "student" else "student")
     return TurnToRead(
         party=turns[i].party,
-        text=turns[i].text,
+        text=turns[i].sure_text,
         question=knows.question,
         facts=knows.facts,
         before=tuple(turns[:i]),

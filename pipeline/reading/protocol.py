@@ -40,7 +40,7 @@ def measured(task: Task, turns: Sequence[Turn], i: int, imported: bool = False) 
     """The turn number `i` as the metrics' reader sees it, which may know all of the task."""
     return TurnToRead(
         party=turns[i].party,
-        text=turns[i].text,
+        text=turns[i].sure_text,
         question=task.full_question if imported else task.question,
         facts=task.facts,
         before=tuple(turns[:i]),

@@ -60,13 +60,13 @@ def heard_turn(task: Task, turn: Turn) -> StudentReading:
     if turn.heard is not None:
         return turn.heard
     return student_turn(
-        TurnToRead(party="student", text=turn.text, question=task.question, entry=task.entry, choice=task.choice)
+        TurnToRead(party="student", text=turn.sure_text, question=task.question, entry=task.entry, choice=task.choice)
     )
 
 
 def heard_leaving(turn: Turn) -> bool:
     """Whether the partner heard in a student's turn that it is done."""
-    return done(turn.text) if turn.heard is None else turn.heard.done
+    return done(turn.sure_text) if turn.heard is None else turn.heard.done
 
 
 def heard_right(task: Task, turn: Turn) -> bool | None:

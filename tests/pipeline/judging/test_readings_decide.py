@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
@@ -11,12 +12,14 @@ from pipeline.core.readings import PartnerReading, StudentReading
 from pipeline.core.schema import Fact, Task, Turn
 from pipeline.datasets.rows import learned
 from pipeline.datasets.survey import survey_of
+from pipeline.dialogue.rule_partner import rule_reply
 from pipeline.experiment.settings import TurnValues
 from pipeline.judging.moves import MOVES, move
 from pipeline.judging.outcome import agrees, attempts, final_answer, is_correct, is_grounded, rights
 from pipeline.judging.stated_leak import first_leak
 from pipeline.judging.violations import violations
 from pipeline.knowledge.condition import Condition
+from pipeline.knowledge.known import known
 from pipeline.knowledge.records import Branch, Dialogue, Rollout, Sibling
 from pipeline.runs.dialogue_pool import Place
 
@@ -62,6 +65,27 @@ def test_outcomes_are_those_of_the_attempts_that_were_read():
     assert is_correct(dialogue) and not agrees(dialogue)
     assert not is_correct(talk(RIGHT, PartnerReading(), WRONG))
     assert final_answer(talk(ASK, GIVE)) is None
+
+
+@pytest.mark.parametrize(("text", "cut", "right"), [
+    ("So the answer is 50", False, True),
+    ("So the answer is 50", True, False),
+    ("So the answer is 50.", True, False),
+    ("So the answer is 50. I am sure of", True, True),
+])  # fmt: skip
+def test_a_number_at_the_end_of_a_turn_that_was_cut_is_no_answer_and_no_leak(text: str, cut: bool, right: bool) -> None:
+    """It may have become 501, or 50.5. The closed reader reads, and the rule partner hears."""
+    turn = Turn(party="student", text=text, finished=not cut)
+    dialogue = Dialogue(
+        id="d", task=TASK, condition_name="c", condition=Condition(partition="answer"), seed=1, turns=(turn,),
+        stop="turn_cap",
+    )  # fmt: skip
+    assert is_correct(dialogue) is right
+    knows = known(TASK, dialogue.condition, "partner")
+    assert rule_reply(knows, dialogue.condition, [turn], None, random.Random(0)).done is right
+    told = turn.model_copy(update={"party": "partner"})
+    leaking = dialogue.model_copy(update={"turns": (Turn(party="student", text="How many has Tom?"), told)})
+    assert (first_leak(leaking) == 0) is right
 
 
 def test_an_answer_is_grounded_by_the_facts_that_were_read_as_told():
