@@ -18,10 +18,17 @@ _SCALED = r"(?:\s(?:dozen|hundred|thousand|million|billion)\b)?"
 # Atomic: what may not follow "two hundred" or "32.5" may not follow its "two" or "32" either.
 _SAID = rf"(?>{_NUMBER}{_SCALED}|{_SPOKEN})"
 _NUMBERS = re.compile(_SAID, re.I)
+_AND = r"(?:\s+dollars?)?(?:,?\s+and)?\s+"  # between dollars and cents
+# As an answer, a number has more forms than in other prose, where "minus 5" takes away.
+_ANSWER = (
+    r"(?>\\d?frac\{[^{}]*\}\{[^{}]*\}|\d*\s?[¼-¾⅐-⅞]"
+    rf"|(?:(?:minus|negative)\s+(?=[\d.]))?{_SAID}(?:{_AND}\d\d?\s+cents?\b)?)"
+)
 _ATTEMPT = re.compile(
     r"(?:\b(?:(?<!your )(?<!your final )answer(?: (?:is|was|would be|should be|must be)|:)|i get|i guess)|####)"
-    rf"[\s:*]*(?:\\?\$|\\\()?({_SAID})(?![\d\w]|[,:'’]\d|\s*[-+x×÷^/=]|\s*:\s*\d+\s*(?:[.!]|$)|\s*\*(?!\*)|\s+(?:and\s+)?[a-z]+\s*[-+*/=]?\s*\d"
-    r"|\s+(?:more|less|fewer|times|and a half|and a quarter)\b)"
+    rf"[\s:*]*(?:\\?\$|\\\()?({_ANSWER})(?![\d\w]|[,:'’]\d|\s*[-+x×÷^/=]|\s*:\s*\d+\s*(?:[.!]|$)|\s*\*(?!\*)|\s+(?:and\s+)?[a-z]+\s*[-+*/=]?\s*\d"
+    r"|\s+(?:more|less|fewer|times|and a half|and a quarter)\b"
+    r"|\s+[a-z]+(?:,?\s+and|,)\s+\d[\d.]*\s+[a-z]+\s*(?:[.!]|$))"  # "2 hours and 30 minutes" is neither 2 nor 30
     r"|\\boxed\{((?:[^{}]|\{[^{}]*\})+)\}",
     re.I,
 )
@@ -82,7 +89,7 @@ def _named(sentence: str) -> list[str]:
 def _is_number(match: re.Match[str]) -> bool:
     """Words have to be one number. "One" is a pronoun unless it follows "answer", and "two of them" counts others."""
     written = match.group(1)
-    if written is None or re.search(r"\d", written):
+    if written is None or re.search(r"[\d¼-¾⅐-⅞]", written):
         return True
     pronoun = written.casefold() == "one" and "answer" not in match.group().casefold()
     return spoken(written) is not None and not pronoun and not re.match(r"\s+of\b", match.string[match.end() :])
@@ -97,7 +104,9 @@ def as_written(answer: str) -> str:
     """A number in plain signs: "$1,200." is "1200", "twelve" is "12"."""
     if re.match(r"[a-z]", answer, re.I) and (value := spoken(answer)) is not None:
         return str(value)
-    plain = re.sub(r"\\(?:text|mathrm)\{([^{}]*)\}", r"\1", answer.replace("−", "-"))
+    plain = re.sub(r"^(?:minus|negative)\s+", "-", answer.replace("−", "-"), flags=re.I)
+    plain = re.sub(rf"(\d){_AND}(\d\d?)\s+cents?\b", lambda match: f"{match[1]}.{match[2]:0>2}", plain, flags=re.I)
+    plain = re.sub(r"\\(?:text|mathrm)\{([^{}]*)\}", r"\1", plain)
     plain = re.sub(r"(?<=\d)[ \u00a0\u202f](?=\d{3}\b)", "", plain)
     # A comma elsewhere is no thousands' one: "12,5" is not 125.
     plain = re.sub(r"(?<=\d)(?:,|\{,\})(?=\d{3}(?!\d))|(?<=\d),(?=\d\d(?:,\d\d)*,\d{3}(?!\d))", "", plain)

@@ -165,7 +165,7 @@ def counted_as(answer: str) -> str:
 def _plain(text: str) -> str:
     """In small letters, with one way to write a sign, a space and a fraction ("½" is " 1/2")."""
     text = re.sub(r"(?<=\d)[\u00a0\u202f ](?=\d{3}(?![\d/]))(?! \d+/)", "", text.replace("\\$", "$").replace("−", "-"))
-    text = re.sub(r"^\s*[–—](?=[$£€]?\d)", "-", text)
+    text = re.sub(r"^\s*(?:[–—]|(?:minus|negative)\s+)(?=[$£€]?\d)", "-", text, flags=re.I)
     text = re.sub(r"(\d) dollars?(?: and)? (\d\d)(?: cents?)?\s*$", r"\1.\2 dollars", text, flags=re.I)
     text = re.sub(r"(\d) dollars?(?: and)? (\d) cents?\s*$", r"\1.0\2 dollars", text, flags=re.I)
     text = re.sub(r"\$(\d[\d,]*)(?: and)? (\d\d) cents?\s*$", r"$\1.\2", text, flags=re.I)

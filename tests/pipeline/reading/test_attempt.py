@@ -37,6 +37,12 @@ SPOONS = "She had 12 spoons left. How many spoons were in the package that Julia
         ("I do not agree with you, the answer is 12.", "12"),
         ("You said that it is 9, but the answer is 12.", "12"),
         ("The answer is 12. Why do you say the answer is 7?", "12"),
+        ("The answer is 12 pens, 3 more than Ann has.", "12"),
+        ("The answer is 12 dollars and 50 cents.", "12.50"),
+        ("The answer is $12 and 5 cents.", "12.05"),
+        ("The answer is minus 5.", "-5"),
+        ("The answer is ½.", "½"),
+        ("The answer is \\(\\frac{1}{2}\\).", "\\frac{1}{2}"),
         ("I guess the answer is 12.", "12"),
         ("The answer is **12**.", "12"),
         ("**Answer:** 12", "12"),
@@ -80,6 +86,9 @@ def test_a_turn_that_names_its_answer_is_an_attempt(text, answer):
 @pytest.mark.parametrize(
     "text",
     [
+        "The answer is 2 hours and 30 minutes.",
+        "I get 5 feet, 6 inches.",
+        "The answer is 12 minus 5.",
         "I get 12 + 5 = 17.",
         "The answer is not 12.",
         "I do not think the answer is 12.",

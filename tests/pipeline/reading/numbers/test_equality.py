@@ -94,6 +94,7 @@ SAME = [
     ("two and two thirds", "8/3"),
     ("three point five", "3.5"),
     ("minus five", "-5"),
+    ("negative 5", "-5"),
     ("5 million", "5,000,000"),
     ("$2.5 million", "2500000"),
     ("5k", "5000"),
