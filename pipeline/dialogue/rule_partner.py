@@ -76,6 +76,7 @@ WORDINGS = {
     },
 }
 
+NUMBER = re.compile(r"(\d+(?:,\d{3})*)((?:\.\d+)?(?:/\d+)?)")  # its whole part, and what follows
 ERRS = 0.3  # share of facts that an erring partner gets wrong
 
 
@@ -121,10 +122,8 @@ def rule_reply(
             return reply._replace(text=f"{reply.text} {printed}") if printed and not verdict else reply
         if knows.answer:
             return _compare(answer, knows, condition, say)
-    if condition.disclosure != "on_request":
-        rest = [text for text in _unasked(knows, condition) if not any(text in turn.text for turn in turns[1::2])]
-        if rest:
-            return say("tell", rest[0])
+    if condition.disclosure != "on_request" and (unasked := _unasked(knows, condition, turns[1::2])):
+        return say("tell", unasked)
     # Once it has told all that it tells unasked, it answers like any other partner, from what is public by then.
     told = {fact.id for fact in knows.facts if any(fact.text in turn.text for turn in turns[1::2])}
     open_to = [f for f in knows.facts if condition.disclosure == "on_request" or f not in knows.own or f.id in told]
@@ -187,7 +186,7 @@ def _tell(
     match condition.manner:
         case "vague":  # until it is asked again
             before = {i for turn in turns[:-1:2] for i in _heard(knows, turn).asks}
-            vague = {fact.id: re.sub(r"\d+", "some", fact.text) for fact in facts}
+            vague = {fact.id: NUMBER.sub("some", fact.text) for fact in facts}
             # Who names nothing asks again for what it was told vaguely.
             before |= {id for id, text in vague.items() if any(text in turn.text for turn in turns[1::2])}
             texts = [fact.text if fact.id in before else vague[fact.id] for fact in facts]
@@ -206,20 +205,28 @@ def _tell(
 
 
 def _misremembered(text: str, rng: random.Random) -> str:
-    """The same with every number off by one to nine."""
-    return re.sub(r"\d+", lambda match: str(int(match[0]) + rng.randint(1, 9)), text)
+    """The same with every number off by one to nine; a fraction's top."""
+
+    def off(match: re.Match[str]) -> str:
+        whole = int(match[1].replace(",", "")) + rng.randint(1, 9)
+        return f"{whole:,}{match[2]}" if "," in match[1] else f"{whole}{match[2]}"
+
+    return NUMBER.sub(off, text)
 
 
-def _unasked(knows: Known, condition: Condition) -> list[str]:
-    """What is told whether or not it was asked for, one in each turn: the needed facts that only the partner has.
+def _unasked(knows: Known, condition: Condition, said: Sequence[Turn]) -> str:
+    """What the next turn tells whether or not it was asked for, '' where nothing is left: one after another the needed
+    facts that only the partner has.
 
-    Chatter restates as many public facts instead, or sentences of the question where it states no fact.
+    Chatter restates public facts in as many turns instead, one again and again where there is no other, or sentences of
+    the question where it states no fact.
     """
+    secret = [fact.text for fact in knows.own if fact.needed]
     if condition.disclosure == "volunteer":
-        return [fact.text for fact in knows.own if fact.needed]
-    secret = [fact.text for fact in knows.private if fact.needed]
-    public = [fact.text for fact in knows.facts if fact not in knows.private]
-    return (public or sentences(knows.question))[: len(secret)]
+        return next((text for text in secret if not any(text in turn.text for turn in said)), "")
+    public = [fact.text for fact in knows.facts if fact not in knows.own] or sentences(knows.question)
+    told = sum(any(text in turn.text for text in public) for turn in said)
+    return public[told % len(public)] if told < len(secret) else ""
 
 
 def _compare(answer: str, knows: Known, condition: Condition, say: Callable[..., Reply]) -> Reply:

@@ -168,6 +168,11 @@ class Condition(BaseModel):
             )
         if self.disclosure == "chatter" and self.voice == "model":
             raise ValueError("disclosure: 'chatter' restates public facts by rule, use voice: rule")
+        if self.disclosure == "chatter" and self.row.deals_shares:
+            raise ValueError(
+                f"disclosure: 'chatter' restates what both know; in {self.partition!r} each party's problem is dealt "
+                "to it alone, use another partition"
+            )
         if self.reveal and not self.row.holds_answer:
             raise ValueError(f"reveal: true needs a partner that holds the answer, in {self.partition!r} it does not")
         return self

@@ -31,7 +31,7 @@ CONDITIONS = [
     *(
         Condition(partition=name, disclosure=disclosure)
         for name, disclosure in itertools.product(HOLDS_FACTS, ("volunteer", "chatter"))
-        if name != "script"
+        if name != "script" and not (disclosure == "chatter" and PARTITIONS[name].deals_shares)
     ),
     *(
         Condition(partition=name, manner=manner)
@@ -129,7 +129,6 @@ VIOLATING = [
     ("facts", {}, [ASK, "Eva finds 8 pens."], "disclosure"),
     ("facts", {"disclosure": "volunteer"}, ["Hello.", "Go on."], "disclosure"),
     ("facts", {"disclosure": "chatter"}, [ASK, "Tom has 30 pens."], "disclosure"),
-    ("jigsaw", {"disclosure": "chatter"}, ["How many pens does Eva find?", "Eva finds 8 pens."], "disclosure"),
     ("symmetric", {}, ["Hello.", "Let me see.\nStudent: I am done."], "off_role"),
     ("facts", {}, ["Hello.", "As an AI language model I cannot say."], "off_role"),
     ("facts", {}, ["Hello.", "Only you know: something."], "off_role"),

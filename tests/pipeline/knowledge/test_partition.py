@@ -23,6 +23,7 @@ def test_only_solo_has_no_partner():
         ({"partition": "sham"}, "label: teacher"),
         ({"partition": "symmetric", "disclosure": "volunteer"}, "holds none"),
         ({"partition": "facts", "disclosure": "chatter", "voice": "model"}, "chatter"),
+        ({"partition": "jigsaw", "disclosure": "chatter"}, "dealt to it alone"),
         ({"partition": "solo", "voice": "model"}, "no partner"),
         ({"partition": "solo", "label": "teacher"}, "no partner"),
         ({"partition": "script"}, "written by a model"),
