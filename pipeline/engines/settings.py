@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Literal, Self
 
-from pydantic import Field, PrivateAttr, field_validator
+from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from pipeline.core.config_reading import Section
 from pipeline.core.errors import ConfigError
@@ -111,6 +111,15 @@ class Engine(Section):
 
     def __hash__(self) -> int:
         return hash(self.model_dump_json())
+
+    @model_validator(mode="after")
+    def _asks_whom_it_names(self) -> Self:
+        if self.url and "kind" not in self.model_fields_set:
+            raise ValueError(
+                f"url: {self.url!r} is a server's address, and kind is not set, so that a model in this process would "
+                "answer. Set kind: openai, or leave url out"
+            )
+        return self
 
     @field_validator("extra_body")
     @classmethod

@@ -17,7 +17,7 @@ AT_ONCE = 256  # requests
 
 
 class Chat:
-    """As `Retrieval`, but the answer is a model's, given the retrieved item and the query.
+    """As `Retrieval`, but the answer is a model's, given the retrieved item and the query. `greedy`: it draws none.
 
     Nothing is asked twice: an agent that reads the same item again says the same again.
     """
@@ -30,9 +30,10 @@ class Chat:
         model: Model,
         embed: Callable[[list[str]], np.ndarray],
         sampling: Sampling,
+        greedy: bool,
     ):
         self.finder, self.queries, self.gold = finder, queries, gold
-        self.model, self.embed, self.sampling = model, embed, sampling
+        self.model, self.embed, self.sampling, self.greedy = model, embed, sampling, greedy
         # Row 0 is no answer, which is what everybody says before the first.
         self.answers = np.zeros(finder.answers.shape, np.int32)
         self.table: dict[str, int] = {"": 0}  # text: its row
@@ -45,9 +46,8 @@ class Chat:
         agents = np.broadcast_to(who[:, None, None], items.shape).ravel().tolist()
         queries, views = (index.ravel().tolist() for index in np.indices(items.shape)[1:])
         # A greedy answer does not depend on who gives it.
-        own = self.sampling.temperature > 0
         asked = [
-            (query, item, *((agent, view) if own else ()))
+            (query, item, *(() if self.greedy else (agent, view)))
             for agent, query, view, item in zip(agents, queries, views, items.ravel().tolist(), strict=True)
         ]
         new = [key for key in dict.fromkeys(asked) if key not in self.known]

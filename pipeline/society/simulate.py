@@ -88,7 +88,16 @@ def agents_of(society: Society, seed: int, world: World, model: Model | None) ->
     if society.kind != "chat":
         return finder
     assert model is not None
-    sampling = Sampling(max_tokens=society.max_tokens, temperature=society.temperature, seed=seed)
+    is_set = "temperature" in society.model_fields_set
+    sampling = Sampling(
+        max_tokens=society.max_tokens, temperature=society.temperature, seed=seed, temperature_is_set=is_set
+    )
     return Chat(
-        finder, society.asked, gold or "", model, lambda texts: embedded(tuple(texts), society.embedder), sampling
+        finder=finder,
+        queries=society.asked,
+        gold=gold or "",
+        model=model,
+        embed=lambda texts: embedded(tuple(texts), society.embedder),
+        sampling=sampling,
+        greedy=society.temperature == 0 and (is_set or society.engine.temperature == "always"),
     )

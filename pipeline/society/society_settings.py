@@ -16,6 +16,8 @@ from pipeline.core.config_reading import Section, Seed
 from pipeline.core.errors import ConfigError
 from pipeline.core.schema import digest
 from pipeline.engines.settings import Engine
+from pipeline.engines.weights import weights_id
+from pipeline.tasks.parsing import read_text
 
 Probability = Annotated[float, Field(ge=0, le=1)]
 # A value, or [step, value] pairs: it holds from that step on, the first step being 0.
@@ -36,15 +38,16 @@ class Knowledge(Section):
     dimensions: int = Field(default=8, ge=2)  # of the mixture
     spread: float = Field(default=0.35, gt=0)  # of its components, where their means are 1 apart from the centre
 
-    def text(self) -> str:
-        """The contents of `path`. Raises ConfigError."""
+    def file(self) -> Path:
+        """Where `path` lies. Raises ConfigError."""
         path = Path(os.path.expandvars(self.path))
         if not path.is_file():
             raise ConfigError(f"knowledge.path: {str(path)!r}: no such file. Expected JSON Lines of text and claim")
-        try:
-            return path.read_text(encoding="utf-8")
-        except UnicodeDecodeError as error:
-            raise ConfigError(f"knowledge.path: {str(path)!r} is not UTF-8 ({error}). Write it anew so") from error
+        return path
+
+    def text(self) -> str:
+        """The contents of `path`, damaged bytes as surrogates. Raises ConfigError."""
+        return read_text(self.file(), "knowledge.path")
 
 
 class Injection(Section):
@@ -151,7 +154,8 @@ class Society(Section):
     def all_repeats(self) -> list[tuple[Society, int]]:
         """Each combination of the sweep as a society of its own, with each seed. Raises ValueError, also where two
         values of a key come to the same, as 0 and 0.0 do: they would be one repeat."""
-        fixed, combinations = self.model_dump(exclude={"sweep"}), itertools.product(*self.sweep.values())
+        fixed = self.model_dump(exclude={"sweep"}, exclude_unset=True)
+        combinations = itertools.product(*self.sweep.values())
         made = [Society.model_validate(fixed | dict(zip(self.sweep, values, strict=True))) for values in combinations]
         for key, values in self.sweep.items():
             if len({repr(getattr(society, key)) for society in made}) < len(values):
@@ -163,7 +167,11 @@ class Society(Section):
         shaping = self.model_dump(mode="json", exclude={"name", "out", "repeats", "sweep", "where", "engine"})
         if self.knowledge.path:
             shaping["knowledge"]["path"] = digest(self.knowledge.text())
-        return digest(shaping, self.engine.kind if self.kind == "chat" else "", seed)
+        if self.kind != "chat":
+            return digest(shaping, "", seed)
+        weights = weights_id(self.model)  # a hub name, or a hash of files
+        more = [part for part in ("" if weights == self.model else weights, self.engine.extra_body) if part]
+        return digest(shaping, self.engine.kind, seed, *more)
 
 
 def at(value: Any, step: int) -> Any:

@@ -5,13 +5,13 @@ All repeats of one seed with as many agents have the same world, so that they di
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from pipeline.core.config_reading import Section
 from pipeline.core.errors import ConfigError
@@ -20,6 +20,7 @@ from pipeline.reading.embedder import unit_vectors
 from pipeline.runs.progress import say
 from pipeline.society.flowers import sayings, topic_names
 from pipeline.society.society_settings import Knowledge, Society
+from pipeline.tasks.parsing import json_rows, parse
 
 
 class World(NamedTuple):
@@ -160,21 +161,17 @@ class KnowledgeRow(Section):
 
 def read_knowledge(knowledge: Knowledge) -> list[tuple[str, str]]:
     """(text, claim) of each item; rows that are none are counted and left out. Raises ConfigError."""
-    return _items(knowledge.path, knowledge.text()) if knowledge.path else sayings(knowledge.topics)
+    return _items(knowledge.file(), knowledge.text()) if knowledge.path else sayings(knowledge.topics)
 
 
 @lru_cache(maxsize=4)
-def _items(path: str, text: str) -> list[tuple[str, str]]:
-    items, bad = list[KnowledgeRow](), list[str]()
-    for number, line in enumerate(text.splitlines(), start=1):
-        try:
-            items.append(KnowledgeRow.model_validate(json.loads(line)))
-        except (ValueError, ValidationError) as error:
-            bad.append(f"line {number}: {str(error).splitlines()[0]}")
+def _items(path: Path, text: str) -> list[tuple[str, str]]:
+    items, bad = parse(json_rows(text, path), KnowledgeRow.model_validate)
     if bad:
-        say(f"{path}: {len(bad)} of {len(bad) + len(items)} rows are no items and left out; the first: {bad[0]}")
+        first = f"{bad[0].where}: {bad[0].message}"
+        say(f"{path}: {len(bad)} of {len(bad) + len(items)} rows are no items and left out; the first: {first}")
     if not items:
-        raise ConfigError(f"knowledge.path: {path!r} holds no item. Expected JSON Lines of text and claim")
+        raise ConfigError(f"knowledge.path: {str(path)!r} holds no item. Expected JSON Lines of text and claim")
     return [(item.text, item.claim) for item in items]
 
 

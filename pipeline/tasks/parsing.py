@@ -65,7 +65,12 @@ def read_text(path: Path, key: str = "tasks.path") -> str:
 
 def json_lines(path: Path, key: str = "tasks.path") -> Iterator[tuple[str, Any]]:
     """(file:line, row) for each line that is not blank; a line that is not JSON comes as its RowError."""
-    for number, line in enumerate(read_text(path, key).split("\n"), start=1):
+    return json_rows(read_text(path, key), path)
+
+
+def json_rows(text: str, path: Path) -> Iterator[tuple[str, Any]]:
+    """The same of what was read from the path."""
+    for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             yield f"{path}:{number}", _load(line)
 

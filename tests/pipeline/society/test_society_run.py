@@ -17,8 +17,8 @@ from pipeline.engines.scripted import ScriptedModel
 from pipeline.reading.embedder import installed_model
 from pipeline.runs.store import read
 from pipeline.society.run_society import Repeat, play_society
-from pipeline.society.society_settings import Society, at
-from pipeline.society.world import world_of
+from pipeline.society.society_settings import Knowledge, Society, at
+from pipeline.society.world import read_knowledge, world_of
 from tests.fakes import Parrot
 from tests.pipeline.society.small_society import agents, played, society
 
@@ -182,6 +182,13 @@ def test_knowledge_of_ones_own_is_read_and_bad_rows_are_counted(tmp_path, capsys
     assert all(len(set(row)) == 4 for row in world.held.tolist())
 
 
+def test_a_mark_at_the_beginning_odd_line_ends_within_texts_and_a_damaged_byte_cost_no_good_row(tmp_path):
+    rows = [{"text": f"Oak{odd}number {i}.", "claim": "Oak"} for i, odd in enumerate(" \u2028\u0085")]
+    lines = [json.dumps(row, ensure_ascii=False).encode() for row in rows]
+    (tmp_path / "own.jsonl").write_bytes(b"\xef\xbb\xbf" + b"\n".join([*lines, lines[0].replace(b"Oak", b"\xff")]))
+    assert len(read_knowledge(Knowledge(path=str(tmp_path / "own.jsonl")))) == 3
+
+
 def test_a_society_of_one_agent_with_one_item_is_played():
     found = played(society(n=1, k=0, steps=2, knowledge={"topics": 1, "items": 1}))
     assert (found.silo == 0).all() and np.isfinite(found.where).all()
@@ -237,6 +244,34 @@ def test_a_chat_answer_is_right_where_it_names_the_gold_claim_and_no_other(says,
 
 
 @needs_minilm
+def test_a_repeat_with_a_model_is_another_one_with_other_weights_or_other_requests(tmp_path):
+    for folder, words in (("a", "1"), ("b", "2")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "config.json").write_text(words)
+    ids = {
+        society(kind="chat", model=model, engine={"kind": "openai", "url": "http://x/v1"} | body).repeat_id(1)
+        for model in ("m", str(tmp_path / "a"), str(tmp_path / "b"))
+        for body in ({}, {"extra_body": {"reasoning_effort": "low"}})
+    }
+    assert len(ids) == 6
+
+
+@pytest.mark.parametrize(("set_in_config", "engine", "told", "greedy"), [
+    ({}, {}, False, True),
+    ({}, {"temperature": "when_set"}, False, False),
+    ({"temperature": 0.0}, {"temperature": "when_set"}, True, True),
+    ({"temperature": 0.7}, {"temperature": "when_set"}, True, False),
+])  # fmt: skip
+def test_a_temperature_that_is_set_is_sent_and_one_that_no_server_is_told_is_not_taken_for_0(
+    set_in_config, engine, told, greedy
+):
+    engine = {"kind": "openai", "url": "http://x/v1"} | engine
+    one = society(kind="chat", model="m", engine=engine, sweep={"k": [1]}, **set_in_config)
+    ((swept, _), *_) = one.all_repeats()
+    made = agents(swept, model=Parrot("Rose."))
+    assert (made.sampling.temperature_is_set, made.greedy) == (told, greedy)
+
+
 def test_chat_agents_with_a_temperature_speak_each_for_itself_and_the_same_again():
     one = society(kind="chat", engine={"kind": "scripted"}, temperature=1.0, views=2, steps=3)
     first, again = played(one, 1, ScriptedModel()), played(one, 1, ScriptedModel())
