@@ -118,7 +118,7 @@ def build(
 
 
 @app.command()
-def train(config: Config, overrides: Overrides = None) -> None:
+def train(config: Config, overrides: Overrides = None, unsafe: Unsafe = False) -> None:
     """Train a LoRA adapter on every condition's dataset, one for each seed."""
     with _told():
         _open_next(api.train(_load(config, overrides)))

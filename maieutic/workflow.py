@@ -35,13 +35,14 @@ from pipeline.building.rounds import (
 from pipeline.core.schema import digest
 from pipeline.experiment.experiment import Experiment
 from pipeline.judging.stated_leak import privileged
-from pipeline.knowledge.condition import OF_PARTNER, Method
+from pipeline.knowledge.condition import OF_PARTNER, ONLINE, Method
 from pipeline.runs.directory import claim
 from pipeline.runs.finished import REPORT
 from pipeline.runs.lock import writing
 from pipeline.runs.progress import console, say, say_plan, stage
 from pipeline.runs.shards import merge
 from pipeline.runs.whole_run import followed
+from pipeline.sandbox.checks import can_run
 
 if TYPE_CHECKING:
     from evals.report.summary_types import Summary
@@ -131,6 +132,7 @@ def train_rounds(experiment: Experiment) -> None:
     """The students of what is built."""
     from training.train_round import train_round  # heavy: TRL
 
+    can_run(experiment.has_code and any(each.method in ONLINE for each in experiment.conditions.values()))
     for group, round in due_rounds(experiment):
         if round and not is_built(experiment, group, round):
             say(f"round {round + 1} of {', '.join(group)} has no dialogues yet; `maieutic build` makes them")

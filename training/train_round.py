@@ -6,6 +6,7 @@ maieutic train configs/quickstart.yaml
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Sequence
 
 from pipeline.core.errors import MaieuticError
@@ -69,3 +70,8 @@ def _is_there(cell: Cell) -> bool:
 def _leave_untrained(cell: Cell, error: NothingToTrain) -> None:
     write_whole(untrained_path(cell), f"{error}\n")
     say(f"{cell.label('train')}: left untrained. {error}")
+    if (old := adapter_path(cell)).exists():
+        aside = old.with_name(f"{old.name}.before")
+        shutil.rmtree(aside, ignore_errors=True)
+        old.rename(aside)
+        say(f"{cell.label('train')}: what was trained on other data before lies at {aside} now.")

@@ -40,7 +40,10 @@ def show_status(run: Path) -> None:
     elif left:
         when = f" since {clock(progress.updated)}" if progress and progress.now else ""
         stopped = f", which was in {progress.now}" if progress and progress.now else ""
-        say(f"{run}: nobody works on it{when}{stopped}; the same command goes on. Missing: {_counted(left)}.")
+        say(
+            f"{run}: nobody works on it{when}{stopped}; `maieutic run` on its config goes on. "
+            f"Missing: {_counted(left)}."
+        )
     else:
         say(f"{run}: all there.")
 

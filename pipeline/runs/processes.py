@@ -25,6 +25,7 @@ from pipeline.engines.decoding.freed_memory import give_back
 from pipeline.experiment.cell import Cell
 from pipeline.runs.progress import say, stage
 from pipeline.runs.worker import Step, Work
+from pipeline.sandbox.checks import CHECKER
 
 EVERY = 0.2  # seconds between two looks at how far a piece of work is
 AROUND = 2**30  # bytes of Python, torch and the readers in each process
@@ -87,7 +88,7 @@ class Pool:
         process = self._taken()
         assert process.stdin is not None and process.stdout is not None
         try:
-            process.stdin.write(pickle.dumps((work, cell)))
+            process.stdin.write(pickle.dumps((work, cell, CHECKER.unsafe)))
             process.stdin.flush()
             while isinstance(answer := pickle.load(process.stdout), Step):
                 said.append(answer)

@@ -1,7 +1,8 @@
 """A process that does one kind of work for another one, one cell after the other (pipeline/runs/processes.py).
 
-It reads what to do with which cell, pickled, and answers with pickled steps (how much is done, of how much), then with
-what came of it, or with the error that stopped it. Where the other process ends, so does this one.
+It reads what to do with which cell, and whether programs run uncontained, pickled. It answers with pickled steps (how
+much is done, of how much), then with what came of it, or with the error that stopped it. Where the other process ends,
+so does this one.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import IO, Any, NamedTuple
 from pipeline.core.errors import MaieuticError, RunError
 from pipeline.engines.decoding.freed_memory import give_back
 from pipeline.experiment.cell import Cell
+from pipeline.sandbox.checks import allow_unsafe
 
 Told = Callable[[str], AbstractContextManager[Callable[[int, int], None]]]  # as pipeline.runs.progress.stage
 Work = Callable[[Cell, Told], Any]
@@ -52,9 +54,11 @@ def _serve(asked: IO[bytes], answers: IO[bytes]) -> None:
 
     while True:
         try:
-            work, cell = pickle.load(asked)
+            work, cell, unsafe = pickle.load(asked)
         except EOFError:
             return
+        if unsafe:
+            allow_unsafe()
         came = _what_comes_of(work, cell, told)
         gc.collect()  # a trainer and its model hold each other
         give_back()
@@ -74,7 +78,8 @@ def _that_travels(error: MaieuticError) -> MaieuticError:
         copy: MaieuticError = pickle.loads(pickle.dumps(error))
     except Exception:
         return RunError(str(error))
-    return copy
+    # One whose words are made of others would say these again within them.
+    return copy if str(copy) == str(error) else RunError(str(error))
 
 
 def _end_with(parent: int) -> None:

@@ -14,6 +14,7 @@ from pipeline.datasets.dataset_files import dataset_path
 from pipeline.datasets.export import export
 from pipeline.datasets.formats import FORMATS, write_rows
 from pipeline.experiment.cell import Cell, cells
+from pipeline.runs.directory import is_trained, newest_adapter, untrained_path
 from pipeline.runs.student_files import RECORD
 from tests.training.test_online import experiment as playing
 from tests.training.test_student import experiment, row
@@ -116,3 +117,17 @@ def test_students_that_play_with_another_model_come_one_by_one(embedded, two_thr
     api = {"kind": "openai", "url": "http://127.0.0.1:9"}
     made = playing(embedded, tmp_path, engines={"api": api}, partner=of_another)
     assert room_for([Cell(made, "facts", seed) for seed in (1, 2)]) == 1
+
+
+def test_a_student_of_data_that_is_gone_stands_for_its_condition_no_more(embedded, tmp_path, capsys):
+    made = experiment(embedded, tmp_path, [row(n) for n in range(6)])
+    train_round(made, ["facts"], 0)
+    cell = Cell(made, "facts", 1)
+    write_rows(dataset_path(made, "facts"), [row(n, 9) for n in range(6)], FORMATS["sft"])
+    train_round(made, ["facts"], 0)
+    assert newest_adapter(cell) is None and is_trained(cell)
+    assert (tmp_path / "adapters/facts/seed-1.before" / WEIGHTS).is_file()
+    assert "seed-1.before" in capsys.readouterr().out
+    write_rows(dataset_path(made, "facts"), [row(n) for n in range(6)], FORMATS["sft"])
+    train_round(made, ["facts"], 0)
+    assert newest_adapter(cell) is not None and not untrained_path(cell).exists()

@@ -45,7 +45,10 @@ def test_what_is_missing_of_each_stage_is_counted_in_the_files(run: Path) -> Non
     assert missing["build blind seed 2"] == 1
     shown = status(run)
     assert "build 5 6" in shown and "train 6 6" in shown and "examine 7 8" in shown
-    assert f"{run}: nobody works on it; the same command goes on. Missing: 1 build, 1 examine, 1 compare." in shown
+    assert (
+        f"{run}: nobody works on it; `maieutic run` on its config goes on. Missing: 1 build, 1 examine, 1 compare."
+        in shown
+    )
 
 
 def test_a_student_that_had_nothing_to_learn_from_is_not_missing(run: Path) -> None:

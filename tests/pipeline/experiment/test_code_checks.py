@@ -162,7 +162,7 @@ def test_unsafe_is_typed_and_no_key_of_a_config(tmp_path):
     for key in ("unsafe", "dialogue.unsafe", "engine.unsafe", "tasks.unsafe"):
         with pytest.raises(ConfigError, match="not a key"):
             load(path, (f"{key}=true",))
-    for command in ("preview", "build", "eval", "run"):
+    for command in ("preview", "build", "train", "eval", "run"):
         assert "--unsafe" in CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"}).output
     CHECKER.unsafe = False
     CliRunner().invoke(app, ["preview", str(path), "--unsafe", "--set", "name"])

@@ -13,6 +13,7 @@ from pipeline.core.errors import RunError
 from pipeline.experiment.cell import Cell
 from pipeline.runs.processes import begin_early, begun_early, each, kept, room_for
 from pipeline.runs.worker import Work
+from pipeline.sandbox.checks import CHECKER
 from tests.builders import small_experiment
 
 WORK = """
@@ -20,6 +21,8 @@ import os
 import weakref
 from pipeline.core.errors import ConfigError
 from pipeline.reading.protocol import NotRead, Unread
+from pipeline.sandbox.bubblewrap import ContainmentMissing
+from pipeline.sandbox.checks import CHECKER
 
 def work(cell, told):
     with told("work") as progress:
@@ -31,6 +34,11 @@ def work(cell, told):
     if cell.seed == 3:
         raise NotRead(Unread("mumbled"), "student")
     return cell.seed
+
+def contained(cell, told):
+    if cell.seed == 1:
+        raise ContainmentMissing("bwrap is not installed")
+    return not CHECKER.unsafe
 
 class Model:
     pass
@@ -124,3 +132,11 @@ def test_who_waits_for_memory_is_told_so(capsys):
     finally:
         torch.set_num_threads(before)
     assert "1 of 2 at a time: each takes 931323.6 GiB of memory" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("unsafe", [False, True])
+def test_whether_programs_run_uncontained_is_as_it_was_typed_here(own, tmp_path, monkeypatch, unsafe):
+    monkeypatch.setattr(CHECKER, "unsafe", unsafe)
+    (first, said), (_, contained) = each(own.contained, "build", six(tmp_path / "log")[:2], 2)
+    assert first.seed == 1 and contained is not unsafe
+    assert str(said).count("bwrap is not installed") == str(said).count("--unsafe") == 1
