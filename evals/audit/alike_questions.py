@@ -19,6 +19,9 @@ NEAR = 0.8  # of the words of both, or of the shingles of the shorter
 LEAST = 12  # words of a question that is looked for inside another
 SHINGLE = 4  # words; one changed word changes as many shingles
 FEW = 20  # questions that a shingle may stand in and still point at one of them
+SIGN = r"(?<=[\d)])\s*([-+*/])\s*(?=[\d(])"
+ONE_SIGN = str.maketrans("−–×÷", "--*/")
+SHORT = 12  # words, as of `question_hash`
 
 
 class Read(NamedTuple):
@@ -28,6 +31,7 @@ class Read(NamedTuple):
     content: frozenset[str]
     numbers: tuple[str, ...]
     shingles: frozenset[tuple[str, ...]]
+    signs: tuple[str, ...]  # between numbers, of a short question, which may be a bare sum
 
     @property
     def passages(self) -> set[tuple[str, ...]]:
@@ -95,9 +99,12 @@ def _better(matches: dict[str, tuple[Kind, str]], key: str, kind: Kind, other: s
 
 
 def alike(question: Read, other: Read) -> Kind | None:
-    """Equal: one stands in the other. Near: the numbers of the one, and four fifths of the words."""
+    """Equal: one stands in the other. Near: the numbers of the one, and four fifths of the words; sums that differ in a
+    sign are."""
     short, long = sorted((question, other), key=lambda read: len(read.words))
-    if short.words == long.words or (len(short.words) >= LEAST and f" {_text(short)} " in f" {_text(long)} "):
+    if short.words == long.words:
+        return "equal" if short.signs == long.signs else "near"
+    if len(short.words) >= LEAST and f" {_text(short)} " in f" {_text(long)} ":
         return "equal"
     same = len(question.content & other.content) >= NEAR * len(question.content | other.content)
     if short.numbers and short.numbers == long.numbers and same:
@@ -119,6 +126,7 @@ def read_question(question: str) -> Read:
         frozenset(content_words(" ".join(words))),
         tuple(sorted(word for word in words if word[0].isdigit())),
         frozenset(zip(*(masked[i:] for i in range(SHINGLE)), strict=False)),
+        tuple(re.findall(SIGN, question.translate(ONE_SIGN))) if len(words) <= SHORT else (),
     )
 
 

@@ -13,6 +13,7 @@ from evals.stats.cell_sums import pooled_cases
 from evals.stats.intervals import Rate
 
 Verdict = Literal["pass", "fail", "not testable"]
+Curve = tuple[tuple[int, float, float, float, int], ...]  # partner turn, share without a mention, low, high, n at risk
 EXAMPLES = 5
 WIDEST = 600  # characters of an example
 
@@ -25,7 +26,7 @@ class Example(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """One figure. `curve` has (partner turn, share without a mention, low, high, talks at risk)."""
+    """One figure."""
 
     what: str
     verdict: Verdict
@@ -33,7 +34,7 @@ class Finding(NamedTuple):
     bar: float | None = None
     note: str = ""
     examples: tuple[Example, ...] = ()
-    curve: tuple[tuple[int, float, float, float, int], ...] = ()
+    curve: Curve = ()
 
 
 class Check(NamedTuple):

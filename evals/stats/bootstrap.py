@@ -18,12 +18,13 @@ RESAMPLES = 2000
 
 
 def cluster_bootstrap(*clusters: int, resamples: int = RESAMPLES, seed: int = 0) -> Array:
-    """How often each cluster is drawn in each resample: [resamples, clusters]; [0, 0] where there is no cluster.
+    """How often each cluster is drawn in each resample: [resamples, clusters]; [0, clusters] where there is no cluster,
+    or one alone, of which nothing says how others differ.
 
     Of crossed clusters, such as seeds and tasks, each kind is drawn on its own, and a cell counts as often as the
     product says: [resamples, seeds, tasks].
     """
-    if not all(clusters):
+    if math.prod(clusters) < 2:
         return np.zeros((0, *clusters))
     rng, weights = np.random.default_rng(seed), np.ones((resamples, 1))
     for n in clusters:
@@ -35,7 +36,8 @@ def cluster_bootstrap(*clusters: int, resamples: int = RESAMPLES, seed: int = 0)
 def resampled_sums(sums: Array, resamples: int = RESAMPLES) -> Array:
     """`cluster_bootstrap(len(sums), ...) @ sums` of sums [clusters, ...], of which one resample is held at a time."""
     rng, n = np.random.default_rng(0), len(sums)
-    return np.array([rng.multinomial(n, np.full(n, 1 / n)).astype(float) @ sums for _ in range(resamples if n else 0)])
+    drawn = (rng.multinomial(n, np.full(n, 1 / n)).astype(float) @ sums for _ in range(resamples if n > 1 else 0))
+    return np.array([*drawn]).reshape(-1, *sums.shape[1:])
 
 
 def case_bootstrap(kinds: Array, resamples: int = RESAMPLES) -> Array:

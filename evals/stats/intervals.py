@@ -49,7 +49,7 @@ def at_an_end(low: float, high: float, draws: int) -> tuple[float, float]:
 def f1_at_an_end(low: float, high: float, draws: int) -> tuple[float, float]:
     """The same of an F1, which is 2 j / (1 + j) of the share j = tp / (tp + fp + fn): 0 and 1 where that is."""
     ends = at_an_end(low, high, draws)
-    return (2 * ends[0] / (1 + ends[0]), 2 * ends[1] / (1 + ends[1])) if low == high else (low, high)
+    return (2 * ends[0] / (1 + ends[0]), 2 * ends[1] / (1 + ends[1])) if ends != (low, high) else (low, high)
 
 
 def tabulate(cases: Mapping[int, Iterable[Case]]) -> Tables:
@@ -108,7 +108,8 @@ def on_grid(
 
 class Squares(NamedTuple):
     """Mean squares of seeds, tasks and the rest in a table of `rows` seeds and `columns` tasks, and the least
-    variance that its counts allow. `fewest` is how many tasks the part has that is measured on the fewest."""
+    variance that its counts allow. `fewest` is how many tasks the part has that is measured on the fewest, and
+    `fewest_seeds` how many seeds the one that is measured under the fewest."""
 
     seed: float
     task: float
@@ -117,23 +118,24 @@ class Squares(NamedTuple):
     columns: int
     floor: float
     fewest: int
+    fewest_seeds: int
 
     def spread(self) -> tuple[float, float]:
         """Standard error of the mean, and its degrees of freedom.
 
         The variance is (MS_seed + MS_task - MS_rest) / (seeds * tasks), no component below 0, on Satterthwaite's
         degrees of freedom (Searle, Casella and McCulloch 1992), of which there are no more than the tasks of its
-        smallest part less one. The interval reaches at least as far as Wilson's does at 0 on as many draws as are
-        independent (`effective_draws`): a rate of 0 is not certain. NaN of one cell, and where a part has one of
-        several tasks.
+        smallest part less one; seeds have those of the part that is measured under the fewest. The interval reaches
+        at least as far as Wilson's does at 0 on as many draws as are independent (`effective_draws`): a rate of 0 is
+        not certain. NaN of one cell, and where a part has one of several tasks, or one of several seeds.
         """
-        seed, task, rest, rows, columns, floor, fewest = self
-        if rows * columns == 1 or (fewest == 1 and columns > 1):
+        seed, task, rest, rows, columns, floor, fewest, seeds = self
+        if rows * columns == 1 or (fewest == 1 and columns > 1) or (seeds == 1 and rows > 1):
             return math.nan, math.nan
         total = max(seed + task - rest, seed, task)
         if total <= SAME * rest:  # neither seeds nor tasks differ, and what differs is all that there is
             total = rest
-        wobble = (seed**2 / (rows - 1) if rows > 1 else 0.0) + (task**2 / (columns - 1) if columns > 1 else 0.0)
+        wobble = (seed**2 / (seeds - 1) if rows > 1 else 0.0) + (task**2 / (columns - 1) if columns > 1 else 0.0)
         both = rows > 1 and columns > 1
         wobble += rest**2 / ((rows - 1) * (columns - 1)) if both and total == seed + task - rest else 0.0
         df = total**2 / wobble if wobble else float(max(rows - 1, columns - 1))
@@ -168,34 +170,48 @@ def squares(ratios: Sequence[WeightedRatio], shares: bool = True) -> Squares:
     """The mean squares of a weighted sum of ratios, each linearised to a value per cell.
 
     A part that is measured on few of the tasks has no spread in the others' cells, so its own are made larger: variance
-    over its own tasks less one. A mean in a unit of its own (`shares` false) has no floor; where nothing in it varies
-    it has that of a share, whatever its unit, since nothing says how far it could vary.
+    over its own tasks less one; of seeds alike. A mean in a unit of its own (`shares` false) has no floor; where
+    nothing in it varies it has that of a share, whatever its unit, since nothing says how far it could vary.
     """
     shape = np.broadcast_shapes(*(ratio.hits.shape for ratio in ratios))
     rows, columns = shape
-    cells = np.zeros(shape)
-    floor, fewest, greatest = 0.0, columns, 0.0
+    cells, of_seeds = np.zeros(shape), np.zeros((rows, 1))
+    floor, fewest, fewest_seeds, greatest = 0.0, columns, rows, 0.0
     for weight, hits, n in ratios:
-        measured = int((n.sum(axis=0) > 0).sum())
-        fewest = min(fewest, measured)
-        few = math.sqrt(measured * (columns - 1) / ((measured - 1) * columns)) if 1 < measured < columns else 1.0
+        tasks, seeds = (int((n.sum(axis=axis) > 0).sum()) for axis in (0, 1))
+        fewest, fewest_seeds = min(fewest, tasks), min(fewest_seeds, seeds)
         floor += (weight * Z / (effective_draws(hits, n) + Z * Z)) ** 2
         # In place: a column is a task, of which a run may have a million.
         apart = hits.sum() / n.sum() * n
         np.subtract(hits, apart, out=apart)
-        apart *= few * weight
+        apart *= _larger(tasks, columns) * weight
         apart *= hits.size
         apart /= n.sum()
         cells += apart
+        of_seeds += _larger(seeds, rows) * apart.mean(axis=1, keepdims=True)
         greatest = max(greatest, abs(weight) * float(np.abs(hits).max()))
     if not shares and np.abs(cells).max() > SAME * greatest:
         floor = 0.0
     by_seed, by_task = cells.mean(axis=1, keepdims=True), cells.mean(axis=0, keepdims=True)
-    seed = columns * float((by_seed**2).sum()) / (rows - 1) if rows > 1 else 0.0
+    seed = columns * float((of_seeds**2).sum()) / (rows - 1) if rows > 1 else 0.0
     task = rows * float((by_task**2).sum()) / (columns - 1) if columns > 1 else 0.0
     both = rows > 1 and columns > 1
     rest = float(((cells - by_seed - by_task) ** 2).sum()) / ((rows - 1) * (columns - 1)) if both else 0.0
-    return Squares(seed=seed, task=task, rest=rest, rows=rows, columns=columns, floor=float(floor), fewest=fewest)
+    return Squares(
+        seed=seed,
+        task=task,
+        rest=rest,
+        rows=rows,
+        columns=columns,
+        floor=float(floor),
+        fewest=fewest,
+        fewest_seeds=fewest_seeds,
+    )
+
+
+def _larger(measured: int, of: int) -> float:
+    """By what a part's spread among `measured` tasks or seeds is made larger, where the table has more."""
+    return math.sqrt(measured * (of - 1) / ((measured - 1) * of)) if 1 < measured < of else 1.0
 
 
 def bounds(ratios: Sequence[WeightedRatio], shares: bool = True) -> tuple[float, float]:

@@ -6,6 +6,7 @@ the differences are shown and not judged.
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
@@ -146,27 +147,28 @@ def _standardised(a: np.ndarray, b: np.ndarray) -> float:
 def _distinct(budgets: Budgets) -> Finding:
     counts = {name: len(np.unique(own.groups)) for name, own in budgets.items()}
     value = max(counts.values()) / min(counts.values()) - 1
-    note = "a count, without an interval: " + ", ".join(f"{name} {n}" for name, n in counts.items())
+    note = "all of them, so without an interval: " + ", ".join(f"{name} {n}" for name, n in counts.items())
     return Finding(
         what="distinct questions",
         verdict="not testable",
-        rate=Rate(value, value, value, sum(counts.values())),
+        rate=Rate(value, math.nan, math.nan, sum(counts.values())),
         note=note,
     )
 
 
 def _mix(budgets: Budgets, judged: bool) -> Finding:
-    """The largest difference between two conditions in the share of one specification, with Wald bounds."""
+    """The largest difference between two conditions in the share of one specification, of all that they train on."""
     mixes = {name: own.mix for name, own in budgets.items()}
     kinds = sorted({kind for mix in mixes.values() for kind in mix})
-    best: tuple[float, float, str] = (-1.0, 0.0, "")
+    best: tuple[float, str] = (-1.0, "")
     for kind in kinds:
         for a, b in combinations(mixes, 2):
             p, q = mixes[a][kind] / mixes[a].total(), mixes[b][kind] / mixes[b].total()
-            reach = 1.96 * (p * (1 - p) / mixes[a].total() + q * (1 - q) / mixes[b].total()) ** 0.5
-            best = max(best, (abs(p - q), reach, f"{kind} of {a} {p:.2f}, of {b} {q:.2f}"))
-    value, reach, note = best
-    rate = Rate(value, max(0.0, value - reach), min(1.0, value + reach), sum(mix.total() for mix in mixes.values()))
+            best = max(
+                best, (abs(p - q), f"all of them, so without an interval: {kind} of {a} {p:.2f}, of {b} {q:.2f}")
+            )
+    value, note = best
+    rate = Rate(value, math.nan, math.nan, sum(mix.total() for mix in mixes.values()))
     return Finding(
         what="mix of specifications",
         verdict=_verdict(value, judged),

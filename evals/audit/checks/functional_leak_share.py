@@ -91,7 +91,7 @@ def by_model(what: str, talks: list[Talk], reader: Model, name: str) -> Finding:
         cells[seed_of(talk), group(talk)] = leak + reading.leak, n + 1
     what_it_is = f"its accuracy with the partner's turns minus without, {SAMPLES} samples each"
     note = f"{what_it_is}; told the answer {able:.2f}{lost}"
-    return Finding(what=what, verdict="not testable", rate=pooled(cells), note=note)
+    return Finding(what=what, verdict="not testable", rate=pooled(cells, (-1.0, 1.0), shares=False), note=note)
 
 
 def _readings(reader: Model, talks: list[Talk], samples: int) -> list[Reading]:

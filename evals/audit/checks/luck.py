@@ -50,7 +50,7 @@ def _lucky(material: Material, experiment: Experiment, condition_name: str) -> I
         def tried(seen: Seen) -> Tried:
             hit = seen.record.is_correct and not seen.record.is_grounded
             text = _text(read(seen.record.place)) if hit and next(hits) < EXAMPLES else ""
-            return Tried(seen.record.task_id, hit, seen.record.id, text, seen.record.seed)
+            return Tried(seen.question, hit, seen.record.id, text, seen.record.seed)
 
         ids = IdSet(record.id for record in selected((seen.record for seen in pool), condition))
         kept = (seen for seen in pool if seen.record.id in ids)

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from evals.audit.audited_talks import Material, dialogue_of, group, holds, rights, seed_of
-from evals.audit.finding import Check, Finding, Tried, share, untested
+from evals.audit.finding import Check, Curve, Finding, Tried, share, untested
+from evals.stats.survival import kaplan_meier
 from pipeline.judging.stated_leak import first_leak
 from pipeline.knowledge.partition import find_partition
 from pipeline.reading.numbers.equality import is_number
@@ -27,8 +28,8 @@ def check(material: Material) -> Check:
     return Check(
         "leak",
         "Does the partner say the gold answer before the student has it? The curve is the share of talks in which it "
-        "has not yet done so, by partner turn (Kaplan-Meier; a talk is censored when the student is right or it ends; "
-        f"shown while {AT_RISK} or more are left).",
+        "has not yet done so, by partner turn (Kaplan-Meier, with intervals over questions; a talk is censored when "
+        f"the student is right or it ends; shown while {AT_RISK} or more are left).",
         f"At most {MOST:.0%} of talks: selection keeps what ends right, so leaks are more frequent among what is "
         "trained on. The rule's precision and recall in people's talk are in docs/labels.md.",
         tuple(findings),
@@ -42,17 +43,21 @@ def _of_condition(material: Material, name: str, talks: Sequence[Talk]) -> Findi
         return untested(what, "its partner holds nothing private")
     if material.experiment and (material.experiment.conditions[name].reveal or (row and row.believes_key)):
         return untested(what, "its partner may say an answer")
-    times, leaked = array("q"), array("b")  # partner turns until it leaks, or until nothing more can
+    # Partner turns until it leaks, or until nothing more can.
+    times, leaked, groups = array("q"), array("b"), array("Q")
 
     def tried(talk: Talk) -> Tried:
         at = leaks_at(talk)
         times.append(_censored(talk) if at is None else at + 1)
         leaked.append(at is not None)
+        groups.append(int(group(talk), 16) % 2**64)
         return Tried(group(talk), at is not None, talk.id, _until(talk, at), seed_of(talk))
 
     asked = (talk for talk in talks if talk.question and talk.answer)
     finding = share(what, map(tried, asked), MOST, empty="the data hold no gold answer")
-    return finding._replace(curve=_curve(np.array(times), np.array(leaked, bool))) if times else finding
+    if not any(leaked):
+        return finding
+    return finding._replace(curve=_curve(np.array(times), np.array(leaked, bool), np.array(groups)))
 
 
 def leaks_at(talk: Talk) -> int | None:
@@ -72,20 +77,10 @@ def _until(talk: Talk, at: int | None) -> str:
     return "" if at is None else f"partner turn {at + 1}, gold answer {talk.answer}: {talk.texts('partner')[at]}"
 
 
-def _curve(times: np.ndarray, leaked: np.ndarray) -> tuple[tuple[int, float, float, float, int], ...]:
+def _curve(times: np.ndarray, leaked: np.ndarray, groups: np.ndarray) -> Curve:
     seen = times > 0  # a talk that ends before its partner spoke is no case
-    if not leaked[seen].any():
-        return ()
-    from statsmodels.duration.survfunc import SurvfuncRight  # heavy, and an audit without leaks does without
-
-    survival = SurvfuncRight(times[seen], leaked[seen])
-    return tuple(
-        (int(turn), float(s), max(0.0, float(s - 1.96 * se)), min(1.0, float(s + 1.96 * se)), int(n))
-        for turn, s, se, n in zip(
-            survival.surv_times, survival.surv_prob, survival.surv_prob_se, survival.n_risk, strict=True
-        )
-        if n >= AT_RISK
-    )
+    points = kaplan_meier(times[seen], leaked[seen], groups[seen])
+    return tuple((point.time, *point.rate) for point in points if point.rate.n >= AT_RISK)
 
 
 def _censored(talk: Talk) -> int:

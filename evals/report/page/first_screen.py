@@ -70,6 +70,12 @@ def _of_whom(page: Json, runs: Sequence[Experiment], names: Sequence[str]) -> tu
     for heading, run in zip(page["runs"], runs, strict=True):
         count = len(heading["seeds"])
         seeds = f"{count} student{'s' if count > 1 else ''} of each condition, one per seed"
+        trained = [
+            name for name in names if name in heading["names"].values() and page["conditions"][name].get("condition")
+        ]
+        sat = {name: len(page["conditions"][name]["seeds"]) for name in trained}
+        if fewer := [f"{sat[name]} of {name}" for name in sat if sat[name] < count]:
+            seeds += f", of which {' and '.join(fewer)} sat exams"
         exams = f"{heading['source']} tasks, exams at temperature {heading['temperature']:g}"
         lines.append(f"base {run.student.model}: {seeds}; {exams}")
     for name in names:

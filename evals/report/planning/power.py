@@ -76,6 +76,7 @@ class Components(NamedTuple):
             columns=columns,
             floor=self.floor / columns**2,
             fewest=max(2, round(columns * self.smallest)),
+            fewest_seeds=seeds,
         )
 
 

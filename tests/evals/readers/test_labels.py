@@ -158,7 +158,7 @@ def test_figures_are_those_of_scikit_learn(pairs):
 def test_few_cases_are_not_measured_and_few_others_leave_recall_alone():
     few = score([True] * (FEWEST - 1) + [False] * 90, [True] * (FEWEST + 89), ["c"] * (FEWEST + 89))
     assert not few.measured and all(math.isnan(r.value) for r in (few.precision, few.recall, few.f1, few.kappa))
-    alone = score([True] * FEWEST, [True] * 40 + [False] * (FEWEST - 40), ["c"] * FEWEST)
+    alone = score([True] * FEWEST, [True] * 40 + [False] * (FEWEST - 40), list("cd") * (FEWEST // 2))
     assert alone.measured and alone.recall.value == 40 / FEWEST
     assert all(math.isnan(rate.value) for rate in (alone.precision, alone.f1, alone.kappa))
     assert score([], [], []).n == 0
@@ -225,7 +225,7 @@ class Parrot(FakeModel):
 
 
 def test_turns_that_a_judge_gave_no_label_are_counted_and_count_for_nothing():
-    lines = [_said(f"why {i}?", "Q", "qw", part="test") for i in range(FEWEST + 1)]
+    lines = [_said(f"why {i}?", "Q", "qw", conversation=str(i), part="test") for i in range(FEWEST + 1)]
     judge = Judge(Parrot("I cannot say", *['{"acts": ["question"]}'] * FEWEST))
     labels = asyncio.run(judged(judge, lines))
     [row] = of_labeller(labels, "judge", "–", {"mrda": lines}, ("test",), ["question"], ("as written",))
@@ -240,8 +240,9 @@ def test_errors_are_missed_and_false_ones_in_equal_shares():
 
 
 def test_the_table_says_what_was_not_measured_and_judges_unseen_conversations_alone():
-    lines = [_said("why?", "Q", "qw", part=part) for part in ("train", "test") for _ in range(FEWEST)]
-    lines += [_said("so.", "S", "s", part=part) for part in ("train", "test") for _ in range(FEWEST)]
+    talks = [(part, str(i % 2)) for part in ("train", "test") for i in range(FEWEST)]
+    lines = [_said("why?", "Q", "qw", conversation=talk, part=part) for part, talk in talks]
+    lines += [_said("so.", "S", "s", conversation=talk, part=part) for part, talk in talks]
     rows = of_labeller(rules, "rules", "–", {"mrda": lines}, ("train", "test"))
     asked = [row for row in rows if row["class"] == "question" and row["form"] == "as written"]
     assert [verdict(row) for row in asked] == ["", "meets 0.90; its interval reaches below"]
@@ -260,7 +261,7 @@ def test_rows_of_peoples_corpora_that_cannot_be_read_are_those_that_are_known():
 
 
 def test_turns_with_silent_labels_are_counted_and_lower_the_worst_readings_precision():
-    lines = [_said("why?", "Q", "qw", part="test") for _ in range(FEWEST)]
+    lines = [_said("why?", "Q", "qw", conversation=str(i % 2), part="test") for i in range(FEWEST)]
     lines += [_said("so.", "S", "s", part="test") for _ in range(FEWEST)]
     lines += [_said("why not?", "S", "qh", part="test") for _ in range(FEWEST // 2)]  # rhetorical: silent
     lines += [_said("mumble", "S", "%", part="test")]  # no act of ours

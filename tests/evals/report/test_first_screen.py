@@ -50,6 +50,11 @@ def test_the_first_screen_has_the_contrast_both_values_the_base_and_of_whom(summ
     assert volunteer.startswith("volunteer: ")
 
 
+def test_of_whom_says_whose_students_did_not_all_sit(summary):
+    said = found(summary, facts__seeds=[1]).of_whom[0]
+    assert "2 students of each condition, one per seed, of which 1 of facts sat exams; " in said
+
+
 def test_of_whom_counts_branches_and_says_who_plays_while_it_learns(tmp_path):
     summary = summarize([made_run(tmp_path / "run", turn_values=TurnValues(siblings=3))])
     entries = summary.plain()["conditions"]

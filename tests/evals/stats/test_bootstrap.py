@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from evals.stats.bootstrap import case_bootstrap, cluster_bootstrap, percentiles
+from evals.stats.bootstrap import case_bootstrap, cluster_bootstrap, percentiles, resampled_sums
 
 
 def test_every_resample_has_as_many_clusters_as_there_are():
@@ -24,6 +24,12 @@ def test_the_same_seed_draws_the_same_clusters_and_another_seed_others():
 
 def test_without_clusters_there_is_no_resample():
     assert cluster_bootstrap(0).shape == (0, 0) and all(map(math.isnan, percentiles(np.zeros(0))))
+
+
+def test_one_cluster_says_nothing_of_others_and_one_of_crossed_ones_may():
+    assert cluster_bootstrap(1).shape == (0, 1) and cluster_bootstrap(1, 1).shape == (0, 1, 1)
+    assert resampled_sums(np.ones((1, 3))).shape == (0, 3)
+    assert cluster_bootstrap(1, 4, resamples=5).shape == (5, 1, 4)
 
 
 def test_cases_are_drawn_with_replacement():

@@ -13,7 +13,7 @@ from evals.exams.registry import catalog
 from evals.metrics.case import Case
 from evals.metrics.metric import ratio
 from evals.stats.contrasts import contrast, holm
-from evals.stats.intervals import Tables, Z, effective_draws, estimate, tabulate
+from evals.stats.intervals import Tables, Z, effective_draws, estimate, f1_at_an_end, tabulate, wilson
 from tests.evals.small_exam import shipped_exams
 
 METRICS = catalog(shipped_exams().values())
@@ -322,3 +322,21 @@ def test_three_seeds_cover_the_truth_whether_or_not_seeds_differ(spread):
 @pytest.mark.slow
 def test_three_differing_seeds_cover_the_truth_in_a_thousand_experiments():
     assert coverage(3, 1.0, 1000) >= 0.92
+
+
+def test_an_f1_whose_resamples_are_all_alike_keeps_its_interval_where_it_is_no_end():
+    assert f1_at_an_end(0.5, 0.5, 20) == (0.5, 0.5)
+    low, high = f1_at_an_end(1.0, 1.0, 20)
+    assert high == 1 and low == pytest.approx(2 * wilson(20, 20).low / (1 + wilson(20, 20).low))
+
+
+def test_a_composite_with_a_part_under_fewer_seeds_is_less_certain_and_under_one_seed_unknown():
+    """Of a - b only b's seeds differ: with one of them nothing says by how much."""
+    hits = [[0.4, 0.5, 0.4, 0.5], [0.6, 0.5, 0.6, 0.5], [0.5, 0.6, 0.5, 0.4]]
+    total, rates = METRICS.signed_sum("helped_net"), {}
+    a, b = total.weights
+    for seeds in (3, 2, 1):
+        tables = made(a, {1: hits[0], 2: hits[0], 3: hits[0]}) | made(b, dict(enumerate(hits[:seeds], start=1)))
+        rates[seeds] = estimate(tables, total)
+    widths = {seeds: rate.high - rate.low for seeds, rate in rates.items()}
+    assert widths[3] < widths[2] < widths[1] == 2

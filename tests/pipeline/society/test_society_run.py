@@ -182,7 +182,7 @@ def test_knowledge_of_ones_own_is_read_and_bad_rows_are_counted(tmp_path, capsys
     assert all(len(set(row)) == 4 for row in world.held.tolist())
 
 
-def test_a_mark_at_the_beginning_odd_line_ends_within_texts_and_a_damaged_byte_cost_no_good_row(tmp_path):
+def test_a_first_mark_odd_line_ends_and_a_damaged_byte_cost_no_good_row(tmp_path):
     rows = [{"text": f"Oak{odd}number {i}.", "claim": "Oak"} for i, odd in enumerate(" \u2028\u0085")]
     lines = [json.dumps(row, ensure_ascii=False).encode() for row in rows]
     (tmp_path / "own.jsonl").write_bytes(b"\xef\xbb\xbf" + b"\n".join([*lines, lines[0].replace(b"Oak", b"\xff")]))
@@ -262,9 +262,7 @@ def test_a_repeat_with_a_model_is_another_one_with_other_weights_or_other_reques
     ({"temperature": 0.0}, {"temperature": "when_set"}, True, True),
     ({"temperature": 0.7}, {"temperature": "when_set"}, True, False),
 ])  # fmt: skip
-def test_a_temperature_that_is_set_is_sent_and_one_that_no_server_is_told_is_not_taken_for_0(
-    set_in_config, engine, told, greedy
-):
+def test_a_set_temperature_is_sent_and_an_untold_one_is_no_greedy_one(set_in_config, engine, told, greedy):
     engine = {"kind": "openai", "url": "http://x/v1"} | engine
     one = society(kind="chat", model="m", engine=engine, sweep={"k": [1]}, **set_in_config)
     ((swept, _), *_) = one.all_repeats()
