@@ -45,6 +45,13 @@ class TurnValues(Section):
         """Played on from one dialogue, at most: of a shorter one some turns are not there."""
         return self.siblings * self.rollouts * len(self.at)
 
+    @field_validator("at")
+    @classmethod
+    def _each_once(cls, at: tuple[int, ...]) -> tuple[int, ...]:
+        if len(set(at)) < len(at):
+            raise ValueError(f"{list(at)} names a turn twice: its branches would count twice. Name each once")
+        return at
+
     @field_validator("siblings")
     @classmethod
     def _can_be_compared(cls, siblings: int) -> int:

@@ -14,6 +14,7 @@ _GOES_ON = re.compile(
 def program(text: str, entry: str) -> str | None:
     """The last fenced block that defines `entry`, else the last that defines any function, else the lines from a
     definition of `entry` that stands in no fence. None where there is no program: a call that is shown is none."""
+    text = text.replace("\r\n", "\n")
     blocks = [block for block in _FENCE.findall(text) if re.search(r"^[ \t]*(?:async )?def \w", block, re.M)]
     chosen = [block for block in blocks if defines(block, entry)] or blocks
     if chosen:

@@ -66,6 +66,8 @@ def task(row: dict[str, Any]) -> Task:
         raise RowError(explain(Task, error.errors()[0])) from None
     if made.specification not in HAS:
         raise RowError(f"specification: {made.specification!r}, expected one of {', '.join(HAS)}")
+    if made.tests is not None:
+        raise RowError("tests: tasks of posed have none, so that no program is run. Use the source code for programs")
     if equal(made.wrong_answer, made.answer):
         raise RowError(f"wrong_answer: {made.wrong_answer!r} is the answer; leave it out, or give another one")
     wrong = made.wrong_answer or wrong_answer(made.answer, made.full_question)

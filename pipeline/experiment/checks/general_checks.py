@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pipeline.experiment.fields import BEFORE_WARMUP, Fields
 from pipeline.experiment.settings import Contrast
+from pipeline.knowledge.condition import OF_PARTNER
 
 
 def check_whole(experiment: Fields) -> None:
@@ -19,6 +20,12 @@ def check_whole(experiment: Fields) -> None:
         raise ValueError("conditions: at least one is needed")
     if len(set(experiment.seeds)) != len(experiment.seeds) or not experiment.seeds:
         raise ValueError(f"seeds: {list(experiment.seeds)} must be distinct and at least one")
+    values, turns = experiment.turn_values, experiment.dialogue.turns
+    if values.siblings and max(values.at) >= turns:
+        raise ValueError(
+            f"turn_values.at: {max(values.at)}: with dialogue.turns: {turns} the student's last turn is {turns - 1}, "
+            "counted from 0. Name earlier ones, or raise dialogue.turns"
+        )
     partner, metrics = experiment.readers
     if partner == metrics != "closed":
         raise ValueError(
@@ -41,6 +48,11 @@ def check_condition(experiment: Fields, condition_name: str) -> None:
             f"{', '.join(sorted(others)) or 'none'}"
         )
     for key, speaker in (("weights", weights), ("speaker", condition.speaker), ("begins", condition.begins)):
+        if key != "weights" and speaker in others and experiment.conditions[speaker].method in OF_PARTNER:
+            raise ValueError(
+                f"conditions.{condition_name}.{key}: {speaker!r} trains a partner, which would sit in the student's "
+                "seat. Name a condition that trains a student, or name it as weights"
+            )
         if experiment.with_regime("matched") and speaker in others:
             raise ValueError(
                 f"conditions.{condition_name}.{key}: {speaker!r} must be trained before {condition_name!r} is "

@@ -99,6 +99,8 @@ def check_method(experiment: Fields, condition_name: str) -> None:
             f"{condition.learns_from or condition_name!r} have none: people, one writer or Q-priming spoke. "
             "Learn from other dialogues, or use sft"
         )
+    if condition.method in ("dpo", "dpo_answer") or condition.selection == "yoked":
+        _require_draws(experiment, f"conditions.{condition_name}")
     if condition.method in OF_PARTNER and experiment.rounds > 1:
         raise ValueError(
             f"conditions.{condition_name}.method: {condition.method!r} trains a partner, and with rounds: "
@@ -207,11 +209,7 @@ def _check_stepwise(experiment: Fields, condition_name: str, where: str) -> None
 def _check_online(experiment: Fields, condition_name: str) -> None:
     condition = experiment.conditions[condition_name]
     where = f"conditions.{condition_name}.method: {condition.method!r}"
-    if not experiment.temperature_of("student"):
-        key = "dialogue.temperature" if not experiment.dialogue.temperature else "student.sampling.temperature"
-        raise ValueError(
-            f"{where} compares samples of one task, and with {key}: 0 they are all the same. Set it above 0"
-        )
+    _require_draws(experiment, where)
     sampling, whole = experiment.student.sampling, RoleSampling()
     for key in ("top_p", "top_k", "min_p"):
         if (cut := getattr(sampling, key)) != (none := getattr(whole, key)):
@@ -223,4 +221,12 @@ def _check_online(experiment: Fields, condition_name: str) -> None:
         raise ValueError(
             f"training.methods.{condition.method}.epochs: {own.epochs}: its steps are as many as play the "
             "dialogues that the other methods learn from. Leave it out"
+        )
+
+
+def _require_draws(experiment: Fields, where: str) -> None:
+    if not experiment.temperature_of("student"):
+        key = "dialogue.temperature" if not experiment.dialogue.temperature else "student.sampling.temperature"
+        raise ValueError(
+            f"{where} compares samples of one task, and with {key}: 0 they are all the same. Set it above 0"
         )

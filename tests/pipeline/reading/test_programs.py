@@ -19,3 +19,5 @@ from pipeline.reading.programs import program
 def test_a_program_without_a_fence_is_whole_and_ends_where_words_go_on(code: str) -> None:
     assert program(f"Here it is.\n{code}\nThat is all.", "f") == code
     assert program(f"```python\n{code}\n```", "f") == code
+    lines = code.replace("\n", "\r\n")
+    assert program(f"Here it is.\r\n{lines}\r\nThat is all.", "f") == code

@@ -87,6 +87,7 @@ def test_the_loader_gives_either_specification_and_the_splits_share_no_question(
         (record(1, specification="sharded"), "specification: 'sharded', expected one of full, underspecified"),
         (record(1, specification="half"), "specification: Input should be"),
         (record(1, wrong_answer="28.0"), "wrong_answer: '28.0' is the answer"),
+        (record(1, tests={"entry": "f", "hidden": [{"call": "f(1)", "expected": "1"}]}), "Use the source code"),
         (record(0, question="How many locks?"), "the id 'mine-0' stands in an earlier row"),
         (record(0, id="other"), "the same question stands in an earlier row"),
         (record(0, id="other", answer="29"), "another answer ('28')"),

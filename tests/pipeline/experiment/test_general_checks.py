@@ -1,0 +1,49 @@
+"""What no experiment may ask for, whatever its conditions are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from tests.builders import small_experiment
+
+FACTS = {"partition": "facts"}
+TEACHER = FACTS | {"voice": "model"}
+SIBLINGS = {"siblings": 2}
+
+
+@pytest.mark.parametrize(("sections", "said"), [
+    ({"turn_values": SIBLINGS | {"at": [0, 0]}}, "names a turn twice"),
+    ({"turn_values": SIBLINGS | {"at": [0, 2]}, "dialogue": {"turns": 2}}, "the student's last turn is 1"),
+    (
+        {
+            "conditions": {"a": FACTS | {"method": "dpo"}},
+            "turn_values": SIBLINGS,
+            "dialogue": {"temperature": 0.0},
+        },
+        r"conditions\.a compares samples of one task, and with dialogue\.temperature: 0",
+    ),
+    (
+        {
+            "conditions": {"a": FACTS, "b": FACTS | {"learns_from": "a", "selection": "yoked"}},
+            "dialogue": {"temperature": 0.0, "per_task": 4},
+        },
+        r"conditions\.b compares samples of one task",
+    ),
+    (
+        {
+            "conditions": {
+                "a": TEACHER | {"method": "dpo_judge", "manner": "convincing"},
+                "b": FACTS | {"speaker": "a"},
+            },
+            "judge": {"model": "m"},
+        },
+        "which would sit in the student's seat",
+    ),
+    ({"engine": {"url": "http://127.0.0.1:9/v1"}}, "Set kind: openai, or leave url out"),
+])  # fmt: skip
+def test_what_would_be_counted_twice_or_compared_with_itself_is_refused(sections: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValidationError, match=said):
+        small_experiment(**sections)
