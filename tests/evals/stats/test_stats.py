@@ -330,7 +330,7 @@ def test_an_f1_whose_resamples_are_all_alike_keeps_its_interval_where_it_is_no_e
     assert high == 1 and low == pytest.approx(2 * wilson(20, 20).low / (1 + wilson(20, 20).low))
 
 
-def test_a_composite_with_a_part_under_fewer_seeds_is_less_certain_and_under_one_seed_unknown():
+def test_a_composite_with_a_part_under_fewer_seeds_is_less_certain():
     """Of a - b only b's seeds differ: with one of them nothing says by how much."""
     hits = [[0.4, 0.5, 0.4, 0.5], [0.6, 0.5, 0.6, 0.5], [0.5, 0.6, 0.5, 0.4]]
     total, rates = METRICS.signed_sum("helped_net"), {}
