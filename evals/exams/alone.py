@@ -5,9 +5,10 @@ can harm: who was helped does worse once the helper is gone). Problems are full,
 the partner's place stand content-free turns in exam wordings (`solo`: "Carry on.").
 
 `alone_accuracy`: the answer at the end is right / episodes on full tasks, `exams.episodes` of each. They are new, and
-a facts partner would have had nothing to tell. The last answer that the student committed to counts, none is wrong. It
-may end by saying that it is done, else at the turn cap. First turns are those of the episodes with a partner (same
-streams), and `first_accuracy` of the exam `asking` is the post-test without a second turn.
+a facts partner would have had nothing to tell. The last answer that the student committed to counts, none is wrong; a
+talk with a turn in which it says nothing at all is left out, and counted (`unanswered`). It may end by saying that it
+is done, else at the turn cap. First turns are those of the episodes with a partner (same streams), and
+`first_accuracy` of the exam `asking` is the post-test without a second turn.
 
 `alone_accuracy@helped`: the same on `exams.helped` problems with which help was to be had. They are training problems
 that lacked something, posed whole: those that every condition with such problems played, so that all students are asked

@@ -6,7 +6,8 @@ idea and no more. Eight themes of our own (data/spread.json) are asked about in 
 answer alone: the student does not see its other answers.
 
 - `spread@WAY`: sum of the cosine distances between the embeddings of all pairs of the answers to one prompt / pairs.
-  0: all say the same; unrelated sentences come to about 1, and it cannot be above 2. Two answers are needed.
+  0: all say the same; unrelated sentences come to about 1, and it cannot be above 2. Two answers are needed; one
+  without a word is about nothing, and has no distance.
 - `ideas@WAY`: clusters of the answers to one prompt / answers. Clusters are of average linkage (scikit-learn), and
   apart where their mean cosine distance is above 0.5, which was fixed before any figure was seen. 1: no two answers are
   alike. It falls as more are drawn from the same ideas, so it compares students at one `exams.samples` only.
@@ -41,7 +42,6 @@ from evals.sitting.reference_rates import references
 from evals.sitting.sitting import Sitting
 from pipeline.core.resources import shipped
 from pipeline.core.schema import Task
-from pipeline.dialogue.episode import EmptyTurn
 from pipeline.experiment.assignment import exam_tasks
 from pipeline.experiment.experiment import Experiment
 from pipeline.reading.embedder import unit_vectors
@@ -101,15 +101,14 @@ def on_topic(answers: Sequence[tuple[str, str, list[str]]]) -> Hits:
 async def _asked(sitting: Sitting, way: str, theme: dict[str, str]) -> tuple[str, str, list[str]]:
     messages = sitting.said_to(WAYS[way].format(**theme))
     drawn = await sitting.sample(messages, sitting.experiment.exams.samples, theme["thing"], way)
-    answers = [draw.text for draw in drawn]
-    if not all(text.strip() for text in answers):
-        raise EmptyTurn(f"the student said nothing about {theme['thing']!r}")
-    return theme["thing"], way, answers
+    return theme["thing"], way, [draw.text for draw in drawn]
 
 
 def measure(experiment: Experiment, groups: Sequence[tuple[str, str, list[str]]]) -> list[Case]:
-    """The cases of (name, scope, texts); a group of one text has none. Raises ConfigError without an embedder."""
-    groups = [group for group in groups if len(group[2]) > 1]
+    """The cases of (name, scope, texts), blank ones aside; a group of one text has none. Raises ConfigError without an
+    embedder."""
+    spoken = [(name, scope, [text for text in texts if text.strip()]) for name, scope, texts in groups]
+    groups = [group for group in spoken if len(group[2]) > 1]
     texts = [text for _, _, answers in groups for text in answers]
     if not texts:
         return []

@@ -16,11 +16,13 @@ from evals.stats.parts import Figure, Part
 from pipeline.core.schema import Json
 
 Stands = Literal["reached", "not reached", "open", "no case"]
+MOST_SILENCE = 0.02  # share of scenarios that were not answered, from where no bar is known to be reached
 MARKS: dict[Stands, str] = {"not reached": "✕", "open": "?", "no case": "?"}
 
 
 class Reached(Figure):
-    """A student's figure at a bar; `stands` says where its interval lies: above, at most at the bar, on both sides."""
+    """A student's figure at a bar; `stands` says where its interval lies: above, at most at the bar, on both sides. Who
+    answers nothing in more than MOST_SILENCE of the scenarios, which are left out, reaches none."""
 
     stands: Stands
 
@@ -42,7 +44,7 @@ def competence_block(conditions: Mapping[str, Json], exams: Iterable[Exam]) -> l
     rows = []
     for (exam, bar), own in bars.items():
         students = {
-            name: _reached(entry["metrics"].get(bar.metric), bar)
+            name: _reached(entry["metrics"].get(bar.metric), bar, _silence(entry["metrics"]))
             for name, entry in conditions.items()
             if any(rate["n"] and bar.holds(each) and _of(own, each) for each, rate in entry["metrics"].items())
         }
@@ -57,11 +59,16 @@ def _of(metrics: Iterable[Metric], name: str) -> bool:
     return any(each.name == metric_name(name) and (not each.scopes or scope in each.scopes) for each in metrics)
 
 
-def _reached(rate: Json | None, bar: Bar) -> Json:
+def _silence(metrics: Mapping[str, Json]) -> float:
+    """The share of scenarios that no rate counts, since nothing was said in them: the hard ones, may be."""
+    return float((metrics.get("unanswered") or {}).get("value") or 0.0)
+
+
+def _reached(rate: Json | None, bar: Bar, silence: float) -> Json:
     if rate is None or not rate["n"]:
         return {"value": math.nan, "low": math.nan, "high": math.nan, "n": 0, "stands": "no case"}
     stands: Stands = "open"
-    if rate["low"] > bar.above:
+    if rate["low"] > bar.above and not silence > MOST_SILENCE:
         stands = "reached"
     elif rate["high"] <= bar.above:
         stands = "not reached"

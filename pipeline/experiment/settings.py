@@ -142,16 +142,22 @@ class Contrast(Section):
         return self.a, self.b, *(self.less or ())
 
 
+# Stands in a table of Markdown, which a bar or a line end would break.
+Heading = Annotated[str, Field(pattern=r"^[^|\r\n]+$")]
+
+
 class Compare(Section):
     """What `maieutic compare` decides: one primary contrast, and families of others, each corrected for the number of
     its contrasts (Holm). What is to be looked at and decides nothing is exploratory."""
 
     primary: Contrast
-    families: dict[str, Annotated[tuple[Contrast, ...], Field(min_length=1)]] = {}  # contrasts that answer one question
+    families: dict[
+        Heading, Annotated[tuple[Contrast, ...], Field(min_length=1)]
+    ] = {}  # contrasts that answer one question
     exploratory: tuple[Contrast, ...] = ()  # of no family: shown with an interval, without a corrected p
     # The columns of the transfer matrix (evals/report/transfer.py): what students are examined on, and by which metric.
-    transfer: dict[str, str] = {}
-    shapes: dict[str, str] = {}  # the same of the shape table (evals/report/shapes)
+    transfer: dict[Heading, str] = {}
+    shapes: dict[Heading, str] = {}  # the same of the shape table (evals/report/shapes)
     # What `maieutic compare --plan CONFIG` reckons with (evals/report/planning/power.py):
     difference: float = Field(default=0.1, gt=0)  # the smallest difference on the primary contrast that matters
     pilot: str = ""  # an examined run whose spread is planned with; empty: this config's own, where it has results

@@ -11,7 +11,8 @@ and it is told what the machine that it left would have paid, too (@full: full f
   after a round of its own that paid, or that did not. @watched: after a round that the partner picked (frame agency).
   @left: after a round in which the other machine would have paid, or not, whatever its own paid (frame full).
 - stays_gap = stays_paid - stays_unpaid: that outcomes move choices at all, without a model of how. @left it is below 0
-  of who learns from what it did not choose.
+  of who learns from what it did not choose, and a little, about -.04, of who does not: who sits on the better machine
+  stays, and its other pays seldom.
 
 Fitted by frame: alpha+ and alpha- of own rounds, of watched ones and of the machine that was left (unchosen), beta and
 habit of choices; asymmetry = alpha+ - alpha-, agency = asymmetry of own rounds - of watched ones (frame agency), and

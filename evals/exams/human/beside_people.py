@@ -38,7 +38,7 @@ from pipeline.runs.store import StoreError, read
 from pipeline.runs.student_files import said_files
 
 THEMSELVES, OTHERS, AGAIN = "people themselves", "other people's turns", "other people at the same place"
-LABELLED = "rules beside people's labels"
+LABELLED = "the labeller beside people's labels"
 # What a terminal has room for; the report has all.
 GIST = tuple(name for name in LABELS if name in {*GROUNDING, "question", "grounding"})
 
@@ -73,6 +73,7 @@ class BesidePeople(Part):
     conversations: int
     positions: tuple[str, ...]
     fewest: int
+    labeller: str
     references: dict[str, dict[str, dict[str, PeopleCell]]]
     students: dict[str, PeopleStudent]
 
@@ -95,6 +96,7 @@ def beside_people(run: Run) -> Json | None:
         "conversations": len({turn.conversation for turn in turns.values()}),
         "positions": [*POSITIONS, ALL],
         "fewest": FEWEST,
+        "labeller": run.experiment.acts.labeller,
         "references": _references(turns, settings),
         "students": students,
     }
@@ -159,7 +161,7 @@ def people_tables(block: Json) -> list[Table]:
     themselves = block["references"][THEMSELVES]
     rates = Table(
         title=f"People: {block['turns']} turns of the {block['party']} in {block['conversations']} conversations of "
-        f"{block['source']}; acts by rule, in percent"
+        f"{block['source']}; acts by the labeller {block['labeller']}, in percent"
     )
     for heading in ("act", *(f"turn {position}" for position in block["positions"])):
         rates.add_column(heading)

@@ -51,7 +51,7 @@ METRICS = (
     ),
     Metric(
         "closed_question",
-        "a closed question on values or on options / as open_question",
+        "a closed question on values or on options, be it on all of them, which tells nothing / as open_question",
         reader=ANSWERS,
         shown=Shown(behaviour=("", "answer"), deciding=True),
     ),

@@ -27,6 +27,11 @@ _DENIES = re.compile(
     r"|never|none|nobody|neither|cannot)\b|n't\b",
     re.I,
 )
+# As an answer: "no" of no idea, or of no way to tell, is none.
+_YES_OR_NO = re.compile(
+    r"(?:^|(?<=[.!?] ))(?:yes|no)\b(?! (?:idea|way|one|clue|information)\b)|\b(?:yes|no)\b(?=\W*$|\s*[,.;:!?—–-])",
+    re.I | re.M,
+)
 _CLAUSE = re.compile(r"[,;:]\s+|\s+(?=(?:because|since|although|though|but|so that|when|while|after|not long)\b)", re.I)
 _UNSURE = re.compile(
     r"\bi(?: do not|'m not| am not| don't| cannot| can't) (?:know|sure|certain|aware|tell|say|answer)\b"
@@ -63,7 +68,7 @@ def _corrects(clause: str, item: Loaded) -> bool:
 def is_right(text: str, gold: str) -> bool:
     """A reply to a direct question: its first yes or no, its number, or all words of the right answer; undenied."""
     if gold.casefold() in ("yes", "no"):
-        first = re.search(r"\b(?:yes|no)\b", text, re.I)
+        first = None if _UNSURE.search(text) else _YES_OR_NO.search(text)
         return first is not None and first[0].casefold() == gold.casefold()
     held = [part for sentence in sentences(text) for part in _CLAUSE.split(sentence) if not _DENIES.search(part)]
     if re.fullmatch(r"\d+(?:\.\d+)?", gold):

@@ -51,7 +51,7 @@ _NUMBER = re.compile(rf"-?\d+(?:,\d{{3}})*(?:\.\d+)?|\b(?:{_WORD})(?:[\s-](?:and
 _DENIED = re.compile(r"(?:\bnot|\bnever|n't)(?: \w+)?\s*$", re.I)
 _PERCENT = re.compile(r"\s*(?:%|percent\b)(?=\s*(?:sure|certain|positive)\b)", re.I)
 AGAIN = "Please say that again."
-GO_ON = "And once more?"
+GO_ON = "Go on."
 RULE = Reader(unmeasured="counts of words, by rule: not measured as judgements of style")
 METRICS = (
     difference("style_change", "style_shown", "style_by_chance", reader=RULE),

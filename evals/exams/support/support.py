@@ -60,7 +60,7 @@ METRICS = alike(
 
 OWN = Metric(
     "counsel_own",
-    "most content words of the answer are not the client's / answers",
+    "most content words of the answer are neither the client's nor of what it is asked / answers",
     reader=Reader(unmeasured="content words that an answer shares with the client: not measured against people"),
 )
 
@@ -105,8 +105,8 @@ def figures(answered: list[tuple[str, str, list[str]]], labeller: TherapyLabelle
 
 
 def in_own_words(answered: list[tuple[str, str, list[str]]]) -> Hits:
-    """Of the same: which answers say something that the client did not."""
-    said = {f"client-{i}": text for i, (_, text) in enumerate(said_by_clients())}
+    """Of the same: which answers say something that was not said to it."""
+    said = {f"client-{i}": FRAME.format(text) for i, (_, text) in enumerate(said_by_clients())}
     return [(name, OWN.name, float(own_words(text, said[name]))) for name, _, texts in answered for text in texts]
 
 

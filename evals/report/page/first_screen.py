@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from evals.exams.asking import ASK_NEEDED, ASK_SKILL
 from evals.metrics.catalog import Catalog
+from evals.metrics.metric import metric_name
 from evals.report.page.label_marks import Mark
 from evals.stats.number_format import number
 from pipeline.core.schema import Json
@@ -148,7 +149,7 @@ def _of_changes(run: Experiment) -> Iterator[str]:
 
 
 def _of_labels(row: Json, marks: Mapping[str, Mark]) -> Iterator[str]:
-    mark = marks.get(row["metric"].partition("@")[0])
+    mark = marks.get(metric_name(row["metric"]))
     if mark is not None and mark.standing == "rough":
         yield f"What {row['metric']} counts is read roughly: the lowest F1 of its labels is {number(mark.lowest)}."
     if mark is not None and mark.standing == "unmeasured":

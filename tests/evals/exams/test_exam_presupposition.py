@@ -121,6 +121,8 @@ def test_a_presupposition_that_denies_is_rejected_by_who_affirms():
 
 @pytest.mark.parametrize(("text", "gold", "right"), [
     ("No, it never did.", "no", True), ("Yes.", "no", False), ("I cannot say.", "no", False),
+    ("I have no idea.", "no", False), ("I have no personal opinions on this.", "no", False),
+    ("Well, no - never", "no", True), ("No it never did", "no", True), ("No way to tell.", "no", False),
     ("It has 8 legs.", "8", True), ("Eight", "8", True), ("It has 18 legs.", "8", False),
     ("The capital is Canberra.", "Canberra", True), ("Sydney, I think.", "Canberra", False),
     ("It isn't Canberra.", "Canberra", False),

@@ -110,8 +110,16 @@ def test_the_same_seed_gives_the_same_cases_and_silence_is_no_idea(tmp_path):
     student = Student("A chair of ice.", "The court will sit on Monday.", "Bees dance.")
     first, second = (asyncio.run(EXAM.sit(seated(made(tmp_path), student))) for _ in range(2))
     assert first == second and sum(case.hits for case in first if "spread" in case.metric) > 0
-    sitting = seated(made(tmp_path), Student(" "))
-    assert asyncio.run(EXAM.sit(sitting)) == [] and sum(sitting.outcomes) == len(WAYS) * len(THEMES)
+    silent = asyncio.run(EXAM.sit(seated(made(tmp_path), Student(" "))))
+    assert silent and {case.metric.partition("@")[0] for case in silent} == {"about_thing", "about_thing_by_chance"}
+    assert sum(case.hits for case in silent) == 0
+
+
+def test_a_blank_draw_is_about_nothing_and_the_others_count_all_the_same(tmp_path):
+    cases = asyncio.run(EXAM.sit(seated(made(tmp_path), Student("A chair of ice.", " ", "Bees dance."))))
+    of = {name: [case for case in cases if case.metric == f"{name}@plain"] for name in ("about_thing", "ideas")}
+    drawn, spoken = (sum(case.n for case in each) for each in of.values())
+    assert drawn == 4 * len(THEMES) and 0 < spoken < drawn
 
 
 def test_the_reference_tells_phrasings_from_ideas_and_one_problem_from_many(tmp_path):

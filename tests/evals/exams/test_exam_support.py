@@ -100,6 +100,7 @@ def test_who_repeats_the_client_says_nothing_of_its_own():
     clients = [(f"client-{i}", kind, text) for i, (kind, text) in enumerate(said_by_clients())]
     for answer, share in (
         (lambda text: f"You say: {text}", 0.0),
+        (support.FRAME.format, 0.0),
         (lambda text: "", 0.0),
         (lambda text: "Breathe slowly, counting sheep.", 1.0),
     ):

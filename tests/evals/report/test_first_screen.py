@@ -152,6 +152,11 @@ def test_labels_that_are_rough_or_unmeasured_speak_against_it(summary):
     assert "lowest F1 of its labels is 0.61" in against(summary, {"ask_skill": Mark("rough", 0.61, ())})
     assert "nobody has measured" in against(summary, {"ask_skill": Mark("unmeasured", None, ())})
     assert "label" not in against(summary)
+    page = summary.plain()
+    page["comparisons"][0] |= {"metric": "first_mention/1@agents"}
+    marks = {"first_mention": Mark("unmeasured", None, ())}
+    said = finding(page, experiments(summary), marks, metrics_of(summary)).against
+    assert any("nobody has measured" in line for line in said)
 
 
 def test_a_difference_that_is_gone_in_greedy_decoding_is_said(summary):

@@ -33,6 +33,13 @@ def test_a_bar_is_reached_by_an_interval_above_it():
     }
 
 
+def test_of_who_falls_silent_in_talks_no_bar_is_known_to_be_reached():
+    run = small_experiment(exams={"include": ["lost"]})
+    spoke, silent = ({"lost_final@full": of(0.9, 1.0), "unanswered": of(share, share)} for share in (0.01, 0.4))
+    (row,) = competence_block({"spoke": {"metrics": spoke}, "silent": {"metrics": silent}}, exams_of(run))
+    assert [at["stands"] for at in row["students"].values()] == ["reached", "open"]
+
+
 def test_who_has_no_case_of_the_exam_is_in_no_row():
     assert block(base=of(math.nan, math.nan, n=0)) == []
 
