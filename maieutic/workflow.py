@@ -163,7 +163,7 @@ def select(experiment: Experiment, group: list[str]) -> None:
         for match in mark_matched(experiment, token_counter(experiment)):
             say(
                 f"match {match.condition_name} seed {match.seed}: {match.kept} of {match.rows} rows, "
-                f"{match.kept_tokens} of {match.tokens} student tokens"
+                f"{match.kept_tokens} of {match.tokens} student tokens, {match.tasks} tasks, {match.common} in common"
             )
     finish_select(experiment, group)
 

@@ -27,6 +27,8 @@ class Match(NamedTuple):
     kept: int
     tokens: int
     kept_tokens: int
+    tasks: int  # that its kept rows are of
+    common: int  # of these, tasks that every condition has kept rows of
 
 
 def match(rows: dict[str, list[Row]], tokens_of: Callable[[Row], int]) -> tuple[dict[str, set[str]], list[Match]]:
@@ -35,7 +37,8 @@ def match(rows: dict[str, list[Row]], tokens_of: Callable[[Row], int]) -> tuple[
 
     Per seed and round: the tasks that every condition has rows for, as many dialogues of each as the
     scarcest condition has, and then whole dialogues, in one order of tasks for all, up to the smallest
-    condition's student tokens. Totals agree to within one dialogue; there the last few tasks differ. All
+    condition's student tokens; where one does not fit, shorter ones behind it may. Totals agree to within one
+    dialogue. Who says more in a dialogue comes to fewer of them, so to fewer of the tasks: `tasks` counts them. All
     choices go by hash. A condition without rows is left out, since it would match the others to nothing.
     """
     keep: dict[str, set[str]] = {name: set() for name in rows}
@@ -49,12 +52,10 @@ def match(rows: dict[str, list[Row]], tokens_of: Callable[[Row], int]) -> tuple[
         share = {task: min(count[task] for count in counts) for task in counts[0]}  # 0 where one lacks it
         chosen = {name: _first_of_each(part, share) for name, part in parts.items()}
         budget = min(sum(map(tokens_of, part)) for part in chosen.values())
-        for name, part in chosen.items():
-            kept, total = [], 0
-            for row in part:
-                if total + tokens_of(row) <= budget:
-                    kept.append(row)
-                    total += tokens_of(row)
+        fit = {name: _within(part, budget, tokens_of) for name, part in chosen.items()}
+        tasks = {name: {row["task_id"] for row in kept} for name, kept in fit.items()}
+        common = len(set.intersection(*tasks.values()))
+        for name, kept in fit.items():
             keep[name] |= {row["id"] for row in kept}
             reports.append(
                 Match(
@@ -64,10 +65,21 @@ def match(rows: dict[str, list[Row]], tokens_of: Callable[[Row], int]) -> tuple[
                     rows=len(parts[name]),
                     kept=len(kept),
                     tokens=sum(map(tokens_of, parts[name])),
-                    kept_tokens=total,
+                    kept_tokens=sum(map(tokens_of, kept)),
+                    tasks=len(tasks[name]),
+                    common=common,
                 )
             )
     return keep, reports
+
+
+def _within(rows: Iterable[Row], budget: int, tokens_of: Callable[[Row], int]) -> list[Row]:
+    kept, total = list[Row](), 0
+    for row in rows:
+        if total + tokens_of(row) <= budget:
+            kept.append(row)
+            total += tokens_of(row)
+    return kept
 
 
 def _first_of_each(rows: Iterable[Row], share: dict[str, int]) -> list[Row]:

@@ -116,18 +116,22 @@ def _wrong(of_task: Sequence[Surveyed], condition: Condition) -> list[Surveyed]:
 
 
 def _selected(of_task: Sequence[Surveyed], condition: Condition) -> list[Surveyed]:
+    """One of each transcript, the first by its id."""
+    chosen = [record for record in _learnable(of_task, condition) if keeps(record, condition)]
+    if condition.selection == "yoked":
+        chosen = _yoked(chosen, of_task)
     first: dict[str, Surveyed] = {}
-    candidates = (record for record in _learnable(of_task, condition) if keeps(record, condition))
-    for record in sorted(candidates, key=lambda record: (record.id, record.place)):
+    for record in sorted(chosen, key=lambda record: (record.id, record.place)):
         first.setdefault(record.transcript, record)
-    return _yoked(list(first.values()), of_task) if condition.selection == "yoked" else list(first.values())
+    return list(first.values())
 
 
 def _yoked(kept: Sequence[Surveyed], of_task: Sequence[Surveyed]) -> list[Surveyed]:
     """For each kept dialogue the next one of its task in its seed and round, the first behind the last.
 
-    A yoked control (Church 1964): as many dialogues, of the same tasks, and nothing that is said in one decides whether
-    it is learned from. A dialogue that is the only one of its task has no next one, and falls.
+    A yoked control (Church 1964): of the same tasks, about as many, and nothing that is said in one decides whether it
+    is learned from. So those that are equal are left out only afterwards: of these the one that is kept before would
+    decide about its own follower. A dialogue that is the only one of its task has no next one, and falls.
     """
     if len(of_task) == 1:
         return []

@@ -94,7 +94,8 @@ class Training(Section):
     beta: float = Field(default=0.1, gt=0)  # how strongly preferences are held to the base (dpo, kto)
     held_out: float = Field(default=0.1, ge=0, lt=1)  # share of tasks whose pairs are scored and not learned (dpo)
     methods: dict[Method, Override] = {}  # what a method does otherwise
-    # matched: all conditions learn as much, on the same tasks; shuffled: rows are dealt to them by lot (a control)
+    # matched: all learn as many tokens, on as many of the same tasks as fit; shuffled: rows are dealt to them by lot (a
+    # control)
     regime: Regime = "natural"
     learn: Literal["all", "after_last_error", "final"] = "all"  # which student turns carry loss
     lora: dict[str, Any] = DEFAULT  # fields of PEFT's LoraConfig; those that are left out as here, else as in PEFT

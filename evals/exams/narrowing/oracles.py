@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import re
 from collections.abc import Mapping, Sequence
 from statistics import mean
 
-from evals.exams.narrowing.exchanges import Exchange, exchanges, is_found, options_left
+from evals.exams.narrowing.exchanges import Exchange, Left, exchanges, is_found, options_left
 from evals.exams.narrowing.policies import BEST, POLICIES, Scripts
 from pipeline.core.schema import Task
 from pipeline.dialogue.episode import Cast, Episode
@@ -68,6 +69,16 @@ def ceiling(task: Task, partition: str, turns: int) -> float:
     return 1 / k
 
 
+def elsewhere(task: Task) -> Left:
+    """The options that are left to who also knows a habit of this source: the other thing, which an underspecified text
+    tells in full, lies in another option than what is looked for. No row knows that, and no rule says it."""
+    assert task.choice is not None
+    told = " ".join(fact.text for fact in task.facts if fact.public and not fact.value)
+    values = {value for option in task.choice.options for value in option if re.search(rf"\b{value}\b", told)}
+    left = options_left(task, [fact for fact in task.facts if fact.public])
+    return frozenset(option for option in left if not task.choice.fits(option, values))
+
+
 def printed(table: Table, tasks: Sequence[Task], turns: int = TURNS) -> str:
     """As Markdown: a row for each script, behind it the ceiling; bold where it is the best one for the partner."""
     lines = [f"| script | {' | '.join(f'`{name}`' for name in BEST)} |", "|---" * (len(BEST) + 1) + "|"]
@@ -88,6 +99,9 @@ def main() -> None:
         tasks = [task for task in made if task.stratum == stratum]
         print(f"{len(tasks)} {stratum} underspecified tasks:\n")
         print(printed(oracle_table(tasks), tasks), end="\n\n")
+        fewer = [len(elsewhere(task)) for task in tasks]
+        guess, tries = mean(1 / k for k in fewer), mean(min(TURNS, k) / k for k in fewer)
+        print(f"Who knows that the other thing lies elsewhere: guesses {_two(guess)}, tries {_two(tries)}\n")
 
 
 if __name__ == "__main__":

@@ -59,6 +59,12 @@ def _check_second(experiment: Fields) -> None:
             f"tasks.held_out: {', '.join(shared)}: tasks.second, of {second.source!r}, has such tasks, too, and would "
             "train on them. Hold out kinds of the first source alone, or leave out second"
         )
+    same_problems = {sources[0].name, sources[1].name} == {"hidden_item", "hidden_item_hard"}
+    if same_problems and second.seed == experiment.tasks.seed:
+        raise ValueError(
+            f"tasks.second.seed: {second.seed}: {second.source!r} draws the problems of {experiment.tasks.source!r}: "
+            "with one seed the same ones would stand in both. Give another seed"
+        )
 
 
 def check_tasks_of(experiment: Fields, condition_name: str) -> None:

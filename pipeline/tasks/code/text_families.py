@@ -209,11 +209,11 @@ def F(pairs):
                 (
                     Value("`F` lists a name that comes twice with each of its scores.", "pairs = list(pairs)"),
                     Value(
-                        "`F` lists a name that comes twice only once, with its first score.",
+                        "`F` lists a name that comes twice only once, with its first score, be that enough or not.",
                         "pairs = list({name: (name, score) for name, score in [*pairs, *reversed(pairs)]}.values())",
                     ),
                     Value(
-                        "`F` leaves out a name that comes twice.",
+                        "`F` leaves out a name that comes twice, whatever its scores.",
                         "names = [name for name, score in pairs]\n"
                         "    pairs = [pair for pair in pairs if names.count(pair[0]) == 1]",
                     ),
@@ -258,11 +258,11 @@ def F(numbers, low, high):
                 (
                     Value("`F` gives a number that comes twice as often as it comes.", "found = list(found)"),
                     Value(
-                        "`F` gives a number that comes twice once, where it first stands.",
+                        "`F` gives a number that comes twice once, where it first stands, and counts it once.",
                         "found = list(dict.fromkeys(found))",
                     ),
                     Value(
-                        "`F` gives a number that comes twice once, where it last stands.",
+                        "`F` gives a number that comes twice once, where it last stands in the whole list.",
                         "found = list(dict.fromkeys(reversed(found)))[::-1]",
                     ),
                 ),

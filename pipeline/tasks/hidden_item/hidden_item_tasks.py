@@ -2,8 +2,9 @@
 
 Something is in one of 4 to 12 containers, which differ in two attributes (`easy`) or three (`hard`). What is needed are
 facts on one attribute of two, or on two of three. Options are a whole grid of the needed attributes' values, so that
-each option is as likely as any other, whatever is known: who guesses is right in 1 of those that are left. The
-attribute that is not needed is drawn for each option on its own, and nobody knows it of the item but by the answer.
+each option is as likely as any other by what is told of the item: who guesses is right in 1 of those that are left.
+The other thing lies in another option, which takes one of these away from who has learned that. The attribute that is
+not needed is drawn for each option on its own, and nobody knows it of the item but by the answer.
 
 Every problem exists as a minimal pair, as in look-ups. Beside the thing that is looked for the text tells of another:
 the `underspecified` twin lacks a fact on the first, the `full` twin the same on the other, without a word. The

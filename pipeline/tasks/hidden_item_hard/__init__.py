@@ -1,6 +1,6 @@
 """The hard ones of the source `hidden_item` alone, so that a condition can play those and no others.
 
-tasks: {source: hidden_item, second: {source: hidden_item_hard, train: {full: 300}}}
+tasks: {source: hidden_item, second: {source: hidden_item_hard, seed: 1, train: {full: 300}}}
 conditions: {key_hard: {partition: key, sources: [hidden_item_hard]}}
 """
 

@@ -108,7 +108,8 @@ def lookup_tasks(split: str, specification: Specification, seed: int = 0, held_o
 
 
 def split_of(problem: Problem) -> str:
-    """By what is asked about and what it comes to, whatever the words around."""
+    """By what is asked about and what it comes to, whatever the words around. A `false_premise` text says that there is
+    no such thing: its subject may have been trained with another one, to which the answer is none, too."""
     first, last = problem.asked[0], problem.asked[-1]
     about = [first.words[letter] for letter in first.relation.subject]
     return (["base"] * 3 + ["train"] * 4 + ["exam"] * 3)[int(digest(about, last.words["V"]), 16) % 10]

@@ -84,7 +84,7 @@ def test_a_card_names_the_folder_the_rule_and_every_column_that_are_there(unders
     section = made_card.text.split("## Rows\n")[1].split("## Known limits")[0]
     first_cells = [line.split(" | ")[0] for line in section.splitlines() if line.startswith("| `")]
     named = {name.strip("`| ") for cell in first_cells for name in cell.split(",")}
-    assert named - {"matched"} == columns
+    assert named - {"matched", "times"} == columns
     assert f"{report.rows} training rows" in made_card.text
 
 
@@ -153,7 +153,7 @@ def test_a_card_says_once_how_all_were_sampled_where_it_was_alike(tmp_path):
 
 def written(run: Experiment) -> str:
     """The card of a condition without dialogues, but for the config at its end."""
-    (run.run / "dialogues").mkdir()
+    (run.run / "dialogues").mkdir(parents=True)
     with surveyed(run, "mine") as survey:
         return card(survey, {"sft": 0}).split("## The whole config")[0]
 
@@ -216,3 +216,12 @@ def spoiled(branch: Branch) -> Branch:
     told = told.model_copy(update={"text": f"As an AI language model I know this. {told.text}"})
     rollouts = (asking.rollouts[0].model_copy(update={"turns": (told, right)}),)
     return branch.model_copy(update={"siblings": (asking.model_copy(update={"rollouts": rollouts}), wrong)})
+
+
+def test_a_card_says_who_spoke_and_how_rows_count_also_where_nobody_answers(tmp_path):
+    solo = Condition(partition="solo", speaker="who", first_acts="as_played")
+    text = written(experiment(tmp_path, conditions={"mine": solo, "who": FACTS}))
+    assert "sat the student of condition `who`" in text
+    assert "Column `times` says how often a row counts" in text and "| `times` |" in text
+    shuffled = experiment(tmp_path / "other", conditions={"mine": FACTS.model_copy(update={"regime": "shuffled"})})
+    assert "dealt by lot among the conditions" in written(shuffled)

@@ -4,6 +4,8 @@ import itertools
 from collections import Counter
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pipeline.core.schema import Turn
 from pipeline.datasets.first_acts import first_act, times
@@ -59,6 +61,18 @@ def test_what_is_said_in_a_dialogue_decides_only_about_the_next():
     after = [talk(0, RIGHT), talk(1, WRONG), talk(2, WRONG)]
     assert ("1-1" in taken(before, selection="yoked")) == ("1-1" in taken(after, selection="yoked"))
     assert taken(before, selection="yoked") == ["1-1", "1-2"] and taken(after, selection="yoked") == ["1-1"]
+
+
+@given(st.lists(st.sampled_from([RIGHT, f"{RIGHT} I am done.", WRONG, CLOSED]), min_size=2, max_size=6), st.data())
+def test_whether_words_are_learned_hangs_on_no_word_of_theirs(lines, data):
+    """Of one dialogue in other words, right or wrong: it is taken as before, or one with the same words is."""
+    i = data.draw(st.integers(0, len(lines) - 1))
+    for line in (RIGHT, f"{RIGHT} Surely.", WRONG, CLOSED):
+        lines[i] = line
+        talks = [talk(sample, each) for sample, each in enumerate(lines)]
+        chosen = taken(talks, selection="yoked")
+        if lines[i - 1].startswith(RIGHT):  # the dialogue before it is kept
+            assert line in {each.turns[0].text for each in talks if each.id in chosen}
 
 
 def test_a_seed_is_yoked_to_itself_and_a_lone_dialogue_to_none():

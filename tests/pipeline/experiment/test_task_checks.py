@@ -33,9 +33,13 @@ def test_a_file_of_tasks_is_refused_where_problems_are_made(tmp_path) -> None:
 def test_kinds_that_a_second_source_would_train_on_are_not_held_out() -> None:
     both = {"source": "hidden_item", "train": {"full": 4}, "exam": {"full": 4}}
     second, apart = {"source": "hidden_item_hard", "train": {"full": 4}}, both | {"held_out": ["pattern"]}
+    with pytest.raises(ValueError, match=r"tasks\.second\.seed: 0: 'hidden_item_hard' draws the problems"):
+        small_experiment(tasks=both | {"second": second})
     with pytest.raises(ValueError, match=r"tasks\.held_out: pattern: tasks\.second, of 'hidden_item_hard'"):
         small_experiment(tasks=apart | {"second": second}, exams={"held_out": 2})
-    assert small_experiment(tasks=apart, exams={"held_out": 2}) and small_experiment(tasks=both | {"second": second})
+    assert small_experiment(tasks=apart, exams={"held_out": 2}) and small_experiment(
+        tasks=both | {"second": second | {"seed": 1}}
+    )
 
 
 def test_what_a_partner_is_to_tell_is_asked_of_the_sources_that_a_condition_plays(tmp_path) -> None:

@@ -154,7 +154,7 @@ def test_a_condition_can_play_hard_ones_alone():
         tasks={
             "source": "hidden_item",
             "train": COUNTS,
-            "second": {"source": "hidden_item_hard", "train": {"full": 9}},
+            "second": {"source": "hidden_item_hard", "seed": 1, "train": {"full": 9}},
         },
         conditions={"key": {"partition": "key", "sources": ["hidden_item_hard"]}},
     )
