@@ -53,6 +53,41 @@ def _an_experiment(given: object, function: str) -> None:
         raise ConfigError(f"maieutic.{function}: {given!r}. Expected what maieutic.load({given!r}) returns")
 
 
+def _texts(overrides: tuple[object, ...], function: str, name: str, example: str) -> None:
+    """Raises ConfigError where overrides are no texts."""
+    from pipeline.core.errors import ConfigError
+
+    if not all(isinstance(override, str) for override in overrides):
+        raise ConfigError(
+            f'maieutic.{function}: {overrides!r}. Expected texts, as in {function}("{name}", "{example}")'
+        )
+
+
+def _paths(given: tuple[object, ...], function: str) -> list[Path]:
+    """Raises ConfigError for what is no path, such as a list of several, or an experiment."""
+    from pipeline.core.errors import ConfigError
+
+    for each in given:
+        if not isinstance(each, str | Path):
+            raise ConfigError(
+                f"maieutic.{function}: {each!r}. Expected a path, such as experiment.run; several are several arguments"
+            )
+    return [Path(str(each)) for each in given]
+
+
+def _lies_where_it_was_made(config: Path, experiment: maieutic.Experiment, overrides: tuple[str, ...]) -> None:
+    """Raises ConfigError for the config of a copied run: what it names is the one that it was copied from."""
+    from pipeline.core.errors import ConfigError
+
+    run = config.resolve().parent
+    of_a_run = config.name == "config.yaml" and (run / "dialogues").is_dir()
+    if of_a_run and run != experiment.run.resolve() and not any(each.startswith("out=") for each in overrides):
+        raise ConfigError(
+            f"{config}: this run was copied or moved: its `out` is {experiment.run}, which would be written to. "
+            f"Say --set out={config.parent}"
+        )
+
+
 def load(config: str | Path, *overrides: str) -> maieutic.Experiment:
     """Read an experiment and check all that can be checked ahead.
 
@@ -60,15 +95,15 @@ def load(config: str | Path, *overrides: str) -> maieutic.Experiment:
     "seeds=[1]", "dialogue.turns=2". Raises ConfigError with file, key, value and what was expected.
     """
     from evals.examining.exam_checks import check_exams
-    from pipeline.core.errors import ConfigError
     from pipeline.experiment.experiment import load as read
     from pipeline.experiment.preflight import preflight
 
-    if not all(isinstance(override, str) for override in overrides):
-        raise ConfigError(f'maieutic.load: {overrides!r}. Expected texts, as in load("quickstart", "seeds=[1]")')
-    experiment = read(Path(config), overrides)
+    _texts(overrides, "load", "quickstart", "seeds=[1]")
+    (path,) = _paths((config,), "load")
+    experiment = read(path, overrides)
+    _lies_where_it_was_made(path, experiment, overrides)
     preflight(experiment)
-    check_exams(Path(config), experiment, overrides)
+    check_exams(path, experiment, overrides)
     return experiment
 
 
@@ -86,8 +121,8 @@ def preview(experiment: maieutic.Experiment, dialogues: int = 5) -> dict[str, ma
     from pipeline.runs.progress import say
 
     _an_experiment(experiment, "preview")
-    if dialogues < 1:
-        raise ConfigError(f"preview: {dialogues} dialogues. Expected 1 or more")
+    if not isinstance(dialogues, int) or dialogues < 1:
+        raise ConfigError(f"preview: {dialogues!r} dialogues. Expected a number, 1 or more")
     if not Path(experiment.base).exists() and experiment.student.warmup:
         say("The base is not warmed up yet: it speaks as it is.")
         experiment = experiment.without_warmup()
@@ -153,7 +188,7 @@ def compare(run: str | Path, *others: str | Path) -> Report:
     from pipeline.runs.directory import require
     from pipeline.runs.lock import writing
 
-    runs = [Path(each) for each in (run, *others)]
+    runs = _paths((run, *others), "compare")
     for each in runs:
         require(each)
     with writing(runs[0]):
@@ -184,7 +219,8 @@ def audit(target: str | Path, *overrides: str) -> list[maieutic.Check]:
     """
     from evals.audit.audit import audit as audit_all
 
-    return audit_all(str(target), overrides)
+    _texts(overrides, "audit", "talks.jsonl", "near=0.9")
+    return audit_all(str(*_paths((target,), "audit")), overrides)
 
 
 def dialogues(run: str | Path, condition_name: str) -> list[maieutic.Dialogue]:
@@ -197,8 +233,9 @@ def dialogues(run: str | Path, condition_name: str) -> list[maieutic.Dialogue]:
     from pipeline.runs.directory import require
     from pipeline.runs.store import read
 
-    folder = Path(run) / "dialogues"
-    require(Path(run))
+    (path,) = _paths((run,), "dialogues")
+    folder = path / "dialogues"
+    require(path)
     file = folder / f"{condition_name}.jsonl"
     if not file.is_file():
         known = ", ".join(sorted(path.stem for path in folder.glob("*.jsonl"))) or "none, it is not built"

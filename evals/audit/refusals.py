@@ -15,7 +15,11 @@ from pipeline.tasks.talks import AuditSettings, TalkSource
 
 
 def is_free(out: Path, source: str) -> None:
-    """Raises ConfigError where the folder holds the audit of something else."""
+    """Raises ConfigError where the folder holds the audit of something else, or a page of somebody's of that name."""
+    if (out / "audit.html").is_file() and not (out / "audit.json").is_file():
+        raise ConfigError(
+            f"out: {out}/audit.html is there, and no audit of ours. Set another folder, or move that file."
+        )
     try:
         stored = json.loads((out / "audit.json").read_bytes()).get("source", source)
     except (FileNotFoundError, ValueError):  # none, or one that was cut off

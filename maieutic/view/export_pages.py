@@ -36,8 +36,9 @@ def export_pages(index: TalkIndex, folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     for kind in (*LISTS, "same", "text"):  # those of another run would stay
         shutil.rmtree(folder / kind, ignore_errors=True)
-    for page in folder.glob("*.html"):
-        page.unlink()
+    for name in ("index", *LISTS, *PAIRS):
+        for page in (folder / f"{name}.html", *folder.glob(f"{name}-*.html")):
+            page.unlink(missing_ok=True)
     for name, file in FILES.items():
         shutil.copyfile(file, folder / name)
     with closing(index.connect()) as connection:

@@ -8,6 +8,7 @@ it ever to slip through, the Content-Security-Policy lets nothing of it run or b
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -19,7 +20,7 @@ from maieutic.view.addresses import CSP, Served
 from maieutic.view.pages import LISTS, PAIRS, Pages, page_number
 from maieutic.view.queries import FIELDS, Filters, found
 from maieutic.view.talk_index import TalkIndex
-from pipeline.core.errors import MaieuticError
+from pipeline.core.errors import MaieuticError, RunError
 from pipeline.runs.progress import say
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -52,10 +53,12 @@ class Indexing(threading.Thread):
             try:
                 self.index.update(self._progress)
                 self.state = ""
-            except (MaieuticError, OSError) as error:
-                if self.state != str(error):
-                    say(str(error))
-                self.state = str(error)
+            except (MaieuticError, OSError, sqlite3.Error) as error:
+                gone = isinstance(error, sqlite3.Error)
+                told = f"{self.index.path}: {error}. Start `maieutic view` again." if gone else str(error)
+                if self.state != told:
+                    say(told)
+                self.state = told
             self.whole.set()
             self.stopped.wait(EVERY)
 
@@ -156,7 +159,7 @@ async def _guard(
 
 
 def serve(index: TalkIndex, port: int) -> None:
-    """Until it is stopped. Port 0 is any that is free. Raises OSError where a port is taken."""
+    """Until it is stopped. Port 0 is any that is free. Raises RunError where a port is taken."""
     indexing = Indexing(index)
     asyncio.run(_serve(index, indexing, port))
 
@@ -164,7 +167,10 @@ def serve(index: TalkIndex, port: int) -> None:
 async def _serve(index: TalkIndex, indexing: Indexing, port: int) -> None:
     runner = web.AppRunner(application(index, indexing), access_log=None)
     await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", port).start()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", port).start()
+    except OSError as error:
+        raise RunError(f"port {port}: {error.strerror}. Take another, or --port 0, any that is free") from error
     indexing.start()
     try:
         say(f"http://127.0.0.1:{runner.addresses[0][1]}/   (Ctrl-C ends it; on another machine: ssh -L)")

@@ -72,6 +72,14 @@ class TalkIndex:
         self.runs = runs
         self.path = path or _path(runs)
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._begin()
+        except sqlite3.DatabaseError:  # damaged: nothing in it but what is in the runs
+            for part in ("", "-wal", "-shm"):
+                Path(f"{self.path}{part}").unlink(missing_ok=True)
+            self._begin()
+
+    def _begin(self) -> None:
         with closing(self.connect()) as to:
             to.execute("PRAGMA journal_mode = WAL")
             with _transaction(to):

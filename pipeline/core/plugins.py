@@ -72,7 +72,7 @@ def failing_as(key: str, address: str) -> Iterator[None]:
     """
     try:
         yield
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         cause: BaseException = error
         while isinstance(cause, BaseExceptionGroup):
             cause = cause.exceptions[0]
@@ -105,7 +105,7 @@ def _module(path: Path, address: str) -> ModuleType:
     sys.modules[known_as] = module
     try:
         specification.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[known_as]
         raise ConfigError(f"{address!r}: {path} cannot be run: {type(error).__name__}: {error}.") from error
     return module

@@ -105,7 +105,7 @@ def _write(survey: Survey, format: Format, folder: Path) -> tuple[int, int, int]
 def known(name: str) -> Format:
     """A format by its name. Raises NotExportable."""
     if name not in FORMATS:
-        raise NotExportable(f"FORMAT: {name!r} is not a format. Known: {', '.join(FORMATS)}")
+        raise NotExportable(f"FORMAT: {name!r} is not a format. Known: {', '.join(FORMATS)}, and of a run inspect")
     return name
 
 

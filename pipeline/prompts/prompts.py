@@ -150,11 +150,11 @@ def _environment(prompts: Prompts) -> Environment:
         autoescape=False,
     )
     for folder in own:
-        _check(environment, Path(folder))
+        _check(environment, Path(folder), prompts.set)
     return environment
 
 
-def _check(environment: Environment, folder: Path) -> None:
+def _check(environment: Environment, folder: Path, behind: Set) -> None:
     """Every file of a folder of one's own replaces something (or begins with _), parses, and names what there is."""
     there = {path.relative_to(TEMPLATES / name) for name in SETS for path in (TEMPLATES / name).rglob("*.j2")}
     there |= {path.relative_to(TEMPLATES / "shared") for path in (TEMPLATES / "shared").rglob("*.j2")}
@@ -170,7 +170,10 @@ def _check(environment: Environment, folder: Path) -> None:
                 "a name that begins with _ is a part of others"
             )
         for line, what in _lacks(environment, path, name):
-            raise ConfigError(f"{path}:{line}: {what}")
+            closed = (
+                ". Behind this folder stands the set `closed`, of the embedded base and of scripts; a model has `chat`"
+            )
+            raise ConfigError(f"{path}:{line}: {what}{closed if behind == 'closed' else ''}")
 
 
 def _lacks(environment: Environment, path: Path, name: Path) -> Iterator[tuple[int, str]]:

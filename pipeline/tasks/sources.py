@@ -120,9 +120,18 @@ def _played(address: str, source: Source) -> Importer:
     def played(settings: Tasks, name: str, condition: Condition, seed: int) -> tuple[list[Dialogue], list[BadRow]]:
         with failing_as("tasks.source", address):
             given, bad = dialogues(settings, name, condition, seed)
+        if not (_are(Dialogue, [*given]) and _are(BadRow, [*bad])):
+            raise ConfigError(
+                f"tasks.source: {address!r} gives something else than (dialogues, bad rows), a list of pipeline."
+                "knowledge.records.Dialogue and a list of pipeline.tasks.parsing.BadRow"
+            )
         return [one.model_copy(update={"task": _of_source(source, one.task)}) for one in given], bad
 
     return played
+
+
+def _are(kind: type, items: list[object]) -> bool:
+    return all(isinstance(item, kind) for item in items)
 
 
 def _as_its_own(address: str, source: Source) -> Reader:
@@ -133,7 +142,7 @@ def _as_its_own(address: str, source: Source) -> Reader:
         with failing_as("tasks.source", address):
             given: object = reads(settings)
         match given:
-            case [list(tasks), list(bad)] if all(isinstance(task, Task) for task in tasks):
+            case [list(tasks), list(bad)] if _are(Task, tasks) and _are(BadRow, bad):
                 if twice := next((id for id, n in Counter(task.id for task in tasks).items() if n > 1), None):
                     raise ConfigError(
                         f"tasks.source: {address!r} reads several tasks of the id {twice!r}. Give each one of its own"

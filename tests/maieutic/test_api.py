@@ -2,11 +2,12 @@
 
 import ast
 import asyncio
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import get_type_hints
+from typing import Any, get_type_hints
 
 import pytest
 from typer.testing import CliRunner
@@ -122,3 +123,31 @@ def test_a_name_in_place_of_an_experiment_is_refused_with_what_loads_it(function
 def test_overrides_in_a_list_are_refused_with_how_they_are_given() -> None:
     with pytest.raises(ConfigError, match=r'Expected texts, as in load\("quickstart", "seeds=\[1\]"\)'):
         maieutic.load("quickstart", ["seeds=[1]"])  # type: ignore[arg-type]
+
+
+def test_what_is_no_path_is_refused_with_how_paths_are_given(experiment: Experiment) -> None:
+    calls: list[Any] = [
+        lambda: maieutic.compare(["runs/a", "runs/b"]),  # type: ignore[arg-type]
+        lambda: maieutic.compare(experiment),  # type: ignore[arg-type]
+        lambda: maieutic.dialogues(experiment, "facts"),  # type: ignore[arg-type]
+        lambda: maieutic.load(None),  # type: ignore[arg-type]
+    ]
+    for call in calls:
+        with pytest.raises(
+            ConfigError, match=r"Expected a path, such as experiment\.run; several are several arguments"
+        ):
+            call()
+    with pytest.raises(ConfigError, match="Expected texts"):
+        maieutic.audit("own.jsonl", {"a": 1})  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="Expected a number"):
+        maieutic.preview(experiment, "3")  # type: ignore[arg-type]
+
+
+def test_the_config_of_a_copied_run_would_write_into_the_original_and_is_refused(experiment: Experiment) -> None:
+    maieutic.build(experiment)
+    copy = experiment.run.with_name("copy")
+    shutil.copytree(experiment.run, copy)
+    with pytest.raises(ConfigError, match=rf"which would be written to\. Say --set out={copy}"):
+        maieutic.load(copy / "config.yaml")
+    assert maieutic.load(copy / "config.yaml", f"out={copy}").run == copy
+    assert maieutic.load(experiment.run / "config.yaml").run == experiment.run

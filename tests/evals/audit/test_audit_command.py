@@ -135,6 +135,10 @@ def test_an_audit_never_writes_over_that_of_other_data(call: Call) -> None:
         status, told = call(other)
         assert status == 2 and "holds the audit of chat.jsonl" in told and "--set out=" in told
     assert stored.read_bytes() == first
+    Path("mine").mkdir()
+    Path("mine/audit.html").write_text("mine")
+    status, told = call("chat.jsonl", "out=mine")
+    assert status == 2 and "no audit of ours" in told and Path("mine/audit.html").read_text() == "mine"
     assert call("chat.parquet", "out=elsewhere")[0] == 1
     assert json.loads(Path("elsewhere/audit.json").read_text())["talks"] == 2
     for same in ("chat.jsonl", "./chat.jsonl", str(Path("chat.jsonl").absolute())):

@@ -17,7 +17,9 @@ from urllib.request import Request, urlopen
 import pyarrow.parquet as parquet
 import pytest
 
+from maieutic.view.export_pages import export_pages
 from maieutic.view.queries import PAGE
+from maieutic.view.server import Indexing
 from maieutic.view.show_runs import shown_runs
 from maieutic.view.talk_index import TalkIndex
 from pipeline.core.errors import RunError
@@ -238,6 +240,32 @@ def test_an_index_follows_files_that_grow_and_files_that_are_replaced(tmp_path: 
     assert indexed() == ids[::-1]
     file.unlink()
     assert indexed() == []
+
+
+def test_a_damaged_index_is_made_anew_and_a_lost_one_is_said(tmp_path: Path) -> None:
+    run, file = shown_run(tmp_path / "run"), tmp_path / "index.sqlite"
+    file.write_bytes(b"no database" * 1000)
+    index = TalkIndex([run], file)
+    indexing = Indexing(index)
+    indexing.start()
+    assert indexing.whole.wait(60) and indexing.state == ""
+    indexing.stopped.set()
+    indexing.join()
+    file.unlink()
+    lost = Indexing(index)
+    lost.start()
+    assert lost.whole.wait(60) and "Start `maieutic view` again" in lost.state and lost.is_alive()
+    lost.stopped.set()
+
+
+def test_an_export_replaces_its_own_pages_alone(tmp_path: Path) -> None:
+    index = TalkIndex([shown_run(tmp_path / "run")], tmp_path / "index.sqlite")
+    export_pages(index, tmp_path / "pages")
+    (tmp_path / "pages" / "mine.html").write_text("mine")
+    (tmp_path / "pages" / "pairs-90-91.html").write_text("of students that are gone")
+    export_pages(index, tmp_path / "pages")
+    assert (tmp_path / "pages" / "mine.html").read_text() == "mine"
+    assert not (tmp_path / "pages" / "pairs-90-91.html").exists()
 
 
 def test_episodes_that_were_stored_with_readings_are_shown_as_they_were_read(tmp_path: Path) -> None:

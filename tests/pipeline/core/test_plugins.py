@@ -50,9 +50,10 @@ def test_what_is_not_there_or_of_another_kind_is_named(plugin: Path, name: str, 
 def test_a_missing_file_and_one_that_fails_are_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"absent.py' is not a file"):
         load_object(f"{tmp_path}/absent.py:FACT", Fact)
-    (tmp_path / "broken.py").write_text("1 / 0", encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"broken.py cannot be run: ZeroDivisionError"):
-        load_object(f"{tmp_path}/broken.py:FACT", Fact)
+    for text, error in (("1 / 0", "ZeroDivisionError"), ("raise SystemExit(0)", "SystemExit: 0")):
+        (tmp_path / "broken.py").write_text(text, encoding="utf-8")
+        with pytest.raises(ConfigError, match=rf"broken.py cannot be run: {error}"):
+            load_object(f"{tmp_path}/broken.py:FACT", Fact)
 
 
 def test_an_address_is_a_python_file_and_a_name() -> None:

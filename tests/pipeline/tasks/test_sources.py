@@ -52,9 +52,12 @@ def talks(settings, name, condition, seed):
 
 
 PEOPLE = Source("people", ("full", "underspecified"), read=read, dialogues=talks)
+WORDS = Source("people", ("full",), read=read, dialogues=lambda *of: (["a talk"], []))
 BROKEN = Source("people", ("full",), read=read, dialogues=lambda *of: of[9])
 MAKES = Source("makes", ("full", "underspecified"), make=lambda settings, split: settings.nosuch)
 HALF = lambda settings: read(settings)[0]
+BAD = lambda settings: (read(settings)[0], ["oops"])
+LEAVES = lambda settings: exit(0)
 NUMBER = 3
 FAILS = lambda settings: settings.nosuch
 """
@@ -150,6 +153,8 @@ def test_a_reader_alone_may_have_every_specification_and_an_unknown_licence(mine
     ("SORCE", "tasks.source: .*has no 'SORCE'. Did you mean 'SOURCE'"),
     ("NUMBER", "of type int, expected a Source"),
     ("HALF", "reads something else than"),
+    ("BAD", "reads something else than"),
+    ("LEAVES", "tasks.source: .* failed in line .*: SystemExit"),
     ("FAILS", "tasks.source: .* failed in line .*: AttributeError"),
     ("MAKES", "tasks.source: .* failed in line .*: AttributeError"),
     ("SAME", "reads several tasks of the id 'a'"),
@@ -169,6 +174,9 @@ def test_dialogues_of_a_source_outside_are_split_and_counted_as_its_tasks_are(mi
     assert kinds["full"] == 5 and 20 < kinds["underspecified"] < 40
     examined = {task.full_question for task in load_tasks(settings, "exam")[0]}
     assert examined and not examined & {talk.task.full_question for talk in talks}
+    words = settings.model_copy(update={"source": f"{mine}:WORDS"})
+    with pytest.raises(MaieuticError, match="gives something else than"):
+        load_dialogues(words, "people", Condition(partition="facts", voice="human"), 1)
     broken = settings.model_copy(update={"source": f"{mine}:BROKEN"})
     with pytest.raises(MaieuticError, match=r"tasks.source: .* failed in line .*: IndexError"):
         load_dialogues(broken, "people", Condition(partition="facts", voice="human"), 1)
