@@ -275,7 +275,7 @@ def push(
 
 @app.command()
 def pose(config: Config, documents: Documents, overrides: Overrides = None, attempts: Attempts = 2) -> None:
-    """Have the partner's model pose tasks about documents that no student reads, into the config's tasks.path."""
+    """Have the challenger, or else the partner's model, pose tasks about documents that no student reads."""
     with _told():
         from pipeline.posing.pose import pose_documents
 

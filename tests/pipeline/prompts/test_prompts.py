@@ -84,7 +84,7 @@ def test_a_template_of_ones_own_may_extend_the_one_that_it_replaces(own, undersp
     assert found == shipped.replace("One or two short sentences, in plain words.", "In rhyme.") != shipped
 
 
-def test_a_block_of_a_models_templates_that_a_script_has_not_is_refused_with_whose_set_it_is(own):
+def test_a_block_that_only_models_templates_have_is_refused_with_whose_set_it_is(own):
     text = '{% extends "chat/partner/facts.j2" %}{% block length %}In rhyme.{% endblock %}'
     folder = own(partner__facts=text).own
     with pytest.raises(ConfigError, match="stands the set `closed`, of the embedded base and of scripts"):
