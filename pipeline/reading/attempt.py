@@ -10,7 +10,7 @@ from pipeline.reading.programs import program
 from pipeline.reading.sentences import content_words, sentences
 
 # A sign is one where nothing stands before it: "5-7" has none.
-_WHOLE = r"\d{1,3}(?:[ \u00a0\u202f]\d{3})+|\d(?:\{,\}|[\d,])*"
+_WHOLE = r"\d{1,3}(?:[ \u00a0\u202f]\d{3})+|\d(?:(?:\{,\}|,)*\d)*"
 _NUMBER = rf"(?:(?<![\w)])[-+−])?[$£€]?(?:(?:{_WHOLE})(?:\.\d+)?|\.\d+)(?:/\d+| \d+/\d+)?%?"
 _WORD = rf"(?:{'|'.join(sorted(WORDS, key=len, reverse=True))})\b"
 _SPOKEN = rf"(?:(?:minus|negative)\s)?(?:\ban?\s)?\b{_WORD}(?:[\s-](?:(?:and|a|an|point)\s){{0,2}}{_WORD})*"
@@ -26,7 +26,7 @@ _ANSWER = (
 )
 _ATTEMPT = re.compile(
     r"(?:\b(?:(?<!your )(?<!your final )answer(?: (?:is|was|would be|should be|must be)|:)|i get|i guess)|####)"
-    rf"[\s:*]*(?:\\?\$|\\\()?({_ANSWER})(?![\d\w]|[,:'’]\d|\s*[-+x×÷^/=]|\s*:\s*\d+\s*(?:[.!]|$)|\s*\*(?!\*)|\s+(?:and\s+)?[a-z]+\s*[-+*/=]?\s*\d"
+    rf"[\s:*]*(?:\\?\$|\\\()?({_ANSWER})(?![\d\w]|[,:'’]\d|\s*[-+x×÷^/=]|\s*:\s*\d+\s*(?:[.!]|$)|\s*\*(?!\*)|\s+(?:and\s+)?(?!(?:because|since|as|so)\b)[a-z]+\s*[-+*/=]?\s*\d"
     r"|\s+(?:more|less|fewer|times|and a half|and a quarter)\b"
     r"|\s+[a-z]+(?:,?\s+and|,)\s+\d[\d.]*\s+[a-z]+\s*(?:[.!]|$))"  # "2 hours and 30 minutes" is neither 2 nor 30
     r"|\\boxed\{((?:[^{}]|\{[^{}]*\})+)\}",
@@ -43,7 +43,7 @@ _NOT_MINE = re.compile(
 )
 _UNIT = r"(?:\s+(?!(?:and|or|but|plus|minus|times|more|less|fewer)\b)[a-z]+){0,3}"
 # The last line of a worked solution ("... 4 spoons.\n 4"), or a whole turn.
-_BARE = re.compile(rf"(?:^|\n|(?<!\d)[.!?]\s)\s*+({_SAID})[.!]?\s*$", re.I)
+_BARE = re.compile(rf"(?:^|\n|(?<!\d)[.!?]\s)\s*+\**({_SAID})\**[.!]?\**\s*$", re.I)
 # The number at the end of a sentence, with its unit: "So she bought a package of 10 spoons."
 _CLOSING = re.compile(rf"(?:=|\b(?!(?:by|to|from|for|away|not|x)\b)[a-z]+)\s*({_NUMBER}){_UNIT}[.!]?\s*$", re.I)
 
