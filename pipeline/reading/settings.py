@@ -31,7 +31,8 @@ class ReadingSettings(Section):
     metrics: str = AUTO
     # How well a judge, or a reader of your own, reads: what `maieutic eval reading FILE... --json OUT` wrote.
     figures: str = ""
-    # What a rule partner that tells facts on request answers where a student asks for help and names nothing.
+    # What a rule partner that tells facts on request answers where a student asks for help and names nothing. A model
+    # partner is told to ask back.
     generic_requests: GenericRequests = "ask_back"
 
     @field_validator("partner", "metrics")

@@ -51,6 +51,7 @@ def notes_of(runs: list[Run], conditions: dict[str, Json], tables: dict[str, Tab
         notes.append(f"One seed only: {', '.join(single)}. Intervals are over tasks and hold for that student alone.")
     if any(run.experiment.with_regime("natural") for run in runs):
         notes.append("Regime natural: conditions train on whatever was kept, so budgets differ; see the budgets table.")
+    notes += [note for run in runs for note in _across_voices(run)]
     if len({(run.experiment.readers[1], run.experiment.acts.labeller) for run in runs}) > 1:
         notes.append(
             "The runs' turns were read by different readers: contrasts between them hold a difference of these."
@@ -75,6 +76,19 @@ def _why_not(run: Run, name: str, sat: list[int]) -> str:
     untrained = [str(cell.seed) for cell in absent if untrained_path(cell).is_file()]
     said = f"; under {', '.join(untrained)} there was nothing to learn from" if untrained else ""
     return said if len(untrained) == len(absent) else f"{said}; `maieutic eval` examines those that are trained"
+
+
+def _across_voices(run: Run) -> list[str]:
+    """Of each contrast between a partner by rule and a model or people: these differ in what they are able to do."""
+    conditions, pairs = run.experiment.conditions, dict[str, None]()
+    for contrast in run.experiment.compare.named.values() if run.experiment.compare else ():
+        answered = [name for name in (contrast.a, contrast.b) if name in conditions and conditions[name].row.partner]
+        voices = {conditions[name].voice: name for name in answered}
+        if len(voices) > 1:
+            pairs[" and ".join(f"{run.names[name]} by {voice}" for voice, name in voices.items())] = None
+    if not pairs:
+        return []
+    return [f"Partners of unlike voices are compared, which differ in competence, too: {'; '.join(pairs)}."]
 
 
 def _nothing_kept(counts: Json | None) -> bool:

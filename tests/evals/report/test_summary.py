@@ -352,6 +352,13 @@ def test_plumbing_and_single_seeds_are_noted(tmp_path):
     assert any(note.startswith("One seed only: blind, volunteer, facts, sham") for note in notes)
 
 
+def test_a_contrast_between_a_partner_by_rule_and_a_model_is_noted(tmp_path):
+    model = CONDITIONS["volunteer"].model_copy(update={"voice": "model"})
+    mixed = summarize([made_run(tmp_path / "mixed", conditions=CONDITIONS | {"volunteer": model})]).notes
+    (note,) = [each for each in mixed if "unlike voices" in each]
+    assert "facts by rule and volunteer by model; volunteer by model and blind by rule" in note
+
+
 def test_a_run_without_results_still_has_counts(run):
     for folder in (run / "results").iterdir():
         for file in folder.iterdir():
