@@ -21,7 +21,7 @@ import numpy as np
 
 from evals.exams.human.people import LABELS, POSITIONS, Acts, HumanTurn
 from evals.metrics.metric import ratio
-from evals.stats.bootstrap import RESAMPLES, Array, cluster_bootstrap, percentiles
+from evals.stats.bootstrap import Array, cluster_bootstrap, percentiles
 from evals.stats.contrasts import contrast
 from evals.stats.intervals import Rate, Tables, estimate
 from pipeline.core.schema import Json
@@ -100,11 +100,11 @@ def _table(n: Array, hits: Array) -> Tables:
 
 
 def _resampled(counts: Array) -> Array:
-    """Totals under resampled seeds and conversations: [RESAMPLES, positions, acts, 4]."""
+    """Totals under resampled seeds and conversations: [resamples, positions, acts, 4]."""
     seeds, talks = counts.shape[:2]
-    weights = cluster_bootstrap(seeds, talks).reshape(RESAMPLES, seeds * talks)
+    weights = cluster_bootstrap(seeds, talks).reshape(-1, seeds * talks)
     flat: Array = weights @ counts.reshape(seeds * talks, math.prod(counts.shape[2:]))
-    return flat.reshape(RESAMPLES, *counts.shape[2:])
+    return flat.reshape(-1, *counts.shape[2:])
 
 
 def kappas(totals: Array) -> Array:

@@ -144,6 +144,12 @@ def made_turns(count: int, rate: float) -> dict[str, HumanTurn]:
 
 @given(st.integers(60, 90), st.floats(0.4, 0.6))
 @settings(deadline=None, max_examples=5)
+def test_of_one_conversation_and_one_seed_no_kappa_has_an_interval():
+    turns = {"turn-0": human_turn(0, ("repair",))}
+    found = compare(turns, {"turn-0": ("repair",)}, [{"turn-0": [("repair",)]}])["repair"]["all"]
+    assert found["people"]["value"] == 1 and np.isnan(found["kappa"]["low"]) and np.isnan(found["gap"]["low"])
+
+
 def test_people_beside_themselves_agree_wholly_and_have_no_gap(count, rate):
     turns = made_turns(count, rate)
     truth = {key: turn.acts for key, turn in turns.items()}
